@@ -34,12 +34,13 @@ def write_output(path: Path, content: str | bytes) -> None:
 def output(path: Path) -> Iterator[BinaryIO]:
     """The same for content that is not in memory: the file to write it to. It takes the place of `path` when the block
     ends without an error."""
-    path = path.resolve()
-    path.parent.mkdir(parents=True, exist_ok=True)
+    # Before links are followed: that of a pipe, as /dev/stdout often is one, leads to no file.
     if path.exists() and not path.is_file() and not path.is_dir():
         with path.open("wb") as file:
             yield file
     else:
+        path = path.resolve()
+        path.parent.mkdir(parents=True, exist_ok=True)
         with _replacement(path, None, sync=True) as file:
             yield file
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from steelyard.model.data_model import Schema
-from steelyard.model.load import BACKLOG_LIMIT, Load, LoadPhase, Offered
+from steelyard.model.load import BACKLOG_LIMIT, SEARCHES, Load, LoadPhase, Offered
 from steelyard.plugin import Plugins
 from steelyard.system.base import Endpoint
 from steelyard.wire.record import FORMAT
@@ -35,6 +36,8 @@ def offered_rate_per_s(load: Load) -> float | None:
     operations or on a trace file."""
     if load.rate_per_s is not None:
         return load.rate_per_s
+    if load.schedule == "search":
+        return None
     due, seconds = 0.0, 0.0
     for part in load.offered:
         length_s = part.duration_s if isinstance(part, LoadPhase) else load.duration_s
@@ -63,10 +66,19 @@ def _schedule(load: Load, offered: Offered, plugins: Plugins) -> dict[str, Any]:
             return given | {"rates_per_s": rates, "step_s": offered.step_s} | arrivals
         case "sine":
             names = ("mean_per_s", "amplitude_per_s", "period_s")
+        case "search":
+            # That of the warm-up; the windows' are decided while the load runs.
+            return dict(search_schedule(load, load.first_rate_per_s))
         case "trace":
             path = plugins.file(str(offered.trace), "trace", "load.trace")
             return given | {"file": str(path.resolve()), "speed": offered.speed or 1.0}
     return given | {name: getattr(offered, name) for name in names} | arrivals
+
+
+def search_schedule(load: Load, rate_per_s: float) -> Mapping[str, Any]:
+    """The schedule of a search's window."""
+    kind = "poisson" if load.arrivals == "poisson" else "constant"
+    return {"kind": kind, "rate_per_s": rate_per_s, "in_flight": load.threads}
 
 
 def _common(
@@ -111,6 +123,8 @@ def measure(
     driving |= connections(load, endpoint)
     if load.backlog_limit != BACKLOG_LIMIT:
         driving["backlog_limit"] = load.backlog_limit
+    if load.schedule == "search":
+        driving["words"] = True
     if load.phases:
         driving["phases"] = [
             {"name": phase.name, "schedule": _schedule(load, phase, plugins), "duration_s": phase.duration_s}
@@ -140,7 +154,8 @@ def connections(load: Load, endpoint: Endpoint) -> dict[str, Any]:
 def closed_loop(load: Load, threads: int, seconds: float) -> Load:
     """A closed loop of so many threads for so many seconds, that asks as `load` does: consistency, routing, TLS,
     warm-up."""
-    unused = {name: None for name in Offered.model_fields if name != "schedule"}
+    unused: dict[str, Any] = {name: None for name in Offered.model_fields if name != "schedule"}
+    unused |= {name: Load.model_fields[name].default for name in SEARCHES}
     closed = {
         **unused,
         "schedule": "closed",
@@ -157,6 +172,8 @@ def briefly(load: Load, seconds: float) -> Load:
     one operation in flight where the rate is not constant."""
     first = load.offered[0]
     threads = load.threads_of(first)
+    if load.schedule == "search":
+        return closed_loop(load, threads, seconds).model_copy(update={"warm_up_s": 0.0})
     if first.rate_per_s is not None:
         steady = {"schedule": first.schedule, "rate_per_s": first.rate_per_s}
         return closed_loop(load, threads, seconds).model_copy(update={**steady, "warm_up_s": 0.0})

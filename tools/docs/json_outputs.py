@@ -17,6 +17,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from steelyard.analysis import statistics
 from steelyard.analysis.comparisons.confounders import Difference
 from steelyard.analysis.comparisons.two_sided import Contrast
+from steelyard.analysis.gate import Gate
 from steelyard.analysis.treatments import Treatment
 from steelyard.cli.commands.clean import Found
 from steelyard.cli.commands.doctor import Finding as MachineFinding
@@ -31,6 +32,7 @@ from steelyard.model.study import About, Level
 from steelyard.model.value import Value
 from steelyard.plan.detectable_difference import Resolution
 from steelyard.plan.estimate import PlanEstimate
+from steelyard.plan.gate_forecast import GateForecast
 from steelyard.plan.machine import Machine
 from steelyard.plan.stopping_simulation import Expected
 from steelyard.progress.reason_words import ReasonGroup
@@ -92,6 +94,8 @@ class Checked(Value):
     until: Forecast | None
     """None without a stopping rule."""
     noise_floor: FloorOfCheck
+    gate: tuple[GateForecast, ...]
+    """What a gate over each factor would find; empty without `--gate`."""
     missing: tuple[StudyProblem, ...]
     """Parts that the study names and that do not exist yet."""
     errors: tuple[StudyProblem, ...]
@@ -388,6 +392,7 @@ SCHEMAS: Final[Mapping[str, Callable[[], Schema]]] = {
     "clean": lambda: of(Cleaned, "steelyard clean --json"),
     "compare": _compare,
     "doctor": lambda: of(tuple[MachineFinding, ...], "steelyard doctor --json"),
+    "gate": lambda: of(Gate, "steelyard gate --json"),
     "load": lambda: of(tuple[Loaded, ...], "steelyard load --json"),
     "load-show": _shown,
     "reference-list": lambda: _published("steelyard reference list --json", {"type": "integer"}),

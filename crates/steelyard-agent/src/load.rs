@@ -17,7 +17,9 @@ use steelyard_load::output::write_record;
 use steelyard_wire::{FORMAT, Failure, Hello, Order, Record};
 
 use crate::exit::{Exit, UNREACHABLE};
+use crate::words;
 
+const WORDS_HINT: &str = "one JSON line each: go first, phases, stop last; see schema/words.example.jsonl";
 const PROTOCOLS: [&str; 1] = ["cql"];
 
 #[derive(clap::Args)]
@@ -49,6 +51,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
             ));
         }
     };
+    if order.words && arguments.order.as_os_str() == "-" {
+        let message = "words: true, but standard input has the order".to_owned();
+        return Err(fail(
+            1,
+            message,
+            "put the order into a file: words come on standard input",
+        ));
+    }
     let slots = match drive::slots(&order, arguments.workers) {
         Ok(slots) => slots,
         Err(error) => return Err(fail(1, error.to_string(), "change the order, or --workers")),
@@ -63,7 +73,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         Err(error) => return Err(fail(1, error.to_string(), "change the order")),
     };
     write_record(&mut out, &Record::Connected(connected))?;
-    match drive::run(clients, &order, Clock::start(), &stop, &mut out) {
+    let driven = if order.words {
+        let words = words::read(io::stdin(), &stop);
+        drive::run_by_words(clients, &order, &words, Clock::start(), &stop, &mut out)
+    } else {
+        drive::run(clients, &order, Clock::start(), &stop, &mut out)
+    };
+    match driven {
         Ok(()) => Ok(()),
         Err(DriveError::Output(error)) => Err(Exit {
             code: 1,
@@ -71,6 +87,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
             reported: false,
         }
         .into()),
+        Err(DriveError::Word(message)) => Err(fail(1, message, WORDS_HINT)),
         Err(error) => Err(fail(
             1,
             error.to_string(),

@@ -8,6 +8,7 @@ mod load;
 mod ops;
 mod probe;
 mod sim;
+mod words;
 
 use std::process::ExitCode;
 

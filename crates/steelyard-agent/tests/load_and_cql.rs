@@ -66,3 +66,11 @@ fn an_order_that_cannot_be_is_exit_code_1_and_says_what_is_allowed() {
     assert_eq!(output.status.code(), Some(1));
     assert!(refusal(&output).contains("schedule.threads: read 0"));
 }
+
+#[test]
+fn an_order_with_words_must_be_in_a_file() {
+    let order = EXAMPLE.replace("\"format\": 1", "\"format\": 1, \"words\": true");
+    let output = agent(&["load", "--order", "-"], &order);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(refusal(&output).contains("standard input has the order"));
+}

@@ -3,13 +3,15 @@
 //! Numbers of an order that has shares: `stop.operations`, `stop.duration_s` and a schedule's rate are over all shares;
 //! `threads` and `in_flight` are this process's. Within a process each worker thread takes a share of the share.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
+use std::time::Duration;
 
-use steelyard_wire::{Action, Order, Schedule, Share, Workload};
+use steelyard_wire::{Action, Order, Schedule, Share, Word, Workload};
 use thiserror::Error;
 
 use crate::client::Client;
@@ -42,6 +44,9 @@ const START_AHEAD_LIMIT_S: f64 = 3600.0;
 const WARM_UP_DRAIN_S: f64 = 0.25;
 /// Names that phases of an order may not have, because they mean something else in records.
 const TAKEN_NAMES: [&str; 2] = [POPULATE, WARM_UP];
+const SETTLE: &str = "search-settle";
+/// Longest wait for a word without looking whether to stop.
+const STOP_CHECK: Duration = Duration::from_millis(100);
 const POPULATE: &str = "populate";
 const WARM_UP: &str = "warm-up";
 const MEASURE: &str = "measure";
@@ -52,6 +57,9 @@ pub enum DriveError {
     /// The order is not possible.
     #[error(transparent)]
     Order(#[from] OrderError),
+    /// What was said to the running load is not possible.
+    #[error("{0}")]
+    Word(String),
     /// This process is at fault, not the system.
     #[error("the generator failed: {0}")]
     Generator(#[source] io::Error),
@@ -98,20 +106,8 @@ pub fn run<C: Client>(
 ) -> Result<(), DriveError> {
     let sequences = phase_plans(order)?;
     let mut start = start(order, clock)?;
-    let slots = slots(order, clients.len() as u32)?;
     let kinds = kinds(order)?;
-    let count = slots.len() as u64;
-    let whole = with_insert_lag(order);
-    let expected_operations = expected_operations(order);
-    let mut workers = Vec::new();
-    for (number, (client, slots)) in clients.into_iter().zip(slots).enumerate() {
-        let share = Share {
-            index: order.share.index + number as u64 * order.share.of,
-            of: order.share.of * count,
-        };
-        let stream = Stream::from_order(&Order { share, ..whole.clone() }, expected_operations, 0)?;
-        workers.push(Worker::new(client, stream, Arc::clone(&kinds), share, slots));
-    }
+    let mut workers = workers(clients, order, &kinds)?;
     let mut first = true;
     for plans in sequences {
         if stop.load(Ordering::Relaxed) {
@@ -131,6 +127,155 @@ pub fn run<C: Client>(
         start = start.map(|_| begin + nanos(order.warm_up_s + WARM_UP_DRAIN_S));
     }
     Ok(())
+}
+
+/// Carries out an order whose phases come as words, until the word `stop`; clients as for `run`. A word that is not possible ends
+/// the load with an error. `stop` ends the phase under way and the load; whoever reads words for this sets it with `stop`, and
+/// with an error. Between phases the connections are idle, and nothing is in flight.
+pub fn run_by_words<C: Client>(
+    clients: Vec<C>,
+    order: &Order,
+    words: &Receiver<Result<Word, String>>,
+    clock: Clock,
+    stop: &AtomicBool,
+    out: &mut impl Write,
+) -> Result<(), DriveError> {
+    let mut warm_up = word_plans(order)?;
+    let kinds = kinds(order)?;
+    let mut workers = workers(clients, order, &kinds)?;
+    let context = SequenceContext {
+        order,
+        kinds: &kinds,
+        clock,
+        stop,
+    };
+    let mut gone = false;
+    let mut names = BTreeSet::new();
+    while let Some(word) = next_word(words, stop)? {
+        let read = clock.now();
+        let (plans, in_s) = match word {
+            Word::Stop {} => return Ok(()),
+            Word::Go { .. } if gone => return Err(DriveError::Word("word: go was said before".to_owned())),
+            Word::Go { in_s } => {
+                gone = true;
+                (std::mem::take(&mut warm_up), in_s)
+            }
+            Word::Phase { name, .. } if !gone => {
+                return Err(DriveError::Word(format!("word: phase {name:?} before go")));
+            }
+            Word::Phase {
+                name,
+                schedule,
+                duration_s,
+                settle_s,
+                in_s,
+            } => {
+                let number = names.len() as u64;
+                let taken = [POPULATE, WARM_UP, SETTLE].contains(&name.as_str()) || !names.insert(name.clone());
+                if name.is_empty() || taken {
+                    let allowed = "a name that was not there before, nor populate, warm-up or search-settle";
+                    return Err(OrderError::new("word phase: name", format!("{name:?}"), allowed).into());
+                }
+                in_flight_fits(&schedule, order, workers.len() as u32)?;
+                (
+                    phase_of_word(&name, &schedule, duration_s, settle_s, order.seed, number)?,
+                    in_s,
+                )
+            }
+        };
+        if !(0.0..=START_AHEAD_LIMIT_S).contains(&in_s) {
+            return Err(OrderError::new("word: in_s", in_s, "0 to 3600").into());
+        }
+        if !plans.is_empty() {
+            let begin = (read + nanos(in_s)).max(clock.now() + START_MARGIN_NS);
+            run_sequence(&mut workers, plans, begin, context, out)?;
+        }
+    }
+    Ok(())
+}
+
+/// The next word; `None` if the load was told to stop by other means. Words that were not carried out when it stopped are passed
+/// over, but not what is wrong with one.
+fn next_word(words: &Receiver<Result<Word, String>>, stop: &AtomicBool) -> Result<Option<Word>, DriveError> {
+    loop {
+        if stop.load(Ordering::Relaxed) {
+            let wrong = words.try_iter().find_map(Result::err);
+            return wrong.map_or(Ok(None), |message| Err(DriveError::Word(message)));
+        }
+        match words.recv_timeout(STOP_CHECK) {
+            Ok(word) => return word.map(Some).map_err(DriveError::Word),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Ok(None),
+        }
+    }
+}
+
+/// The warm-up of an order with words, and what such an order may not have.
+fn word_plans(order: &Order) -> Result<Vec<PhasePlan>, OrderError> {
+    limits(order)?;
+    if order.action == Action::Populate {
+        return Err(OrderError::new("words", "true with action populate", "action load"));
+    }
+    if !order.phases.is_empty() || order.stop.operations.is_some() || order.stop.duration_s.is_some() {
+        return Err(OrderError::new(
+            "words",
+            "true with phases or a stop",
+            "neither: phases and stop come as words",
+        ));
+    }
+    if order.warm_up_s <= 0.0 {
+        return Ok(Vec::new());
+    }
+    let seed = order.seed.wrapping_add(1);
+    Ok(vec![plan(WARM_UP, &order.schedule, None, Some(order.warm_up_s), seed)?])
+}
+
+/// The phase of a word, after its settle time.
+fn phase_of_word(
+    name: &str,
+    schedule: &Schedule,
+    duration_s: f64,
+    settle_s: f64,
+    seed: u64,
+    number: u64,
+) -> Result<Vec<PhasePlan>, OrderError> {
+    // Gaps are each phase's own.
+    let seed = seed.wrapping_add(2 * (number + 1));
+    let mut plans = Vec::new();
+    if settle_s != 0.0 {
+        plans.push(plan(SETTLE, schedule, None, Some(settle_s), seed.wrapping_add(1))?);
+    }
+    plans.push(plan(name, schedule, None, Some(duration_s), seed)?);
+    Ok(plans)
+}
+
+/// A phase finds the connections and places in flight that the order's schedule has asked for.
+fn in_flight_fits(schedule: &Schedule, order: &Order, workers: u32) -> Result<(), OrderError> {
+    let (_, there) = order.schedule.in_flight();
+    let (field, wanted) = schedule.in_flight();
+    if (workers..=there).contains(&wanted) {
+        return Ok(());
+    }
+    let allowed = format!("{workers} to {there}, as in the order");
+    Err(OrderError::new(field, wanted, allowed))
+}
+
+/// One worker a client, each with its share of the order's share.
+fn workers<C: Client>(clients: Vec<C>, order: &Order, kinds: &Arc<Kinds>) -> Result<Vec<Worker<C>>, OrderError> {
+    let slots = slots(order, clients.len() as u32)?;
+    let count = slots.len() as u64;
+    let whole = with_insert_lag(order);
+    let expected_operations = expected_operations(order);
+    let mut workers = Vec::new();
+    for (number, (client, slots)) in clients.into_iter().zip(slots).enumerate() {
+        let share = Share {
+            index: order.share.index + number as u64 * order.share.of,
+            of: order.share.of * count,
+        };
+        let stream = Stream::from_order(&Order { share, ..whole.clone() }, expected_operations, 0)?;
+        workers.push(Worker::new(client, stream, Arc::clone(kinds), share, slots));
+    }
+    Ok(workers)
 }
 
 /// The instant at which the order's first phase starts; None: as soon as it can.
@@ -157,9 +302,8 @@ struct PhasePlan {
     in_flight: u32,
 }
 
-/// Phases of which each begins when the one before has ended, answered or not, in sequences; between two of them all answers are waited for.
-fn phase_plans(order: &Order) -> Result<Vec<Vec<PhasePlan>>, OrderError> {
-    let stop = order.stop;
+/// What no order may have.
+fn limits(order: &Order) -> Result<(), OrderError> {
     if !(MIN_INTERVAL_S..=3600.0).contains(&order.interval_s) {
         return Err(OrderError::new("interval_s", order.interval_s, "0.1 to 3600"));
     }
@@ -169,6 +313,13 @@ fn phase_plans(order: &Order) -> Result<Vec<Vec<PhasePlan>>, OrderError> {
     if !(1..=MAX_TRIES).contains(&order.tries) {
         return Err(OrderError::new("tries", order.tries, "1 to 1000"));
     }
+    Ok(())
+}
+
+/// Phases of which each begins when the one before has ended, answered or not, in sequences; between two of them all answers are waited for.
+fn phase_plans(order: &Order) -> Result<Vec<Vec<PhasePlan>>, OrderError> {
+    limits(order)?;
+    let stop = order.stop;
     let single = |name: &str, operations, duration_s, salt| {
         plan(
             name,

@@ -10,10 +10,12 @@ mod order;
 pub mod program;
 mod record;
 mod schedule;
+mod word;
 
 pub use order::*;
 pub use record::*;
 pub use schedule::{Arrivals, DEFAULT_BACKLOG_LIMIT, LoadPhase, Schedule};
+pub use word::Word;
 
 /// Version of orders and records. Raised when an old reader would misread a new writer.
 pub const FORMAT: u32 = 1;

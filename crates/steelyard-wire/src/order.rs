@@ -39,6 +39,10 @@ pub struct Order {
     /// Measured phases instead of the one defined by `schedule` and `stop`; `stop` is then empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<LoadPhase>,
+    /// Whether measured phases come as `Word`s on standard input while the load runs, in place of `stop` and `phases`, which are
+    /// then empty. `schedule` says how many may be in flight.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub words: bool,
     /// Open loop: operations of this process that may be due and not yet sent. One that becomes due beyond it is never sent
     /// and counts as an error of kind `backlog`.
     #[serde(default = "default_backlog_limit", skip_serializing_if = "is_default_backlog_limit")]

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use serde_json::Value;
-use steelyard_wire::{FORMAT, Order, Record};
+use steelyard_wire::{FORMAT, Order, Record, Word};
 
 fn example(name: &str) -> String {
     std::fs::read_to_string(format!("{}/../../schema/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
@@ -45,6 +45,14 @@ fn an_unknown_key_is_refused() {
         order.pointer_mut(place).unwrap()["recrods"] = 1.into();
         let error = serde_json::from_value::<Order>(order).unwrap_err().to_string();
         assert!(error.contains("recrods"), "{place}: {error}");
+    }
+}
+
+#[test]
+fn words_come_back_byte_for_byte() {
+    for line in example("words.example.jsonl").lines() {
+        let word: Word = serde_json::from_str(line).unwrap();
+        assert_eq!(serde_json::to_string(&word).unwrap(), line);
     }
 }
 

@@ -36,13 +36,41 @@ def analyse(
     `plan` is needed for the study's stopping rule, if it has one.
     """
     frame, rule = frame_of(records, study), rule_of(study)
-    response, confidence = study.analysis.response, study.analysis.confidence
-    every = statistics.every()
     context = Context(
-        frame, study, seed=seed, statistics=every, records=records, within=within,
-        floors=floors_of(frame, floor, confidence, study),
+        frame, study, seed=seed, statistics=statistics.every(), records=records, within=within,
+        floors=floors_of(frame, floor, study.analysis.confidence, study),
         decision=decide(plan, records, rule) if plan and rule else None,
     )  # fmt: skip
+    results = _results(context)
+    caveats_of = {"caveats": tuple(caveats(study, results))}
+    return results.model_copy(
+        update={**caveats_of, "further": tuple(_further(context, name) for name in context.beside)}
+    )
+
+
+def _further(context: Context, response: str) -> Results:
+    """Results by a further response: the rows that say something of it, without what is the same for all responses."""
+    study, within = context.study, Within(seconds=context.within.seconds)
+    names = tuple(name for name in study.analysis.every_response if name != response)
+    analysis = study.analysis.model_copy(update={"response": response, "responses": names, "objective": ""})
+    own = Context(
+        context.frame, study.model_copy(update={"analysis": analysis}), seed=context.seed,
+        statistics=statistics.every(), records=context.records, within=within, floors=context.floors,
+    )  # fmt: skip
+    results = _results(own)
+    rows = {
+        statistic.name: results.of(statistic.row)
+        if "response" not in statistic.row.model_fields
+        else tuple(row for row in results.of(statistic.row) if getattr(row, "response", "") == response)
+        for statistic in statistics.every()
+    }
+    return results.model_copy(update={"rows": rows})
+
+
+def _results(context: Context) -> Results:
+    """Results by the context's response, without caveats."""
+    frame, study, every = context.frame, context.study, statistics.every()
+    response, confidence = context.response, context.confidence
     used = frame.values(response)
     results = Results(
         study=study.study.name,
@@ -75,5 +103,4 @@ def analyse(
                 frame, study, factor, floors=floors, trends=results.of(Trend), every_pair=True
             )
         results = results.model_copy(update=known)
-    sentences = {"answer": tuple(answer(study.study.question, results)), "caveats": tuple(caveats(study, results))}
-    return results.model_copy(update=sentences)
+    return results.model_copy(update={"answer": tuple(answer(study.study.question, results))})

@@ -10,9 +10,11 @@ import math
 from collections.abc import Iterable, Sequence
 
 from steelyard.analysis.comparisons.level_ratios import centre
+from steelyard.analysis.comparisons.objective import ObjectiveVerdict, judged, value_of
 from steelyard.analysis.frame import TrialFrame, factors_of, in_order_of_time, place, plain_levels, start_means
 from steelyard.analysis.treatments import Treatment, label
 from steelyard.analysis.wording import quantities
+from steelyard.judging.measures import with_cost
 from steelyard.judging.trial_responses import response_of
 from steelyard.judging.warm_up_cut import is_cut, orders_of_treatment
 from steelyard.model.estimate import Estimate
@@ -46,8 +48,22 @@ def cell_values(records: Sequence[TrialRecord], study: Study, *, intervals: bool
     """Each treatment's main response, as the report counts it, in the order of the study's levels. Without intervals no
     heavy library is loaded: `status` may be asked for while a study is measured."""
     response = study.analysis.response
-    means = _start_means(records, study)
+    means = _start_means(records, study, response)
     return _cells(means, response, study.analysis.confidence if intervals else None)
+
+
+def objective_cells(records: Sequence[TrialRecord], study: Study) -> dict[str, tuple[ObjectiveVerdict, str]]:
+    """Each treatment with a used trial, by its label, judged by the study's objective: verdict, and why it is
+    undecided. Empty without an objective."""
+    limit = study.analysis.limit
+    if limit is None:
+        return {}
+    unit, verdicts = unit_of(limit.response), {}
+    for treatment, starts in _start_means(records, study, limit.response):
+        if starts:
+            value = value_of([mean for _, mean, _ in starts], unit, study.analysis.confidence)
+            verdicts[label(treatment)] = judged(value, limit)
+    return verdicts
 
 
 def cells_of(frame: TrialFrame, response: str, confidence: float = 0.95) -> tuple[CellValue, ...]:
@@ -81,7 +97,7 @@ def _cells(
     return tuple(one if one.value is None else one.model_copy(update={"value_text": next(texts)}) for one in cells)
 
 
-def _start_means(records: Sequence[TrialRecord], study: Study) -> list[tuple[Treatment, StartMeans]]:
+def _start_means(records: Sequence[TrialRecord], study: Study, response: str) -> list[tuple[Treatment, StartMeans]]:
     """Means over each start's used trials, by treatment in the order of the levels: what `TrialFrame.values` and
     `start_means` say, without a frame."""
     factors, _ = factors_of(records, study)
@@ -90,7 +106,7 @@ def _start_means(records: Sequence[TrialRecord], study: Study) -> list[tuple[Tre
     columns = [plain_levels([record.treatment.get(name) for record in ordered]) for name in factors]
     for record, order, *key in zip(ordered, orders_of_treatment(ordered, factors), *columns, strict=True):
         starts = values.setdefault(tuple(key), {})
-        value = response_of(record, study.analysis.response)
+        value = response_of(with_cost(record, study), response)
         used = record.verdict.outcome == "valid" and not is_cut(order, study.analysis.warm_up_trials)
         if used and not record.control and value is not None:
             starts.setdefault(record.start, []).append(float(value))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from steelyard.analysis.treatments import NODES
 from steelyard.heavy import pl
+from steelyard.judging.measures import with_cost
 from steelyard.judging.trial_responses import response_of
 from steelyard.judging.warm_up_cut import is_cut, orders_of_treatment
 from steelyard.model import responses
@@ -20,6 +21,8 @@ from steelyard.model.trial import TrialRecord
 CONTROL_REASON = "control (kept for drift and noise floor)"
 WARM_UP_REASON = "warm-up (fixed count)"
 TOO_FEW_REASON = "valid, but too few operations for this percentile"
+COVARIATE = "covariate_"
+"""Beginning of the name of a covariate's column."""
 NO_VALUE_REASON = "valid, but without a value of this response"
 
 
@@ -49,7 +52,8 @@ class TrialFrame:
 
     Columns: trial_id, attempt, block, start, start_replicate, replicate, order_in_start, position, control, outcome,
     reasons (list), system_fault, begun_s, ended_s (seconds since the epoch); one column per factor, named as the
-    factor; every response of `model.responses`; order_of_treatment (which attempt of this treatment its start
+    factor; every response of `model.responses`; `covariate_NAME` for each covariate that a trial has;
+    order_of_treatment (which attempt of this treatment its start
     served, voided ones included, from 1; null if not valid); warm_up; used (valid and not warm_up).
     """
 
@@ -89,6 +93,9 @@ class TrialFrame:
         for name, response in responses.every().items():
             dtype = pl.Int64 if response.whole else pl.Float64
             columns[name] = pl.Series(name, [response_of(record, name) for record in ordered], dtype=dtype)
+        for name in sorted({name for record in ordered for name in record.covariates}):
+            values = [record.covariates.get(name) for record in ordered]
+            columns[f"{COVARIATE}{name}"] = pl.Series(f"{COVARIATE}{name}", values, dtype=pl.Float64)
         orders = orders_of_treatment(ordered, factors)
         columns["order_of_treatment"] = pl.Series("order_of_treatment", orders, dtype=pl.Int64)
         columns["warm_up"] = pl.Series("warm_up", [is_cut(order, warm_up_trials) for order in orders], dtype=pl.Boolean)
@@ -257,7 +264,8 @@ def factors_of(records: Sequence[TrialRecord], study: Study) -> tuple[dict[str, 
 def frame_of(records: Sequence[TrialRecord], study: Study) -> TrialFrame:
     """The trial frame of a study."""
     factors, hard = factors_of(records, study)
-    frame = TrialFrame.build(records, factors, hard, study.analysis.warm_up_trials)
+    priced = [with_cost(record, study) for record in records]
+    frame = TrialFrame.build(priced, factors, hard, study.analysis.warm_up_trials)
     return replace(frame, numbers=numbers_of(factors, study))
 
 

@@ -29,7 +29,6 @@ from steelyard.format import number
 from steelyard.model import responses
 from steelyard.model.errors import StudyError
 from steelyard.model.estimate import Estimate
-from steelyard.model.response import Direction
 from steelyard.model.responses import label_of, unit_of
 from steelyard.model.value import Value
 
@@ -117,8 +116,8 @@ def overall(cases: Sequence[Case]) -> GateVerdict:
 def less_is_better(response: str) -> bool:
     """The direction of a response. Raises StudyError for one that has none."""
     known = responses.of(response)
-    if known.direction is not Direction.NEITHER:
-        return known.direction is Direction.LESS_IS_FASTER
+    if known.better != "neither":
+        return known.better == "less"
     if known.unit.split("/")[0].split(" ")[0] in TIMES:
         return True
     raise StudyError(

@@ -56,6 +56,8 @@ class Results(Value):
     """What the answer does not say, and why."""
     stopping: Decision | None = None
     """Decision of the stopping rule after the last whole block; None without a rule or a plan."""
+    further: tuple[Results, ...] = ()
+    """The same for each further response that the study names: its answer, and the rows of its statistics only."""
     rows: dict[str, tuple[SerializeAsAny[Row], ...]] = Field(default_factory=dict)
     """Name of a statistic to its rows; `of` gives them by their type."""
 
@@ -81,3 +83,13 @@ class Results(Value):
     def others(self, row: type[Measured]) -> tuple[Measured, ...]:
         """Rows of every other response."""
         return tuple(one for one in self.of(row) if one.response != self.response)
+
+    def every(self, row: type[AnyRow]) -> tuple[AnyRow, ...]:
+        """The rows of a statistic by every response that the study names."""
+        rows = list(self.of(row))
+        known = {getattr(one, "response", "") for one in rows}
+        for results in self.further:
+            rows += () if results.response in known else (
+                one for one in results.of(row) if getattr(one, "response", "") == results.response
+            )  # fmt: skip
+        return tuple(rows)

@@ -74,6 +74,8 @@ class Within:
     """Rows of the statistic `percentile`, computed while the histograms are read."""
     pooled: Sequence[Row] = ()
     """Rows of the statistic `pooled_percentile`, computed while the histograms are read."""
+    sampled: Sequence[Seconds] = ()
+    """The seconds of the measures that the study names and that are means over time: a column each, and `place`."""
     uses: Mapping[Attempt, Use] = field(default_factory=dict)
     """Resources of every attempt; empty where neither cost nor energy is requested."""
 
@@ -96,6 +98,11 @@ class Context:
     def response(self) -> str:
         """The main response."""
         return self.study.analysis.response
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """The other responses that the study names: their p-values belong to the same families."""
+        return tuple(name for name in self.study.analysis.every_response if name != self.response)
 
     @property
     def confidence(self) -> float:

@@ -13,6 +13,7 @@ from steelyard.analysis.results import Results
 from steelyard.analysis.row import Kind, Row, TableColumn, columns_of, factors_field
 from steelyard.analysis.statistic import Statistic
 from steelyard.analysis.treatments import Treatment
+from steelyard.format import listed
 from steelyard.heavy import pl
 from steelyard.model.estimate import Estimate
 
@@ -40,9 +41,9 @@ class Source(NamedTuple):
 
 
 def sources(results: Results) -> dict[str, Source]:
-    """Every table by its name: what data frames, exports and the page are made from."""
+    """Every table by its name, by every response that the study names: what data frames and exports are made from."""
     return {
-        statistic.name: Source(statistic, columns_of(statistic.row), results.of(statistic.row))
+        statistic.name: Source(statistic, columns_of(statistic.row), results.every(statistic.row))
         for statistic in statistics.every()
     }
 
@@ -71,8 +72,9 @@ def columns(results: Results) -> dict[str, dict[str, str]]:
 
 
 def titles(results: Results) -> dict[str, str]:
-    """A caption for each table, naming the main response."""
-    words = {"response": results.response_label, "size": results.size_factor or "sizes"}
+    """A caption for each table, naming the responses that the study names."""
+    labels = listed([results.response_label, *(one.response_label for one in results.further)])
+    words = {"response": labels, "size": results.size_factor or "sizes"}
     return {statistic.name: statistic.title.format(**words) for statistic in statistics.every()}
 
 

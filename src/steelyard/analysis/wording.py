@@ -40,7 +40,8 @@ def quantity(value: float, unit: str) -> str:
 def quantities(values: Sequence[float], unit: str) -> list[str]:
     """Values with three significant digits, all in one unit that suits them: `0.32 s`, `12.4 s`."""
     factor, shown = scale(values, unit)
-    return [f"{number(value * factor, digits=3, trim=False)} {shown}".strip() for value in values]
+    space = "" if shown == "%" else " "
+    return [f"{number(value * factor, digits=3, trim=False)}{space}{shown}".strip() for value in values]
 
 
 def scale(values: Sequence[float], unit: str) -> tuple[float, str]:

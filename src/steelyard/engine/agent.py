@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,17 @@ from steelyard.node.base import Node
 from steelyard.node.command import end, spawn
 from steelyard.node.files import put
 from steelyard.node.tasks import together
-from steelyard.wire.record import Failure, Record, RecordError, parse
+from steelyard.wire.record import Connected, Failure, Record, RecordError, parse
+from steelyard.wire.word import Go, PhaseWord, Stop, Word
+from steelyard.wire.word import line_of as word_line
 
 DRAIN_GRACE_S = 15.0
 START_AHEAD_S = 5.0
 """Delay between sending the orders and the common start of several load nodes, so that all of them can connect."""
+
+LAST_RECORD_S = 1.0
+WORD_AHEAD_S = 0.02
+"""From reading a word to the start of its phase: several load nodes read it at almost the same time."""
 
 
 class AgentEngine:
@@ -50,8 +57,92 @@ class AgentEngine:
             message = f"the load generator did not end within {timeout_s:g} s"
             raise EngineError(message, "raise limits.trial_timeout_s") from error
 
+    async def drive_by_words(
+        self,
+        order: Mapping[str, Any],
+        nodes: Sequence[Node],
+        on_record: Callable[[str, Record], None],
+        phases: AsyncIterator[PhaseWord],
+        timeout_s: float,
+    ) -> None:
+        """Carry out an order whose phases come as words. Raises EngineError if a generator fails, ends too soon,
+        or does not end in time."""
+        shares = [_share(order, index, len(nodes)) for index in range(len(nodes))]
+        pairs = zip(shares, nodes, strict=True)
+        talk = Talk(len(nodes), on_record)
+        try:
+            async with asyncio.timeout(timeout_s) as limit:
+                await together(
+                    [
+                        talk.say(phases),
+                        *(talk.carry_out(share, node, place) for place, (share, node) in enumerate(pairs)),
+                    ]
+                )
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            message = f"the load generator did not end within {timeout_s:g} s"
+            raise EngineError(message, "raise limits.trial_timeout_s") from error
+
     async def _drive_one(self, order: Mapping[str, Any], node: Node, on_record: Callable[[str, Record], None]) -> None:
         await carry_out(order, node, on_record)
+
+
+class Talk:
+    """A conversation with the generators of one load: words to all of them at once."""
+
+    def __init__(self, nodes: int, on_record: Callable[[str, Record], None]) -> None:
+        self._nodes = nodes
+        self._on_record = on_record
+        self._connected: set[str] = set()
+        self._all_connected = asyncio.Event()
+        self._processes: dict[int, asyncio.subprocess.Process] = {}
+        """By the place of the node among the load nodes."""
+        self._stopped = False
+
+    async def carry_out(self, order: Mapping[str, Any], node: Node, place: int) -> None:
+        """Run the generator of one node to its end. Raises EngineError if that comes before the last word."""
+
+        def started(process: asyncio.subprocess.Process) -> None:
+            self._processes[place] = process
+
+        await carry_out(order, node, self._take, on_start=started, words=True)
+        if not self._stopped:
+            raise EngineError(f"{node.name}: the load generator ended before it was told to", "start the trial again")
+
+    def _take(self, node: str, record: Record) -> None:
+        if isinstance(record, Connected):
+            self._connected.add(node)
+            if len(self._connected) == self._nodes:
+                self._all_connected.set()
+        self._on_record(node, record)
+
+    async def say(self, phases: AsyncIterator[PhaseWord]) -> None:
+        """Say go once all are connected, then the phases as they are decided, then stop."""
+        await self._all_connected.wait()
+        await self._to_all(Go(in_s=WORD_AHEAD_S))
+        async for phase in phases:
+            await self._to_all(replace(phase, in_s=max(WORD_AHEAD_S, phase.in_s)))
+        self._stopped = True
+        await self._to_all(Stop())
+
+    async def _to_all(self, word: Word) -> None:
+        for place, process in self._processes.items():
+            assert process.stdin is not None
+            line = word_line(_share_of_word(word, place, self._nodes))
+            try:
+                process.stdin.write(f"{line}\n".encode())
+                await process.stdin.drain()
+            except (BrokenPipeError, ConnectionResetError) as error:
+                # Its own last record says more: it is read meanwhile, and ends this conversation first.
+                await asyncio.sleep(LAST_RECORD_S)
+                message = "the load generator has ended and takes no more words"
+                raise EngineError(message, "its standard error is in the load node's folder") from error
+
+
+def _share_of_word(word: Word, index: int, of: int) -> Word:
+    """The word for one load node: its part of the places in flight."""
+    return replace(word, schedule=_part(word.schedule, index, of)) if isinstance(word, PhaseWord) else word
 
 
 async def carry_out(
@@ -60,16 +151,19 @@ async def carry_out(
     on_record: Callable[[str, Record], None],
     *,
     workers: int = 1,
+    words: bool = False,
     on_start: Callable[[asyncio.subprocess.Process], None] | None = None,
 ) -> None:
-    """Carry out an order on one node with `workers` threads, until the agent ends; `on_start` receives its process.
+    """Carry out an order on one node with `workers` threads, until the agent ends; `on_start` receives its process,
+    with a standard input if there are to be `words`.
     Raises EngineError, with the generator's message, if it fails."""
     path = node.folder / "order.json"
     errors = node.folder / "load.stderr"
     order = await _with_traces(order, node)
     await put(node, path, json.dumps(order, indent=1).encode())
     argv = [str(agent.find()), "load", "--order", str(path), "--workers", str(workers)]
-    process = await spawn(node, argv, stdout=asyncio.subprocess.PIPE, stderr=errors)
+    stdin = asyncio.subprocess.PIPE if words else asyncio.subprocess.DEVNULL
+    process = await spawn(node, argv, stdin=stdin, stdout=asyncio.subprocess.PIPE, stderr=errors)
     failure: Failure | None = None
     try:
         if on_start is not None:
@@ -116,18 +210,20 @@ async def _with_traces(order: Mapping[str, Any], node: Node) -> dict[str, Any]:
 def _share(order: Mapping[str, Any], index: int, of: int) -> dict[str, Any]:
     """The share of one load node: every `of`-th operation, and its part of the operations in flight."""
 
-    def part(schedule: Mapping[str, Any]) -> dict[str, Any]:
-        mine = dict(schedule)
-        for key in ("threads", "in_flight"):
-            if key in mine:
-                whole, rest = divmod(mine[key], of)
-                mine[key] = max(1, whole + (1 if index < rest else 0))
-        return mine
-
-    shared = {**order, "schedule": part(order["schedule"]), "share": {"index": index, "of": of}}
+    shared = {**order, "schedule": _part(order["schedule"], index, of), "share": {"index": index, "of": of}}
     if "phases" in order:
-        shared["phases"] = [{**phase, "schedule": part(phase["schedule"])} for phase in order["phases"]]
+        shared["phases"] = [{**phase, "schedule": _part(phase["schedule"], index, of)} for phase in order["phases"]]
     return shared
+
+
+def _part(schedule: Mapping[str, Any], index: int, of: int) -> dict[str, Any]:
+    """A schedule with one load node's part of the places in flight."""
+    mine = dict(schedule)
+    for key in ("threads", "in_flight"):
+        if key in mine:
+            whole, rest = divmod(mine[key], of)
+            mine[key] = max(1, whole + (1 if index < rest else 0))
+    return mine
 
 
 def _parse(line: bytes, node: str) -> Record:

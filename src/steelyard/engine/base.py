@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from steelyard.node.base import Node
 from steelyard.wire.record import Record
+from steelyard.wire.word import PhaseWord
 
 
 class Engine(Protocol):
@@ -20,6 +21,24 @@ class Engine(Protocol):
         timeout_s: float,
     ) -> None:
         """Carry out an order; pass each record to `on_record(node_name, record)` as it arrives."""
+        ...
+
+
+@runtime_checkable
+class DrivenByWords(Protocol):
+    """Ability: takes the phases of a load as they are decided, on one set of connections. A search needs it."""
+
+    async def drive_by_words(
+        self,
+        order: Mapping[str, Any],
+        nodes: Sequence[Node],
+        on_record: Callable[[str, Record], None],
+        phases: AsyncIterator[PhaseWord],
+        timeout_s: float,
+    ) -> None:
+        """Carry out an order with `words`: its warm-up, then each phase that `phases` yields, whose rates and places in
+        flight are over all load nodes; the load ends when `phases` does. Between phases nothing is in flight. Raises
+        EngineError as `Engine.drive` does."""
         ...
 
 

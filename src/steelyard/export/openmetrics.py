@@ -26,7 +26,7 @@ from steelyard.export.metric_names import Family
 from steelyard.format import treatment_label
 from steelyard.heavy import pl
 from steelyard.model.outcome import ANSWERED
-from steelyard.model.percentiles import quantile_ns, supported
+from steelyard.model.percentiles import quantile_buckets, supported
 from steelyard.model.trial import PhaseTime, TrialRecord
 from steelyard.store.read import Store
 
@@ -88,9 +88,8 @@ def write(store: Store, records: Iterable[TrialRecord], path: Path) -> int:
                 "cell": treatment_label(record.treatment),
                 "trial": attempt_name(record),
             }
-            for t_s in (record.begun_s, record.ended_s):
-                if t_s is not None:
-                    families.add(TRIAL, f"{TRIAL.name}_info", {**labels, **_about(record)}, 1, t_s)
+            ends_s = [t_s for t_s in (record.begun_s, record.ended_s) if t_s is not None]
+            families.add(TRIAL, f"{TRIAL.name}_info", {**labels, **_about(record)}, ends_s, [1] * len(ends_s))
             intervals = store.intervals(record)
             _seconds(intervals, labels, families)
             _samples(store.samples(record), _phases(record, intervals), labels, families)
@@ -123,13 +122,16 @@ class _Families:
         """Metrics that have a sample."""
         return len(self._files)
 
-    def add(self, family: Family, name: str, labels: Labels, value: float, t_s: float) -> None:
-        """One sample: `name` is that of the metric, with the suffix that its type demands."""
+    def add(self, family: Family, name: str, labels: Labels, times_s: Iterable[float], values: Iterable[float]) -> None:
+        """Samples of one series; `name` is that of the metric, with the suffix that its type demands."""
         if family.name not in self._files:
             file = tempfile.TemporaryFile("w+", encoding="utf-8", dir=self._folder)  # noqa: SIM115
             self._files[family.name] = family, self._open.enter_context(file)
         written = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels.items())
-        self._files[family.name][1].write(f"{name}{{{written}}} {_number(value)} {t_s:.3f}\n")
+        series = f"{name}{{{written}}}"
+        self._files[family.name][1].writelines(
+            f"{series} {_number(value)} {t_s:.3f}\n" for t_s, value in zip(times_s, values, strict=True)
+        )
 
     def copy_to(self, file: Any) -> None:
         """Every metric with its head, one after another."""
@@ -170,8 +172,7 @@ def _samples(samples: pl.DataFrame, phases: Sequence[_Span], labels: Labels, fam
         family, scale = metric_names.family_of(str(metric))
         for phase, times_s, values in _by_phase(rows, phases):
             own = {**labels, "phase": phase, "node": str(node)}
-            for t_s, value in zip(times_s, values, strict=True):
-                families.add(family, family.name, own, value * scale, t_s)
+            families.add(family, family.name, own, times_s, (value * scale for value in values))
 
 
 def _by_phase(rows: pl.DataFrame, phases: Sequence[_Span]) -> Iterator[tuple[str, Sequence[float], Sequence[float]]]:
@@ -214,8 +215,7 @@ def _ends(rows: pl.DataFrame) -> Sequence[float]:
 def _counter(rows: pl.DataFrame, ends_s: Sequence[float], labels: Labels, families: _Families) -> None:
     counts = dict(rows.group_by(_end()).agg(pl.col("count").sum()).iter_rows())
     totals = accumulate(counts.get(end_s, 0) for end_s in ends_s)
-    for end_s, total in zip(ends_s, totals, strict=True):
-        families.add(OPERATIONS, f"{OPERATIONS.name}_total", labels, total, end_s)
+    families.add(OPERATIONS, f"{OPERATIONS.name}_total", labels, ends_s, totals)
 
 
 def _end() -> pl.Expr:
@@ -231,6 +231,7 @@ def _distribution(
     }
     counts, sum_s = [0] * (len(BOUNDS_S) + 1), 0.0
     within: list[list[int]] = []
+    sums_s: list[float] = []
     for end_s in ends_s:
         of_second = seconds.get(end_s)
         if of_second is not None:
@@ -238,25 +239,27 @@ def _distribution(
                 counts[bisect_left(BOUNDS_S, high_ns / 1e9)] += amount
                 sum_s += amount * (low_ns + high_ns) / 2e9
         within.append(list(accumulate(counts)))
-        families.add(times.total, f"{times.total.name}_total", labels, sum_s, end_s)
+        sums_s.append(sum_s)
+    families.add(times.total, f"{times.total.name}_total", labels, ends_s, sums_s)
     for place, bound_s in enumerate((*BOUNDS_S, math.inf)):
         own = {**labels, "le": "+Inf" if math.isinf(bound_s) else repr(bound_s)}
-        for end_s, counted in zip(ends_s, within, strict=True):
-            families.add(times.within, f"{times.within.name}_total", own, counted[place], end_s)
+        families.add(times.within, f"{times.within.name}_total", own, ends_s, (counted[place] for counted in within))
 
 
 def _quantiles(family: Family, rows: pl.DataFrame, labels: Labels, families: _Families) -> None:
     merged = rows.group_by(_end(), "bucket_low_ns", "bucket_high_ns").agg(pl.col("count").sum())
     ordered = merged.sort("end_s", "bucket_low_ns").group_by("end_s", maintain_order=True)
-    seconds = [
-        (end_s, of_second.select("bucket_low_ns", "bucket_high_ns", "count").rows()) for (end_s,), of_second in ordered
-    ]
-    for quantile in QUANTILES:
-        own = {**labels, "quantile": repr(quantile)}
-        for end_s, buckets in seconds:
-            value_ns = quantile_ns(buckets, quantile)
-            if value_ns is not None and supported(quantile, sum(count for *_, count in buckets)):
-                families.add(family, family.name, own, value_ns / 1e9, float(end_s))
+    points: dict[float, list[tuple[float, float]]] = {quantile: [] for quantile in QUANTILES}
+    for (end_s,), of_second in ordered:
+        buckets = of_second.select("bucket_low_ns", "bucket_high_ns", "count").rows()
+        operations = int(of_second["count"].sum())
+        for quantile, bucket in zip(QUANTILES, quantile_buckets(buckets, QUANTILES), strict=True):
+            if bucket is not None and supported(quantile, operations):
+                points[quantile].append((float(end_s), (bucket[0] + bucket[1]) / 2e9))
+    for quantile, of_quantile in points.items():
+        if of_quantile:
+            times_s, values = zip(*of_quantile, strict=True)
+            families.add(family, family.name, {**labels, "quantile": repr(quantile)}, times_s, values)
 
 
 def _number(value: float) -> str:

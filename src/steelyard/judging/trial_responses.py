@@ -93,14 +93,20 @@ def measured(intervals: Sequence[Interval], dones: Sequence[Done]) -> Measured |
     )
 
 
-def responses(intervals: Sequence[Interval], dones: Sequence[Done]) -> Responses:
-    """Every response of a trial, from the records of its measured phases from all load nodes."""
+def responses(intervals: Sequence[Interval], dones: Sequence[Done], capacity_per_s: float | None = None) -> Responses:
+    """Every response of a trial, from the records of its measured phases from all load nodes, and the result of its
+    search."""
     totals = measured(intervals, dones)
-    return Responses() if totals is None else Responses.model_validate(registered.compute(totals))
+    if totals is None:
+        return Responses()
+    return Responses.model_validate(registered.compute(replace(totals, capacity_per_s=capacity_per_s)))
 
 
 def response_of(record: TrialRecord, name: str) -> float | int | None:
     """A response; None for a percentile that the trial's number of operations does not support, whatever was
     recorded."""
-    q = registered.of(name).percentile
+    response = registered.of(name)
+    if response.source != "records":
+        return record.measures.get(name)
+    q = response.percentile
     return None if q is not None and not supported(q, record.responses.operations) else record.responses.of(name)

@@ -19,6 +19,7 @@ from steelyard.model import histogram
 from steelyard.model.calibration import Calibration
 from steelyard.model.outcome import Outcome
 from steelyard.model.sample import Sample
+from steelyard.model.search import SearchResult
 from steelyard.model.study import Limits, Load
 from steelyard.model.verdict_reasons import GUESTS, Reason, ReasonKind, Verdict
 from steelyard.wire.record import Done, Interval
@@ -50,6 +51,8 @@ class Evidence:
     differing: Mapping[str, Mapping[str, tuple[str, str]]] = field(default_factory=dict)
     """Node to settings that differ: name -> (asked, in force)."""
     still_busy: Mapping[str, float] = field(default_factory=dict)
+    search: SearchResult | None = None
+    """How the search ended, if the load is one."""
 
 
 def judge(evidence: Evidence, limits: Limits) -> Verdict:
@@ -58,10 +61,11 @@ def judge(evidence: Evidence, limits: Limits) -> Verdict:
     if not evidence.dones:
         return Verdict(outcome="unknown", reasons=(Reason(kind=ReasonKind.INCOMPLETE, detail="no end of the phase"),))
     disturbed, unseen = _surroundings(evidence, limits)
+    searched = evidence.load.schedule == "search"
     reasons = (
-        *_pacing(evidence, limits),
-        *_generator(evidence, limits),
-        *_answers(evidence, limits),
+        *(_of_search(evidence) if searched else _pacing(evidence, limits)),
+        *(one for one in _generator(evidence, limits) if not (searched and one.kind.about.of_generator)),
+        *(one for one in _answers(evidence, limits) if not (searched and one.kind is ReasonKind.ERRORS)),
         *_instruments(evidence, limits),
         *disturbed,
         *_cluster(evidence),
@@ -70,6 +74,26 @@ def judge(evidence: Evidence, limits: Limits) -> Verdict:
     if evidence.calibration is None:
         notes = (f"the generator's ceiling is unknown: {evidence.no_calibration}", *notes)
     return Verdict(outcome="invalid" if reasons else "valid", reasons=reasons, notes=notes)
+
+
+def _of_search(evidence: Evidence) -> tuple[Reason, ...]:
+    """A search judges generator, rate and errors window by window: a rate that is not reached, and errors beyond the
+    limit, are its result. What remains is a search without the number that was asked for."""
+    result = evidence.search
+    if result is None or result.outcome == "found":
+        return ()
+    if result.outcome == "no-rate":
+        return (Reason(kind=ReasonKind.NO_RATE, detail=result.reason),)
+    if result.rate_per_s is None:
+        return (Reason(kind=ReasonKind.LAB_FAULT, detail=f"no window could be judged: {result.reason}"),)
+    detail = f"at least {result.rate_per_s:,.6g} operations/s: {result.reason}"
+    return (Reason(kind=ReasonKind.LOWER_BOUND, detail=detail),)
+
+
+def of_generator(evidence: Evidence, limits: Limits) -> tuple[Reason, ...]:
+    """What of the load generator was over its limits: late operations, too busy a thread, too near its ceiling."""
+    reasons = (*_pacing(evidence, limits), *_generator(evidence, limits))
+    return tuple(reason for reason in reasons if reason.kind.about.of_generator)
 
 
 def over(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from steelyard.engine.base import Engine
+from steelyard.engine.base import DrivenByWords, Engine
 from steelyard.format import listed
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.data_state import DataState
@@ -20,7 +20,7 @@ from steelyard.lab.parts import Known, Parts
 from steelyard.lab.probe_processes import Readings, watching
 from steelyard.leases.lease import Lease
 from steelyard.link.ping import measure_link
-from steelyard.model.errors import NodeError, SiteError, SteelyardError, SystemFault
+from steelyard.model.errors import EngineError, NodeError, SiteError, SteelyardError, SystemFault
 from steelyard.model.facts import system_facts_name
 from steelyard.model.plan import PlannedTrial
 from steelyard.model.server_warm_up import ServerWarmth
@@ -33,6 +33,7 @@ from steelyard.progress.events import Waiting, Watcher
 from steelyard.site.base import Request, Site
 from steelyard.system.base import System, warms_up
 from steelyard.wire.record import Record
+from steelyard.wire.word import PhaseWord
 from steelyard.workload.base import Workload
 
 LEASE_TIMEOUT_S = 60.0
@@ -88,6 +89,20 @@ class Cluster:
         """Have the engine carry out an order for as long as all nodes live. Raises SystemFault within seconds of the
         first node that dies, EngineError if the generator fails."""
         driving = self.engine.drive(order, self.loaders, on_record, timeout_s)
+        await while_alive(driving, self.system, self.databases)
+
+    async def drive_by_words(
+        self,
+        order: Mapping[str, Any],
+        on_record: Callable[[str, Record], None],
+        phases: AsyncIterator[PhaseWord],
+        timeout_s: float,
+    ) -> None:
+        """Have the engine carry out phases as they are decided; as `drive`. Raises EngineError if it cannot."""
+        engine = self.engine
+        if not isinstance(engine, DrivenByWords):
+            raise EngineError("this engine takes no phases while it runs", 'load.engine = "agent"')
+        driving = engine.drive_by_words(order, self.loaders, on_record, phases, timeout_s)
         await while_alive(driving, self.system, self.databases)
 
     async def death(self) -> SystemFault | None:

@@ -11,13 +11,17 @@ import os
 import platform
 import resource
 import time
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from steelyard import __version__, engine_order
 from steelyard.file_errors import of_the_disk
+from steelyard.judging import verdict as verdict_of
 from steelyard.judging.background_load import Machines, OwnTime
+from steelyard.judging.covariates import covariates_of
+from steelyard.judging.measures import measures_of, readings_of
 from steelyard.judging.trial_responses import joined, responses
 from steelyard.judging.verdict import Evidence, judge
 from steelyard.lab import capacity
@@ -26,18 +30,21 @@ from steelyard.lab.cluster import Cluster
 from steelyard.lab.node_logs import in_a_thread, since, size
 from steelyard.lab.parts import Parts
 from steelyard.lab.probe_processes import INTERVAL_S as PROBE_INTERVAL_S
+from steelyard.lab.search import SearchInProgress
 from steelyard.model.capacity import capacity_key
 from steelyard.model.errors import NodeError, ProbeError, SteelyardError, SystemFault
 from steelyard.model.load import MEASURE, WARM_UP, Load
 from steelyard.model.plan import PlannedTrial
 from steelyard.model.response import NS_PER_S
 from steelyard.model.sample import Sample
+from steelyard.model.search import SearchResult
 from steelyard.model.study import Study
 from steelyard.model.trial import Capacity, Phase, Responses, TrialRecord
 from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
 from steelyard.node import reading_commands
 from steelyard.node.processor import busiest, census, process_time_s
 from steelyard.progress.events import PhaseEntered, Ticked, Trouble, Waiting, Watcher
+from steelyard.progress.reason_words import short
 from steelyard.site.base import on_this_machine
 from steelyard.store.plain_file import sha256_of
 from steelyard.store.write import TrialDraft
@@ -64,12 +71,24 @@ class Course:
     traces: dict[str, str] = field(default_factory=dict)
     """SHA-256 of the files of traces, whose names alone are in the settings."""
     capacity: Capacity | None = None
+    search: SearchInProgress | None = None
     hello: Hello | None = None
     probed: dict[tuple[str, str], list[Sample]] = field(default_factory=dict)
     """Probe and node to their samples."""
     own: OwnTime = field(default_factory=OwnTime)
     still_busy: Mapping[str, float] = field(default_factory=dict)
     data: str = ""
+
+    @property
+    def searched(self) -> SearchResult | None:
+        """How the search ended."""
+        return None if self.search is None else self.search.result
+
+    @property
+    def capacity_per_s(self) -> float | None:
+        """The result of the search; None without one, or for a lower bound."""
+        result = self.searched
+        return result.rate_per_s if result is not None and result.outcome == "found" else None
 
     @property
     def dones(self) -> dict[str, Done]:
@@ -173,6 +192,7 @@ class TrialRunner:
                 no_calibration=cluster.known.why,
                 differing=self.cluster.differing,
                 still_busy=course.still_busy,
+                search=course.searched,
             ),
             self.study.limits,
         )
@@ -258,7 +278,10 @@ class TrialRunner:
                 self.watcher.tell(PhaseEntered(Phase.WARM_UP, load.warm_up_s))
             own_s, before = self._own_time_s(), census()
             read_s = reading_commands.times_s(self.parts.state_folder, before)
-            await cluster.drive(driving, take, limit_s + ENGINE_GRACE_S)
+            if load.schedule == "search":
+                await self._search(course, load, driving, take)
+            else:
+                await cluster.drive(driving, take, limit_s + ENGINE_GRACE_S)
         ended_s = time.time()
         after = census()
         readers = reading_commands.process_ids(self.parts.state_folder, after)
@@ -277,6 +300,34 @@ class TrialRunner:
                 raise await cluster.death() or SystemFault(
                     f"{await cluster.not_ready()} did not answer after the load", system=cluster.system.name
                 )
+
+    async def _search(
+        self, course: Course, load: Load, driving: Mapping[str, Any], take: Callable[[str, Record], None]
+    ) -> None:
+        """Drive the windows of a search; their names are the trial's measured phases from then on."""
+        limits = self.study.limits
+
+        def of_generator(intervals: Sequence[Interval], dones: Sequence[Done]) -> str:
+            evidence = Evidence(
+                load=load, intervals=intervals, dones=dones, optimised=True, samples={},
+                calibration=self.cluster.known.calibration,
+            )  # fmt: skip
+            return "; ".join(short(reason) for reason in verdict_of.of_generator(evidence, limits))
+
+        searching = SearchInProgress(
+            load, len(self.cluster.loaders), of_generator, lambda text: self.watcher.tell(Waiting(text))
+        )
+        course.search = searching
+
+        def heard(node: str, record: Record) -> None:
+            take(node, record)
+            searching.take(record)
+
+        limit_s = limits.trial_timeout_s + ENGINE_GRACE_S
+        try:
+            await self.cluster.drive_by_words(driving, heard, searching.phases(), limit_s)
+        finally:
+            course.phases = tuple(window.name for window in searching.windows)
 
     def _take(self, course: Course, node: str, record: Record) -> Interval | None:
         """Take in a record; gives it back if it is the first interval of the measured phase."""
@@ -350,21 +401,23 @@ class TrialRunner:
         self, draft: TrialDraft, record: TrialRecord, phases: PhaseLog, course: Course, verdict: Verdict
     ) -> TrialRecord:
         started = self.cluster.phases.times if self.cluster.trials_served == 1 else []
-        return draft.seal(
-            record.model_copy(
-                update={
-                    "ended_s": time.time(),
-                    "phases": (*started, *phases.times),
-                    "verdict": verdict,
-                    "data": course.data,
-                    "responses": responses(course.measured(), tuple(course.dones.values())),
-                    "phase_responses": course.by_phase(),
-                    "capacity": course.capacity,
-                    "offered_rate_per_s": course.offered and engine_order.offered_rate_per_s(course.offered),
-                    "versions": self._versions(course),
-                }
-            )
+        sealed = record.model_copy(
+            update={
+                "ended_s": time.time(),
+                "phases": (*started, *phases.times),
+                "verdict": verdict,
+                "data": course.data,
+                "responses": responses(course.measured(), tuple(course.dones.values()), course.capacity_per_s),
+                "phase_responses": course.by_phase(),
+                "covariates": covariates_of(self.cluster.facts, self.cluster.links),
+                "capacity": course.capacity,
+                "search": None if course.search is None else course.search.search,
+                "offered_rate_per_s": course.offered and engine_order.offered_rate_per_s(course.offered),
+                "versions": self._versions(course),
+            }
         )
+        measures = measures_of(sealed, readings_of(course.samples()), self.cluster.facts)
+        return draft.seal(sealed.model_copy(update={"measures": measures}))
 
     def _versions(self, course: Course) -> dict[str, str]:
         return {

@@ -7,6 +7,16 @@ from typing import Any, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
+from steelyard.model import percentiles, responses
+from steelyard.model.objective import Limit, parse
+from steelyard.model.search import (
+    ERROR_FRACTION,
+    SATURATED_BELOW,
+    SATURATED_ERRORS,
+    SATURATION,
+    THROUGHPUT_FRACTION,
+    SearchRules,
+)
 from steelyard.model.value import Value
 
 Consistency = Literal["ANY", "ONE", "TWO", "THREE", "QUORUM", "ALL", "LOCAL_QUORUM", "EACH_QUORUM", "LOCAL_ONE"]
@@ -18,15 +28,16 @@ BACKLOG_LIMIT = 1_000_000
 MEASURE, WARM_UP, POPULATE = "measure", "warm-up", "populate"
 CAPACITY, CAPACITY_WARM_UP = "capacity", "capacity-warm-up"
 SERVER_WARM_UP = "server-warm-up"
+SEARCH_SETTLE = "search-settle"
 """Names of phases in records and in the store."""
-RESERVED = (POPULATE, WARM_UP, CAPACITY, CAPACITY_WARM_UP)
+RESERVED = (POPULATE, WARM_UP, CAPACITY, CAPACITY_WARM_UP, SEARCH_SETTLE)
 NEEDS: dict[str, tuple[str, ...]] = {
     "ramp": ("from_per_s", "to_per_s", "ramp_s"),
     "steps": ("rates_per_s", "step_s"),
     "sine": ("mean_per_s", "amplitude_per_s", "period_s"),
     "trace": ("trace",),
 }
-"""Fields that a schedule requires."""
+"""Fields that a schedule requires; of a search, `objective`."""
 TAKES: dict[str, tuple[str, ...]] = {
     "constant": ("rate_per_s", "capacity_fraction"),
     "poisson": ("rate_per_s", "capacity_fraction"),
@@ -34,8 +45,17 @@ TAKES: dict[str, tuple[str, ...]] = {
     "steps": ("arrivals",),
     "sine": ("arrivals",),
     "trace": ("speed",),
+    "search": ("arrivals",),
 }
 """Further fields that a schedule allows."""
+SEARCHES = (
+    "objective", "first_rate_per_s", "highest_rate_per_s", "window_s", "settle_s", "precision", "most_windows",
+)  # fmt: skip
+"""Fields of a load that belong to schedule search."""
+LONGEST_WINDOW = 4
+"""A window at a low rate lasts this multiple of `window_s` at most."""
+LOWEST_RATE = 1000
+"""A search gives up at the first rate over this."""
 FIRST = frozenset(
     {
         "engine", "schedule", "threads", "rate_per_s", "operations", "duration_s", "warm_up_s", "read_consistency",
@@ -48,11 +68,13 @@ FIRST = frozenset(
 class Offered(Value):
     """Schedule of a load: when operations are due."""
 
-    schedule: Literal["closed", "constant", "poisson", "ramp", "steps", "sine", "trace"] = "closed"
+    schedule: Literal["closed", "constant", "poisson", "ramp", "steps", "sine", "trace", "search"] = "closed"
     """closed: each thread sends its next operation when the previous one is answered (saturation). All others are open
     loops, in which operations are due regardless of earlier answers. constant: evenly spaced; poisson: independent of
     each other; ramp: from one rate to another, then constant; steps: one rate after another; sine: a rate that
-    oscillates around a mean; trace: at the timestamps in a file."""
+    oscillates around a mean; trace: at the timestamps in a file; search: one constant rate after another, each decided
+    by what the ones before have shown, to find the highest rate that meets `objective`; the response is
+    capacity_per_s."""
     rate_per_s: float | None = Field(default=None, gt=0)
     """constant, poisson: the offered rate."""
     capacity_fraction: float | None = Field(default=None, gt=0, le=10)
@@ -80,8 +102,8 @@ class Offered(Value):
     speed: float | None = Field(default=None, gt=0)
     """trace: speed-up factor of the replay; default 1."""
     arrivals: Literal["even", "poisson"] | None = None
-    """ramp, steps, sine: even (default): one operation whenever the integrated rate reaches the next whole number;
-    poisson: independent of each other."""
+    """ramp, steps, sine, search: even (default): one operation whenever the integrated rate reaches the next whole
+    number; poisson: independent of each other."""
 
     @model_validator(mode="after")
     def _whole(self) -> Offered:
@@ -171,6 +193,8 @@ class LoadPhase(Offered):
     def _named(self) -> LoadPhase:
         if self.name in RESERVED:
             raise ValueError(f"name: {self.name} means something else in records")
+        if self.schedule == "search":
+            raise ValueError("schedule search belongs to the whole load, not to one of its phases")
         return self
 
 
@@ -221,6 +245,23 @@ class Load(Offered):
     """For capacity_fraction: operations in flight in the closed loop that measures the cluster's capacity."""
     capacity_s: float = Field(default=10.0, gt=0)
     """For capacity_fraction: seconds of that measurement, after a warm-up of warm_up_s."""
+    objective: tuple[str, ...] = ()
+    """search: the limits that a rate has to meet together, each a response time or service time in ms or
+    error_fraction with a number, as "response_ms_p99 <= 10"; or "saturation" alone: the highest throughput. A rate of
+    which the system does not keep up with nine tenths meets no limit."""
+    first_rate_per_s: float = Field(default=500.0, gt=0, le=MOST_PER_S)
+    """search: the first rate, which is doubled until a window misses a limit (or halved, if the first one does)."""
+    highest_rate_per_s: float = Field(default=MOST_PER_S, gt=0, le=MOST_PER_S)
+    """search: no higher rate is tried; a search that ends here gives a lower bound."""
+    window_s: float = Field(default=10.0, ge=0.5, le=3600)
+    """search: seconds of a window. At a low rate it lasts up to four times as long, until its percentiles are
+    supported."""
+    settle_s: float = Field(default=2.0, ge=0, le=3600)
+    """search: seconds of the same rate before each window that do not count. Between windows nothing is in flight."""
+    precision: float = Field(default=0.05, gt=0, le=0.5)
+    """search: it ends when half the width of its interval is at most this share of the rate."""
+    most_windows: int = Field(default=20, ge=4, le=200)
+    """search: it ends after this many windows, whatever its interval."""
     phases: tuple[LoadPhase, ...] = ()
     """Several measured phases instead of one, each in its own table `[[load.phases]]`: name, duration_s, schedule with
     its fields, threads. The load itself then has no schedule, operations or duration_s; the warm-up uses the beginning
@@ -228,6 +269,12 @@ class Load(Offered):
 
     @model_validator(mode="after")
     def _consistent(self) -> Load:
+        if self.schedule == "search":
+            return self._searching()
+        fields = type(self).model_fields
+        for name in SEARCHES:
+            if getattr(self, name) != fields[name].default:
+                raise ValueError(f"{name} belongs to schedule search, this one is {self.schedule}")
         if self.phases:
             return self._phased()
         if self.operations is None and self.duration_s is None and self.schedule != "trace":
@@ -246,6 +293,61 @@ class Load(Offered):
             raise ValueError("tls_certificate and tls_key belong together: give both or none")
         return self
 
+    def _searching(self) -> Load:
+        if self.phases or self.operations is not None or self.duration_s is not None:
+            raise ValueError("schedule search has windows: no phases, operations or duration_s")
+        if not self.objective:
+            raise ValueError(f'schedule search needs objective, as ["response_ms_p99 <= 10"] or ["{SATURATION}"]')
+        self.limits()
+        if self.first_rate_per_s > self.highest_rate_per_s:
+            raise ValueError("first_rate_per_s must be at most highest_rate_per_s")
+        if self.threads == 1:
+            raise ValueError(
+                "schedule search needs threads, the most operations in flight: with 1 it would find one operation per "
+                "service time; 256 is much for most systems"
+            )
+        return self
+
+    def limits(self) -> tuple[Limit, ...]:
+        """The limits of a search's objective. Raises ValueError with what is allowed."""
+        if self.objective == (SATURATION,):
+            return (
+                parse(f"{THROUGHPUT_FRACTION} >= {SATURATED_BELOW}"),
+                parse(f"{ERROR_FRACTION} <= {SATURATED_ERRORS}"),
+            )
+        if SATURATION in self.objective:
+            raise ValueError(f"objective: {SATURATION} stands alone")
+        limits = tuple(parse(text) for text in self.objective)
+        allowed = (*limited_names(), ERROR_FRACTION)
+        for limit in limits:
+            if limit.response not in allowed:
+                raise ValueError(f"objective: no response {limit.response!r}; allowed: {', '.join(allowed)}")
+            if limit.comparison not in ("<=", "<"):
+                raise ValueError(f"objective: {limit.text}: a limit of a search is an upper one, <= or <")
+        return limits
+
+    def search_rules(self) -> SearchRules:
+        """The rules of this load's search."""
+        limits = self.limits()
+        named = [responses.every()[limit.response] for limit in limits if limit.response in responses.every()]
+        shares = [response.percentile for response in named]
+        needed = max((percentiles.needed(share) for share in shares if share is not None and 0 < share < 1), default=0)
+        longest_s = LONGEST_WINDOW * self.window_s
+        lowest = max(self.first_rate_per_s / LOWEST_RATE, needed / longest_s)
+        return SearchRules(
+            limits=limits,
+            saturation=self.objective == (SATURATION,),
+            first_rate_per_s=self.first_rate_per_s,
+            lowest_rate_per_s=min(self.first_rate_per_s, lowest),
+            highest_rate_per_s=self.highest_rate_per_s,
+            window_s=self.window_s,
+            settle_s=self.settle_s,
+            needed_operations=needed,
+            longest_window_s=longest_s,
+            precision=self.precision,
+            most_windows=self.most_windows,
+        )
+
     def _phased(self) -> Load:
         if self.schedule != "closed" or self.operations is not None or self.duration_s is not None:
             raise ValueError("load has phases: schedule, operations and duration_s belong to each of them")
@@ -258,11 +360,13 @@ class Load(Offered):
     @property
     def offered(self) -> tuple[Offered, ...]:
         """The schedules of the measured phases."""
-        return self.phases or (self,)
+        return self.phases or (self,) * len(self.measured)
 
     @property
     def measured(self) -> tuple[str, ...]:
-        """Names of the measured phases."""
+        """Names of the measured phases; of a search, of all windows that it may have."""
+        if self.schedule == "search":
+            return tuple(window_name(number) for number in range(1, self.most_windows + 1))
         return tuple(phase.name for phase in self.phases) or (MEASURE,)
 
     @property
@@ -277,9 +381,22 @@ class Load(Offered):
 
     @property
     def measured_s(self) -> float | None:
-        """Total seconds of the measured phases, if the load specifies them."""
+        """Total seconds of the measured phases, if the load specifies them; of a search, of as many windows as it may
+        have."""
+        if self.schedule == "search":
+            return self.most_windows * (self.window_s + self.settle_s)
         return sum(phase.duration_s for phase in self.phases) if self.phases else self.duration_s
 
     def threads_of(self, phase: Offered) -> int:
         """Operations in flight during one of the phases in `offered`."""
         return (phase.threads if isinstance(phase, LoadPhase) else None) or self.threads
+
+
+def window_name(number: int) -> str:
+    """Name of a search's window in records and in the store; the first is 1."""
+    return f"w{number}"
+
+
+def limited_names() -> tuple[str, ...]:
+    """Names of the responses that an objective may limit besides the share of errors."""
+    return tuple(name for name in responses.every() if name.startswith(("response_ms_", "service_ms_")))

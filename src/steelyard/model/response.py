@@ -13,6 +13,7 @@ from typing import Final, Literal
 
 from steelyard.model import histogram, percentiles
 from steelyard.model.histogram import Bucket
+from steelyard.model.measure import Measure
 from steelyard.model.outcome import ANSWERED
 
 NS_PER_S: Final = 1e9
@@ -22,8 +23,11 @@ LAST: Final = 1000
 
 Counted = tuple[str, str, str]
 """Operation, outcome, measure: identifies one histogram."""
-Source = Literal["records"]
-"""What a response is computed from: the engine's records of the measured phases."""
+Source = Literal["records", "search", "samples", "study"]
+"""What a response is computed from. records: the engine's records of the measured phases; search: the result of a
+search, without which a trial's record does not have the response at all; samples: the probes' samples, by its
+`measure`; study: other responses and what the study declares, such as the price of a node."""
+Better = Literal["less", "more", "neither"]
 
 
 class Direction(Enum):
@@ -65,6 +69,8 @@ class Measured:
     dropped: int = 0
     """Number of records that could not be written."""
     reconnections: int = 0
+    capacity_per_s: float | None = None
+    """Result of the trial's search for the highest rate that meets its limits; None without one."""
     histograms: Mapping[Counted, Sequence[Bucket]] = field(default_factory=dict)
     """Counts by nanoseconds, summed over seconds and load nodes."""
 
@@ -89,8 +95,8 @@ class Response:
     unit: str
     definition: str
     """Definition in one sentence."""
-    compute: Callable[[Measured], float | int | None]
-    """Computes the response; None if the trial has no such number."""
+    compute: Callable[[Measured], float | int | None] = lambda _: None
+    """Computes a response of the records; None if the trial has no such number."""
     direction: Direction = Direction.NEITHER
     times_as: str = "high"
     """`3.1 times as ...`: the word for a ratio of two values."""
@@ -102,8 +108,8 @@ class Response:
     percentile: float | None = None
     """The quantile, as a share of the operations; given only where the number of operations supports it."""
     kept: Kept = Kept.WHOLE
-    main: bool = False
-    """Whether a study may choose it as its main response, and a stopping rule may wait for it."""
+    main: bool = True
+    """Whether a study may choose it as its main response, and a stopping rule may wait for it: all but counts."""
     head: str = ""
     """Column header in the report's table of responses; the label, if empty."""
     on_page: bool = True
@@ -111,11 +117,24 @@ class Response:
     order: int = LAST
     """Sort key among all responses."""
     source: Source = "records"
+    measure: Measure | None = None
+    """How samples give it, if `source` is samples."""
+    less_is_better: bool | None = None
+    """Which change is an improvement where `direction` does not say: of CPU less is better, though not faster."""
 
     @property
     def called(self) -> str:
         """Column header."""
         return self.head or self.label
+
+    @property
+    def better(self) -> Better:
+        """Which change is an improvement: a gate fails on the other one."""
+        if self.direction is not Direction.NEITHER:
+            return "less" if self.direction is Direction.LESS_IS_FASTER else "more"
+        if self.less_is_better is None:
+            return "neither"
+        return "less" if self.less_is_better else "more"
 
 
 def by_quantile_ms(q: float, measure: str, outcomes: Sequence[str] = ANSWERED) -> Callable[[Measured], float | None]:

@@ -6,6 +6,7 @@ Plug-in settings (`site`, `system`, `workload`) are plain mappings here; `steely
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
@@ -26,8 +27,9 @@ from steelyard.model.load import LoadPhase as LoadPhase  # noqa: PLC0414 - part 
 from steelyard.model.named_level import Level as Level  # noqa: PLC0414 - part of this module
 from steelyard.model.named_level import NamedLevel as NamedLevel  # noqa: PLC0414 - part of this module
 from steelyard.model.named_level import level_key
+from steelyard.model.objective import Limit, parse
 from steelyard.model.one_of import OneOf
-from steelyard.model.responses import main_names
+from steelyard.model.responses import awaited_names, main_names
 from steelyard.model.server_warm_up import ServerWarmUp
 from steelyard.model.value import Value
 
@@ -114,7 +116,7 @@ class Until(Value):
     mean, is at most this. A ratio of two such means has an interval about 1.4 times as wide."""
     least_starts: int = Field(default=10, le=1000, json_schema_extra={"minimum": LEAST_STARTS})
     """No interval is evaluated before every treatment has this many starts. Values below 10 cause a note."""
-    response: Annotated[str, OneOf(lambda: ("main", *main_names()))] = "main"
+    response: Annotated[str, OneOf(lambda: ("main", *awaited_names()))] = "main"
     """The response whose intervals are evaluated; main: `analysis.response`."""
     hours: float | None = Field(default=None, gt=0)
     """Limit of measuring time in hours. No block begins if it would exceed the limit, assuming that it takes as long as
@@ -228,10 +230,42 @@ class AnalysisChoice(Value):
     confidence: float = Field(default=0.95, gt=0.5, lt=1)
     """Confidence of every interval."""
     response: Annotated[str, OneOf(main_names)] = "execution_time_ms"
-    """The main response of the report."""
+    """The main response of the report: any of `docs/reference/numbers.md`, of operations or of samples."""
+    responses: tuple[Annotated[str, OneOf(main_names)], ...] = ()
+    """Further responses that are analysed like the main one. Their p-values and its own are one family of Holm's
+    correction."""
+    objective: str = ""
+    """A limit of a response, such as "response_ms_p99 < 10": each treatment meets it, does not, or is undecided, by the
+    interval over starts; the answer names the highest level that meets it. In the response's unit; <, <=, >, >=."""
     equivalence_margin_percent: float | None = Field(default=None, gt=0, le=100)
     """The largest change that is too small to matter: levels whose ratio has its interval within 1 / (1 + m) and 1 + m
     are called equivalent. Without it, none are; declare it before the trials."""
+
+    @field_validator("objective")
+    @classmethod
+    def _is_limit(cls, objective: str) -> str:
+        limit = parse(objective) if objective else None
+        if limit is not None and limit.response not in main_names():
+            near = difflib.get_close_matches(limit.response, main_names(), n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else f": {', '.join(main_names())}"
+            raise ValueError(f"there is no response {limit.response!r}{hint}")
+        return objective
+
+    @property
+    def every_response(self) -> tuple[str, ...]:
+        """The main response, then the further ones."""
+        return tuple(dict.fromkeys((self.response, *self.responses)))
+
+    @property
+    def limit(self) -> Limit | None:
+        """The objective as a limit; None without one."""
+        return parse(self.objective) if self.objective else None
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """Every response that the analysis needs a value of: those named, and that of the objective."""
+        limit = self.limit
+        return tuple(dict.fromkeys((*self.every_response, *([limit.response] if limit else []))))
 
 
 class About(Value):

@@ -7,6 +7,7 @@ from enum import StrEnum
 from pydantic import ConfigDict, Field, field_validator
 
 from steelyard.model import former_words
+from steelyard.model.search import Search
 from steelyard.model.server_warm_up import ServerWarmth
 from steelyard.model.study import Level, Limits
 from steelyard.model.trial_settings import TrialSettings
@@ -95,6 +96,11 @@ class Capacity(Value):
     """Time of the measurement, seconds since the epoch."""
 
 
+def _nothing(values: object) -> bool:
+    """Whether a mapping says nothing, and is left out of the record's file."""
+    return not values
+
+
 class TrialRecord(Value):
     """The sealed trial. Written as a draft, completed afterwards, then renamed into place."""
 
@@ -129,11 +135,19 @@ class TrialRecord(Value):
     """Responses over all measured phases."""
     phase_responses: dict[str, Responses] = Field(default_factory=dict)
     """Responses of each phase by its name, if the load has several."""
+    measures: dict[str, float] = Field(default_factory=dict, exclude_if=_nothing)
+    """Responses from samples, by name: those that the samples of the measured phases give. Records of earlier versions
+    have none; they are computed from the samples when a store is read."""
+    covariates: dict[str, float] = Field(default_factory=dict, exclude_if=_nothing)
+    """What the start was given, as numbers beside the factors: round-trip times, cores and memory of a database
+    node."""
     capacity: Capacity | None = None
     """Capacity of the start that served the trial, if the load is a fraction of it."""
     offered_rate_per_s: float | None = None
     """Mean rate over the open phases; None for a closed loop, and where the rate follows only from a number of
     operations or a trace file."""
+    search: Search | None = None
+    """Windows and result of the search, if the load is one."""
     server_warm_up: ServerWarmth | None = None
     """How warm the servers of the start were before its first trial; None without server warm-up."""
     versions: dict[str, str] = Field(default_factory=dict)

@@ -160,6 +160,14 @@ class ReasonKind(StrEnum):
             "below the number asked, where no duration ends the trial", speaks=Speaks.BELOW, in_intervals=True,
         ),
     )  # fmt: skip
+    LOWER_BOUND = (
+        "the search found a lower bound only",
+        KindFacts("a search that the load generator, or the highest rate allowed, ended before a limit was missed"),
+    )
+    NO_RATE = (
+        "no rate meets the limits",
+        KindFacts("a search whose lowest rate misses a limit"),
+    )
     SYSTEM_FAULT = ("the system under test failed", KindFacts("what was said"))
     LAB_FAULT = ("the laboratory failed", KindFacts("what was said", void=True))
 

@@ -84,12 +84,13 @@ async def spawn(
     *,
     stdout: Path | int | None = None,
     stderr: Path | None = None,
+    stdin: int = asyncio.subprocess.DEVNULL,
     watch: bool = False,
 ) -> asyncio.subprocess.Process:
     """Start a command and return at once. Output goes to files, or is discarded; `asyncio.subprocess.PIPE` for stdout
-    gives a stream. The process has its own session, so neither ctrl-C at the terminal nor the conductor's death by a
-    signal reaches it. From Python 3.12 on, asyncio kills it when the event loop that started it ends normally; a lease
-    is released before that."""
+    or stdin gives a stream. The process has its own session, so neither ctrl-C at the terminal nor the conductor's
+    death by a signal reaches it. From Python 3.12 on, asyncio kills it when the event loop that started it ends
+    normally; a lease is released before that."""
     with contextlib.ExitStack() as stack:
         out: int | object = asyncio.subprocess.DEVNULL
         if isinstance(stdout, Path):
@@ -100,7 +101,7 @@ async def spawn(
         try:
             return await asyncio.create_subprocess_exec(
                 *full_argv(node, argv, watch=watch),
-                stdin=asyncio.subprocess.DEVNULL,
+                stdin=stdin,
                 stdout=out,  # type: ignore[arg-type]
                 stderr=err,
                 env=_environment(node),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from steelyard import engine_order
-from steelyard.engine.base import Selective
+from steelyard.engine.base import DrivenByWords, Selective
 from steelyard.judging.settings_hash import canonical
 from steelyard.model.errors import EngineError, StudyError
 from steelyard.model.plan import Plan
@@ -42,6 +42,14 @@ def refused(plan: Plan, plugins: Plugins | None = None) -> Iterator[StudyError]:
     for settings in distinct.values():
         name = settings.engine
         engine = make_engine(plugins, name)
+        if settings.load.schedule == "search" and not isinstance(engine, DrivenByWords):
+            yield StudyError(
+                f"engine {name} cannot search: it takes no further phases while it runs",
+                'load.engine = "agent", or a fixed schedule',
+                key="load.engine",
+                read=name,
+            )
+            continue
         if not isinstance(engine, Selective):
             continue
         load = settings.load

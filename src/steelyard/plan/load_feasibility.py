@@ -16,6 +16,7 @@ from steelyard.judging.settings_hash import canonical
 from steelyard.model.errors import StudyError
 from steelyard.model.load import Load, Offered
 from steelyard.model.plan import Plan, PlannedTrial
+from steelyard.model.responses.capacity import CAPACITY
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.model.trial_settings import TrialSettings
@@ -44,6 +45,7 @@ def refusals(
         load = trial.settings.load
         yield from _too_long(load, study.limits.trial_timeout_s)
         yield from _no_trace(load, history, plugins or Plugins())
+    yield from _unsearched(study, plan)
 
 
 def notes(plan: Plan, history: Sequence[TrialRecord], cores: int, plugins: Plugins | None = None) -> tuple[str, ...]:
@@ -123,6 +125,28 @@ def _too_long(load: Load, limit_s: float) -> Iterator[StudyError]:
     yield from _beyond(parts, limit_s)
     if load.wants_capacity:
         yield from _beyond([("warm_up_s", load.warm_up_s), ("capacity_s", load.capacity_s)], limit_s)
+
+
+def _unsearched(study: Study, plan: Plan) -> Iterator[StudyError]:
+    """Errors of a main response that some of the treatments do not have: capacity without a search, or the execution
+    time of one, which only says how long it searched."""
+    schedules = {trial.settings.load.schedule for trial in plan.trials}
+    wanted = study.analysis.response
+    if "search" in schedules and wanted == "execution_time_ms":
+        yield StudyError(
+            "the execution time of a search says only how long it searched",
+            f'analysis.response = "{CAPACITY}"',
+            key="analysis.response",
+            read=wanted,
+        )
+    if wanted == CAPACITY and schedules != {"search"}:
+        others = ", ".join(sorted(schedules - {"search"}))
+        yield StudyError(
+            f"no trial with schedule {others} has a capacity: only a search finds one",
+            'load.schedule = "search" with load.objective, or another response',
+            key="analysis.response",
+            read=wanted,
+        )
 
 
 def _beyond(parts: Sequence[tuple[str, float]], limit_s: float) -> Iterator[StudyError]:

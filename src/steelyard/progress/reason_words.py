@@ -1,12 +1,18 @@
-"""Reasons of verdicts in few words: by kind, with count, range of the measured numbers, limit and the option's name."""
+"""Reasons of verdicts in few words: by kind, with count, range of the measured numbers, limit and the option's name.
+
+And limits that attempts were judged by and that are no longer the study's.
+"""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from steelyard.format import duration, number, percent
+from steelyard.format import count, duration, number, percent
+from steelyard.model.study import Limits
+from steelyard.model.trial import TrialRecord
 from steelyard.model.value import Value
 from steelyard.model.verdict_reasons import GUESTS, Reason, ReasonKind
 
@@ -15,6 +21,8 @@ SHARE: Final = "of "
 MOST_DETAIL: Final = 200
 DIGITS: Final = 3
 MORE_DIGITS: Final = 5
+NO_THRESHOLDS: Final = frozenset({"attempts", "quiet_wait_s", "start_timeout_s", "trial_timeout_s"})
+"""Limits that bound the work of the laboratory and judge no trial."""
 
 
 class ReasonGroup(Value):
@@ -95,6 +103,22 @@ def waiting_words(reasons: Iterable[Reason], waited_s: float, limit_s: float) ->
         return f"the machine is busy, and looked at once more: {busy}"
     waited = f"{duration(math.floor(waited_s))} of at most " if waited_s >= 1 else "at most "
     return f"waiting for a quiet machine, {waited}{duration(limit_s)} (limits.quiet_wait_s): {busy}"
+
+
+def other_limits(records: Iterable[TrialRecord], limits: Limits) -> tuple[str, ...]:
+    """A sentence, without a full stop, for each limit and each value of it that attempts were judged by and that the
+    study does not have: `2 attempts were judged by limits.steal_fraction = 0.1; the study has 0.2`."""
+    others = Counter(
+        (name, getattr(record.limits, name))
+        for record in records
+        for name in type(limits).model_fields
+        if name not in NO_THRESHOLDS and getattr(record.limits, name) != getattr(limits, name)
+    )
+    return tuple(
+        f"{count(times, 'attempt was', 'attempts were')} judged by limits.{name} = {value:g}; the study has "
+        f"{getattr(limits, name):g}"
+        for (name, value), times in sorted(others.items())
+    )
 
 
 def option_of(reason: Reason) -> str:

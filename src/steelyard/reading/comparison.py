@@ -9,15 +9,16 @@ from pathlib import Path
 
 from steelyard.analysis.comparisons import confounders, identical_systems
 from steelyard.analysis.comparisons.confounders import Difference
-from steelyard.analysis.comparisons.two_sided import Contrast, Pairing, Side, contrasts, pair
+from steelyard.analysis.comparisons.two_sided import Contrast, Pairing, Side, adjusted, pair, uncorrected_contrasts
 from steelyard.analysis.frame import frame_of
 from steelyard.analysis.statistics import noise_floor
 from steelyard.analysis.statistics.trend import Trend, trends
 from steelyard.analysis.treatments import label
-from steelyard.model import responses
 from steelyard.model.errors import StudyError
+from steelyard.model.responses import every as every_response
 from steelyard.model.study import Level, Study
 from steelyard.model.trial import TrialRecord
+from steelyard.reading.measured import with_measures
 from steelyard.reading.report_input import sealed_trials
 from steelyard.reading.seconds import of_treatments
 from steelyard.store.read import Store, open_store
@@ -84,20 +85,39 @@ def compare(
     response: str | None = None,
     margin_percent: float | None = None,
 ) -> Comparison:
-    """Compare `first` with `second`, which may be the same store.
+    """Compare `first` with `second`, which may be the same store, by one response.
 
     `a`, `b`: levels that choose the trials of each side, as a mapping or as texts `nodes=1`. `response`: the study's
     own where None. `margin_percent`: changes that are counted as equivalent; the study's own where None. Raises
     StudyError for what cannot be compared.
     """
-    comparison = paired_cells(first, second, a=a, b=b, response=response, margin_percent=margin_percent)
-    if not comparison.contrasts:
-        raise StudyError(
-            f"no cell has valid trials with a value of {comparison.response} on both sides, and one other than 0 on "
-            "side a",
-            "`steelyard status STORE` says what became of the trials; a change from 0 has no ratio",
-        )
-    return comparison
+    name = response_named(response, first.study)
+    return compare_each(first, second, a=a, b=b, responses=(name,), margin_percent=margin_percent)[0]
+
+
+def compare_each(
+    first: Opened,
+    second: Opened,
+    *,
+    a: Mapping[str, Level] | Sequence[str] = (),
+    b: Mapping[str, Level] | Sequence[str] = (),
+    responses: Sequence[str] = (),
+    margin_percent: float | None = None,
+) -> tuple[Comparison, ...]:
+    """A comparison for each response; the p-values of all their contrasts are one family of Holm's correction.
+
+    `responses`: full or short names; all that the first study names, the main one first, if empty. Otherwise as
+    `compare`. Raises StudyError, naming the response, for one that no cell has on both sides.
+    """
+    compared = paired_cells(first, second, a=a, b=b, responses=responses, margin_percent=margin_percent)
+    for comparison in compared:
+        if not comparison.contrasts:
+            raise StudyError(
+                f"no cell has valid trials with a value of {comparison.response} on both sides, and one other than 0 "
+                "on side a",
+                "`steelyard status STORE` says what became of the trials; a change from 0 has no ratio",
+            )
+    return compared
 
 
 def paired_cells(
@@ -106,22 +126,33 @@ def paired_cells(
     *,
     a: Mapping[str, Level] | Sequence[str] = (),
     b: Mapping[str, Level] | Sequence[str] = (),
-    response: str | None = None,
+    responses: Sequence[str] = (),
     margin_percent: float | None = None,
+) -> tuple[Comparison, ...]:
+    """The same as `compare_each`; there is no contrast of a cell in which a side has no value, and so there may be none
+    at all. Raises StudyError where the sides have no cell in common."""
+    analysis = first.study.analysis
+    names = tuple(response_named(name, first.study) for name in responses) or analysis.every_response
+    margin_percent = analysis.equivalence_margin_percent if margin_percent is None else margin_percent
+    first, second = (replace(one, records=with_measures(one.store, one.records, names)) for one in (first, second))
+    sides = _sides(first, second, _texts(a), _texts(b))
+    compared = [_compared(first, second, sides, name, margin_percent) for name in dict.fromkeys(names)]
+    corrected = iter(adjusted([contrast for one in compared for contrast in one.contrasts]))
+    return tuple(replace(one, contrasts=tuple(next(corrected) for _ in one.contrasts)) for one in compared)
+
+
+def _compared(
+    first: Opened, second: Opened, sides: tuple[Side, Side], name: str, margin_percent: float | None
 ) -> Comparison:
-    """The same as `compare`; there is no contrast of a cell in which a side has no value, and so there may be none.
-    Raises StudyError where the sides have no cell in common."""
-    if margin_percent is None:
-        margin_percent = first.study.analysis.equivalence_margin_percent
-    name = response_named(response, first.study)
+    """Both sides by one response, without Holm's correction."""
     confidence = first.study.analysis.confidence
     side_a, side_b = (
         replace(side, trends=_trends(opened, side, name, confidence))
-        for opened, side in zip((first, second), _sides(first, second, _texts(a), _texts(b)), strict=True)
+        for opened, side in zip((first, second), sides, strict=True)
     )
     pairing = pair(side_a, side_b)
     floors = _floors(first, side_a, confidence), _floors(second, side_b, confidence)
-    compared = contrasts(side_a, side_b, pairing, name, confidence, margin_percent, floors)
+    compared = uncorrected_contrasts(side_a, side_b, pairing, name, confidence, margin_percent, floors)
     sentences = dict.fromkeys(
         f"{opened.study.study.name}: {_floor_sentence(opened, side, name, floor)}"
         for opened, side, floor in ((first, side_a, floors[0]), (second, side_b, floors[1]))
@@ -132,7 +163,7 @@ def paired_cells(
         response=name,
         margin_percent=margin_percent,
         pairing=pairing,
-        contrasts=tuple(compared),
+        contrasts=compared,
         differences=_differences(first, second, compared),
         floors=floors,
         floor_sentences=tuple(sentences),
@@ -178,7 +209,7 @@ def response_named(name: str | None, study: Study) -> str:
     """The full name of a response; the study's own where None. Raises StudyError with all names."""
     if name is None:
         return study.analysis.response
-    known, full = responses.every(), SHORT.get(name, name)
+    known, full = every_response(), SHORT.get(name, name)
     if full in known:
         return full
     near = difflib.get_close_matches(name, [*known, *SHORT], n=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from steelyard.analysis.comparisons.confounders import JARS
@@ -30,6 +31,7 @@ from steelyard.model.responses import label_of
 from steelyard.model.study import SAME_FACTOR, Level
 from steelyard.model.trial import TrialRecord
 from steelyard.reading.comparison import Comparison, Opened, is_called, levels, paired_cells, response_named
+from steelyard.reading.measured import with_measures
 
 BUILDS: Final = ("system.source", "system.version", SAME_FACTOR)
 """Factors that are compared where nobody says which, if they have two levels."""
@@ -57,12 +59,13 @@ def gate(
     margin = _margin(judged, margin_percent)
     fixed_a, fixed_b = _sides(baseline, judged, a, b)
     names = tuple(dict.fromkeys(response_named(metric, judged.study) for metric in metrics or (None,)))
+    baseline, judged = (
+        replace(opened, records=with_measures(opened.store, opened.records, names)) for opened in (baseline, judged)
+    )
     for name in names:
         less_is_better(name)
         _refuse_without_value(name, {store.folder: store for store in (baseline, judged)}.values())
-    comparisons = [
-        paired_cells(baseline, judged, a=fixed_a, b=fixed_b, response=name, margin_percent=margin) for name in names
-    ]
+    comparisons = paired_cells(baseline, judged, a=fixed_a, b=fixed_b, responses=tuple(names), margin_percent=margin)
     family = sum(len(comparison.pairing.both) for comparison in comparisons)
     cases = tuple(case for comparison in comparisons for case in _cases(comparison, baseline, judged, margin, family))
     first = comparisons[0]

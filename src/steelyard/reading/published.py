@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from steelyard.analysis.frame import TrialFrame, frame_of
 from steelyard.analysis.inference import estimates
 from steelyard.analysis.inference.effect_sizes import cohens_d
-from steelyard.analysis.resources import SAMPLED, SAMPLED_UNITS, SHARED, sampled
 from steelyard.analysis.treatments import label
 from steelyard.judging.trial_responses import response_of
 from steelyard.model import responses
@@ -22,6 +21,7 @@ from steelyard.model.study import Level
 from steelyard.model.trial import TrialRecord
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.reading.comparison import Opened, levels
+from steelyard.reading.measured import with_measures
 from steelyard.reading.report_input import ReportInput
 from steelyard.reference import tables as shipped
 from steelyard.reference.comparison import Beside
@@ -181,19 +181,11 @@ def _own(ours: Opened, frame: TrialFrame, fixed: Mapping[str, Level], wanted: se
 
 def values_of(store: Store, record: TrialRecord, wanted: Set[str]) -> Iterator[tuple[str, float]]:
     """The wanted responses that a trial has; its samples are read once, and only if wanted."""
+    (known,) = with_measures(store, [record], wanted)
     for response in sorted(wanted & set(responses.every())):
-        value = response_of(record, response)
+        value = response_of(known, response)
         if value is not None:
             yield response, float(value)
-    span = record.measured_span
-    if span is None or not wanted & set(SAMPLED):
-        return
-    samples, facts = store.samples(record), store.facts(record)
-    nodes = [str(node) for node in samples["node"].unique() if role_of(str(node), facts) == "database"]
-    for response in sorted(wanted & set(SAMPLED)):
-        number = sampled(response, samples, nodes, *span)
-        if number is not None:
-            yield response, number
 
 
 def _numbers(name: str, values: Values, confidence: float) -> dict[tuple[str, str], Estimate]:
@@ -204,7 +196,7 @@ def _numbers(name: str, values: Values, confidence: float) -> dict[tuple[str, st
             continue
         every = [value for start in by_start.values() for value in start]
         means = [statistics.fmean(start) for start in by_start.values()]
-        unit = unit_of(response) if response in responses.every() else SAMPLED_UNITS[response]
+        unit = unit_of(response)
         if len(means) > 1:
             numbers[response, "mean"] = estimates.mean_over_starts(means, unit, confidence)
         else:
@@ -222,14 +214,17 @@ def _numbers(name: str, values: Values, confidence: float) -> dict[tuple[str, st
 
 def _shared(records: Sequence[TrialRecord]) -> dict[str, tuple[str, ...]]:
     shares = {share for one in records for share in one.shares}
-    return {
-        response: (
-            f"the nodes share one {'processor' if thing == 'cpu' else thing}: ours is of the whole machine, load and "
-            "laboratory included",
-        )
-        for response, thing in SHARED.items()
-        if thing in shares
-    }
+    remarks: dict[str, tuple[str, ...]] = {}
+    for name, response in responses.measured_by_samples().items():
+        measure = response.measure
+        if measure is not None and measure.shared and measure.shared in shares:
+            thing = "processor" if measure.shared == "cpu" else measure.shared
+            remarks[name] = (
+                f"the nodes share one {thing}: ours is of the whole machine, load and laboratory included",
+            )
+        elif measure is not None and measure.per == "cores" and "cpu" in shares:
+            remarks[name] = ("the nodes share one processor, which was theirs alone in the publication",)
+    return remarks
 
 
 def facets(ours: Opened, records: Sequence[TrialRecord]) -> dict[str, str]:

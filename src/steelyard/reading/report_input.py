@@ -17,6 +17,7 @@ from steelyard.model.plan import Plan
 from steelyard.model.study import Level, Study
 from steelyard.model.trial import TrialRecord
 from steelyard.reading import time_courses
+from steelyard.reading.measured import with_measures
 from steelyard.reading.node_traces import Trace, median_trials
 from steelyard.reading.seconds import within_trials
 from steelyard.reading.time_courses import Curve, Timeline
@@ -86,6 +87,7 @@ def sealed_trials(store: Store) -> tuple[TrialRecord, ...]:
 def results_of(store: Store, records: Sequence[TrialRecord]) -> Results:
     """All results of a store's trials: across trials, and of the seconds within them."""
     study = store.study
+    records = with_measures(store, records, study.analysis.needed)
     floor = store.noise_floor(records)
     within = within_trials(store, records)
     return analyse(records, study, seed=study.design.seed, within=within, floor=floor, plan=store.plan)
@@ -104,7 +106,7 @@ def report_input(
     is read. A caller that has `records` and `results` passes them to avoid a second reading. Raises StoreError if the
     store has no sealed trial.
     """
-    records = sealed_trials(store) if records is None else records
+    records = with_measures(store, records or sealed_trials(store), store.study.analysis.needed)
     results = results_of(store, records) if results is None else results
     used = {(point.trial_id, point.attempt): point.value for point in results.of(Point) if point.used}
     shown = median_trials(records, used)

@@ -11,8 +11,8 @@ from steelyard.analysis.statistics.pooled_percentile import PooledPercentile
 from steelyard.heavy import pl
 from steelyard.model.study import Level
 from steelyard.model.trial import TrialRecord
-from steelyard.reading import trial_percentiles, usage
-from steelyard.reading.time_courses import measured
+from steelyard.reading import measured, trial_percentiles, usage
+from steelyard.reading.time_courses import measured as measured_phases
 from steelyard.store import layout
 from steelyard.store.read import Store
 
@@ -26,12 +26,19 @@ def within_trials(store: Store, every: Sequence[TrialRecord]) -> Within:
     per_treatment: list[Seconds] = []
     quantiles: list[TrialPercentile] = []
     pooled: list[PooledPercentile] = []
+    sampled: list[Seconds] = []
+    named = measured.over_time(study.analysis.needed)
     for treatment, records in _used(frame_of(every, study), every, study.analysis.response).items():
         own, of_cell = trial_percentiles.of_treatment(store, records, dict(treatment), study.analysis.confidence)
         quantiles += own
         pooled += of_cell
         per_treatment.append(Seconds(dict(treatment), series(store, records)))
-    return Within(seconds=per_treatment, percentiles=quantiles, pooled=pooled, uses=usage.uses(store, study, every))
+        if named:
+            sampled.append(Seconds(dict(treatment), measured.series(store, records, named)))
+    return Within(
+        seconds=per_treatment, percentiles=quantiles, pooled=pooled, sampled=sampled,
+        uses=usage.uses(store, study, every),
+    )  # fmt: skip
 
 
 def of_treatments(store: Store, frame: TrialFrame, every: Sequence[TrialRecord], response: str) -> list[Seconds]:
@@ -60,7 +67,7 @@ def series(store: Store, records: Sequence[TrialRecord]) -> list[tuple[Attempt, 
     # Twice the sum of nanoseconds, whole numbers: sums of fractions would depend on the order in which threads add up.
     twice_ns = (pl.col("bucket_low_ns") + pl.col("bucket_high_ns")) * pl.col("count")
     rows = (
-        store.answered(records, measured(records[0]))
+        store.answered(records, measured_phases(records[0]))
         .group_by("trial", "node", "t_s", "seconds")
         .agg(twice_ns.sum().alias("twice_ns"), pl.col("count").sum())
         .collect(engine="streaming")

@@ -40,6 +40,7 @@ from steelyard.report.basics.theme import SERIES, SERIES_DARK, VARIABLES
 from steelyard.report.data.presentation import Figure, Key, View, view
 from steelyard.report.draw.charts import key_picture
 from steelyard.report.figures import catalogue, node_traces, timelines
+from steelyard.report.further_responses import further_responses
 from steelyard.report.numbering import Numbered, Numbers
 from steelyard.report.prose import method_and_facts, provenance
 from steelyard.report.prose.benchmarking_crimes.commission import crimes
@@ -72,6 +73,7 @@ def build(page_input: ReportInput) -> str:
         page_input, this, catalogue.of_results(page_input.results, page_input.records), analysed.grids(this), Numbers()
     )
     context = {**_head(page_input), **_answer(drawing), **_effects(drawing), **_cells(drawing), **_size(drawing)}
+    context["further_responses"] = further_responses(page_input.results, page_input.records, drawing.numbers)
     context |= {**_response_time(drawing), **_within(drawing), **_spread(drawing), **_validity(drawing)}
     context["definitions"] = _terms(drawing.numbers.own)
     context["sections"] = _sections(context)
@@ -290,6 +292,7 @@ def _sections(context: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("every-cell", "Every cell", True),
         ("size", context["size_words"].capitalize(), _any(context, *OF_SIZE)),
         ("interactions", "Interactions", _any(context, "profiles_figure", "further_interactions", "more_interactions")),
+        *((one.anchor, one.title, True) for one in context["further_responses"]),
         ("response-time", "Response time", _any(context, *OF_RESPONSE_TIME)),
         ("within", "Within a trial", _any(context, "chosen", "further_within", "more_within")),
         ("nodes", "What the nodes did", context["trace_figures"]),

@@ -135,17 +135,17 @@ def attempts(store: Path, sealed: Mapping[str, Seal]) -> Attempts:
     """Read every attempt of the store's folder; `sealed` is what the journal says, see `seals`. Raises OtherFormatError
     for a record of another version, StoreError if the folder itself cannot be read."""
     folder = store / layout.TRIALS
-    found = _Found()
+    entries = _Sorted()
     names = _names(folder)
     gone = {name: sealed[name] for name in sorted(sealed.keys() - set(names))}
     for name in names:
         try:
-            _look(folder / name, sealed.get(name), gone, found)
+            _look(folder / name, sealed.get(name), gone, entries)
         except OtherFormatError:
             raise
         except StoreError as error:
             file = str(Path(error.path).relative_to(store))
-            found.unfit[name] = Damage(file=file, what=error.what, effect=NOT_COUNTED, remedy=error.hint)
+            entries.unfit[name] = Damage(file=file, what=error.what, effect=NOT_COUNTED, remedy=error.hint)
     missed = {
         name: Damage(
             file=f"{layout.TRIALS}/{name}",
@@ -155,18 +155,18 @@ def attempts(store: Path, sealed: Mapping[str, Seal]) -> Attempts:
         )
         for name, seal in gone.items()
     }
-    records = tuple(sorted(found.records, key=_in_time))
-    return Attempts(records, found.unfit, missed, tuple(found.changed_lines))
+    records = tuple(sorted(entries.records, key=_in_time))
+    return Attempts(records, entries.unfit, missed, tuple(entries.changed_lines))
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Sorted:
     records: list[TrialRecord] = field(default_factory=list)
     unfit: dict[str, Damage] = field(default_factory=dict)
     changed_lines: list[ChangedLine] = field(default_factory=list)
 
 
-def _look(folder: Path, seal: Seal | None, gone: dict[str, Seal], found: _Found) -> None:
+def _look(folder: Path, seal: Seal | None, gone: dict[str, Seal], entries: _Sorted) -> None:
     """Enter what one entry of the folder `trials` is. A line that turns out to be about this folder is taken out of
     `gone`. Raises StoreError, see `attempt`."""
     record, sha256 = _read(folder, seal)
@@ -176,10 +176,10 @@ def _look(folder: Path, seal: Seal | None, gone: dict[str, Seal], found: _Found)
         if former:
             moved = gone.pop(former)
             why = f"it names {former}, with the SHA-256 of the record in {layout.TRIALS}/{folder.name}"
-            found.changed_lines.append(ChangedLine(moved, record, sha256, why))
+            entries.changed_lines.append(ChangedLine(moved, record, sha256, why))
     elif seal.sha256 is not None and (why := _line_changed(folder, record, sha256, seal)):
-        found.changed_lines.append(ChangedLine(seal, record, sha256, why))
-    found.records.append(record)
+        entries.changed_lines.append(ChangedLine(seal, record, sha256, why))
+    entries.records.append(record)
 
 
 def _as(event: journal.TrialSealed) -> str:
@@ -257,7 +257,7 @@ def _line_changed(folder: Path, record: TrialRecord, sha256: str, seal: Seal) ->
         return ""
     alike = sum(mine == theirs for mine, theirs in zip(written, sha256, strict=False))
     if SHA256.fullmatch(written) and alike >= DIGITS_ALIKE:
-        return f"{len(sha256) - alike} of the 64 digits of its SHA-256 are not those of the record's"
+        return f"its SHA-256 is that of the record in all but {len(sha256) - alike} of the 64 digits"
     if not SHA256.fullmatch(written) and record.checksums and _files_as_sealed(folder, record):
         return "its SHA-256 is none, and every file of the trial is as the record says"
     return ""

@@ -185,14 +185,14 @@ class StoreWriter:
         self._mend_journal()
         seals = sealed.seals(journal.read(self.folder / layout.EVENTS))
         kept = sealed.attempts(self.folder, seals)
-        found = list(kept.damages)
+        damages = list(kept.damages)
         if (self.folder / layout.STUDY_JSON).is_file():
             store = Store(self.folder)
             store.trials()
             with contextlib.suppress(StoreError):
                 # Whoever compares the study with the stored one reads it again, and refuses.
                 store.study  # noqa: B018
-            found += [damage for damage in store.damages if damage not in found]
+            damages += [damage for damage in store.damages if damage not in damages]
         after = {kept.unfit[name]: self._put_aside(name, kept.unfit[name]) for name in kept.unfit}
         for changed in kept.changed_lines:
             self.event(changed.correction)
@@ -202,7 +202,7 @@ class StoreWriter:
                 self.event(journal.FolderMissed(folder=name))
         for damage in kept.gone.values():
             after[damage] = damage.model_copy(update={"remedy": MISSING})
-        return tuple(sorted((after.get(damage, damage) for damage in found), key=lambda damage: damage.file))
+        return tuple(sorted((after.get(damage, damage) for damage in damages), key=lambda damage: damage.file))
 
     def _put_aside(self, name: str, damage: Damage) -> Damage:
         """Set an entry of the folder `trials` aside and note it. Returns its damage as it is now."""

@@ -21,6 +21,7 @@ from steelyard.study.fields import ALIASES, SEAMS, SECTIONS, allowed_factors, do
 from steelyard.study.level_tables import as_written, cross, normalise
 from steelyard.study.levels import contradictions, fields_by_key, level_problems, named_fields
 from steelyard.study.missing import settings_model, without_missing
+from steelyard.study.named_responses import response_problems
 from steelyard.study.settings import complete, subtables_of, tables_of
 from steelyard.study.treatments import control_of, design_problems, treatments_of
 from steelyard.tomlfile.parse import parsed, text_of
@@ -85,6 +86,7 @@ def read_text(
     if study is not None:
         errors += level_problems(study)
         errors += design_problems(study, plugins)
+        errors += response_problems(study)
         if not any(error.key.endswith(".name") for error in errors):
             errors += _unknown_factors(study, plugins)
             errors += _subtable_problems(tables, plugins, named)

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import pytest
 
 from steelyard import engine_order
-from steelyard.engine.base import Engine, Selective
+from steelyard.engine.base import DrivenByWords, Engine, Selective
 from steelyard.model.errors import EngineError
 from steelyard.model.load import Load
 from steelyard.model.trial_settings import TrialSettings
@@ -30,6 +30,7 @@ from steelyard.plugin_factory import make_engine, make_workload
 from steelyard.system.base import Endpoint
 from steelyard.testing.cluster import running
 from steelyard.wire.record import Connected, Done, Hello, Interval, Record
+from steelyard.wire.word import PhaseWord
 from steelyard.workload.base import Workload
 
 MARK = "STEELYARD_CONTRACT"
@@ -178,6 +179,67 @@ class EngineContract:
         nodes = self.nodes(tmp_path)
         with pytest.raises(EngineError):
             asyncio.run(engine.drive(strange, nodes, lambda name, record: None, TIMEOUT_S))
+        assert left_over(nodes) == []
+
+    def test_takes_phases_as_they_are_decided(self, tmp_path: Path) -> None:
+        """An engine that is driven by words carries out each phase when it is asked for, on every load node, and ends
+        with the last."""
+        engine = self.engine()
+        if not isinstance(engine, DrivenByWords):
+            return
+        nodes = self.nodes(tmp_path, self.load_nodes)
+        heard: Heard = []
+
+        async def phases() -> AsyncIterator[PhaseWord]:
+            for name, rate_per_s in (("a", 200.0), ("b", 400.0)):
+                schedule = {"kind": "constant", "rate_per_s": rate_per_s, "in_flight": THREADS * len(nodes)}
+                yield PhaseWord(name=name, schedule=schedule, duration_s=1.0, settle_s=0.5)
+                while sum(isinstance(end, Done) and end.phase == name for _, end in heard) < len(nodes):  # noqa: ASYNC110
+                    await asyncio.sleep(POLL_S)
+
+        async def body() -> None:
+            async with self.contacts(tmp_path) as contacts:
+                load = Load(
+                    schedule="search", objective=("response_ms_p99 <= 1000",), threads=THREADS * len(nodes),
+                    warm_up_s=0.5,
+                )  # fmt: skip
+                take = heard.append
+                await engine.drive_by_words(
+                    self.order(contacts, load), nodes, lambda name, record: take((name, record)), phases(), TIMEOUT_S
+                )
+
+        asyncio.run(body())
+        for node in nodes:
+            records = [record for name, record in heard if name == node.name]
+            ends = [record.phase for record in records if isinstance(record, Done)]
+            assert ends == ["warm-up", "search-settle", "a", "search-settle", "b"]
+            assert sum(isinstance(record, Connected) for record in records) == 1, "one set of connections"
+        done = {name: sum(record.operations for _, record in heard if isinstance(record, Done) and record.phase == name)
+                for name in ("a", "b")}  # fmt: skip
+        assert done["b"] > 1.5 * done["a"] > 0
+        assert left_over(nodes) == []
+
+    def test_a_load_by_words_that_nobody_answers_ends_with_the_reason(self, tmp_path: Path) -> None:
+        """A cluster that is not there ends the conversation too."""
+        engine = self.engine()
+        if not isinstance(engine, DrivenByWords):
+            return
+        nodes = self.nodes(tmp_path)
+
+        asked: list[str] = []
+
+        async def phases() -> AsyncIterator[PhaseWord]:
+            asked.append("a")
+            yield PhaseWord(name="a", schedule={}, duration_s=1.0)
+
+        load = Load(schedule="search", objective=("response_ms_p99 <= 1000",), threads=THREADS)
+        with pytest.raises(EngineError, match="l1"):
+            asyncio.run(
+                engine.drive_by_words(
+                    self.order((NOBODY,), load), nodes, lambda name, record: None, phases(), TIMEOUT_S
+                )
+            )
+        assert asked == []
         assert left_over(nodes) == []
 
     async def _driven(

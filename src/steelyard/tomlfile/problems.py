@@ -118,8 +118,9 @@ def _as_name(read: str) -> str:
 
 
 def _choices(field: FieldInfo) -> tuple[str, ...]:
-    """The allowed values of a field that has only a few."""
-    known = next((one for one in field.metadata if isinstance(one, OneOf)), None)
+    """The allowed values of a field that has only a few, or of each item of a list."""
+    items = [marker for item in get_args(field.annotation) for marker in getattr(item, "__metadata__", ())]
+    known = next((marker for marker in (*field.metadata, *items) if isinstance(marker, OneOf)), None)
     return tuple(known.names()) if known else tuple(str(choice) for choice in get_args(field.annotation))
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from steelyard.heavy import pl
 from steelyard.model.trial import TrialRecord
@@ -78,15 +79,24 @@ def frames(store: Path, folder: Path, part: str, book: Book) -> pl.DataFrame | N
     return pl.concat(tables) if whole else None
 
 
-def facts(store: Path, folder: Path, book: Book) -> None:
-    """Check that facts and links are JSON of the expected type."""
+def facts(store: Path, folder: Path, book: Book) -> tuple[dict[str, dict[str, str]], list[dict[str, Any]]]:
+    """Check that facts and links are JSON of the expected type. Gives them as far as they are: facts by name, links."""
+    known: dict[str, dict[str, str]] = {}
+    links: list[dict[str, Any]] = []
     for path in [*sorted((folder / layout.FACTS).glob("*.json")), folder / layout.LINKS_JSON]:
         if not path.is_file():
             # A file that is named and not there is a finding of the checksums.
             continue
         form = list if path.name == layout.LINKS_JSON else dict
+        content: Any = None
         try:
-            read = type(json.loads(text_of(path))).__name__
+            content = json.loads(text_of(path))
+            read = type(content).__name__
         except (OSError, ValueError, RecursionError) as error:
             read = problem_of(error)
         book.equal("format", str(path.relative_to(store)), "JSON", read, form.__name__)
+        if isinstance(content, dict) and form is dict:
+            known[layout.facts_name(path.stem)] = content
+        elif isinstance(content, list) and form is list:
+            links = content
+    return known, links

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from steelyard.judging.other_limits import other_limits
 from steelyard.judging.settings_hash import settings_hash
 from steelyard.model.errors import StoreError
 from steelyard.model.plan import PlannedTrial
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
+from steelyard.progress.reason_words import other_limits
 from steelyard.store import layout, sealed
 from steelyard.store.journal import (
     Entry,

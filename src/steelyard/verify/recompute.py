@@ -9,8 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from steelyard.heavy import pl
+from steelyard.judging.covariates import covariates_of
+from steelyard.judging.measures import Facts, measures_of, metrics_of
 from steelyard.judging.trial_responses import responses
 from steelyard.judging.verdict import SAID, Evidence, judge
 from steelyard.model import responses as registered
@@ -21,7 +24,9 @@ from steelyard.model.response import NS_PER_MS, NS_PER_S, Kept
 from steelyard.model.study import Limits
 from steelyard.model.trial import Responses, TrialRecord
 from steelyard.model.verdict_reasons import Reason, ReasonKind, Speaks
+from steelyard.reading.measured import readings_in
 from steelyard.verify.checklist import Book
+from steelyard.verify.search import search
 from steelyard.wire.record import NO_SUMMARY, Counts, Done, Interval, nothing_done
 
 RELATIVE = 1e-12
@@ -35,6 +40,18 @@ NOT_REJUDGED = "reasons whose evidence is not kept raw: " + "; ".join(
     kind.value for kind in ReasonKind if not kind.about.in_intervals and kind not in BLAMED
 )
 NO_END = "responses of a load that never came to its end"
+
+
+def measures(
+    record: TrialRecord, samples: pl.DataFrame, facts: Facts, links: Sequence[Mapping[str, Any]], where: str, book: Book
+) -> None:
+    """Check measures and covariates of a trial against its samples, facts and links."""
+    again = measures_of(record, readings_in(samples, metrics_of(record.measures)), facts, record.measures)
+    for name, value in record.measures.items():
+        book.equal("measure", where, f"measures: {name}", value, again.get(name))
+    given = covariates_of(facts, links)
+    for name, value in record.covariates.items():
+        book.equal("measure", where, f"covariates: {name}", value, given.get(name))
 
 
 def trial(record: TrialRecord, intervals: pl.DataFrame, where: str, book: Book) -> None:
@@ -54,6 +71,7 @@ def trial(record: TrialRecord, intervals: pl.DataFrame, where: str, book: Book) 
             _responses(recorded, part, where, f"phase_responses {name}", ours, book)
     _verdict(record, load, measured if whole else None, where, book)
     _capacity(record, intervals, where, book)
+    search(record, where, book)
 
 
 def _ended(record: TrialRecord, recorded: Responses) -> bool:
@@ -105,7 +123,8 @@ def _responses(recorded: Responses, part: pl.DataFrame, where: str, what: str, o
     outcomes = _by_outcome(part)
     end = _end(recorded, outcomes)
     again = responses([_interval(part)], [end])
-    by_kept = {kept: [name for name, one in registered.every().items() if one.kept is kept] for kept in Kept}
+    every = [one for one in registered.every().values() if one.source == "records"]
+    by_kept = {kept: [one.name for one in every if one.kept is kept] for kept in Kept}
     for name in (*by_kept[Kept.WHOLE], *(by_kept[Kept.OWN_ENGINE] if ours else ())):
         # A record from before a response was introduced does not have it; that is not a difference.
         if recorded.has(name):
@@ -161,8 +180,12 @@ def _verdict(record: TrialRecord, load: Load, measured: pl.DataFrame | None, whe
     end = replace(_end(record.responses, _by_outcome(measured)), operations=operations, errors=errors)
     interval = _interval(measured, operations + errors)
     again = judge(
-        Evidence(load=load, intervals=[interval], dones=[end], optimised=True, samples={}), record.limits
-    ).reasons
+        Evidence(
+            load=load, intervals=[interval], dones=[end], optimised=True, samples={},
+            search=None if record.search is None else record.search.result,
+        ),
+        record.limits,
+    ).reasons  # fmt: skip
     book.equal("verdict", where, "reasons that the intervals give", _reasons_text(reasons), _reasons_text(again))
     book.skip(NOT_REJUDGED)
 

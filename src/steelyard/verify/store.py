@@ -42,8 +42,10 @@ def verification(store: Store, reports: Sequence[Path] = ()) -> Verification:
             continue
         records[record.id, record.attempt] = (record, where)
         files.checksums(folder, trial_folder, record, book)
-        files.facts(folder, trial_folder, book)
-        files.frames(folder, trial_folder, layout.SAMPLES, book)
+        facts, links = files.facts(folder, trial_folder, book)
+        samples = files.frames(folder, trial_folder, layout.SAMPLES, book)
+        if samples is not None:
+            recompute.measures(record, samples, facts, links, where, book)
         intervals = files.frames(folder, trial_folder, layout.INTERVALS, book)
         if intervals is not None:
             recompute.trial(record, intervals, where, book)

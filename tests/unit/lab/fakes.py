@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -21,6 +21,7 @@ from steelyard.plugin import Plugins
 from steelyard.site.base import Request
 from steelyard.system.base import Endpoint
 from steelyard.wire.record import Record, Summary
+from steelyard.wire.word import PhaseWord
 from tests.unit.wire import made
 
 SCHEMA = Schema("ks", "t", "k", ("f0",))
@@ -51,6 +52,9 @@ class Script:
     leases: list[str] = field(default_factory=list)
     released: list[str] = field(default_factory=list)
     driven: list[Mapping[str, Any]] = field(default_factory=list)
+    words: list[PhaseWord] = field(default_factory=list)
+    milliseconds: Callable[[float], float] = lambda rate_per_s: 5.0
+    """Response time in a window of a search, by its rate."""
     on_drive: Callable[[int, Mapping[str, Any]], None] = lambda count, order: None
     on_ready: Callable[[Node], bool] = lambda node: True
     healthy: bool = True
@@ -202,6 +206,22 @@ class FakeEngine:
         self.script.on_drive(count, order)
         for record in records_of(order):
             on_record("l1", record)
+
+    async def drive_by_words(
+        self,
+        order: Mapping[str, Any],
+        nodes: Sequence[Node],
+        on_record: Callable[[str, Record], None],
+        phases: AsyncIterator[PhaseWord],
+        timeout_s: float,
+    ) -> None:
+        self.script.driven.append(order)
+        async for phase in phases:
+            self.script.words.append(phase)
+            rate_per_s = phase.schedule["rate_per_s"]
+            operations = round(rate_per_s * phase.duration_s)
+            for record in _phase_of(phase.name, operations, phase.duration_s, 0, self.script.milliseconds(rate_per_s)):
+                on_record("l1", record)
 
 
 @dataclass

@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from steelyard.model import responses
 from steelyard.model.estimate import Estimate
 from steelyard.reference.comparison import Beside
 from steelyard.reference.mapping import Own, clashes, lay_table, unpublished
@@ -84,8 +85,8 @@ def test_the_numbers_of_a_metric_and_of_the_site_stand_in_their_rows_and_columns
     facets = {"workload__read_fraction": "0.75", "load__threads": "450", "workload__records": "50000000",
               "load__duration_s": "1200", "system__version": "cassandra 3.0.8"}  # fmt: skip
     numbers = {
-        ("cpu_percent", "mean"): estimate(63.4, unit="%"),
-        ("disk_written_kb_per_s", "mean"): estimate(9000, 1000),
+        ("machine_cpu_percent_mean", "mean"): estimate(63.4, unit="%"),
+        ("machine_disk_written_kb_per_s_mean", "mean"): estimate(9000, 1000),
     }
     found = laid("bare_metal_docker", own("mixed", numbers, **facets))
     shown = {(one.cell["metric"], one.statistic): (one.printed, one.verdict, one.unit) for one in with_ours(found)}
@@ -98,6 +99,13 @@ def test_the_numbers_of_a_metric_and_of_the_site_stand_in_their_rows_and_columns
     )
     assert (other.statistic, other.verdict) == ("docker", "differs")
     assert other.change_percent == pytest.approx(100 * (63.4 / 63.66 - 1))
+
+
+def test_every_number_is_compared_with_a_response_that_there_is() -> None:
+    forms = {name: table.form for name, table in tables().items() if table.form is not None}
+    named = {(name, number.response) for name, form in forms.items() for number in form.numbers if number.response}
+    assert {response for _, response in named} <= set(responses.every())
+    assert ("http_server", "network_out_mbit_per_s_mean") in named
 
 
 def test_another_system_is_never_comparable() -> None:

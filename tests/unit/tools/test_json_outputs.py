@@ -21,6 +21,7 @@ from steelyard.cli.commands import (
     clean,
     compare,
     doctor,
+    gate,
     reference,
     report,
     run,
@@ -136,8 +137,9 @@ def test_output_about_no_store(
         ("verify", lambda store: verify.verify(store, as_json=True)),
         ("compare", lambda store: compare.compare(str(store), fixed_a=["nodes=1"], fixed_b=["nodes=3"], as_json=True)),
         ("compare", lambda store: compare.compare(str(store), "richardson2017", as_json=True)),
+        ("gate", lambda store: gate.gate(store, fixed_a=["1"], fixed_b=["3"], margin_percent=2.0, as_json=True)),
     ],
-    ids=["report", "status", "verify", "compare two treatments", "compare with published"],
+    ids=["report", "status", "verify", "compare two treatments", "compare with published", "gate"],
 )
 def test_output_about_a_store(name: str, command: Callable[[Path], int], known: Path) -> None:
     assert problems(name, data_of(lambda: command(known))) == []
@@ -158,6 +160,14 @@ def test_output_of_check(rest: str, code: int, tmp_path: Path) -> None:
     checked = printed(lambda: check.check(path, store=tmp_path, as_json=True))
     assert checked.code == code, checked.err
     assert problems("check", json.loads(checked.out)) == []
+
+
+def test_output_of_check_that_is_asked_for_a_gate(tmp_path: Path) -> None:
+    path = tmp_path / "paper.toml"
+    path.write_text(HEAD + "[factors]\nnodes = [1, 3]\n")
+    data = data_of(lambda: check.check(path, store=tmp_path, gate_percent=5.0, margin_percent=2.0, as_json=True))
+    assert len(data["gate"]) == 1
+    assert problems("check", data) == []
 
 
 @pytest.mark.parametrize("name", ["chekkilla2016", "named-levels"])

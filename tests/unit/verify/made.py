@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from pathlib import Path
 
 from steelyard.judging.trial_responses import responses
+from steelyard.model.sample import Sample
 from steelyard.model.study import Study
-from steelyard.model.trial import TrialRecord
+from steelyard.model.trial import Phase, PhaseTime, TrialRecord
 from steelyard.model.verdict_reasons import Verdict
 from steelyard.plan import expand
 from steelyard.store.journal import TrialSealed
@@ -68,8 +70,20 @@ def engine_records(seed: int, speed: float, operations: int = 200) -> tuple[list
     return intervals, [end]
 
 
-def store(root: Path, *, speed: float = 1.0, text: str = STUDY, begun_s: float = BEGUN_S, cores: str = "2") -> Path:
-    """Seal every planned trial, valid; `speed` divides all times. Gives the study's folder."""
+def _busy(begun_s: float, cores: float) -> list[Sample]:
+    """Samples of a node that keeps so many cores busy, over two seconds; a quarter of the time in the kernel."""
+    parts = {"node_cpu_user_cores": 0.75 * cores, "node_cpu_system_cores": 0.25 * cores}
+    return [Sample(begun_s + t_s, "n1", name, value) for t_s in (1.0, 2.0) for name, value in parts.items()]
+
+
+def _measured(begun_s: float) -> tuple[PhaseTime, ...]:
+    return (PhaseTime(phase=Phase.MEASURE, entered_s=begun_s, left_s=begun_s + 2.0),)
+
+
+def store(root: Path, *, speed: float = 1.0, text: str = STUDY, begun_s: float = BEGUN_S, cores: str = "2",
+          samples: Mapping[int, float] | None = None) -> Path:  # fmt: skip
+    """Seal every planned trial, valid; `speed` divides all times. Gives the study's folder. `samples`: number of nodes
+    to the cores that node n1 keeps busy."""
     asked = study(text)
     plan = expand(asked)
     with StoreWriter(root, asked.study.name) as writer:
@@ -79,13 +93,15 @@ def store(root: Path, *, speed: float = 1.0, text: str = STUDY, begun_s: float =
             intervals, dones = engine_records(planned.seed % 1000, speed * nodes**0.5)
             draft = writer.draft(planned.id, 1)
             draft.intervals("l1", intervals)
-            draft.samples("n1", [])
+            begins_s = begun_s + 10.0 * planned.position
+            phases = () if samples is None else _measured(begins_s)
+            draft.samples("n1", [] if samples is None else _busy(begins_s, samples[nodes]))
             draft.facts("n1", {"cores": cores, "cpu_model": "made", "address": f"10.0.0.{planned.position}"})
             record = draft.seal(
                 TrialRecord(
                     **planned.model_dump(exclude={"start"}), study=asked.study.name, planned_start=planned.start,
-                    start=planned.start, order_in_start=1, begun_s=begun_s + 10.0 * planned.position,
-                    ended_s=begun_s + 10.0 * planned.position + 3.0, verdict=Verdict(outcome="valid"),
+                    start=planned.start, order_in_start=1, begun_s=begins_s, ended_s=begins_s + 3.0, phases=phases,
+                    verdict=Verdict(outcome="valid"),
                     responses=responses(intervals, dones), versions={"steelyard": "0"}, limits=asked.limits,
                 )
             )  # fmt: skip

@@ -180,15 +180,23 @@ def contrasts(
     a: Side, b: Side, pairing: Pairing, response: str, confidence: float, margin_percent: float | None = None,
     floors: tuple[identical_systems.Floors, identical_systems.Floors] | None = None,
 ) -> tuple[Contrast, ...]:  # fmt: skip
+    """The contrasts of one response, with Holm's correction over them; see `uncorrected_contrasts`."""
+    return adjusted(uncorrected_contrasts(a, b, pairing, response, confidence, margin_percent, floors))
+
+
+def uncorrected_contrasts(
+    a: Side, b: Side, pairing: Pairing, response: str, confidence: float, margin_percent: float | None = None,
+    floors: tuple[identical_systems.Floors, identical_systems.Floors] | None = None,
+) -> tuple[Contrast, ...]:  # fmt: skip
     """A contrast for every cell in which both sides have used trials with a value of the response.
 
-    `floors`: the noise floors of both sides' studies.
+    `floors`: the noise floors of both sides' studies. `adjusted` adds Holm's correction.
     """
     paces = {id(side.frame): forecast.block_s(side.frame) for side in (a, b)}
     pace_s = None if None in paces.values() else sum(one for one in paces.values() if one is not None)
     every = [_contrast(a, b, cell, response, confidence, margin_percent, pace_s) for cell in pairing.both]
     known = [one for one in every if one is not None]
-    return _adjusted([_judged(a, b, one, floors or _NO_FLOORS) for one in known])
+    return tuple(_judged(a, b, one, floors or _NO_FLOORS) for one in known)
 
 
 _NO_FLOORS = (identical_systems.Floors(), identical_systems.Floors())
@@ -213,8 +221,9 @@ def _judged(
     return contrast.model_copy(update=update | ({"why": known.reason} if known.reason else {}))
 
 
-def _adjusted(unadjusted: Sequence[Contrast]) -> tuple[Contrast, ...]:
-    """Add Holm's correction over all contrasts; the verdict stays, with a note if it does not survive."""
+def adjusted(unadjusted: Sequence[Contrast]) -> tuple[Contrast, ...]:
+    """Add Holm's correction over these contrasts, of one response or several; the verdict stays, with a note if it does
+    not survive."""
     p_holm = multiplicity.holm([one.p for one in unadjusted])
     tost_holm = multiplicity.holm([one.tost_p for one in unadjusted])
     family = sum(one.p is not None for one in unadjusted)

@@ -26,6 +26,11 @@ def holm(values: Sequence[float | None]) -> list[float | None]:
     return adjusted
 
 
+def holm_within(values: Sequence[float | None], others: Sequence[float | None]) -> list[float | None]:
+    """Holm's correction of these p-values in a family that has others, too: the same tests by further responses."""
+    return holm([*values, *others])[: len(values)]
+
+
 def survives(verdict: str, p_holm: float | None, confidence: float) -> bool | None:
     """Whether a verdict of a difference would still be given at Holm's p; None where the verdict says no difference."""
     if verdict not in DIFFERENT or p_holm is None:

@@ -9,14 +9,17 @@ from steelyard.analysis.comparisons.level_ratios import centre
 from steelyard.analysis.inference import multiplicity
 from steelyard.analysis.narrative.answer_table import LACKS, AnswerRow, AnswerTable, at, factor_asked
 from steelyard.analysis.results import Results
+from steelyard.analysis.statistics import objective
 from steelyard.analysis.statistics.comparison import Comparison
 from steelyard.analysis.statistics.law_choice import LawChoice
 from steelyard.analysis.statistics.main_effect import MainEffect
+from steelyard.analysis.statistics.objective import ObjectiveLevel
 from steelyard.analysis.statistics.scaling import scaled
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.treatments import NODES, label
 from steelyard.analysis.wording import capital, scale
 from steelyard.format import count, interval, listed, number
+from steelyard.model import responses
 from steelyard.model.responses import label_of
 
 MOST_LINES = 4
@@ -33,7 +36,13 @@ def main_factor(results: Results) -> str | None:
 
 
 def answer(question: str, results: Results) -> list[str]:
-    """Two to five sentences that answer the study's question, without the caveats' details. Empty question is fine."""
+    """Two to five sentences that answer the study's question, and those on its objective, without the caveats' details.
+    Empty question is fine."""
+    sentences = _sentences(question, results)
+    return [*sentences[:-1], *objective.answers(results.of(ObjectiveLevel)), sentences[-1]]
+
+
+def _sentences(question: str, results: Results) -> list[str]:
     factor = main_factor(results)
     if not results.used:
         return [_nothing(question, results), "Nothing can be said."]
@@ -120,6 +129,8 @@ def _of_response(results: Results, line: str) -> str:
     name = label_of(results.response)
     if not line and results.response == "execution_time_ms":
         return "each trial took"
+    if responses.of(results.response).source != "records":
+        return f"{name}, {line}:" if line else f"{name}:"
     return f"{line} had a {name} of" if line else f"the {name} was"
 
 

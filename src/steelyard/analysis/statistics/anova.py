@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import effect_sizes
-from steelyard.analysis.inference.multiplicity import holm
+from steelyard.analysis.inference.multiplicity import holm_within
 from steelyard.analysis.inference.variance_table import Table, Term, crossed, table
 from steelyard.analysis.row import NO_UNIT, Column, P, Row
 from steelyard.analysis.statistic import Section, Statistic
@@ -75,15 +75,27 @@ INTERACTS = 0.05
 CROSS = " x "
 
 
-def anova(frame: TrialFrame, response: str, confidence: float = 0.95) -> tuple[AnovaTerm, ...]:
+def anova(
+    frame: TrialFrame, response: str, confidence: float = 0.95, beside: Sequence[str] = ()
+) -> tuple[AnovaTerm, ...]:
     """Both levels of the split plot (`honest`), and trials counted as independent (`published`), over all factors.
 
-    p-values of each form are corrected together (Holm).
+    p-values of each form are corrected together (Holm), with those of the same analysis by the responses `beside`.
     """
+    honest, published = _forms(frame, response, confidence)
+    others = [_forms(frame, name, confidence) for name in beside]
+    return (
+        *_corrected(honest, [term for form, _ in others for term in form]),
+        *_corrected(published, [term for _, form in others for term in form]),
+    )
+
+
+def _forms(frame: TrialFrame, response: str, confidence: float) -> tuple[list[AnovaTerm], list[AnovaTerm]]:
+    """The terms of both forms, uncorrected."""
     rows = frame.values(response)
     names = [name for name in frame.names if rows[name].n_unique() > 1]
     if not names:
-        return ()
+        return [], []
     rows = rows.filter(pl.all_horizontal(pl.col(name).is_not_null() for name in names))
     hard = [name for name in names if name in frame.hard]
     easy = [name for name in names if name not in frame.hard]
@@ -96,7 +108,7 @@ def anova(frame: TrialFrame, response: str, confidence: float = 0.95) -> tuple[A
         table([float(value) for value in rows[response]], _columns(rows, names), crossed(names)),
         response, confidence, "published", "trials", "trials are counted as independent",
     )  # fmt: skip
-    return (*_corrected(honest), *_corrected(published))
+    return honest, list(published)
 
 
 def _columns(rows: pl.DataFrame, names: Sequence[str]) -> dict[str, list[object]]:
@@ -192,11 +204,11 @@ def _method(stratum: Stratum, df: int, error_df: int) -> str:
     return f"F of type II sums of squares against {_AGAINST[stratum]}, {df} and {error_df} degrees"
 
 
-def _corrected(terms: Sequence[AnovaTerm] | Iterator[AnovaTerm]) -> tuple[AnovaTerm, ...]:
-    """Add Holm's p over the terms of one form, without blocks."""
-    listed = list(terms)
-    p_holm = holm([None if one.term == "block" else one.p for one in listed])
-    return tuple(one.model_copy(update={"p_holm": p}) for one, p in zip(listed, p_holm, strict=True))
+def _corrected(terms: Sequence[AnovaTerm], others: Sequence[AnovaTerm]) -> tuple[AnovaTerm, ...]:
+    """Add Holm's p over the terms of one form and the same of other responses, without blocks."""
+    own, further = ([None if term.term == "block" else term.p for term in form] for form in (terms, others))
+    p_holm = holm_within(own, further)
+    return tuple(term.model_copy(update={"p_holm": p}) for term, p in zip(terms, p_holm, strict=True))
 
 
 def interactions(terms: Sequence[AnovaTerm], response: str = "") -> list[str]:
@@ -220,7 +232,7 @@ STATISTIC = Statistic(
     row=AnovaTerm,
     title="Analysis of variance of {response}",
     section=Section.INTERACTIONS,
-    compute=lambda context: anova(context.frame, context.response, context.confidence),
+    compute=lambda context: anova(context.frame, context.response, context.confidence, context.beside),
     sentences=interactions,
     order=10,
     sentence_order=20,

@@ -70,7 +70,7 @@ class Comparison(MeasuredLevels):
     p_holm: Annotated[float | None, Column(unit=NO_UNIT, head="p (Holm)", is_p=True)] = None
     """The same with Holm's correction over the family."""
     family: int = 0
-    """Comparisons of the family of Holm's correction: all of the response that have a p."""
+    """Comparisons of the family of Holm's correction: all that have a p, of every response that the study names."""
     survives_holm: bool | None = None
     """Whether a verdict of a difference would still be given at the corrected p; none where the verdict is none."""
     margin_percent: Annotated[float | None, Column(unit="%", head="margin, %")] = None
@@ -156,19 +156,34 @@ def sentence(
 
 
 def comparisons(
-    frame: TrialFrame, response: str, confidence: float = 0.95, margin_percent: float | None = None
-) -> tuple[Comparison, ...]:
+    frame: TrialFrame, response: str, confidence: float = 0.95, margin_percent: float | None = None,
+    beside: Sequence[str] = (),
+) -> tuple[Comparison, ...]:  # fmt: skip
     """Every level of every factor against its baseline, for each combination of the other factors.
 
     Workloads are compared only if nothing else is a factor, because they are different questions. The
-    family of Holm's correction is all of them.
+    family of Holm's correction is all of them, and the same comparisons by the responses `beside`.
     """
     pace_s = forecast.block_s(frame)
     every = [compare(frame, response, *of, confidence, margin_percent, pace_s) for of in pairs_of_levels(frame)]
     unadjusted = [one for one in every if one is not None]
-    adjusted = multiplicity.holm([one.p for one in unadjusted])
-    family = sum(one.p is not None for one in unadjusted)
+    others = [_p(frame, name, *of) for name in beside for of in pairs_of_levels(frame)]
+    adjusted = multiplicity.holm_within([one.p for one in unadjusted], others)
+    family = sum(p is not None for p in (*(one.p for one in unadjusted), *others))
     return tuple(_adjusted(one, p, family) for one, p in zip(unadjusted, adjusted, strict=True))
+
+
+def _p(frame: TrialFrame, response: str, factor: str, baseline: Level, level: Level, others: Treatment) -> float | None:
+    """The p of one comparison alone; see `compare`."""
+    a, b = (
+        {start: mean for start, mean, _ in start_means(frame.values(response, {**others, factor: at}), response)}
+        for at in (baseline, level)
+    )
+    same_starts = factor not in frame.hard
+    if not a or not b or ratio_between(a, b, same_starts, 0.95) is None:
+        return None
+    both = paired_starts(a, b, same_starts)
+    return level_ratios.p_of_change(*units(a, b, both), bool(both))
 
 
 def _adjusted(comparison: Comparison, p_holm: float | None, family: int) -> Comparison:
@@ -200,7 +215,7 @@ def _judged(row: Comparison, frame: TrialFrame, floors: Floors, trends: Sequence
 
 def _judged_comparisons(context: Context) -> tuple[Comparison, ...]:
     margin_percent = context.study.analysis.equivalence_margin_percent
-    unjudged = comparisons(context.frame, context.response, context.confidence, margin_percent)
+    unjudged = comparisons(context.frame, context.response, context.confidence, margin_percent, context.beside)
     return judged(unjudged, context.frame, context.floors, context.of(Trend))
 
 
@@ -210,14 +225,16 @@ def after_holm(comparisons: Sequence[Comparison], response: str) -> Iterator[str
     if judged < 2:
         return
     decided = [one for one in comparisons if one.survives_holm is not None]
+    family = max(one.family for one in comparisons)
+    more = f" over the {family} of all responses" if family > sum(one.p is not None for one in comparisons) else ""
     lost = sum(one.survives_holm is False for one in decided)
     if not decided:
         remain = "none of them shows a difference"
     elif not lost:
         survive = "the one that shows" if len(decided) == 1 else f"all {len(decided)} that show"
-        remain = f"{survive} a difference would still do so with Holm's correction"
+        remain = f"{survive} a difference would still do so with Holm's correction{more}"
     else:
-        remain = f"with Holm's correction {len(decided) - lost} of the {len(decided)} differences would remain"
+        remain = f"with Holm's correction{more} {len(decided) - lost} of the {len(decided)} differences would remain"
     yield (
         f"Each of the {judged} comparisons has its own {comparisons[0].ratio.confidence:.0%} interval, not adjusted "
         f"for their number; {remain}."

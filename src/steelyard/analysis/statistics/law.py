@@ -29,6 +29,7 @@ from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.treatments import NODES, Treatment
 from steelyard.heavy import np, pl, stats
 from steelyard.model.estimate import Estimate
+from steelyard.model.responses.capacity import CAPACITY
 from steelyard.model.study import Study
 from steelyard.model.value import Value
 
@@ -265,6 +266,13 @@ def law_points(frame: TrialFrame, load: Load, factor: str, others: Treatment) ->
     return [(float(size), float(mean)) for size, _, mean in means.iter_rows()]
 
 
+def capacity_points(frame: TrialFrame, factor: str, others: Treatment) -> list[tuple[float, float]]:
+    """(size, mean over the trials of a start) of each start that found a capacity, operations/s."""
+    rows = frame.values(CAPACITY, others).filter(pl.col(factor).is_not_null())
+    means = rows.group_by(factor, "start", maintain_order=True).agg(pl.col(CAPACITY).mean().alias("value"))
+    return [(float(size), float(mean)) for size, _, mean in means.iter_rows()]
+
+
 def laws(
     frame: TrialFrame, factor: str, load: Load, rng: np.random.Generator, confidence: float = 0.95
 ) -> tuple[LawFit, ...]:
@@ -282,6 +290,13 @@ def laws_of_load(frame: TrialFrame, study: Study, size: str | None, rng: np.rand
     """Laws over nodes: of service demand for one closed-loop thread, of throughput for more; refused in open loop."""
     if size is None or not counts_nodes(frame, study, size):
         return ()
+    if study.analysis.response == CAPACITY:
+        return tuple(
+            fit_law(capacity_points(frame, size, others), law, "saturated", factor=size, others=others,
+                    response=CAPACITY, confidence=study.analysis.confidence, rng=rng)
+            for others in frame.others(size)
+            for law in LAWS
+        )  # fmt: skip
     if study.load.is_open or "load.schedule" in frame.factors:
         refusal = (
             "The throughput of an open loop is set by its schedule, not by the cluster: no law can be fitted to it."

@@ -11,7 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from steelyard.analysis.inference import estimates
 from steelyard.analysis.row import InUnit, MeasuredTreatment
-from steelyard.analysis.statistic import Context, Section, Statistic
+from steelyard.analysis.statistic import Attempt, Context, Section, Statistic, Within
+from steelyard.analysis.treatments import Treatment
+from steelyard.heavy import pl
 from steelyard.model.responses import unit_of
 from steelyard.model.study import Level
 
@@ -73,12 +75,23 @@ def mean_values(
 
 
 def _of_context(context: Context) -> Iterator[PartMean]:
-    for of_treatment in context.within.seconds:
+    for of_treatment, response, trials in series_of(context.within):
+        series = [[float(value) for value in seconds[response]] for _, seconds in trials]
+        yield from mean_values(
+            series, response, unit_of(response), treatment=of_treatment, confidence=context.confidence
+        )  # fmt: skip
+
+
+def series_of(within: Within) -> Iterator[tuple[Treatment, str, Sequence[tuple[Attempt, pl.DataFrame]]]]:
+    """Treatment, response and trials of every series of seconds: of operations, and of the measures that the study
+    names."""
+    for of_treatment in within.seconds:
         for response in SERIES:
-            series = [[float(value) for value in seconds[response]] for _, seconds in of_treatment.trials]
-            yield from mean_values(
-                series, response, unit_of(response), treatment=of_treatment.treatment, confidence=context.confidence
-            )  # fmt: skip
+            yield of_treatment.treatment, response, of_treatment.trials
+    for of_treatment in within.sampled:
+        names = dict.fromkeys(name for _, frame in of_treatment.trials for name in frame.columns if name != "place")
+        for response in names:
+            yield of_treatment.treatment, response, of_treatment.trials
 
 
 STATISTIC = Statistic(

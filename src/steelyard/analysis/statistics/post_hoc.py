@@ -10,13 +10,14 @@ from typing import Annotated
 from steelyard.analysis.comparisons.level_pairs import LevelPair, Over, level_pairs
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import effect_sizes
-from steelyard.analysis.inference.multiplicity import holm
+from steelyard.analysis.inference.multiplicity import holm_within
 from steelyard.analysis.row import NO_UNIT, Column, InUnit, MeasuredLevels, P
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.treatments import WORKLOADS, Treatment
 from steelyard.heavy import np, stats
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import unit_of
+from steelyard.model.study import Level
 
 
 class PostHoc(MeasuredLevels):
@@ -35,17 +36,20 @@ class PostHoc(MeasuredLevels):
     p: P = None
     """p-value of t."""
     p_holm: Annotated[float | None, Column(unit=NO_UNIT, head="p (Holm)", is_p=True)] = None
-    """The same, Holm's correction over the pairs."""
+    """The same, Holm's correction over the pairs, by every response that the study names."""
     rank_p: P = None
     """p-value of the rank test."""
     rank_p_holm: Annotated[float | None, Column(unit=NO_UNIT, head="rank p (Holm)", is_p=True)] = None
-    """The same, Holm's correction over the pairs."""
+    """The same, Holm's correction over the pairs, by every response that the study names."""
     method: str = ""
     """How p and the p of ranks were computed."""
 
 
-def post_hoc(frame: TrialFrame, response: str, confidence: float = 0.95) -> tuple[PostHoc, ...]:
-    """All pairs of levels of every factor with three levels or more, other factors fixed, with Holm's correction.
+def post_hoc(
+    frame: TrialFrame, response: str, confidence: float = 0.95, beside: Sequence[str] = ()
+) -> tuple[PostHoc, ...]:
+    """All pairs of levels of every factor with three levels or more, other factors fixed, with Holm's correction; its
+    families hold the same pairs by the responses `beside`, too.
 
     Over start means, from three starts per level on. Over trials only where every level has one start, as in published
     studies: with two, trials counted as independent call identical levels different in 40% of studies
@@ -54,16 +58,17 @@ def post_hoc(frame: TrialFrame, response: str, confidence: float = 0.95) -> tupl
     rows: list[PostHoc] = []
     for factor in [name for name in frame.names if name not in WORKLOADS] or list(frame.names):
         for others in frame.others(factor):
-            rows += _all_pairs(frame, response, factor, others, confidence)
+            rows += _all_pairs(frame, response, factor, others, confidence, beside)
     return tuple(rows)
 
 
-def _all_pairs(
-    frame: TrialFrame, response: str, factor: str, others: Treatment, confidence: float
-) -> Sequence[PostHoc]:
+def _chosen(
+    frame: TrialFrame, response: str, factor: str, others: Treatment
+) -> tuple[Over, list[tuple[tuple[Level, Level], LevelPair]]]:
+    """What the pairs of levels are compared over, and each pair with its samples; none below three levels."""
     levels = [level for level in frame.factors[factor] if frame.values(response, {**others, factor: level}).height > 1]
     if len(levels) < 3:
-        return ()
+        return "trials", []
     pairs = list(itertools.combinations(levels, 2))
     by_pair = [
         {one.over: one for one in level_pairs(frame, response, factor, base, level, others)} for base, level in pairs
@@ -72,12 +77,22 @@ def _all_pairs(
     if over == "trials" and any(
         frame.values(response, {**others, factor: level})["start"].n_unique() > 1 for level in levels
     ):
-        return ()
-    chosen = [forms[over] for forms in by_pair]
-    tests = [_tests(one) for one in chosen]
-    p_holm, rank_holm = (holm([test[place] for test in tests]) for place in (0, 1))
+        return over, []
+    return over, [(pair, forms[over]) for pair, forms in zip(pairs, by_pair, strict=True)]
+
+
+def _all_pairs(
+    frame: TrialFrame, response: str, factor: str, others: Treatment, confidence: float, beside: Sequence[str]
+) -> Sequence[PostHoc]:
+    over, chosen = _chosen(frame, response, factor, others)
+    pairs = [pair for pair, _ in chosen]
+    tests = [_tests(sample) for _, sample in chosen]
+    further = [_tests(sample) for name in beside for _, sample in _chosen(frame, name, factor, others)[1]]
+    p_holm, rank_holm = (
+        holm_within([test[place] for test in tests], [test[place] for test in further]) for place in (0, 1)
+    )
     rows = []
-    for place, ((base, level), sample) in enumerate(zip(pairs, chosen, strict=True)):
+    for place, ((base, level), sample) in enumerate(chosen):
         gap = effect_sizes.difference(
             sample.baseline, sample.level, unit_of(response), confidence, str(sample), sample.paired
         )
@@ -119,6 +134,6 @@ STATISTIC = Statistic(
     row=PostHoc,
     title="All pairs of levels of a factor, by {response}",
     section=Section.INTERACTIONS,
-    compute=lambda context: post_hoc(context.frame, context.response, context.confidence),
+    compute=lambda context: post_hoc(context.frame, context.response, context.confidence, context.beside),
     order=30,
 )

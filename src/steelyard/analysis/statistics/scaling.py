@@ -18,6 +18,7 @@ from steelyard.analysis.treatments import NODES, Treatment, label, part
 from steelyard.model import responses
 from steelyard.model.estimate import Estimate
 from steelyard.model.response import Direction
+from steelyard.model.responses.capacity import CAPACITY
 from steelyard.model.study import Level
 
 
@@ -47,7 +48,7 @@ class Scaling(Row):
     """The speed-up in words."""
 
 
-SPEEDS = ("execution_time_ms", "throughput_per_s")
+SPEEDS = ("execution_time_ms", "throughput_per_s", CAPACITY)
 """Responses whose quotient is a speed-up."""
 
 
@@ -139,7 +140,11 @@ STATISTIC = Statistic(
     section=Section.SIZE,
     least_sizes=3,
     compute=lambda context: scaling(
-        context.frame, context.response, context.size, is_open=context.is_open, confidence=context.confidence
+        context.frame,
+        context.response,
+        context.size,
+        is_open=context.is_open and context.response != CAPACITY,
+        confidence=context.confidence,
     ),
     order=80,
 )

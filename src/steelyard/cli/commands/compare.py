@@ -57,8 +57,8 @@ def compare(
             "--response",
             "--metric",
             metavar="NAME",
-            help="What to compare: throughput, time, p50, p95, p99 or another response of the store; otherwise the "
-            "study's main response.",
+            help="What to compare: throughput, time, p50, p95, p99 or another response of the store, such as "
+            "cpu_percent_mean; several with commas; otherwise the study's main response.",
             autocompletion=completion.response_names,
         ),
     ] = None,
@@ -95,35 +95,42 @@ def compare(
         forest.refuse_other(figure)
     first = opened(a)
     second = first if b is None else opened(b)
-    comparison = comparing.compare(
+    comparisons = comparing.compare_each(
         first,
         second,
         a=fixed_a or (),
         b=fixed_b or (),
-        response=response_name,
+        responses=response_name.split(",") if response_name else (first.study.analysis.response,),
         margin_percent=margin_percent,
     )
+    comparison = comparisons[0]
     for side in (first,) if second is first else (first, second):
         warn_of_damages(message_console(), side.store.damages)
     if as_json:
-        print(json.dumps(_as_json(comparison), indent=1, ensure_ascii=False, allow_nan=False))
+        print(json.dumps(_as_json(comparisons), indent=1, ensure_ascii=False, allow_nan=False))
     else:
         console = data_console()
-        draw(comparison.a, comparison.b, comparison.contrasts, console)
-        say(console, footer(comparison.contrasts, comparison.floors, comparison.designs), style="dim")
+        for of_response in comparisons:
+            draw(of_response.a, of_response.b, of_response.contrasts, console)
+            say(console, footer(of_response.contrasts, of_response.floors, of_response.designs), style="dim")
+            console.print()
         _remarks(comparison, console)
     if figure is not None:
         _figure(comparison, figure)
-    return _exit_code(comparison, fail_on or ())
+    return _exit_code(comparisons, fail_on or ())
 
 
-def _exit_code(comparison: Comparison, fail_on: Sequence[FailOn]) -> int:
+def _exit_code(comparisons: Sequence[Comparison], fail_on: Sequence[FailOn]) -> int:
     """By the verdicts that were asked for; without any, by whether all comparisons are decided."""
-    verdicts = [contrast.verdict for contrast in comparison.contrasts]
+    verdicts = [contrast.verdict for comparison in comparisons for contrast in comparison.contrasts]
     undecided = not DECIDED.issuperset(verdicts)
     if not fail_on:
         return EXIT_UNDECIDED if undecided else EXIT_DECIDED
-    slower = FailOn.SLOWER in fail_on and not {"slower", _worse(comparison.response)}.isdisjoint(verdicts)
+    slower = FailOn.SLOWER in fail_on and any(
+        contrast.verdict in ("slower", _worse(comparison.response))
+        for comparison in comparisons
+        for contrast in comparison.contrasts
+    )
     return EXIT_FAILED if slower or (undecided and FailOn.UNDECIDED in fail_on) else EXIT_DECIDED
 
 
@@ -147,7 +154,6 @@ def _is_store(name: str) -> bool:
 
 
 def _remarks(comparison: Comparison, console: Console) -> None:
-    console.print()
     for sentence in comparison.warnings:
         say(console, Text(f"! {sentence}", style="yellow"))
     differences = comparison.differences
@@ -163,16 +169,17 @@ def _remarks(comparison: Comparison, console: Console) -> None:
         say(console, Text(text, style="dim"))
 
 
-def _as_json(comparison: Comparison) -> dict[str, Any]:
+def _as_json(comparisons: Sequence[Comparison]) -> dict[str, Any]:
+    comparison = comparisons[0]
     a, b = comparison.a, comparison.b
     return {
         "a": {"name": a.name, "fixed": dict(a.fixed)},
         "b": {"name": b.name, "fixed": dict(b.fixed)},
         "unit_of_replication": "start",
-        "comparisons": [contrast.model_dump(mode="json") for contrast in comparison.contrasts],
+        "comparisons": [contrast.model_dump(mode="json") for one in comparisons for contrast in one.contrasts],
         "differences": [difference.model_dump(mode="json") for difference in comparison.differences],
         "warnings": list(comparison.warnings),
-        "noise_floor": list(comparison.floor_sentences),
+        "noise_floor": list(dict.fromkeys(text for one in comparisons for text in one.floor_sentences)),
         "missing": list(comparison.missing),
     }
 

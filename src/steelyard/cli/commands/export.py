@@ -93,7 +93,10 @@ def export(
 
 
 def _refuse_shared(files: Sequence[Path | None], folders: Sequence[Path | None]) -> None:
-    """Raises StudyError if a file has the place of another file or of a folder."""
+    """Raises StudyError if a file has the place of another file or of a folder, or is where a folder should be."""
+    for folder in folders:
+        if folder is not None and folder.exists() and not folder.is_dir():
+            raise StudyError(f"{folder} is a file, where a folder should be", "name another place")
     taken = {folder.resolve() for folder in folders if folder is not None}
     for file in files:
         if file is not None and file.resolve() in taken:

@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from steelyard.analysis.gate import Gate
-from steelyard.cli import gate_files
+from steelyard.cli import completion, gate_files
 from steelyard.cli.signature import Json, Margin, StoreFolder
 from steelyard.cli.terminal.output import data_console, message_console, say, warn_of_damages
 from steelyard.model.errors import StudyError
@@ -25,16 +25,25 @@ STYLES = {"not worse": "green", "worse": "bold red", "undecided": "yellow"}
 def gate(
     store: StoreFolder,
     against: Annotated[
-        Path | None, typer.Option("--against", metavar="STORE", help="The baseline in a store of its own.")
+        Path | None,
+        typer.Option(
+            "--against", metavar="STORE", help="The baseline in a store of its own.", autocompletion=completion.stores
+        ),
     ] = None,
     fixed_a: Annotated[
         list[str] | None,
         typer.Option(
-            "--a", metavar="LEVEL", help="The baseline: a level (main), or FACTOR=LEVEL; several with commas."
+            "--a",
+            metavar="LEVEL",
+            autocompletion=completion.levels,
+            help="The baseline: a level (main), or FACTOR=LEVEL; several with commas.",
         ),
     ] = None,
     fixed_b: Annotated[
-        list[str] | None, typer.Option("--b", metavar="LEVEL", help="What is judged: a level, or FACTOR=LEVEL.")
+        list[str] | None,
+        typer.Option(
+            "--b", metavar="LEVEL", autocompletion=completion.levels, help="What is judged: a level, or FACTOR=LEVEL."
+        ),
     ] = None,
     margin_percent: Margin = None,
     metrics: Annotated[
@@ -43,6 +52,7 @@ def gate(
             "--metric",
             "--response",
             metavar="NAME",
+            autocompletion=completion.response_names,
             help="What must not get worse: throughput, time, p50, p95, p99 or another response; may be repeated, or "
             "several with commas. Otherwise the study's main response.",
         ),

@@ -20,6 +20,8 @@ import typer
 from rich.console import Console
 
 from steelyard.analysis.narrative.answer_display import repeats_a_caveat
+from steelyard.analysis.statistics import objective
+from steelyard.analysis.statistics.objective import ObjectiveLevel
 from steelyard.cli.commands.clean import reclaim
 from steelyard.cli.noise_floor import keep
 from steelyard.cli.progress_views import LiveView, PlainView
@@ -28,7 +30,6 @@ from steelyard.cli.terminal.answer_output import print_answer
 from steelyard.cli.terminal.live_cells import LiveCells
 from steelyard.cli.terminal.output import message_console, print_wrapped, say, warn_of_damages
 from steelyard.file_errors import foreseen
-from steelyard.judging.other_limits import other_limits
 from steelyard.judging.stopping import SECONDS_PER_HOUR, decide
 from steelyard.judging.stopping_rule import Decision, rule_of
 from steelyard.lab.conductor import Conductor, Outcome
@@ -47,6 +48,7 @@ from steelyard.plugin import Plugins
 from steelyard.progress.events import Event, TimeLeft
 from steelyard.progress.live_file import LiveFile
 from steelyard.progress.publisher import Publisher
+from steelyard.progress.reason_words import other_limits
 from steelyard.progress.state import Live
 from steelyard.reading import read
 from steelyard.store import Store, StoreWriter, journal
@@ -313,10 +315,11 @@ def answer(folder: Path, console: Console) -> None:
         # What was wrong when the session began has been told; these are the files that the answer rests on.
         warn_of_damages(console, [damage for damage in reading.damages if not damage.harmless])
         say(console)
-        sentences = results.answer
+        sentences = list(results.answer)
         if results.answer_table is not None and results.answer_table.rows:
             print_answer(results.answer_table, console)
-            sentences = sentences[-1:]
+            sentences = [*objective.answers(results.of(ObjectiveLevel)), sentences[-1]]
+        sentences = [*sentences[:-1], *(further.answer[0] for further in results.further), sentences[-1]]
         caveats = [caveat for caveat in results.caveats if not repeats_a_caveat(caveat, sentences)]
         for sentence in (*sentences, *caveats[:1]):
             print_wrapped(sentence, console)

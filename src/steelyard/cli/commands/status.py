@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from steelyard.analysis.cells import VALUE_HEAD, cell_values
+from steelyard.analysis.cells import VALUE_HEAD, cell_values, objective_cells
 from steelyard.cli.signature import Json, StoreFolder
 from steelyard.cli.terminal.output import (
     data_console,
@@ -28,13 +28,12 @@ from steelyard.cli.terminal.output import (
 )
 from steelyard.format import count, treatment_label
 from steelyard.judging.attempts import attempts_by_id, settled
-from steelyard.judging.other_limits import other_limits
 from steelyard.judging.stopping import decide, not_needed
 from steelyard.judging.stopping_rule import Decision, Narrowing, rule_of
 from steelyard.model.responses import label_of
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
-from steelyard.progress.reason_words import ReasonGroup, groups, waiting_words
+from steelyard.progress.reason_words import ReasonGroup, groups, other_limits, waiting_words
 from steelyard.progress.session_state import (
     FAILED,
     IN_PROGRESS,
@@ -94,6 +93,7 @@ def status(
         **_session(store.folder, journal, len(planned), len(planned) - done - spared),
         "last_event": journal[-1].fields() if journal else None,
         "waiting": _waiting(store.folder),
+        "objective": study.analysis.objective or None,
         "cells": _cells(records, study, intervals=as_json),
         "measured_again": [again.model_dump(mode="json") for again in store.measured_again],
         "other_limits": other_limits(records, study.limits),
@@ -123,6 +123,8 @@ def _session(folder: Path, journal: Sequence[Entry], planned: int, missing: int)
         # On this machine a living study holds the lock; of a copy that is still written, the live file is new.
         silent_s = None
     state, why = session_state(journal, planned=planned, missing=missing, silent_s=silent_s)
+    if state == IN_PROGRESS:
+        why = "no process of this machine writes the store: the study runs elsewhere, or was killed seconds ago"
     command = command_of(journal) if state in (INTERRUPTED, FAILED) else ()
     return {"state": state, "why": why, "process": None, "command": command}
 
@@ -156,6 +158,7 @@ def _cells(records: tuple[TrialRecord, ...], study: Study, *, intervals: bool) -
     for record in records:
         attempts.setdefault(treatment_label(record.treatment), []).append(record)
     rows = []
+    verdicts = objective_cells(records, study)
     for known in cell_values(records, study, intervals=intervals):
         members = attempts.get(known.cell, [])
         why = Counter(f"{reason.kind} {reason.detail}".strip() for r in members for reason in r.verdict.reasons)
@@ -170,6 +173,7 @@ def _cells(records: tuple[TrialRecord, ...], study: Study, *, intervals: bool) -
                 "value": None if known.value is None else known.value.model_dump(mode="json"),
                 "value_text": known.value_text,
                 "not_valid": dict(why),
+                **({"objective": verdicts.get(known.cell, ("undecided", ""))[0]} if verdicts else {}),
             }
         )
     return rows
@@ -233,11 +237,19 @@ def _table(summary: dict[str, Any], decision: Decision | None) -> Table:
     known = {treatment_label(cell.treatment): cell for cell in decision.cells} if decision else {}
     if known:
         table.add_column("interval of the mean")
+    if summary["objective"]:
+        table.add_column(summary["objective"])
     for cell in summary["cells"]:
         interval = [_narrowing(known.get(cell["cell"]), cell["starts"])] if known else []
         lost = str(cell["attempts_not_valid"] or "-")
         numbers = (str(cell["valid"]), lost, str(cell["n"]), str(cell["starts"]))
-        table.add_row(cell["cell"], *numbers, cell["value_text"] or "-", *interval)
+        table.add_row(
+            cell["cell"],
+            *numbers,
+            cell["value_text"] or "-",
+            *interval,
+            *([cell.get("objective", "-")] if summary["objective"] else []),
+        )
     return table
 
 

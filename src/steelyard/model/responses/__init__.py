@@ -1,8 +1,8 @@
 """Responses of a trial. Each module of this package defines one response, or a family of them, as `RESPONSES`.
 
-A new response that can be computed from `Measured` needs nothing else: the laboratory computes it, `verify` checks it,
-and tables, report and reference show it from its definition. `kept` says whether `verify` can recompute it from the
-store.
+A new response that can be computed from `Measured`, or from samples by a `Measure`, needs nothing else: the laboratory
+computes it, `verify` checks it, and tables, report and reference show it from its definition. `kept` says whether
+`verify` can recompute it from the store.
 """
 
 from __future__ import annotations
@@ -44,10 +44,25 @@ def unit_of(name: str) -> str:
 
 
 def main_names() -> tuple[str, ...]:
-    """Names of the responses that a study may choose as its main response."""
+    """Names of the responses that a study may name: all but counts."""
     return tuple(name for name, response in every().items() if response.main)
 
 
+def awaited_names() -> tuple[str, ...]:
+    """Names of the responses that a stopping rule may wait for: those that are sealed with a trial."""
+    return tuple(name for name in main_names() if every()[name].source != "study")
+
+
+def measured_by_samples() -> Mapping[str, Response]:
+    """Definitions of the responses that samples give, by name."""
+    return {name: response for name, response in every().items() if response.measure is not None}
+
+
 def compute(measured: Measured) -> dict[str, float | int | None]:
-    """All responses of a trial by name."""
-    return {name: response.compute(measured) for name, response in every().items()}
+    """All responses of a trial that its records give, by name; without those of a search if there was none."""
+    computed = {
+        name: response.compute(measured)
+        for name, response in every().items()
+        if response.source in ("records", "search")
+    }
+    return {name: value for name, value in computed.items() if value is not None or every()[name].source == "records"}

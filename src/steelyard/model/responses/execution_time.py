@@ -14,7 +14,6 @@ RESPONSES = (
         direction=Direction.LESS_IS_FASTER,
         times_as="long",
         kept=Kept.NOT,
-        main=True,
         order=10,
     ),
 )

@@ -17,6 +17,7 @@ RESPONSES = (
         definition="User and system time of the load generator over the operations answered without error.",
         compute=_per_operation_us,
         kept=Kept.NOT,
+        less_is_better=True,
         head="generator CPU",
         order=70,
     ),

@@ -26,6 +26,7 @@ RESPONSES = (
             definition=f"Service time that {100 * q:g}% of the answered operations did not exceed.",
             compute=by_quantile_ms(q, "service"),
             percentile=q,
+            less_is_better=True,
             head=f"service {name}",
             on_page=name == "p99",
             order=51 + place,

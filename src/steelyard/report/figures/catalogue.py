@@ -20,6 +20,7 @@ from steelyard.report.figures.interactions import profiles
 from steelyard.report.figures.main_chart import main_chart
 from steelyard.report.figures.order import order
 from steelyard.report.figures.percentiles import percentiles
+from steelyard.report.figures.rate_curves import rate_curves
 from steelyard.report.figures.regressions import laws, regressions
 from steelyard.report.figures.warm_up import over_trials
 
@@ -61,6 +62,7 @@ def _forest_row(comparison: Comparison) -> ForestRow:
 
 MAKERS: Final[tuple[Callable[[View], Figure | None], ...]] = (
     main_chart, forests, regressions, laws, profiles, boxes, deviations, over_trials, percentiles,
+    rate_curves,
 )  # fmt: skip
 """Figures that need the results only. One that names its `Figure.section` stands at the end of that section of the
 page; nothing else must know it."""

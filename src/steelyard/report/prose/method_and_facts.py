@@ -11,7 +11,6 @@ from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.main_effect import MainEffect
 from steelyard.analysis.statistics.trials import Point
 from steelyard.format import count, duration, listed, moment
-from steelyard.judging.other_limits import other_limits
 from steelyard.judging.stopping_rule import SIMULATED_CONFIDENCE, coverage_percent
 from steelyard.model.facts import MACHINE, of_machines, of_systems
 from steelyard.model.load import Load, Offered
@@ -20,6 +19,7 @@ from steelyard.model.responses import label_of
 from steelyard.model.study import Limits, Study
 from steelyard.model.trial import TrialRecord
 from steelyard.model.verdict_reasons import ReasonKind
+from steelyard.progress.reason_words import other_limits
 
 SHARED_WORDS: Final = {
     "cpu": "processor",

@@ -29,9 +29,9 @@ MOST_TRIALS: Final = 60
 """Most rows of a table with one row per trial."""
 OF_TRIALS: Final = "trial_id"
 NO_VALUES: Final = (None, "")
-IN_FILES_ONLY: Final = ("effect_line", "differential", "speedup")
+IN_FILES_ONLY: Final = ("effect_line", "differential", "speedup", "time_point", "covariate")
 """Tables in the form of published studies, for a comparison with them: lines through two levels, trials paired by their
-place, ratios of extremes. Files and downloads have them."""
+place, ratios of extremes, means of 30 s; covariates. Files and downloads have them."""
 FORMS: Final = {"over": ("start means", "trials"), "form": ("honest", "published")}
 """Columns that say which form a row has: that over starts, and the published one over trials, which is in the files."""
 GREATEST: Final = 1e9
@@ -45,9 +45,10 @@ LONG: Final = 40
 
 def grids(this: View) -> dict[Section, list[Table]]:
     """Tables by section, in order: without those with a form of their own and those that say nothing on a page."""
-    captions = titles(this.results)
+    alone = this.results.model_copy(update={"further": ()})
+    captions = titles(alone)
     by_section: dict[Section, list[Table]] = {}
-    for name, source in sources(this.results).items():
+    for name, source in sources(alone).items():
         if not source.rows or source.statistic.own_form or name in IN_FILES_ONLY:
             continue
         if len(this.positions.levels) < source.statistic.least_sizes:

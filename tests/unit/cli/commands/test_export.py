@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -71,6 +72,8 @@ def test_what_cannot_be_exported_is_refused(known: Path, tmp_path: Path) -> None
         export(known)
     with pytest.raises(StudyError, match="is named twice"):
         export(known, parquet=tmp_path / "a", markdown=tmp_path / "b" / ".." / "a")
+    with pytest.raises(StudyError, match="is a file, where a folder should be"):
+        export(known, hdr=known / "study.json")
     with pytest.raises(StoreError, match="is not a study's folder"):
         export(tmp_path, parquet=tmp_path / "a")
     assert list(tmp_path.iterdir()) == []
@@ -86,3 +89,11 @@ def test_a_folder_in_place_of_a_file_is_named(
     assert ended.value.code == 3
     assert f"error: {tmp_path}: is a directory" in capsys.readouterr().err
     assert list(tmp_path.parent.glob(".*tmp")) == []
+
+
+def test_a_pipe_is_written_to(known: Path) -> None:
+    """As `--markdown /dev/stdout | less` does."""
+    words = [sys.executable, "-m", "steelyard", "export", str(known), "--openmetrics", "/dev/stdout"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.startswith("# TYPE steelyard_trial info\n")
+    assert done.stdout.endswith("\n# EOF\n")

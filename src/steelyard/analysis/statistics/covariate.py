@@ -1,0 +1,55 @@
+"""Covariates of each start: what its cluster was given, as numbers beside the factors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Final
+
+from steelyard.analysis.frame import COVARIATE, TrialFrame
+from steelyard.analysis.row import Column, TreatmentRow
+from steelyard.analysis.statistic import Section, Statistic
+from steelyard.heavy import pl
+
+UNITS: Final = {"rtt_ms_min": "ms", "rtt_ms_mean": "ms", "cores": "cores", "memory_mb": "MiB"}
+
+
+class Covariate(TreatmentRow):
+    """One covariate of one start, with the levels of its hard-to-change factors."""
+
+    start: str
+    """Start of a cluster."""
+    name: str
+    """rtt_ms_min, rtt_ms_mean: round trip between load and database nodes, mean over links; cores, memory_mb: what a
+    database node was given, its limit or what its machine has, mean over nodes."""
+    value: Annotated[float, Column(unit="in the unit of column `unit`")]
+    """The number, as measured or read when the cluster started."""
+    unit: str
+    """Unit of the number."""
+    n: int
+    """Trials that the start served and that have it."""
+
+
+def covariates(frame: TrialFrame) -> Iterator[Covariate]:
+    """A row per start and covariate, in order of time; none in stores of earlier versions, whose trials have none."""
+    names = [name for name in frame.data.columns if name.startswith(COVARIATE)]
+    for start in frame.data["start"].unique(maintain_order=True) if names else ():
+        rows = frame.data.filter(pl.col("start") == start)
+        levels = {factor: rows[factor][0] for factor in frame.hard if rows[factor][0] is not None}
+        for column in names:
+            known = rows[column].drop_nulls()
+            name = column.removeprefix(COVARIATE)
+            if known.len():
+                yield Covariate(
+                    treatment=levels, start=str(start), name=name, value=float(known[0]), unit=UNITS.get(name, ""),
+                    n=known.len(),
+                )  # fmt: skip
+
+
+STATISTIC = Statistic(
+    name="covariate",
+    row=Covariate,
+    title="What each start was given",
+    section=Section.EVERY_TRIAL,
+    compute=lambda context: covariates(context.frame),
+    order=20,
+)

@@ -1,0 +1,218 @@
+"""Measures of a trial: responses computed from the samples of its measured phases. Pure, and without heavy libraries.
+
+A reading at time t describes the time since the reading before it: that is the weight it has, as far as it lies within
+the measured span. So a gap, after which a counter tells the mean of the whole gap, is counted once and with its length,
+and a node that joins late counts from its first reading. A reading below 0, of a counter that began anew, is left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from steelyard.model import responses
+from steelyard.model.facts import MACHINE, of_systems, role_of
+from steelyard.model.measure import POINT_S, Measure
+from steelyard.model.response import Response
+from steelyard.model.sample import Sample
+from steelyard.model.study import Study
+from steelyard.model.trial import TrialRecord
+
+Facts = Mapping[str, Mapping[str, str]]
+Readings = Mapping[str, Mapping[str, Sequence[tuple[float, float]]]]
+"""Node, metric: its readings as (seconds since the epoch, value), in order of time."""
+READING_S = 1.0
+"""Seconds that the first reading of a node covers: the second before it."""
+COVERED = 0.95
+"""Least share of a point that readings must cover."""
+S_PER_H = 3600.0
+MILLION = 1e6
+
+
+class Piece(NamedTuple):
+    """A time within the measured span, seconds since its beginning, over which a node had one value."""
+
+    from_s: float
+    to_s: float
+    value: float
+
+    @property
+    def seconds(self) -> float:
+        """Its length."""
+        return self.to_s - self.from_s
+
+
+def readings_of(samples: Mapping[str, Iterable[Sample]]) -> Readings:
+    """Samples by node as readings by node and metric."""
+    nodes: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    for node, of_node in samples.items():
+        metrics = nodes.setdefault(node, {})
+        for sample in of_node:
+            metrics.setdefault(sample.metric, []).append((sample.t_s, sample.value))
+        for of_metric in metrics.values():
+            of_metric.sort()
+    return nodes
+
+
+def metrics_of(names: Collection[str]) -> frozenset[str]:
+    """The metrics that these responses are computed from."""
+    known = responses.measured_by_samples()
+    return frozenset(metric for name in names if name in known for metric in _measure(known[name]).metrics)
+
+
+def measures_of(
+    record: TrialRecord, readings: Readings, facts: Facts, names: Collection[str] | None = None
+) -> dict[str, float]:
+    """Every measure that the samples of a trial give, by name; only these `names`, if given.
+
+    Empty if the trial has no measured phase.
+    """
+    span = record.measured_span
+    if span is None:
+        return {}
+    known = responses.measured_by_samples()
+    chosen = {name: known[name] for name in known if names is None or name in names}
+    values = {name: _value(_measure(response), record, readings, facts, span) for name, response in chosen.items()}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def seconds_of(
+    name: str, record: TrialRecord, readings: Readings, facts: Facts, step_s: float = 1.0
+) -> list[float | None]:
+    """A measure in each step of the measured span, the mean over its nodes; None where a node's readings do not cover
+    it. Empty if a node has none. The measure is a mean over time."""
+    measure, span = _measure(responses.of(name)), record.measured_span
+    if span is None:
+        return []
+    nodes = nodes_of(measure, readings, facts, record.shares)
+    known = [pieces_of(measure, node, readings, facts, span) for node in nodes]
+    by_node = [points(pieces, span[1] - span[0], step_s) for pieces in known if pieces]
+    if not by_node or len(by_node) < len(nodes):
+        return []
+    return [
+        None if None in values else math.fsum(value for value in values if value is not None) / len(values)
+        for values in zip(*by_node, strict=True)
+    ]
+
+
+def with_cost(record: TrialRecord, study: Study) -> TrialRecord:
+    """The record with the cost per million operations at the price that the study declares, if it declares one."""
+    price, rate = study.cost.price_per_node_hour, record.responses.throughput_per_s
+    if price is None or not rate:
+        return record
+    site = record.settings.site
+    nodes = site.nodes + (site.load_nodes if study.cost.count_load_nodes else 0)
+    cost = price * nodes / S_PER_H / rate * MILLION
+    return record.model_copy(update={"measures": {**record.measures, "cost_per_million_operations": cost}})
+
+
+def cores_given(facts: Mapping[str, str]) -> float | None:
+    """Cores that a node was given: its quota, at most the cores of its machine; None if neither is known."""
+    limits = [_number(facts.get("limit_cpus", "")), _number(facts.get("cores", ""))]
+    known = [limit for limit in limits if limit is not None and limit > 0]
+    return min(known, default=None)
+
+
+def points(pieces: Sequence[Piece], seconds: float, point_s: float = POINT_S) -> list[float | None]:
+    """Means over consecutive points of `point_s` from the beginning of the span, whole points only; None for one that
+    readings cover too little."""
+    count = math.floor(seconds / point_s + 1e-9)
+    parts: list[list[tuple[float, float]]] = [[] for _ in range(count)]
+    for piece in pieces:
+        for place in range(int(piece.from_s // point_s), min(count, math.ceil(piece.to_s / point_s))):
+            overlap = min(piece.to_s, (place + 1) * point_s) - max(piece.from_s, place * point_s)
+            if overlap > 0:
+                parts[place].append((overlap, piece.value))
+    means: list[float | None] = []
+    for part in parts:
+        covered = math.fsum(weight for weight, _ in part)
+        whole = covered >= COVERED * point_s
+        means.append(math.fsum(weight * value for weight, value in part) / covered if whole else None)
+    return means
+
+
+def pieces_of(
+    measure: Measure, node: str, readings: Readings, facts: Facts, span: tuple[float, float]
+) -> list[Piece] | None:
+    """A node's values over the measured span, in the measure's unit before `per` an operation; None without any."""
+    of_node = readings.get(node, {})
+    present = [of_node[metric] for metric in measure.metrics if of_node.get(metric)]
+    if measure.metrics[0] not in of_node or not present:
+        return None
+    cores = cores_given(facts.get(node) or facts.get(MACHINE, {})) if measure.per == "cores" else 1.0
+    if cores is None:
+        return None
+    sums = dict(present[0])
+    for other in present[1:]:
+        at = dict(other)
+        sums = {t_s: value + at[t_s] for t_s, value in sums.items() if t_s in at}
+    begun_s, ended_s = span
+    pieces, before = [], None
+    for t_s, value in sums.items():
+        from_s = t_s - READING_S if before is None else before
+        before = t_s
+        low, high = max(from_s, begun_s), min(t_s, ended_s)
+        if low < high and math.isfinite(value) and value >= 0:
+            pieces.append(Piece(low - begun_s, high - begun_s, value / cores * measure.scale + measure.shift))
+    return pieces or None
+
+
+def nodes_of(measure: Measure, readings: Readings, facts: Facts, shares: Sequence[str]) -> list[str]:
+    """The nodes that a measure is taken over; of those that share the resource, which read the same, the first."""
+    role = "load" if measure.over == "load" else "database"
+    named = {*readings, *(of_systems(facts) if role == "database" else ())}
+    nodes = sorted((node for node in named if role_of(node, facts) == role), key=lambda node: (len(node), node))
+    return nodes[:1] if measure.shared and measure.shared in shares else nodes
+
+
+def _value(
+    measure: Measure, record: TrialRecord, readings: Readings, facts: Facts, span: tuple[float, float]
+) -> float | None:
+    """The number that samples give; None if a node has no reading, or if it is per operation and there was none."""
+    nodes = nodes_of(measure, readings, facts, record.shares)
+    by_node = [pieces_of(measure, node, readings, facts, span) for node in nodes]
+    known = [pieces for pieces in by_node if pieces]
+    if not known or len(known) < len(by_node):
+        return None
+    value = _reduced(measure, known, span[1] - span[0])
+    if value is None or measure.per != "operation":
+        return value
+    operations = record.responses.operations
+    return value / operations if operations else None
+
+
+def _reduced(measure: Measure, nodes: Sequence[Sequence[Piece]], seconds: float) -> float | None:
+    every = [piece for pieces in nodes for piece in pieces]
+    match measure.how:
+        case "mean" if measure.over == "each":
+            return max(_mean(pieces) for pieces in nodes)
+        case "mean":
+            return _mean(every)
+        case "max":
+            return max(piece.value for piece in every)
+        case "max_30s":
+            means = [mean for pieces in nodes for mean in points(pieces, seconds) if mean is not None]
+            return max(means, default=None)
+        case "sum":
+            return math.fsum(piece.value for piece in every)
+        case "integral":
+            return math.fsum(piece.value * piece.seconds for piece in every)
+
+
+def _mean(pieces: Sequence[Piece]) -> float:
+    seconds = math.fsum(piece.seconds for piece in pieces)
+    return math.fsum(piece.value * piece.seconds for piece in pieces) / seconds
+
+
+def _measure(response: Response) -> Measure:
+    if response.measure is None:  # the caller has chosen those that have one
+        raise ValueError(f"{response.name} is not computed from samples")
+    return response.measure
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

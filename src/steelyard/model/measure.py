@@ -1,0 +1,40 @@
+"""Measure: how a response is computed from the samples of probes, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+POINT_S: Final = 30.0
+"""Length of a point, seconds: `sar -u 30 40` and `iostat -d 30 40` of chekkilla2016."""
+KIB: Final = 1024.0
+MIB: Final = 1024.0**2
+
+Over = Literal["database", "load", "each"]
+"""database: all database nodes together; load: all load nodes together; each: each database node by itself, of which
+the highest value counts."""
+How = Literal["mean", "max", "max_30s", "sum", "integral"]
+"""mean: over time and nodes, each reading weighted by the time that it covers; max: the highest reading of a node;
+max_30s: the highest mean of a node over 30 s, counted from the beginning; sum: of all readings of all nodes; integral:
+over time, added up over nodes."""
+Per = Literal["", "cores", "operation"]
+"""Divisor: cores: the cores that the node was given; operation: operations answered without error."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Definition of a number that samples give: which metrics, over which nodes, and how they become one number."""
+
+    metrics: tuple[str, ...]
+    """Added up reading by reading. A node without the first one gives no number; of the others, those that it has."""
+    how: How = "mean"
+    over: Over = "database"
+    per: Per = ""
+    scale: float = 1.0
+    """Multiplies the number, to get its unit."""
+    shift: float = 0.0
+    """Is added to the multiplied number."""
+    probe: str = "os"
+    """The probe that reads the metrics: a study that wants the number must run it."""
+    shared: str = ""
+    """Resource, as in `TrialRecord.shares`: where nodes share it, every node reads the same, and the first counts."""

@@ -1,0 +1,27 @@
+"""Capacity: the highest rate that meets the limits of a search."""
+
+from __future__ import annotations
+
+from steelyard.model.response import Direction, Kept, Response
+
+CAPACITY = "capacity_per_s"
+
+RESPONSES = (
+    Response(
+        name=CAPACITY,
+        label="capacity",
+        unit="operations/s",
+        definition=(
+            "Highest offered rate at which the limits of load.objective are met, as found by the search of a trial; "
+            "for saturation the highest throughput. A search that the load generator ended has none: its lower bound "
+            "is shown with the trial, and averaged with nothing."
+        ),
+        compute=lambda measured: measured.capacity_per_s,
+        direction=Direction.MORE_IS_FASTER,
+        kept=Kept.NOT,
+        main=True,
+        on_page=False,
+        order=35,
+        source="search",
+    ),
+)

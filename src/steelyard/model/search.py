@@ -1,0 +1,105 @@
+"""Search for the highest rate that meets a limit: its rules, its windows and its result, as stored in `trial.json`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from steelyard.model.objective import Limit
+from steelyard.model.value import Value
+
+SATURATION = "saturation"
+"""The objective that asks for the highest throughput in place of a limit."""
+SATURATED_BELOW = 0.95
+"""Saturation: a window whose throughput is a smaller share of its offered rate is beyond it."""
+SATURATED_ERRORS = 0.01
+"""Saturation: a window with a greater share of failed operations is beyond it."""
+THROUGHPUT_FRACTION, ERROR_FRACTION = "throughput_fraction", "error_fraction"
+"""Values of a window that are no responses of a trial: throughput over offered rate; failed over all operations."""
+MOST_USED = 20.0
+"""Most that a window uses of its limit: how far beyond it lies says nothing more."""
+
+
+class SearchRules(Value):
+    """What is searched for, and how long."""
+
+    limits: tuple[Limit, ...]
+    """Limits that a rate has to meet together."""
+    saturation: bool = False
+    """Whether the answer is the throughput at the rate, not the rate: the limits are those of saturation."""
+    first_rate_per_s: float
+    lowest_rate_per_s: float
+    """The search gives up below it."""
+    highest_rate_per_s: float
+    """The search ends with a lower bound at it."""
+    window_s: float
+    """Seconds of a window."""
+    settle_s: float
+    """Seconds of the same rate before a window."""
+    needed_operations: int = 0
+    """Operations that the percentiles of the limits need: a window at a low rate lasts until it has them."""
+    longest_window_s: float
+    precision: float
+    """The search ends when the half width of its interval is at most this share of the rate."""
+    most_windows: int
+    confidence: float = 0.95
+
+
+class Window(Value):
+    """One window of a search: a rate, and what was measured there."""
+
+    name: str
+    """Name of its phase in the records of the engine."""
+    rate_per_s: float
+    """Offered rate."""
+    seconds: float
+    """Length, without the settle time before it."""
+    operations: int = 0
+    errors: int = 0
+    throughput_per_s: float | None = None
+    values: dict[str, float | None] = Field(default_factory=dict)
+    """Measured values of what the limits name, and the response times at p50 and p99 in ms."""
+    met: bool
+    """Whether all limits are met."""
+    used: float
+    """The greatest share that a value takes of its limit: above 1 where a limit is not met."""
+    generator: str = ""
+    """What the load generator could not do, in words; such a window says nothing of the system."""
+
+
+class NextWindow(Value):
+    """The decision to measure one more window."""
+
+    rate_per_s: float
+    window_s: float
+    settle_s: float
+    rest_s: float = 0.0
+    """Seconds without any load before it."""
+
+
+class SearchResult(Value):
+    """How a search ended."""
+
+    outcome: Literal["found", "at-least", "no-rate"]
+    """found: `rate_per_s` with its interval; at-least: the generator or the highest rate allowed ended the search, so
+    `rate_per_s` is a lower bound; no-rate: no rate meets the limits."""
+    rate_per_s: float | None = None
+    """The answer, operations/s; None if no rate meets the limits."""
+    low_per_s: float | None = None
+    high_per_s: float | None = None
+    """The interval within the trial: how well its windows fix the rate. It holds no difference between trials."""
+    knee_per_s: float | None = None
+    """The rate from which on response time rises faster than in proportion to the rate; None if that is not seen."""
+    windows: int
+    reason: str
+    """Why the search ended, in words."""
+
+
+class Search(Value):
+    """A search, as stored with its trial."""
+
+    rules: SearchRules
+    windows: tuple[Window, ...] = ()
+    result: SearchResult | None = None
+    """None if the search was interrupted."""

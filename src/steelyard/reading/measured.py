@@ -1,0 +1,77 @@
+"""Measures and covariates of trials sealed by earlier versions: computed from the store's samples, facts and links.
+
+Only what is asked for is computed, because samples are the largest part of a store: the responses that the study names,
+and those of `--response`. What a record has sealed is taken as it is; `verify` computes it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from steelyard.analysis.statistic import Attempt
+from steelyard.heavy import pl
+from steelyard.judging.covariates import covariates_of
+from steelyard.judging.measures import Readings, measures_of, metrics_of, seconds_of
+from steelyard.model import responses
+from steelyard.model.trial import TrialRecord
+from steelyard.store.read import Store
+
+
+def with_measures(store: Store, records: Sequence[TrialRecord], names: Collection[str]) -> tuple[TrialRecord, ...]:
+    """The records with these responses where samples give them; `names` may hold responses of any source."""
+    wanted = {name for name in names if name in responses.measured_by_samples()}
+    if not wanted:
+        return tuple(records)
+    return tuple(_with(store, record, wanted) for record in records)
+
+
+def with_covariates(store: Store, records: Sequence[TrialRecord]) -> tuple[TrialRecord, ...]:
+    """The records with the covariates of their starts."""
+    return tuple(
+        record
+        if record.covariates
+        else record.model_copy(update={"covariates": covariates_of(store.facts(record), store.links(record))})
+        for record in records
+    )
+
+
+def over_time(names: Collection[str]) -> tuple[str, ...]:
+    """Those of the responses that have a value in each second: means over time of samples."""
+    known = responses.measured_by_samples()
+    return tuple(
+        name
+        for name in names
+        if name in known and (measure := known[name].measure) and measure.how == "mean" and measure.per != "operation"
+    )
+
+
+def series(store: Store, records: Sequence[TrialRecord], names: Sequence[str]) -> list[tuple[Attempt, pl.DataFrame]]:
+    """One frame per trial, a row per second of its measured phases in order: `place`, the second's number from 0, and a
+    column for each response, the mean over its nodes. Seconds that a node's readings do not cover have no row."""
+    frames = []
+    for record in records:
+        readings, facts = readings_in(store.samples(record), metrics_of(names)), store.facts(record)
+        by_name = {name: seconds_of(name, record, readings, facts) for name in names}
+        length = max((len(values) for values in by_name.values()), default=0)
+        columns = {name: [*values, *[None] * (length - len(values))] for name, values in by_name.items()}
+        frame = pl.DataFrame({"place": range(length), **columns}, schema_overrides=dict.fromkeys(names, pl.Float64))
+        frames.append(((record.id, record.attempt), frame.drop_nulls()))
+    return frames
+
+
+def readings_in(samples: pl.DataFrame, metrics: Collection[str]) -> Readings:
+    """Samples with columns node, t_s, metric, value as readings by node and metric."""
+    rows = samples.filter(pl.col("metric").is_in(list(metrics))).select("node", "metric", "t_s", "value").rows()
+    nodes: dict[str, dict[str, list[tuple[float, float]]]] = {str(node): {} for node in samples["node"].unique()}
+    for node, metric, t_s, value in sorted(rows):
+        nodes[node].setdefault(metric, []).append((t_s, value))
+    return nodes
+
+
+def _with(store: Store, record: TrialRecord, wanted: Collection[str]) -> TrialRecord:
+    lacking = {name for name in wanted if name not in record.measures}
+    if not lacking or record.measured_span is None:
+        return record
+    readings = readings_in(store.samples(record), metrics_of(lacking))
+    computed = measures_of(record, readings, store.facts(record), lacking)
+    return record.model_copy(update={"measures": {**record.measures, **computed}})

@@ -1,0 +1,128 @@
+"""Curves of response time over rate: every window of the searches, the limit, the rate that was found, the knee."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+from steelyard.analysis.statistic import Section
+from steelyard.analysis.statistics.search import SearchRow
+from steelyard.analysis.statistics.search_window import SearchWindow
+from steelyard.analysis.treatments import label
+from steelyard.format import count, number
+from steelyard.model.responses import label_of, unit_of
+from steelyard.model.search import THROUGHPUT_FRACTION
+from steelyard.report.basics.theme import ALERT, BAND, INK, MUTED, SERIES
+from steelyard.report.data.presentation import Figure, Key, View, panels_of
+from steelyard.report.draw import marks
+from steelyard.report.draw.axes import measured
+from steelyard.report.draw.plot import PANEL_HEIGHT_PX, Layers, PlotArea, plot
+from steelyard.report.draw.scales import logarithmic
+from steelyard.report.draw.svg import Element, Picture
+
+MOST_PANELS: Final = 12
+ROOM: Final = 1.2
+DOT_PX: Final = 2.9
+LIMIT_DASH, KNEE_DASH, BOUND_DASH = "6 3", "1 3", "2 2"
+MET, MISSED, SPOILT = SERIES[0], SERIES[1], MUTED
+
+
+def rate_curves(this: View) -> Figure | None:
+    """The figure of the searches, a panel for each treatment; None without searches."""
+    windows = [window for window in this.results.of(SearchWindow) if window.value]
+    if not windows:
+        return None
+    searches = this.results.of(SearchRow)
+    names = list(dict.fromkeys(label(window.treatment) for window in windows))
+    panels = []
+    for name in names[:MOST_PANELS]:
+        mine = [window for window in windows if label(window.treatment) == name]
+        ended = [search for search in searches if label(search.treatment) == name]
+        panels.append((name, partial(_picture, mine, ended, _y_title(mine[0].limited))))
+    title = _y_title(windows[0].limited)
+    caption = (
+        f"{title[0].upper()}{title[1:]} in each window of the searches over the offered rate, "
+        f"n = {count(len(windows), 'window')} of {count(len(searches), 'trial')}. Dashed line: the limit. Shaded: the "
+        "interval of each search, within its trial; short dashes: a lower bound. Dotted: the knee, where rate over "
+        "mean response time is greatest (median of the trials). Both axes are logarithmic."
+    )
+    if len(names) > MOST_PANELS:
+        caption += f" The first {MOST_PANELS} of {len(names)} treatments are drawn."
+    keys = (
+        Key("meets the limits", MET, "circle", None), Key("misses a limit", MISSED, "circle", None),
+        Key("spoilt by the generator", SPOILT, "circle", None), Key("limit", ALERT, dash=LIMIT_DASH),
+        Key("knee", INK, dash=KNEE_DASH),
+    )  # fmt: skip
+    return Figure(
+        "rate-curves", "Response time over rate", caption, panels_of(panels), keys, section=Section.RESPONSE_TIME
+    )
+
+
+def _y_title(limited: str) -> str:
+    if limited == THROUGHPUT_FRACTION:
+        return "throughput over offered rate"
+    try:
+        return f"{label_of(limited)}, {unit_of(limited)}"
+    except KeyError:
+        return "failed operations over all"
+
+
+def _picture(windows: Sequence[SearchWindow], searches: Sequence[SearchRow], y_title: str, width: float) -> Picture:
+    x = measured(logarithmic([window.rate_per_s for window in windows], ROOM), "offered rate, operations/s")
+    y = measured(logarithmic([*(window.value for window in windows), windows[0].limit], ROOM), y_title)
+
+    def draw(area: PlotArea) -> Layers:
+        bands = [
+            marks.rectangle(
+                area.x.of(max(search.low_per_s, x.domain.low)), area.top,
+                area.x.of(min(search.high_per_s, x.domain.high)), area.bottom, BAND,
+            )
+            for search in searches
+            if search.low_per_s and search.high_per_s
+        ]  # fmt: skip
+        return Layers([*_lines(area, windows[0].limit, searches), *_dots(area, windows)], bands)
+
+    return plot(x, y, draw, width=width, height=PANEL_HEIGHT_PX)
+
+
+def _lines(area: PlotArea, limit: float, searches: Sequence[SearchRow]) -> list[Element | None]:
+    knees = [search.knee_per_s for search in searches if search.knee_per_s]
+    at_limit = area.y.of(limit)
+    drawn = [marks.line([(area.left, at_limit), (area.right, at_limit)], ALERT, width=1.25, dash=LIMIT_DASH)]
+    uprights = [(statistics.median(knees), INK, KNEE_DASH)] if knees else []
+    uprights += [
+        (search.capacity_per_s, MET, "" if search.outcome == "found" else BOUND_DASH)
+        for search in searches
+        if search.capacity_per_s
+    ]
+    for rate, colour, dash in uprights:
+        at = area.x.of(rate)
+        drawn.append(marks.line([(at, area.bottom), (at, area.top)], colour, width=1, dash=dash))
+    return drawn
+
+
+def _dots(area: PlotArea, windows: Sequence[SearchWindow]) -> list[Element | None]:
+    kinds = (
+        (MET, [window for window in windows if window.met and not window.generator]),
+        (MISSED, [window for window in windows if not window.met and not window.generator]),
+        (SPOILT, [window for window in windows if window.generator]),
+    )
+    return [
+        marks.filled(
+            [
+                marks.symbol("circle", *area.at(window.rate_per_s, window.value or 0.0), DOT_PX, tip=_tip(window))
+                for window in of
+            ],
+            colour,
+        )
+        for colour, of in kinds
+        if of
+    ]
+
+
+def _tip(window: SearchWindow) -> str:
+    verdict = "meets the limits" if window.met else "misses a limit"
+    measured_value = f"{window.limited} {number(window.value)}"
+    return f"{number(window.rate_per_s)}/s: {measured_value}, {window.generator or verdict} ({window.window})"

@@ -1,0 +1,41 @@
+"""Check of the responses that a study names: whether its probes and its prices can give them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from steelyard.model import responses
+from steelyard.model.errors import StudyError
+from steelyard.model.response import Response
+from steelyard.model.study import Study
+from steelyard.tomlfile.problems import problem
+
+
+def response_problems(study: Study) -> list[StudyError]:
+    """Problems with responses that no trial of the study could have, each with the key that names the response."""
+    analysis, until = study.analysis, study.design.until
+    named = {"analysis.response": analysis.response}
+    named |= {f"analysis.responses.{place}": name for place, name in enumerate(analysis.responses)}
+    if analysis.limit is not None:
+        named["analysis.objective"] = analysis.limit.response
+    if until is not None and until.response != "main":
+        named["design.until.response"] = until.response
+    problems = [problem(key, name, what) for key, name in named.items() for what in _lacks(study, responses.of(name))]
+    twice = [name for place, name in enumerate(analysis.responses) if name in analysis.responses[:place]]
+    problems += [problem("analysis.responses", name, "is there twice") for name in dict.fromkeys(twice)]
+    if analysis.response in analysis.responses:
+        what = "is the main response already: name only further ones"
+        problems.append(problem("analysis.responses", analysis.response, what))
+    if until is not None and until.response == "main" and responses.of(analysis.response).source == "study":
+        what = "no stopping rule can wait for it: choose design.until.response"
+        problems.append(problem("analysis.response", analysis.response, what))
+    return problems
+
+
+def _lacks(study: Study, response: Response) -> Iterator[str]:
+    measure = response.measure
+    if measure is not None and measure.probe not in study.probes:
+        runs = ", ".join(study.probes) or "none"
+        yield f"is read by the probe {measure.probe!r}, which the study does not run: probes has {runs}"
+    if response.source == "study" and study.cost.price_per_node_hour is None:
+        yield "needs a price: declare cost.price_per_node_hour and cost.currency"

@@ -1,0 +1,158 @@
+"""Search for the highest rate that meets a limit, without machines: windows, store, verdict, verification."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steelyard.judging.search_window import window_of
+from steelyard.model.errors import StudyError
+from steelyard.model.load import Load
+from steelyard.model.search import NextWindow
+from steelyard.model.trial import Responses, TrialRecord
+from steelyard.plan import engines, load_feasibility
+from steelyard.store import layout
+from steelyard.verify.store import verification
+from tests.unit.lab.fakes import Script, plan_of, study, without_waiting
+from tests.unit.lab.test_conductor import conduct, stored
+
+LOAD = {"schedule": "search", "objective": ["response_ms_p99 <= 10", "error_fraction <= 0.001"], "threads": 64}
+TRUE_PER_S = 1000 - 460.0
+
+
+@pytest.fixture
+def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Script:
+    without_waiting(monkeypatch)
+    return Script(tmp_path, milliseconds=lambda rate: min(5000.0, 4600 / (1000 - rate)) if rate < 1000 else 5000.0)
+
+
+def searching(**changes: Any) -> Any:
+    load = {**LOAD, "first_rate_per_s": 100, **changes}
+    design = {"starts": 1, "trials": 1}
+    return study(load=load, factors={"nodes": [1]}, design=design, analysis={"response": "capacity_per_s"})
+
+
+def searched(script: Script, **changes: Any) -> TrialRecord:
+    conduct(script, searching(**changes))
+    (record,) = stored(script).trials()
+    return record
+
+
+def test_a_search_is_one_load_whose_windows_and_result_are_stored(script: Script) -> None:
+    record = searched(script)
+    assert record.verdict.outcome == "valid"
+    assert record.search is not None
+    assert record.search.result is not None
+    assert record.search.result.outcome == "found"
+    assert (
+        record.responses.of("capacity_per_s") == record.search.result.rate_per_s == pytest.approx(TRUE_PER_S, rel=0.02)
+    )
+    driven = [order for order in script.driven if order["action"] == "load"]
+    assert [order.get("words") for order in driven] == [True], "one set of connections"
+    names = [window.name for window in record.search.windows]
+    assert names == [word.name for word in script.words] == [f"w{n + 1}" for n in range(len(names))]
+    assert set(record.phase_responses) == set(names)
+    assert {word.settle_s for word in script.words} == {2.0}
+    assert record.offered_rate_per_s is None
+    assert sorted(stored(script).intervals(record)["phase"].unique()) == sorted(names)
+
+
+def test_verification_searches_again(script: Script) -> None:
+    searched(script)
+    sound = verification(stored(script))
+    assert [finding.words() for finding in sound.findings if finding.kind in ("search", "response", "verdict")] == []
+    assert sound.made["search"] > 20
+    path = next(script.folder.rglob(layout.TRIAL_JSON))
+    trial = json.loads(path.read_text())
+    trial["search"]["windows"][4]["used"] *= 1.5
+    trial["search"]["result"]["rate_per_s"] += 1
+    path.write_text(json.dumps(trial))
+    found = {finding.what for finding in verification(stored(script)).findings if finding.kind == "search"}
+    assert {"search: window w5", "search: result", "search: capacity_per_s"} <= found
+
+
+def test_a_limit_that_no_rate_meets_is_a_result_and_says_what_was_measured(script: Script) -> None:
+    record = searched(script, objective=["response_ms_p99 <= 0.001"])
+    assert record.verdict.final
+    assert record.responses.of("capacity_per_s") is None
+    (reason,) = record.verdict.reasons
+    assert reason.kind.name == "NO_RATE"
+    assert reason.detail.startswith("no rate meets the limits; at the lowest rate tried, 25/s, response_ms_p99 was 4.7")
+
+
+def test_the_highest_rate_allowed_is_a_lower_bound_and_no_response(script: Script) -> None:
+    record = searched(script, highest_rate_per_s=300)
+    assert record.verdict.final
+    assert not record.responses.has("capacity_per_s")
+    (reason,) = record.verdict.reasons
+    assert reason.kind.name == "LOWER_BOUND"
+    assert reason.detail.startswith("at least 300 operations/s: ")
+    sound = verification(stored(script))
+    assert [finding.words() for finding in sound.findings if finding.kind in ("search", "verdict")] == []
+
+
+def test_a_window_that_is_not_kept_up_with_misses_every_limit() -> None:
+    rules = Load.model_validate({**LOAD, "objective": ["response_ms_p99 <= 60000"]}).search_rules()
+    asked = NextWindow(rate_per_s=1000, window_s=10, settle_s=2)
+    slow = Responses(operations=10_000, throughput_per_s=500.0, response_ms_p99=9000.0)
+    window = window_of(rules, asked, "w1", slow)
+    assert (window.met, window.used) == (False, pytest.approx(1.8))
+    empty = window_of(rules, asked, "w1", Responses(errors=10))
+    assert (empty.met, math.isfinite(empty.used)) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"objective": []}, "schedule search needs objective"),
+        ({"objective": ["response_ms_p98 <= 1"]}, "no response 'response_ms_p98'; allowed: response_ms_mean"),
+        ({"objective": ["p99 10"]}, "'p99 10' is no limit"),
+        ({"objective": ["response_ms_p99 >= 1"]}, "a limit of a search is an upper one"),
+        ({"objective": ["saturation", "error_fraction <= 0.1"]}, "saturation stands alone"),
+        ({"rate_per_s": 100}, "rate_per_s belongs to schedule constant or poisson, this one is search"),
+        ({"duration_s": 100}, "schedule search has windows: no phases, operations or duration_s"),
+        ({"threads": 1}, "with 1 it would find one operation per service time"),
+        ({"first_rate_per_s": 10, "highest_rate_per_s": 5}, "first_rate_per_s must be at most"),
+        ({"schedule": "closed", "operations": 5}, "objective belongs to schedule search, this one is closed"),
+        (
+            {"schedule": "closed", "operations": 5, "objective": [], "precision": 0.1},
+            "precision belongs to schedule",
+        ),
+    ],
+)
+def test_what_is_no_search_is_refused_with_what_is_allowed(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message.replace("(", r"\(")):
+        Load.model_validate({**LOAD, **changes})
+
+
+def test_a_phase_cannot_search() -> None:
+    with pytest.raises(ValueError, match="belongs to the whole load"):
+        Load.model_validate({"phases": [{"name": "a", "duration_s": 1, "schedule": "search"}]})
+
+
+def test_an_engine_that_takes_no_words_is_refused_by_name() -> None:
+    plan = plan_of(searching(engine="latte"))
+    (error, *_) = engines.refused(plan)
+    assert isinstance(error, StudyError)
+    assert "engine latte cannot search" in error.message
+
+
+@pytest.mark.parametrize(
+    ("response", "load", "message"),
+    [
+        ("execution_time_ms", LOAD, "says only how long it searched"),
+        ("capacity_per_s", {"operations": 10}, "only a search finds one"),
+    ],
+)
+def test_a_main_response_that_does_not_fit_is_refused(response: str, load: dict[str, Any], message: str) -> None:
+    chosen = study(load=load, analysis={"response": response})
+    (error,) = load_feasibility.refusals(chosen, plan_of(chosen), ())
+    assert message in error.message
+
+
+def test_a_load_without_a_search_is_written_as_before() -> None:
+    assert set(Load(operations=1).model_dump()) & {"objective", "window_s", "most_windows", "precision"} == set()

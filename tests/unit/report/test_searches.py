@@ -1,0 +1,82 @@
+"""Searches in the report: rows of searches and windows, the curve of response time over rate, capacity over sizes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from steelyard.analysis.analyse import analyse
+from steelyard.analysis.statistics.law import LawFit
+from steelyard.analysis.statistics.scaling import Scaling
+from steelyard.analysis.statistics.search import SearchRow, by_size
+from steelyard.analysis.statistics.search_window import SearchWindow
+from steelyard.analysis.statistics.summary import Summary
+from steelyard.reading.report_input import ReportInput, report_input
+from steelyard.report.figures.catalogue import of_results
+from steelyard.report.page import build
+from tests.unit.lab.fakes import Script, study, without_waiting
+from tests.unit.lab.test_conductor import conduct, stored
+
+LOAD = {"schedule": "search", "objective": ["response_ms_p99 <= 10"], "threads": 64, "first_rate_per_s": 100}
+
+
+def queued_ms(rate_per_s: float) -> float:
+    return 4600 / max(1.0, 1000 - rate_per_s)
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory: pytest.TempPathFactory) -> ReportInput:
+    """Two rates allowed at most: one lets the search end by itself, the other makes it a lower bound."""
+    script = Script(tmp_path_factory.mktemp("searched"), milliseconds=queued_ms)
+    chosen = study(
+        load=LOAD, data={"state": "continue"}, factors={"load.highest_rate_per_s": [300.0, 10000.0]},
+        design={"starts": 3, "trials": 1, "seed": 3}, analysis={"response": "capacity_per_s"},
+    )  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch:
+        without_waiting(patch)
+        conduct(script, chosen)
+    return report_input(stored(script), courses=False)
+
+
+def test_a_lower_bound_is_shown_as_such_and_averaged_with_nothing(searched: ReportInput) -> None:
+    rows = searched.results.of(SearchRow)
+    bounds = [row for row in rows if row.treatment["load.highest_rate_per_s"] == 300.0]
+    assert {(row.outcome, row.capacity_per_s, row.high_per_s) for row in bounds} == {("at least", 300.0, None)}
+    assert {row.outcome for row in rows if row not in bounds} == {"found"}
+    cells = {summary.treatment["load.highest_rate_per_s"]: summary.n for summary in searched.results.main(Summary)}
+    assert (cells.get(300.0, 0), cells[10000.0]) == (0, 3)
+    page = build(searched)
+    assert "at least 300 operations/s" in page
+    assert "the search found a lower bound only" in page
+
+
+def test_the_curve_has_every_window_limit_and_knee(searched: ReportInput) -> None:
+    windows = searched.results.of(SearchWindow)
+    assert len(windows) == sum(row.windows for row in searched.results.of(SearchRow))
+    figure = of_results(searched.results, searched.records)["rate-curves"]
+    assert len(figure.panels) == 2
+    assert "Dashed line: the limit" in figure.caption
+    assert 'id="rate-curves"' in build(searched)
+
+
+def test_capacity_of_each_size_is_read_from_the_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    without_waiting(monkeypatch)
+    script = Script(tmp_path, milliseconds=queued_ms)
+    sizes = [1, 2, 3, 4, 5]
+    chosen = study(
+        load=LOAD,
+        data={"state": "continue"},
+        factors={"nodes": sizes},
+        design={"starts": 2, "trials": 1},
+        analysis={"response": "capacity_per_s"},
+    )
+    conduct(script, chosen)
+    records = stored(script).trials()
+    capacities = by_size(records)
+    assert list(capacities) == sizes
+    assert {len(values) for values in capacities.values()} == {2}
+    laws = analyse(records, chosen, seed=1).of(LawFit)
+    assert {(law.response, law.refusal) for law in laws if not law.refusal} == {("capacity_per_s", "")}
+    speedups = [row for row in analyse(records, chosen, seed=1).of(Scaling) if row.speedup is not None]
+    assert {row.response for row in speedups} == {"capacity_per_s"}
