@@ -17,6 +17,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from steelyard.analysis import statistics
 from steelyard.analysis.comparisons.confounders import Difference
 from steelyard.analysis.comparisons.two_sided import Contrast
+from steelyard.analysis.gate import Gate
 from steelyard.analysis.treatments import Treatment
 from steelyard.cli.commands.clean import Found
 from steelyard.cli.commands.doctor import Finding as MachineFinding
@@ -31,6 +32,7 @@ from steelyard.model.study import About, Level
 from steelyard.model.value import Value
 from steelyard.plan.detectable_difference import Resolution
 from steelyard.plan.estimate import PlanEstimate
+from steelyard.plan.gate_forecast import GateForecast
 from steelyard.plan.machine import Machine
 from steelyard.plan.stopping_simulation import Expected
 from steelyard.progress.reason_words import ReasonGroup
@@ -38,6 +40,7 @@ from steelyard.reference.audit.finding import Audit
 from steelyard.reference.comparison import Beside
 from steelyard.reference.tables import Table as PublishedTable
 from steelyard.selftest.stall import Proof
+from steelyard.store.measured_again import MeasuredAgain
 from steelyard.verify.checklist import Verification
 from steelyard.wire.record import Connected
 from steelyard.workload.base import Explanation
@@ -94,6 +97,8 @@ class Checked(Value):
     noise_floor: FloorOfCheck
     missing: tuple[StudyProblem, ...]
     """Parts that the study names and that do not exist yet."""
+    gate: tuple[GateForecast, ...]
+    """What a gate over this study would find, where it is asked for."""
     errors: tuple[StudyProblem, ...]
     """What refuses the study; empty if it can run."""
 
@@ -125,6 +130,8 @@ class Status(Value):
     """Progress of a study."""
 
     study: str
+    store: str
+    """The study's folder."""
     planned: int | None
     """Trials of the plan; None if the plan cannot be read."""
     done: int
@@ -136,11 +143,22 @@ class Status(Value):
     reasons: dict[str, int]
     """Kind of reason to number of attempts."""
     reason_groups: tuple[ReasonGroup, ...]
+    state: str
+    """In progress, done, interrupted ..., in words."""
+    why: str
+    process: int | None
+    """The process that writes the store now."""
+    command: tuple[str, ...]
+    """The command that goes on with it; empty where there is none."""
     last_event: dict[str, Any] | None
     """The last line of the journal."""
     waiting: str
     """Who is busy, while the study waits for a quiet machine; else empty."""
     cells: tuple[CellOfStatus, ...]
+    measured_again: tuple[MeasuredAgain, ...]
+    """Attempts that were removed or set aside and measured again."""
+    other_limits: tuple[str, ...]
+    """Limits by which attempts were judged and that the study does not have."""
     damages: tuple[Damage, ...]
 
 
@@ -388,6 +406,7 @@ SCHEMAS: Final[Mapping[str, Callable[[], Schema]]] = {
     "clean": lambda: of(Cleaned, "steelyard clean --json"),
     "compare": _compare,
     "doctor": lambda: of(tuple[MachineFinding, ...], "steelyard doctor --json"),
+    "gate": lambda: of(Gate, "steelyard gate --json"),
     "load": lambda: of(tuple[Loaded, ...], "steelyard load --json"),
     "load-show": _shown,
     "reference-list": lambda: _published("steelyard reference list --json", {"type": "integer"}),
