@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
@@ -99,8 +99,6 @@ class Checked(Value):
     """What a gate over each factor would find; empty without `--gate`."""
     missing: tuple[StudyProblem, ...]
     """Parts that the study names and that do not exist yet."""
-    gate: tuple[GateForecast, ...]
-    """What a gate over this study would find, where it is asked for."""
     errors: tuple[StudyProblem, ...]
     """What refuses the study; empty if it can run."""
 
@@ -126,7 +124,7 @@ class CellOfStatus(Value):
     value_text: str
     not_valid: dict[str, int]
     """Reason to number of attempts."""
-    objective: Literal[met, not met, undecided] | None
+    objective: Literal["met", "not met", "undecided"] | None
     """Whether the cell meets the study's objective, by the interval over starts; None without an objective."""
 
 
