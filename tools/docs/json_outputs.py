@@ -16,6 +16,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from steelyard.analysis import statistics
 from steelyard.analysis.comparisons.confounders import Difference
+from steelyard.analysis.comparisons.objective import ObjectiveVerdict
 from steelyard.analysis.comparisons.two_sided import Contrast
 from steelyard.analysis.gate import Gate
 from steelyard.analysis.treatments import Treatment
@@ -123,7 +124,7 @@ class CellOfStatus(Value):
     value_text: str
     not_valid: dict[str, int]
     """Reason to number of attempts."""
-    objective: Literal[met, not met, undecided] | None
+    objective: ObjectiveVerdict | None
     """Whether the cell meets the study's objective, by the interval over starts; None without an objective."""
 
 
