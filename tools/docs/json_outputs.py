@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
 from steelyard.analysis import statistics
 from steelyard.analysis.comparisons.confounders import Difference
+from steelyard.analysis.comparisons.objective import ObjectiveVerdict
 from steelyard.analysis.comparisons.two_sided import Contrast
 from steelyard.analysis.gate import Gate
 from steelyard.analysis.treatments import Treatment
@@ -124,7 +125,7 @@ class CellOfStatus(Value):
     value_text: str
     not_valid: dict[str, int]
     """Reason to number of attempts."""
-    objective: Literal["met", "not met", "undecided"] | None
+    objective: ObjectiveVerdict | None
     """Whether the cell meets the study's objective, by the interval over starts; None without an objective."""
 
 
