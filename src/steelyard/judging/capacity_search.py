@@ -121,7 +121,7 @@ def _near(
     """The limit lies in a narrow bracket."""
     line = _line(rules, usable, *edges)
     if line is None:
-        return _next(rules, math.sqrt(edges[0] * edges[1]))
+        return _next(rules, _apart(usable, math.sqrt(edges[0] * edges[1])))
     precise = (line.high_per_s - line.low_per_s) / 2 <= rules.precision * line.rate_per_s
     if precise and len(line.nearby) >= LEAST_AROUND:
         return _found(usable, (line.rate_per_s, line.low_per_s, line.high_per_s), windows, PRECISE)
@@ -220,6 +220,25 @@ def _gap(nearby: Sequence[Window]) -> tuple[float, float] | None:
     return (met, missed) if met < missed else None
 
 
+def _apart(usable: Sequence[Window], center: float) -> float:
+    """The rate of the next window where the ones nearby show no line: as far from the middle as any, on the side with
+    fewer. Ever narrower brackets would only follow the noise."""
+    near = [window.rate_per_s for window in usable if abs(window.rate_per_s - center) <= REACH * FARTHEST * center]
+    below = sum(rate < center * (1 - FARTHEST / 2) for rate in near)
+    above = sum(rate > center * (1 + FARTHEST / 2) for rate in near)
+    return center * (1 + (FARTHEST if above <= below else -FARTHEST))
+
+
+def _disputed(usable: Sequence[Window]) -> tuple[float, float]:
+    """The range outside of which no window is on the wrong side: from the highest rate below all that missed to the
+    lowest above all that met. 0, or the highest rate tried, where there is none."""
+    met = [window.rate_per_s for window in usable if window.met]
+    missed = [window.rate_per_s for window in usable if not window.met]
+    low = max((rate for rate in met if rate < min(missed)), default=0.0)
+    highest = max(*met, *missed)
+    return low, min((rate for rate in missed if rate > max(met)), default=highest)
+
+
 def _around(line: _Line, precision: float) -> float:
     """The rate of the next window: in the gap, if it is wide; else on the side of the estimate that has fewer, at a
     rate that was there before if one lies well."""
@@ -292,11 +311,11 @@ def _at_most_windows(rules: SearchRules, usable: Sequence[Window], windows: int)
         rates = _throughput(rules, usable, high) if narrow else None
         return _found(usable, rates or (math.sqrt(low * high), low, high), windows, reason)
     line = _line(rules, usable, low, high) if narrow else None
-    if line is None:
-        return _found(usable, (math.sqrt(low * high), low, high), windows, reason)
-    rates_tried = [window.rate_per_s for window in usable]
-    rates = (line.rate_per_s, max(line.low_per_s, min(rates_tried)), min(line.high_per_s, max(rates_tried)))
-    return _found(usable, rates, windows, reason)
+    disputed = _disputed(usable)
+    if line is None or line.high_per_s == math.inf:
+        middle = math.sqrt(low * high) if line is None else line.rate_per_s
+        return _found(usable, (middle, *disputed), windows, reason)
+    return _found(usable, (line.rate_per_s, line.low_per_s, line.high_per_s), windows, reason)
 
 
 def _ended_by_generator(windows: Sequence[Window], usable: Sequence[Window]) -> SearchResult:

@@ -170,6 +170,19 @@ def test_the_system_rests_while_it_may_still_work_on_what_was_given_up() -> None
     assert [each.rest_s for each in (quiet, after, nothing) if isinstance(each, NextWindow)] == [0.0, 10.0, 120.0]
 
 
+def test_windows_of_which_every_other_stalls_give_no_narrow_interval() -> None:
+    """As on a machine that others use: p99 is a twentieth of the limit, or ten times it, whatever the rate."""
+    for seed in range(20):
+        draws = random.Random(seed)
+        result, windows = run(rules(), lambda rate, draws=draws: window(rate, draws.choice([0.3, 0.6, 3.0, 10.0])))
+        if result.outcome != "found":
+            continue
+        assert result.low_per_s is not None
+        assert result.high_per_s is not None
+        assert result.rate_per_s is not None
+        assert result.high_per_s - result.low_per_s > 0.1 * result.rate_per_s, [each.rate_per_s for each in windows]
+
+
 def test_the_bracket_leaves_the_fewest_windows_on_the_wrong_side() -> None:
     windows = [window(rate, used) for rate, used in ((1, 0.1), (2, 5), (4, 0.5), (8, 0.8), (16, 3), (32, 9))]
     assert bracket(windows) == (8, 16)
