@@ -41,6 +41,7 @@ from steelyard.reference.audit.finding import Audit
 from steelyard.reference.comparison import Beside
 from steelyard.reference.tables import Table as PublishedTable
 from steelyard.selftest.stall import Proof
+from steelyard.store.measured_again import MeasuredAgain
 from steelyard.verify.checklist import Verification
 from steelyard.wire.record import Connected
 from steelyard.workload.base import Explanation
@@ -132,6 +133,8 @@ class Status(Value):
     """Progress of a study."""
 
     study: str
+    store: str
+    """The study's folder."""
     planned: int | None
     """Trials of the plan; None if the plan cannot be read."""
     done: int
@@ -143,6 +146,13 @@ class Status(Value):
     reasons: dict[str, int]
     """Kind of reason to number of attempts."""
     reason_groups: tuple[ReasonGroup, ...]
+    state: str
+    """In progress, done, interrupted ..., in words."""
+    why: str
+    process: int | None
+    """The process that writes the store now."""
+    command: tuple[str, ...]
+    """The command that goes on with it; empty where there is none."""
     last_event: dict[str, Any] | None
     """The last line of the journal."""
     waiting: str
@@ -150,6 +160,10 @@ class Status(Value):
     objective: str | None
     """The objective that the study declares, such as `response_ms_p99 < 10`; None without one."""
     cells: tuple[CellOfStatus, ...]
+    measured_again: tuple[MeasuredAgain, ...]
+    """Attempts that were removed or set aside and measured again."""
+    other_limits: tuple[str, ...]
+    """Limits by which attempts were judged and that the study does not have."""
     damages: tuple[Damage, ...]
 
 
