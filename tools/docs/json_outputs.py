@@ -16,6 +16,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from steelyard.analysis import statistics
 from steelyard.analysis.comparisons.confounders import Difference
+from steelyard.analysis.comparisons.objective import ObjectiveVerdict
 from steelyard.analysis.comparisons.two_sided import Contrast
 from steelyard.analysis.gate import Gate
 from steelyard.analysis.treatments import Treatment
@@ -40,6 +41,7 @@ from steelyard.reference.audit.finding import Audit
 from steelyard.reference.comparison import Beside
 from steelyard.reference.tables import Table as PublishedTable
 from steelyard.selftest.stall import Proof
+from steelyard.store.measured_again import MeasuredAgain
 from steelyard.verify.checklist import Verification
 from steelyard.wire.record import Connected
 from steelyard.workload.base import Explanation
@@ -123,12 +125,16 @@ class CellOfStatus(Value):
     value_text: str
     not_valid: dict[str, int]
     """Reason to number of attempts."""
+    objective: ObjectiveVerdict | None
+    """Whether the cell meets the study's objective, by the interval over starts; None without an objective."""
 
 
 class Status(Value):
     """Progress of a study."""
 
     study: str
+    store: str
+    """The study's folder."""
     planned: int | None
     """Trials of the plan; None if the plan cannot be read."""
     done: int
@@ -140,11 +146,24 @@ class Status(Value):
     reasons: dict[str, int]
     """Kind of reason to number of attempts."""
     reason_groups: tuple[ReasonGroup, ...]
+    state: str
+    """In progress, done, interrupted ..., in words."""
+    why: str
+    process: int | None
+    """The process that writes the store now."""
+    command: tuple[str, ...]
+    """The command that goes on with it; empty where there is none."""
     last_event: dict[str, Any] | None
     """The last line of the journal."""
     waiting: str
     """Who is busy, while the study waits for a quiet machine; else empty."""
+    objective: str | None
+    """The objective that the study declares, such as `response_ms_p99 < 10`; None without one."""
     cells: tuple[CellOfStatus, ...]
+    measured_again: tuple[MeasuredAgain, ...]
+    """Attempts that were removed or set aside and measured again."""
+    other_limits: tuple[str, ...]
+    """Limits by which attempts were judged and that the study does not have."""
     damages: tuple[Damage, ...]
 
 

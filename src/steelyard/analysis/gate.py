@@ -17,7 +17,7 @@ more time and 1 / 1.02 of the throughput are the same loss.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Literal
+from typing import Literal
 
 from steelyard.analysis.comparisons import forecast
 from steelyard.analysis.comparisons.level_ratios import paired_starts, percent, ratio_between, units
@@ -33,8 +33,6 @@ from steelyard.model.responses import label_of, unit_of
 from steelyard.model.value import Value
 
 GateVerdict = Literal["not worse", "worse", "undecided"]
-TIMES: Final = frozenset({"ns", "us", "µs", "ms", "s", "min"})
-"""Units of responses of which less is better, where the response does not say so itself."""
 
 
 class Case(Value):
@@ -115,11 +113,9 @@ def overall(cases: Sequence[Case]) -> GateVerdict:
 
 def less_is_better(response: str) -> bool:
     """The direction of a response. Raises StudyError for one that has none."""
-    known = responses.of(response)
-    if known.better != "neither":
-        return known.better == "less"
-    if known.unit.split("/")[0].split(" ")[0] in TIMES:
-        return True
+    better = responses.of(response).better
+    if better != "neither":
+        return better == "less"
     raise StudyError(
         f"--metric {response}: neither more nor less of it is better, so it cannot get worse",
         "choose a time, such as p99, or throughput",

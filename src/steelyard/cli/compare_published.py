@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from steelyard.analysis.wording import change_text
+from steelyard.analysis.wording import capital, change_text
 from steelyard.cli.terminal.output import data_console, say
 from steelyard.cli.terminal.wide_table import uncut
 from steelyard.model.errors import StudyError
@@ -182,7 +182,7 @@ def _figure(every: Sequence[Beside], what: str, path: Path) -> None:
     if not rows:
         raise StudyError("no number of ours stands beside one that can be drawn", "leave --figure out")
     response = _form(every[0].table).response
-    title = f"{label_of(response).capitalize()} of {what}" if response else what
+    title = f"{capital(label_of(response))} of {what}" if response else what
     caption = "100 (ours / published - 1); the intervals hold ours and the rounding of the printed digits"
     forest.write(rows, None, title, caption, path)
 

@@ -49,6 +49,14 @@ Margin = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print data as JSON on standard output.")]
+OtherSide = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="B",
+        help="Another store, or a published study such as richardson2017.",
+        autocompletion=completion.stores_and_published,
+    ),
+]
 FixedA = Annotated[
     list[str] | None,
     typer.Option(

@@ -12,7 +12,7 @@ from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.comparison import Comparison
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.treatments import label, part
-from steelyard.analysis.wording import change_text
+from steelyard.analysis.wording import capital, change_text
 from steelyard.atomic_file import write_output
 from steelyard.format import NONE, count, number, p_value, with_interval
 from steelyard.model import responses
@@ -72,7 +72,7 @@ def _cells(page_input: ReportInput) -> Table:
         levels = (str(cell.treatment.get(factor, NONE)) for factor in results.factors)
         rows.append(tuple(Cell(text) for text in (*levels, with_interval(cell.value), *means, *counts)))
     caption = (
-        f"{results.response_label.capitalize()}: geometric means of start means; the others: means of start means; "
+        f"{capital(results.response_label)}: geometric means of start means; the others: means of start means; "
         f"brackets are {results.confidence:.0%} intervals."
     )
     return _cut(Table("cells", caption, columns, tuple(rows)))

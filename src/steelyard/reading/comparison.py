@@ -110,13 +110,12 @@ def compare_each(
     `compare`. Raises StudyError, naming the response, for one that no cell has on both sides.
     """
     compared = paired_cells(first, second, a=a, b=b, responses=responses, margin_percent=margin_percent)
-    for comparison in compared:
-        if not comparison.contrasts:
-            raise StudyError(
-                f"no cell has valid trials with a value of {comparison.response} on both sides, and one other than 0 "
-                "on side a",
-                "`steelyard status STORE` says what became of the trials; a change from 0 has no ratio",
-            )
+    empty = next((comparison for comparison in compared if not comparison.contrasts), None)
+    if empty is not None:
+        raise StudyError(
+            f"no cell has valid trials with a value of {empty.response} on both sides, and one other than 0 on side a",
+            "`steelyard status STORE` says what became of the trials; a change from 0 has no ratio",
+        )
     return compared
 
 
@@ -129,8 +128,8 @@ def paired_cells(
     responses: Sequence[str] = (),
     margin_percent: float | None = None,
 ) -> tuple[Comparison, ...]:
-    """The same as `compare_each`; there is no contrast of a cell in which a side has no value, and so there may be none
-    at all. Raises StudyError where the sides have no cell in common."""
+    """The same as `compare_each`; a cell in which a side has no value has no contrast, so there may be none.
+    Raises StudyError where the sides have no cell in common."""
     analysis = first.study.analysis
     names = tuple(response_named(name, first.study) for name in responses) or analysis.every_response
     margin_percent = analysis.equivalence_margin_percent if margin_percent is None else margin_percent

@@ -58,14 +58,15 @@ def gate(
         _refuse_changed_builds(opened)
     margin = _margin(judged, margin_percent)
     fixed_a, fixed_b = _sides(baseline, judged, a, b)
-    names = tuple(dict.fromkeys(response_named(metric, judged.study) for metric in metrics or (None,)))
-    baseline, judged = (
-        replace(opened, records=with_measures(opened.store, opened.records, names)) for opened in (baseline, judged)
-    )
+    names = tuple(dict.fromkeys(response_named(metric, judged.study) for metric in metrics))
+    names = names or judged.study.analysis.every_response
+    alone = baseline is judged
+    judged = _measured(judged, names)
+    baseline = judged if alone else _measured(baseline, names)
     for name in names:
         less_is_better(name)
         _refuse_without_value(name, {store.folder: store for store in (baseline, judged)}.values())
-    comparisons = paired_cells(baseline, judged, a=fixed_a, b=fixed_b, responses=tuple(names), margin_percent=margin)
+    comparisons = paired_cells(baseline, judged, a=fixed_a, b=fixed_b, responses=names, margin_percent=margin)
     family = sum(len(comparison.pairing.both) for comparison in comparisons)
     cases = tuple(case for comparison in comparisons for case in _cases(comparison, baseline, judged, margin, family))
     first = comparisons[0]
@@ -76,6 +77,11 @@ def gate(
         noise_floor=tuple(dict.fromkeys(text for comparison in comparisons for text in comparison.floor_sentences)),
         remarks=tuple(dict.fromkeys((*first.missing, *_failures(first, baseline, judged)))),
     )  # fmt: skip
+
+
+def _measured(opened: Opened, names: Sequence[str]) -> Opened:
+    """With the responses of samples that older stores have not sealed."""
+    return replace(opened, records=with_measures(opened.store, opened.records, names))
 
 
 def _margin(judged: Opened, margin_percent: float | None) -> float:

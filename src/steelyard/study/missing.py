@@ -7,7 +7,7 @@ missing. Settings of a missing plug-in cannot be checked.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 
 from steelyard import plugin
 from steelyard.model.errors import StudyError
-from steelyard.model.study import Level, Study
+from steelyard.model.study import Choice, Level, Study
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.plugin import Plugins, how_to_add, is_path
 from steelyard.tomlfile.problems import problem
@@ -101,18 +101,18 @@ def _missing(fields: Mapping[str, Level]) -> Iterator[MissingPart]:
 
 
 def without_missing(study: Study) -> Study:
-    """The study without every level that names a missing part, and without listed treatments that have one."""
-
-    def stays(factor: str, level: Level) -> bool:
-        return next(_missing(study.fields_of({factor: level})), None) is None
-
+    """The study without every level that names a missing part, without listed treatments that have one, and without
+    the settings of a missing plug-in."""
     design = study.design
-    treatments = tuple(one for one in design.treatments if all(stays(*item) for item in one.items()))
+    every = [(factor, level) for factor, levels in study.factors.items() for level in levels]
+    every += [item for treatment in design.treatments for item in treatment.items()]
+    lacking = {item: tuple(_missing(study.fields_of(dict([item])))) for item in every}
+    treatments = tuple(one for one in design.treatments if not any(lacking[item] for item in one.items()))
     factors = {
         factor: tuple(
             level
             for level in levels
-            if stays(factor, level) and (not treatments or any(one.get(factor) == level for one in treatments))
+            if not lacking[factor, level] and (not treatments or any(one.get(factor) == level for one in treatments))
         )
         for factor, levels in study.factors.items()
     }
@@ -120,8 +120,22 @@ def without_missing(study: Study) -> Study:
         factor: {name: level for name, level in levels.items() if next(_missing(level.sets), None) is None}
         for factor, levels in study.levels.items()
     }
-    smaller = design.model_copy(update={"treatments": treatments})
-    return study.model_copy(update={"factors": factors, "levels": named, "design": smaller})
+    gone = {(part.kind, part.name) for parts in lacking.values() for part in parts}
+    smaller = {
+        "factors": factors,
+        "levels": named,
+        "design": design.model_copy(update={"treatments": treatments}),
+        "site": _without_subtables(study.site, {name for kind, name in gone if kind == "site"}),
+        "system": _without_subtables(study.system, {name for kind, name in gone if kind == "system"}),
+    }
+    return study.model_copy(update=smaller)
+
+
+def _without_subtables(choice: Choice, names: Set[str]) -> Choice:
+    """A seam's table without the settings of these plug-ins."""
+    kept = {key: item for key, item in choice.settings.items() if not (key in names and isinstance(item, Mapping))}
+    common = {name: getattr(choice, name) for name in type(choice).model_fields if name in choice.model_fields_set}
+    return type(choice).model_validate({**common, **kept})
 
 
 def misspelt(settings: Mapping[str, Any]) -> Iterator[StudyError]:

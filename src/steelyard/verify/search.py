@@ -41,9 +41,9 @@ def _result(record: TrialRecord, stored: Search, where: str, book: Book) -> None
     decision = decide(stored.rules, stored.windows)
     same = isinstance(decision, SearchResult) and _alike(stored.result, decision)
     book.check("search", same, where, "search: result", stored.result, decision)
-    found = stored.result.rate_per_s if stored.result.outcome == "found" else None
+    rate_per_s = stored.result.rate_per_s if stored.result.outcome == "found" else None
     if record.responses != Responses():
-        book.equal("search", where, f"search: {CAPACITY}", record.responses.of(CAPACITY), found)
+        book.equal("search", where, f"search: {CAPACITY}", record.responses.of(CAPACITY), rate_per_s)
 
 
 def _alike(stored: SearchResult, again: SearchResult) -> bool:

@@ -54,11 +54,13 @@ def test_without_an_interval_there_is_no_verdict() -> None:
 
 def test_every_response_has_a_direction_or_is_refused() -> None:
     for name, response in responses.every().items():
-        if response.whole:
+        if response.better != "neither":
+            assert less_is_better(name) == (response.better == "less"), name
+        elif response.whole:
             with pytest.raises(StudyError, match="neither more nor less of it is better"):
                 less_is_better(name)
         else:
-            assert less_is_better(name) == (name != THROUGHPUT), name
+            assert less_is_better(name), name
 
 
 def test_the_margin_is_the_same_loss_in_time_and_in_throughput() -> None:

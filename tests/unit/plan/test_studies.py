@@ -103,6 +103,13 @@ def test_richardson2017_can_be_tried_small() -> None:
     assert len(plan.trials) == 45 * 30
 
 
+def test_the_bare_metal_half_of_chekkilla2016_can_be_run() -> None:
+    study = read(STUDIES / "chekkilla2016.toml", plugins=PLUGINS, leave_out_missing=True)
+    assert len(expand(study, PLUGINS).trials) == 60
+    recorded = json.loads((ROOT / "tests/fixtures/plan/trial_ids.json").read_text())["chekkilla2016"]
+    assert sorted({trial.id.split("-")[0] for trial in expand(study, PLUGINS).trials}) == recorded["cells"]
+
+
 def test_chekkilla2016_is_as_published() -> None:
     _, plan = planned("chekkilla2016")
     assert len(plan.trials) == 2 * 3 * 2 * 10

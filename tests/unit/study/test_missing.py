@@ -196,3 +196,9 @@ treatments = [
 """
     with pytest.raises(StudyError, match=r"paper\.toml:24: design\.treatments\.1: site\.nodes = 0: must be at least 1"):
         read_text(text(listed + HARDWARE), "paper.toml", leave_out_missing=True)
+
+
+def test_without_missing_the_settings_of_a_missing_plug_in_go_too() -> None:
+    study = read_text(text(SITES + SETTINGS), leave_out_missing=True)
+    assert study.site.settings == {SITE: {"most_nodes": 5}}
+    assert expand(study).trials[0].settings.root["site"]["most_nodes"] == 5

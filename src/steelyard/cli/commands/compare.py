@@ -16,7 +16,7 @@ from steelyard.analysis.comparisons.two_sided import DECIDED, limits_percent
 from steelyard.analysis.gate import less_is_better
 from steelyard.analysis.treatments import label
 from steelyard.cli import completion
-from steelyard.cli.signature import FixedA, FixedB, Json, Margin
+from steelyard.cli.signature import FixedA, FixedB, Json, Margin, OtherSide
 from steelyard.cli.terminal.comparison_table import draw, footer
 from steelyard.cli.terminal.output import data_console, message_console, say, warn_of_damages
 from steelyard.model.errors import StudyError
@@ -41,14 +41,7 @@ def compare(
     a: Annotated[
         str, typer.Argument(metavar="A", help="A store, such as store/before.", autocompletion=completion.stores)
     ],
-    b: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="B",
-            help="Another store, or a published study such as richardson2017.",
-            autocompletion=completion.stores_and_published,
-        ),
-    ] = None,
+    b: OtherSide = None,
     fixed_a: FixedA = None,
     fixed_b: FixedB = None,
     response_name: Annotated[
@@ -96,13 +89,9 @@ def compare(
     first = opened(a)
     second = first if b is None else opened(b)
     comparisons = comparing.compare_each(
-        first,
-        second,
-        a=fixed_a or (),
-        b=fixed_b or (),
+        first, second, a=fixed_a or (), b=fixed_b or (), margin_percent=margin_percent,
         responses=response_name.split(",") if response_name else (first.study.analysis.response,),
-        margin_percent=margin_percent,
-    )
+    )  # fmt: skip
     comparison = comparisons[0]
     for side in (first,) if second is first else (first, second):
         warn_of_damages(message_console(), side.store.damages)

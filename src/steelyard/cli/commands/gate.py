@@ -54,7 +54,7 @@ def gate(
             metavar="NAME",
             autocompletion=completion.response_names,
             help="What must not get worse: throughput, time, p50, p95, p99 or another response; may be repeated, or "
-            "several with commas. Otherwise the study's main response.",
+            "several with commas. Otherwise those of the study.",
         ),
     ] = None,
     junit: Annotated[

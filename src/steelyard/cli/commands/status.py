@@ -173,7 +173,7 @@ def _cells(records: tuple[TrialRecord, ...], study: Study, *, intervals: bool) -
                 "value": None if known.value is None else known.value.model_dump(mode="json"),
                 "value_text": known.value_text,
                 "not_valid": dict(why),
-                **({"objective": verdicts.get(known.cell, ("undecided", ""))[0]} if verdicts else {}),
+                "objective": verdicts.get(known.cell, ("undecided", ""))[0] if verdicts else None,
             }
         )
     return rows
@@ -248,7 +248,7 @@ def _table(summary: dict[str, Any], decision: Decision | None) -> Table:
             *numbers,
             cell["value_text"] or "-",
             *interval,
-            *([cell.get("objective", "-")] if summary["objective"] else []),
+            *([cell["objective"] or "-"] if summary["objective"] else []),
         )
     return table
 

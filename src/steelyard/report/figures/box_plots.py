@@ -11,6 +11,7 @@ from steelyard.analysis import box_plots
 from steelyard.analysis.box_plots import Box
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.treatments import label
+from steelyard.analysis.wording import capital
 from steelyard.format import number, with_interval
 from steelyard.report.basics.theme import INK, MAX_LINES, PAPER
 from steelyard.report.data.chart_rows import n_range, series_keys, thinned, thinning, tip, trial_dots
@@ -59,7 +60,7 @@ def boxes(this: View) -> Figure | None:
     if not panels:
         return None
     caption = (
-        f"{this.results.response_label.capitalize()} of the used trials, n = "
+        f"{capital(this.results.response_label)} of the used trials, n = "
         f"{n_range(box.n for box in box_plots.boxes(this.results))} per "
         "box. Box: quartiles and median; whiskers: to the last trial within 1.5 interquartile ranges. Diamond: mean, "
         "with one "

@@ -14,6 +14,7 @@ from steelyard.analysis.narrative.answer_table import AnswerRow
 from steelyard.analysis.statistics.law import LawFit
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.treatments import NODES, Treatment, label
+from steelyard.analysis.wording import capital
 from steelyard.format import count, with_interval
 from steelyard.model.estimate import Estimate
 from steelyard.report.basics.theme import MAX_LINES
@@ -93,7 +94,7 @@ def _answered(this: View, points: Sequence[Point]) -> Figure:
     trials, step = thinned(trial_dots(this))
     bare = sum(point.low is None for point in drawn)
     caption = (
-        f"{this.results.response_label.capitalize()} over {this.positions.name}: geometric means of start means, "
+        f"{capital(this.results.response_label)} over {this.positions.name}: geometric means of start means, "
         f"n = {_amount([point.starts for point in points], 'start')} and "
         f"{_amount([point.drawn.n for point in points], 'trial')} "
         "per point; "
@@ -105,7 +106,7 @@ def _answered(this: View, points: Sequence[Point]) -> Figure:
     else:
         caption += "No point has an interval: there are too few starts."
     caption += " The axis starts at 0."
-    return _figure(this, drawn, trials, this.results.response_label.capitalize(), caption)
+    return _figure(this, drawn, trials, capital(this.results.response_label), caption)
 
 
 def _amount(amounts: Sequence[int], noun: str) -> str:

@@ -9,6 +9,7 @@ from typing import Final, Literal
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.statistics.trials import Point
 from steelyard.analysis.treatments import label
+from steelyard.analysis.wording import capital
 from steelyard.format import listed, number
 from steelyard.model.trial import TrialRecord
 from steelyard.report.basics.theme import ALERT, BAND, MAX_LINES, MUTED
@@ -62,7 +63,7 @@ def order(this: View, records: Sequence[TrialRecord]) -> Figure | None:
         for width, height in ((WIDE_PX, 240), (NARROW_PX, 220))
     )
     caption = (
-        f"{this.results.response_label.capitalize()} of every attempt, as its difference from the median of its "
+        f"{capital(this.results.response_label)} of every attempt, as its difference from the median of its "
         "treatment, "
         f"against the time at which it began; n = {len(records)} attempts. Filled: used; hollow: warm-up; crosses at "
         "the foot: "

@@ -10,6 +10,7 @@ from steelyard.analysis.statistics.law import LawFit
 from steelyard.analysis.statistics.regression import Regression
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.treatments import label
+from steelyard.analysis.wording import capital
 from steelyard.format import with_interval
 from steelyard.model.responses import label_of
 from steelyard.report.data.chart_rows import law_curve, law_scale, n_range, thinned, thinning, tip, trial_dots
@@ -49,7 +50,7 @@ def regressions(this: View) -> Figure | None:
         f"{n_range(amounts)} "
         f"trials per panel.{thinning(most)} Each panel has its own axis, from 0."
     )
-    title = f"{this.results.response_label.capitalize()} on {this.positions.name}"
+    title = f"{capital(this.results.response_label)} on {this.positions.name}"
     return Figure("regression", title, caption, panels_of(panels), zoom="each")
 
 

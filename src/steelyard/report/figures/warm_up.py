@@ -9,6 +9,7 @@ from typing import Final
 
 from steelyard.analysis.statistics.trials import Point
 from steelyard.analysis.statistics.warm_up import WarmUp
+from steelyard.analysis.wording import capital
 from steelyard.format import count
 from steelyard.report.basics.theme import BAND, MUTED
 from steelyard.report.data.chart_rows import point_tip, thinned, thinning
@@ -61,7 +62,7 @@ def over_trials(this: View) -> Figure | None:
     if not panels or longest < 2:
         return None
     caption = (
-        f"{this.results.response_label.capitalize()} over the trial's number within its start, "
+        f"{capital(this.results.response_label)} over the trial's number within its start, "
         f"n = {count(total, 'valid trial')}; a line is one start of a cluster. Hollow: dropped as warm-up by the "
         "study's fixed count (shaded). Dashed: where detection (MSER-5) would cut, if it "
         f"would.{thinning(most)} Each panel has its own axis, from 0."

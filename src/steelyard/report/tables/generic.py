@@ -19,7 +19,7 @@ from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.statistics.trials import Point
 from steelyard.analysis.statistics.warm_up import WarmUp
 from steelyard.analysis.treatments import label
-from steelyard.analysis.wording import change_value, interval_text
+from steelyard.analysis.wording import capital, change_value, interval_text
 from steelyard.format import NONE, count, listed, moment, note_letter, number, p_value, with_interval
 from steelyard.judging.trial_responses import response_of
 from steelyard.model import responses
@@ -253,7 +253,7 @@ def cells(this: View) -> Table:
             )
         )
     caption = (
-        f"{this.results.response_label.capitalize()} of every treatment. The geometric mean is over start means, as "
+        f"{capital(this.results.response_label)} of every treatment. The geometric mean is over start means, as "
         "the answer quotes it; it has an interval from three starts on. All else is over used trials."
     )
     if letters:

@@ -88,7 +88,7 @@ def test_rows_of_a_fraction_name_both_levels_as_on_the_page() -> None:
 
 def printed(results: Results) -> str:
     console = Console(file=io.StringIO(), width=80, force_terminal=False)
-    with patch.object(run, "read", lambda folder: SimpleNamespace(results=results)):
+    with patch.object(run, "read", lambda folder: SimpleNamespace(results=results, damages=())):
         run.answer(Path(), console)
     return " ".join(console.file.getvalue().split())  # type: ignore[attr-defined]
 

@@ -13,6 +13,7 @@ from steelyard.analysis.statistics.comparison import Comparison
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.statistics.validity import Validity
 from steelyard.analysis.treatments import label
+from steelyard.analysis.wording import capital
 from steelyard.format import count, listed, number
 from steelyard.judging.noise_floor import STUDY as NOISE_STUDY
 from steelyard.model import responses
@@ -92,7 +93,7 @@ def _mean_of_percentiles(results: Results) -> Crime:
         return Crime(
             name,
             True,
-            f"{results.response_label.capitalize()} is the main response: its means are over up to {most} trials' own "
+            f"{capital(results.response_label)} is the main response: its means are over up to {most} trials' own "
             "percentiles, and are not the percentile of all operations.",
             "Read the medians and the percentile curves, which come from added histograms.",
         )
