@@ -146,7 +146,7 @@ def _figure(this: View, points: Sequence[CellPoint], trials: Sequence[Dot], titl
         caption += f" Bands: {LAW} with its pointwise {100 * this.results.confidence:g}% interval."
     if ideals:
         caption += " Dotted: ideal, in proportion to size from the value at the smallest; it ends where the axis does."
-    panels = _panels(this, points, trials, curves, ideals, f"{title[:1].lower()}{title[1:]}, {this.scale.unit}")
+    panels = _panels(this, points, trials, curves, ideals, this.y_title)
     return Figure("main", title, caption, panels, series_keys(this), zoom="xy")
 
 
