@@ -33,7 +33,9 @@ def outcomes(method: Method, searches: int) -> dict[tuple[str, float], list[Outc
     every = {}
     for queue, limit_ms in CASES:
         true_per_s = queue.rate_at(limit_ms / 1000, Q)
-        every[queue.name, limit_ms] = [method(queue, limit_ms, true_per_s, seed) for seed in range(FIRST_SEED, FIRST_SEED + searches)]
+        every[queue.name, limit_ms] = [
+            method(queue, limit_ms, true_per_s, seed) for seed in range(FIRST_SEED, FIRST_SEED + searches)
+        ]
     return every
 
 

@@ -37,7 +37,10 @@ RECOMPUTED: Final = frozenset({"id", "until", "response", "relation", "verdict",
 OR_AGAIN: Final = "or remove the trial's folder: the next `steelyard run` measures the trial again"
 REMEDIES: Final[dict[str, str]] = {
     **dict.fromkeys(("format", "checksum"), f"restore the file from a copy, {OR_AGAIN}"),
-    **dict.fromkeys(("id", "plan", "response", "relation", "verdict", "capacity"), f"restore the record, {OR_AGAIN}"),
+    **dict.fromkeys(
+        ("id", "plan", "response", "relation", "verdict", "capacity", "measure", "search"),
+        f"restore the record, {OR_AGAIN}",
+    ),
     "written": "restore the file from a copy, or run the study again: it is rewritten from the study file",
     "record": "restore the changed one of the two from a copy; otherwise the next `steelyard run` sets the trial's "
     "folder aside, keeps it, and measures the trial again",

@@ -85,5 +85,5 @@ STATISTIC = Statistic(
     title="Searches for the highest rate",
     section=Section.RESPONSE_TIME,
     compute=searches,
-    order=5,
+    order=3,
 )

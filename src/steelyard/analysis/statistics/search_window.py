@@ -77,5 +77,5 @@ STATISTIC = Statistic(
     title="Every window of the searches",
     section=Section.RESPONSE_TIME,
     compute=windows,
-    order=6,
+    order=4,
 )
