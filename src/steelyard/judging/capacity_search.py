@@ -110,9 +110,15 @@ def _outside(
         return _next(rules, low * GROWTH)
     if high > rules.lowest_rate_per_s:
         return _next(rules, high / GROWTH)
-    if sum(window.rate_per_s == high for window in usable) < MISSES_AT_LOWEST:
+    if not _missed_at_lowest(rules, usable):
         return _next(rules, high)
     return _no_rate(usable, windows)
+
+
+def _missed_at_lowest(rules: SearchRules, usable: Sequence[Window]) -> bool:
+    """Whether enough windows at the lowest rate allowed missed a limit."""
+    missed = [window for window in usable if window.rate_per_s <= rules.lowest_rate_per_s and not window.met]
+    return len(missed) >= MISSES_AT_LOWEST
 
 
 def _near(
@@ -305,7 +311,7 @@ def _at_most_windows(rules: SearchRules, usable: Sequence[Window], windows: int)
     if high == math.inf:
         return _lower_bound(usable, windows, reason)
     if low == 0:
-        return _no_rate(usable, windows)
+        return _no_rate(usable, windows) if _missed_at_lowest(rules, usable) else _not_found(usable, windows, reason)
     narrow = high <= low * NARROW
     if rules.saturation:
         rates = _throughput(rules, usable, high) if narrow else None
@@ -336,9 +342,24 @@ def _lower_bound(usable: Sequence[Window], windows: int, reason: str) -> SearchR
 
 
 def _no_rate(usable: Sequence[Window], windows: int) -> SearchResult:
+    return SearchResult(
+        outcome="no-rate",
+        windows=windows,
+        reason=f"no rate meets the limits; at the lowest rate tried, {_lowest(usable)}",
+    )
+
+
+def _not_found(usable: Sequence[Window], windows: int, reason: str) -> SearchResult:
+    """The windows ran out before one met the limits: rates below those tried may."""
+    return SearchResult(
+        outcome="not-found", windows=windows,
+        reason=f"{reason}, and none met the limits; at the lowest rate tried, {_lowest(usable)}; lower rates were not "
+        "tried: raise load.most_windows or lower load.first_rate_per_s",
+    )  # fmt: skip
+
+
+def _lowest(usable: Sequence[Window]) -> str:
+    """The lowest rate tried, and what was measured there."""
     lowest = min(usable, key=lambda window: window.rate_per_s)
     values = ", ".join(f"{name} was {value:.4g}" for name, value in lowest.values.items() if value is not None)
-    return SearchResult(
-        outcome="no-rate", windows=windows,
-        reason=f"no rate meets the limits; at the lowest rate tried, {lowest.rate_per_s:.6g}/s, {values}",
-    )  # fmt: skip
+    return f"{lowest.rate_per_s:.6g}/s, {values}"

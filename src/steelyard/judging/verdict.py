@@ -84,8 +84,10 @@ def _of_search(evidence: Evidence) -> tuple[Reason, ...]:
         return ()
     if result.outcome == "no-rate":
         return (Reason(kind=ReasonKind.NO_RATE, detail=result.reason),)
+    if result.outcome == "not-found":
+        return (Reason(kind=ReasonKind.NONE_FOUND, detail=result.reason),)
     if result.rate_per_s is None:
-        return (Reason(kind=ReasonKind.LAB_FAULT, detail=f"no window could be judged: {result.reason}"),)
+        return (Reason(kind=ReasonKind.LAB_FAULT, detail=f"no rate is known to meet the limits: {result.reason}"),)
     detail = f"at least {result.rate_per_s:,.6g} operations/s: {result.reason}"
     return (Reason(kind=ReasonKind.LOWER_BOUND, detail=detail),)
 

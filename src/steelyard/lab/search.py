@@ -97,6 +97,8 @@ def described(result: SearchResult) -> str:
         case "found":
             interval = f"{number(result.low_per_s)} to {number(result.high_per_s)}"
             return f"{number(result.rate_per_s)}/s ({interval}) after {result.windows} windows"
+        case "at-least" if result.rate_per_s is None:
+            return f"no rate is known to meet the limits: {result.reason}"
         case "at-least":
             return f"at least {number(result.rate_per_s)}/s: {result.reason}"
     return result.reason

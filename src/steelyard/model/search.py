@@ -59,7 +59,8 @@ class Window(Value):
     errors: int = 0
     throughput_per_s: float | None = None
     values: dict[str, float | None] = Field(default_factory=dict)
-    """Measured values of what the limits name, and the response times at p50 and p99 in ms."""
+    """Measured values of what the limits name; the mean, the median and the 99th percentile of response time in ms; the
+    fractions of throughput and of errors."""
     met: bool
     """Whether all limits are met."""
     used: float
@@ -81,11 +82,18 @@ class NextWindow(Value):
 class SearchResult(Value):
     """How a search ended."""
 
-    outcome: Literal["found", "at-least", "no-rate"]
-    """found: `rate_per_s` with its interval; at-least: the generator or the highest rate allowed ended the search, so
-    `rate_per_s` is a lower bound; no-rate: no rate meets the limits."""
+    outcome: Literal["found", "at-least", "not-found", "no-rate"]
+    """found: `rate_per_s` with its interval.
+
+    at-least: `rate_per_s` is a lower bound, as the search ended before a limit was missed, for one of three causes: the
+    load generator failed in several windows in a row, the highest rate allowed meets the limits, or the windows ran out
+    while the rate was still being doubled.
+
+    not-found: the windows ran out before a rate met the limits; lower rates are allowed and were not tried.
+
+    no-rate: the lowest rate allowed misses a limit."""
     rate_per_s: float | None = None
-    """The answer, operations/s; None if no rate meets the limits."""
+    """The answer, operations/s; None if no rate is known to meet the limits."""
     low_per_s: float | None = None
     high_per_s: float | None = None
     """The interval within the trial: how well its windows fix the rate. It holds no difference between trials."""

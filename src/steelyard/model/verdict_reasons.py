@@ -162,11 +162,18 @@ class ReasonKind(StrEnum):
     )  # fmt: skip
     LOWER_BOUND = (
         "the search found a lower bound only",
-        KindFacts("a search that the load generator, or the highest rate allowed, ended before a limit was missed"),
+        KindFacts(
+            "a search that ended before a limit was missed: by the load generator, at the highest rate allowed, or out "
+            "of windows",
+        ),
+    )
+    NONE_FOUND = (
+        "the search ended before it found a rate",
+        KindFacts("a search out of windows before a rate met the limits: lower rates were not tried"),
     )
     NO_RATE = (
         "no rate meets the limits",
-        KindFacts("a search whose lowest rate misses a limit"),
+        KindFacts("a search in which the lowest rate allowed misses a limit"),
     )
     SYSTEM_FAULT = ("the system under test failed", KindFacts("what was said"))
     LAB_FAULT = ("the laboratory failed", KindFacts("what was said", void=True))

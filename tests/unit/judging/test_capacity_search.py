@@ -105,6 +105,30 @@ def test_a_limit_that_no_rate_meets_is_said_with_what_was_measured() -> None:
     assert [each.rate_per_s for each in windows] == [100, 50, 25, 20, 20]
 
 
+def test_windows_that_run_out_before_one_met_the_limits_say_nothing_of_lower_rates() -> None:
+    asked = rules(first_rate_per_s=100_000.0, lowest_rate_per_s=100.0, most_windows=4)
+    result, windows = run(asked, lambda rate: window(rate, 2.5))
+    assert [each.rate_per_s for each in windows] == [100_000, 50_000, 25_000, 12_500]
+    assert (result.outcome, result.rate_per_s, result.high_per_s) == ("not-found", None, None)
+    assert result.reason == (
+        "4 windows were measured, the most allowed, and none met the limits; at the lowest rate tried, 12500/s, "
+        "response_ms_p99 was 25; lower rates were not tried: raise load.most_windows or lower load.first_rate_per_s"
+    )
+
+
+@pytest.mark.parametrize(("most", "outcome"), [(3, "not-found"), (4, "not-found"), (5, "no-rate"), (6, "no-rate")])
+def test_no_rate_is_said_after_two_misses_at_the_lowest_rate_only(most: int, outcome: str) -> None:
+    result, _ = run(rules(lowest_rate_per_s=20.0, most_windows=most), lambda rate: window(rate, 2.5))
+    assert result.outcome == outcome
+
+
+def test_windows_that_run_out_while_the_rate_doubles_give_a_lower_bound() -> None:
+    result, windows = run(rules(most_windows=4), lambda rate: window(rate, 0.2))
+    assert [each.rate_per_s for each in windows] == [100, 200, 400, 800]
+    assert (result.outcome, result.rate_per_s, result.high_per_s) == ("at-least", 800.0, None)
+    assert result.reason == "4 windows were measured, the most allowed"
+
+
 def test_a_search_that_the_generator_ends_is_a_lower_bound() -> None:
     def system(rate: float) -> Window:
         return window(rate, 0.2, generator="its busiest thread took 97% of a core" if rate > 1000 else "")

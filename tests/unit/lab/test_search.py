@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from steelyard.judging.search_window import window_of
+from steelyard.lab.search import described
 from steelyard.model.errors import StudyError
 from steelyard.model.load import Load
-from steelyard.model.search import NextWindow
+from steelyard.model.search import NextWindow, SearchResult
 from steelyard.model.trial import Responses, TrialRecord
 from steelyard.plan import engines, load_feasibility
 from steelyard.store import layout
@@ -82,6 +83,24 @@ def test_a_limit_that_no_rate_meets_is_a_result_and_says_what_was_measured(scrip
     (reason,) = record.verdict.reasons
     assert reason.kind.name == "NO_RATE"
     assert reason.detail.startswith("no rate meets the limits; at the lowest rate tried, 25/s, response_ms_p99 was 4.7")
+
+
+def test_a_search_out_of_windows_is_final_and_no_fault_of_the_system(script: Script) -> None:
+    record = searched(script, objective=["response_ms_p99 <= 4.7"], first_rate_per_s=900, most_windows=4)
+    assert record.search is not None
+    assert record.search.rules.lowest_rate_per_s < min(window.rate_per_s for window in record.search.windows)
+    assert record.verdict.final
+    assert not record.responses.has("capacity_per_s")
+    (reason,) = record.verdict.reasons
+    assert reason.kind.name == "NONE_FOUND"
+    assert "raise load.most_windows or lower load.first_rate_per_s" in reason.detail
+    sound = verification(stored(script))
+    assert [finding.words() for finding in sound.findings if finding.kind in ("search", "verdict")] == []
+
+
+def test_a_search_without_any_usable_window_names_no_rate() -> None:
+    ended = SearchResult(outcome="at-least", windows=3, reason="the load generator could not do 100/s: late")
+    assert described(ended) == "no rate is known to meet the limits: the load generator could not do 100/s: late"
 
 
 def test_the_highest_rate_allowed_is_a_lower_bound_and_no_response(script: Script) -> None:

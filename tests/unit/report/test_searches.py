@@ -42,7 +42,7 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> ReportInput:
 def test_a_lower_bound_is_shown_as_such_and_averaged_with_nothing(searched: ReportInput) -> None:
     rows = searched.results.of(SearchRow)
     bounds = [row for row in rows if row.treatment["load.highest_rate_per_s"] == 300.0]
-    assert {(row.outcome, row.capacity_per_s, row.high_per_s) for row in bounds} == {("at least", 300.0, None)}
+    assert {(row.outcome, row.rate_per_s, row.high_per_s) for row in bounds} == {("at least", 300.0, None)}
     assert {row.outcome for row in rows if row not in bounds} == {"found"}
     cells = {summary.treatment["load.highest_rate_per_s"]: summary.n for summary in searched.results.main(Summary)}
     assert (cells.get(300.0, 0), cells[10000.0]) == (0, 3)

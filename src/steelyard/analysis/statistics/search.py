@@ -23,10 +23,12 @@ class SearchRow(TreatmentRow):
     objective: str
     """Limits that a rate has to meet together."""
     outcome: str
-    """found; at least: the load generator or the highest rate allowed ended the search, the rate is a lower bound and
-    averaged with nothing; no rate: none meets the limits; interrupted."""
-    capacity_per_s: Annotated[float | None, Column(unit="operations/s", head="rate")]
-    """Highest rate that meets the limits; for saturation the highest throughput."""
+    """found; at least: the search ended before a limit was missed, the rate is a lower bound and averaged with nothing;
+    not found: it ran out of windows before a rate met the limits; no rate: the lowest rate allowed misses a limit;
+    interrupted. The column `reason` says why."""
+    rate_per_s: Annotated[float | None, Column(unit="operations/s", head="rate")]
+    """Highest rate that meets the limits, or a lower bound of it (see `outcome`); for saturation the highest
+    throughput."""
     low_per_s: Annotated[float | None, Column(unit="operations/s", head="low")]
     """Lower end of the interval within the trial: how well its windows fix the rate."""
     high_per_s: Annotated[float | None, Column(unit="operations/s", head="high")]
@@ -39,7 +41,7 @@ class SearchRow(TreatmentRow):
     """Why the search ended."""
 
 
-OUTCOMES = {"found": "found", "at-least": "at least", "no-rate": "no rate"}
+OUTCOMES = {"found": "found", "at-least": "at least", "not-found": "not found", "no-rate": "no rate"}
 
 
 def searches(context: Context) -> tuple[SearchRow, ...]:
@@ -58,7 +60,7 @@ def _row(record: TrialRecord) -> SearchRow:
         start=record.start,
         objective="saturation" if search.rules.saturation else ", ".join(limit.text for limit in search.rules.limits),
         outcome="interrupted" if result is None else OUTCOMES[result.outcome],
-        capacity_per_s=None if result is None else result.rate_per_s,
+        rate_per_s=None if result is None else result.rate_per_s,
         low_per_s=None if result is None else result.low_per_s,
         high_per_s=None if result is None else result.high_per_s,
         knee_per_s=None if result is None else result.knee_per_s,

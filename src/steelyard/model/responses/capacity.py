@@ -13,8 +13,8 @@ RESPONSES = (
         unit="operations/s",
         definition=(
             "Highest offered rate at which the limits of load.objective are met, as found by the search of a trial; "
-            "for saturation the highest throughput. A search that the load generator ended has none: its lower bound "
-            "is shown with the trial, and averaged with nothing."
+            "for saturation the highest throughput. A search that ended before a limit was missed has none: its "
+            "lower bound is shown with the trial, and averaged with nothing."
         ),
         compute=lambda measured: measured.capacity_per_s,
         direction=Direction.MORE_IS_FASTER,

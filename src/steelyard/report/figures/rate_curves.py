@@ -93,9 +93,9 @@ def _lines(area: PlotArea, limit: float, searches: Sequence[SearchRow]) -> list[
     drawn = [marks.line([(area.left, at_limit), (area.right, at_limit)], ALERT, width=1.25, dash=LIMIT_DASH)]
     uprights = [(statistics.median(knees), INK, KNEE_DASH)] if knees else []
     uprights += [
-        (search.capacity_per_s, MET, "" if search.outcome == "found" else BOUND_DASH)
+        (search.rate_per_s, MET, "" if search.outcome == "found" else BOUND_DASH)
         for search in searches
-        if search.capacity_per_s
+        if search.rate_per_s
     ]
     for rate, colour, dash in uprights:
         at = area.x.of(rate)
