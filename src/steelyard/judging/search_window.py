@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from steelyard.model.objective import Limit
 from steelyard.model.search import ERROR_FRACTION, MOST_USED, THROUGHPUT_FRACTION, NextWindow, SearchRules, Window
 from steelyard.model.trial import Responses
 
-SUSTAINED = 0.9
+SUSTAINED = Limit(response=THROUGHPUT_FRACTION, comparison=">=", value=0.9)
 """A rate of which the system does not keep up with this share meets no limit, however generous."""
 SHOWN = ("response_ms_mean", "response_ms_p50", "response_ms_p99")
 """Responses that every window has, for the curve of response time over rate."""
@@ -16,18 +17,28 @@ SHOWN = ("response_ms_mean", "response_ms_p50", "response_ms_p99")
 def window_of(rules: SearchRules, asked: NextWindow, name: str, measured: Responses, generator: str = "") -> Window:
     """The window. `generator`: what the load generator could not do."""
     values = values_of(rules, asked.window_s, measured)
-    kept_up = values[THROUGHPUT_FRACTION] or 0.0
-    shares = [limit.used(values[limit.response], MOST_USED) for limit in rules.limits]
-    if kept_up < SUSTAINED:
-        shares.append(min(MOST_USED, SUSTAINED / kept_up) if kept_up else MOST_USED)
-    used = max(shares)
-    met = all(limit.is_met(values[limit.response]) for limit in rules.limits) and kept_up >= SUSTAINED
+    binding = binding_limit(rules, values)
+    used = binding.used(values[binding.response], MOST_USED)
+    met = all(limit.is_met(values[limit.response]) for limit in (*rules.limits, SUSTAINED))
     return Window(
         name=name, rate_per_s=asked.rate_per_s, seconds=asked.window_s, operations=measured.operations,
         errors=measured.errors, throughput_per_s=measured.throughput_per_s,
         values=dict(values),
         met=met, used=used, generator=generator,
     )  # fmt: skip
+
+
+def binding_limit(rules: SearchRules, values: Mapping[str, float | None]) -> Limit:
+    """The limit of which a window with these values uses the greatest share: one that it misses, if it misses any.
+    `SUSTAINED` counts only where it is missed."""
+
+    def share(limit: Limit) -> tuple[float, bool]:
+        """The share; of equal ones, that of a measured value is the greater."""
+        value = values.get(limit.response)
+        return limit.used(value, MOST_USED), value is not None
+
+    missed = [limit for limit in (*rules.limits, SUSTAINED) if not limit.is_met(values.get(limit.response))]
+    return max(missed or rules.limits, key=share)
 
 
 def values_of(rules: SearchRules, seconds: float, measured: Responses) -> Mapping[str, float | None]:

@@ -9,10 +9,10 @@ from typing import Any
 from steelyard import engine_order
 from steelyard.format import number
 from steelyard.judging.capacity_search import decide
-from steelyard.judging.search_window import window_of
+from steelyard.judging.search_window import binding_limit, window_of
 from steelyard.judging.trial_responses import responses
 from steelyard.model.load import Load, window_name
-from steelyard.model.search import NextWindow, Search, SearchResult, Window
+from steelyard.model.search import NextWindow, Search, SearchResult, SearchRules, Window
 from steelyard.wire.record import Done, Interval, Record
 from steelyard.wire.word import PhaseWord
 
@@ -79,16 +79,17 @@ class SearchInProgress:
         """The window under way and the verdict on the one before, for whoever watches."""
         place = f"window {len(self.windows) + 1} of at most {self.rules.most_windows}"
         text = f"search: {place} at {number(next_window.rate_per_s)}/s"
-        return f"{text}; {verdict(self.windows[-1], self.rules.limits[0].response)}" if self.windows else text
+        return f"{text}; {verdict(self.rules, self.windows[-1])}" if self.windows else text
 
 
-def verdict(window: Window, response: str) -> str:
-    """What a window has shown, in words: `1,600/s misses (response_ms_p99 12.1)`."""
+def verdict(rules: SearchRules, window: Window) -> str:
+    """What a window has shown, in words: `1,600/s misses response_ms_p99 <= 10 (12.1)`."""
     if window.generator:
         return f"at {number(window.rate_per_s)}/s the generator failed: {window.generator}"
-    value = window.values.get(response)
-    measured = "" if value is None else f" ({response} {number(value)})"
-    return f"{number(window.rate_per_s)}/s {'meets the limit' if window.met else 'misses it'}{measured}"
+    limit = binding_limit(rules, window.values)
+    value = window.values.get(limit.response)
+    measured = "" if value is None else f" ({number(value)})"
+    return f"{number(window.rate_per_s)}/s {'meets' if window.met else 'misses'} {limit.text}{measured}"
 
 
 def described(result: SearchResult) -> str:

@@ -381,8 +381,9 @@ class Load(Offered):
 
     @property
     def measured_s(self) -> float | None:
-        """Total seconds of the measured phases, if the load specifies them; of a search, of as many windows as it may
-        have."""
+        """Total seconds of the measured phases, if the load specifies them. Of a search, about: as many windows as it
+        may have, each of the usual length. It ends earlier once it is precise; windows at low rates last longer, and
+        what a window beyond the limit leaves over is waited for."""
         if self.schedule == "search":
             return self.most_windows * (self.window_s + self.settle_s)
         return sum(phase.duration_s for phase in self.phases) if self.phases else self.duration_s

@@ -121,6 +121,15 @@ def _cluster(settings: TrialSettings) -> str:
 
 def _too_long(load: Load, limit_s: float) -> Iterator[StudyError]:
     measured_s = load.measured_s or 0.0
+    if load.schedule == "search" and load.warm_up_s + measured_s > limit_s:
+        yield StudyError(
+            f"the {load.most_windows} windows of a search, with the warm-up, take about "
+            f"{load.warm_up_s + measured_s:g} s: longer than limits.trial_timeout_s = {limit_s:g}",
+            "fewer load.most_windows, a shorter load.window_s, or a higher limits.trial_timeout_s",
+            key="load.most_windows",
+            read=load.most_windows,
+        )
+        return
     parts = [("warm_up_s", load.warm_up_s), ("phases" if load.phases else "duration_s", measured_s)]
     yield from _beyond(parts, limit_s)
     if load.wants_capacity:

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from pydantic import Field, ValidationError
 
 from steelyard.model.errors import StudyError
-from steelyard.model.load import Load
 from steelyard.model.server_warm_up import ServerWarmUp
 from steelyard.model.trial import Phase, TrialRecord
 from steelyard.model.trial_settings import TrialSettings
@@ -98,8 +97,6 @@ def measured_s(settings: TrialSettings, cluster: ClusterTimes) -> float:
     """Expected seconds of the measured phases: whichever of operations and duration ends first. The length of a trace
     file is not looked up."""
     load = load_of(settings)
-    if load.schedule == "search":
-        return search_s(load)
     lasts_s = load.measured_s if load.measured_s is not None else math.inf
     if load.operations is not None:
         most = cluster.most_per_s
@@ -107,12 +104,6 @@ def measured_s(settings: TrialSettings, cluster: ClusterTimes) -> float:
         rate_per_s = (load.capacity_fraction or 0.0) * most or load.peak_per_s() or closed
         lasts_s = min(lasts_s, load.operations / rate_per_s)
     return lasts_s if math.isfinite(lasts_s) else TRACE_S
-
-
-def search_s(load: Load) -> float:
-    """Expected seconds of a search: of all windows that it may have. One that is precise earlier ends earlier; what a
-    window beyond the limit leaves over is waited for."""
-    return load.most_windows * (load.window_s + load.settle_s)
 
 
 def capacity_s(settings: TrialSettings) -> float:

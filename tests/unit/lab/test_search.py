@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from steelyard.judging.search_window import window_of
-from steelyard.lab.search import described
+from steelyard.lab.search import described, verdict
 from steelyard.model.errors import StudyError
 from steelyard.model.load import Load
 from steelyard.model.search import NextWindow, SearchResult
@@ -96,6 +96,36 @@ def test_a_search_out_of_windows_is_final_and_no_fault_of_the_system(script: Scr
     assert "raise load.most_windows or lower load.first_rate_per_s" in reason.detail
     sound = verification(stored(script))
     assert [finding.words() for finding in sound.findings if finding.kind in ("search", "verdict")] == []
+
+
+@pytest.mark.parametrize(
+    ("measured", "words", "used"),
+    [
+        (Responses(operations=9900, errors=100, throughput_per_s=990.0, response_ms_p99=5.0),
+         "1,000/s misses error_fraction <= 0.001 (0.01000)", 10.0),
+        (Responses(operations=10_000, throughput_per_s=500.0, response_ms_p99=9.0),
+         "1,000/s misses throughput_fraction >= 0.9 (0.5000)", 1.8),
+        (Responses(operations=10_000, throughput_per_s=1000.0, response_ms_p99=25.0),
+         "1,000/s misses response_ms_p99 <= 10 (25)", 2.5),
+        (Responses(operations=10_000, throughput_per_s=1000.0, response_ms_p99=5.0),
+         "1,000/s meets response_ms_p99 <= 10 (5)", 0.5),
+        (Responses(operations=9_991, errors=9, throughput_per_s=1000.0, response_ms_p99=1.0),
+         "1,000/s meets error_fraction <= 0.001 (0.0009000)", 0.9),
+        (Responses(errors=10), "1,000/s misses error_fraction <= 0.001 (1)", 20.0),
+    ],
+)  # fmt: skip
+def test_the_live_line_names_the_limit_that_binds(measured: Responses, words: str, used: float) -> None:
+    rules = Load.model_validate(LOAD).search_rules()
+    window = window_of(rules, NextWindow(rate_per_s=1000, window_s=10, settle_s=2), "w1", measured)
+    assert verdict(rules, window) == words
+    assert window.used == pytest.approx(used, rel=1e-3)
+
+
+def test_a_search_longer_than_the_limit_of_a_trial_is_refused_by_its_windows() -> None:
+    chosen = searching(window_s=600)
+    (error,) = load_feasibility.refusals(chosen, plan_of(chosen), ())
+    assert "the 20 windows of a search, with the warm-up, take about 12040 s" in error.message
+    assert (error.key, chosen.load.measured_s) == ("load.most_windows", 20 * (600 + 2))
 
 
 def test_a_search_without_any_usable_window_names_no_rate() -> None:

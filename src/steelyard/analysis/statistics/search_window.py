@@ -6,6 +6,7 @@ from typing import Annotated
 
 from steelyard.analysis.row import Column, TreatmentRow
 from steelyard.analysis.statistic import Context, Section, Statistic
+from steelyard.judging.search_window import binding_limit
 from steelyard.model.search import ERROR_FRACTION, Search, Window
 from steelyard.model.trial import TrialRecord
 
@@ -37,6 +38,10 @@ class SearchWindow(TreatmentRow):
     """Failed operations as a fraction of all."""
     met: bool
     """Whether all limits were met."""
+    binding: str
+    """The limit of which the window used the greatest share; if it missed any, one that it missed."""
+    used: Annotated[float, Column(unit="of the limit")]
+    """The share of that limit that the window used: above 1 beyond the limit."""
     generator: str
     """What the load generator could not do; such a window says nothing of the system."""
 
@@ -67,6 +72,8 @@ def _row(record: TrialRecord, search: Search, window: Window) -> SearchWindow:
         response_ms_p99=window.values.get("response_ms_p99"),
         error_fraction=window.values.get(ERROR_FRACTION),
         met=window.met,
+        binding=binding_limit(search.rules, window.values).text,
+        used=window.used,
         generator=window.generator,
     )
 

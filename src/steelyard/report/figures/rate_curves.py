@@ -123,6 +123,6 @@ def _dots(area: PlotArea, windows: Sequence[SearchWindow]) -> list[Element | Non
 
 
 def _tip(window: SearchWindow) -> str:
-    verdict = "meets the limits" if window.met else "misses a limit"
+    verdict = "meets the limits" if window.met else f"misses {window.binding}"
     measured_value = f"{window.limited} {number(window.value)}"
     return f"{number(window.rate_per_s)}/s: {measured_value}, {window.generator or verdict} ({window.window})"
