@@ -9,8 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.judging.capacity_search import decide
-from steelyard.model.objective import parse
-from steelyard.model.search import MOST_USED, NextWindow, SearchResult, SearchRules, Window
+from steelyard.judging.search_window import window_of
+from steelyard.model.load import Load
+from steelyard.model.search import NextWindow, SearchResult, SearchRules, Window
+from steelyard.model.trial import Responses
 from tools.searches.queues import Queue
 
 Q = 0.99
@@ -41,24 +43,31 @@ class Outcome:
 
 def rules(limit_ms: float, first_per_s: float) -> SearchRules:
     """The rules that a study has by default, with this limit."""
-    return SearchRules(
-        limits=(parse(f"response_ms_p99 <= {limit_ms:g}"),), first_rate_per_s=first_per_s, lowest_rate_per_s=1.0,
-        highest_rate_per_s=1e6, window_s=10.0, settle_s=2.0, needed_operations=1000, longest_window_s=40.0,
-        precision=0.05, most_windows=20,
-    )  # fmt: skip
+    load = Load(
+        schedule="search",
+        objective=(f"response_ms_p99 <= {limit_ms:g}",),
+        arrivals="poisson",
+        threads=512,
+        first_rate_per_s=first_per_s,
+    )
+    return load.search_rules()
 
 
-def measured(queue: Queue, asked: NextWindow, limit_ms: float, name: str, random: np.random.Generator) -> Window:
+def measured(queue: Queue, asked: NextWindow, search_rules: SearchRules, random: np.random.Generator) -> Window:
     """One window: the queue from empty, its settle time left out."""
     arrivals, responses_s = queue.responses_s(asked.rate_per_s, asked.settle_s + asked.window_s, random)
-    counted_ms = 1e3 * responses_s[arrivals >= asked.settle_s]
-    p99_ms = float(np.quantile(counted_ms, Q)) if len(counted_ms) else None
-    used = MOST_USED if p99_ms is None else min(MOST_USED, p99_ms / limit_ms)
-    return Window(
-        name=name, rate_per_s=asked.rate_per_s, seconds=asked.window_s, operations=len(counted_ms),
-        values={"response_ms_p99": p99_ms, "response_ms_mean": float(counted_ms.mean())} if len(counted_ms) else {},
-        met=used <= 1, used=used,
-    )  # fmt: skip
+    counted = arrivals >= asked.settle_s
+    if not counted.any():
+        return window_of(search_rules, asked, "w", Responses())
+    counted_ms = 1e3 * responses_s[counted]
+    lasts_s = float((arrivals + responses_s)[counted].max() - arrivals[counted].min())
+    answered = Responses(
+        operations=len(counted_ms),
+        throughput_per_s=len(counted_ms) / lasts_s,
+        response_ms_mean=float(counted_ms.mean()),
+        response_ms_p99=float(np.quantile(counted_ms, Q)),
+    )
+    return window_of(search_rules, asked, "w", answered)
 
 
 def search(queue: Queue, limit_ms: float, true_per_s: float, seed: int) -> Outcome:
@@ -67,7 +76,7 @@ def search(queue: Queue, limit_ms: float, true_per_s: float, seed: int) -> Outco
     asked = rules(limit_ms, math.exp(random.uniform(math.log(FIRST_PER_S[0]), math.log(FIRST_PER_S[1]))))
     windows: list[Window] = []
     while isinstance(decision := decide(asked, windows), NextWindow):
-        windows.append(measured(queue, decision, limit_ms, f"w{len(windows) + 1}", random))
+        windows.append(measured(queue, decision, asked, random))
     return _outcome(decision, true_per_s)
 
 
@@ -90,12 +99,11 @@ def bisect_by_outcome(queue: Queue, limit_ms: float, true_per_s: float, seed: in
     grid = np.linspace(math.log(20.0), math.log(4000.0), GRID)
     posterior = np.ones((len(SPREADS), GRID))
     spreads = np.array(SPREADS)[:, None]
-    for number in range(20):
+    asked = rules(limit_ms, FIRST_PER_S[0])
+    for _ in range(20):
         share = np.cumsum(posterior.sum(axis=0)) / posterior.sum()
         rate = math.exp(grid[int(np.searchsorted(share, 0.5))])
-        window = measured(
-            queue, NextWindow(rate_per_s=rate, window_s=10.0, settle_s=2.0), limit_ms, f"w{number}", random
-        )
+        window = measured(queue, NextWindow(rate_per_s=rate, window_s=10.0, settle_s=2.0), asked, random)
         meets = SLIP / 2 + (1 - SLIP) / (1 + np.exp(np.clip((math.log(rate) - grid) / spreads, -500, 500)))
         posterior = posterior * (meets if window.met else 1 - meets)
         posterior /= posterior.sum()

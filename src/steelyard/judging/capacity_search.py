@@ -26,9 +26,13 @@ from steelyard.model.search import NextWindow, SearchResult, SearchRules, Window
 GROWTH = 2.0
 NARROW = 1.25
 """Bisection ends when the bracket's upper rate is at most this multiple of its lower one."""
+FARTHEST_CROSSING = 1.25
+"""A line that crosses 1 farther outside the bracket than by this factor is not used."""
+FARTHEST_BEYOND = 1.25
+"""Saturation: throughputs are averaged over windows up to this multiple of the bracket's upper rate."""
 LEAST_AROUND = 9
-"""Least windows around the estimate: fewer give intervals that a search stopped by its interval's width makes too
-narrow."""
+"""Least windows around the estimate. With fewer, intervals come out too narrow, because the search stops as soon as its
+interval is narrow."""
 SPREAD = 0.4
 """Windows are put where the line through 1/q lies this far above and below 1."""
 NEAREST, FARTHEST = 0.02, 0.15
@@ -91,15 +95,15 @@ def _decide(rules: SearchRules, windows: Sequence[Window]) -> NextWindow | Searc
         return _next(rules, rules.first_rate_per_s)
     low, high = bracket(usable)
     if low == 0 or high == math.inf:
-        return _outside(rules, usable, (low, high), len(windows))
+        return _next_outside_bracket(rules, usable, (low, high), len(windows))
     if high > low * NARROW:
         return _next(rules, math.sqrt(low * high))
     if rules.saturation:
         return _plateau(rules, usable, high, len(windows))
-    return _near(rules, usable, (low, high), len(windows))
+    return _next_within_bracket(rules, usable, (low, high), len(windows))
 
 
-def _outside(
+def _next_outside_bracket(
     rules: SearchRules, usable: Sequence[Window], edges: tuple[float, float], windows: int
 ) -> NextWindow | SearchResult:
     """The limit lies above or below all rates tried."""
@@ -121,17 +125,17 @@ def _missed_at_lowest(rules: SearchRules, usable: Sequence[Window]) -> bool:
     return len(missed) >= MISSES_AT_LOWEST
 
 
-def _near(
+def _next_within_bracket(
     rules: SearchRules, usable: Sequence[Window], edges: tuple[float, float], windows: int
 ) -> NextWindow | SearchResult:
     """The limit lies in a narrow bracket."""
     line = _line(rules, usable, *edges)
     if line is None:
-        return _next(rules, _apart(usable, math.sqrt(edges[0] * edges[1])))
+        return _next(rules, _next_without_line(usable, math.sqrt(edges[0] * edges[1])))
     precise = (line.high_per_s - line.low_per_s) / 2 <= rules.precision * line.rate_per_s
     if precise and len(line.nearby) >= LEAST_AROUND:
         return _found(usable, (line.rate_per_s, line.low_per_s, line.high_per_s), windows, PRECISE)
-    return _next(rules, _around(line, rules.precision))
+    return _next(rules, _next_near_line(line, rules.precision))
 
 
 def bracket(windows: Sequence[Window]) -> tuple[float, float]:
@@ -174,7 +178,7 @@ def _line(rules: SearchRules, usable: Sequence[Window], low: float, high: float)
             return None
         center = min(max(line.rate_per_s, low), high)
         reach = REACH * _distance(line, center)
-    return line if line is not None and low / NARROW <= line.rate_per_s <= high * NARROW else None
+    return line if line is not None and low / FARTHEST_CROSSING <= line.rate_per_s <= high * FARTHEST_CROSSING else None
 
 
 def _distance(line: _Line, rate_per_s: float) -> float:
@@ -226,7 +230,7 @@ def _gap(nearby: Sequence[Window]) -> tuple[float, float] | None:
     return (met, missed) if met < missed else None
 
 
-def _apart(usable: Sequence[Window], center: float) -> float:
+def _next_without_line(usable: Sequence[Window], center: float) -> float:
     """The rate of the next window where the ones nearby show no line: as far from the middle as any, on the side with
     fewer. Ever narrower brackets would only follow the noise."""
     near = [window.rate_per_s for window in usable if abs(window.rate_per_s - center) <= REACH * FARTHEST * center]
@@ -235,7 +239,7 @@ def _apart(usable: Sequence[Window], center: float) -> float:
     return center * (1 + (FARTHEST if above <= below else -FARTHEST))
 
 
-def _disputed(usable: Sequence[Window]) -> tuple[float, float]:
+def _contradicted_range(usable: Sequence[Window]) -> tuple[float, float]:
     """The range outside of which no window is on the wrong side: from the highest rate below all that missed to the
     lowest above all that met. 0, or the highest rate tried, where there is none."""
     met = [window.rate_per_s for window in usable if window.met]
@@ -245,7 +249,7 @@ def _disputed(usable: Sequence[Window]) -> tuple[float, float]:
     return low, min((rate for rate in missed if rate > max(met)), default=highest)
 
 
-def _around(line: _Line, precision: float) -> float:
+def _next_near_line(line: _Line, precision: float) -> float:
     """The rate of the next window: in the gap, if it is wide; else on the side of the estimate that has fewer, at a
     rate that was there before if one lies well."""
     distance = _distance(line, line.rate_per_s)
@@ -284,7 +288,7 @@ def _throughput(rules: SearchRules, usable: Sequence[Window], high: float) -> tu
     beyond = [
         window.throughput_per_s
         for window in usable
-        if not window.met and high <= window.rate_per_s <= high * NARROW and window.throughput_per_s
+        if not window.met and high <= window.rate_per_s <= high * FARTHEST_BEYOND and window.throughput_per_s
     ]
     n = len(beyond)
     if n < LEAST_OF_PLATEAU:
@@ -317,10 +321,10 @@ def _at_most_windows(rules: SearchRules, usable: Sequence[Window], windows: int)
         rates = _throughput(rules, usable, high) if narrow else None
         return _found(usable, rates or (math.sqrt(low * high), low, high), windows, reason)
     line = _line(rules, usable, low, high) if narrow else None
-    disputed = _disputed(usable)
+    contradicted = _contradicted_range(usable)
     if line is None or line.high_per_s == math.inf:
         middle = math.sqrt(low * high) if line is None else line.rate_per_s
-        return _found(usable, (middle, *disputed), windows, reason)
+        return _found(usable, (middle, *contradicted), windows, reason)
     return _found(usable, (line.rate_per_s, line.low_per_s, line.high_per_s), windows, reason)
 
 

@@ -31,6 +31,7 @@ SERVER_WARM_UP = "server-warm-up"
 SEARCH_SETTLE = "search-settle"
 """Names of phases in records and in the store."""
 RESERVED = (POPULATE, WARM_UP, CAPACITY, CAPACITY_WARM_UP, SEARCH_SETTLE)
+"""Names that no phase of a study may have. The load engine refuses those of its own phases again."""
 NEEDS: dict[str, tuple[str, ...]] = {
     "ramp": ("from_per_s", "to_per_s", "ramp_s"),
     "steps": ("rates_per_s", "step_s"),
@@ -183,7 +184,8 @@ class LoadPhase(Offered):
     """One of several measured phases, which follow each other without a pause."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,31}$")
-    """Name of the phase in records, store and tables; not populate, warm-up or capacity."""
+    """Name of the phase in records, store and tables; not populate, warm-up, capacity, capacity-warm-up or
+    search-settle, which mean something else in records."""
     duration_s: float = Field(gt=0)
     """Duration of the phase in seconds."""
     threads: int | None = Field(default=None, ge=1, le=100_000)
@@ -192,7 +194,7 @@ class LoadPhase(Offered):
     @model_validator(mode="after")
     def _named(self) -> LoadPhase:
         if self.name in RESERVED:
-            raise ValueError(f"name: {self.name} means something else in records")
+            raise ValueError(f"name: {self.name} means something else in records; not allowed: {', '.join(RESERVED)}")
         if self.schedule == "search":
             raise ValueError("schedule search belongs to the whole load, not to one of its phases")
         return self

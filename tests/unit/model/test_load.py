@@ -37,6 +37,10 @@ A_PHASE = {"name": "a", "duration_s": 3}
         ({"phases": [A_PHASE], **CONSTANT}, "schedule, operations and duration_s belong to each of them"),
         ({"phases": [A_PHASE, A_PHASE]}, "the name a is listed twice"),
         ({"phases": [{**A_PHASE, "name": "warm-up"}]}, "warm-up means something else in records"),
+        (
+            {"phases": [{**A_PHASE, "name": "search-settle"}]},
+            "not allowed: populate, warm-up, capacity, capacity-warm-up",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_in_words(fields: dict[str, Any], said: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from steelyard.analysis.analyse import analyse
 from steelyard.analysis.statistics.law import LawFit
 from steelyard.analysis.statistics.scaling import Scaling
-from steelyard.analysis.statistics.search import SearchRow, by_size
+from steelyard.analysis.statistics.search import SearchRow
 from steelyard.analysis.statistics.search_window import SearchWindow
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.reading.report_input import ReportInput, report_input
@@ -75,10 +75,9 @@ def test_capacity_of_each_size_is_read_from_the_trials(tmp_path: Path, monkeypat
     )
     conduct(script, chosen)
     records = stored(script).trials()
-    capacities = by_size(records)
-    assert list(capacities) == sizes
-    assert {len(values) for values in capacities.values()} == {2}
-    laws = analyse(records, chosen, seed=1).of(LawFit)
+    results = analyse(records, chosen, seed=1)
+    assert {summary.treatment["nodes"]: summary.n for summary in results.main(Summary)} == dict.fromkeys(sizes, 2)
+    laws = results.of(LawFit)
     assert {(law.response, law.refusal) for law in laws if not law.refusal} == {("capacity_per_s", "")}
-    speedups = [row for row in analyse(records, chosen, seed=1).of(Scaling) if row.speedup is not None]
+    speedups = [row for row in results.of(Scaling) if row.speedup is not None]
     assert {row.response for row in speedups} == {"capacity_per_s"}

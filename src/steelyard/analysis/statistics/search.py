@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from typing import Annotated
 
 from steelyard.analysis.row import Column, TreatmentRow
 from steelyard.analysis.statistic import Context, Section, Statistic
-from steelyard.model.responses.capacity import CAPACITY
 from steelyard.model.trial import TrialRecord
 
 
@@ -67,18 +65,6 @@ def _row(record: TrialRecord) -> SearchRow:
         windows=len(search.windows),
         reason="" if result is None else result.reason,
     )
-
-
-def by_size(records: Iterable[TrialRecord]) -> Mapping[int, tuple[float, ...]]:
-    """Capacity C(n) of each number of nodes, operations/s: that of every valid trial that found one, in order of time.
-    Lower bounds are left out."""
-    sizes: dict[int, tuple[float, ...]] = {}
-    for record in records:
-        capacity = record.responses.of(CAPACITY)
-        if record.verdict.outcome == "valid" and capacity is not None and not record.control:
-            nodes = record.settings.site.nodes
-            sizes[nodes] = (*sizes.get(nodes, ()), float(capacity))
-    return dict(sorted(sizes.items()))
 
 
 STATISTIC = Statistic(

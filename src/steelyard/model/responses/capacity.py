@@ -1,4 +1,8 @@
-"""Capacity: the highest rate that meets the limits of a search."""
+"""Capacity: the highest rate that meets the limits of a search.
+
+The capacity of each number of nodes, C(n), is read as any response is: `TrialFrame.values(CAPACITY)` and the factor
+`nodes`.
+"""
 
 from __future__ import annotations
 
