@@ -151,7 +151,7 @@ def test_after_the_deadline_the_error_names_who_is_busy_the_limits_and_their_opt
         "limits.background_cpu_fraction",
     ):  # fmt: skip
         assert words in caught.value.message + caught.value.hint, words
-    assert "run the same command again" in caught.value.hint
+    assert "run the same command to resume" in caught.value.hint
     assert [event.name for event in journalled(writer)] == ["quiet-awaited"]
 
 
