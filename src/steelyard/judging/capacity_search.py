@@ -354,11 +354,11 @@ def _no_rate(usable: Sequence[Window], windows: int) -> SearchResult:
 
 
 def _not_found(usable: Sequence[Window], windows: int, reason: str) -> SearchResult:
-    """The windows ran out before one met the limits: rates below those tried may."""
+    """The windows ran out before a rate was found that meets the limits: rates below those tried may."""
     return SearchResult(
         outcome="not-found", windows=windows,
-        reason=f"{reason}, and none met the limits; at the lowest rate tried, {_lowest(usable)}; lower rates were not "
-        "tried: raise load.most_windows or lower load.first_rate_per_s",
+        reason=f"{reason}, before a rate was found that meets the limits; at the lowest rate tried, {_lowest(usable)}; "
+        "lower rates may meet them: raise load.most_windows or lower load.first_rate_per_s",
     )  # fmt: skip
 
 

@@ -111,8 +111,9 @@ def test_windows_that_run_out_before_one_met_the_limits_say_nothing_of_lower_rat
     assert [each.rate_per_s for each in windows] == [100_000, 50_000, 25_000, 12_500]
     assert (result.outcome, result.rate_per_s, result.high_per_s) == ("not-found", None, None)
     assert result.reason == (
-        "4 windows were measured, the most allowed, and none met the limits; at the lowest rate tried, 12500/s, "
-        "response_ms_p99 was 25; lower rates were not tried: raise load.most_windows or lower load.first_rate_per_s"
+        "4 windows were measured, the most allowed, before a rate was found that meets the limits; at the lowest rate "
+        "tried, 12500/s, response_ms_p99 was 25; lower rates may meet them: raise load.most_windows or lower "
+        "load.first_rate_per_s"
     )
 
 
