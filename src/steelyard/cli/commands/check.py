@@ -25,8 +25,9 @@ from steelyard.judging.noise_floor import FoundFloor
 from steelyard.judging.stopping_rule import rule_of
 from steelyard.lab.quiet import Look, disturbed_since, look
 from steelyard.model.errors import StudyError
+from steelyard.model.named_level import level_key
 from steelyard.model.plan import Plan, PlannedTrial
-from steelyard.model.study import Level, Study
+from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.node.folders import cache_folder, state_folder
 from steelyard.plan import (
@@ -304,7 +305,7 @@ def _factors(checked: Check) -> Table:
         item = resolved.get(factor)
         table.add_row(
             escape(factor),
-            escape(", ".join(_level_text(level) for level in levels)),
+            escape(", ".join(level_key(level) for level in levels)),
             "starts" if factor in checked.plan.hard else "trials within a start",
             str(item.n) if item else "",
             _apart(item),
@@ -329,10 +330,6 @@ def _apart(item: Resolution | None) -> str:
     return f"{item.difference:.0%} and up, with a CV of {item.cv:.1%} ({item.cv_source})"
 
 
-def _level_text(level: Level) -> str:
-    return str(level).lower() if isinstance(level, bool) else str(level)
-
-
 def _treatments(checked: Check, *, everything: bool) -> Table:
     design = checked.study.design
     treatments = treatments_of(checked.study, checked.plugins)
@@ -344,7 +341,7 @@ def _treatments(checked: Check, *, everything: bool) -> Table:
         mine = [trial for trial in checked.plan.trials if trial.treatment == treatment]
         table.add_row(
             str(place),
-            *(escape(_level_text(treatment[factor])) for factor in factors),
+            *(escape(level_key(treatment[factor])) for factor in factors),
             str(len({trial.start for trial in mine})),
             str(len(mine)),
         )
@@ -365,7 +362,7 @@ def _order(plan: Plan, *, everything: bool) -> Table:
     shown = entries = 0
     for group in _by_start(plan.trials):
         first, last = group[0].position + 1, group[-1].position + 1
-        hard = ", ".join(f"{factor} {_level_text(group[0].treatment[factor])}" for factor in plan.hard)
+        hard = ", ".join(f"{factor} {level_key(group[0].treatment[factor])}" for factor in plan.hard)
         order = list(_in_start(plan, group))
         if entries + len(order) > ENTRIES_SHOWN and shown and not everything:
             table.add_row("...", "", "", f"and {len(plan.trials) - shown} more (--all)")
@@ -394,7 +391,7 @@ def _in_start(plan: Plan, trials: Sequence[PlannedTrial]) -> Iterator[str]:
     """Easy levels in order; repeats in a row are counted."""
     names: list[tuple[str, int]] = []
     for trial in trials:
-        easy = [_level_text(level) for factor, level in trial.treatment.items() if factor not in plan.hard]
+        easy = [level_key(level) for factor, level in trial.treatment.items() if factor not in plan.hard]
         name = (" ".join(easy) or "trial") + (" (control)" if trial.control else "")
         if names and names[-1][0] == name:
             names[-1] = (name, names[-1][1] + 1)
