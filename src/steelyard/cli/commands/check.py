@@ -15,9 +15,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from steelyard.cli import gate_forecasts
 from steelyard.cli.noise_floor import floor_for
 from steelyard.cli.signature import Json, Margin, Scale, StoreRoot, StudyFile, WithoutMissing, percent_of
+from steelyard.cli.terminal import gate_forecast_output
 from steelyard.cli.terminal.load_output import explanation_sentence, explanation_table
 from steelyard.cli.terminal.output import complain, data_console, message_console, print_table
 from steelyard.format import clock, count, data_size, duration, forecast
@@ -110,7 +110,7 @@ def check(
     refused: tuple[StudyError, ...]
     try:
         checked = weigh(study_path, store, scale, leave_out_missing=leave_out_missing)
-        margin = gate_forecasts.margin_of(checked.study, gate_percent, margin_percent)
+        margin = gate_forecast_output.margin_of(checked.study, gate_percent, margin_percent)
         if gate_percent is not None and margin is not None:
             floor = checked.floor.floor
             gates = gate_forecast.forecasts(checked.study, checked.plan, checked.history, floor, gate_percent, margin)
@@ -259,7 +259,7 @@ def _print(checked: Check, console: Console, *, everything: bool) -> None:
         _order(checked.plan, everything=everything),
         _needs(checked),
         _until(checked),
-        *gate_forecasts.tables(checked.gates),
+        *gate_forecast_output.tables(checked.gates),
     )
     for table in tables:
         if table.row_count:
