@@ -17,33 +17,17 @@ from steelyard.judging.warm_up_cut import is_cut, orders_of_treatment
 from steelyard.model import responses
 from steelyard.model.study import SAME_FACTOR, SAME_LABELS, Level, Study
 from steelyard.model.trial import TrialRecord
+from steelyard.model.trial_columns import COVARIATE, FIELDS, is_column
 
 CONTROL_REASON = "control (kept for drift and noise floor)"
 WARM_UP_REASON = "warm-up (fixed count)"
 TOO_FEW_REASON = "valid, but too few operations for this percentile"
-COVARIATE = "covariate_"
-"""Beginning of the name of a covariate's column."""
 NO_VALUE_REASON = "valid, but without a value of this response"
 
 
-def _plain_types() -> dict[str, pl.DataType]:
-    """Type of each column that is a field of the record."""
-    return {
-        "trial_id": pl.String(),
-        "attempt": pl.Int64(),
-        "block": pl.Int64(),
-        "start": pl.String(),
-        "start_replicate": pl.Int64(),
-        "replicate": pl.Int64(),
-        "order_in_start": pl.Int64(),
-        "position": pl.Int64(),
-        "control": pl.Boolean(),
-        "outcome": pl.String(),
-        "reasons": pl.List(pl.String()),
-        "system_fault": pl.Boolean(),
-        "begun_s": pl.Float64(),
-        "ended_s": pl.Float64(),
-    }
+def _dtypes() -> dict[type, pl.DataType]:
+    """Type of a column by the type of its values."""
+    return {str: pl.String(), int: pl.Int64(), bool: pl.Boolean(), float: pl.Float64(), list: pl.List(pl.String())}
 
 
 @dataclass(frozen=True)
@@ -79,14 +63,13 @@ class TrialFrame:
         """Build the frame. `warm_up` marks the valid ones among the first `warm_up_trials` attempts of a treatment that
         a start served (`judging.warm_up_cut`). Raises ValueError if a factor has the name of another column.
         """
-        taken = {*_plain_types(), *responses.every(), "warm_up", "used", "order_of_treatment"}
-        clash = sorted(set(factors) & taken)
+        clash = sorted(name for name in factors if is_column(name))
         if clash:
             raise ValueError(f"factor {clash[0]!r} has the name of a column of the trial frame")
-        ordered = in_order_of_time(records)
+        ordered, dtypes = in_order_of_time(records), _dtypes()
         columns: dict[str, pl.Series] = {
-            name: pl.Series(name, [_plain(record, name) for record in ordered], dtype=dtype)
-            for name, dtype in _plain_types().items()
+            name: pl.Series(name, [_plain(record, name) for record in ordered], dtype=dtypes[kind])
+            for name, kind in FIELDS.items()
         }
         for name in factors:
             columns[name] = _factor_column(name, [record.treatment.get(name) for record in ordered])

@@ -26,10 +26,8 @@ from steelyard.analysis.inference import power
 from steelyard.analysis.treatments import Treatment, label
 from steelyard.analysis.wording import blocks, change_text, signed_percent
 from steelyard.format import number
-from steelyard.model import responses
-from steelyard.model.errors import StudyError
 from steelyard.model.estimate import Estimate
-from steelyard.model.responses import label_of, unit_of
+from steelyard.model.responses import better_of, label_of, unit_of
 from steelyard.model.value import Value
 
 GateVerdict = Literal["not worse", "worse", "undecided"]
@@ -111,22 +109,10 @@ def overall(cases: Sequence[Case]) -> GateVerdict:
     return "worse" if "worse" in verdicts else "undecided" if "undecided" in verdicts or not cases else "not worse"
 
 
-def less_is_better(response: str) -> bool:
-    """The direction of a response. Raises StudyError for one that has none."""
-    better = responses.of(response).better
-    if better != "neither":
-        return better == "less"
-    raise StudyError(
-        f"--metric {response}: neither more nor less of it is better, so it cannot get worse",
-        "choose a time, such as p99, or throughput",
-        key="--metric",
-    )
-
-
 def limit_of(response: str, margin_percent: float) -> float:
     """The ratio b / a beyond which side b is worse."""
     beyond = 1 + margin_percent / 100
-    return beyond if less_is_better(response) else 1 / beyond
+    return beyond if better_of(response) == "less" else 1 / beyond
 
 
 def verdict_of(response: str, plain: Estimate, simultaneous: Estimate, margin_percent: float) -> GateVerdict:
@@ -134,7 +120,7 @@ def verdict_of(response: str, plain: Estimate, simultaneous: Estimate, margin_pe
     if plain.low is None or plain.high is None or simultaneous.low is None or simultaneous.high is None:
         return "undecided"
     limit = limit_of(response, margin_percent)
-    if less_is_better(response):
+    if better_of(response) == "less":
         return "worse" if simultaneous.low > limit else "not worse" if plain.high <= limit else "undecided"
     return "worse" if simultaneous.high < limit else "not worse" if plain.low >= limit else "undecided"
 
@@ -162,7 +148,7 @@ def case_of(a: Side, b: Side, contrast: Contrast, margin_percent: float, family:
         both = paired_starts(means_a, means_b, same_starts)
         sides = units(means_a, means_b, both)
         limit = limit_of(response, margin_percent)
-        less, greater = sides if less_is_better(response) else (sides[1], sides[0])
+        less, greater = sides if better_of(response) == "less" else (sides[1], sides[0])
         more = power.more_starts_beyond(less, greater, bool(both), max(limit, 1 / limit), confidences)
         why = _reaches(plain, wide, response, margin_percent) + "; " + _would_decide(more, pace_s)
     text = change_text(wide if verdict == "worse" else plain, response)
@@ -197,7 +183,7 @@ def _pace_s(a: Side, b: Side) -> float | None:
 def margin_words(response: str, margin_percent: float) -> str:
     """The margin with the sign of a response: `+2%`, `-2.0%`."""
     low, high = limits_percent(margin_percent)
-    limit = high if less_is_better(response) else low
+    limit = high if better_of(response) == "less" else low
     return f"{signed_percent(limit, 0 if limit == round(limit) else 1)}%"
 
 

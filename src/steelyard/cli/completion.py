@@ -128,10 +128,12 @@ def response_names(incomplete: str) -> list[tuple[str, str]]:
 
 def levels(ctx: typer.Context, incomplete: str) -> list[str]:
     """`FACTOR=LEVEL` of the store that is named before; of several with commas, the last."""
+    from steelyard.model.named_level import level_key
+
     before, comma, last = incomplete.rpartition(",")
     taken = {part.partition("=")[0] for part in before.split(",")}
     pairs = [
-        f"{factor}={_level(level)}"
+        f"{factor}={level_key(level)}"
         for factor, of_factor in _factors([*ctx.params.values(), *ctx.args]).items()
         if factor not in taken
         for level in of_factor[:MOST_LEVELS]
@@ -150,7 +152,3 @@ def _factors(given: Iterable[object]) -> dict[str, list[Any]]:
                     known = factors.setdefault(factor, [])
                     known += [level for level in of_factor if level not in known]
     return factors
-
-
-def _level(level: object) -> str:
-    return str(level).lower() if isinstance(level, bool) else str(level)

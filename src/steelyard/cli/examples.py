@@ -56,7 +56,10 @@ EXAMPLES: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
     "gate": (
         ("steelyard gate store/gate", "This commit against main: the two builds of studies/gate.toml."),
         ("steelyard gate store/after --against store/before --margin 5%", "Two stores; up to 5% is no loss."),
-        ("steelyard gate store/gate --metric throughput,p99 --junit gate.xml", "Two responses; a file for a service."),
+        (
+            "steelyard gate store/gate --response time,p99 --junit gate.xml",
+            "Two responses, a file for a service.",
+        ),
     ),
     "compare": (
         ("steelyard compare store/before store/after", "Two stores, treatment by treatment."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -22,6 +23,11 @@ def percent_of(text: str | float) -> float:
     if not LEAST_MARGIN <= percent <= MOST_MARGIN:
         raise typer.BadParameter(f"{text} is not from {LEAST_MARGIN:g}% to {MOST_MARGIN:g}%")
     return percent
+
+
+def response_list(given: Iterable[str]) -> list[str]:
+    """Names of responses from options that may be repeated, and may each name several with commas."""
+    return [name.strip() for option in given for name in option.split(",") if name.strip()]
 
 
 StudyFile = Annotated[

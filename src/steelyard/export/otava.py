@@ -24,14 +24,11 @@ from steelyard.export.attempts import attempt_name
 from steelyard.format import treatment_label
 from steelyard.judging.trial_responses import response_of
 from steelyard.model import responses
-from steelyard.model.response import Direction
 from steelyard.model.trial import TrialRecord
 
 CONFIGURATION: Final = "otava.yaml"
 TIME: Final = "time"
 ATTRIBUTES: Final = ("trial", "start", "system_version", "steelyard_version")
-DIRECTIONS: Final = {Direction.LESS_IS_FASTER: -1, Direction.MORE_IS_FASTER: 1, Direction.NEITHER: -1}
-"""1: more is better. Percentiles, errors and costs are `NEITHER` in a comparison, where less is better in a history."""
 NOT_IN_A_NAME: Final = re.compile(r"[^A-Za-z0-9]+")
 
 
@@ -81,8 +78,8 @@ def _metrics(records: Sequence[TrialRecord]) -> list[str]:
 
 
 def _direction(name: str) -> int:
-    # What a study counts as done is the one count of which more is better.
-    return 1 if name == "operations" else DIRECTIONS[responses.of(name).direction]
+    """1: more is better; -1: less is. Counts say neither: here more operations are better, and fewer of all others."""
+    return 1 if name == "operations" or responses.better_of(name) == "more" else -1
 
 
 def _table(records: Sequence[TrialRecord], metrics: Sequence[str]) -> str:

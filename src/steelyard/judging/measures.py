@@ -43,7 +43,7 @@ class Piece(NamedTuple):
         return self.to_s - self.from_s
 
 
-def readings_of(samples: Mapping[str, Iterable[Sample]]) -> Readings:
+def readings_of_samples(samples: Mapping[str, Iterable[Sample]]) -> Readings:
     """Samples by node as readings by node and metric."""
     nodes: dict[str, dict[str, list[tuple[float, float]]]] = {}
     for node, of_node in samples.items():

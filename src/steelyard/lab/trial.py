@@ -21,7 +21,7 @@ from steelyard.file_errors import of_the_disk
 from steelyard.judging import verdict as verdict_of
 from steelyard.judging.background_load import Machines, OwnTime
 from steelyard.judging.covariates import covariates_of
-from steelyard.judging.measures import measures_of, readings_of
+from steelyard.judging.measures import measures_of, readings_of_samples
 from steelyard.judging.trial_responses import joined, responses
 from steelyard.judging.verdict import Evidence, judge
 from steelyard.lab import capacity
@@ -416,7 +416,7 @@ class TrialRunner:
                 "versions": self._versions(course),
             }
         )
-        measures = measures_of(sealed, readings_of(course.samples()), self.cluster.facts)
+        measures = measures_of(sealed, readings_of_samples(course.samples()), self.cluster.facts)
         return draft.seal(sealed.model_copy(update={"measures": measures}))
 
     def _versions(self, course: Course) -> dict[str, str]:

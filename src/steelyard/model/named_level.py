@@ -37,5 +37,5 @@ class NamedLevel(Value):
 
 
 def level_key(level: Level) -> str:
-    """The key under `levels.FACTOR` of a level: TOML's keys are text, levels may be numbers."""
+    """A level as text, as a study file writes it: also its key under `levels.FACTOR`."""
     return str(level).lower() if isinstance(level, bool) else str(level)

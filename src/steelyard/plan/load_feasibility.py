@@ -25,6 +25,7 @@ from steelyard.plan.abilities import Abilities
 from steelyard.plan.phase_times import treatment_hash
 from steelyard.plugin import Plugins
 from steelyard.store.plain_file import sha256_of
+from steelyard.study.named_responses import named_responses
 
 MS_PER_S = 1000.0
 LONGEST_READ = 40
@@ -137,25 +138,25 @@ def _too_long(load: Load, limit_s: float) -> Iterator[StudyError]:
 
 
 def _unsearched(study: Study, plan: Plan) -> Iterator[StudyError]:
-    """Errors of a main response that some of the treatments do not have: capacity without a search, or the execution
+    """Errors of named responses that some of the treatments do not have: capacity without a search, or the execution
     time of one, which only says how long it searched."""
     schedules = {trial.settings.load.schedule for trial in plan.trials}
-    wanted = study.analysis.response
-    if "search" in schedules and wanted == "execution_time_ms":
-        yield StudyError(
-            "the execution time of a search says only how long it searched",
-            f'analysis.response = "{CAPACITY}"',
-            key="analysis.response",
-            read=wanted,
-        )
-    if wanted == CAPACITY and schedules != {"search"}:
-        others = ", ".join(sorted(schedules - {"search"}))
-        yield StudyError(
-            f"no trial with schedule {others} has a capacity: only a search finds one",
-            'load.schedule = "search" with load.objective, or another response',
-            key="analysis.response",
-            read=wanted,
-        )
+    for key, name in named_responses(study).items():
+        if "search" in schedules and name == "execution_time_ms":
+            yield StudyError(
+                "the execution time of a search says only how long it searched",
+                f"name {CAPACITY} instead",
+                key=key,
+                read=name,
+            )
+        if name == CAPACITY and schedules != {"search"}:
+            others = ", ".join(sorted(schedules - {"search"}))
+            yield StudyError(
+                f"no trial with schedule {others} has a capacity: only a search finds one",
+                'load.schedule = "search" with load.objective, or another response',
+                key=key,
+                read=name,
+            )
 
 
 def _beyond(parts: Sequence[tuple[str, float]], limit_s: float) -> Iterator[StudyError]:

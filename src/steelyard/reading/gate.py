@@ -15,7 +15,6 @@ from steelyard.analysis.gate import (
     GateVerdict,
     case_of,
     case_without_values,
-    less_is_better,
     overall,
 )
 from steelyard.analysis.treatments import Treatment, label
@@ -24,10 +23,10 @@ from steelyard.judging.attempts import attempts_by_id, settled
 from steelyard.judging.stopping import decide, not_needed
 from steelyard.judging.stopping_rule import rule_of
 from steelyard.judging.trial_responses import response_of
-from steelyard.model import responses
 from steelyard.model.errors import StoreError, StudyError
 from steelyard.model.facts import of_systems
-from steelyard.model.responses import label_of
+from steelyard.model.responses import better_of, label_of
+from steelyard.model.responses import every as every_response
 from steelyard.model.study import SAME_FACTOR, Level
 from steelyard.model.trial import TrialRecord
 from steelyard.reading.comparison import Comparison, Opened, is_called, levels, paired_cells, response_named
@@ -43,13 +42,13 @@ def gate(
     *,
     a: Sequence[str] = (),
     b: Sequence[str] = (),
-    metrics: Sequence[str] = (),
+    responses: Sequence[str] = (),
     margin_percent: float | None = None,
 ) -> Gate:
     """Judge a store against another one, or one level of its build against the other.
 
     `a` (the baseline) and `b`: `main`, or `FACTOR=LEVEL`; by default the first and the second level of the build.
-    `metrics`: names of responses; the study's own where empty. `margin_percent`: that of the study where None. Raises
+    `responses`: their names; the study's own where empty. `margin_percent`: that of the study where None. Raises
     StudyError for what cannot be compared, StoreError for a study that is not finished or a store that is damaged.
     """
     baseline = judged if against is None else against
@@ -58,13 +57,13 @@ def gate(
         _refuse_changed_builds(opened)
     margin = _margin(judged, margin_percent)
     fixed_a, fixed_b = _sides(baseline, judged, a, b)
-    names = tuple(dict.fromkeys(response_named(metric, judged.study) for metric in metrics))
+    names = tuple(dict.fromkeys(response_named(name, judged.study) for name in responses))
     names = names or judged.study.analysis.every_response
     alone = baseline is judged
     judged = _measured(judged, names)
     baseline = judged if alone else _measured(baseline, names)
     for name in names:
-        less_is_better(name)
+        _refuse_without_direction(name)
         _refuse_without_value(name, {store.folder: store for store in (baseline, judged)}.values())
     comparisons = paired_cells(baseline, judged, a=fixed_a, b=fixed_b, responses=names, margin_percent=margin)
     family = sum(len(comparison.pairing.both) for comparison in comparisons)
@@ -139,17 +138,27 @@ def _refuse_changed_builds(opened: Opened) -> None:
         )
 
 
+def _refuse_without_direction(response: str) -> None:
+    """Raises StudyError for a response that cannot get worse."""
+    if better_of(response) == "neither":
+        raise StudyError(
+            f"--response {response}: neither more nor less of it is better, so it cannot get worse",
+            "choose a time, such as p99, or throughput",
+            key="--response",
+        )
+
+
 def _refuse_without_value(response: str, stores: Iterable[Opened]) -> None:
     """Raises StudyError for a response that no valid trial of a store has."""
     for opened in stores:
         valid = [record for record in opened.records if record.verdict.outcome == "valid"]
         if valid and all(response_of(record, response) is None for record in valid):
-            known = [name for name in responses.every() if any(response_of(record, name) for record in valid)]
+            known = [name for name in every_response() if any(response_of(record, name) for record in valid)]
             trials = f"{count(len(valid), 'valid trial')} of {opened.store.folder}"
             raise StudyError(
-                f"--metric {response}: no value in any of the {trials}",
+                f"--response {response}: no value in any of the {trials}",
                 f"they have: {', '.join(known)}; a percentile needs more operations the higher it is",
-                key="--metric",
+                key="--response",
             )
 
 

@@ -50,7 +50,7 @@ def series(store: Store, records: Sequence[TrialRecord], names: Sequence[str]) -
     column for each response, the mean over its nodes. Seconds that a node's readings do not cover have no row."""
     frames = []
     for record in records:
-        readings, facts = readings_in(store.samples(record), metrics_of(names)), store.facts(record)
+        readings, facts = readings_of_table(store.samples(record), metrics_of(names)), store.facts(record)
         by_name = {name: seconds_of(name, record, readings, facts) for name in names}
         length = max((len(values) for values in by_name.values()), default=0)
         columns = {name: [*values, *[None] * (length - len(values))] for name, values in by_name.items()}
@@ -59,7 +59,7 @@ def series(store: Store, records: Sequence[TrialRecord], names: Sequence[str]) -
     return frames
 
 
-def readings_in(samples: pl.DataFrame, metrics: Collection[str]) -> Readings:
+def readings_of_table(samples: pl.DataFrame, metrics: Collection[str]) -> Readings:
     """Samples with columns node, t_s, metric, value as readings by node and metric."""
     rows = samples.filter(pl.col("metric").is_in(list(metrics))).select("node", "metric", "t_s", "value").rows()
     nodes: dict[str, dict[str, list[tuple[float, float]]]] = {str(node): {} for node in samples["node"].unique()}
@@ -72,6 +72,6 @@ def _with(store: Store, record: TrialRecord, wanted: Collection[str]) -> TrialRe
     lacking = {name for name in wanted if name not in record.measures}
     if not lacking or record.measured_span is None:
         return record
-    readings = readings_in(store.samples(record), metrics_of(lacking))
+    readings = readings_of_table(store.samples(record), metrics_of(lacking))
     computed = measures_of(record, readings, store.facts(record), lacking)
     return record.model_copy(update={"measures": {**record.measures, **computed}})

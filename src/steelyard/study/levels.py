@@ -1,28 +1,26 @@
-"""Problems with named levels: unknown ones, unknown fields, equal levels, contradictions between factors."""
+"""Named levels of a study: problems with them, the fields that they set, and the levels that no treatment has."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from steelyard.model import former_words, responses
+from steelyard.model import former_words
 from steelyard.model.errors import StudyError
 from steelyard.model.named_level import NamedLevel, level_key
 from steelyard.model.study import SAME_FACTOR, Level, Study
 from steelyard.model.trial import TrialRecord
+from steelyard.model.trial_columns import is_column
 from steelyard.study.fields import ALIASES, SECTIONS, dotted
 from steelyard.tomlfile.problems import Missing, problem
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
-COLUMNS = frozenset(
-    {"trial_id", "outcome", "reasons", "system_fault", "warm_up", "used", "order_of_treatment", SAME_FACTOR}
-)
-"""Columns of the analysis beside fields of records and responses."""
 
 
-def reserved_names() -> frozenset[str]:
-    """Names that a named factor cannot have: columns of the analysis, sections and short names of fields."""
-    return frozenset({*COLUMNS, *TrialRecord.model_fields, *responses.every(), *SECTIONS, *ALIASES})
+def is_reserved(name: str) -> bool:
+    """Whether a named factor cannot have this name: a column of the analysis, a field of records, a section or a short
+    name of a field."""
+    return is_column(name) or name in {SAME_FACTOR, *TrialRecord.model_fields, *SECTIONS, *ALIASES}
 
 
 def level_problems(study: Study) -> list[StudyError]:
@@ -41,7 +39,7 @@ def level_problems(study: Study) -> list[StudyError]:
 
 
 def _name_problems(factor: str) -> Iterator[StudyError]:
-    if factor in reserved_names():
+    if is_reserved(factor):
         what = "a named factor cannot have this name: it is a field, or a column of the results; choose another"
         yield problem(f"levels.{factor}", Missing(), what)
     elif not NAME.fullmatch(factor):

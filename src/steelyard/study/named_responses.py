@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from steelyard.model import responses
 from steelyard.model.errors import StudyError
@@ -11,8 +11,8 @@ from steelyard.model.study import Study
 from steelyard.tomlfile.problems import problem
 
 
-def response_problems(study: Study) -> list[StudyError]:
-    """Problems with responses that no trial of the study could have, each with the key that names the response."""
+def named_responses(study: Study) -> Mapping[str, str]:
+    """Every response that a study names, by the key that names it."""
     analysis, until = study.analysis, study.design.until
     named = {"analysis.response": analysis.response}
     named |= {f"analysis.responses.{place}": name for place, name in enumerate(analysis.responses)}
@@ -20,6 +20,15 @@ def response_problems(study: Study) -> list[StudyError]:
         named["analysis.objective"] = analysis.limit.response
     if until is not None and until.response != "main":
         named["design.until.response"] = until.response
+    return named
+
+
+def response_problems(study: Study) -> list[StudyError]:
+    """Problems with responses that no trial of the study could have, each with the key that names the response.
+
+    What depends on the treatments, as capacity does on a search, is checked with the plan: `plan/load_feasibility.py`.
+    """
+    analysis, until, named = study.analysis, study.design.until, named_responses(study)
     problems = [problem(key, name, what) for key, name in named.items() for what in _lacks(study, responses.of(name))]
     twice = [name for place, name in enumerate(analysis.responses) if name in analysis.responses[:place]]
     problems += [problem("analysis.responses", name, "is there twice") for name in dict.fromkeys(twice)]

@@ -24,7 +24,7 @@ from steelyard.model.response import NS_PER_MS, NS_PER_S, Kept
 from steelyard.model.study import Limits
 from steelyard.model.trial import Responses, TrialRecord
 from steelyard.model.verdict_reasons import Reason, ReasonKind, Speaks
-from steelyard.reading.measured import readings_in
+from steelyard.reading.measured import readings_of_table
 from steelyard.verify.checklist import Book
 from steelyard.verify.search import search
 from steelyard.wire.record import NO_SUMMARY, Counts, Done, Interval, nothing_done
@@ -46,7 +46,7 @@ def measures(
     record: TrialRecord, samples: pl.DataFrame, facts: Facts, links: Sequence[Mapping[str, Any]], where: str, book: Book
 ) -> None:
     """Check measures and covariates of a trial against its samples, facts and links."""
-    again = measures_of(record, readings_in(samples, metrics_of(record.measures)), facts, record.measures)
+    again = measures_of(record, readings_of_table(samples, metrics_of(record.measures)), facts, record.measures)
     for name, value in record.measures.items():
         book.equal("measure", where, f"measures: {name}", value, again.get(name))
     given = covariates_of(facts, links)

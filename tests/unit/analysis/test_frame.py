@@ -64,9 +64,10 @@ def test_levels_of_any_type_select_their_own_rows(levels):
     assert [built.values(TIME, {"system.x": level})[TIME].to_list() for level in levels] == [[1], [2]]
 
 
-def test_a_factor_with_the_name_of_a_column_is_refused():
-    with pytest.raises(ValueError, match="block"):
-        TrialFrame.build([], {"block": (1, 2)}, (), 0)
+@pytest.mark.parametrize("name", ["block", "warm_up", "throughput_per_s", "covariate_cores"])
+def test_a_factor_with_the_name_of_a_column_is_refused(name):
+    with pytest.raises(ValueError, match=name):
+        TrialFrame.build([], {name: (1, 2)}, (), 0)
 
 
 def test_no_records_make_an_empty_frame():

@@ -8,11 +8,10 @@ import pytest
 from steelyard.analysis.comparisons.identical_systems import Floors
 from steelyard.analysis.comparisons.level_ratios import ratio_between
 from steelyard.analysis.comparisons.two_sided import Side, contrasts, means_of_starts, pair
-from steelyard.analysis.gate import Case, case_of, family_confidence, less_is_better, limit_of, overall, verdict_of
+from steelyard.analysis.gate import Case, case_of, family_confidence, limit_of, overall, verdict_of
 from steelyard.analysis.inference.power import POWER, chance_beyond, more_starts_beyond
 from steelyard.judging.noise_floor import Spread
 from steelyard.model import responses
-from steelyard.model.errors import StudyError
 from steelyard.model.estimate import Estimate
 from tests.unit.analysis.made import cell, drawn, frame
 
@@ -52,15 +51,10 @@ def test_without_an_interval_there_is_no_verdict() -> None:
     assert "fewer than three starts" in case.why
 
 
-def test_every_response_has_a_direction_or_is_refused() -> None:
-    for name, response in responses.every().items():
-        if response.better != "neither":
-            assert less_is_better(name) == (response.better == "less"), name
-        elif response.whole:
-            with pytest.raises(StudyError, match="neither more nor less of it is better"):
-                less_is_better(name)
-        else:
-            assert less_is_better(name), name
+def test_every_response_but_counts_has_a_direction_and_its_limit_lies_there() -> None:
+    limits = {name: limit_of(name, 2.0) for name, response in responses.every().items() if response.better != "neither"}
+    assert all((limit > 1) == (responses.better_of(name) == "less") for name, limit in limits.items())
+    assert all(response.whole for name, response in responses.every().items() if name not in limits)
 
 
 def test_the_margin_is_the_same_loss_in_time_and_in_throughput() -> None:

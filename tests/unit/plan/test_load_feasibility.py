@@ -142,3 +142,30 @@ def test_the_time_of_measuring_capacity_is_estimated_once_a_start() -> None:
     (short, short_plan), (long, long_plan) = planned("capacity_s = 5\n" + rest), planned("capacity_s = 25\n" + rest)
     more_s = estimate(long_plan, long, cores=2).seconds - estimate(short_plan, short, cores=2).seconds
     assert more_s == pytest.approx(2 * 20)
+
+
+SEARCH = 'schedule = "search"\nobjective = ["saturation"]\nthreads = 64\n'
+CAPACITY = 'response = "capacity_per_s"\n'
+RULE = "[design]\nstarts = 20\ntrials = 1\n[design.until]\nwidth_percent = 5\n"
+
+
+@pytest.mark.parametrize(("load", "named", "key"), [
+    ("", f"[analysis]\n{CAPACITY}", "analysis.response"),
+    ("", '[analysis]\nresponses = ["throughput_per_s", "capacity_per_s"]\n', "analysis.responses.1"),
+    ("", '[analysis]\nobjective = "capacity_per_s >= 1000"\n', "analysis.objective"),
+    ("", RULE + CAPACITY, "design.until.response"),
+    (SEARCH, f'[analysis]\n{CAPACITY}responses = ["execution_time_ms"]\n', "analysis.responses.0"),
+    (SEARCH, f'[analysis]\n{CAPACITY}objective = "execution_time_ms <= 10"\n', "analysis.objective"),
+    (SEARCH, f'{RULE}response = "execution_time_ms"\n[analysis]\n{CAPACITY}', "design.until.response"),
+])  # fmt: skip
+def test_a_named_response_that_the_schedule_does_not_give_is_refused(load: str, named: str, key: str) -> None:
+    asked = read_text(HEAD.replace("operations = 1000\n", load or "operations = 1000\n") + named, "some.toml")
+    (error,) = load_feasibility.refusals(asked, expand(asked), ())
+    words = "says only how long it searched" if load else "only a search finds one"
+    assert (error.key, words in error.message) == (key, True)
+
+
+def test_a_search_has_every_response_but_its_execution_time() -> None:
+    named = f'[analysis]\n{CAPACITY}responses = ["throughput_per_s"]\nobjective = "capacity_per_s >= 1000"\n'
+    asked = read_text(HEAD.replace("operations = 1000\n", SEARCH) + named, "some.toml")
+    assert refused(asked, expand(asked)) == []

@@ -8,7 +8,7 @@ from steelyard.model.errors import StudyError
 from steelyard.model.study import Study
 from steelyard.plan import expand
 from steelyard.study import is_hard, read_text, settings_of, treatments_of
-from steelyard.study.levels import COLUMNS, reserved_names, unused
+from steelyard.study.levels import is_reserved, unused
 from tests.unit.analysis.made import cell, frame
 from tests.unit.study.paper import HEAD, SITE, study, text
 
@@ -191,10 +191,17 @@ def test_levels_that_no_treatment_has_are_named() -> None:
 
 
 def test_names_of_named_factors_are_no_columns_of_the_analysis() -> None:
-    analysed = frame(cell([[1.0, 2.0]]))
+    records = [record.model_copy(update={"covariates": {"cores": 2.0}}) for record in cell([[1.0, 2.0]])]
+    analysed = frame(records)
     columns = set(analysed.data.columns) - set(analysed.factors)
-    assert columns <= reserved_names()
-    assert reserved_names() >= COLUMNS
+    assert "covariate_cores" in columns
+    assert {name for name in columns if not is_reserved(name)} == set()
+    assert not is_reserved("hardware")
+
+
+@pytest.mark.parametrize("name", ["covariate_cores", "used", "settings", "label", "nodes", "load"])
+def test_a_named_factor_with_the_name_of_something_else_is_refused(name: str) -> None:
+    assert f"levels.{name}: a named factor cannot have this name" in wrong(HARDWARE.replace("hardware", name)).message
 
 
 def test_a_study_without_levels_is_written_as_it_was() -> None:

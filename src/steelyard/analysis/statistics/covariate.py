@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Final
 
-from steelyard.analysis.frame import COVARIATE, TrialFrame
+from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.row import Column, TreatmentRow
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.heavy import pl
+from steelyard.model.trial_columns import COVARIATE
 
 UNITS: Final = {"rtt_ms_min": "ms", "rtt_ms_mean": "ms", "cores": "cores", "memory_mb": "MiB"}
 

@@ -13,14 +13,13 @@ from rich.console import Console
 from rich.text import Text
 
 from steelyard.analysis.comparisons.two_sided import DECIDED, limits_percent
-from steelyard.analysis.gate import less_is_better
 from steelyard.analysis.treatments import label
 from steelyard.cli import completion
-from steelyard.cli.signature import FixedA, FixedB, Json, Margin, OtherSide
+from steelyard.cli.signature import FixedA, FixedB, Json, Margin, OtherSide, response_list
 from steelyard.cli.terminal.comparison_table import draw, footer
 from steelyard.cli.terminal.output import data_console, message_console, say, warn_of_damages
 from steelyard.model.errors import StudyError
-from steelyard.model.responses import label_of, unit_of
+from steelyard.model.responses import better_of, label_of, unit_of
 from steelyard.reading import comparison as comparing
 from steelyard.reading.comparison import Comparison, opened
 from steelyard.report.figures import forest
@@ -71,8 +70,8 @@ def compare(
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Carry out. Returns 0 if every comparison is decided (or, beside a reference, agrees), else 1; with `fail_on`, 1
-    if any comparison has that verdict, else 0.
+    """Print the comparisons. Returns 0 if every one is decided (or, beside a reference, agrees), else 1; with
+    `fail_on`, 1 if any of them has that verdict, else 0.
 
     Raises StudyError for what cannot be compared, StoreError for what cannot be read.
     """
@@ -90,7 +89,7 @@ def compare(
     second = first if b is None else opened(b)
     comparisons = comparing.compare_each(
         first, second, a=fixed_a or (), b=fixed_b or (), margin_percent=margin_percent,
-        responses=response_name.split(",") if response_name else (first.study.analysis.response,),
+        responses=response_list([response_name]) if response_name else (first.study.analysis.response,),
     )  # fmt: skip
     comparison = comparisons[0]
     for side in (first,) if second is first else (first, second):
@@ -125,10 +124,7 @@ def _exit_code(comparisons: Sequence[Comparison], fail_on: Sequence[FailOn]) -> 
 
 def _worse(response: str) -> str:
     """The verdict that means a loss; `slower` too of a response that is neither better nor worse."""
-    try:
-        return "higher" if less_is_better(response) else "lower"
-    except StudyError:
-        return "slower"
+    return {"less": "higher", "more": "lower", "neither": "slower"}[better_of(response)]
 
 
 def _refuse_beside_reference(fail_on: Sequence[FailOn] | None) -> None:

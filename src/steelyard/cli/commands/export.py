@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -13,16 +14,43 @@ from rich.progress import track
 
 from steelyard.cli.signature import StoreFolder
 from steelyard.cli.terminal.output import message_console, say, warn_of_damages
+from steelyard.export.attempts import exported
 from steelyard.format import count, listed
 from steelyard.model.errors import StudyError
 from steelyard.model.trial import TrialRecord
 from steelyard.reading.report_input import report_input, sealed_trials
-from steelyard.store.read import open_store
+from steelyard.store.read import Store, open_store
 
 EXIT_DONE, EXIT_DAMAGED = 0, 1
 SAY_EVERY_S: Final = 10.0
 """Between lines of progress where there is no terminal."""
-FORMATS: Final = ("--hdr", "--openmetrics", "--otava", "--parquet", "--markdown")
+
+
+@dataclass(frozen=True)
+class Trials:
+    """What is exported."""
+
+    store: Store
+    sealed: Sequence[TrialRecord]
+    """Every sealed attempt."""
+    chosen: Sequence[TrialRecord]
+    """Those to export: without voided ones, unless they are asked for."""
+    console: Console
+    """Where long exports show how far they are."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """One format, and where it was asked for."""
+
+    name: str
+    """Of its option, without the dashes."""
+    place: Path | None
+    """File or folder to write; None if the format is not asked for."""
+    write: Callable[[Trials, Path], str]
+    """Writes it, and says how much in a few words, such as `8 rows`; empty if there is nothing to count."""
+    folder: bool = False
+    """Whether the place is a folder."""
 
 
 def export(
@@ -55,54 +83,76 @@ def export(
     """Write every format that is asked for. Returns 0, or 1 if a file of the store is damaged: what rests on it is left
     out. Raises StudyError if no format is asked for or two have the same place, StoreError if the store has no sealed
     trial."""
-    if all(place is None for place in (hdr, openmetrics, otava, parquet, markdown)):
-        raise StudyError("no format is named", f"name one or more of {listed(FORMATS)}, each with a place")
-    _refuse_shared((openmetrics, parquet, markdown), (hdr, otava))
+    formats = (
+        Format("parquet", parquet, _parquet),
+        Format("otava", otava, _otava, folder=True),
+        Format("hdr", hdr, _hdr, folder=True),
+        Format("openmetrics", openmetrics, _openmetrics),
+        Format("markdown", markdown, _markdown),
+    )
+    wanted = [(item, item.place) for item in formats if item.place is not None]
+    if not wanted:
+        options = listed([f"--{item.name}" for item in formats])
+        raise StudyError("no format is named", f"name one or more of {options}, each with a place")
+    _refuse_shared(
+        [place for item, place in wanted if not item.folder], [place for item, place in wanted if item.folder]
+    )
     console = message_console()
     opened = open_store(store)
-    records = sealed_trials(opened)
-    from steelyard.export import hdr as hdr_logs
-    from steelyard.export import markdown as markdown_page
-    from steelyard.export import openmetrics as openmetrics_text
-    from steelyard.export import otava as otava_history
-    from steelyard.export import parquet as parquet_table
-    from steelyard.export.attempts import exported
-
-    chosen = exported(records, voided=voided)
-    if len(chosen) < len(records):
-        say(console, f"without {count(len(records) - len(chosen), 'voided attempt')}: --voided exports them too")
-    if parquet is not None:
-        from steelyard.analysis.frame import frame_of
-
-        rows = parquet_table.write(frame_of(records, opened.study), chosen, parquet)
-        say(console, f"parquet      {parquet} ({count(rows, 'row')})")
-    if otava is not None:
-        cells = otava_history.write(chosen, otava)
-        say(console, f"otava        {otava} ({count(cells, 'cell')})")
-    if hdr is not None:
-        logs = hdr_logs.write(opened, _followed(chosen, "hdr", console), hdr)
-        say(console, f"hdr          {hdr} ({count(logs, 'log')})")
-    if openmetrics is not None:
-        families = openmetrics_text.write(opened, _followed(chosen, "openmetrics", console), openmetrics)
-        say(console, f"openmetrics  {openmetrics} ({count(families, 'metric')})")
-    if markdown is not None:
-        markdown_page.write(report_input(opened, courses=False, records=records), markdown)
-        say(console, f"markdown     {markdown}")
+    sealed = sealed_trials(opened)
+    chosen = exported(sealed, voided=voided)
+    if len(chosen) < len(sealed):
+        say(console, f"without {count(len(sealed) - len(chosen), 'voided attempt')}: --voided exports them too")
+    for item, place in wanted:
+        written = item.write(Trials(opened, sealed, chosen, console), place)
+        say(console, f"{item.name:<11}  {place}" + (f" ({written})" if written else ""))
     warn_of_damages(console, opened.damages)
     return EXIT_DONE if all(damage.harmless for damage in opened.damages) else EXIT_DAMAGED
 
 
-def _refuse_shared(files: Sequence[Path | None], folders: Sequence[Path | None]) -> None:
+def _refuse_shared(files: Sequence[Path], folders: Sequence[Path]) -> None:
     """Raises StudyError if a file has the place of another file or of a folder, or is where a folder should be."""
     for folder in folders:
-        if folder is not None and folder.exists() and not folder.is_dir():
+        if folder.exists() and not folder.is_dir():
             raise StudyError(f"{folder} is a file, where a folder should be", "name another place")
-    taken = {folder.resolve() for folder in folders if folder is not None}
+    taken = {folder.resolve() for folder in folders}
     for file in files:
-        if file is not None and file.resolve() in taken:
+        if file.resolve() in taken:
             raise StudyError(f"{file} is named twice", "give each format a place of its own")
-        if file is not None:
-            taken.add(file.resolve())
+        taken.add(file.resolve())
+
+
+def _parquet(trials: Trials, place: Path) -> str:
+    from steelyard.analysis.frame import frame_of
+    from steelyard.export import parquet
+
+    return count(parquet.write(frame_of(trials.sealed, trials.store.study), trials.chosen, place), "row")
+
+
+def _otava(trials: Trials, place: Path) -> str:
+    from steelyard.export import otava
+
+    return count(otava.write(trials.chosen, place), "cell")
+
+
+def _hdr(trials: Trials, place: Path) -> str:
+    from steelyard.export import hdr
+
+    return count(hdr.write(trials.store, _followed(trials.chosen, "hdr", trials.console), place), "log")
+
+
+def _openmetrics(trials: Trials, place: Path) -> str:
+    from steelyard.export import openmetrics
+
+    followed = _followed(trials.chosen, "openmetrics", trials.console)
+    return count(openmetrics.write(trials.store, followed, place), "metric")
+
+
+def _markdown(trials: Trials, place: Path) -> str:
+    from steelyard.export import markdown
+
+    markdown.write(report_input(trials.store, courses=False, records=trials.sealed), place)
+    return ""
 
 
 def _followed(records: Sequence[TrialRecord], what: str, console: Console) -> Iterator[TrialRecord]:

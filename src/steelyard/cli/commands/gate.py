@@ -11,10 +11,10 @@ from rich.text import Text
 
 from steelyard.analysis.gate import Gate
 from steelyard.cli import completion, gate_files
-from steelyard.cli.signature import Json, Margin, StoreFolder
+from steelyard.cli.signature import Json, Margin, StoreFolder, response_list
 from steelyard.cli.terminal.output import data_console, message_console, say, warn_of_damages
 from steelyard.model.errors import StudyError
-from steelyard.reading import gate as judging
+from steelyard.reading import gate as gating
 from steelyard.reading.comparison import opened
 
 EXIT_NOT_WORSE, EXIT_WORSE, EXIT_UNDECIDED = 0, 1, 4
@@ -46,11 +46,11 @@ def gate(
         ),
     ] = None,
     margin_percent: Margin = None,
-    metrics: Annotated[
+    response_names: Annotated[
         list[str] | None,
         typer.Option(
-            "--metric",
             "--response",
+            "--metric",
             metavar="NAME",
             autocompletion=completion.response_names,
             help="What must not get worse: throughput, time, p50, p95, p99 or another response; may be repeated, or "
@@ -68,7 +68,9 @@ def gate(
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Carry out. Returns 0 if side b is not worse by more than the margin, 1 if it is, 4 if that is undecided.
+    """Print the verdict and write the files that are asked for.
+
+    Returns 0 if side b is not worse by more than the margin, 1 if it is, 4 if that is undecided.
 
     Raises StudyError for what cannot be compared, StoreError for a study that is not finished or cannot be read,
     OSError if a file cannot be written.
@@ -78,9 +80,13 @@ def gate(
     baseline = None if against is None else opened(against)
     for side in (judged,) if baseline is None else (baseline, judged):
         warn_of_damages(message_console(), side.store.damages)
-    names = [name.strip() for repeated in metrics or () for name in repeated.split(",") if name.strip()]
-    verdict = judging.gate(
-        judged, baseline, a=fixed_a or (), b=fixed_b or (), metrics=names, margin_percent=margin_percent
+    verdict = gating.gate(
+        judged,
+        baseline,
+        a=fixed_a or (),
+        b=fixed_b or (),
+        responses=response_list(response_names or ()),
+        margin_percent=margin_percent,
     )
     if as_json:
         print(json.dumps(verdict.model_dump(mode="json"), indent=1, ensure_ascii=False, allow_nan=False))

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 
-from steelyard.model.response import Measured, Response
+from steelyard.model.response import Better, Measured, Response
 
 
 @cache
@@ -41,6 +41,11 @@ def label_of(name: str) -> str:
 def unit_of(name: str) -> str:
     """Unit of a response. Raises KeyError if there is no such response."""
     return of(name).unit
+
+
+def better_of(name: str) -> Better:
+    """Which change of a response is an improvement. Raises KeyError if there is no such response."""
+    return of(name).better
 
 
 def main_names() -> tuple[str, ...]:

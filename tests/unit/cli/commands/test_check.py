@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from steelyard.cli.commands import check as check_module
+from steelyard.cli import study_check
 from steelyard.cli.commands.check import check
 from steelyard.judging.noise_floor import KeptFloor, Spread, circumstances
 from steelyard.model.verdict_reasons import Reason, ReasonKind
@@ -147,7 +147,7 @@ def test_the_long_name_of_a_factor_is_whole_at_80_columns(tmp_path: Path) -> Non
 @pytest.mark.parametrize("busy", [True, False])
 def test_a_busy_machine_is_said_beforehand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, busy: bool) -> None:
     reason = Reason(kind=ReasonKind.STEAL, measured=0.8, threshold=0.2, unit="of all CPU time", detail="java 1.60")
-    monkeypatch.setattr(check_module, "disturbed_since", lambda before, state, limits: [reason] if busy else [])
+    monkeypatch.setattr(study_check, "disturbed_since", lambda before, state, limits: [reason] if busy else [])
     printed_out = " ".join(checked(tmp_path, REST).out.split())
     words = (
         "this machine is busy: background load: 80% of all CPU time, limit 20%, limits.background_cpu_fraction "

@@ -46,6 +46,12 @@ def test_two_stores(stores: tuple[Path, Path]) -> None:
     assert "in both stores" not in text
 
 
+def test_several_responses_with_commas_and_spaces(stores: tuple[Path, Path]) -> None:
+    code, text = told(*stores, response_name="p50, time")
+    assert code == EXIT_DECIDED
+    assert text.count(": faster: execution time ") == 2
+
+
 def test_two_treatments(stores: tuple[Path, Path]) -> None:
     code, text = told(stores[0], fixed_a=["nodes=1"], fixed_b=["nodes=2"], response_name="throughput")
     assert code == EXIT_DECIDED

@@ -9,7 +9,9 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from typer.testing import CliRunner
 
+from steelyard.cli import main
 from steelyard.cli.commands import compare as compare_command
 from steelyard.cli.commands.gate import EXIT_CODES, gate
 from steelyard.model.errors import StoreError, StudyError
@@ -49,11 +51,11 @@ def test_exit_codes(stores: dict[str, Path]) -> None:
 
 
 def test_more_is_better_of_throughput(stores: dict[str, Path]) -> None:
-    code, text = judged(stores["slow"], against=stores["base"], margin_percent=2.0, metrics=["throughput"])
+    code, text = judged(stores["slow"], against=stores["base"], margin_percent=2.0, response_names=["throughput"])
     assert code == 1
     assert "throughput −9." in text
     assert "wholly beyond −2.0%" in text
-    assert judged(stores["base"], against=stores["slow"], margin_percent=2.0, metrics=["throughput"])[0] == 0
+    assert judged(stores["base"], against=stores["slow"], margin_percent=2.0, response_names=["throughput"])[0] == 0
 
 
 def test_two_levels_of_a_store(stores: dict[str, Path]) -> None:
@@ -65,7 +67,7 @@ def test_two_levels_of_a_store(stores: dict[str, Path]) -> None:
 
 def test_json(stores: dict[str, Path]) -> None:
     code, text = judged(
-        stores["slow"], against=stores["base"], margin_percent=2.0, metrics=["time,throughput"], as_json=True
+        stores["slow"], against=stores["base"], margin_percent=2.0, response_names=["time,throughput"], as_json=True
     )
     known = json.loads(text)
     assert code == 1
@@ -79,10 +81,17 @@ def test_json(stores: dict[str, Path]) -> None:
     assert case["limit_percent"] == pytest.approx(2.0)
 
 
+@pytest.mark.parametrize("option", ["--response", "--metric"])
+def test_responses_by_the_option_and_its_former_name(stores: dict[str, Path], option: str) -> None:
+    words = ["gate", str(stores["slow"]), "--against", str(stores["base"]), "--margin", "2%", option, "p50, time"]
+    done = CliRunner().invoke(main.command_line("gate"), [*words, "--json"])
+    assert {case["response"] for case in json.loads(done.stdout)["cases"]} == {"response_ms_p50", "execution_time_ms"}
+
+
 def test_junit_and_markdown(stores: dict[str, Path], tmp_path: Path) -> None:
     files = tmp_path / "new" / "gate.xml", tmp_path / "gate.md"
     code, _ = judged(
-        stores["slow"], against=stores["base"], margin_percent=2.0, metrics=["time", "p50"], junit=files[0],
+        stores["slow"], against=stores["base"], margin_percent=2.0, response_names=["time", "p50"], junit=files[0],
         markdown=files[1],
     )  # fmt: skip
     assert code == 1
@@ -132,9 +141,9 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"fixed_a": ["seven"], "fixed_b": ["1"]}, "no factor has such a level"),
     ({"fixed_a": ["noses=1"], "fixed_b": ["nodes=1"]}, "no factor has such a level"),
     ({"fixed_a": ["1"]}, "both sides are the same trials"),
-    ({"metrics": ["p98"]}, "there is no such response"),
-    ({"metrics": ["p99"]}, "no value in any of the 6 valid trials"),
-    ({"metrics": ["errors"]}, "neither more nor less of it is better"),
+    ({"response_names": ["p98"]}, "there is no such response"),
+    ({"response_names": ["p99"]}, "no value in any of the 6 valid trials"),
+    ({"response_names": ["errors"]}, "neither more nor less of it is better"),
     ({"margin_percent": None}, "a gate needs a margin"),
     ({"junit": Path("x"), "markdown": Path("x")}, "both write x"),
 ]
@@ -146,6 +155,8 @@ def test_what_cannot_be_judged(stores: dict[str, Path], options: dict[str, Any],
         gate(stores["base"], **{"margin_percent": 2.0, **options})
     assert words in refused.value.message
     assert refused.value.hint
+    assert "--metric" not in f"{refused.value}"
+    assert ("response_names" in options) == (refused.value.key == "--response")
 
 
 def test_stores_without_a_common_cell(stores: dict[str, Path], tmp_path: Path) -> None:

@@ -8,26 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from steelyard.format import count, number, percent
-from steelyard.model.errors import StudyError
-from steelyard.model.study import Study
 from steelyard.plan.gate_forecast import MOST_BLOCKS, POWER, GateForecast
-
-
-def margin_of(study: Study, change_percent: float | None, margin_percent: float | None) -> float | None:
-    """The margin of a forecast, per cent; None if none is asked for. Raises StudyError where there is none, or one that
-    accepts the change."""
-    if change_percent is None:
-        if margin_percent is not None:
-            raise StudyError("--margin is for --gate", "such as --gate 5% --margin 2%", key="--margin")
-        return None
-    margin = margin_percent or study.analysis.equivalence_margin_percent
-    if margin is None:
-        hint = "--margin 2%, or analysis.equivalence_margin_percent in the study"
-        raise StudyError("--gate needs a margin", hint, key="--margin")
-    if change_percent <= margin:
-        message = f"--gate {change_percent:g}%: the margin of {margin:g}% accepts such a loss"
-        raise StudyError(message, "ask for a loss that is greater than the margin", key="--gate")
-    return margin
 
 
 def tables(forecasts: Sequence[GateForecast]) -> Iterator[Table]:

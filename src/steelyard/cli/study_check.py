@@ -1,0 +1,191 @@
+"""What `check` finds out about a study, and its form as data; `terminal/check_output.py` prints it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from steelyard.cli.noise_floor import floor_for
+from steelyard.format import data_size, duration
+from steelyard.judging.noise_floor import FoundFloor
+from steelyard.lab.quiet import Look, disturbed_since
+from steelyard.model.errors import StudyError
+from steelyard.model.plan import Plan
+from steelyard.model.study import Study
+from steelyard.model.trial import TrialRecord
+from steelyard.node.folders import cache_folder, state_folder
+from steelyard.plan import (
+    Machine,
+    PlanEstimate,
+    Resolution,
+    load_feasibility,
+    preflight,
+    resolution,
+    stopping_forecast,
+    warnings,
+)
+from steelyard.plan.abilities import Abilities, assumptions
+from steelyard.plan.gate_forecast import GateForecast
+from steelyard.plan.machine import read_machine
+from steelyard.plan.stopping_simulation import Expected
+from steelyard.plugin import Plugins
+from steelyard.plugin_factory import make_site, make_workload
+from steelyard.progress.reason_words import short
+from steelyard.site.base import on_this_machine
+from steelyard.study.treatments import fraction_of, treatments_of
+from steelyard.workload.base import Explains, Explanation
+
+
+@dataclass(frozen=True)
+class Check:
+    """Everything that `check` found out."""
+
+    study: Study
+    plan: Plan
+    cost: PlanEstimate | None
+    """Of the trials whose parts exist; None if there are none."""
+    machine: Machine
+    resolutions: tuple[Resolution, ...]
+    warnings: tuple[str, ...]
+    refusals: tuple[StudyError, ...]
+    floor: FoundFloor
+    """The kept noise floor that it would be judged against."""
+    floor_words: str
+    plugins: Plugins
+    """Find what the study names."""
+    until: tuple[Expected, ...] = ()
+    """How many blocks a stopping rule would need."""
+    missing: tuple[StudyError, ...] = ()
+    """Parts that the study names and that do not exist yet."""
+    history: Sequence[TrialRecord] = ()
+    """Trials that are already in the store."""
+    gates: tuple[GateForecast, ...] = ()
+    """What a gate over each factor would find, if that was asked."""
+
+
+def weigh(study_path: Path, store: Path | None, scale: float, *, leave_out_missing: bool = False) -> Check:
+    """Read, plan and weigh a study. Raises StudyError if it cannot be planned."""
+    plugins = Plugins(study_path.parent)
+    study, whole = preflight.read_and_expand(study_path, plugins, scale, leave_out_missing=leave_out_missing)
+    missing, plan = preflight.missing(study_path, study, whole), preflight.available(whole)
+    if not plan.trials:
+        return _only_planned(study, whole, plugins, missing)
+    examined = preflight.examine(study_path, study, plan, plugins, store)
+    study, history, cost = examined.study, examined.history, examined.cost
+    floor, floor_words = floor_for(study, plan)
+    return Check(
+        missing=missing,
+        floor=floor,
+        floor_words=floor_words,
+        plugins=plugins,
+        history=history,
+        study=study,
+        plan=whole,
+        cost=cost,
+        until=stopping_forecast.blocks_needed(study, plan, history),
+        machine=examined.machine,
+        resolutions=resolution(study, whole, history, floor.floor),
+        warnings=(
+            *_partly(plan, whole),
+            *warnings(study, whole, plugins),
+            *assumptions(plan, Abilities(plugins)),
+            *load_feasibility.notes(plan, history, examined.machine.cores, plugins),
+            *stopping_forecast.notes(study, plan, cost),
+        ),
+        refusals=examined.refusals,
+    )
+
+
+def _only_planned(study: Study, plan: Plan, plugins: Plugins, missing: tuple[StudyError, ...]) -> Check:
+    """A study of which nothing can be run yet: without an estimate."""
+    return Check(
+        study=study,
+        plan=plan,
+        cost=None,
+        machine=read_machine(cache_folder()),
+        resolutions=resolution(study, plan),
+        warnings=warnings(study, plan, plugins),
+        refusals=(),
+        floor=FoundFloor(),
+        floor_words="none: nothing of this study can be run yet",
+        plugins=plugins,
+        missing=missing,
+    )
+
+
+def _partly(available: Plan, whole: Plan) -> Iterator[str]:
+    """What the estimates leave out."""
+    trials = len(available.trials)
+    if trials < len(whole.trials):
+        yield (
+            f"time, memory and disk are those of {trials:,} of {len(whole.trials):,} trials: the others need a part "
+            "that does not exist yet"
+        )
+
+
+def busy(checked: Check, before: Look) -> Iterator[str]:
+    """A note if this machine is too busy to measure on, by what it did during this command."""
+    limits = checked.study.limits
+    if checked.cost is None:
+        return
+    settings = preflight.available(checked.plan).trials[0].settings
+    if on_this_machine(make_site(checked.plugins, settings, state_folder())):
+        for reason in disturbed_since(before, state_folder(), limits):
+            wait = f"`run` would wait for a quiet machine, at most {duration(limits.quiet_wait_s)}"
+            yield f"this machine is busy: {short(reason)}; {wait} (limits.quiet_wait_s)"
+
+
+def store_room(checked: Check) -> Iterator[str]:
+    """A note if the store is on a disk of its own that may be too small. `run` looks at it before each trial."""
+    needed = 0 if checked.cost is None else checked.cost.store_bytes
+    free = checked.machine.store_free_bytes
+    if free is not None and needed > free:
+        yield (
+            f"the remaining trials may need {data_size(needed)} in the store, {data_size(free)} are free there: free "
+            "some space, or name another folder (--store)"
+        )
+
+
+def aliases_of(study: Study, plugins: Plugins) -> tuple[str, ...]:
+    """What a fraction cannot tell apart, in words; nothing of other designs."""
+    fraction = fraction_of(study, plugins)
+    return fraction.sentences() if fraction is not None else ()
+
+
+def explanations(plan: Plan, plugins: Plugins) -> dict[str, Explanation]:
+    """What each workload of a plan does that says it of itself, by name, in its first trial."""
+    first = {trial.settings.workload.name: trial.settings for trial in reversed(plan.trials)}
+    workloads = {name: make_workload(plugins, settings) for name, settings in reversed(first.items())}
+    return {name: workload.explain() for name, workload in workloads.items() if isinstance(workload, Explains)}
+
+
+def as_data(checked: Check | None, refused: Sequence[StudyError]) -> dict[str, Any]:
+    """The same as one JSON object."""
+    errors = _errors(refused)
+    if checked is None:
+        return {"errors": errors}
+    return {
+        "study": checked.study.study.model_dump(mode="json"),
+        "treatments": list(treatments_of(checked.study, checked.plugins)),
+        "aliases": list(aliases_of(checked.study, checked.plugins)),
+        "workloads": {name: asdict(told) for name, told in explanations(checked.plan, checked.plugins).items()},
+        "plan": checked.plan.model_dump(mode="json"),
+        "estimate": None if checked.cost is None else checked.cost.model_dump(mode="json"),
+        "machine": checked.machine.model_dump(mode="json"),
+        "resolution": [item.model_dump(mode="json") for item in checked.resolutions],
+        "warnings": list(checked.warnings),
+        "until": stopping_forecast.as_data(checked.until, checked.study),
+        "noise_floor": {"said": checked.floor_words, **checked.floor.model_dump(mode="json")},
+        "missing": _errors(checked.missing),
+        "gate": [item.model_dump(mode="json") for item in checked.gates],
+        "errors": errors,
+    }
+
+
+def _errors(errors: Sequence[StudyError]) -> list[dict[str, Any]]:
+    return [
+        {"message": error.message, "hint": error.hint, "path": error.path, "line": error.line, "key": error.key}
+        for error in errors
+    ]

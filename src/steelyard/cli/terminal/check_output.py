@@ -1,0 +1,230 @@
+"""What `check` prints: the tables of a study, of its plan and of what it costs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from steelyard.cli.study_check import Check, explanations
+from steelyard.cli.terminal import gate_forecast_output
+from steelyard.cli.terminal.load_output import explanation_sentence, explanation_table
+from steelyard.cli.terminal.output import print_table
+from steelyard.format import clock, count, data_size, forecast
+from steelyard.judging.stopping_rule import rule_of
+from steelyard.model.named_level import level_key
+from steelyard.model.plan import Plan, PlannedTrial
+from steelyard.model.study import Study
+from steelyard.plan import Resolution, stopping_forecast
+from steelyard.study.treatments import treatments_of
+
+ENTRIES_SHOWN = 30
+TREATMENTS_SHOWN = 40
+BYTES_PER_MIB = 2**20
+
+
+def draw(checked: Check, console: Console, *, everything: bool) -> None:
+    """Print everything that was found out; the whole order of trials with `everything`."""
+    about = checked.study.study
+    console.print(f"[bold]{escape(about.title or about.name)}[/]", highlight=False)
+    console.print(escape(about.question.strip()), highlight=False)
+    if about.source:
+        console.print(f"[dim]after {escape(about.source.strip())}[/]", highlight=False)
+    console.print()
+    tables = (
+        *_workloads(checked),
+        _factors(checked),
+        _named_levels(checked.study),
+        _treatments(checked, everything=everything),
+        _order(checked.plan, everything=everything),
+        _needs(checked),
+        _until(checked),
+        *gate_forecast_output.tables(checked.gates),
+    )
+    for table in tables:
+        if table.row_count:
+            print_table(table, console)
+            console.print()
+    console.print(f"[bold]noise floor[/] {escape(checked.floor_words)}", highlight=False)
+    for line in checked.warnings:
+        console.print(f"[yellow]note[/] {escape(line)}", highlight=False)
+
+
+def _workloads(checked: Check) -> Iterator[Table]:
+    for name, explanation in explanations(checked.plan, checked.plugins).items():
+        table = explanation_table(f"Workload {name}", explanation)
+        table.caption = explanation_sentence(explanation)
+        table.caption_justify = "left"
+        yield table
+
+
+def _table(title: str, *columns: str, right: Sequence[str] = ()) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="dim")
+    for column in columns:
+        table.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    return table
+
+
+def _factors(checked: Check) -> Table:
+    table = _table("Factors", "factor", "levels", "varies over", "n per level", "detects", right=("n per level",))
+    resolved = {item.factor: item for item in checked.resolutions}
+    for factor, levels in checked.plan.factors.items():
+        item = resolved.get(factor)
+        table.add_row(
+            escape(factor),
+            escape(", ".join(level_key(level) for level in levels)),
+            "starts" if factor in checked.plan.hard else "trials within a start",
+            str(item.n) if item else "",
+            _apart(item),
+        )
+    return table
+
+
+def _named_levels(study: Study) -> Table:
+    table = _table("Named levels", "factor", "level", "sets", "stands for")
+    for factor, levels in study.levels.items():
+        for level, named in levels.items():
+            row = (factor, level, named.fields_in_words(), named.number_in_words())
+            table.add_row(*(escape(text) for text in row))
+    return table
+
+
+def _apart(item: Resolution | None) -> str:
+    if item is None:
+        return ""
+    if item.difference is None:
+        return "nothing: one start per level has no error term"
+    return f"{item.difference:.0%} and up, with a CV of {item.cv:.1%} ({item.cv_source})"
+
+
+def _treatments(checked: Check, *, everything: bool) -> Table:
+    design = checked.study.design
+    treatments = treatments_of(checked.study, checked.plugins)
+    title = f"{count(len(treatments), 'treatment')}, {design.kind}"
+    factors = tuple(checked.plan.factors)
+    table = _table(title, "", *(escape(factor) for factor in factors), "starts", "trials", right=("starts", "trials"))
+    shown = treatments if everything else treatments[:TREATMENTS_SHOWN]
+    for place, treatment in enumerate(shown, start=1):
+        mine = [trial for trial in checked.plan.trials if trial.treatment == treatment]
+        table.add_row(
+            str(place),
+            *(escape(level_key(treatment[factor])) for factor in factors),
+            str(len({trial.start for trial in mine})),
+            str(len(mine)),
+        )
+    if len(shown) < len(treatments):
+        table.add_row("", f"and {len(treatments) - len(shown)} more (--all)")
+    return table
+
+
+def _order(plan: Plan, *, everything: bool) -> Table:
+    blocks = len({trial.block for trial in plan.trials})
+    table = _table(
+        f"{count(len(plan.trials), 'trial')} in {count(blocks, 'block')}, seed {plan.seed}",
+        "position",
+        "block",
+        "start",
+        "order within the start",
+    )
+    shown = entries = 0
+    for group in _by_start(plan.trials):
+        first, last = group[0].position + 1, group[-1].position + 1
+        hard = ", ".join(f"{factor} {level_key(group[0].treatment[factor])}" for factor in plan.hard)
+        order = list(_in_start(plan, group))
+        if entries + len(order) > ENTRIES_SHOWN and shown and not everything:
+            table.add_row("...", "", "", f"and {len(plan.trials) - shown} more (--all)")
+            break
+        line = " · ".join(order if everything else order[:ENTRIES_SHOWN])
+        line += (
+            f" · and {len(order) - ENTRIES_SHOWN} more (--all)" if len(order) > ENTRIES_SHOWN and not everything else ""
+        )
+        table.add_row(f"{first}-{last}", str(group[0].block), escape(hard or "one cluster"), escape(line))
+        shown += len(group)
+        entries += len(order)
+    return table
+
+
+def _by_start(trials: Sequence[PlannedTrial]) -> list[list[PlannedTrial]]:
+    groups: list[list[PlannedTrial]] = []
+    for trial in trials:
+        if groups and groups[-1][-1].start == trial.start:
+            groups[-1].append(trial)
+        else:
+            groups.append([trial])
+    return groups
+
+
+def _in_start(plan: Plan, trials: Sequence[PlannedTrial]) -> Iterator[str]:
+    """Easy levels in order; repeats in a row are counted."""
+    names: list[tuple[str, int]] = []
+    for trial in trials:
+        easy = [level_key(level) for factor, level in trial.treatment.items() if factor not in plan.hard]
+        name = (" ".join(easy) or "trial") + (" (control)" if trial.control else "")
+        if names and names[-1][0] == name:
+            names[-1] = (name, names[-1][1] + 1)
+        else:
+            names.append((name, 1))
+    for name, times in names:
+        yield name if times == 1 else f"{times} x {name}"
+
+
+def _needs(checked: Check) -> Table:
+    cost, machine = checked.cost, checked.machine
+    table = _table("Costs", "", "needed", "there is")
+    if cost is None:
+        return table
+    now_s = time.time()
+    end, low, high = (clock(now_s + seconds, now_s) for seconds in (cost.seconds, cost.low_s, cost.high_s))
+    done = f", {cost.trials_done} trials of {cost.trials} are done" if cost.trials_done else ""
+    table.add_row(
+        "time",
+        f"{forecast(cost.seconds)} ({forecast(cost.low_s)} to {forecast(cost.high_s)}; {cost.source}{done})",
+        f"done about {end} ({low} to {high}) if started now",
+    )
+    starts = ", ".join(f"{forecast(second)} with {count(nodes, 'node')}" for nodes, second in cost.start_s.items())
+    table.add_row("per start", starts, count(cost.starts, "start"))
+    table.add_row("per trial", forecast(cost.trial_s), count(cost.trials, "trial"))
+    table.add_row(
+        "memory",
+        f"{data_size(cost.memory_mb * BYTES_PER_MIB)} at most",
+        f"{data_size(machine.memory_mb * BYTES_PER_MIB)} available, {count(machine.cores, 'core')}",
+    )
+    table.add_row(
+        "disk",
+        f"{data_size(cost.disk_bytes)} at most",
+        f"{data_size(machine.disk_free_bytes)} free",
+    )
+    if machine.store_free_bytes is not None:
+        table.add_row(
+            "the store", f"{data_size(cost.store_bytes)}", f"{data_size(machine.store_free_bytes)} free there"
+        )
+    return table
+
+
+def _until(checked: Check) -> Table:
+    """How long a study with a stopping rule would take, by how much its starts vary."""
+    table = _table(_rule_in_words(checked), "CV between starts", "blocks", "time, 8 in 10 studies", "")
+    rows = (
+        () if checked.cost is None else stopping_forecast.rows(checked.until, checked.study, checked.plan, checked.cost)
+    )
+    for row in rows:
+        known = ", as in this store" if row.of_the_store else ""
+        time = forecast(row.low_s) if row.low_s == row.high_s else f"{forecast(row.low_s)} to {forecast(row.high_s)}"
+        blocks = row.expected
+        number = f"{blocks.middle}" if blocks.low == blocks.high else f"{blocks.middle} ({blocks.low} to {blocks.high})"
+        table.add_row(f"{blocks.cv:.1%}{known}", number, time, row.remark)
+    return table
+
+
+def _rule_in_words(checked: Check) -> str:
+    rule = rule_of(checked.study)
+    if rule is None:
+        return ""
+    hours = f", {rule.hours:g} hours at most" if rule.hours else ""
+    return (
+        f"Until half of each {rule.confidence:.0%} interval of the mean is within {rule.width_percent:g}% of it: "
+        f"from {rule.least_starts} to {stopping_forecast.cap(checked.plan)} starts{hours}"
+    )
