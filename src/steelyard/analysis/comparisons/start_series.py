@@ -16,6 +16,7 @@ from steelyard.analysis.statistic import Attempt, Seconds
 from steelyard.heavy import np, pl
 from steelyard.model import responses
 from steelyard.model.response import Direction
+from steelyard.model.responses.capacity import CAPACITY
 
 MOST_SECONDS = 240
 """With more seconds in a start, means of several are taken."""
@@ -57,8 +58,12 @@ def of_trials(frame: TrialFrame, response: str) -> dict[str, Series]:
 def of_seconds(frame: TrialFrame, response: str, seconds: Sequence[Seconds]) -> dict[str, Series]:
     """Start to the series of the seconds within its used trials; starts with too few seconds are left out.
 
-    The first second of a trial is left out: connections and caches of the trial itself begin there.
+    The first second of a trial is left out: connections and caches of the trial itself begin there. None of responses
+    that the seconds of a load do not give (CPU, capacity), nor where trials search: their seconds have other rates.
     """
+    searched = CAPACITY in frame.data.columns and bool(frame.data[CAPACITY].is_not_null().any())
+    if searched or responses.of(response).source != "records":
+        return {}
     column = seconds_of(response)
     where: dict[Attempt, tuple[str, float]] = {
         (row["trial_id"], row["attempt"]): (str(row["start"]), float(row["at"]))

@@ -8,7 +8,8 @@ import pytest
 from scipy.signal import lfilter
 
 from steelyard.analysis.analyse import analyse
-from steelyard.analysis.comparisons.start_series import of_trials
+from steelyard.analysis.comparisons.start_series import of_seconds, of_trials
+from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import warming
 from steelyard.analysis.statistic import Seconds, Within
 from steelyard.analysis.statistics.comparison import Comparison
@@ -159,6 +160,10 @@ def test_two_trials_of_many_seconds_still_show_the_warm_up():
     rows = trends(frame(records), "execution_time_ms", seconds=within.seconds)
     assert [(row.series, row.verdict, row.family) for row in rows] == [("seconds", "warming", 1)]
     assert "by the seconds within its trials" in rows[0].detail
+    assert of_seconds(frame(records), "execution_time_ms", within.seconds)
+    for other in ("cpu_percent_mean", "capacity_per_s"):
+        made_of = TrialFrame(frame(records).data.with_columns(pl.lit(9.0).alias(other)), ("nodes",), ("nodes",), 0)
+        assert of_seconds(made_of, other, within.seconds) == {}, "seconds of a load say nothing of it"
     level = seconds_of(np.random.default_rng(6), records, 30.0, 0.0)
     assert not first_rank(trends(frame(records), "execution_time_ms", seconds=level.seconds))
 
