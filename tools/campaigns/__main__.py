@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from steelyard.node.signals import as_keyboard_interrupt
 from tools.campaigns import damage, full_disk, kills, orders, servers, studies
 from tools.campaigns.campaign import Campaign
 from tools.campaigns.runner import carry_out, table
@@ -65,4 +66,6 @@ def _file(name: str) -> Path:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    # Ended from outside, a campaign takes off what it mounted and started, as after ctrl-C.
+    with as_keyboard_interrupt():
+        sys.exit(main())

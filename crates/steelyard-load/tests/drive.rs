@@ -3,25 +3,25 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Mutex};
 
 use steelyard_load::client::{Client, Completion};
 use steelyard_load::clock::{Clock, Nanos};
 use steelyard_load::drive;
 use steelyard_load::outcome::Outcome;
-use steelyard_wire::{Action, Done, Interval, Order, Proportions, Record, Schedule, Share, Stop, Word};
+use steelyard_wire::{Action, Done, Interval, Order, Proportions, Record, Schedule, Share, Stop};
 use steelyard_workload::operation::Operation;
 use steelyard_workload::ycsb::Kind;
 
-use crate::records;
+use crate::{intervals_and_done, records};
 
-const MS: Nanos = 1_000_000;
-const S: Nanos = 1_000 * MS;
+pub const MS: Nanos = 1_000_000;
+pub const S: Nanos = 1_000 * MS;
 
-type Rule = Box<dyn Fn(&Operation, Nanos) -> Answer + Send>;
+pub type Rule = Box<dyn Fn(&Operation, Nanos) -> Answer + Send>;
 
 /// What the fake does with an operation sent at an instant.
-enum Answer {
+pub enum Answer {
     At(Nanos, Outcome),
     Never,
     /// It is not even sent.
@@ -31,7 +31,7 @@ enum Answer {
 type Promise = Option<(Nanos, Outcome)>;
 
 /// Answers after a time, moving the clock's hand to the next thing that happens.
-struct Fake {
+pub struct Fake {
     hand: &'static AtomicU64,
     rule: Rule,
     unsent: Vec<(u32, Operation)>,
@@ -41,9 +41,21 @@ struct Fake {
 }
 
 #[derive(Default)]
-struct Seen {
-    operations: Vec<Operation>,
+pub struct Seen {
+    pub operations: Vec<Operation>,
     most_in_flight: usize,
+}
+
+impl Fake {
+    pub fn new(hand: &'static AtomicU64, rule: Rule, seen: &Arc<Mutex<Seen>>) -> Fake {
+        Fake {
+            hand,
+            rule,
+            unsent: Vec::new(),
+            flying: Vec::new(),
+            seen: Arc::clone(seen),
+        }
+    }
 }
 
 impl Client for Fake {
@@ -130,10 +142,10 @@ pub fn seconds(duration_s: f64) -> Stop {
     }
 }
 
-struct Run {
-    intervals: Vec<Interval>,
-    done: Vec<Done>,
-    seen: Arc<Mutex<Seen>>,
+pub struct Run {
+    pub intervals: Vec<Interval>,
+    pub done: Vec<Done>,
+    pub seen: Arc<Mutex<Seen>>,
 }
 
 impl Run {
@@ -162,13 +174,7 @@ impl Run {
 fn drive(order: &Order, rule: impl Fn(&Operation, Nanos) -> Answer + Send + 'static) -> Run {
     let hand: &'static AtomicU64 = Box::leak(Box::new(AtomicU64::new(S)));
     let seen = Arc::new(Mutex::new(Seen::default()));
-    let fake = Fake {
-        hand,
-        rule: Box::new(rule),
-        unsent: Vec::new(),
-        flying: Vec::new(),
-        seen: Arc::clone(&seen),
-    };
+    let fake = Fake::new(hand, Box::new(rule), &seen);
     let mut out = Vec::new();
     drive::run(
         vec![fake],
@@ -178,18 +184,11 @@ fn drive(order: &Order, rule: impl Fn(&Operation, Nanos) -> Answer + Send + 'sta
         &mut out,
     )
     .unwrap();
-    let (mut intervals, mut done) = (Vec::new(), Vec::new());
-    for record in records(&out) {
-        match record {
-            Record::Interval(interval) => intervals.push(interval),
-            Record::Done(end) => done.push(end),
-            other => panic!("{other:?}"),
-        }
-    }
+    let (intervals, done) = intervals_and_done(&out);
     Run { intervals, done, seen }
 }
 
-fn after(service: Nanos) -> impl Fn(&Operation, Nanos) -> Answer + Send {
+pub fn after(service: Nanos) -> impl Fn(&Operation, Nanos) -> Answer + Send {
     move |_, sent| Answer::At(sent + service, Outcome::Ok)
 }
 
@@ -487,134 +486,4 @@ fn a_stop_ends_the_load_with_its_done() {
         panic!()
     };
     assert_eq!((done.operations, done.errors), (20, 1));
-}
-
-fn phase_word(name: &str, rate_per_s: f64, duration_s: f64, settle_s: f64) -> Word {
-    Word::Phase {
-        name: name.to_owned(),
-        schedule: constant(rate_per_s, 16),
-        duration_s,
-        settle_s,
-        in_s: 0.0,
-    }
-}
-
-fn order_by_words() -> Order {
-    Order {
-        words: true,
-        ..order(constant(1000.0, 16), Stop::default())
-    }
-}
-
-/// Carries out these words; the clock stands still while the load waits for one.
-fn drive_by_words(order: &Order, words: Vec<Word>) -> (Result<(), String>, Run) {
-    let hand: &'static AtomicU64 = Box::leak(Box::new(AtomicU64::new(S)));
-    let seen = Arc::new(Mutex::new(Seen::default()));
-    let fake = Fake {
-        hand,
-        rule: Box::new(after(MS)),
-        unsent: Vec::new(),
-        flying: Vec::new(),
-        seen: Arc::clone(&seen),
-    };
-    let (sender, receiver) = mpsc::channel();
-    for word in words {
-        sender.send(Ok(word)).unwrap();
-    }
-    drop(sender);
-    let (mut out, stop, clock) = (Vec::new(), AtomicBool::new(false), Clock::by_hand(hand));
-    let ended = drive::run_by_words(vec![fake], order, &receiver, clock, &stop, &mut out);
-    let (mut intervals, mut done) = (Vec::new(), Vec::new());
-    for record in records(&out) {
-        match record {
-            Record::Interval(interval) => intervals.push(interval),
-            Record::Done(end) => done.push(end),
-            other => panic!("{other:?}"),
-        }
-    }
-    (ended.map_err(|error| error.to_string()), Run { intervals, done, seen })
-}
-
-#[test]
-fn phases_are_carried_out_as_they_are_asked_for_and_the_operations_go_on() {
-    let mut order = order_by_words();
-    order.warm_up_s = 1.0;
-    let words = vec![
-        Word::Go { in_s: 0.5 },
-        phase_word("w1", 1000.0, 2.0, 1.0),
-        phase_word("w2", 500.0, 1.0, 0.0),
-        Word::Stop {},
-    ];
-    let (ended, run) = drive_by_words(&order, words);
-    assert_eq!(ended, Ok(()));
-    let counts: Vec<(&str, u64)> = run
-        .done
-        .iter()
-        .map(|done| (done.phase.as_str(), done.operations))
-        .collect();
-    assert_eq!(
-        counts,
-        [("warm-up", 1000), ("search-settle", 999), ("w1", 2001), ("w2", 500)]
-    );
-    // No operation twice, none left out: the connections and the stream are those of one load.
-    let seen = run.seen.lock().unwrap();
-    assert!(seen.operations.iter().map(|operation| operation.index).eq(0..4500));
-    assert!(
-        (run.done[0].first_sent_s - 1.5).abs() < 0.01,
-        "{}",
-        run.done[0].first_sent_s
-    );
-    assert!((run.done[2].first_sent_s - run.done[1].first_sent_s - 1.0).abs() < 1e-6);
-    assert!(run.done[3].first_sent_s >= run.done[2].last_done_s);
-}
-
-#[test]
-fn words_that_are_not_possible_end_the_load_and_say_what_is() {
-    let phase = |name: &str| phase_word(name, 1000.0, 0.1, 0.0);
-    let cases = [
-        (vec![phase("w1")], "phase \"w1\" before go"),
-        (
-            vec![Word::Go { in_s: 0.0 }, Word::Go { in_s: 0.0 }],
-            "go was said before",
-        ),
-        (vec![Word::Go { in_s: -1.0 }], "0 to 3600"),
-        (
-            vec![Word::Go { in_s: 0.0 }, phase("search-settle")],
-            "a name that was not there before",
-        ),
-        (
-            vec![Word::Go { in_s: 0.0 }, phase("w1"), phase("w1")],
-            "a name that was not there before",
-        ),
-        (
-            vec![Word::Go { in_s: 0.0 }, phase_word("w1", 1000.0, -1.0, 0.0)],
-            "above 0",
-        ),
-        (
-            vec![
-                Word::Go { in_s: 0.0 },
-                Word::Phase {
-                    name: "w1".to_owned(),
-                    schedule: constant(1.0, 17),
-                    duration_s: 1.0,
-                    settle_s: 0.0,
-                    in_s: 0.0,
-                },
-            ],
-            "1 to 16, as in the order",
-        ),
-    ];
-    for (words, message) in cases {
-        let (ended, _) = drive_by_words(&order_by_words(), words);
-        let error = ended.unwrap_err();
-        assert!(error.contains(message), "{error}");
-    }
-}
-
-#[test]
-fn an_order_with_words_has_no_stop_of_its_own() {
-    let mut order = order_by_words();
-    order.stop = seconds(1.0);
-    let (ended, _) = drive_by_words(&order, vec![]);
-    assert!(ended.unwrap_err().contains("phases and stop come as words"));
 }

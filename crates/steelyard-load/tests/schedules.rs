@@ -14,7 +14,7 @@ use steelyard_load::outcome::Outcome;
 use steelyard_wire::{Arrivals, Done, Interval, LoadPhase, Order, Record, Schedule, Share, Stop};
 use steelyard_workload::operation::Operation;
 
-use crate::records;
+use crate::{intervals_and_done, records};
 
 const MS: Nanos = 1_000_000;
 const S: Nanos = 1_000 * MS;
@@ -158,14 +158,7 @@ fn attempt(order: &Order, service: impl Fn(Nanos) -> Nanos + Send, stop: &Atomic
     };
     let mut out = Vec::new();
     drive::run(vec![fake], order, Clock::by_hand(hand), stop, &mut out)?;
-    let (mut intervals, mut done) = (Vec::new(), Vec::new());
-    for record in records(&out) {
-        match record {
-            Record::Interval(interval) => intervals.push(interval),
-            Record::Done(end) => done.push(end),
-            other => panic!("{other:?}"),
-        }
-    }
+    let (intervals, done) = intervals_and_done(&out);
     let sent = std::mem::take(&mut *sent.lock().unwrap());
     Ok(Run { intervals, done, sent })
 }

@@ -129,8 +129,12 @@ def test_bash_knows_the_script(folder: Path) -> None:
 
 @pytest.mark.parametrize(("shell", "check"), [(Shell.ZSH, "-n"), (Shell.FISH, "--no-execute")])
 def test_other_shells_can_read_their_script(shell: Shell, check: str, tmp_path: Path) -> None:
+    text = SCRIPTS[shell].replace("VARIABLE", completion.VARIABLE)
+    assert "steelyard" in text
+    assert f"{completion.VARIABLE}=" in text, "the program is asked by this variable"
     if shutil.which(shell) is None:
         pytest.skip(f"this machine has no {shell}")
     script = tmp_path / "script"
-    script.write_text(SCRIPTS[shell].replace("VARIABLE", completion.VARIABLE))
-    subprocess.run([shell, check, str(script)], check=True, timeout=SHELL_TIMEOUT_S)
+    script.write_text(text)
+    done = subprocess.run([shell, check, str(script)], capture_output=True, timeout=SHELL_TIMEOUT_S, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
