@@ -7,6 +7,7 @@ import contextlib
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -48,14 +49,8 @@ class AgentEngine:
             order = {**order, "start_at_s": time.time() + START_AHEAD_S}
         shares = [_share(order, index, len(nodes)) for index in range(len(nodes))]
         pairs = zip(shares, nodes, strict=True)
-        try:
-            async with asyncio.timeout(timeout_s) as limit:
-                await together(self._drive_one(share, node, on_record) for share, node in pairs)
-        except TimeoutError as error:
-            if not limit.expired():
-                raise
-            message = f"the load generator did not end within {timeout_s:g} s"
-            raise EngineError(message, "raise limits.trial_timeout_s") from error
+        async with _ending_within(timeout_s):
+            await together(carry_out(share, node, on_record) for share, node in pairs)
 
     async def drive_by_words(
         self,
@@ -70,22 +65,22 @@ class AgentEngine:
         shares = [_share(order, index, len(nodes)) for index in range(len(nodes))]
         pairs = zip(shares, nodes, strict=True)
         talk = Talk(len(nodes), on_record)
-        try:
-            async with asyncio.timeout(timeout_s) as limit:
-                await together(
-                    [
-                        talk.say(phases),
-                        *(talk.carry_out(share, node, place) for place, (share, node) in enumerate(pairs)),
-                    ]
-                )
-        except TimeoutError as error:
-            if not limit.expired():
-                raise
-            message = f"the load generator did not end within {timeout_s:g} s"
-            raise EngineError(message, "raise limits.trial_timeout_s") from error
+        listening = [talk.carry_out(share, node, place) for place, (share, node) in enumerate(pairs)]
+        async with _ending_within(timeout_s):
+            await together([talk.say(phases), *listening])
 
-    async def _drive_one(self, order: Mapping[str, Any], node: Node, on_record: Callable[[str, Record], None]) -> None:
-        await carry_out(order, node, on_record)
+
+@asynccontextmanager
+async def _ending_within(timeout_s: float) -> AsyncIterator[None]:
+    """Raises EngineError if the block takes longer."""
+    try:
+        async with asyncio.timeout(timeout_s) as limit:
+            yield
+    except TimeoutError as error:
+        if not limit.expired():
+            raise
+        message = f"the load generator did not end within {timeout_s:g} s"
+        raise EngineError(message, "raise limits.trial_timeout_s") from error
 
 
 class Talk:
