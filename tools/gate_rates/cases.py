@@ -165,12 +165,12 @@ def judge(planted: Planted, rng: np.random.Generator) -> GateVerdict:
         frame = frame_of(values, [(size, cell) for size in (1, 2) for cell in cells])
         a, b = Side("a", frame, {"nodes": 1}), Side("b", frame, {"nodes": 2})
     compared = contrasts(a, b, pair(a, b), RESPONSE, CONFIDENCE, planted.margin_percent)
-    return overall([case_of(a, b, contrast, planted.margin_percent, len(compared)) for contrast in compared])
+    return overall([case_of(a, b, contrast, planted.margin_percent, len(compared)).verdict for contrast in compared])
 
 
 def judge_means(planted: Planted, rng: np.random.Generator) -> GateVerdict:
     """The same from start means on, by the same ratio and verdict: a hundredth of the time."""
-    verdicts = set()
+    verdicts: list[GateVerdict] = []
     for trials_a, trials_b in _means(planted, rng):
         a, b = (
             {f"s{place}": float(mean) for place, mean in enumerate(trials.mean(axis=-1))}
@@ -180,8 +180,8 @@ def judge_means(planted: Planted, rng: np.random.Generator) -> GateVerdict:
         plain, wide = (ratio_between(a, b, planted.pairs, confidence) for confidence in confidences)
         if plain is None or wide is None:
             raise ValueError("a mean of 0 was drawn")
-        verdicts.add(verdict_of(RESPONSE, plain, wide, planted.margin_percent))
-    return "worse" if "worse" in verdicts else "undecided" if "undecided" in verdicts else "not worse"
+        verdicts.append(verdict_of(RESPONSE, plain, wide, planted.margin_percent))
+    return overall(verdicts)
 
 
 @dataclass(frozen=True)

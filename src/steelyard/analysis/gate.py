@@ -16,7 +16,7 @@ more time and 1 / 1.02 of the throughput are the same loss.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from typing import Literal
 
 from steelyard.analysis.comparisons import forecast
@@ -103,10 +103,11 @@ class Gate(Value):
         return f"{self.b} is not {question}" + (f" in any of {total} comparisons" if total > 1 else "")
 
 
-def overall(cases: Sequence[Case]) -> GateVerdict:
-    """Worse if any case is, not worse if all are."""
-    verdicts = {case.verdict for case in cases}
-    return "worse" if "worse" in verdicts else "undecided" if "undecided" in verdicts or not cases else "not worse"
+def overall(verdicts: Collection[GateVerdict]) -> GateVerdict:
+    """Worse if any case is, not worse if all are; undecided without any."""
+    if "worse" in verdicts:
+        return "worse"
+    return "undecided" if "undecided" in verdicts or not verdicts else "not worse"
 
 
 def limit_of(response: str, margin_percent: float) -> float:

@@ -70,8 +70,8 @@ def _details(gate: Gate, case: Case) -> list[str]:
         a, b = quantities([case.mean_a.value, case.mean_b.value], case.unit)
         lines.append(f"geometric means: {a} -> {b}, starts: {case.starts_a} / {case.starts_b}")
     lines.append(f"noise floor: {_floor(case)}")
-    if case.verdict == "undecided":
-        lines.append(f"further blocks that would decide: {_blocks(case)}")
+    if further := _blocks(case):
+        lines.append(f"further blocks that would decide: {further}")
     return lines
 
 
@@ -90,7 +90,8 @@ def markdown(gate: Gate) -> str:
         "| --- | --- | ---: | ---: | ---: | ---: | ---: | --- |",
     ]
     for case in gate.cases:
-        verdict = f"{SYMBOLS[case.verdict]} {case.verdict}" + (f"; {_blocks(case)}" if _tells_blocks(case) else "")
+        further = _blocks(case)
+        verdict = f"{SYMBOLS[case.verdict]} {case.verdict}" + (f"; {further}" if further else "")
         cells = (
             case.name, label_of(case.response), *_means(case), _change(shown_change(case), case.response),
             margin_words(case.response, gate.margin_percent), _floor(case), verdict,
@@ -141,14 +142,10 @@ def _floor(case: Case) -> str:
     return "unknown" if case.floor_percent is None else f"{number(case.floor_percent.value, digits=2)}%"
 
 
-def _tells_blocks(case: Case) -> bool:
-    return case.verdict == "undecided" and case.change_percent is not None and case.change_percent.low is not None
-
-
 def _blocks(case: Case) -> str:
-    """`14 more blocks (about 2 h 50 min)`, of an undecided case."""
-    if case.blocks is None:
-        return "unknown"
+    """`14 more blocks (about 2 h 50 min)`; empty where their number is not known: `case.why` has the reason."""
+    if case.verdict != "undecided" or case.blocks is None:
+        return ""
     lasts = "" if case.blocks_s is None else f" (about {forecast(case.blocks_s)})"
     return f"{case.blocks} more block{'' if case.blocks == 1 else 's'}{lasts}"
 

@@ -191,9 +191,15 @@ def levels(texts: Sequence[str], factors: Mapping[str, Sequence[Level]], option:
         if level is None:
             known = ", ".join(str(known) for known in factors[name])
             raise StudyError(f"{option} {text}: no such level", f"{name} has: {known}", key=option, read=wanted)
+        fix(chosen, {name: level}, text, option)
+    return chosen
+
+
+def fix(chosen: dict[str, Level], added: Mapping[str, Level], text: str, option: str) -> None:
+    """Add the levels that a text asks for. Raises StudyError if a factor is fixed to another level already."""
+    for name, level in added.items():
         if chosen.setdefault(name, level) != level:
             raise StudyError(f"{option} {text}: {name} is {chosen[name]} already", "one level of a factor", key=option)
-    return chosen
 
 
 def is_called(level: Level, wanted: str) -> bool:

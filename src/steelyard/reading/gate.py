@@ -29,7 +29,7 @@ from steelyard.model.responses import better_of, label_of
 from steelyard.model.responses import every as every_response
 from steelyard.model.study import SAME_FACTOR, Level
 from steelyard.model.trial import TrialRecord
-from steelyard.reading.comparison import Comparison, Opened, is_called, levels, paired_cells, response_named
+from steelyard.reading.comparison import Comparison, Opened, fix, is_called, levels, paired_cells, response_named
 from steelyard.reading.measured import with_measures
 
 BUILDS: Final = ("system.source", "system.version", SAME_FACTOR)
@@ -70,7 +70,8 @@ def gate(
     cases = tuple(case for comparison in comparisons for case in _cases(comparison, baseline, judged, margin, family))
     first = comparisons[0]
     return Gate(
-        verdict=overall(cases), study=judged.study.study.name, a=first.a.name, b=first.b.name, margin_percent=margin,
+        verdict=overall([case.verdict for case in cases]), study=judged.study.study.name,
+        a=first.a.name, b=first.b.name, margin_percent=margin,
         confidence=baseline.study.analysis.confidence, cases=cases,
         warnings=tuple(dict.fromkeys(text for comparison in comparisons for text in comparison.warnings)),
         noise_floor=tuple(dict.fromkeys(text for comparison in comparisons for text in comparison.floor_sentences)),
@@ -193,9 +194,9 @@ def _fixed(texts: Sequence[str], factors: Mapping[str, Sequence[Level]], option:
     for text in (part.strip() for repeated in texts for part in repeated.split(",")):
         named = {name: level for name, known in factors.items() for level in known if is_called(level, text)}
         if text.partition("=")[0].strip() in factors:
-            chosen |= levels([text], factors, option)
+            fix(chosen, levels([text], factors, option), text, option)
         elif len(named) == 1:
-            chosen |= named
+            fix(chosen, named, text, option)
         elif named:
             choices = listed([f"{option} {name}={text}" for name in named], "or")
             raise StudyError(f"{option} {text}: {listed(list(named))} have such a level", f"say which: {choices}")
@@ -220,7 +221,7 @@ def _cases(
             yield case_without_values(cell, comparison.response, verdict, why, margin_percent)
             continue
         if contrast.ratio.low is None and any(_voided(tried) for tried in (tried_a, tried_b)):
-            raise _spoilt(cell, (*tried_a, *tried_b), judged)
+            raise _spoilt(cell, (*tried_a, *tried_b))
         yield case_of(comparison.a, comparison.b, contrast, margin_percent, family)
 
 
@@ -232,11 +233,10 @@ def _without_values(
     response = label_of(comparison.response)
     for name, tried in ((comparison.a.name, tried_a), (comparison.b.name, tried_b)):
         if _voided(tried) and not any(record.verdict.final for record in tried):
-            raise _spoilt(cell, tried, None)
+            raise _spoilt(cell, tried)
         if any(record.verdict.outcome == "valid" for record in tried):
             continue
-        reasons = listed(list(dict.fromkeys(str(reason.kind) for record in tried for reason in record.verdict.reasons)))
-        failed = f"{name} has no valid trial in this cell: {reasons}"
+        failed = f"{name} has no valid trial in this cell: {_reasons(tried)}"
         return ("worse" if name == comparison.b.name and _any_valid(tried_a) else "undecided"), failed
     return "undecided", f"a side has no value of {response} above 0"
 
@@ -250,12 +250,16 @@ def _voided(tried: Sequence[TrialRecord]) -> bool:
     return any(not any(one.verdict.final for one in attempts) for attempts in attempts_by_id(tried).values())
 
 
-def _spoilt(cell: Treatment, tried: Sequence[TrialRecord], opened: Opened | None) -> StoreError:
-    reasons = listed(list(dict.fromkeys(str(reason.kind) for record in tried for reason in record.verdict.reasons)))
+def _spoilt(cell: Treatment, tried: Sequence[TrialRecord]) -> StoreError:
     return StoreError(
-        f"{label(cell)}: the laboratory spoilt so many trials that there is nothing to judge: {reasons}",
+        f"{label(cell)}: the laboratory spoilt so many trials that there is nothing to judge: {_reasons(tried)}",
         "`steelyard status STORE` shows each reason with its limit; make the machine quiet and measure again",
     )
+
+
+def _reasons(records: Sequence[TrialRecord]) -> str:
+    """Each kind of reason of these verdicts once."""
+    return listed(list(dict.fromkeys(str(reason.kind) for record in records for reason in record.verdict.reasons)))
 
 
 def _tried(opened: Opened, treatment: Treatment) -> list[TrialRecord]:
@@ -273,5 +277,5 @@ def _failures(comparison: Comparison, baseline: Opened, judged: Opened) -> Itera
         tried = [record for both in comparison.pairing.both for record in _tried(opened, both[place])]
         failed = [record for record in tried if record.verdict.final and record.verdict.outcome != "valid"]
         if failed:
-            reasons = listed(list(dict.fromkeys(str(r.kind) for record in failed for r in record.verdict.reasons)))
-            yield f"{side.name}: {len(failed)} of {count(len(attempts_by_id(tried)), 'trial')} failed: {reasons}"
+            trials = count(len(attempts_by_id(tried)), "trial")
+            yield f"{side.name}: {len(failed)} of {trials} failed: {_reasons(failed)}"

@@ -126,11 +126,7 @@ def test_more_starts_are_just_enough() -> None:
 
 
 def test_one_worse_case_is_enough_and_green_needs_all() -> None:
-    def of(*verdicts: str) -> list[Case]:
-        made = Case(cell={}, response=TIME, unit="ms", verdict="worse", sentence="", limit_percent=2.0)
-        return [made.model_copy(update={"verdict": verdict}) for verdict in verdicts]
-
-    assert overall(of("not worse", "undecided", "worse")) == "worse"
-    assert overall(of("not worse", "undecided")) == "undecided"
-    assert overall(of("not worse", "not worse")) == "not worse"
+    assert overall(["not worse", "undecided", "worse"]) == "worse"
+    assert overall(["not worse", "undecided"]) == "undecided"
+    assert overall(["not worse", "not worse"]) == "not worse"
     assert overall([]) == "undecided"
