@@ -16,7 +16,7 @@ from pathlib import Path
 from steelyard.format import data_size
 from steelyard.model.errors import FileError
 
-AGAIN = "and say the same command again"
+AGAIN = "and run the same command again"
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 FORBIDDEN = frozenset({errno.EACCES, errno.EPERM})
 BROKEN = frozenset({errno.EIO, errno.ESTALE, errno.ENXIO, errno.ENODEV})

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from steelyard.store import Store
-from tests.e2e.laboratory import Laboratory
+from tests.e2e.laboratory import BUSY_MACHINE, Laboratory
 
 pytestmark = [pytest.mark.agent, pytest.mark.quiet]
 
@@ -138,15 +138,12 @@ duration_s = 4
 [design]
 starts = 1
 trials = 1
-[limits]
-background_cpu_fraction = 1  # a machine that runs tests has other things to do
-steal_fraction = 1
 """
 
 
 def test_a_planted_stall_raises_response_and_not_service(laboratory: Laboratory, tmp_path: Path) -> None:
     study = tmp_path / "stall.toml"
-    study.write_text(STALL)
+    study.write_text(STALL + BUSY_MACHINE)
     done = laboratory.run(study)
     assert done.returncode == 0, done.stderr
     (record,) = Store(laboratory.store / "planted-stall").trials()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.store import Store
-from tests.e2e.laboratory import Laboratory
+from tests.e2e.laboratory import BUSY_MACHINE, Laboratory
 
 pytestmark = [pytest.mark.agent, pytest.mark.quiet]
 
@@ -42,9 +42,6 @@ starts = 1
 trials = 2
 [factors]
 nodes = [{WARM_SIZES[0]}, {WARM_SIZES[1]}]
-[limits]
-background_cpu_fraction = 1  # a machine that runs tests has other things to do
-steal_fraction = 1
 """
 
 
@@ -53,7 +50,7 @@ def test_a_planted_warm_up_hides_the_law_unless_servers_are_warmed_up(
     laboratory: Laboratory, tmp_path: Path, mode: str
 ) -> None:
     study = tmp_path / "warming.toml"
-    study.write_text(WARMING.replace("MODE", mode))
+    study.write_text(WARMING.replace("MODE", mode) + BUSY_MACHINE)
     done = laboratory.run(study)
     assert done.returncode == 0, done.stderr
     records = Store(laboratory.store / "planted-warm-up").trials()

@@ -147,7 +147,7 @@ class Status(Value):
     """Kind of reason to number of attempts."""
     reason_groups: tuple[ReasonGroup, ...]
     state: str
-    """In progress, done, interrupted ..., in words."""
+    """`in progress`, `finished`, `interrupted` or `failed`."""
     why: str
     process: int | None
     """The process that writes the store now."""

@@ -58,6 +58,9 @@ PURPOSE = {
     "site": "Site that lends the nodes. Further keys: settings of the named site; `[site.NAME]`: those of one site.",
     "system": "System under test. Further keys: its settings; `[system.NAME]`: those of one system.",
     "workload": "Workload. Further keys: its settings; `[workload.NAME]`: those of one workload.",
+    "load": f"{inspect.getdoc(Load)} Schedule `search`: [find the highest rate](../howto/find-the-highest-rate.md).",
+    "analysis": f"{inspect.getdoc(AnalysisChoice)} See "
+    "[answer with several responses](../howto/answer-with-several-responses.md).",
     "levels.FACTOR.LEVEL": "What one level of a [named factor](#named-levels) sets. Further keys: fields by their "
     "dotted names.",
     "design.until": "A stopping rule: `design.starts` becomes the maximum. See "

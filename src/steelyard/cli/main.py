@@ -1,7 +1,8 @@
 """The command line: a table of commands; each is `cli/commands/NAME.py`, imported when it is called.
 
 Data go to stdout, all else to stderr. Exit codes: 0 done, 1 done but some trials invalid, 2 the study is wrong, 3 the
-laboratory failed, 4 (`gate`) undecided, 130 interrupted and everything released.
+laboratory failed, 4 (`gate`) undecided, 5 (`check`) parts that the study names do not exist yet, 130 interrupted and
+everything released.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from steelyard.analysis.wording import capital, change_text
 from steelyard.atomic_file import write_output
 from steelyard.format import NONE, count, number, p_value, with_interval
 from steelyard.model import responses
+from steelyard.model.named_level import level_key
 from steelyard.reading.report_input import ReportInput
 from steelyard.report.export import markdown
 from steelyard.report.prose import provenance
@@ -69,7 +70,7 @@ def _cells(page_input: ReportInput) -> Table:
         means = [_mean(summaries.get((cell.cell, name))) for name in besides]
         left_out = number(summary.excluded if summary else None)
         counts = (number(cell.n), number(cell.starts), left_out)
-        levels = (str(cell.treatment.get(factor, NONE)) for factor in results.factors)
+        levels = (level_key(cell.treatment.get(factor, NONE)) for factor in results.factors)
         rows.append(tuple(Cell(text) for text in (*levels, with_interval(cell.value), *means, *counts)))
     caption = (
         f"{capital(results.response_label)}: geometric means of start means; the others: means of start means; "

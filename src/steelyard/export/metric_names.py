@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 PREFIX: Final = "steelyard_"
-PER_S: Final = re.compile(r"_([a-z]+)_per_s$")
+PER_S: Final = re.compile(r"(?:^|_)([a-z]+)_per_s$")
 UNITS: Final = {
     "fraction": ("ratio", 1.0),
     "percent": ("ratio", 0.01),

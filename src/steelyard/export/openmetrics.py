@@ -25,6 +25,7 @@ from steelyard.export.attempts import attempt_name
 from steelyard.export.metric_names import Family
 from steelyard.format import treatment_label
 from steelyard.heavy import pl
+from steelyard.model.named_level import level_key
 from steelyard.model.outcome import ANSWERED
 from steelyard.model.percentiles import quantile_buckets, supported
 from steelyard.model.trial import PhaseTime, TrialRecord
@@ -99,7 +100,7 @@ def write(store: Store, records: Iterable[TrialRecord], path: Path) -> int:
 
 
 def _about(record: TrialRecord) -> Labels:
-    factors = {f"factor_{metric_names.word(name)}": str(level) for name, level in record.treatment.items()}
+    factors = {f"factor_{metric_names.word(name)}": level_key(level) for name, level in record.treatment.items()}
     return {"outcome": record.verdict.outcome, "block": str(record.block), "start": record.start, **factors}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import shutil
 import sys
@@ -12,7 +13,11 @@ from pathlib import Path
 import pytest
 from tools.campaigns.small_disk import SmallDisk, mounted
 
+from steelyard.cli.commands import run
 from steelyard.cli.main import main
+from steelyard.model.errors import FileError
+from steelyard.store import Store
+from steelyard.store.journal import SessionFailed
 from tests.unit.report import synthetic
 from tests.unit.small_study import SMALL_STUDY
 
@@ -93,13 +98,37 @@ def test_run_on_a_disk_that_takes_nothing(disk: SmallDisk, tmp_path: Path, monke
     code, messages = called(monkeypatch, *words)
     assert (code, "not foreseen" in messages) == (3, False), messages
     assert "of disk are free" in messages or "the disk is full" in messages
-    assert "say the same command again" in messages
+    assert "run the same command again" in messages
     disk.empty()
     shutil.rmtree(disk.folder / "small")
     disk.remount("ro")
     code, messages = called(monkeypatch, *words)
     assert (code, "not foreseen" in messages) == (3, False), messages
     assert "cannot be written: the file system is read-only" in messages
+
+
+@pytest.mark.parametrize("error", [
+    OSError(errno.ENOSPC, "No space left on device", "store/small/trials"),
+    FileError("store/small: the disk is full", f"free some space, and go on: {run.NONE_LOST}"),
+])  # fmt: skip
+def test_a_session_that_the_disk_ends_says_once_that_no_sealed_trial_is_lost(
+    error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def conduct(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setenv("STEELYARD_STATE", str(tmp_path / "state"))
+    monkeypatch.setattr(run, "_conduct", conduct)
+    study = tmp_path / "full.toml"
+    study.write_text(SMALL_STUDY)
+    code, messages = called(monkeypatch, "run", study, "--store", tmp_path / "store", "--plain")
+    assert code == 3
+    assert "the disk is full" in messages
+    assert messages.count("no sealed trial is lost") == 1
+    assert ("run the same command again" in messages) is isinstance(error, OSError)
+    events = [entry.event for entry in Store(tmp_path / "store" / "small").journal()]
+    failed = [event for event in events if isinstance(event, SessionFailed)]
+    assert [event.hint.count("no sealed trial is lost") for event in failed] == [1]
 
 
 @pytest.mark.root

@@ -151,6 +151,16 @@ def test_hostile_labels_are_escaped(store: Store, records: tuple[TrialRecord, ..
     assert about.labels["factor_load_threads"] == hostile
 
 
+def test_a_level_is_written_as_the_study_file_writes_it(
+    store: Store, records: tuple[TrialRecord, ...], tmp_path: Path
+) -> None:
+    record = records[0].model_copy(update={"treatment": {"workload.hot": True, "nodes": 3}})
+    openmetrics.write(store, [record], tmp_path / "levels.om")
+    families = text_string_to_metric_families((tmp_path / "levels.om").read_text(encoding="utf-8"))
+    about, _ = next(family for family in families if family.name == "steelyard_trial").samples
+    assert (about.labels["factor_workload_hot"], about.labels["factor_nodes"]) == ("true", "3")
+
+
 def test_every_metric_of_the_probe_has_a_base_unit_at_its_end() -> None:
     families = {metric.name: metric_names.family_of(metric.name)[0] for metric in probe_os.METRICS}
     assert {metric for metric, family in families.items() if not family.unit} == {"machine_load_average_1min"}
@@ -163,6 +173,7 @@ def test_every_metric_of_the_probe_has_a_base_unit_at_its_end() -> None:
     [
         ("machine_cpu_user_fraction", "steelyard_machine_cpu_user_ratio", "ratio", 1.0),
         ("node_disk_read_bytes_per_s", "steelyard_node_disk_read_bytes_per_second", "bytes_per_second", 1.0),
+        ("errors_per_s", "steelyard_errors_per_second", "errors_per_second", 1.0),
         ("gc.pause-ms", "steelyard_gc_pause_seconds", "seconds", 1e-3),
         ("gc_pause_ms", "steelyard_gc_pause_seconds", "seconds", 1e-3),
         ("package_watts", "steelyard_package_watts", "watts", 1.0),

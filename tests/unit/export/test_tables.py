@@ -18,6 +18,7 @@ from steelyard.model.trial import Responses, TrialRecord
 from steelyard.reading.report_input import report_input
 from steelyard.store.read import Store
 from tests.unit.export import stores
+from tests.unit.verify import made
 
 
 def test_parquet_has_a_row_per_trial(store: Store, records: tuple[TrialRecord, ...], tmp_path: Path) -> None:
@@ -111,3 +112,11 @@ def test_no_text_of_a_study_is_markup(store: Store) -> None:
     results = page_input.results.model_copy(update={"title": "a <b>*title*</b>\nof two lines"})
     text = markdown.page(type(page_input)(**{**page_input.__dict__, "results": results}))
     assert text.startswith("# a &lt;b>\\*title\\*&lt;/b> of two lines\n")
+
+
+def test_a_level_in_the_cells_is_written_as_the_study_file_writes_it(tmp_path: Path) -> None:
+    text = made.STUDY.replace("nodes = [1, 2]", "workload.read_all_fields = [false, true]")
+    page = markdown.page(report_input(Store(made.store(tmp_path, text=text))))
+    cells = page[page.index("## Cells") : page.index("## Comparisons")]
+    rows = [line.split(" | ")[0] for line in cells.splitlines() if line.startswith("| ")]
+    assert rows[-2:] == ["| false", "| true"]

@@ -402,7 +402,7 @@ def test_what_damage_changes_on_the_page_is_one_remark_below_its_cause(store: Pa
     path = first(store) / "trial.json"
     path.write_bytes(path.read_bytes()[:300])
     found = verification(Store(store)).findings
-    assert [one.kind for one in found] == ["format", "journal", "report"][: len(found)] or found[-1].kind == "report"
+    assert (found[0].kind, found[-1].kind) == ("format", "report")
     assert [(one.weight, one.what) for one in found if one.kind == "report"] == [
         ("remark", "made before the store was damaged (see the differences)")
     ]

@@ -91,6 +91,12 @@ def compare(
         first, second, a=fixed_a or (), b=fixed_b or (), margin_percent=margin_percent,
         responses=response_list([response_name]) if response_name else (first.study.analysis.response,),
     )  # fmt: skip
+    if figure is not None and len(comparisons) > 1:
+        raise StudyError(
+            f"--figure {figure}: a figure shows one response, not {len(comparisons)}",
+            "name one with --response; without --figure several are compared",
+            key="--figure",
+        )
     comparison = comparisons[0]
     for side in (first,) if second is first else (first, second):
         warn_of_damages(message_console(), side.store.damages)

@@ -12,7 +12,7 @@ from rich.table import Table
 from steelyard.cli.study_check import Check, explanations
 from steelyard.cli.terminal import gate_forecast_output
 from steelyard.cli.terminal.load_output import explanation_sentence, explanation_table
-from steelyard.cli.terminal.output import print_table
+from steelyard.cli.terminal.output import print_table, titled_table
 from steelyard.format import clock, count, data_size, forecast
 from steelyard.judging.stopping_rule import rule_of
 from steelyard.model.named_level import level_key
@@ -61,15 +61,8 @@ def _workloads(checked: Check) -> Iterator[Table]:
         yield table
 
 
-def _table(title: str, *columns: str, right: Sequence[str] = ()) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="dim")
-    for column in columns:
-        table.add_column(column, justify="right" if column in right else "left", overflow="fold")
-    return table
-
-
 def _factors(checked: Check) -> Table:
-    table = _table("Factors", "factor", "levels", "varies over", "n per level", "detects", right=("n per level",))
+    table = titled_table("Factors", "factor", "levels", "varies over", "n per level", "detects", right=("n per level",))
     resolved = {item.factor: item for item in checked.resolutions}
     for factor, levels in checked.plan.factors.items():
         item = resolved.get(factor)
@@ -84,7 +77,7 @@ def _factors(checked: Check) -> Table:
 
 
 def _named_levels(study: Study) -> Table:
-    table = _table("Named levels", "factor", "level", "sets", "stands for")
+    table = titled_table("Named levels", "factor", "level", "sets", "stands for")
     for factor, levels in study.levels.items():
         for level, named in levels.items():
             row = (factor, level, named.fields_in_words(), named.number_in_words())
@@ -105,7 +98,9 @@ def _treatments(checked: Check, *, everything: bool) -> Table:
     treatments = treatments_of(checked.study, checked.plugins)
     title = f"{count(len(treatments), 'treatment')}, {design.kind}"
     factors = tuple(checked.plan.factors)
-    table = _table(title, "", *(escape(factor) for factor in factors), "starts", "trials", right=("starts", "trials"))
+    table = titled_table(
+        title, "", *(escape(factor) for factor in factors), "starts", "trials", right=("starts", "trials")
+    )
     shown = treatments if everything else treatments[:TREATMENTS_SHOWN]
     for place, treatment in enumerate(shown, start=1):
         mine = [trial for trial in checked.plan.trials if trial.treatment == treatment]
@@ -122,7 +117,7 @@ def _treatments(checked: Check, *, everything: bool) -> Table:
 
 def _order(plan: Plan, *, everything: bool) -> Table:
     blocks = len({trial.block for trial in plan.trials})
-    table = _table(
+    table = titled_table(
         f"{count(len(plan.trials), 'trial')} in {count(blocks, 'block')}, seed {plan.seed}",
         "position",
         "block",
@@ -173,7 +168,7 @@ def _in_start(plan: Plan, trials: Sequence[PlannedTrial]) -> Iterator[str]:
 
 def _needs(checked: Check) -> Table:
     cost, machine = checked.cost, checked.machine
-    table = _table("Costs", "", "needed", "there is")
+    table = titled_table("Costs", "", "needed", "there is")
     if cost is None:
         return table
     now_s = time.time()
@@ -206,7 +201,7 @@ def _needs(checked: Check) -> Table:
 
 def _until(checked: Check) -> Table:
     """How long a study with a stopping rule would take, by how much its starts vary."""
-    table = _table(_rule_in_words(checked), "CV between starts", "blocks", "time, 8 in 10 studies", "")
+    table = titled_table(_rule_in_words(checked), "CV between starts", "blocks", "time, 8 in 10 studies", "")
     rows = (
         () if checked.cost is None else stopping_forecast.rows(checked.until, checked.study, checked.plan, checked.cost)
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.markup import escape
 from rich.table import Table
 
+from steelyard.cli.terminal.output import titled_table
 from steelyard.format import count, number, percent
 from steelyard.plan.gate_forecast import MOST_BLOCKS, POWER, GateForecast
 
@@ -17,11 +18,7 @@ def tables(forecasts: Sequence[GateForecast]) -> Iterator[Table]:
         loss, margin = (f"{number(one, digits=3, trim=True)}%" for one in (item.change_percent, item.margin_percent))
         cells, planned = count(item.comparisons, "comparison"), count(item.blocks, "block")
         title = f"Gate over {escape(item.factor)}, {cells}, margin {margin}"
-        table = Table(
-            title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="dim"
-        )
-        for column in ("", "chance", ""):
-            table.add_column(column, overflow="fold")
+        table = titled_table(title, "", "chance", "")
         needed = f"{planned}; {_needed(item.blocks_needed)}"
         table.add_row(f"a loss of {loss} is found", percent(item.power), needed)
         table.add_row("an equal build passes", percent(item.equal_passes), f"{planned}; {_needed(item.blocks_to_pass)}")

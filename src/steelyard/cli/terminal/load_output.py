@@ -13,7 +13,7 @@ from rich.table import Table
 
 from steelyard.analysis.inference import percentile_intervals
 from steelyard.cli.terminal.kept_up import kept_up
-from steelyard.cli.terminal.output import print_table, say
+from steelyard.cli.terminal.output import print_table, say, titled_table
 from steelyard.dropin.agent_run import LoadResult, PhaseOutcome
 from steelyard.format import count, data_size, number
 from steelyard.model.estimate import Estimate
@@ -119,7 +119,7 @@ def print_outcome(
 
 
 def _table(name: str, phase: PhaseOutcome) -> Table:
-    table = Table(title=name, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="dim")
+    table = titled_table(name)
     table.add_column("operation")
     for column in (
         "done",
@@ -304,14 +304,7 @@ def explanation_sentence(told_: Explanation) -> str:
 
 def explanation_table(name: str, told_: Explanation) -> Table:
     """Operations, shares, sizes."""
-    table = Table(
-        title=f"{name}: {told_.about}" if told_.about else name,
-        title_justify="left",
-        title_style="bold",
-        box=None,
-        pad_edge=False,
-        header_style="dim",
-    )
+    table = titled_table(f"{name}: {told_.about}" if told_.about else name)
     table.add_column("operation")
     table.add_column("share", justify="right")
     table.add_column("keys")

@@ -45,6 +45,14 @@ def print_wrapped(line: str | Text, console: Console, *, indent: int = 0) -> Non
         say(console, Text(" " * (indent if place == 0 else indent + HANGING)).append_text(row))
 
 
+def titled_table(title: str, *columns: str, right: Sequence[str] = ()) -> Table:
+    """A table without frame below its title, which may be markup; the columns `right` are flush right."""
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="dim")
+    for column in columns:
+        table.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    return table
+
+
 def print_table(table: Table, console: Console) -> None:
     """Print a table without blanks at the ends of its lines: they are ugly where it is pasted."""
     for segments in console.render_lines(table, pad=False):

@@ -116,6 +116,16 @@ def test_a_figure(stores: tuple[Path, Path], tmp_path: Path, suffix: str) -> Non
         ({"b": "ec2_latency", "fixed_b": ("replication_factor=4",)}, "nothing like it was published"),
         ({"b": "hajji2016", "figure": Path("x.svg")}, "no number of ours stands beside one that can be drawn"),
         ({"b": None, "fixed_a": ("nodes=1",), "fixed_b": ("nodes=2",), "figure": Path("x.gif")}, "no picture"),
+        (
+            {
+                "b": None,
+                "fixed_a": ("nodes=1",),
+                "fixed_b": ("nodes=2",),
+                "response_name": "p50,time",
+                "figure": Path("x.svg"),
+            },
+            "--figure x.svg: a figure shows one response, not 2",
+        ),
         ({"b": "richardson2017", "fixed_b": ("platform=pdp-11",)}, "nothing like it was published"),
         ({"b": "richardson2017", "response_name": "p99"}, "--response p99"),
     ],
