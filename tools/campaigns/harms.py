@@ -261,6 +261,10 @@ def _samples_instead(path: Path, _: random.Random) -> None:
     shutil.copy2(path.parent.parent / "samples" / "n1.parquet", path)
 
 
+def _number_for_a_text(path: Path, _: random.Random) -> None:
+    path.write_text('{"cores": 2, "limit_memory_bytes": null}', encoding="utf-8")
+
+
 def _of_the_rest() -> list[Harm]:
     facts, links = f"trials/{TRIAL}/facts/n1.json", f"trials/{TRIAL}/links.json"
     only_verify = frozenset({VERIFY})
@@ -269,6 +273,7 @@ def _of_the_rest() -> list[Harm]:
         "empty": empty,
         "not UTF-8": not_utf8,
         "a list": a_list,
+        "a number for a text": _number_for_a_text,
         "deep nesting": deep,
         "deleted": _delete,
     }

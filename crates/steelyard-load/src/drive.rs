@@ -171,20 +171,25 @@ pub fn run_by_words<C: Client>(
                 in_s,
             } => {
                 let number = names.len() as u64;
-                let taken = [POPULATE, WARM_UP, SETTLE].contains(&name.as_str()) || !names.insert(name.clone());
+                let reserved = TAKEN_NAMES.contains(&name.as_str()) || name == SETTLE;
+                let taken = reserved || !names.insert(name.clone());
                 if name.is_empty() || taken {
                     let allowed = "a name that was not there before, nor populate, warm-up or search-settle";
-                    return Err(OrderError::new("word phase: name", format!("{name:?}"), allowed).into());
+                    return Err(refused(OrderError::new(
+                        "word phase: name",
+                        format!("{name:?}"),
+                        allowed,
+                    )));
                 }
-                in_flight_fits(&schedule, order, workers.len() as u32)?;
+                in_flight_fits(&schedule, order, workers.len() as u32).map_err(refused)?;
                 (
-                    phase_of_word(&name, &schedule, duration_s, settle_s, order.seed, number)?,
+                    phase_of_word(&name, &schedule, duration_s, settle_s, order.seed, number).map_err(refused)?,
                     in_s,
                 )
             }
         };
         if !(0.0..=START_AHEAD_LIMIT_S).contains(&in_s) {
-            return Err(OrderError::new("word: in_s", in_s, "0 to 3600").into());
+            return Err(refused(OrderError::new("word: in_s", in_s, "0 to 3600")));
         }
         if !plans.is_empty() {
             let begin = (read + nanos(in_s)).max(clock.now() + START_MARGIN_NS);
@@ -192,6 +197,11 @@ pub fn run_by_words<C: Client>(
         }
     }
     Ok(())
+}
+
+/// What is wrong with a word, and not with the order that it belongs to.
+fn refused(error: OrderError) -> DriveError {
+    DriveError::Word(error.to_string())
 }
 
 /// The next word; `None` if the load was told to stop by other means. Words that were not carried out when it stopped are passed

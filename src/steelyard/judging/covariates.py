@@ -41,6 +41,6 @@ def covariates_of(facts: Mapping[str, Mapping[str, str]], links: Sequence[Mappin
 def memory_mb_given(facts: Mapping[str, str]) -> float | None:
     """Memory that a node was given, MiB: its limit, at most that of its machine; None if neither is known."""
     limit, machine = facts.get("limit_memory_bytes", ""), facts.get("memory_mb", "")
-    known = [int(limit) / MIB] if limit.isdigit() else []
-    known += [float(machine)] if machine.isdigit() else []
+    known = [int(limit) / MIB] if limit.isdecimal() else []
+    known += [float(machine)] if machine.isdecimal() else []
     return min(known, default=None)

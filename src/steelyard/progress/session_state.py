@@ -75,9 +75,11 @@ def writer_of(folder: Path) -> int | None:
         for line in LOCKS.read_text(encoding="ascii").splitlines():
             # 1: FLOCK  ADVISORY  WRITE 1234 fd:01:5678 0 EOF
             words = line.split()
+            if words[1] != "FLOCK":  # another kind of lock; of one that is waited for the second word is ->
+                continue
             held, _, inode = words[5].rpartition(":")
             process = int(words[4])
-            if words[1] == "FLOCK" and int(inode) == lock.st_ino and (held == device or _opened(process, folder)):
+            if int(inode) == lock.st_ino and (held == device or _opened(process, folder)):
                 return process
     return None
 

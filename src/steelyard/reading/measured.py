@@ -61,7 +61,8 @@ def series(store: Store, records: Sequence[TrialRecord], names: Sequence[str]) -
 
 def readings_of_table(samples: pl.DataFrame, metrics: Collection[str]) -> Readings:
     """Samples with columns node, t_s, metric, value as readings by node and metric."""
-    rows = samples.filter(pl.col("metric").is_in(list(metrics))).select("node", "metric", "t_s", "value").rows()
+    wanted = samples.filter(pl.col("metric").is_in(list(metrics)))
+    rows = wanted.select("node", "metric", "t_s", "value").drop_nulls().rows()
     nodes: dict[str, dict[str, list[tuple[float, float]]]] = {str(node): {} for node in samples["node"].unique()}
     for node, metric, t_s, value in sorted(rows):
         nodes[node].setdefault(metric, []).append((t_s, value))

@@ -21,11 +21,12 @@ from markupsafe import Markup
 
 import steelyard
 from steelyard.format import clock, count, duration, number
+from steelyard.progress.session_state import IN_PROGRESS
 from steelyard.progress.state import expected_finish
 from steelyard.serve import cells_table, live_view, study_state
 from steelyard.serve.report_jobs import Job
 from steelyard.serve.store_cache import StoreLook
-from steelyard.serve.study_state import BEING_READ, IN_PROGRESS, Standing
+from steelyard.serve.study_state import BEING_READ, Standing
 
 FAST_MS, SLOW_MS = 1000, 5000
 """Until a page asks again: of a study in progress, of any other."""

@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from steelyard.progress.session_state import IN_PROGRESS
 from steelyard.serve import pages
 from steelyard.serve.cells_table import Cells
 from steelyard.serve.pages import Listed, Page
 from steelyard.serve.report_jobs import FIGURES, PAGE, TABLES, Crowded, Job, Kind, Maker
 from steelyard.serve.store_cache import LEAST_S, Shelf, StoreLook
-from steelyard.serve.study_state import IN_PROGRESS, standing
+from steelyard.serve.study_state import standing
 
 PATIENCE_S: Final = 1.5
 """How long a request waits for a store that is being read; after that it says so."""

@@ -11,8 +11,7 @@ from steelyard.judging.attempts import attempts_by_id, settled
 from steelyard.judging.stopping import not_needed
 from steelyard.model.trial import TrialRecord
 from steelyard.progress.reason_words import short
-from steelyard.progress.session_state import IN_PROGRESS as IN_PROGRESS  # noqa: PLC0414 - part of this module
-from steelyard.progress.session_state import session_state
+from steelyard.progress.session_state import IN_PROGRESS, session_state
 from steelyard.report.tables.validity import reason_text
 from steelyard.serve.store_cache import StoreLook
 from steelyard.store.journal import (

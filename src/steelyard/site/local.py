@@ -22,7 +22,7 @@ from pydantic import Field, field_validator
 from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
 from steelyard.leases.lease import Lease
-from steelyard.model.errors import CommandFailed, EngineError, SiteError
+from steelyard.model.errors import CommandFailed, EngineError, FileError, SiteError
 from steelyard.model.facts import Role
 from steelyard.model.value import Value
 from steelyard.node import agent, machine_facts
@@ -134,12 +134,12 @@ class LocalSite:
         Each step is performed even if an earlier one failed; then one SiteError is raised for all, and the record is
         kept."""
         hierarchies = _cgroup.detect()
-        errors: list[SiteError | CommandFailed] = []
+        errors: list[SiteError | CommandFailed | FileError] = []
 
         async def tried(action: Awaitable[None]) -> None:
             try:
                 await action
-            except (SiteError, CommandFailed) as error:
+            except (SiteError, CommandFailed, FileError) as error:
                 errors.append(error)
 
         await tried(self._kill(lease.id, hierarchies))

@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 from pydantic import Field
 
 from steelyard.model.value import Value
+from steelyard.store.sealed import RESTORE_EITHER
 
 Weight = Literal["difference", "remark"]
 
@@ -32,8 +33,11 @@ CHECKS: dict[str, str] = {
 """Kind of check to the statement that holds if there is no finding."""
 
 
-RECOMPUTED: Final = frozenset({"id", "until", "response", "relation", "verdict", "capacity", "report"})
+RECOMPUTED: Final = frozenset(
+    {"id", "until", "response", "relation", "verdict", "capacity", "measure", "search", "report"}
+)
 """Kinds of checks that compare a value with one that was computed again; others compare with what should be there."""
+MAKE_ANEW: Final = "make it anew with `steelyard report`"
 OR_AGAIN: Final = "or remove the trial's folder: the next `steelyard run` measures the trial again"
 REMEDIES: Final[dict[str, str]] = {
     **dict.fromkeys(("format", "checksum"), f"restore the file from a copy, {OR_AGAIN}"),
@@ -42,13 +46,12 @@ REMEDIES: Final[dict[str, str]] = {
         f"restore the record, {OR_AGAIN}",
     ),
     "written": "restore the file from a copy, or run the study again: it is rewritten from the study file",
-    "record": "restore the changed one of the two from a copy; otherwise the next `steelyard run` sets the trial's "
-    "folder aside, keeps it, and measures the trial again",
+    "record": RESTORE_EITHER,
     "until": "restore the journal, or the trials of the blocks, from a copy",
     "floor": "restore it from a copy; the next `steelyard run` rewrites it",
     "journal": "restore it from a copy; otherwise the next `steelyard run` corrects a changed line, and measures "
     "trials that are missing",
-    "report": "make it anew with `steelyard report`",
+    "report": MAKE_ANEW,
 }
 """Kind of check to what to do about a difference."""
 

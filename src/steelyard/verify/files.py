@@ -79,10 +79,15 @@ def frames(store: Path, folder: Path, part: str, book: Book) -> pl.DataFrame | N
     return pl.concat(tables) if whole else None
 
 
-def facts(store: Path, folder: Path, book: Book) -> tuple[dict[str, dict[str, str]], list[dict[str, Any]]]:
-    """Check that facts and links are JSON of the expected type. Gives them as far as they are: facts by name, links."""
+def facts(
+    store: Path, folder: Path, record: TrialRecord, book: Book
+) -> tuple[dict[str, dict[str, str]], list[dict[str, Any]]] | None:
+    """Check that facts and links are JSON of the expected form. Gives facts by name, and links; None if one of them
+    cannot be read, or is named by the record and not there."""
     known: dict[str, dict[str, str]] = {}
     links: list[dict[str, Any]] = []
+    named = (name for name in record.checksums if name == layout.LINKS_JSON or name.startswith(f"{layout.FACTS}/"))
+    whole = all((folder / name).is_file() for name in named)
     for path in [*sorted((folder / layout.FACTS).glob("*.json")), folder / layout.LINKS_JSON]:
         if not path.is_file():
             # A file that is named and not there is a finding of the checksums.
@@ -94,9 +99,12 @@ def facts(store: Path, folder: Path, book: Book) -> tuple[dict[str, dict[str, st
             read = type(content).__name__
         except (OSError, ValueError, RecursionError) as error:
             read = problem_of(error)
-        book.equal("format", str(path.relative_to(store)), "JSON", read, form.__name__)
-        if isinstance(content, dict) and form is dict:
-            known[layout.facts_name(path.stem)] = content
-        elif isinstance(content, list) and form is list:
-            links = content
-    return known, links
+        if not book.equal("format", str(path.relative_to(store)), "JSON", read, form.__name__):
+            whole = False
+        elif isinstance(content, dict):
+            known[layout.facts_name(path.stem)] = {
+                name: value for name, value in content.items() if isinstance(value, str)
+            }
+        else:
+            links = [link for link in content if isinstance(link, dict)]
+    return (known, links) if whole else None

@@ -90,7 +90,7 @@ def older(tables: Tables, again: Tables) -> int:
 def other_measurements(tables: Tables, again: Tables) -> frozenset[str]:
     """Folders of attempts that began at another time in one of the two, or that only one of them has."""
     sheets = [one.get(TRIALS, {}) for one in (tables, again)]
-    began = [{_folder(row): row[-1] for row in _picked(sheet, BEGAN)} for sheet in sheets]
+    began = [{_folder(row): row[-1] for row in _picked(sheet, BEGAN) if isinstance(row[1], int)} for sheet in sheets]
     return frozenset(key for key in began[0].keys() | began[1].keys() if began[0].get(key) != began[1].get(key))
 
 
@@ -98,7 +98,8 @@ def _picked(table: Mapping[str, Any], columns: Sequence[str]) -> list[list[Any]]
     known = list(table.get("columns", ()))
     if any(column not in known for column in columns):
         return []
-    return [[row[known.index(column)] for column in columns] for row in table["rows"]]
+    whole = [row for row in table["rows"] if isinstance(row, list) and len(row) == len(known)]
+    return [[row[known.index(column)] for column in columns] for row in whole]
 
 
 def _folder(row: Sequence[Any]) -> str:

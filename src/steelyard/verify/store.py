@@ -18,9 +18,8 @@ from steelyard.report.page import PAGE, build
 from steelyard.store import layout
 from steelyard.store.read import Store
 from steelyard.verify import files, journal_and_plan, page, recompute, stopping
-from steelyard.verify.checklist import Book, Verification
+from steelyard.verify.checklist import MAKE_ANEW, Book, Verification
 
-MAKE_ANEW: Final = "make it anew with `steelyard report`"
 MOST_NAMED: Final = 3
 
 
@@ -42,10 +41,10 @@ def verification(store: Store, reports: Sequence[Path] = ()) -> Verification:
             continue
         records[record.id, record.attempt] = (record, where)
         files.checksums(folder, trial_folder, record, book)
-        facts, links = files.facts(folder, trial_folder, book)
+        given = files.facts(folder, trial_folder, record, book)
         samples = files.frames(folder, trial_folder, layout.SAMPLES, book)
-        if samples is not None:
-            recompute.measures(record, samples, facts, links, where, book)
+        if samples is not None and given is not None:
+            recompute.measures(record, samples, *given, where, book)
         intervals = files.frames(folder, trial_folder, layout.INTERVALS, book)
         if intervals is not None:
             recompute.trial(record, intervals, where, book)
@@ -77,6 +76,7 @@ def _reports(store: Store, reports: Sequence[Path], book: Book) -> None:
         book.check("report", False, str(chosen[0]), "the report cannot be made again", error.message)
         return
     again = json.loads(as_json(tables(now.results), {}))
+    damaged = any(finding.weight == "difference" for finding in book.findings)
     for path in chosen:
         where = str(path.relative_to(store.folder)) if path.is_relative_to(store.folder) else str(path)
         reported, lines = page.read(path, where, book)
@@ -93,20 +93,18 @@ def _reports(store: Store, reports: Sequence[Path], book: Book) -> None:
             compared.remark("report", where, "text of the page", "made by another version: not compared")
         elif lines:
             page.compare_lines(lines, page.lines_of(build(now)), where, compared)
-        why = _why_other(store, reported, again, book) if compared.differences else ""
+        why = _why_other(store, reported, again, damaged=damaged) if compared.differences else ""
         book.take(compared, findings=not why)
         if why:
             values = count(compared.differences, "value is", "values are")
             book.remark("report", where, f"made before {why}", f"{values} not those of the store now: {MAKE_ANEW}")
 
 
-def _why_other(store: Store, reported: page.Tables, again: page.Tables, book: Book) -> str:
+def _why_other(store: Store, reported: page.Tables, again: page.Tables, *, damaged: bool) -> str:
     """What happened to the store since a report was made that explains why its numbers are others; empty if nothing
     did."""
     moved = page.other_measurements(reported, again)
     since = [one.folder for one in store.measured_again if one.folder in moved]
     if since:
         return f"{count(len(since), 'trial was', 'trials were')} measured again ({', '.join(since[:MOST_NAMED])})"
-    if any(one.weight == "difference" and one.kind != "report" for one in book.findings):
-        return "the store was damaged (see the differences)"
-    return ""
+    return "the store was damaged (see the differences)" if damaged else ""

@@ -441,3 +441,22 @@ def test_what_is_missing_is_expected_and_what_is_recomputed_is_read() -> None:
     again = Finding(kind="response", file="a", what="b", read="1", recomputed="2")
     assert again.words() == "a: b: read 1, recomputed 2"
     assert set(REMEDIES) == set(CHECKS)
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("facts/n1.json", '{"cores": null, "limit_memory_bytes": 5, "memory_mb": "\u00b2"}'),
+        ("facts/n1.json", '{"cores": []}'),
+        ("links.json", "[1]"),
+    ],
+)
+def test_facts_of_other_forms_are_differences_and_nothing_falls_over(store: Path, file: str, content: str) -> None:
+    path = first(store) / file
+    path.write_text(content, encoding="utf-8")
+    assert str(path.relative_to(store)) in {one.file for one in differences(store)}
+
+
+def test_facts_that_cannot_be_read_are_no_difference_of_the_record(store: Path) -> None:
+    (first(store) / "facts" / "n1.json").write_text("{", encoding="utf-8")
+    assert {one.kind for one in differences(store)} == {"format", "checksum"}

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -49,11 +49,12 @@ from steelyard.store.journal import Entry
 from steelyard.store.measured_again import MeasuredAgain
 from steelyard.store.read import open_store
 
+if TYPE_CHECKING:
+    from steelyard.progress.state import Live
+
 MOST_MEASURED_AGAIN = 5
 """Trials that were measured again, without `--all`."""
 NOT_CHECKED = "tables, facts and logs of the trials are not checked here: `steelyard verify"
-STALE_S = 60.0
-"""A live file that is older was left by a killed process."""
 
 
 def status(
@@ -75,6 +76,7 @@ def status(
     decision = decide(plan, records, rule) if plan and rule else None
     spared = len(not_needed(plan, records, decision)) if plan and decision else 0
     journal = store.journal()
+    live = _live(store.folder)
     reasons = Counter(str(reason.kind) for record in records for reason in record.verdict.reasons)
     summary: dict[str, Any] = {
         "study": study.study.name,
@@ -90,9 +92,9 @@ def status(
             group.model_dump(mode="json")
             for group in groups(reason for record in records for reason in record.verdict.reasons)
         ],
-        **_session(store.folder, journal, len(planned), len(planned) - done - spared),
+        **_session(store.folder, live, journal, len(planned), len(planned) - done - spared),
         "last_event": journal[-1].fields() if journal else None,
-        "waiting": _waiting(store.folder),
+        "waiting": _waiting(live),
         "objective": study.analysis.objective or None,
         "cells": _cells(records, study, intervals=as_json),
         "measured_again": [again.model_dump(mode="json") for again in store.measured_again],
@@ -108,14 +110,18 @@ def status(
     return 0 if whole and planned and summary["valid"] == len(planned) - spared else 1
 
 
-def _session(folder: Path, journal: Sequence[Entry], planned: int, missing: int) -> dict[str, Any]:
-    """State of the study, why, the process that writes the store now, and the command of the newest session."""
-    silent_s = None
-    if (folder / layout.LIVE).is_file():
-        from steelyard.progress import live_file
+def _live(folder: Path) -> Live | None:
+    """What a study in progress said last. Without a live file nothing is loaded that would read it."""
+    if not (folder / layout.LIVE).is_file():
+        return None
+    from steelyard.progress import live_file
 
-        live = live_file.read(folder)
-        silent_s = None if live is None else max(0.0, time.time() - live.t_s)
+    return live_file.read(folder)
+
+
+def _session(folder: Path, live: Live | None, journal: Sequence[Entry], planned: int, missing: int) -> dict[str, Any]:
+    """State of the study, why, the process that writes the store now, and the command of the newest session."""
+    silent_s = None if live is None else max(0.0, time.time() - live.t_s)
     process = writer_of(folder)
     if process is not None:
         return {"state": IN_PROGRESS, "why": f"process {process}", "process": process, "command": ()}
@@ -139,14 +145,10 @@ def _draw_session(summary: Mapping[str, Any], console: Console) -> None:
         say(console, "  what a killed session left behind is released then: `steelyard clean --dry-run` names it")
 
 
-def _waiting(folder: Path) -> str:
-    """Who is busy, while the study waits for a quiet machine; else empty. Without a live file nothing is read."""
-    if not (folder / layout.LIVE).is_file():
-        return ""
-    from steelyard.progress import live_file
-
-    live, now_s = live_file.read(folder), time.time()
-    if live is None or live.quiet is None or now_s - live.t_s > STALE_S:
+def _waiting(live: Live | None) -> str:
+    """Who is busy, while the study waits for a quiet machine; else empty."""
+    now_s = time.time()
+    if live is None or live.quiet is None or now_s - live.t_s > LOST_S:
         return ""
     return waiting_words(live.quiet.reasons, now_s - live.quiet.since_s, live.quiet.limit_s)
 

@@ -15,7 +15,7 @@ from steelyard.cli.commands.verify import verify
 from steelyard.model.secret import Concealer
 from steelyard.model.study import Limits
 from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
-from steelyard.progress import live_file
+from steelyard.progress import live_file, session_state
 from steelyard.progress.reason_words import groups, short
 from steelyard.progress.session_state import writer_of
 from steelyard.progress.state import AwaitedQuiet, Live
@@ -120,6 +120,17 @@ def test_a_study_that_is_measured_is_running_in_its_process(store: Path) -> None
         assert f"in progress: process {os.getpid()}" in text
         assert writer_of(store) == os.getpid()
     assert writer_of(store) is None
+
+
+def test_a_lock_that_somebody_waits_for_hides_no_writer(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waiters = "1: POSIX ADVISORY WRITE 77 00:31:9 0 EOF\n1: -> POSIX ADVISORY WRITE 78 00:31:9 0 EOF\n"
+    with StoreWriter(store.parent, store.name):
+        locks = tmp_path / "locks"
+        locks.write_text(waiters + session_state.LOCKS.read_text())
+        monkeypatch.setattr(session_state, "LOCKS", locks)
+        assert writer_of(store) == os.getpid()
 
 
 def test_a_store_without_a_trial_has_no_table(store: Path) -> None:
