@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from steelyard import plugin
 from steelyard.format import data_size
 from steelyard.model.study import (
+    ALIASES,
     About,
     AnalysisChoice,
     Choice,
@@ -29,7 +30,7 @@ from steelyard.model.study import (
     Until,
 )
 from steelyard.plugin import Plugins
-from steelyard.study.fields import ALIASES, SEAMS, SECTIONS, hard
+from steelyard.study.fields import SEAMS, SECTIONS, hard
 from steelyard.tomlfile.parse import LARGEST_BYTES, LONGEST_KEY, LONGEST_NAME, LONGEST_TEXT, MOST_NESTED
 
 TABLES: dict[str, type[BaseModel]] = {

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import stats
 
 from steelyard.analysis.comparisons.level_ratios import ratio_between
-from steelyard.analysis.comparisons.two_sided import Side, contrasts, pair
+from steelyard.analysis.comparisons.two_sided import Side, adjusted, contrasts, pair
 from steelyard.analysis.gate import GateVerdict, case_of, family_confidence, overall, verdict_of
 from steelyard.plan.gate_forecast import FEWEST_BLOCKS, MOST_BLOCKS, POWER, chance_beyond
 from tools.coverage.planted import MEAN_MS, RESPONSE, Numbers, Plot, frame_of
@@ -164,7 +164,7 @@ def judge(planted: Planted, rng: np.random.Generator) -> GateVerdict:
     else:
         frame = frame_of(values, [(size, cell) for size in (1, 2) for cell in cells])
         a, b = Side("a", frame, {"nodes": 1}), Side("b", frame, {"nodes": 2})
-    compared = contrasts(a, b, pair(a, b), RESPONSE, CONFIDENCE, planted.margin_percent)
+    compared = adjusted(contrasts(a, b, pair(a, b), RESPONSE, CONFIDENCE, planted.margin_percent))
     return overall([case_of(a, b, contrast, planted.margin_percent, len(compared)).verdict for contrast in compared])
 
 

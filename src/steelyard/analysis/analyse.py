@@ -63,6 +63,7 @@ def _further(context: Context, response: str) -> Results:
         if "response" not in statistic.row.model_fields
         else tuple(row for row in results.of(statistic.row) if getattr(row, "response", "") == response)
         for statistic in statistics.every()
+        if not statistic.of_records
     }
     return results.model_copy(update={"rows": rows})
 

@@ -19,9 +19,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Literal
 
-from steelyard.analysis.comparisons import forecast
 from steelyard.analysis.comparisons.level_ratios import paired_starts, percent, ratio_between, units
-from steelyard.analysis.comparisons.two_sided import Contrast, Side, limits_percent, means_of_starts
+from steelyard.analysis.comparisons.two_sided import Contrast, Side, limits_percent, means_of_starts, pace_s
 from steelyard.analysis.inference import power
 from steelyard.analysis.treatments import Treatment, label
 from steelyard.analysis.wording import blocks, change_text, signed_percent
@@ -140,7 +139,7 @@ def case_of(a: Side, b: Side, contrast: Contrast, margin_percent: float, family:
     if wide is None:  # the contrast has a ratio of the same means
         raise ValueError("the mean of side a is 0")
     verdict = verdict_of(response, plain, wide, margin_percent)
-    why, more, pace_s = "", None, _pace_s(a, b)
+    why, more, of_block_s = "", None, pace_s(a, b)
     if plain.low is None:
         why = contrast.why
     elif verdict == "worse" and (contrast.within_noise or contrast.within_trend):
@@ -151,7 +150,7 @@ def case_of(a: Side, b: Side, contrast: Contrast, margin_percent: float, family:
         limit = limit_of(response, margin_percent)
         less, greater = sides if better_of(response) == "less" else (sides[1], sides[0])
         more = power.more_starts_beyond(less, greater, bool(both), max(limit, 1 / limit), confidences)
-        why = _reaches(plain, wide, response, margin_percent) + "; " + _would_decide(more, pace_s)
+        why = _reaches(plain, wide, response, margin_percent) + "; " + _would_decide(more, of_block_s)
     text = change_text(wide if verdict == "worse" else plain, response)
     return Case(
         cell=contrast.cell, response=response, unit=contrast.unit, verdict=verdict, why=why,
@@ -159,7 +158,7 @@ def case_of(a: Side, b: Side, contrast: Contrast, margin_percent: float, family:
         mean_a=contrast.mean_a, mean_b=contrast.mean_b, change_percent=contrast.change_percent,
         simultaneous_percent=percent(wide), limit_percent=100 * (limit_of(response, margin_percent) - 1),
         floor_percent=contrast.floor_percent, floor_source=contrast.floor_source, blocks=more,
-        blocks_s=None if more is None or pace_s is None else more * pace_s,
+        blocks_s=None if more is None or of_block_s is None else more * of_block_s,
         starts_a=contrast.starts_a, starts_b=contrast.starts_b, n_a=contrast.n_a, n_b=contrast.n_b,
     )  # fmt: skip
 
@@ -173,12 +172,6 @@ def case_without_values(
         sentence=f"{label(cell)}: {verdict}: {label_of(response)}: {why}",
         limit_percent=100 * (limit_of(response, margin_percent) - 1),
     )  # fmt: skip
-
-
-def _pace_s(a: Side, b: Side) -> float | None:
-    """Duration of one more block of both sides, seconds."""
-    paces = {id(side.frame): forecast.block_s(side.frame) for side in (a, b)}
-    return None if None in paces.values() else sum(pace for pace in paces.values() if pace is not None)
 
 
 def margin_words(response: str, margin_percent: float) -> str:
@@ -197,10 +190,10 @@ def _reaches(plain: Estimate, wide: Estimate, response: str, margin_percent: flo
     return f"{change_text(wide, response)}, as one of several comparisons, reaches back across {limit}"
 
 
-def _would_decide(more: int | None, pace_s: float | None) -> str:
+def _would_decide(more: int | None, of_block_s: float | None) -> str:
     if more is None:
         return f"not even {power.MOST_STARTS:,} more blocks would decide"
-    return f"about {blocks(more, None if pace_s is None else more * pace_s)} would decide, with a chance of 80%"
+    return f"about {blocks(more, None if of_block_s is None else more * of_block_s)} would decide, with a chance of 80%"
 
 
 def _sentence(

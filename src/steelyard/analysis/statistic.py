@@ -160,5 +160,7 @@ class Statistic(Generic[AnyRow]):
     """The report shows it in a form of its own (`steelyard.report`), not as a table."""
     least_sizes: int = 0
     """Least number of sizes with which the report's page shows it; files and downloads always have it."""
+    of_records: bool = False
+    """Its rows are of trials or starts whatever the response: further responses of a study do not repeat them."""
     without_size: bool = False
     """Its rows are over sizes: the factor of sizes is no column."""

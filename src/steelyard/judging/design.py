@@ -15,14 +15,7 @@ def factors_of(study: Study) -> dict[str, tuple[Level, ...]]:
     identical systems, their label."""
     if study.design.kind == "same":
         return {SAME_FACTOR: SAME_LABELS}
-    levels_by_factor: dict[str, dict[Level, None]] = {
-        factor: dict.fromkeys(levels) for factor, levels in study.factors.items()
-    }
-    for treatment in study.design.treatments:
-        for factor, level in treatment.items():
-            if factor not in study.factors:
-                levels_by_factor.setdefault(factor, {})[level] = None
-    return {factor: tuple(levels) for factor, levels in levels_by_factor.items()}
+    return study.tried
 
 
 def base_of(study: Study) -> Treatment:

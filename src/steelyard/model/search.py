@@ -98,7 +98,8 @@ class SearchResult(Value):
     high_per_s: float | None = None
     """The interval within the trial: how well its windows fix the rate. It holds no difference between trials."""
     knee_per_s: float | None = None
-    """The rate from which on response time rises faster than in proportion to the rate; None if that is not seen."""
+    """Of the rates tried, the one with the greatest rate over mean response time; None if it is the lowest or the
+    highest."""
     windows: int
     reason: str
     """Why the search ended, in words."""

@@ -39,6 +39,14 @@ at most 1 - 2 x 0.5^5 = 93.75%), and t intervals that stop a study cover too lit
 SAME_FACTOR = "label"
 """The factor in a study of identical systems: it sets nothing."""
 SAME_LABELS = ("A", "B")
+ALIASES = {
+    "nodes": "site.nodes",
+    "site": "site.name",
+    "system": "system.name",
+    "workload": "workload.name",
+    "link": "link.name",
+}
+"""Short factor names, which plans, stores and tables show."""
 LATER = ("node", "link", "levels")
 """Sections that stored studies have only where they say something."""
 
@@ -355,10 +363,22 @@ class Study(Value):
         """Unit of the numbers that the levels of a factor stand for; empty if there is none."""
         return next((named.unit for named in self.levels.get(factor, {}).values() if named.unit), "")
 
+    @property
+    def tried(self) -> dict[str, tuple[Level, ...]]:
+        """Factors and their levels in order: those under `factors`, then those that only listed treatments name, with
+        their levels in order of occurrence."""
+        only_listed: dict[str, dict[Level, None]] = {}
+        for treatment in self.design.treatments:
+            for factor, level in treatment.items():
+                if factor not in self.factors:
+                    only_listed.setdefault(factor, {})[level] = None
+        levels = {factor: tuple(dict.fromkeys(levels)) for factor, levels in self.factors.items()}
+        return levels | {factor: tuple(levels) for factor, levels in only_listed.items()}
+
     def values_of(self, fields: Sequence[str], fixed: Level) -> tuple[Level, ...]:
         """The values that a field takes under the study's factors, each once. `fields`: its names, long and short;
         `fixed`: its value where no level sets it."""
-        for factor, levels in self.factors.items():
+        for factor, levels in self.tried.items():
             every = [self.fields_of({factor: level}) for level in levels]
             if any(name in sets for sets in every for name in fields):
                 values = (next((sets[name] for name in fields if name in sets), fixed) for sets in every)

@@ -7,6 +7,8 @@ f follow from the two spreads that are seen: with equal true spreads, the share 
 Beta((n - 1) / 2, (n - 1) / 2), f = (n - 1) / (u^2 + (1 - u)^2), and T, which has the sum below it, is independent of u
 with 2 n - 2 degrees of freedom. So the chance is the mean over u, without an approximation, for normal logarithms.
 Pairs within starts have f = n - 1. `tools.gate_rates` draws studies and counts.
+
+Each further response of the study adds its comparisons to the family; the spread is that of the main response.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ class GateForecast(Value):
 
     factor: str
     comparisons: int
-    """Cells of the other factors: each is a case of the gate."""
+    """Cells of the other factors times the responses that the study analyses: each is a case of the gate."""
     margin_percent: float
     change_percent: float
     """The slowdown that it should find."""
@@ -47,13 +49,13 @@ class GateForecast(Value):
     """Coefficient of variation of the means that are compared."""
     cv_source: str
     power: float
-    """Chance that the plan's gate is red if one cell is slower by `change_percent`."""
+    """Chance that the plan's gate is red if the main response of one cell is worse by `change_percent`."""
     blocks_needed: int | None
     """Blocks for a chance of 0.95; None beyond 1,000."""
     found_percent: float | None
     """The slowdown that the plan's gate finds with a chance of 0.95; None below three blocks."""
     equal_passes: float
-    """Chance that one cell is green if nothing differs."""
+    """Chance that one comparison is green if nothing differs."""
     blocks_to_pass: int | None
     """Blocks for a chance of 0.95 of that; None beyond 1,000."""
 
@@ -100,19 +102,20 @@ def forecasts(
         cells = {
             tuple(level for factor, level in trial.treatment.items() if factor != item.factor) for trial in plan.trials
         }
+        comparisons = len(cells) * len(study.analysis.every_response)
         rows.append(
-            _forecast(item.factor, len(cells), study.design.starts, spread, not item.hard, confidence, change_percent,
-                      margin_percent, item.cv_source)
+            _forecast(item.factor, comparisons, study.design.starts, spread, not item.hard, confidence,
+                      change_percent, margin_percent, item.cv_source)
         )  # fmt: skip
     return tuple(rows)
 
 
 def _forecast(
-    factor: str, cells: int, blocks: int, spread: float, pairs: bool, confidence: float, change_percent: float,
+    factor: str, comparisons: int, blocks: int, spread: float, pairs: bool, confidence: float, change_percent: float,
     margin_percent: float, source: str,
 ) -> GateForecast:  # fmt: skip
     margin, change = math.log1p(margin_percent / 100), math.log1p(change_percent / 100)
-    simultaneous = 1 - (1 - confidence) / cells
+    simultaneous = 1 - (1 - confidence) / comparisons
 
     def red(n: int, distance: float) -> float:
         return chance_beyond(n, distance, spread, simultaneous, pairs=pairs)
@@ -124,8 +127,8 @@ def _forecast(
     if blocks >= FEWEST_BLOCKS:
         smallest_percent = 100 * math.expm1(margin + _least(lambda distance: red(blocks, distance)))
     return GateForecast(
-        factor=factor, comparisons=cells, margin_percent=margin_percent, change_percent=change_percent, blocks=blocks,
-        cv=spread, cv_source=source, power=red(blocks, change - margin),
+        factor=factor, comparisons=comparisons, margin_percent=margin_percent, change_percent=change_percent,
+        blocks=blocks, cv=spread, cv_source=source, power=red(blocks, change - margin),
         blocks_needed=_blocks_needed(lambda n: red(n, change - margin)), found_percent=smallest_percent,
         equal_passes=green(blocks), blocks_to_pass=_blocks_needed(green),
     )  # fmt: skip

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from steelyard.analysis.comparisons import confounders, identical_systems
 from steelyard.analysis.comparisons.confounders import Difference
-from steelyard.analysis.comparisons.two_sided import Contrast, Pairing, Side, adjusted, pair, uncorrected_contrasts
+from steelyard.analysis.comparisons.two_sided import Contrast, Pairing, Side, adjusted, contrasts, pair
 from steelyard.analysis.frame import frame_of
 from steelyard.analysis.statistics import noise_floor
 from steelyard.analysis.statistics.trend import Trend, trends
@@ -151,7 +151,7 @@ def _compared(
     )
     pairing = pair(side_a, side_b)
     floors = _floors(first, side_a, confidence), _floors(second, side_b, confidence)
-    compared = uncorrected_contrasts(side_a, side_b, pairing, name, confidence, margin_percent, floors)
+    compared = contrasts(side_a, side_b, pairing, name, confidence, margin_percent, floors)
     sentences = dict.fromkeys(
         f"{opened.study.study.name}: {_floor_sentence(opened, side, name, floor)}"
         for opened, side, floor in ((first, side_a, floors[0]), (second, side_b, floors[1]))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from steelyard.analysis.comparisons.confounders import JARS
+from steelyard.analysis.comparisons.confounders import JARS, OF_THE_BUILD
 from steelyard.analysis.frame import factors_of
 from steelyard.analysis.gate import (
     Case,
@@ -32,7 +32,7 @@ from steelyard.model.trial import TrialRecord
 from steelyard.reading.comparison import Comparison, Opened, fix, is_called, levels, paired_cells, response_named
 from steelyard.reading.measured import with_measures
 
-BUILDS: Final = ("system.source", "system.version", SAME_FACTOR)
+BUILDS: Final = (*OF_THE_BUILD, SAME_FACTOR)
 """Factors that are compared where nobody says which, if they have two levels."""
 
 

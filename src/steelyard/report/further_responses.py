@@ -8,6 +8,7 @@ from typing import Final
 
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistic import Section
+from steelyard.analysis.wording import capital
 from steelyard.model.trial import TrialRecord
 from steelyard.report.data.presentation import view
 from steelyard.report.figures import catalogue
@@ -55,7 +56,7 @@ def _section(results: Results, records: Sequence[TrialRecord], numbers: Numbers)
     tables = [table(shown) for section in SECTIONS for shown in by_section.get(section, ())]
     return FurtherResponse(
         anchor=f"response{suffix}",
-        title=f"{results.response_label[:1].upper()}{results.response_label[1:]}",
+        title=capital(results.response_label),
         sentences=results.answer[:-1],
         answer_table=answer_table,
         comparisons=table(generic.comparisons(this)),

@@ -27,6 +27,7 @@ from steelyard.analysis.statistics.law import LawFit
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.statistics.validity import Validity
 from steelyard.analysis.treatments import NODES
+from steelyard.analysis.wording import capital
 from steelyard.format import FORM, FORM_NAME, count, moment
 from steelyard.heavy import pl
 from steelyard.model import responses
@@ -290,7 +291,7 @@ def _sections(context: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("provenance", "Reproduce, data, cite", True),
         ("effects", "Every comparison", _any(context, "comparisons", "more_answer")),
         ("every-cell", "Every cell", True),
-        ("size", context["size_words"].capitalize(), _any(context, *OF_SIZE)),
+        ("size", capital(context["size_words"]), _any(context, *OF_SIZE)),
         ("interactions", "Interactions", _any(context, "profiles_figure", "further_interactions", "more_interactions")),
         *((one.anchor, one.title, True) for one in context["further_responses"]),
         ("response-time", "Response time", _any(context, *OF_RESPONSE_TIME)),

@@ -8,19 +8,10 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from steelyard.model.study import Choice, Data, Level, LinkChoice, Load, NodeLimits, SiteChoice, Study
+from steelyard.model.study import ALIASES, Choice, Data, Level, LinkChoice, Load, NodeLimits, SiteChoice, Study
 from steelyard.plugin import Plugins
 from steelyard.study.missing import Unchecked, settings_model
 from steelyard.tomlfile.fields import lookup
-
-ALIASES = {
-    "nodes": "site.nodes",
-    "site": "site.name",
-    "system": "system.name",
-    "workload": "workload.name",
-    "link": "link.name",
-}
-"""Short factor names, which plans, stores and tables show."""
 
 SECTIONS: dict[str, type[BaseModel]] = {
     "site": SiteChoice,

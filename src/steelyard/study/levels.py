@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from steelyard.model import former_words
 from steelyard.model.errors import StudyError
 from steelyard.model.named_level import NamedLevel, level_key
-from steelyard.model.study import SAME_FACTOR, Level, Study
+from steelyard.model.study import ALIASES, SAME_FACTOR, Level, Study
 from steelyard.model.trial import TrialRecord
 from steelyard.model.trial_columns import is_column
-from steelyard.study.fields import ALIASES, SECTIONS, dotted
+from steelyard.study.fields import SECTIONS, dotted
 from steelyard.tomlfile.problems import Missing, problem
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
@@ -118,6 +118,20 @@ def fields_by_key(study: Study) -> dict[str, str]:
             if factor not in study.levels:
                 keys.setdefault(factor, f"design.treatments.{index}.{factor}")
     return keys
+
+
+def places_of(study: Study, field: str, name: str) -> Iterator[str]:
+    """The key of each place that sets a field to a name: factors, listed treatments, then named levels."""
+    if field not in study.levels:
+        if name in map(str, study.factors.get(field, ())):
+            yield f"factors.{field}"
+        for index, treatment in enumerate(study.design.treatments):
+            if field in treatment and str(treatment[field]) == name:
+                yield f"design.treatments.{index}.{field}"
+    for factor, levels in study.levels.items():
+        for level_name, level in levels.items():
+            if field in level.sets and str(level.sets[field]) == name:
+                yield f"levels.{factor}.{level_name}.{field}"
 
 
 def named_fields(study: Study) -> Iterator[tuple[str, str]]:

@@ -158,12 +158,12 @@ def error_of(part: MissingPart, study: Study, needed: str) -> StudyError:
 
 
 def _place(part: MissingPart, study: Study) -> str:
-    """The key that names a missing part: of a named level, a factor, or a fixed setting."""
+    """The key that names a missing part: of a named level, a factor, the listed treatments, or a fixed setting."""
     names = (part.field, part.field.removesuffix(".name"))
     for factor, levels in study.levels.items():
         for level, named in levels.items():
             for name in names:
                 if named.sets.get(name) == part.name:
                     return f"levels.{factor}.{level}.{name}"
-    factors = (name for name in names if part.name in study.factors.get(name, ()))
-    return next((f"factors.{name}" for name in factors), part.field)
+    factors = (name for name in names if part.name in study.tried.get(name, ()))
+    return next((f"factors.{name}" if name in study.factors else "design.treatments" for name in factors), part.field)

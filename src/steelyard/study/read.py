@@ -15,11 +15,11 @@ from steelyard import plugin
 from steelyard.judging.settings_hash import canonical
 from steelyard.model.errors import StudyError
 from steelyard.model.named_level import level_key
-from steelyard.model.study import Level, Study
+from steelyard.model.study import ALIASES, Level, Study
 from steelyard.plugin import Plugins, how_to_add
-from steelyard.study.fields import ALIASES, SEAMS, SECTIONS, allowed_factors, dotted, exists, names_of, short
+from steelyard.study.fields import SEAMS, SECTIONS, allowed_factors, dotted, exists, names_of, short
 from steelyard.study.level_tables import as_written, cross, normalise
-from steelyard.study.levels import contradictions, fields_by_key, level_problems, named_fields
+from steelyard.study.levels import contradictions, fields_by_key, level_problems, named_fields, places_of
 from steelyard.study.missing import settings_model, without_missing
 from steelyard.study.named_responses import response_problems
 from steelyard.study.settings import complete, subtables_of, tables_of
@@ -185,14 +185,12 @@ def _unknown_factors(study: Study, plugins: Plugins) -> list[StudyError]:
     names = names_of(study)
     errors = []
     keys = fields_by_key(study)
-    named = dict(named_fields(study))
     for seam in SEAMS:
         for name in names[seam]:
             try:
                 settings_model(plugins, seam, name)
             except StudyError as error:
-                alias = short(f"{seam}.name")
-                key = keys.get(alias, named.get(alias, f"{seam}.name"))
+                key = next(places_of(study, short(f"{seam}.name"), name), f"{seam}.name")
                 errors.append(problem(key, name, error.message, error.allowed, hint=how_to_add(seam)))
     if errors:
         return errors
@@ -244,7 +242,9 @@ def _treatment_problems(study: Study, plugins: Plugins) -> list[StudyError]:
     named = names_of(study)
     for index, treatment in enumerate([*treatments, *extra]):
         settings, problems = complete(tables, study.fields_of(treatment), plugins, named)
-        listed = f"design.treatments.{index}" if study.design.kind == "listed" else "factors"
+        listed = "factors"
+        if study.design.kind == "listed":
+            listed = f"design.treatments.{index}" if index < len(treatments) else "design.control"
         errors += [_blamed(error, study, treatment, listed) for error in problems]
         text = canonical(settings)
         if text in seen and not problems and study.design.kind != "same":

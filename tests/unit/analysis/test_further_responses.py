@@ -7,11 +7,14 @@ import polars as pl
 import pytest
 from statsmodels.stats.multitest import multipletests
 
+from steelyard.analysis import statistics
 from steelyard.analysis.analyse import analyse
 from steelyard.analysis.frame import frame_of
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.comparison import Comparison, comparisons
+from steelyard.analysis.statistics.server_warm_up import WarmedStart
 from steelyard.analysis.tables import tables, titles
+from steelyard.model.server_warm_up import ServerWarmth
 from steelyard.model.trial import TrialRecord
 from tests.unit.analysis import made
 
@@ -88,3 +91,15 @@ def test_covariates_of_a_start_are_a_table() -> None:
         (3, "cores", 6.0, "cores", 2),
     ]
     assert tables(analyse(trials, asked, seed=1))["covariate"].is_empty()
+
+
+def test_tables_of_records_are_shown_once() -> None:
+    warmth = ServerWarmth(reached=True, seconds=60.0, rounds=3, operations=900, nodes={}, reasons=())
+    warmed = [one.model_copy(update={"server_warm_up": warmth}) for one in records(np.random.default_rng(5))]
+    asked = made.study(analysis={"responses": [CPU]}, factors={"nodes": (1, 3), "workload": ("A",)})
+    found = analyse(warmed, asked, seed=1)
+    assert {one.name for one in statistics.every() if one.of_records} == {
+        "covariate", "search", "search_window", "server_warm_up"
+    }  # fmt: skip
+    assert len(found.of(WarmedStart)) == tables(found)["server_warm_up"].height == 10
+    assert found.further[0].of(WarmedStart) == ()

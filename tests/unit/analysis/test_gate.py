@@ -7,7 +7,7 @@ import pytest
 
 from steelyard.analysis.comparisons.identical_systems import Floors
 from steelyard.analysis.comparisons.level_ratios import ratio_between
-from steelyard.analysis.comparisons.two_sided import Side, contrasts, means_of_starts, pair
+from steelyard.analysis.comparisons.two_sided import Side, adjusted, contrasts, means_of_starts, pair
 from steelyard.analysis.gate import Case, case_of, family_confidence, limit_of, overall, verdict_of
 from steelyard.analysis.inference.power import POWER, chance_beyond, more_starts_beyond
 from steelyard.judging.noise_floor import Spread
@@ -24,7 +24,7 @@ def ratio(low: float, high: float) -> Estimate:
 
 def cases_of(records_a, records_b, *, margin=2.0, response=TIME, floors=None) -> list[Case]:
     a, b = Side("a", frame(records_a)), Side("b", frame(records_b))
-    compared = contrasts(a, b, pair(a, b), response, 0.95, margin, floors)
+    compared = adjusted(contrasts(a, b, pair(a, b), response, 0.95, margin, floors))
     return [case_of(a, b, contrast, margin, len(compared)) for contrast in compared]
 
 
@@ -69,7 +69,7 @@ def test_the_interval_is_that_of_compare_and_with_several_cells_a_wider_one() ->
         for mean in (100.0, 106.0)
     ]  # fmt: skip
     a, b = Side("a", frame(sides[0])), Side("b", frame(sides[1]))
-    compared = contrasts(a, b, pair(a, b), TIME, 0.95, 2.0)
+    compared = adjusted(contrasts(a, b, pair(a, b), TIME, 0.95, 2.0))
     for case, contrast in zip(cases_of(*sides), compared, strict=True):
         assert case.change_percent == contrast.change_percent
         assert case.simultaneous_percent is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from steelyard.analysis.wording import change_text, quantities
+from steelyard.analysis.wording import capital, change_text, quantities
 from steelyard.model.estimate import Estimate
 
 TIME, RATE, P99 = "execution_time_ms", "throughput_per_s", "response_ms_p99"
@@ -52,3 +52,10 @@ def test_quantities_share_a_unit() -> None:
     assert quantities([257.0, 12_000.0], "ms") == ["0.257 s", "12.0 s"]
     assert quantities([4753.0, 2799.0], "operations/s") == ["4,753 operations/s", "2,799 operations/s"]
     assert quantities([], "ms") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("cluster size", "Cluster size"), ("vmGB", "VmGB"), ("load.rate_per_s", "load.rate_per_s")]
+)
+def test_a_capital_lowers_nothing_and_leaves_settings_as_they_are(name: str, text: str) -> None:
+    assert capital(name) == text

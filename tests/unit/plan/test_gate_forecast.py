@@ -61,6 +61,14 @@ def test_each_cell_is_a_comparison_and_more_of_them_need_more_blocks() -> None:
     assert (first.blocks_needed or MOST_BLOCKS) < (second.blocks_needed or 0)
 
 
+def test_each_response_is_a_comparison() -> None:
+    alone = read_text(SMALL_STUDY)
+    several = read_text(SMALL_STUDY + '[analysis]\nresponses = ["throughput_per_s", "response_ms_p99"]\n')
+    first, second = (forecasts(study, expand(study), (), None, 5.0, 2.0)[0] for study in (alone, several))
+    assert (first.comparisons, second.comparisons) == (1, 3)
+    assert (first.blocks_needed or MOST_BLOCKS) < (second.blocks_needed or 0)
+
+
 def test_check_prints_it(tmp_path: Path) -> None:
     path = tmp_path / "small.toml"
     path.write_text(SMALL_STUDY)

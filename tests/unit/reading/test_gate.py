@@ -12,7 +12,7 @@ from steelyard.model.errors import StoreError
 from steelyard.model.facts import system_facts_name
 from steelyard.model.trial import TrialRecord
 from steelyard.reading.comparison import Opened, is_called, opened
-from steelyard.reading.gate import gate
+from steelyard.reading.gate import _sides, gate
 from tests.unit.analysis.made import FAULT, VOIDED
 from tests.unit.verify import made
 
@@ -93,6 +93,16 @@ def test_jars_that_changed_under_way_are_two_systems(
 ])  # fmt: skip
 def test_a_level_is_called_by_its_text_or_its_label(level: str | int, wanted: str, same: bool) -> None:
     assert is_called(level, wanted) is same
+
+
+@pytest.mark.parametrize("factor", ["system.source", "system.version", "system.jars"])
+def test_two_levels_of_a_build_are_the_sides_where_nobody_says_which(base: Opened, factor: str) -> None:
+    study = base.study.model_copy(update={"factors": {**base.study.factors, factor: ("old", "new")}})
+    both = changed(
+        replace(base, study=study),
+        lambda r: [r.model_copy(update={"treatment": {**r.treatment, factor: level}}) for level in ("old", "new")],
+    )
+    assert _sides(both, both, (), ()) == ({factor: "old"}, {factor: "new"})
 
 
 def test_the_margin_of_the_study_counts_where_none_is_given(tmp_path: Path, base: Opened) -> None:

@@ -16,6 +16,7 @@ from steelyard.cli.commands.verify import verify
 from steelyard.model.study import Study
 from steelyard.reading.report_input import report_input
 from steelyard.report.data.presentation import view
+from steelyard.report.prose import methods_paragraph
 from steelyard.report.prose.method_and_facts import asked
 from steelyard.report.tables.named_levels import named_levels
 from steelyard.store import Store
@@ -126,3 +127,17 @@ def test_laws_run_over_a_named_factor_that_counts_nodes(
     fits = report_input(Store(made.store(tmp_path, text=text))).results.of(LawFit)
     assert {fit.factor for fit in fits} == sizes
     assert all(fit.n == 9 and fit.sizes == 3 for fit in fits)
+
+
+def test_levels_and_settings_of_a_listed_design_are_known_to_the_page() -> None:
+    listed = [f"[[design.treatments]]\nmachine = '{level}'\nsystem = 'simulated'\n" for level in ("large", "small")]
+    text = made.STUDY.replace("nodes = [1, 2]\n", "").replace("[design]\n", '[design]\nkind = "listed"\n')
+    chosen = made.study(text + "\n".join(listed) + LEVELS)
+    table = named_levels(chosen)
+    assert table is not None
+    assert [row[1].text for row in table.rows] == ["large", "small"]
+    assert chosen.values_of(("nodes", "site.nodes"), 9) == (4, 1)
+    names = {fact.name for fact in asked(chosen)}
+    assert not names & {"system.name", "site.nodes", "system.service_us"}
+    assert "load.threads" in names
+    assert "What each named level sets: machine large (8): nodes = 4" in methods_paragraph._named_levels(chosen)

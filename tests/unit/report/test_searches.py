@@ -13,6 +13,8 @@ from steelyard.analysis.statistics.search import SearchRow
 from steelyard.analysis.statistics.search_window import SearchWindow
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.reading.report_input import ReportInput, report_input
+from steelyard.report.basics.theme import BAND
+from steelyard.report.figures import rate_curves
 from steelyard.report.figures.catalogue import of_results
 from steelyard.report.page import build
 from tests.unit.lab.fakes import Script, study, without_waiting
@@ -60,6 +62,14 @@ def test_the_curve_has_every_window_limit_and_knee(searched: ReportInput) -> Non
     assert len(figure.panels) == 2
     assert "Dashed line: the limit" in figure.caption
     assert 'id="rate-curves"' in build(searched)
+
+
+def test_an_interval_from_zero_is_drawn(searched: ReportInput) -> None:
+    windows = searched.results.of(SearchWindow)
+    found = next(row for row in searched.results.of(SearchRow) if row.outcome == "found")
+    rows = [found.model_copy(update={"low_per_s": low}) for low in (found.low_per_s, 0.0, None)]
+    drawn = [str(rate_curves._picture(windows, [row], "", 600.0)).count(BAND) for row in rows]
+    assert drawn[0] == drawn[1] > drawn[2]
 
 
 def test_capacity_of_each_size_is_read_from_the_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

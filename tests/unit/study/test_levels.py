@@ -248,3 +248,47 @@ def test_lists_in_a_treatment_stand_for_every_combination() -> None:
 )  # fmt: skip
 def test_a_wrong_list_in_a_treatment_is_refused_at_its_line(rest: str, message: str) -> None:
     assert message in wrong(rest).message
+
+
+LISTED = """\
+[design]
+kind = "listed"
+treatments = [
+  { nodes = [1, 2], load.schedule = "closed" },
+  { nodes = 3, load.schedule = "closed" },
+]
+"""
+
+
+def test_a_fault_of_a_control_in_a_listed_design_is_at_the_control() -> None:
+    control = '[design.control]\nnodes = 1\nload.schedule = "poisson"\n'
+    poisson = '[factors]\nload.schedule = ["closed", "poisson"]\n'
+    error = wrong(LISTED + control + poisson)
+    assert error.key.startswith("design.control")
+    assert error.message.startswith("paper.toml:28: design.control: load: schedule poisson needs")
+
+
+@pytest.mark.parametrize(
+    ("rest", "key"),
+    [
+        ('[factors]\nhw = ["b", "a"]\n[levels.hw.a]\nsite = "locl"\n[levels.hw.b]\nsite = "local"\n',
+         "levels.hw.a.site"),
+        ('[design]\nkind = "listed"\ntreatments = [{ site = ["local", "fake"] }, { site = "locl" }]\n',
+         "design.treatments.1.site"),
+        ('[factors]\nsite = ["local", "locl"]\n', "factors.site"),
+        ('[site]\nname = "locl"\n', "site.name"),
+    ],
+)  # fmt: skip
+def test_a_misspelt_plug_in_is_at_the_place_that_names_it(rest: str, key: str) -> None:
+    head = HEAD.replace(f'[site]\nname = "{SITE}"\n', "") if rest.startswith("[site]") else HEAD
+    error = wrong(rest, head)
+    assert error.key == key
+    assert "there is no site 'locl'" in error.message
+
+
+def test_factors_that_only_listed_treatments_name_are_tried() -> None:
+    found = study(LISTED)
+    assert found.factors == {}
+    assert list(found.tried) == ["nodes", "load.schedule"]
+    assert found.tried["nodes"] == (1, 2, 3)
+    assert found.values_of(("nodes", "site.nodes"), 1) == (1, 2, 3)

@@ -202,3 +202,10 @@ def test_without_missing_the_settings_of_a_missing_plug_in_go_too() -> None:
     study = read_text(text(SITES + SETTINGS), leave_out_missing=True)
     assert study.site.settings == {SITE: {"most_nodes": 5}}
     assert expand(study).trials[0].settings.root["site"]["most_nodes"] == 5
+
+
+def test_a_missing_part_that_only_a_listed_treatment_names_is_there(tmp_path: Path) -> None:
+    listed = f'[design]\nkind = "listed"\ntreatments = [{{ site = "{SITE}" }}, {{ site = "docker" }}]\n'
+    answer = checked(tmp_path, listed)
+    assert answer.code == EXIT_MISSING
+    assert "paper.toml:22: design.treatments: site docker does not exist yet" in answer.err

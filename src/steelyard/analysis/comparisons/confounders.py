@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from steelyard.model import former_words
 from steelyard.model.facts import of_machines, of_systems, role_of
+from steelyard.model.study import ALIASES
 from steelyard.model.trial import TrialRecord
 from steelyard.model.value import Value
 
@@ -23,7 +24,7 @@ _ARCHIVE = re.compile(r"-XX:SharedArchiveFile=\S+")
 """Where the classes of these jars are archived: says no more than the hash of the jars."""
 _ADDRESSES = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?(?:[,; ]+(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?)*")
 LONGEST_TEXT = 60
-BUILDS = frozenset({"system.source", "system.version", "system.jars"})
+OF_THE_BUILD = ("system.source", "system.version", "system.jars")
 """Factors that are the system's build: its versions and jars follow from them."""
 JARS = "jars"
 """The fact that is a hash of the system's jars; earlier versions did not record it."""
@@ -77,7 +78,7 @@ def apart(
     differences = [
         one.model_copy(update={"kind": "asked"})
         if (one.kind == "setting" and _follows(one.name, named))
-        or (not named.isdisjoint(BUILDS) and _of_the_build(one, names_of_versions))
+        or (not named.isdisjoint(OF_THE_BUILD) and _of_the_build(one, names_of_versions))
         else one
         for one in differing
         if one.name != JARS or (one.a and one.b)
@@ -130,8 +131,7 @@ def _differences(kind: Kind, a: Mapping[str, set[str]], b: Mapping[str, set[str]
 
 def _follows(path: str, asked: set[str]) -> bool:
     """Whether a setting is a compared factor, or belongs to the plug-in that such a factor chooses."""
-    short = {"nodes": "site.nodes", **{name: f"{name}.name" for name in ("site", "system", "workload", "link")}}
-    paths = {former_words.field(short.get(name, name)) for name in asked}
+    paths = {former_words.field(ALIASES.get(name, name)) for name in asked}
     chosen = {name.removesuffix(".name") for name in paths if name.endswith(".name")}
     return path in paths or path.split(".", 1)[0] in chosen
 

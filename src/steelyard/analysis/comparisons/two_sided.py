@@ -180,23 +180,20 @@ def contrasts(
     a: Side, b: Side, pairing: Pairing, response: str, confidence: float, margin_percent: float | None = None,
     floors: tuple[identical_systems.Floors, identical_systems.Floors] | None = None,
 ) -> tuple[Contrast, ...]:  # fmt: skip
-    """The contrasts of one response, with Holm's correction over them; see `uncorrected_contrasts`."""
-    return adjusted(uncorrected_contrasts(a, b, pairing, response, confidence, margin_percent, floors))
-
-
-def uncorrected_contrasts(
-    a: Side, b: Side, pairing: Pairing, response: str, confidence: float, margin_percent: float | None = None,
-    floors: tuple[identical_systems.Floors, identical_systems.Floors] | None = None,
-) -> tuple[Contrast, ...]:  # fmt: skip
     """A contrast for every cell in which both sides have used trials with a value of the response.
 
     `floors`: the noise floors of both sides' studies. `adjusted` adds Holm's correction.
     """
-    paces = {id(side.frame): forecast.block_s(side.frame) for side in (a, b)}
-    pace_s = None if None in paces.values() else sum(one for one in paces.values() if one is not None)
-    every = [_contrast(a, b, cell, response, confidence, margin_percent, pace_s) for cell in pairing.both]
+    of_block_s = pace_s(a, b)
+    every = [_contrast(a, b, cell, response, confidence, margin_percent, of_block_s) for cell in pairing.both]
     known = [one for one in every if one is not None]
     return tuple(_judged(a, b, one, floors or _NO_FLOORS) for one in known)
+
+
+def pace_s(a: Side, b: Side) -> float | None:
+    """Duration of one more block of both sides, seconds; None if one of them does not say."""
+    paces = {id(side.frame): forecast.block_s(side.frame) for side in (a, b)}
+    return None if None in paces.values() else sum(pace for pace in paces.values() if pace is not None)
 
 
 _NO_FLOORS = (identical_systems.Floors(), identical_systems.Floors())
@@ -241,7 +238,7 @@ def adjusted(unadjusted: Sequence[Contrast]) -> tuple[Contrast, ...]:
 
 def _contrast(
     a: Side, b: Side, cell: tuple[Treatment, Treatment, Treatment], response: str, confidence: float,
-    margin: float | None, pace_s: float | None,
+    margin: float | None, of_block_s: float | None,
 ) -> Contrast | None:  # fmt: skip
     common, treatment_a, treatment_b = cell
     rows = a.frame.values(response, treatment_a), b.frame.values(response, treatment_b)
@@ -260,7 +257,7 @@ def _contrast(
     verdict = verdict_of(response, ratio, start_means_of_both, margin, confidence)
     effect, delta = effect_of(*values, bool(both), confidence)
     more = power.more_starts(*values, bool(both), margin, confidence) if verdict == "undecided" else None
-    why = _why(verdict, ratio, margin, forecast.Forecast(more, pace_s), response)
+    why = _why(verdict, ratio, margin, forecast.Forecast(more, of_block_s), response)
     n = [sum(count for start, _, count in start_means(one, response) if not both or start in both) for one in rows]
     left_out = (exclusions(a.frame, response, treatment_a), exclusions(b.frame, response, treatment_b))
     unit = unit_of(response)
@@ -271,7 +268,7 @@ def _contrast(
         verdict=verdict,
         sentence=_sentence(_head(a, b, common), response, ratio, inner, verdict, margin, why), why=why,
         margin_percent=margin, equivalence_percent=within, more=more,
-        more_s=None if more is None or pace_s is None else more.starts * pace_s,
+        more_s=None if more is None or of_block_s is None else more.starts * of_block_s,
         p=level_ratios.p_of_change(*values, bool(both)),
         tost_p=equivalence(start_means_of_both, margin, confidence)[1],
         paired=bool(both), n_a=n[0], n_b=n[1], starts_a=len(values[0]), starts_b=len(values[1]),

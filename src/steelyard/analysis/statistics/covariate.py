@@ -53,4 +53,5 @@ STATISTIC = Statistic(
     section=Section.EVERY_TRIAL,
     compute=lambda context: covariates(context.frame),
     order=20,
+    of_records=True,
 )

@@ -269,7 +269,8 @@ def law_points(frame: TrialFrame, load: Load, factor: str, others: Treatment) ->
 def capacity_points(frame: TrialFrame, factor: str, others: Treatment) -> list[tuple[float, float]]:
     """(size, mean over the trials of a start) of each start that found a capacity, operations/s."""
     rows = frame.values(CAPACITY, others).filter(pl.col(factor).is_not_null())
-    means = rows.group_by(factor, "start", maintain_order=True).agg(pl.col(CAPACITY).mean().alias("value"))
+    mean = pl.col(CAPACITY).mean().alias("value")
+    means = frame.numbered(rows, factor).group_by(factor, "start", maintain_order=True).agg(mean)
     return [(float(size), float(mean)) for size, _, mean in means.iter_rows()]
 
 

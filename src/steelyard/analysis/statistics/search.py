@@ -74,4 +74,5 @@ STATISTIC = Statistic(
     section=Section.RESPONSE_TIME,
     compute=searches,
     order=3,
+    of_records=True,
 )

@@ -85,4 +85,5 @@ STATISTIC = Statistic(
     section=Section.RESPONSE_TIME,
     compute=windows,
     order=4,
+    of_records=True,
 )

@@ -97,4 +97,5 @@ STATISTIC = Statistic(
     section=Section.VALIDITY,
     compute=lambda context: warmed_starts(context.records),
     order=24,
+    of_records=True,
 )

@@ -32,7 +32,8 @@ class TimePoint(MeasuredTreatment):
     from_s: Annotated[float, Column(unit="seconds")]
     """When it begins, since the measured phases began."""
     seconds: Annotated[float, Column(unit="seconds")]
-    """Its length: 30 s, as published, or less where the shortest trial has fewer than eight such points."""
+    """Its length: 30 s, as published, or less where the shortest trial with readings has fewer than eight such
+    points."""
     n: int
     """Trials."""
     mean: InUnit
@@ -85,7 +86,7 @@ def _numbered(frame: pl.DataFrame, response: str) -> list[tuple[int, float]]:
 def _of_context(context: Context) -> Iterator[TimePoint]:
     every = list(series_of(context.within))
     lengths = [len(_numbered(frame, name)) for _, name, trials in every for _, frame in trials]
-    length = length_s(min(lengths, default=0))
+    length = length_s(min(filter(None, lengths), default=0))
     for treatment, response, trials in every:
         yield from time_points(treatment, response, trials, length, context.confidence)
 

@@ -11,6 +11,7 @@ from steelyard.analysis.statistic import Section
 from steelyard.analysis.statistics.search import SearchRow
 from steelyard.analysis.statistics.search_window import SearchWindow
 from steelyard.analysis.treatments import label
+from steelyard.analysis.wording import capital
 from steelyard.format import count, number
 from steelyard.model.responses import label_of, unit_of
 from steelyard.model.search import THROUGHPUT_FRACTION
@@ -43,7 +44,7 @@ def rate_curves(this: View) -> Figure | None:
         panels.append((name, partial(_picture, mine, ended, _y_title(mine[0].limited))))
     title = _y_title(windows[0].limited)
     caption = (
-        f"{title[0].upper()}{title[1:]} in each window of the searches over the offered rate, "
+        f"{capital(title)} in each window of the searches over the offered rate, "
         f"n = {count(len(windows), 'window')} of {count(len(searches), 'trial')}. Dashed line: the limit. Shaded: the "
         "interval of each search, within its trial; short dashes: a lower bound. Dotted: the knee, where rate over "
         "mean response time is greatest (median of the trials). Both axes are logarithmic."
@@ -80,7 +81,7 @@ def _picture(windows: Sequence[SearchWindow], searches: Sequence[SearchRow], y_t
                 area.x.of(min(search.high_per_s, x.domain.high)), area.bottom, BAND,
             )
             for search in searches
-            if search.low_per_s and search.high_per_s
+            if search.low_per_s is not None and search.high_per_s is not None
         ]  # fmt: skip
         return Layers([*_lines(area, windows[0].limit, searches), *_dots(area, windows)], bands)
 

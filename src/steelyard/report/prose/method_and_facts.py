@@ -16,7 +16,7 @@ from steelyard.model.facts import MACHINE, of_machines, of_systems
 from steelyard.model.load import Load, Offered
 from steelyard.model.plan import Plan
 from steelyard.model.responses import label_of
-from steelyard.model.study import Limits, Study
+from steelyard.model.study import ALIASES, Limits, Study
 from steelyard.model.trial import TrialRecord
 from steelyard.model.verdict_reasons import ReasonKind
 from steelyard.progress.reason_words import other_limits
@@ -300,9 +300,8 @@ def _version(name: str, version: str) -> str:
 
 def asked(study: Study) -> tuple[Fact, ...]:
     """Settings that differ from the defaults, by dotted name, without the factors."""
-    short = {"nodes": "site.nodes", "workload": "workload.name"}
-    every = (study.fields_of({factor: level}) for factor, levels in study.factors.items() for level in levels)
-    varied = {short.get(name, name) for sets in every for name in sets}
+    every = (study.fields_of({factor: level}) for factor, levels in study.tried.items() for level in levels)
+    varied = {ALIASES.get(name, name) for sets in every for name in sets}
     changed = study.model_dump(mode="json", exclude_defaults=True)
     for name in ("study", "factors", "levels", "format"):
         changed.pop(name, None)

@@ -36,7 +36,7 @@ def paragraph(page_input: ReportInput) -> str:
 def _named_levels(study: Study) -> str:
     stated = [
         f"{factor} {level}{f' ({number})' if (number := named.number_in_words()) else ''}: {named.fields_in_words()}"
-        for factor, levels in study.factors.items()
+        for factor, levels in study.tried.items()
         for level in levels
         if (named := study.named_level(factor, level)) is not None
     ]

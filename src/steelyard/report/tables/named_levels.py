@@ -18,7 +18,7 @@ def named_levels(study: Study) -> Table | None:
             Cell(named.fields_in_words(), tone="long"),
             Cell(named.number_in_words() or NONE),
         )
-        for factor, levels in study.factors.items()
+        for factor, levels in study.tried.items()
         for level in levels
         if (named := study.named_level(factor, level)) is not None
     )

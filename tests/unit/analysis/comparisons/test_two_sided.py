@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from steelyard.analysis.comparisons.identical_systems import Floors
-from steelyard.analysis.comparisons.two_sided import Side, contrasts, limits_percent, pair
+from steelyard.analysis.comparisons.two_sided import Side, adjusted, contrasts, limits_percent, pair
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.statistics.comparison import compare, comparisons
 from steelyard.analysis.statistics.trend import Trend
@@ -20,13 +20,13 @@ TIME = "execution_time_ms"
 
 def against(records_a, records_b, *, margin=None, fixed_a=None, fixed_b=None):
     a, b = Side("a", frame(records_a), fixed_a or {}), Side("b", frame(records_b), fixed_b or {})
-    return contrasts(a, b, pair(a, b), TIME, 0.95, margin)
+    return adjusted(contrasts(a, b, pair(a, b), TIME, 0.95, margin))
 
 
 def within(records, fixed_a, fixed_b, margin=None):
     rows = frame(records)
     a, b = Side("a", rows, fixed_a), Side("b", rows, fixed_b)
-    return contrasts(a, b, pair(a, b), TIME, 0.95, margin)
+    return adjusted(contrasts(a, b, pair(a, b), TIME, 0.95, margin))
 
 
 def test_two_treatments_of_a_hard_factor_are_what_the_report_says():
@@ -140,14 +140,14 @@ def test_a_difference_within_the_noise_floor_is_undecided():
     records = cell([[100.0], [100.1], [100.2]]), cell([[101.0], [101.1], [101.2]])
     a, b = Side("a", frame(records[0])), Side("b", frame(records[1]))
     for loud, verdict in ((floors(0.01, 0.02), "undecided"), (floors(1e-4, 2e-4), "slower")):
-        (one,) = contrasts(a, b, pair(a, b), TIME, 0.95, None, (loud, loud))
+        (one,) = adjusted(contrasts(a, b, pair(a, b), TIME, 0.95, None, (loud, loud)))
         assert (one.verdict, one.within_noise) == (verdict, verdict == "undecided")
         assert one.floor_percent is not None
         assert one.survives_holm is (None if one.within_noise else True)
         assert ("within the noise of this machine" in one.sentence) == one.within_noise
-    (unknown,) = contrasts(a, b, pair(a, b), TIME, 0.95, None, (loud, Floors()))
+    (unknown,) = adjusted(contrasts(a, b, pair(a, b), TIME, 0.95, None, (loud, Floors())))
     assert (unknown.verdict, unknown.floor_percent) == ("slower", None)
-    (margin,) = contrasts(a, b, pair(a, b), TIME, 0.95, 5.0, (floors(0.01, 0.02), floors(0.01, 0.02)))
+    (margin,) = adjusted(contrasts(a, b, pair(a, b), TIME, 0.95, 5.0, (floors(0.01, 0.02), floors(0.01, 0.02))))
     assert margin.verdict == "equivalent"
 
 
@@ -198,13 +198,13 @@ def warming(factor: float, *, treatment) -> Trend:
 def test_a_side_that_still_warms_up_leaves_a_difference_undecided_as_in_the_report():
     a, b = frame(cell([[100.0], [101.0], [99.0]])), frame(cell([[120.0], [121.0], [119.0]]))
     sides = Side("a", a), Side("b", b, trends=[warming(0.5, treatment={"nodes": 1})])
-    (found,) = contrasts(*sides, pair(*sides), TIME, 0.95)
+    (found,) = adjusted(contrasts(*sides, pair(*sides), TIME, 0.95))
     assert (found.verdict, found.within_trend, found.within_noise) == ("undecided", True, False)
     assert found.trend == "b still warming: by a factor of 0.500 in all"
     assert found.sentence.endswith(f"b against a: undecided: {found.trend}, which may be all of the difference")
     assert verdict_of(found) == "undecided; within a trend"
     sides = Side("a", a), Side("b", b, trends=[warming(0.99, treatment={"nodes": 1})])
-    (found,) = contrasts(*sides, pair(*sides), TIME, 0.95)
+    (found,) = adjusted(contrasts(*sides, pair(*sides), TIME, 0.95))
     assert (found.verdict, found.within_trend) == ("slower", False)
     assert found.sentence.endswith("; b still warming: by a factor of 0.990 in all")
 
@@ -216,6 +216,6 @@ def test_sides_that_share_their_starts_share_their_trend():
             records.append(record(base * factor + start / 10, workload=workload, start=start, order=place + 1))
     rows = frame(records)
     sides = [Side(name, rows, {"workload": name}, [warming(0.5, treatment={"nodes": 1})]) for name in ("A", "C")]
-    (found,) = contrasts(*sides, pair(*sides), TIME, 0.95)
+    (found,) = adjusted(contrasts(*sides, pair(*sides), TIME, 0.95))
     assert (found.verdict, found.within_trend) == ("slower", False)
     assert found.sentence.endswith("; both sides still warming: by a factor of 0.500 in all")

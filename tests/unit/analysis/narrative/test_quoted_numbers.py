@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from steelyard.analysis.analyse import analyse
 from steelyard.analysis.cells import cell_values
-from steelyard.analysis.comparisons.two_sided import Side, contrasts, pair
+from steelyard.analysis.comparisons.two_sided import Side, adjusted, contrasts, pair
 from steelyard.analysis.frame import frame_of
 from steelyard.analysis.narrative.answer_table import AnswerRow, AnswerTable
 from steelyard.analysis.results import Results
@@ -131,7 +131,7 @@ def _compare_agrees(row: AnswerRow, records: list[TrialRecord], asked: Study, tr
     frame = frame_of(records, asked)
     a, b = (Side(str(level), frame, {"nodes": level, **row.others}, trends) for level in (row.baseline, row.level))
     margin = asked.analysis.equivalence_margin_percent
-    (contrast,) = contrasts(a, b, pair(a, b), str(asked.analysis.response), asked.analysis.confidence, margin)
+    (contrast,) = adjusted(contrasts(a, b, pair(a, b), str(asked.analysis.response), asked.analysis.confidence, margin))
     assert (contrast.n_b, contrast.starts_b, contrast.n_a) == (row.n, row.starts, row.baseline_n)
     assert (contrast.mean_b.value, contrast.mean_a.value) == (row.value, row.baseline_value)
     assert change_text(contrast.ratio, contrast.response) == row.change_text

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from steelyard.analysis.inference.law_fit import Interval, bootstrap, columns, solve
-from steelyard.analysis.statistics.law import LAWS, fit_law, law_points, laws, weighed
+from steelyard.analysis.statistics.law import LAWS, capacity_points, fit_law, law_points, laws, weighed
 from steelyard.analysis.statistics.law_choice import choices
-from tests.unit.analysis.made import drawn, frame
+from steelyard.model.trial import Responses
+from tests.unit.analysis.made import cell, drawn, frame
 
 SIZES = (1, 2, 3, 4, 6, 8)
 SIGMA, KAPPA = 0.08, 0.01
@@ -222,3 +225,14 @@ def test_lack_of_fit_is_the_textbooks_f():
     whole, one = OLS(y, sizes).fit(), OLS(y, np.ones(len(y))).fit()
     oracle = anova_lm(one, whole)["Pr(>F)"].iloc[1]
     assert fit_law(points, "linear", "saturated", rng=rng()).lack_of_fit_p == pytest.approx(oracle)
+
+
+def test_capacity_of_named_sizes_is_over_their_numbers():
+    trials = [
+        one.model_copy(update={"responses": Responses(capacity_per_s=value)})
+        for level, value in (("small", 100.0), ("large", 180.0))
+        for one in cell([[1.0], [1.0]], nodes=level)
+    ]
+    over = frame(trials)
+    over = replace(over, numbers={"nodes": {"small": 1.0, "large": 2.0}})
+    assert sorted(capacity_points(over, "nodes", {"workload": "A"})) == [(1.0, 100.0)] * 2 + [(2.0, 180.0)] * 2

@@ -8,9 +8,13 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from steelyard.analysis.statistic import Seconds, Within
+from steelyard.analysis.frame import frame_of
+from steelyard.analysis.statistic import Context, Seconds, Within
+from steelyard.analysis.statistics import time_point
 from steelyard.analysis.statistics.parts import part_means, series_of
 from steelyard.analysis.statistics.time_point import length_s, point_means, time_points
+from steelyard.model.study import Study
+from tests.unit.analysis.made import study
 
 CPU = "machine_cpu_percent_mean"
 
@@ -52,3 +56,15 @@ def test_mean_value_analysis_has_the_measures_that_the_study_names() -> None:
     ((treatment, response, trials),) = series_of(within)
     assert (treatment, response, len(trials)) == ({}, CPU, 2)
     assert part_means(trials[0][1][response].to_list(), 2) == (1.5, 5.5)
+
+
+def test_a_trial_without_readings_does_not_shorten_the_points_of_others() -> None:
+    read = [(("a", 1), frame([1.0] * 240)), (("b", 1), frame([3.0] * 240))]
+    within = Within(sampled=[Seconds({}, [*read, (("c", 1), frame([]))])])
+    rows = time_point.STATISTIC.compute(context(study(), within))
+    assert {(row.seconds, row.n, row.mean.value) for row in rows} == {(30.0, 2, 2.0)}
+
+
+def context(asked: Study, within: Within) -> Context:
+    """What the statistic reads, without trials."""
+    return Context(frame_of([], asked), asked, seed=1, statistics=(), records=(), within=within)
