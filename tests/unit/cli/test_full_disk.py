@@ -98,7 +98,8 @@ def test_run_on_a_disk_that_takes_nothing(disk: SmallDisk, tmp_path: Path, monke
     code, messages = called(monkeypatch, *words)
     assert (code, "not foreseen" in messages) == (3, False), messages
     assert "of disk are free" in messages or "the disk is full" in messages
-    assert "run the same command again" in messages
+    assert "run the same command again" in messages or "then the same command goes on" in messages
+    assert "no sealed trial is lost" in messages
     disk.empty()
     shutil.rmtree(disk.folder / "small")
     disk.remount("ro")

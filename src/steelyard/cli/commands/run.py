@@ -92,7 +92,7 @@ def run(
     preflight.refuse(preflight.missing(study_path, study, plan))
     settings = [trial.settings for trial in plan.trials]
     # Under the lock of the store: nobody else adds trials to what is examined.
-    with StoreWriter(store, study.study.name) as writer:
+    with _none_lost(), StoreWriter(store, study.study.name) as writer:
         warn_of_damages(console, writer.damages)
         site_names = sorted({trial.settings.site.name for trial in plan.trials})
         asyncio.run(reclaim(site_names, console=console))
@@ -107,21 +107,15 @@ def run(
             # Of this session, not of the study: nothing of it is written as if the file said so.
             study = study.model_copy(update={"limits": study.limits.model_copy(update={"quiet_wait_s": quiet_wait_s})})
         try:
-            outcome, interrupted = asyncio.run(
-                _conduct(study, plan, plugins, writer, gate, plain=plain, console=console)
-            )
-        except (SteelyardError, OSError) as error:
-            failure = error if isinstance(error, SteelyardError) else foreseen(error)
-            if failure is None:
-                raise
-            if isinstance(failure, FileError) and NONE_LOST not in failure.hint:
-                failure.hint += f"; {NONE_LOST}"
-            failure.message, failure.hint = writer.conceal.text(failure.message), writer.conceal.text(failure.hint)
+            with _none_lost():
+                outcome, interrupted = asyncio.run(
+                    _conduct(study, plan, plugins, writer, gate, plain=plain, console=console)
+                )
+        except SteelyardError as error:
+            error.message, error.hint = writer.conceal.text(error.message), writer.conceal.text(error.hint)
             with contextlib.suppress(OSError):
-                writer.event(journal.SessionFailed(message=failure.message, hint=failure.hint))
-            if failure is error:
-                raise
-            raise failure from error
+                writer.event(journal.SessionFailed(message=error.message, hint=error.hint))
+            raise
         folder = writer.folder
     if study.design.kind == "same" and not outcome.missing:
         keep(folder, console, scaled=scale != 1.0)
@@ -131,6 +125,20 @@ def run(
     if interrupted:
         return EXIT_INTERRUPTED
     return EXIT_INVALID if outcome.invalid else EXIT_DONE
+
+
+@contextlib.contextmanager
+def _none_lost() -> Iterator[None]:
+    """What a disk refuses within the block is a FileError that says that no sealed trial is lost."""
+    try:
+        yield
+    except (FileError, OSError) as error:
+        failure = foreseen(error)
+        if failure is None:
+            raise
+        if NONE_LOST not in failure.hint:
+            failure.hint += f"; {NONE_LOST}"
+        raise failure from (None if failure is error else error)
 
 
 def _text(study_path: Path, scale: float, *, leave_out_missing: bool) -> str:
