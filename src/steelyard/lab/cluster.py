@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -14,6 +15,7 @@ from steelyard.engine.base import DrivenByWords, Engine
 from steelyard.format import listed
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.data_state import DataState
+from steelyard.lab.lending import Lending
 from steelyard.lab.node_death import first_death, while_alive
 from steelyard.lab.node_logs import tails
 from steelyard.lab.parts import Known, Parts
@@ -139,19 +141,28 @@ class Cluster:
 
 @asynccontextmanager
 async def started(
-    study: Study, trials: Sequence[PlannedTrial], parts: Parts, watcher: Watcher, phases: PhaseLog
+    study: Study,
+    trials: Sequence[PlannedTrial],
+    parts: Parts,
+    watcher: Watcher,
+    phases: PhaseLog,
+    lending: Lending | None = None,
 ) -> AsyncIterator[Cluster]:
-    """Lend nodes, start the system that `trials` share on them, and undo all of it, whatever happens inside. The first
-    error wins; what goes wrong while cleaning up is added to it as a note."""
+    """Lend nodes, start the system that `trials` share on them, and undo all of it, whatever happens inside; a lease
+    that can be handed on stays with `lending` after a start without an error. The first error wins; what goes wrong
+    while cleaning up is added to it as a note."""
+    lending = lending or Lending()
     settings = trials[0].settings
     site, system = parts.site(settings), parts.system(settings)
     await _prepare(system, watcher, phases)
-    lease = await _lend(study, trials, site, system, phases)
-    databases = lease.databases
+    lease = await _lend(study, trials, (site, system), lending, phases)
+    give_back = functools.partial(lending.give_back, site, settings, lease)
+    undo = Undo(site, system, lease.databases, phases, lambda keep: give_back(keep=keep))
     try:
         if isinstance(system, Existing):
-            databases = system.members(databases, lease.loaders)
-        cluster = await _bring_up(study, trials[0], (parts, site, system), (lease, databases), watcher, phases)
+            undo.databases = system.members(lease.databases, lease.loaders)
+        nodes = (lease, undo.databases)
+        cluster = await _bring_up(study, trials[0], (parts, site, system), nodes, watcher, phases)
         probes = [parts.probe(name) for name in study.probes]
         servers = {node.name: await system.process_ids(node) for node in cluster.databases}
         of_node = lambda node: servers.get(node.name, ())  # noqa: E731
@@ -159,11 +170,11 @@ async def started(
             yield cluster
     except BaseException as first:
         try:
-            await to_the_end(_undo_after(first, site, system, (lease, databases), phases))
+            await to_the_end(_undo_after(first, undo))
         except SteelyardError as second:
             first.add_note(f"while cleaning up: {second.message}")
         raise
-    await to_the_end(_undo(site, system, (lease, databases), phases))
+    await to_the_end(_undo(undo, keep=True))
 
 
 async def _prepare(system: System, watcher: Watcher, phases: PhaseLog) -> None:
@@ -177,9 +188,13 @@ async def _prepare(system: System, watcher: Watcher, phases: PhaseLog) -> None:
 
 
 async def _lend(
-    study: Study, trials: Sequence[PlannedTrial], site: Site, system: System, phases: PhaseLog
+    study: Study,
+    trials: Sequence[PlannedTrial],
+    site_and_system: tuple[Site, System],
+    lending: Lending,
+    phases: PhaseLog,
 ) -> Lease:
-    settings = trials[0].settings
+    (site, system), settings = site_and_system, trials[0].settings
     databases = nodes_to_lend(system, settings.site.nodes)
     request = Request(study.study.name, databases, settings.site.load_nodes, settings.node)
     limits = study.limits
@@ -189,7 +204,7 @@ async def _lend(
     )
     until = datetime.now(UTC) + timedelta(seconds=longest_s)
     async with phases.bracket(Phase.LEASE, patience_of(site).lease_s, SiteError):
-        lease = await site.lease(request, until)
+        lease = await lending.lend(site, settings, request, until)
     return _with_identity(lease, start_identity(study.design.seed, trials))
 
 
@@ -316,29 +331,41 @@ async def _wipe(system: System, databases: Sequence[Node]) -> None:
     await together(system.wipe(node) for node in databases)
 
 
-async def _undo_after(first: BaseException, site: Site, system: System, nodes: Nodes, phases: PhaseLog) -> None:
+@dataclass
+class Undo:
+    """What it takes to undo a start."""
+
+    site: Site
+    system: System
+    databases: tuple[Node, ...]
+    phases: PhaseLog
+    give_back: Callable[[bool], Awaitable[None]]
+    """Takes the lease back; True: it may be handed on to the next start."""
+
+
+async def _undo_after(first: BaseException, undo: Undo) -> None:
     """Keep what the logs say of a system's fault, as far as they can be read in time, then undo."""
     if isinstance(first, SystemFault):
         try:
             async with asyncio.timeout(EVIDENCE_TIMEOUT_S):
-                first.evidence = await tails(system, nodes[1])
+                first.evidence = await tails(undo.system, undo.databases)
         except (TimeoutError, OSError, NodeError) as error:
             first.add_note(f"the logs of its nodes could not be read: {str(error) or 'not in time'}")
-    await _undo(site, system, nodes, phases)
+    await _undo(undo, keep=False)
 
 
-async def _undo(site: Site, system: System, nodes: Nodes, phases: PhaseLog) -> None:
+async def _undo(undo: Undo, *, keep: bool) -> None:
     """Wipe and release. The site's release ends what is left, so a failing wipe is no error of its own."""
-    lease, databases = nodes
+    limit_s = patience_of(undo.site).release_s
     trouble: SteelyardError | None = None
     try:
-        async with phases.bracket(Phase.WIPE, patience_of(site).release_s, SiteError):
-            await _wipe(system, databases)
+        async with undo.phases.bracket(Phase.WIPE, limit_s, SiteError):
+            await _wipe(undo.system, undo.databases)
     except SteelyardError as error:
         trouble = error
     try:
-        async with phases.bracket(Phase.RELEASE, patience_of(site).release_s, SiteError):
-            await site.release(lease)
+        async with undo.phases.bracket(Phase.RELEASE, limit_s, SiteError):
+            await undo.give_back(keep and trouble is None)
     except SteelyardError as error:
         if trouble is not None:
             error.add_note(f"the wipe before it failed too: {trouble.message}")
