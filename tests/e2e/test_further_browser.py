@@ -1,4 +1,4 @@
-"""Searches and further responses as a browser shows them: curves over rates, and a section for each further response."""
+"""Searches and further responses as a browser shows them: curves over rates, and a section per further response."""
 
 from __future__ import annotations
 
@@ -71,7 +71,8 @@ def test_the_curve_over_rates_is_drawn_within_its_picture(opened: Tab) -> None:
     outside = (
         f"[...{figure}.querySelectorAll('svg.chart')].flatMap((chart) => {{ const box = chart.getBoundingClientRect();"
         " return [...chart.querySelectorAll('circle, text')].filter((one) => { const b = one.getBoundingClientRect();"
-        " return b.width && (b.left < box.left - 1 || b.right > box.right + 1 || b.bottom > box.bottom + 1); }) }).length"
+        " return b.width && (b.left < box.left - 1 || b.right > box.right + 1 || b.bottom > box.bottom + 1); }) })"
+        ".length"
     )
     assert opened.value(outside) == 0
     assert "Dashed line: the limit" in opened.value(f"{figure}.textContent")

@@ -230,9 +230,10 @@ def _text(path: Path) -> str | None:
 
 def _packed(what: Path) -> bytes:
     """A tar archive of a file or tree, with links followed and without owners."""
-    with tempfile.SpooledTemporaryFile(max_size=256 << 20) as file, tarfile.open(
-        fileobj=file, mode="w", dereference=True
-    ) as archive:
+    with (
+        tempfile.SpooledTemporaryFile(max_size=256 << 20) as file,
+        tarfile.open(fileobj=file, mode="w", dereference=True) as archive,
+    ):
         archive.add(what, arcname=what.name, filter=_without_owner)
         archive.close()
         file.seek(0, io.SEEK_SET)
