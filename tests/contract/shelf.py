@@ -104,7 +104,7 @@ class Shelf:
     def inventory(self, roles: Sequence[str] = (), *, name: str = "shelf.toml", ipv6: bool = False) -> Path:
         """An inventory of the machines, with these roles in their order; the last one drives load."""
         wanted = roles or [*(["database"] * (len(self.machines) - 1)), "load"]
-        lines = []
+        lines = ['ssh_config = "ssh_config"']
         for machine, role in zip(self.machines, wanted, strict=False):
             address = machine.address6 if ipv6 else machine.address
             lines += ["[[machine]]", f'name = "{machine.name}"', f'address = "{address}"', f'role = "{role}"']
@@ -112,9 +112,9 @@ class Shelf:
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
         return path
 
-    def settings(self, **more: object) -> dict[str, object]:
+    def settings(self) -> dict[str, object]:
         """Settings of site `ssh` for this shelf."""
-        return {"inventory": str(self.inventory()), "ssh_config": str(self.ssh_config), **more}
+        return {"inventory": str(self.inventory())}
 
     def start(self, machine: Machine) -> None:
         """Switch a machine on: its disk is empty, its boot id new, its host key the same."""

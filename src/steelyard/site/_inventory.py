@@ -98,6 +98,8 @@ class Inventory(Value):
     """The machines of a file, in its order."""
 
     machines: tuple[Machine, ...]
+    ssh_config: str = ""
+    """Configuration of ssh in the place of the user's own, as an absolute path; empty for the user's own."""
 
 
 class Place(NamedTuple):
@@ -112,6 +114,8 @@ class _File(Common):
     """The content of a TOML inventory."""
 
     machine: tuple[dict[str, object], ...] = Field(min_length=1, max_length=MOST_MACHINES)
+    ssh_config: str = ""
+    """Configuration of ssh to use instead of the user's own; relative to the inventory."""
 
 
 def read(path: Path) -> Inventory:
@@ -131,7 +135,14 @@ def of_toml(text: str, path: str) -> Inventory:
         raise
     common = file.model_dump(include=set(Common.model_fields), exclude_unset=True)
     entries = [({**common, **entry}, f"machine.{index}") for index, entry in enumerate(file.machine)]
-    return checked(entries, path, lambda key: line_of(lines, key))
+    inventory = checked(entries, path, lambda key: line_of(lines, key))
+    if not file.ssh_config:
+        return inventory
+    config = (Path(path).parent / Path(file.ssh_config).expanduser()).absolute()
+    if not config.is_file():
+        lost = problem("ssh_config", file.ssh_config, f"there is no {config}")
+        raise_all([lost], path, lambda key: line_of(lines, key))
+    return inventory.model_copy(update={"ssh_config": str(config)})
 
 
 def of_ansible(text: str, path: str) -> Inventory:

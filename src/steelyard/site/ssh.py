@@ -42,8 +42,6 @@ class Settings(Value):
 
     inventory: str = Field(min_length=1)
     """Inventory of the machines: a TOML file, or an Ansible inventory of the ini kind; relative to the study."""
-    ssh_config: str = ""
-    """Configuration of ssh to use instead of the user's own."""
 
 
 def create(settings: Any, state_folder: Path) -> SshSite:
@@ -67,15 +65,16 @@ class SshSite:
             raise SiteError(f"site ssh cannot lend to {request.study}: {reason}", "`steelyard doctor --site` says more")
         taken = {record.id for _, record in lease_records.records(self._state, self.name)}
         identity = lease_records.new_id(taken)
-        places = _inventory.places(self._inventory(), request.database_nodes, request.load_nodes)
+        inventory = self._inventory()
+        places = _inventory.places(inventory, request.database_nodes, request.load_nodes)
         controls = _ssh_connection.control_folder()
         connections = [
-            _ssh_connection.connection(place.machine, controls / f"{identity}-{place.name}", self._settings.ssh_config)
+            _ssh_connection.connection(place.machine, controls / f"{identity}-{place.name}", inventory.ssh_config)
             for place in places
         ]
         try:
             looks = await together(
-                self._look(identity, place, connection)
+                _look(identity, place, connection, inventory.ssh_config)
                 for place, connection in zip(places, connections, strict=True)
             )
             record = self._record(identity, request, until, tuple(node for node, _ in looks))
@@ -155,44 +154,10 @@ class SshSite:
             return {}
         return {"machine": machine.name, **({"hardware": machine.hardware} if machine.hardware else {})}
 
-    async def _look(self, identity: str, place: Place, connection: Connection) -> tuple[Node, Program]:
-        """The node that a machine becomes, and the agent for it, after a look that changes nothing. Raises
-        SiteError."""
-        machine = await identify(connection, place.machine.folder)
-        address = await _ssh_connection.address(place.machine, self._settings.ssh_config)
-        if machine.addresses and address not in machine.addresses:
-            raise SiteError(
-                f"{place.machine.name} does not have the address {address}, but {', '.join(sorted(machine.addresses))}",
-                f"give `address` of {place.machine.name} in the inventory",
-            )
-        if others := busy_users(machine):
-            raise SiteError(f"{place.machine.name} is busy: {others}", "wait for it, or ask that user")
-        program = _ssh_agent.program(place.machine.name, machine.architecture)
-        folder = Path(machine.folder)
-        same = machine.kernel == lease_records.boot_id()
-        node = Node(
-            name=place.name,
-            role=place.role,
-            address=address,
-            prefix=connection.argv,
-            folder=folder / "nodes" / identity / place.name,
-            words="shell",
-            inherits=False,
-            files="through",
-            programs="own",
-            processes="through",
-            hardware="" if same else machine.kernel,
-            kernel="" if same else machine.kernel,
-            agent=str(_ssh_agent.path_on(folder, program)),
-            cache=folder,
-            environment={lease_records.MARKER: identity},
-        )
-        return node, program
-
     async def _prepare(self, record: lease_records.Record, node: Node, program: Program) -> None:
         """Claim a machine for the lease and bring the agent. Raises SiteError."""
         connection = connection_of(node)
-        seconds = max(0, round((record.until - lease_records.utc_now()).total_seconds()))
+        seconds = round((record.until - lease_records.utc_now()).total_seconds())
         note = f"study {record.study} {_who()}, state folder {self._state}"
         former: list[str] = []
 
@@ -218,6 +183,43 @@ class SshSite:
             nodes=nodes,
             settings=settings | {"inventory": str(Path(self._settings.inventory).expanduser().absolute())},
         )
+
+
+async def _look(
+    identity: str, place: Place, connection: Connection, ssh_config: str
+) -> tuple[Node, Program]:
+    """The node that a machine becomes, and the agent for it, after a look that changes nothing. Raises
+    SiteError."""
+    machine = await identify(connection, place.machine.folder)
+    address = await _ssh_connection.address(place.machine, ssh_config)
+    if machine.addresses and address not in machine.addresses:
+        raise SiteError(
+            f"{place.machine.name} does not have the address {address}, but {', '.join(sorted(machine.addresses))}",
+            f"give `address` of {place.machine.name} in the inventory",
+        )
+    if others := busy_users(machine):
+        raise SiteError(f"{place.machine.name} is busy: {others}", "wait for it, or ask that user")
+    program = _ssh_agent.program(place.machine.name, machine.architecture)
+    folder = Path(machine.folder)
+    same = machine.kernel == lease_records.boot_id()
+    node = Node(
+        name=place.name,
+        role=place.role,
+        address=address,
+        prefix=connection.argv,
+        folder=folder / "nodes" / identity / place.name,
+        words="shell",
+        inherits=False,
+        files="through",
+        programs="own",
+        processes="through",
+        hardware="" if same else machine.kernel,
+        kernel="" if same else machine.kernel,
+        agent=str(_ssh_agent.path_on(folder, program)),
+        cache=folder,
+        environment={lease_records.MARKER: identity},
+    )
+    return node, program
 
 
 async def _claim(connection: Connection, node: Node, identity: str, seconds: int, note: str) -> list[str]:

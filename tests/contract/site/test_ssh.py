@@ -177,7 +177,7 @@ def test_nothing_outside_of_the_folder_is_removed(site: Site, shelf: Shelf, tmp_
 
 def test_ipv6(shelf: Shelf, tmp_path: Path) -> None:
     inventory = shelf.inventory(name="shelf6.toml", ipv6=True)
-    site = make_site("ssh", shelf.settings(inventory=str(inventory)), tmp_path)
+    site = make_site("ssh", {"inventory": str(inventory)}, tmp_path)
     lease = leased(site)
     try:
         assert [node.address for node in lease.nodes] == [machine.address6 for machine in shelf.machines]
@@ -275,9 +275,10 @@ def test_ssh_s_errors_say_what_mends_them(shelf: Shelf, tmp_path: Path) -> None:
     changed.write_text(f"{machine.address} {other}\n")
     cases["its key is another one than before"] = config.replace(str(known), str(changed))
     for meaning, text in cases.items():
-        path = tmp_path / "ssh_config"
-        path.write_text(text)
-        site = make_site("ssh", shelf.settings(ssh_config=str(path)), tmp_path / "state")
+        (tmp_path / "ssh_config").write_text(text)
+        inventory = tmp_path / "shelf.toml"
+        inventory.write_text(shelf.inventory().read_text())
+        site = make_site("ssh", {"inventory": str(inventory)}, tmp_path / "state")
         with pytest.raises(_ssh_connection.Unreachable, match=meaning) as refused:
             leased(site)
         assert refused.value.hint

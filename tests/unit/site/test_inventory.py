@@ -92,6 +92,12 @@ def test_the_ending_says_which_kind_a_file_is(tmp_path: Path) -> None:
         read(tmp_path / "nowhere.toml")
 
 
+def test_a_configuration_of_ssh_is_beside_the_inventory(tmp_path: Path) -> None:
+    (tmp_path / "config").write_text("")
+    (tmp_path / "shelf.toml").write_text("ssh_config = 'config'\n[[machine]]\nname = 'a'\n")
+    assert read(tmp_path / "shelf.toml").ssh_config == str(tmp_path / "config")
+
+
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [
@@ -116,6 +122,7 @@ def test_the_ending_says_which_kind_a_file_is(tmp_path: Path) -> None:
         ("user = 'pi'\n", 0, "machine: must be given"),
         ("machin = 1\n[[machine]]\nname = 'a'\n", 1, "no such key"),
         ("[[machine]\n", 1, "not TOML"),
+        ("\nssh_config = 'nowhere'\n[[machine]]\nname = 'a'\n", 2, "ssh_config = 'nowhere': there is no /"),
     ],
 )  # fmt: skip
 def test_problems_of_toml(text: str, line: int, message: str) -> None:
