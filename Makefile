@@ -10,6 +10,8 @@ BIN := $(VENV)/bin
 # Without make's job server, which a recipe's commands cannot reach.
 CARGO := env -u MAKEFLAGS -u MFLAGS cargo
 STORE ?= store
+# Of which processors `make agents` builds the agent; empty for all.
+AGENTS ?=
 
 .PHONY: help setup agents quickstart test check check-python check-rust test-rust bench wheels lock clean
 
@@ -50,7 +52,7 @@ setup: $(VENV)/.installed $(BIN)/steelyard-agent
 	$(BIN)/steelyard setup cassandra
 
 agents: $(VENV)/.installed
-	$(BIN)/python -m tools.agents --into $(BIN)
+	$(BIN)/python -m tools.agents --into $(BIN) $(AGENTS)
 
 quickstart: setup
 	$(BIN)/steelyard run studies/quickstart.toml --store $(STORE)

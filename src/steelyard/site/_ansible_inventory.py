@@ -35,7 +35,7 @@ OF_SSH_CONFIG = (
 """Variables that change how ssh connects."""
 ROLES = ("database", "load")
 MOST_OF_A_RANGE = 1000
-HEADER = re.compile(r"^\[([^\[\]]+)\]\s*$")
+HEADER = re.compile(r"^\[([^\[\]]+)\]\s*(?:[#;].*)?$")
 RANGE = re.compile(r"\[(\w+):(\w+)(?::(\d+))?\]")
 WITH_PORT = re.compile(r"^(?P<name>[^:\s]+|\[[^\]]+\]):(?P<port>\d+)$")
 COMMENT = re.compile(r"\s[#;].*$")
@@ -66,7 +66,7 @@ def entries(text: str, path: str) -> tuple[list[tuple[dict[str, object], str]], 
     content = _Groups()
     section, kind = "ungrouped", ""
     for number, line in enumerate(text.split("\n"), start=1):
-        words = COMMENT.sub("", line).strip()
+        words = line.strip()
         if not words or words[0] in "#;":
             continue
         if header := HEADER.match(words):
@@ -75,9 +75,9 @@ def entries(text: str, path: str) -> tuple[list[tuple[dict[str, object], str]], 
             if kind not in ("", "vars", "children"):
                 raise _refused(path, number, f"[{header[1]}]: a section is [group], [group:vars] or [group:children]")
         elif kind == "children":
-            content.groups[section].children.append(words)
+            content.groups[section].children.append(COMMENT.sub("", words))
         elif kind == "vars":
-            name, _, value = words.partition("=")
+            name, _, value = COMMENT.sub("", words).partition("=")
             variable = _variable(name.strip(), _unquoted(value.strip()), path, number)
             content.groups[section].variables |= variable
         else:
@@ -87,8 +87,10 @@ def entries(text: str, path: str) -> tuple[list[tuple[dict[str, object], str]], 
 
 def _read_machines(content: _Groups, section: str, words: str, path: str, number: int) -> None:
     """One line of machines: a name, or a range of names, and variables."""
+    lexer = shlex.shlex(words, posix=True)
+    lexer.whitespace_split, lexer.commenters = True, "#;"
     try:
-        pattern, *pairs = shlex.split(words, comments=True)
+        pattern, *pairs = lexer
     except ValueError as error:
         raise _refused(path, number, f"{words}: {error}") from error
     variables: dict[str, tuple[str, int]] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 from collections.abc import Iterator
 from datetime import timedelta
@@ -10,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from steelyard.cli.commands.doctor import doctor
+from steelyard.cli.finding import Finding
 from steelyard.leases import records as lease_records
 from steelyard.leases.lease import Lease
-from steelyard.model.errors import CommandFailed, SiteError
+from steelyard.model.errors import CommandFailed, SiteError, StudyError
 from steelyard.node import agents
 from steelyard.node.command import run
 from steelyard.site import _ssh_agent, _ssh_connection, ssh
@@ -20,6 +23,7 @@ from steelyard.site.base import Request, Site
 from steelyard.testing.site import SiteContract, make_site
 from tests.contract import shelf as shelves
 from tests.contract.shelf import Machine, Shelf
+from tests.unit.cli.screen import printed
 
 pytestmark = [pytest.mark.root, pytest.mark.agent, pytest.mark.sshd]
 
@@ -312,3 +316,39 @@ def test_this_process_leaves_no_interface(shelf: Shelf) -> None:
     names = subprocess.run(["ip", "-o", "link"], capture_output=True, text=True, check=True).stdout
     assert f"x{second.third}:" not in names
     assert f"x{second.third}@" not in names
+
+
+def test_doctor_walks_the_inventory_and_changes_nothing(site: Site, shelf: Shelf, tmp_path: Path) -> None:
+    def trees() -> list[list[str]]:
+        return [sorted(map(str, machine.steelyard.rglob("*"))) for machine in shelf.machines]
+
+    before = trees()
+    looked = printed(lambda: doctor(shelf.inventory(), as_json=True))
+    findings = [Finding.model_validate(entry) for entry in json.loads(looked.out)]
+    names = {machine: {entry.name for entry in findings if entry.machine == machine} for machine in ("pi1", "pi2", "pi3")}
+    for machine in names.values():
+        assert {"reachable", "address", "other load", "space", "memory", "java", "privileges", "clock"} <= machine
+    assert all(entry.state == "good" for entry in findings if entry.name in ("reachable", "address", "clock"))
+    assert all(bool(entry.mend) == (entry.state != "good") for entry in findings)
+    lease = leased(site)
+    try:
+        busy = printed(lambda: doctor(shelf.inventory()))
+        assert busy.code == 3
+        assert busy.out.count("study weighing of") == 3
+    finally:
+        asyncio.run(site.release(lease))
+    machine = shelf.machines[2]
+    shelf.stop(machine)
+    try:
+        away = printed(lambda: doctor(shelf.inventory()))
+        assert away.code == 3
+        assert "pi3 cannot be reached: it does not answer" in away.out
+    finally:
+        shelf.start(machine)
+    assert trees()[:2] == before[:2] or not before[0]
+
+
+def test_doctor_says_where_an_inventory_is_wrong(tmp_path: Path) -> None:
+    (tmp_path / "shelf.toml").write_text("[[machine]]\nname = 'pi1'\nport = 'x'\n")
+    with pytest.raises(StudyError, match=r"shelf\.toml:3: machine\.0\.port"):
+        doctor(tmp_path / "shelf.toml")

@@ -42,7 +42,7 @@ ANSIBLE = """\
 gateway ansible_host=10.0.0.1   ; not a database
 
 [database]
-pi[1:3] ansible_user=pi steelyard_hardware="Raspberry Pi 4, 4 GB"
+pi[1:3] ansible_user=pi steelyard_hardware="Raspberry Pi 4, 4 GB #2"
 pi9.local:2222
 
 [load]
@@ -77,7 +77,7 @@ def test_ansible() -> None:
     assert list(machines) == ["gateway", "pi1", "pi2", "pi3", "pi9.local", "desk"]
     assert machines["gateway"].role == ""
     assert (machines["gateway"].destination, machines["gateway"].port) == ("10.0.0.1", 22)
-    assert (machines["pi2"].user, machines["pi2"].hardware) == ("pi", "Raspberry Pi 4, 4 GB")
+    assert (machines["pi2"].user, machines["pi2"].hardware) == ("pi", "Raspberry Pi 4, 4 GB #2")
     assert (machines["pi9.local"].user, machines["pi9.local"].port) == ("ops", 2222)
     assert (machines["desk"].user, machines["desk"].port, machines["desk"].role) == ("anna", 2200, "load")
     assert {machine.folder for machine in machines.values()} == {"~/.cache/steelyard", "/mnt/ssd/steelyard"}
