@@ -69,6 +69,11 @@ class Machine:
     process: subprocess.Popen[bytes] | None = None
 
     @property
+    def hardware_address(self) -> str:
+        """Of its network interface, the same whenever it is switched on."""
+        return f"02:00:00:00:00:{self.number:02x}"
+
+    @property
     def root(self) -> Path:
         """Its file system, as this process can look into it."""
         assert self.process is not None
@@ -128,7 +133,7 @@ class Shelf:
         port = f"m{machine.number}"
         _ip(
             self.switch.pid,
-            f"link add {port} type veth peer name eth0 netns {machine.process.pid}",
+            f"link add {port} type veth peer name eth0 address {machine.hardware_address} netns {machine.process.pid}",
             f"link set {port} master br0 up",
         )
         _ip(
@@ -144,9 +149,12 @@ class Shelf:
     def stop(self, machine: Machine) -> None:
         """Pull the plug: everything on the machine is gone at once."""
         assert machine.process is not None
+        assert self.switch is not None
         machine.process.kill()
         machine.process.wait(WAIT_S)
         machine.process = None
+        # The kernel may have removed it already, with the machine's network.
+        _ip(self.switch.pid, f"link delete m{machine.number}", check=False)
 
     def cut(self, machine: Machine) -> None:
         """Pull the cable: the machine lives, and nobody hears of it."""
@@ -246,11 +254,11 @@ def _spawn(namespaces: Sequence[str], argv: Sequence[str]) -> subprocess.Popen[b
     return process
 
 
-def _ip(pid: int, *lines: str) -> None:
+def _ip(pid: int, *lines: str, check: bool = True) -> None:
     """Network commands in the namespace of a process."""
     argv = ["nsenter", f"--net=/proc/{pid}/ns/net", "ip", "-batch", "-"]
     done = subprocess.run(argv, input="\n".join(lines).encode(), capture_output=True, check=False, timeout=WAIT_S)
-    assert done.returncode == 0, done.stderr.decode()
+    assert done.returncode == 0 or not check, done.stderr.decode()
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

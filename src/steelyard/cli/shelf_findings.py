@@ -117,7 +117,7 @@ def _clock(visit: Visit) -> Iterator[Finding]:
         yield Finding(name="clock", state="poor", found="it cannot be read", mend="its `date` must know %N: coreutils")
         return
     ahead_s, error_s = visit.clock.ahead_s, visit.clock.error_s
-    ahead_ms = number(abs(ahead_s) * 1000, spread=error_s * 1000)
+    ahead_ms = number(abs(ahead_s) * 1000)
     side = "ahead of" if ahead_s >= 0 else "behind"
     text = f"{ahead_ms} ms {side} this machine's (± {number(error_s * 1000)} ms)"
     yield judged("clock", text, abs(ahead_s) <= LARGEST_OFFSET_S + error_s, mend)

@@ -178,13 +178,15 @@ def _twice(machines: dict[str, Machine]) -> Iterator[StudyError]:
         "address": lambda machine: machine.address,
         "connect": lambda machine: f"{machine.user}@{machine.destination}:{machine.port}",
     }
-    for field, way in ways.items():
-        first: dict[str, str] = {}
-        for key, machine in machines.items():
-            what = way(machine)
-            if what and what in first:
-                yield problem(f"{key}.{field}", what, f"is {first[what]}'s, too: one machine lends one node")
-            first.setdefault(what, machine.name)
+    known: dict[str, dict[str, str]] = {field: {} for field in ways}
+    for key, machine in machines.items():
+        values = {field: way(machine) for field, way in ways.items()}
+        same = next((field for field, value in values.items() if value and value in known[field]), None)
+        if same is not None:
+            other = known[same][values[same]]
+            yield problem(f"{key}.{same}", values[same], f"is {other}'s, too: one machine lends one node", near=False)
+        for field, value in values.items():
+            known[field].setdefault(value, machine.name)
 
 
 def most(inventory: Inventory, role: Role) -> int:

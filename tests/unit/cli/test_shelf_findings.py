@@ -67,7 +67,7 @@ def test_a_machine_in_order() -> None:
         ("disk /dev/root 30000000 29000000 1000000 97% /\n", "space", "poor", "977 MiB free"),
         ("writable \n", "space", "bad", "not writable"),
         ("MemAvailable 300000\n", "memory", "poor", "293 MiB available"),
-        ('java /usr/bin/java openjdk version "11.0.2"\n', "java", "good", "17.0.9"),
+        ('java /usr/lib/jvm/11/bin/java openjdk version "11.0.2"\n', "java", "good", "17.0.9"),
         ("governor ondemand\n", "frequency", "poor", "governor ondemand"),
         ("throttled throttled=0x50005\n", "health", "poor", "under-voltage, throttled now"),
         ("throttled 50000\n", "health", "poor", "under-voltage, throttled since it was started"),
@@ -95,7 +95,7 @@ def test_java_and_rights_may_be_missing() -> None:
 
 def test_clock_and_address() -> None:
     found = by_name(shelf_findings.of_visit(visit(ahead_s=-3.0, address="10.0.0.12")))
-    assert (found["clock"].state, found["clock"].found) == ("poor", "3000 ms behind this machine's (± 1 ms)")
+    assert (found["clock"].state, found["clock"].found) == ("poor", "3,000 ms behind this machine's (± 1 ms)")
     assert found["address"].state == "bad"
 
 
