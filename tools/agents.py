@@ -48,7 +48,9 @@ class Target:
 TARGETS: Mapping[str, Target] = {
     target.name: target
     for target in (
-        Target("x86_64", "x86_64-unknown-linux-gnu", ("x86_64-linux-gnu-gcc", "cc"), "apt-get install -y gcc libc6-dev"),
+        Target(
+            "x86_64", "x86_64-unknown-linux-gnu", ("x86_64-linux-gnu-gcc", "cc"), "apt-get install -y gcc libc6-dev"
+        ),
         Target(
             "aarch64",
             "aarch64-unknown-linux-gnu",
@@ -151,7 +153,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Returns 0, or 3 if one could not be built."""
     parser = argparse.ArgumentParser(prog="python -m tools.agents", description=__doc__)
     parser.add_argument("--into", type=Path, required=True, help="folder to put them into, beside steelyard-agent")
-    parser.add_argument("architectures", nargs="*", metavar="ARCHITECTURE", help=f"of {', '.join(TARGETS)}; default all")
+    parser.add_argument(
+        "architectures", nargs="*", metavar="ARCHITECTURE", help=f"of {', '.join(TARGETS)}; default all"
+    )
     options = parser.parse_args(arguments)
     if unknown := [name for name in options.architectures if name not in TARGETS]:
         parser.error(f"no such architecture: {', '.join(unknown)}; there are {', '.join(TARGETS)}")

@@ -47,7 +47,9 @@ def virtualisation(texts: Texts = HERE) -> str:
     flags = dict(_pairs(texts.text("/proc/cpuinfo"))).get("flags", "").split()
     container = texts.has("/.dockerenv") or "container=" in texts.text("/proc/1/environ")
     hints = ["hypervisor"] if "hypervisor" in flags else []
-    hints += [texts.text("/sys/hypervisor/type")] + ([product] if product else []) + (["container"] if container else [])
+    hints += (
+        [texts.text("/sys/hypervisor/type")] + ([product] if product else []) + (["container"] if container else [])
+    )
     return ", ".join(hint for hint in hints if hint)
 
 

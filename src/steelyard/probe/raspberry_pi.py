@@ -55,16 +55,22 @@ class RaspberryPiProbe:
     metrics = (
         Metric(name=BOARDS, unit="boards", description="boards whose firmware answers; 0: this is no Raspberry Pi"),
         Metric(
-            name="machine_fault_under_voltage", unit="fault", description="1: less than 4.63 V, now or since the sample before"
+            name="machine_fault_under_voltage",
+            unit="fault",
+            description="1: less than 4.63 V, now or since the sample before",
         ),
         Metric(
-            name="machine_fault_frequency_capped", unit="fault", description="1: the ARM frequency was capped, now or since the sample before"
+            name="machine_fault_frequency_capped",
+            unit="fault",
+            description="1: the ARM frequency was capped, now or since the sample before",
         ),
         Metric(
             name="machine_fault_throttled", unit="fault", description="1: throttled, now or since the sample before"
         ),
         Metric(
-            name="machine_fault_soft_temperature_limit", unit="fault", description="1: above the soft limit, now or since the sample before"
+            name="machine_fault_soft_temperature_limit",
+            unit="fault",
+            description="1: above the soft limit, now or since the sample before",
         ),
         Metric(name=TEMPERATURE, unit="degrees Celsius", description="temperature of the processor"),
         Metric(name=FREQUENCY, unit="hertz", description="current frequency of the first core"),
@@ -82,7 +88,9 @@ class RaspberryPiProbe:
             if "throttled" in now:
                 bits = _bits(now["throttled"])
                 former = _bits(before["throttled"]) if "throttled" in before else bits
-                samples += [Sample(at_s, node, f"machine_fault_{name}", value) for name, value in _between(former, bits)]
+                samples += [
+                    Sample(at_s, node, f"machine_fault_{name}", value) for name, value in _between(former, bits)
+                ]
             if "temperature" in now:
                 samples.append(Sample(at_s, node, TEMPERATURE, int(now["temperature"]) / 1000))
             if "frequency" in now:

@@ -155,9 +155,7 @@ def of_ansible(text: str, path: str) -> Inventory:
     return checked(entries, path, lambda key: line_by_key.get(key, line_by_key.get(key.rpartition(".")[0], 0)))
 
 
-def checked(
-    entries: Sequence[tuple[dict[str, object], str]], path: str, find_line: Callable[[str], int]
-) -> Inventory:
+def checked(entries: Sequence[tuple[dict[str, object], str]], path: str, find_line: Callable[[str], int]) -> Inventory:
     """Machines from their fields; each has the key of its entry. Raises StudyError for all problems at once."""
     errors: list[StudyError] = []
     machines: dict[str, Machine] = {}
@@ -173,7 +171,7 @@ def checked(
 
 def _twice(machines: dict[str, Machine]) -> Iterator[StudyError]:
     """A machine twice: by its name, by its address, or by the way to it."""
-    ways = {
+    ways: dict[str, Callable[[Machine], str]] = {
         "name": lambda machine: machine.name,
         "address": lambda machine: machine.address,
         "connect": lambda machine: f"{machine.user}@{machine.destination}:{machine.port}",

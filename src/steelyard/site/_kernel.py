@@ -125,7 +125,9 @@ def disk_of(texts: Texts, folder: str) -> dict[str, str]:
     """The same from texts of another machine, where `folder` must not be a symbolic link."""
     mount = _mount(folder, texts.text("/proc/self/mountinfo"))
     disks = {texts.text(path): path.removesuffix("/dev") for path in texts.matching("/sys/block/*/dev")}
-    parts = {texts.text(path): path.rpartition("/")[0].rpartition("/")[0] for path in texts.matching("/sys/block/*/*/dev")}
+    parts = {
+        texts.text(path): path.rpartition("/")[0].rpartition("/")[0] for path in texts.matching("/sys/block/*/*/dev")
+    }
     for pattern in QUEUE_FILES:
         texts.matching(f"/sys/block/*/{pattern}")
     if mount is None:
@@ -149,7 +151,7 @@ class _Mount(NamedTuple):
 
 
 def _mount(place: str, mounts: str) -> _Mount | None:
-    """The file system that a path is on, by the text of a mountinfo: the innermost, and of two at one point the later."""
+    """The file system that a path is on, by the text of a mountinfo: the innermost; of two at one point the later."""
     best: _Mount | None = None
     for line in mounts.splitlines():
         left, _, right = line.partition(" - ")

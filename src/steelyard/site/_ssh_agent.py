@@ -11,7 +11,6 @@ from steelyard import __version__
 from steelyard.model.errors import EngineError, SiteError
 from steelyard.node import agents
 from steelyard.node.agent import PROGRAM
-from steelyard.node.base import Node
 from steelyard.site import _ssh_scripts
 from steelyard.site._ssh_connection import Connection
 

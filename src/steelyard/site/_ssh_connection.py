@@ -123,7 +123,9 @@ class Connection:
 
     def _not_run(self, error: CommandFailed, timeout_s: float) -> Unreachable:
         if error.exit_code is None:
-            return Unreachable(f"{self.name} did not answer within {timeout_s:g} s", f"is it very busy? `ssh {self.way}`")
+            return Unreachable(
+                f"{self.name} did not answer within {timeout_s:g} s", f"is it very busy? `ssh {self.way}`"
+            )
         return Unreachable(f"ssh cannot be run: {error.stderr_tail}", "as root: apt-get install -y openssh-client")
 
     def unreachable(self, stderr: str) -> Unreachable:

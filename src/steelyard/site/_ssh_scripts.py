@@ -128,7 +128,7 @@ done < /proc/meminfo
 [ -r /proc/device-tree/model ] && say model "$(tr -d '\0' < /proc/device-tree/model)"
 say clock_source "$(cat /sys/devices/system/clocksource/clocksource0/current_clocksource 2> /dev/null)"
 say governor "$(cat /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor 2> /dev/null)"
-say throttled "$(cat /sys/devices/platform/soc/soc:firmware/get_throttled 2> /dev/null || vcgencmd get_throttled 2> /dev/null)"
+say throttled "$({ cat /sys/devices/platform/soc/soc:firmware/get_throttled || vcgencmd get_throttled; } 2> /dev/null)"
 if [ "$(id -u)" -eq 0 ]; then say privileges root
 elif command -v sudo > /dev/null && sudo -n true 2> /dev/null; then say privileges sudo
 else say privileges none; fi
@@ -194,7 +194,9 @@ def parse(text: str) -> Identity:
         user=lines["user"][-1],
         now_s=float(lines["now"][-1]),
         addresses=frozenset(address.partition("%")[0] for address in lines.get("address", ())),
-        holder=holder({word[len(BUSY_LINE) :]: texts[-1] for word, texts in lines.items() if word.startswith(BUSY_LINE)}),
+        holder=holder(
+            {word[len(BUSY_LINE) :]: texts[-1] for word, texts in lines.items() if word.startswith(BUSY_LINE)}
+        ),
         agents_of={owner: tuple(processes) for owner, processes in agents.items()},
         more=lines,
     )

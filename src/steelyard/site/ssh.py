@@ -27,7 +27,7 @@ from steelyard.site._inventory import Place
 from steelyard.site._ssh_agent import Program
 from steelyard.site._ssh_connection import Connection
 from steelyard.site._ssh_scripts import Holder, Identity
-from steelyard.site.base import LeaseTimes, Request, unenforced
+from steelyard.site.base import LeaseTimes, Patience, Request, unenforced
 
 EXPECTED_LEASE_S = 6.0
 EXPECTED_RELEASE_S = 3.0
@@ -54,6 +54,8 @@ class SshSite:
 
     name = "ssh"
     shares = frozenset({"network"})
+    patience = Patience(lease_s=900.0, release_s=300.0, inspect_s=300.0, first_reading_s=30.0)
+    """A lease brings the agent to machines that may be far away; a release waits for those that are gone."""
 
     def __init__(self, settings: Settings, state_folder: Path) -> None:
         self._settings = settings
@@ -170,7 +172,9 @@ class SshSite:
         for identity in former:
             await _release_on(connection, node, identity)
 
-    def _record(self, identity: str, request: Request, until: datetime, nodes: tuple[Node, ...]) -> lease_records.Record:
+    def _record(
+        self, identity: str, request: Request, until: datetime, nodes: tuple[Node, ...]
+    ) -> lease_records.Record:
         settings = self._settings.model_dump(mode="json")
         return lease_records.Record(
             id=identity,
@@ -185,9 +189,7 @@ class SshSite:
         )
 
 
-async def _look(
-    identity: str, place: Place, connection: Connection, ssh_config: str
-) -> tuple[Node, Program]:
+async def _look(identity: str, place: Place, connection: Connection, ssh_config: str) -> tuple[Node, Program]:
     """The node that a machine becomes, and the agent for it, after a look that changes nothing. Raises
     SiteError."""
     machine = await identify(connection, place.machine.folder)

@@ -325,7 +325,9 @@ def test_doctor_walks_the_inventory_and_changes_nothing(site: Site, shelf: Shelf
     before = trees()
     looked = printed(lambda: doctor(shelf.inventory(), as_json=True))
     findings = [Finding.model_validate(entry) for entry in json.loads(looked.out)]
-    names = {machine: {entry.name for entry in findings if entry.machine == machine} for machine in ("pi1", "pi2", "pi3")}
+    names = {
+        machine: {entry.name for entry in findings if entry.machine == machine} for machine in ("pi1", "pi2", "pi3")
+    }
     for machine in names.values():
         assert {"reachable", "address", "other load", "space", "memory", "java", "privileges", "clock"} <= machine
     assert all(entry.state == "good" for entry in findings if entry.name in ("reachable", "address", "clock"))

@@ -80,9 +80,7 @@ def test_the_script_asks_vcgencmd_where_there_is_no_file(tmp_path: Path) -> None
     (tmp_path / "sleep").write_text(f"#!/bin/sh\n[ ! -e {tmp_path}/slept ] && : > {tmp_path}/slept\n")
     (tmp_path / "sleep").chmod(0o755)
     argv = ["sh", "-c", raspberry_pi.SCRIPT, "raspberry-pi", "1"]
-    done = subprocess.run(
-        argv, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, capture_output=True, timeout=10, check=False
-    )
+    done = subprocess.run(argv, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, capture_output=True, timeout=10, check=False)
     (line,) = done.stdout.splitlines()
     values = {sample.metric: sample.value for sample in create().parse("n1", line)}
     assert values[BOARDS] == 1.0

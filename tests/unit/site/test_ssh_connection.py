@@ -33,7 +33,11 @@ def test_without_more_words_everything_is_ssh_config_s() -> None:
 @pytest.mark.parametrize(
     ("stderr", "meaning", "mend"),
     [
-        ("No ED25519 host key is known for pi1.\nHost key verification failed.\n", "not known here", "ssh -p 22 pi@pi1"),
+        (
+            "No ED25519 host key is known for pi1.\nHost key verification failed.\n",
+            "not known here",
+            "ssh -p 22 pi@pi1",
+        ),
         ("@@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @@\nHost key verification failed.", "another", "-R"),
         ("pi@pi1: Permission denied (publickey).", "does not let this user in", "ssh-copy-id"),
         ("ssh: connect to host pi1 port 22: Connection timed out", "does not answer", "switched on"),
@@ -72,8 +76,8 @@ def test_control_sockets_are_of_this_user_alone(tmp_path: Path, monkeypatch: pyt
     folder.rmdir()
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / ("x" * 90)))
     assert len(str(control_folder())) < _ssh_connection.LONGEST_SOCKET
+    (tmp_path / "open").mkdir(mode=0o755)
     with pytest.raises(SiteError, match="not a folder of this user alone"):
-        (tmp_path / "open").mkdir(mode=0o755)
         _ssh_connection._private(tmp_path / "open")
 
 

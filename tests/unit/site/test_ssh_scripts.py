@@ -14,7 +14,9 @@ from steelyard.site import _ssh_scripts as scripts
 LEASE, OTHER = "0123abcd", "89ef4567"
 
 
-def sh(script: str, *arguments: object, stdin: bytes = b"", name: str = "steelyard") -> subprocess.CompletedProcess[bytes]:
+def sh(
+    script: str, *arguments: object, stdin: bytes = b"", name: str = "steelyard"
+) -> subprocess.CompletedProcess[bytes]:
     argv = ["sh", "-c", script, name, *map(str, arguments)]
     return subprocess.run(argv, input=stdin, capture_output=True, check=False, timeout=20)
 
