@@ -2,8 +2,8 @@
 
 The firmware says so by bits: four for what holds now, four for what has occurred since the board was started. A board
 that was slowed down during a trial is not the hardware that the study names, so such a reading voids the trial: metrics
-whose names begin with `machine_fault_` do (`judging/verdict.py`). On a machine that is no Raspberry Pi the probe reads nothing
-and says so, once a line.
+whose names begin with `machine_fault_` do (`judging/verdict.py`). On a machine that is no Raspberry Pi the probe reads
+nothing, and says so.
 """
 
 from __future__ import annotations

@@ -220,9 +220,9 @@ def with_ports(contacts: Sequence[str]) -> tuple[str, ...]:
         address, colon, port = word.rpartition(":")
         if word.startswith("[") and word.endswith("]"):
             address, colon, port = word, "", ""
-        if ":" in address and _is_ipv6(word):
-            colon, word = "", f"[{word}]"
-        if not colon:
+        if _is_ipv6(word):
+            addresses.append(f"[{word}]:{DEFAULT_PORT}")
+        elif not colon:
             addresses.append(f"{word}:{DEFAULT_PORT}")
         elif port.isdigit() and 0 < int(port) < 65536 and address:
             addresses.append(word)
