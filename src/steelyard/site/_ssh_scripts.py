@@ -14,7 +14,7 @@ BUSY = 4
 SAME_MACHINE = 5
 """Exit code of CLAIM: this lease has the machine already, under another name."""
 NO_AGENT = 6
-"""Exit code of RELEASE: there are files of the lease, and no agent that could remove them."""
+"""Exit code of RELEASE: there are files of the lease, and no agent that runs and could remove them."""
 BUSY_LINE = "busy_"
 """How IDENTIFY's lines begin that say who has the machine."""
 
@@ -96,7 +96,7 @@ while [ $looks -lt 50 ] && grep -q -a "[s]teelyard-claim-$lease" /proc/[0-9]*/cm
   sleep 0.1
   looks=$((looks + 1))
 done
-if [ -x "$agent" ]; then
+if "$agent" --version > /dev/null 2>&1; then
   "$agent" sweep --lease "$lease" > /dev/null || status=1
   "$agent" files remove --below "$folder/nodes" "$tree" || status=1
 elif [ -d "$tree" ]; then
