@@ -206,6 +206,7 @@ def running(count: int, clock_offsets_s: Sequence[float] = ()) -> Iterator[Shelf
             f"link add uplink type veth peer name {interface} netns {os.getpid()}",
             "link set uplink master br0 up",
         )
+        stack.callback(_ip, os.getpid(), f"link delete {interface}", check=False)
         _ip(
             os.getpid(),
             f"address add 10.116.{third}.{OWN_NUMBER}/24 dev {interface}",

@@ -42,6 +42,14 @@ def shelf() -> Iterator[Shelf]:
         yield running
 
 
+@pytest.fixture(autouse=True)
+def soon_impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that does not answer for 2 s counts as gone."""
+    monkeypatch.setattr(_ssh_connection, "CONNECT_TIMEOUT_S", 2)
+    monkeypatch.setattr(_ssh_connection, "ALIVE_INTERVAL_S", 1)
+    monkeypatch.setattr(_ssh_connection, "ALIVE_MISSED", 2)
+
+
 class TestSsh(SiteContract):
     module = "ssh"
     leases_at_once = False
@@ -214,9 +222,6 @@ def test_a_machine_that_goes_away_while_it_is_lent(
             shelf.stop(machine)
         return await claim(connection, node, *more)
 
-    monkeypatch.setattr(_ssh_connection, "CONNECT_TIMEOUT_S", 2)
-    monkeypatch.setattr(_ssh_connection, "ALIVE_INTERVAL_S", 1)
-    monkeypatch.setattr(_ssh_connection, "ALIVE_MISSED", 2)
     monkeypatch.setattr(ssh, "_claim", without_a_plug)
     with pytest.raises(SiteError, match="n2") as failed:
         leased(site)
@@ -232,13 +237,8 @@ async def everything(site: Site, state: Path) -> list[Lease]:
 
 
 @pytest.mark.parametrize("way", ["switched off", "cable pulled"])
-def test_a_machine_that_goes_away_while_it_is_used(
-    way: str, site: Site, shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_machine_that_goes_away_while_it_is_used(way: str, site: Site, shelf: Shelf, tmp_path: Path) -> None:
     """The others are freed at once, the record is kept, and later the rest is taken back."""
-    monkeypatch.setattr(_ssh_connection, "CONNECT_TIMEOUT_S", 2)
-    monkeypatch.setattr(_ssh_connection, "ALIVE_INTERVAL_S", 1)
-    monkeypatch.setattr(_ssh_connection, "ALIVE_MISSED", 2)
     lease = leased(site)
     machine = shelf.machines[1]
     asyncio.run(run(lease.nodes[1], ["sh", "-c", "sleep 600 > /dev/null 2>&1 &"], timeout_s=20))
