@@ -56,13 +56,17 @@ def known() -> dict[str, Path]:
 
 
 def abandoned_elsewhere(state: Path, now: datetime) -> dict[str, Path]:
-    """Abandoned leases of other state folders: id -> that folder. We only report them."""
+    """Abandoned leases of other state folders: id -> that folder. We only report them; a record that another version
+    wrote is for that one to judge."""
     state_by_lease = {}
     for identity, path in known().items():
         other = path.parent.parent
         if other == state.absolute():
             continue
-        record = lease_records.read(path)
+        try:
+            record = lease_records.read(path)
+        except SiteError:
+            continue
         if record is not None and lease_records.abandoned(record, now):
             state_by_lease[identity] = other
     return state_by_lease
