@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from steelyard.leases import records as lease_records
-from steelyard.site import _ssh_connection
 from steelyard.store import Store
 from tests.contract import shelf as shelves
 from tests.contract.shelf import Shelf
@@ -103,7 +102,6 @@ def test_a_killed_conductor_leaves_nothing_after_clean_or_the_same_command(
     done = laboratory.run(study)
     assert done.returncode == 0, done.stderr
     assert left(shelf, laboratory) == []
-    assert list(_ssh_connection.control_folder().glob("*-n1")) == []
     assert lease_records.strays("local") == []
 
 
