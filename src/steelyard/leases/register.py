@@ -56,17 +56,13 @@ def known() -> dict[str, Path]:
 
 
 def abandoned_elsewhere(state: Path, now: datetime) -> dict[str, Path]:
-    """Abandoned leases of other state folders: id -> that folder. We only report them; a record that another version
-    wrote is for that one to judge."""
+    """Abandoned leases of other state folders: id -> that folder. We only report them."""
     state_by_lease = {}
     for identity, path in known().items():
         other = path.parent.parent
         if other == state.absolute():
             continue
-        try:
-            record = lease_records.read(path)
-        except SiteError:
-            continue
+        record = lease_records.read(path)
         if record is not None and lease_records.abandoned(record, now):
             state_by_lease[identity] = other
     return state_by_lease
