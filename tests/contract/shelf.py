@@ -40,7 +40,7 @@ StrictModes no
 PidFile none
 PrintMotd no
 UseDNS no
-SetEnv STEELYARD_CLOCK_OFFSET_S={clock_offset_s}
+SetEnv STEELYARD_CLOCK_OFFSET_S={clock_offset_s} JAVA_TOOL_OPTIONS=-XX:TieredStopAtLevel=1
 """
 INIT = """
 set -eu

@@ -19,8 +19,8 @@ from tests.e2e.laboratory import BUSY_MACHINE, COLD, Laboratory
 pytestmark = [pytest.mark.root, pytest.mark.agent, pytest.mark.sshd]
 
 SEED = 20261122
-KILLS = 10
-LONGEST_S = 6.0
+KILLS = 6
+LONGEST_S = 5.0
 STUDY = f"""
 probes = ["os", "raspberry-pi"]
 [study]

@@ -15,9 +15,10 @@ from steelyard.leases.lease import Lease
 from steelyard.node.base import Node
 from steelyard.site.base import Request
 from steelyard.testing.site import make_site
+from steelyard.testing.system import SystemContract
 from tests.contract import shelf as shelves
 from tests.contract.shelf import Shelf
-from tests.contract.system import test_simulated
+from tests.contract.system import test_cassandra, test_simulated
 
 pytestmark = [pytest.mark.root, pytest.mark.agent, pytest.mark.sshd]
 
@@ -28,11 +29,13 @@ def shelf() -> Iterator[Shelf]:
         yield running
 
 
-class TestSimulated(test_simulated.TestThreeNodes):
+class OnTheShelf(SystemContract):
+    """Nodes are those of a lease of site `ssh`; rows are written and counted from its load node."""
+
     lease: ClassVar[Lease]
 
     @pytest.fixture(autouse=True)
-    def on_the_shelf(self, shelf: Shelf, tmp_path: Path) -> Iterator[None]:
+    def lent(self, shelf: Shelf, tmp_path: Path) -> Iterator[None]:
         site = make_site("ssh", shelf.settings(), tmp_path / "state")
         until = lease_records.utc_now() + timedelta(hours=1)
         type(self).lease = asyncio.run(site.lease(Request("contract", self.database_nodes, 1), until))
@@ -46,3 +49,12 @@ class TestSimulated(test_simulated.TestThreeNodes):
 
     def client(self) -> Node | None:
         return self.lease.loaders[0]
+
+
+class TestSimulated(OnTheShelf, test_simulated.TestThreeNodes):
+    pass
+
+
+@pytest.mark.cassandra
+class TestCassandra(OnTheShelf, test_cassandra.TestOneNode):
+    """Java is found on the node, jars are brought, snapshots stay there."""

@@ -52,8 +52,8 @@ def test_a_site_that_does_not_exist_is_named_and_the_plan_printed(tmp_path: Path
     assert "4 treatments, full-factorial" in answer.out
     assert "time, memory and disk are those of 12 of 24 trials" in answer.out
     assert (
-        "paper.toml:21: factors.site: site docker does not exist yet (there is only fake, local, ssh); 12 of 24 trials need "
-        "it" in answer.err
+        "paper.toml:21: factors.site: site docker does not exist yet (there is only fake, local, ssh); 12 of 24 trials "
+        "need it" in answer.err
     )
     assert "--without-missing leaves out every level that needs it; to add one: docs/howto/add-a-site.md" in answer.err
 
