@@ -32,12 +32,14 @@ def shelf() -> Iterator[Shelf]:
 class OnTheShelf(SystemContract):
     """Nodes are those of a lease of site `ssh`; rows are written and counted from its load node."""
 
+    shelf: ClassVar[Shelf]
     lease: ClassVar[Lease]
 
     @pytest.fixture(autouse=True)
     def lent(self, shelf: Shelf, tmp_path: Path) -> Iterator[None]:
         site = make_site("ssh", shelf.settings(), tmp_path / "state")
         until = lease_records.utc_now() + timedelta(hours=1)
+        type(self).shelf = shelf
         type(self).lease = asyncio.run(site.lease(Request("contract", self.database_nodes, 1), until))
         try:
             yield
@@ -46,6 +48,9 @@ class OnTheShelf(SystemContract):
 
     def nodes(self, tmp_path: Path) -> tuple[Node, ...]:
         return self.lease.databases
+
+    def snapshots(self, tmp_path: Path) -> Path:
+        return self.shelf.machines[0].steelyard
 
     def client(self) -> Node | None:
         return self.lease.loaders[0]
