@@ -10,13 +10,16 @@ BIN := $(VENV)/bin
 # Without make's job server, which a recipe's commands cannot reach.
 CARGO := env -u MAKEFLAGS -u MFLAGS cargo
 STORE ?= store
+# Of which processors `make agents` builds the agent; empty for all.
+AGENTS ?=
 
-.PHONY: help setup quickstart test check check-python check-rust test-rust bench wheels lock clean
+.PHONY: help setup agents quickstart test check check-python check-rust test-rust bench wheels lock clean
 
 help:
 	@echo "make quickstart   set up, measure 1 and 2 real Cassandra nodes, write the report (about 7 minutes after set-up)"
 	@echo "make test         set up, then every test: unit, contract, golden, end to end"
 	@echo "make setup        the set-up alone; afterwards $(BIN)/steelyard works"
+	@echo "make agents       static agents for nodes with other processors: x86-64, aarch64, armv7"
 	@echo "make check        formatting, lint, types, imports: no tests"
 	@echo "make bench        Steelyard measured by itself and beside latte and cassandra-stress, see BENCHMARKS.md"
 	@echo "make wheels       both packages into dist/"
@@ -47,6 +50,9 @@ $(BIN)/steelyard-agent: $(VENV)/.locked $(AGENT)
 
 setup: $(VENV)/.installed $(BIN)/steelyard-agent
 	$(BIN)/steelyard setup cassandra
+
+agents: $(VENV)/.installed
+	$(BIN)/python -m tools.agents --into $(BIN) $(AGENTS)
 
 quickstart: setup
 	$(BIN)/steelyard run studies/quickstart.toml --store $(STORE)

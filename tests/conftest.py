@@ -45,11 +45,16 @@ def _no_browser() -> str | None:
     return None if shutil.which("chromium") else "needs chromium: apt-get install chromium"
 
 
+def _no_sshd() -> str | None:
+    return None if shutil.which("/usr/sbin/sshd") else "needs sshd: apt-get install openssh-server"
+
+
 NEEDS: dict[str, Callable[[], str | None]] = {
     "agent": _no_agent,
     "root": _not_root,
     "cassandra": _no_cassandra,
     "browser": _no_browser,
+    "sshd": _no_sshd,
 }
 
 

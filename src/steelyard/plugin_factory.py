@@ -20,7 +20,7 @@ from steelyard.workload.base import Workload
 def make_site(plugins: Plugins, settings: TrialSettings, state_folder: Path) -> Site:
     """The site of complete settings. Raises StudyError if there is none of that name."""
     module, own = _chosen(plugins, "site", settings, SiteChoice)
-    site: Site = module.create(own, state_folder)
+    site: Site = module.create(_with_files(plugins, module, "site", own), state_folder)
     return site
 
 
@@ -48,6 +48,14 @@ def make_probe(plugins: Plugins, name: str) -> Probe:
     """A probe by name. Raises StudyError if there is none."""
     probe: Probe = plugins.find("probe", name).create()
     return probe
+
+
+def _with_files(plugins: Plugins, module: ModuleType, seam: str, own: BaseModel) -> BaseModel:
+    """Settings with the paths of the files that they name beside the study: those in the module's `FILES`, setting to
+    what the file is. Raises StudyError if there is no such file."""
+    names: dict[str, str] = getattr(module, "FILES", {})
+    paths = {key: plugins.file(getattr(own, key), what, f"{seam}.{key}") for key, what in names.items()}
+    return own.model_copy(update={key: str(path.absolute()) for key, path in paths.items()})
 
 
 def _chosen(

@@ -51,7 +51,8 @@ def _lent_elsewhere(state: Path) -> set[str]:
     register = Path("/run/steelyard")
     if not register.is_dir():
         return set()
-    return {path.name for path in register.iterdir() if not path.read_text().startswith(str(state))}
+    entries = (path for path in register.iterdir() if path.is_file())
+    return {path.name for path in entries if not path.read_text().startswith(str(state))}
 
 
 def _namespaces() -> set[str]:

@@ -21,7 +21,7 @@ from steelyard.analysis.comparisons.two_sided import Contrast
 from steelyard.analysis.gate import Gate
 from steelyard.analysis.treatments import Treatment
 from steelyard.cli.commands.clean import Found
-from steelyard.cli.commands.doctor import Finding as MachineFinding
+from steelyard.cli.finding import Finding as MachineFinding
 from steelyard.judging.noise_floor import FoundFloor
 from steelyard.judging.stopping_rule import Decision, Rule
 from steelyard.lab.conductor import Outcome

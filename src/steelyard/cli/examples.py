@@ -88,6 +88,7 @@ EXAMPLES: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
     ),
     "doctor": (
         ("steelyard doctor", "What this machine can do, and how to fix what it cannot."),
+        ("steelyard doctor --site shelf.toml", "Can the machines of this inventory be used? Changes nothing there."),
         ("steelyard doctor --json", "The same as JSON."),
     ),
     "calibrate": (

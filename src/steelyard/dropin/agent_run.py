@@ -202,7 +202,7 @@ async def cql(
     last: _cql.NotAnswering | None = None
     for contact in contacts:
         address, _, port = contact.rpartition(":")
-        node = Node(contact, "database", address, (), Path(), environment=dict(variables or {}))
+        node = Node(contact, "database", address.strip("[]"), (), Path(), environment=dict(variables or {}))
         try:
             return await _cql.ask(node, int(port), statements, timeout_s=timeout_s, options=_options(tls))
         except _cql.NotAnswering as fault:

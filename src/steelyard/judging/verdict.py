@@ -28,6 +28,8 @@ NO_CALIBRATION = "there is no calibration: `steelyard calibrate`"
 SAID = "; servers said: "
 """Separator between the kinds of errors and their texts, which raw files do not contain."""
 HIGH_QUANTILE = 0.9
+FAULT = "machine_fault_"
+"""How the names of metrics begin whose readings other than 0 void a trial."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ def judge(evidence: Evidence, limits: Limits) -> Verdict:
         *(one for one in _answers(evidence, limits) if not (searched and one.kind is ReasonKind.ERRORS)),
         *_instruments(evidence, limits),
         *disturbed,
+        *_hardware(evidence),
         *_cluster(evidence),
     )
     notes = (*unseen, *_reading_commands(evidence.own))
@@ -219,6 +222,21 @@ def _surroundings(evidence: Evidence, limits: Limits) -> tuple[list[Reason], tup
     if machines is None and evidence.samples:
         return reasons, ("background load is unknown: too short a trial, or a node whose CPU time is not measured",)
     return reasons, ()
+
+
+def _hardware(evidence: Evidence) -> list[Reason]:
+    """HARDWARE for each fault of each node: a board that its firmware slows down is not the hardware of the study."""
+    begun_s, ended_s = _span(evidence)
+    reasons: list[Reason] = []
+    for node, samples in sorted(evidence.samples.items()):
+        readings: dict[str, list[bool]] = {}
+        for sample in samples:
+            if sample.metric.startswith(FAULT) and begun_s <= sample.t_s <= ended_s:
+                readings.setdefault(sample.metric.removeprefix(FAULT), []).append(sample.value != 0)
+        for name, faulty in sorted(readings.items()):
+            detail = f"{name.replace('_', ' ')} on {node}, in {sum(faulty)} of {len(faulty)} readings"
+            reasons += over(ReasonKind.HARDWARE, sum(faulty), 0, "readings", detail)
+    return reasons
 
 
 def disturbances(machines: Sequence[BackgroundLoad], steals: Mapping[str, float], limits: Limits) -> list[Reason]:

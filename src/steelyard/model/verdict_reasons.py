@@ -137,6 +137,15 @@ class ReasonKind(StrEnum):
             void=True,
         ),
     )  # fmt: skip
+    HARDWARE = (
+        "a node's hardware was slowed down",
+        KindFacts(
+            "readings other than 0 of a metric `machine_fault_…` (too little voltage, too hot) in the measured phase: "
+            "more than 0",
+            invalid_if="the firmware of a node slows it down, for want of power or because it is too hot",
+            void=True,
+        ),
+    )
     ERRORS = (
         "errors above the limit",
         KindFacts(

@@ -1,30 +1,32 @@
-"""Facts about this machine: processor, memory, kernel, clock, virtualisation, privileges. Read-only."""
+"""Facts about a machine, this one unless texts of another are given: processor, memory, kernel, clock, virtualisation,
+privileges. Read-only."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import platform
-from pathlib import Path
+import re
 
+from steelyard.node.machine_texts import Texts, ThisMachine
+
+HERE = ThisMachine()
 CPU_MODEL_KEYS = ("model name", "Model", "Hardware", "cpu model", "Processor")
 CAPABILITIES = {"setpcap": 8, "net_admin": 12, "ipc_lock": 14, "sys_admin": 21}
 """Bit numbers; see linux/capability.h."""
+CPU_RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 CPU_FIELDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 
 
 def read(path: str) -> str:
     """The stripped text of a file, or "" if it does not exist or cannot be read."""
-    with contextlib.suppress(OSError):
-        return Path(path).read_text(encoding="utf-8", errors="replace").strip("\0\n ")
-    return ""
+    return HERE.text(path)
 
 
-def cpu_model(cpuinfo: str) -> str:
+def cpu_model(cpuinfo: str, texts: Texts = HERE, architecture: str = "") -> str:
     """Name of the processor in the text of /proc/cpuinfo; machines with a device tree say their board's name there."""
     pairs = dict(_pairs(cpuinfo))
     named = (pairs[key] for key in CPU_MODEL_KEYS if pairs.get(key))
-    return next(named, "") or read("/proc/device-tree/model") or platform.machine()
+    return next(named, "") or texts.text("/proc/device-tree/model") or architecture or platform.machine()
 
 
 def memory_mb(meminfo: str) -> dict[str, int]:
@@ -38,38 +40,51 @@ def capable(name: str, status: str | None = None) -> bool:
     return bool(int(mask, 16) >> CAPABILITIES[name] & 1)
 
 
-def virtualisation() -> str:
+def virtualisation(texts: Texts = HERE) -> str:
     """Hints that the hardware is shared with others: hypervisor bit, product, container. Empty if there are none."""
-    product = " ".join(filter(None, (read("/sys/class/dmi/id/sys_vendor"), read("/sys/class/dmi/id/product_name"))))
-    flags = dict(_pairs(read("/proc/cpuinfo"))).get("flags", "").split()
-    container = Path("/.dockerenv").exists() or "container=" in read("/proc/1/environ")
+    vendor, product_name = texts.text("/sys/class/dmi/id/sys_vendor"), texts.text("/sys/class/dmi/id/product_name")
+    product = " ".join(filter(None, (vendor, product_name)))
+    flags = dict(_pairs(texts.text("/proc/cpuinfo"))).get("flags", "").split()
+    container = texts.has("/.dockerenv") or "container=" in texts.text("/proc/1/environ")
     hints = ["hypervisor"] if "hypervisor" in flags else []
-    hints += [read("/sys/hypervisor/type")] + ([product] if product else []) + (["container"] if container else [])
+    hints += (
+        [texts.text("/sys/hypervisor/type")] + ([product] if product else []) + (["container"] if container else [])
+    )
     return ", ".join(hint for hint in hints if hint)
 
 
-def governor() -> str:
+def governor(texts: Texts = HERE) -> str:
     """Frequency governor of the first core; empty if unknown."""
-    return read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+    return texts.text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 
 
 def facts() -> dict[str, str]:
-    """Facts about the machine, shared by all of its nodes."""
-    memory = memory_mb(read("/proc/meminfo"))
-    clock = read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+    """Facts about this machine, shared by all of its nodes."""
+    return facts_of(HERE, cores=os.cpu_count() or 1, kernel=platform.release(), architecture=platform.machine())
+
+
+def facts_of(texts: Texts, *, cores: int, kernel: str, architecture: str) -> dict[str, str]:
+    """Facts about the machine that wrote the texts."""
+    memory = memory_mb(texts.text("/proc/meminfo"))
     known = {
-        "cpu_model": cpu_model(read("/proc/cpuinfo")),
-        "cores": str(os.cpu_count() or 1),
+        "cpu_model": cpu_model(texts.text("/proc/cpuinfo"), texts, architecture),
+        "cores": str(cores),
         "memory_mb": str(memory.get("MemTotal", 0)),
         "memory_available_mb": str(memory.get("MemAvailable", 0)),
         "swap_mb": str(memory.get("SwapTotal", 0)),
-        "kernel": platform.release(),
-        "architecture": platform.machine(),
-        "clock_source": clock,
-        "governor": governor(),
-        "virtualisation": virtualisation(),
+        "kernel": kernel,
+        "architecture": architecture,
+        "clock_source": texts.text("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        "governor": governor(texts),
+        "virtualisation": virtualisation(texts),
     }
     return {key: value for key, value in known.items() if value}
+
+
+def online(cpus: str) -> int:
+    """Number of processors in a kernel's list such as `0-3,6`; 1 for a text that is none."""
+    numbers = [(int(first), int(last or first)) for first, last in CPU_RANGE.findall(cpus)]
+    return sum(last - first + 1 for first, last in numbers) or 1
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:

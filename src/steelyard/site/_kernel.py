@@ -1,4 +1,5 @@
-"""Kernel settings of a node's machine that database guides tell people to check. Read-only."""
+"""Kernel settings of a node's machine that database guides tell people to check: of this machine, or from texts that
+another one sent. Read-only."""
 
 from __future__ import annotations
 
@@ -7,6 +8,9 @@ import re
 import resource
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
+
+from steelyard.node.machine_texts import Texts, ThisMachine
 
 SYSCTLS = (
     "vm.swappiness", "vm.max_map_count", "vm.overcommit_memory", "vm.zone_reclaim_mode", "vm.dirty_ratio",
@@ -22,8 +26,18 @@ LIMITS = {
     "core_file_bytes": resource.RLIMIT_CORE,
 }
 """Resource limits that our child processes inherit."""
+LABELS = {
+    "open_files": "Max open files",
+    "locked_memory_bytes": "Max locked memory",
+    "processes": "Max processes",
+    "address_space_bytes": "Max address space",
+    "core_file_bytes": "Max core file size",
+}
+"""The same as /proc/PID/limits calls them."""
 CHOSEN = re.compile(r"\[([^\]]+)\]")
 ESCAPED = re.compile(r"\\([0-7]{3})")
+QUEUE_FILES = ("queue/scheduler", "queue/rotational", "queue/read_ahead_kb", "device/model", "device/name")
+"""Files of a disk below /sys/block; an SD card has a name instead of a model."""
 
 
 def read(path: Path) -> str:
@@ -41,31 +55,36 @@ def chosen(text: str) -> str:
 
 
 def facts(proc: Path = Path("/proc"), sys: Path = Path("/sys")) -> dict[str, str]:
-    """Kernel parameters, huge pages, CPU frequency and vulnerabilities, process limits, as far as available.
+    """Kernel parameters, huge pages, CPU frequency and vulnerabilities of this machine, limits of this process, as far
+    as available."""
+    return facts_of(ThisMachine({"/proc": proc, "/sys": sys})) | limits()
+
+
+def facts_of(texts: Texts) -> dict[str, str]:
+    """Kernel parameters, huge pages, CPU frequency and vulnerabilities of the machine that wrote the texts.
 
     The kernel's command line is left out, because it may hold secrets.
     """
-    values = {f"sysctl {name}": read(proc / "sys" / name.replace(".", "/")) for name in SYSCTLS}
-    pages = sys / "kernel" / "mm" / "transparent_hugepage"
-    processors = sys / "devices" / "system" / "cpu"
+    values = {f"sysctl {name}": texts.text(f"/proc/sys/{name.replace('.', '/')}") for name in SYSCTLS}
+    pages, processors = "/sys/kernel/mm/transparent_hugepage", "/sys/devices/system/cpu"
     values |= {
-        "transparent_hugepage": chosen(read(pages / "enabled")),
-        "transparent_hugepage_defrag": chosen(read(pages / "defrag")),
-        "smt": read(processors / "smt" / "control"),
-        "turbo": {"0": "on", "1": "off"}.get(read(processors / "intel_pstate" / "no_turbo"), ""),
-        "frequency_most_khz": read(processors / "cpu0" / "cpufreq" / "scaling_max_freq"),
-        "frequency_driver": read(processors / "cpu0" / "cpufreq" / "scaling_driver"),
-        "numa_nodes": read(sys / "devices" / "system" / "node" / "online"),
-        "mitigations": "; ".join(_mitigations(processors / "vulnerabilities")),
+        "transparent_hugepage": chosen(texts.text(f"{pages}/enabled")),
+        "transparent_hugepage_defrag": chosen(texts.text(f"{pages}/defrag")),
+        "smt": texts.text(f"{processors}/smt/control"),
+        "turbo": {"0": "on", "1": "off"}.get(texts.text(f"{processors}/intel_pstate/no_turbo"), ""),
+        "frequency_most_khz": texts.text(f"{processors}/cpu0/cpufreq/scaling_max_freq"),
+        "frequency_driver": texts.text(f"{processors}/cpu0/cpufreq/scaling_driver"),
+        "numa_nodes": texts.text("/sys/devices/system/node/online"),
+        "mitigations": "; ".join(_mitigations(texts, f"{processors}/vulnerabilities/*")),
     }
-    return {name: " ".join(value.split()) for name, value in values.items() if value} | limits()
+    return {name: " ".join(value.split()) for name, value in values.items() if value}
 
 
-def _mitigations(folder: Path) -> Iterator[str]:
-    for path in sorted(folder.glob("*")):
-        state = read(path)
+def _mitigations(texts: Texts, pattern: str) -> Iterator[str]:
+    for path in texts.matching(pattern):
+        state = texts.text(path)
         if state.startswith(("Mitigation", "Vulnerable")):
-            yield f"{path.name}: {state}"
+            yield f"{path.rpartition('/')[2]}: {state}"
 
 
 def limits() -> dict[str, str]:
@@ -79,33 +98,79 @@ def _limit(value: int) -> str:
     return "unlimited" if value == resource.RLIM_INFINITY else str(value)
 
 
+def limits_of(text: str) -> dict[str, str]:
+    """Soft and hard limits in the text of a /proc/PID/limits."""
+    values = {}
+    for name, label in LABELS.items():
+        if match := re.search(rf"^{label}\s+(\w+)\s+(\w+)", text, re.MULTILINE):
+            values[f"ulimit {name}"] = f"{match[1]}/{match[2]}"
+    return values
+
+
 def disk(folder: Path, mounts: str | None = None, sys: Path = Path("/sys")) -> dict[str, str]:
     """File system, device, model, scheduler and read-ahead below a folder; unknown ones are left out.
 
     `mounts` is the text of /proc/self/mountinfo.
     """
     text = read(Path("/proc/self/mountinfo")) if mounts is None else mounts
-    place = os.path.realpath(folder)
-    best: tuple[int, list[str], list[str]] | None = None
-    for line in text.splitlines():
+    mount = _mount(os.path.realpath(folder), text)
+    if mount is None:
+        return {}
+    queue = _queue(sys, mount.numbers)
+    here = ThisMachine({"/queue": queue, "/device": queue.parent / "device"}) if queue else None
+    return mount.facts() | (_queue_facts(here, "/queue", "/device") if here else {})
+
+
+def disk_of(texts: Texts, folder: str) -> dict[str, str]:
+    """The same from texts of another machine, where `folder` must not be a symbolic link."""
+    mount = _mount(folder, texts.text("/proc/self/mountinfo"))
+    disks = {texts.text(path): path.removesuffix("/dev") for path in texts.matching("/sys/block/*/dev")}
+    parts = {
+        texts.text(path): path.rpartition("/")[0].rpartition("/")[0] for path in texts.matching("/sys/block/*/*/dev")
+    }
+    for pattern in QUEUE_FILES:
+        texts.matching(f"/sys/block/*/{pattern}")
+    if mount is None:
+        return {}
+    device = (parts | disks).get(mount.numbers)
+    return mount.facts() | (_queue_facts(texts, f"{device}/queue", f"{device}/device") if device else {})
+
+
+class _Mount(NamedTuple):
+    """A mounted file system."""
+
+    point: str
+    numbers: str
+    """Of its device, `major:minor`."""
+    options: str
+    kind: str
+    device: str
+
+    def facts(self) -> dict[str, str]:
+        return {"disk_filesystem": f"{self.kind} ({self.options})", "disk_device": self.device}
+
+
+def _mount(place: str, mounts: str) -> _Mount | None:
+    """The file system that a path is on, by the text of a mountinfo: the innermost; of two at one point the later."""
+    best: _Mount | None = None
+    for line in mounts.splitlines():
         left, _, right = line.partition(" - ")
         words, kind = left.split(), right.split()
         if len(words) < 6 or len(kind) < 2:
             continue
         point = ESCAPED.sub(lambda match: chr(int(match.group(1), 8)), words[4])
-        if (place == point or place.startswith(point.rstrip("/") + "/")) and (best is None or len(point) >= best[0]):
-            best = (len(point), words, kind)
-    if best is None:
-        return {}
-    _, words, kind = best
-    queue = _queue(sys, words[2])
+        inside = place == point or place.startswith(point.rstrip("/") + "/")
+        if inside and (best is None or len(point) >= len(best.point)):
+            best = _Mount(point, words[2], words[5], kind[0], kind[1])
+    return best
+
+
+def _queue_facts(texts: Texts, queue: str, device: str) -> dict[str, str]:
     values = {
-        "disk_filesystem": f"{kind[0]} ({words[5]})",
-        "disk_device": kind[1],
-        "disk": read(queue.parent / "device" / "model") if queue else "",
-        "disk_scheduler": chosen(read(queue / "scheduler")) if queue else "",
-        "disk_rotational": {"0": "no", "1": "yes"}.get(read(queue / "rotational"), "") if queue else "",
-        "disk_read_ahead_kb": read(queue / "read_ahead_kb") if queue else "",
+        "disk": texts.text(f"{device}/model") or texts.text(f"{device}/name"),
+        "disk_scheduler": chosen(texts.text(f"{queue}/scheduler")),
+        "disk_rotational": {"0": "no", "1": "yes"}.get(texts.text(f"{queue}/rotational"), ""),
+        "disk_read_ahead_kb": texts.text(f"{queue}/read_ahead_kb"),
     }
     return {name: value for name, value in values.items() if value}
 

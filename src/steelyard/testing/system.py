@@ -76,6 +76,10 @@ class SystemContract:
         """Cache folder of the system's downloads; override to share it between tests."""
         return tmp_path / "cache"
 
+    def snapshots(self, tmp_path: Path) -> Path:
+        """Folder below which the first node's snapshots are, as this process sees it."""
+        return self.cache_folder(tmp_path)
+
     def nodes(self, tmp_path: Path) -> tuple[Node, ...]:
         """Empty nodes, as a site lends them."""
         nodes = []
@@ -227,15 +231,15 @@ class SystemContract:
                 await self.write(endpoint, SCHEMA, _keys("row"))
                 await system.snapshot(nodes, SCHEMA, key)
                 assert await system.has(nodes, key)
-                kept = _checksums(cache, key)
+                kept = _checksums(self.snapshots(tmp_path), key)
                 await self._comes_back(system, nodes, key)
-                assert _checksums(cache, key) == kept
+                assert _checksums(self.snapshots(tmp_path), key) == kept
             async with self._running(tmp_path) as (fresh, _):
                 assert isinstance(fresh, Snapshots)
                 assert await fresh.has(nodes, key)
                 await fresh.create_schema(nodes, SCHEMA)
                 await self._comes_back(fresh, nodes, key)
-            assert _checksums(cache, key) == kept
+            assert _checksums(self.snapshots(tmp_path), key) == kept
 
         asyncio.run(body())
 

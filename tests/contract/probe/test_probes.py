@@ -37,3 +37,12 @@ class TestEnergy(ProbeContract):
     )
     silent: ClassVar = (b"10.0 | 10.0\n",)
     wrong: ClassVar = (*ProbeContract.wrong, b"10.0\n", b"10.0 | 11.0 package=x/y\n")
+
+
+class TestRaspberryPi(ProbeContract):
+    module = "raspberry-pi"
+    lines: ClassVar = (
+        b"10.0 throttled=50000 temperature=48312 frequency=600000 | "
+        b"11.0 throttled=50005 temperature=48799 frequency=1500000\n",
+    )
+    wrong: ClassVar = (*ProbeContract.wrong, b"10.0\n", b"10.0 | 11.0 throttled=x\n", b"10.0 | 11.0 volts=5\n")

@@ -13,6 +13,7 @@ import pytest
 from pydantic import ValidationError
 
 from steelyard.model.errors import SystemFault
+from steelyard.node import files
 from steelyard.node.base import START, Node
 from steelyard.system.simulated import LEASE, Settings, Simulated, create, start_seed
 from steelyard.testing.system import ROWS, SCHEMA, SystemContract
@@ -44,7 +45,8 @@ class TestOneNode(SystemContract):
                     await system.stop(node)
                     assert await system.process_ids(node) == ()
                 await self._start(system, nodes)
-                assert all((folder / "sim.out").is_file() for node in nodes for folder in system.logs(node))
+                for node in nodes:
+                    assert [name for folder in system.logs(node) for name in await files.sizes(node, folder)]
 
         asyncio.run(body())
 

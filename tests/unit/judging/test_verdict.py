@@ -58,12 +58,28 @@ OPEN = Load(schedule="constant", rate_per_s=1000.0, operations=1000)
             {"samples": {"n1": [Sample(t, "n1", "machine_cpu_steal_fraction", 0.3) for t in (101, 103)]}},
             ReasonKind.STEAL,
         ),
+        (
+            {"samples": {"n1": [Sample(t, "n1", "machine_fault_throttled", float(t == 103)) for t in (101, 103)]}},
+            ReasonKind.HARDWARE,
+        ),
         ({"differing": {"n1": {"heap": ("1g", "2g")}}}, ReasonKind.SETTINGS),
         ({"still_busy": {"compactions": 2.0}}, ReasonKind.STILL_BUSY),
     ],
 )
 def test_each_threshold_has_its_reason(changes: dict[str, Any], kind: ReasonKind) -> None:
     assert kinds(evidence(**changes)) == [kind]
+
+
+def test_a_fault_of_the_hardware_voids_a_trial_and_says_where() -> None:
+    def readings(values: dict[float, float]) -> dict[str, list[Sample]]:
+        return {"n2": [Sample(t, "n2", "machine_fault_under_voltage", value) for t, value in values.items()]}
+
+    verdict = judge(evidence(samples=readings({101.0: 0.0, 102.0: 1.0, 103.0: 1.0})), Limits())
+    assert verdict.voided
+    assert [(reason.detail, reason.measured) for reason in verdict.reasons] == [
+        ("under voltage on n2, in 2 of 3 readings", 2.0)
+    ]
+    assert judge(evidence(samples=readings({50.0: 1.0, 101.0: 0.0, 1000.0: 1.0})), Limits()).outcome == "valid"
 
 
 def test_errors_come_with_what_the_servers_said() -> None:

@@ -52,8 +52,8 @@ def test_a_site_that_does_not_exist_is_named_and_the_plan_printed(tmp_path: Path
     assert "4 treatments, full-factorial" in answer.out
     assert "time, memory and disk are those of 12 of 24 trials" in answer.out
     assert (
-        "paper.toml:21: factors.site: site docker does not exist yet (there is only fake, local); 12 of 24 trials need "
-        "it" in answer.err
+        "paper.toml:21: factors.site: site docker does not exist yet (there is only fake, local, ssh); 12 of 24 trials "
+        "need it" in answer.err
     )
     assert "--without-missing leaves out every level that needs it; to add one: docs/howto/add-a-site.md" in answer.err
 
@@ -78,7 +78,7 @@ def test_json_names_what_is_missing(tmp_path: Path) -> None:
 
 
 def test_a_study_of_which_nothing_exists_is_planned_without_an_estimate(tmp_path: Path) -> None:
-    head = HEAD.replace(f'name = "{SITE}"', 'name = "ssh"\ninventory = "pis.toml"')
+    head = HEAD.replace(f'name = "{SITE}"', 'name = "ec2"\ninventory = "pis.toml"')
     path = tmp_path / "paper.toml"
     path.write_text(head + "[factors]\nload.threads = [1, 8]\n")
     answer = printed(lambda: check(path, store=tmp_path / "store"), width=400)
@@ -86,7 +86,7 @@ def test_a_study_of_which_nothing_exists_is_planned_without_an_estimate(tmp_path
     assert "2 treatments, full-factorial" in answer.out
     assert "Costs" not in answer.out
     assert "none: nothing of this study can be run yet" in answer.out
-    assert "paper.toml:9: site.name: site ssh does not exist yet" in answer.err
+    assert "paper.toml:9: site.name: site ec2 does not exist yet" in answer.err
 
 
 def test_what_is_wrong_besides_weighs_more(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 import shutil
@@ -11,22 +12,24 @@ import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Literal
+from typing import Annotated
 
+import typer
 from rich.console import Console
 from rich.text import Text
 
+from steelyard.cli import shelf_findings
 from steelyard.cli.commands.calibrate import doubts
+from steelyard.cli.finding import Finding, judged
 from steelyard.cli.signature import Json
 from steelyard.cli.terminal.output import data_console, say
 from steelyard.format import data_size
 from steelyard.leases import records as lease_records
 from steelyard.model.errors import SteelyardError
-from steelyard.model.value import Value
 from steelyard.node import agent, calibration, machine_facts
 from steelyard.node.command import run
 from steelyard.node.folders import cache_folder, state_folder
-from steelyard.site import local
+from steelyard.site import _inventory, _ssh_survey, local
 from steelyard.site.base import Request
 
 EXIT_DONE, EXIT_LABORATORY = 0, 3
@@ -41,26 +44,35 @@ GOOD_CLOCKS = ("tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "xen", "arch_s
 MARKS = {"good": ("✓", "green"), "poor": ("!", "yellow"), "bad": ("✗", "red")}
 
 
-class Finding(Value):
-    """One thing that was looked at."""
-
-    name: str
-    state: Literal["good", "poor", "bad"]
-    """poor: studies run, with less than there could be; bad: some do not run at all."""
-    found: str
-    mend: str = ""
-
-
-def doctor(as_json: Json = False) -> int:
+def doctor(
+    site: Annotated[
+        Path | None,
+        typer.Option(
+            "--site",
+            metavar="INVENTORY",
+            help="Check the machines of an inventory of site ssh instead: TOML, or Ansible's host lines.",
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> int:
     """Look at everything and print it. Returns 0, or 3 if something is bad."""
-    findings = [finding for look in LOOKS for finding in look()]
+    findings = [finding for look in LOOKS for finding in look()] if site is None else _shelf(site)
     if as_json:
         print(json.dumps([finding.model_dump() for finding in findings], indent=2))
     else:
         console = data_console()
-        for finding in findings:
-            _print(finding, console)
+        for machine, its_findings in itertools.groupby(findings, key=lambda finding: finding.machine):
+            if machine:
+                say(console, Text(machine, style="bold underline"))
+            for finding in its_findings:
+                _print(finding, console)
     return EXIT_LABORATORY if any(finding.state == "bad" for finding in findings) else EXIT_DONE
+
+
+def _shelf(path: Path) -> list[Finding]:
+    """Findings about the machines of an inventory. Raises StudyError for a wrong inventory."""
+    inventory = _inventory.read(path)
+    return shelf_findings.of_inventory(inventory, asyncio.run(_ssh_survey.visit_all(inventory)))
 
 
 def _print(finding: Finding, console: Console) -> None:
@@ -81,16 +93,16 @@ def _processor() -> list[Finding]:
     time.sleep(STEAL_WINDOW_S)
     steal = _steal_between(begun, machine_facts.read("/proc/stat"))
     shared = f", {facts['virtualisation']}" if "virtualisation" in facts else ""
-    findings = [_judge("processor", f"{facts['cpu_model']}, {cores} cores{shared}", cores >= 2, "nodes share one core")]
+    findings = [judged("processor", f"{facts['cpu_model']}, {cores} cores{shared}", cores >= 2, "nodes share one core")]
     if governor := machine_facts.governor():
         mend = "as root: cpupower frequency-set -g performance"
-        findings.append(_judge("frequency", f"governor {governor}", governor == "performance", mend))
+        findings.append(judged("frequency", f"governor {governor}", governor == "performance", mend))
     stolen = f"{steal:.1%} stolen by other guests during {STEAL_WINDOW_S:g} s"
     findings.append(
-        _judge("steal", stolen, steal <= STEAL_LIMIT_FRACTION, "measure at another hour, or on other hardware")
+        judged("steal", stolen, steal <= STEAL_LIMIT_FRACTION, "measure at another hour, or on other hardware")
     )
     busy = f"load average {load:.1f} over a minute on {cores} cores"
-    findings.append(_judge("other load", busy, load < cores / 2, "end what else is running; it is in every number"))
+    findings.append(judged("other load", busy, load < cores / 2, "end what else is running; it is in every number"))
     return findings
 
 
@@ -111,7 +123,7 @@ def _memory_and_disk() -> list[Finding]:
     memory = machine_facts.memory_mb(machine_facts.read("/proc/meminfo"))
     available, total, swap = (memory.get(key, 0) for key in ("MemAvailable", "MemTotal", "SwapTotal"))
     findings = [
-        _judge(
+        judged(
             "memory",
             f"{_size(available)} available of {_size(total)}" + (f", {_size(swap)} of swap" if swap else ""),
             available >= LEAST_MEMORY_MB,
@@ -124,14 +136,14 @@ def _memory_and_disk() -> list[Finding]:
         writable = os.access(there, os.W_OK)
         text = f"{folder}: {free_gb:.1f} GB free" + ("" if writable else ", not writable")
         mend = f"set STEELYARD_{name.upper()} to a folder on a larger disk"
-        findings.append(_judge(name, text, writable and free_gb >= LEAST_DISK_GB, mend, bad=not writable))
+        findings.append(judged(name, text, writable and free_gb >= LEAST_DISK_GB, mend, bad=not writable))
     return findings
 
 
 def _clock() -> list[Finding]:
     source = machine_facts.facts().get("clock_source", "unknown")
     mend = "/sys/devices/system/clocksource/clocksource0 lists others; this one makes every reading of the time slow"
-    return [_judge("clock", source, source in GOOD_CLOCKS, mend)]
+    return [judged("clock", source, source in GOOD_CLOCKS, mend)]
 
 
 def _agent() -> list[Finding]:
@@ -164,7 +176,7 @@ def _engine() -> list[Finding]:
         why = str(error)
     if why:
         return [Finding(name="load engine", state="poor", found=f"{text}; {why}", mend=mend)]
-    return [_judge("load engine", "; ".join([text, *doubts(ceilings)]), not doubts(ceilings), mend)]
+    return [judged("load engine", "; ".join([text, *doubts(ceilings)]), not doubts(ceilings), mend)]
 
 
 def _java() -> list[Finding]:
@@ -182,7 +194,7 @@ def _java() -> list[Finding]:
 def _maven() -> list[Finding]:
     path = shutil.which("mvn")
     mend = "as root: apt-get install -y maven; or name a folder of Cassandra's jars in the study"
-    return [_judge("maven", path or "no mvn in PATH", path is not None, mend)]
+    return [judged("maven", path or "no mvn in PATH", path is not None, mend)]
 
 
 def _root() -> list[Finding]:
@@ -190,11 +202,11 @@ def _root() -> list[Finding]:
     lacking = [name for name in needed if not machine_facts.capable(name)]
     text = f"user {os.geteuid()}" + (f" without {', '.join(lacking)}" if lacking else " with what namespaces take")
     mend = "as root each node gets a network and limits of its own; without, nodes are processes on loopback addresses"
-    findings = [_judge("privileges", text, not lacking, mend)]
+    findings = [judged("privileges", text, not lacking, mend)]
     for program in ("ip", "tc"):
         path = shutil.which(program)
         needs = "as root: apt-get install -y iproute2"
-        findings.append(_judge(program, path or f"no {program} in PATH", path is not None, needs))
+        findings.append(judged(program, path or f"no {program} in PATH", path is not None, needs))
     return findings
 
 
@@ -204,7 +216,7 @@ def _limits() -> list[Finding]:
     text = f"version {hierarchies.version}, limits of {' and '.join(able) or 'nothing'}"
     why = "; ".join(hierarchies.problems)
     mend = f"{why}; as root, or in a delegated group: systemd-run --user --scope -p Delegate=yes steelyard ..."
-    return [_judge("cgroups", text, len(able) == 2, mend)]
+    return [judged("cgroups", text, len(able) == 2, mend)]
 
 
 def _lease_for_real() -> list[Finding]:
@@ -242,13 +254,7 @@ def _leftovers() -> list[Finding]:
     except SteelyardError as error:
         return [Finding(name="leftovers", state="poor", found=error.message, mend=error.hint)]
     text = ", ".join(lease.id for lease in left) or "none"
-    return [_judge("leftovers", text, not left, "steelyard clean")]
-
-
-def _judge(name: str, reading: str, good: bool, mend: str, *, bad: bool = False) -> Finding:
-    return Finding(
-        name=name, state="good" if good else "bad" if bad else "poor", found=reading, mend="" if good else mend
-    )
+    return [judged("leftovers", text, not left, "steelyard clean")]
 
 
 LOOKS: tuple[Callable[[], list[Finding]], ...] = (

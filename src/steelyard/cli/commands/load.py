@@ -7,6 +7,7 @@ what was done and what went wrong, in plain words.
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import json
 import subprocess
 import sys
@@ -219,7 +220,9 @@ def with_ports(contacts: Sequence[str]) -> tuple[str, ...]:
         address, colon, port = word.rpartition(":")
         if word.startswith("[") and word.endswith("]"):
             address, colon, port = word, "", ""
-        if not colon:
+        if _is_ipv6(word):
+            addresses.append(f"[{word}]:{DEFAULT_PORT}")
+        elif not colon:
             addresses.append(f"{word}:{DEFAULT_PORT}")
         elif port.isdigit() and 0 < int(port) < 65536 and address:
             addresses.append(word)
@@ -228,6 +231,14 @@ def with_ports(contacts: Sequence[str]) -> tuple[str, ...]:
                 f"--contact {word}: is no address and port", "such as 10.0.0.1 or 10.0.0.1:9042", read=word
             )
     return tuple(dict.fromkeys(addresses))
+
+
+def _is_ipv6(word: str) -> bool:
+    try:
+        ipaddress.IPv6Address(word)
+    except ValueError:
+        return False
+    return True
 
 
 def workload_of(name: str, settings: Mapping[str, str]) -> Workload:

@@ -30,6 +30,7 @@ CATALOGUE = str(ROOT / "studies" / "workloads" / "catalogue.toml")
         (("10.0.0.1",), ("10.0.0.1:9042",)),
         (("10.0.0.1:1,n2 , n3:3", "n2"), ("10.0.0.1:1", "n2:9042", "n3:3")),
         (("[::1]", "[::1]:5"), ("[::1]:9042", "[::1]:5")),
+        (("fd00::11,::1",), ("[fd00::11]:9042", "[::1]:9042")),
     ],
 )
 def test_contacts_get_the_usual_port(words: tuple[str, ...], contacts: tuple[str, ...]) -> None:

@@ -92,16 +92,18 @@ def addresses(connection: Connection) -> list[str]:
     contacts: list[str] = []
     for node in connection.nodes:
         name, colon, own_port = node.strip().rpartition(":")
-        if not colon or not own_port.isdigit() or ":" in name:
+        bracketed = name.startswith("[") and name.endswith("]")
+        if not colon or not own_port.isdigit() or (":" in name and not bracketed):
             name, own_port = node.strip(), str(connection.port)
         try:
-            # The first IPv4 address, the family of the agent's contacts.
-            known = socket.getaddrinfo(name, int(own_port), socket.AF_INET, socket.SOCK_STREAM)
+            known = socket.getaddrinfo(name.strip("[]"), int(own_port), type=socket.SOCK_STREAM)
         except OSError as error:
             raise Refused(
                 "-node", node, f"no address is known for it ({error.strerror})", "names or addresses"
             ) from None
-        contacts.append(f"{known[0][4][0]}:{own_port}")
+        # The first address of version 4, where there is one.
+        first = min(known, key=lambda entry: entry[0] != socket.AF_INET)[4][0]
+        contacts.append(f"[{first}]:{own_port}" if ":" in str(first) else f"{first}:{own_port}")
     return list(dict.fromkeys(contacts))
 
 

@@ -1,0 +1,50 @@
+"""Search for the agent of a processor architecture: programs for nodes that are not this machine.
+
+`make agents` puts static ones beside the agent of this machine: `steelyard-agent-x86_64`, `-aarch64`, `-armv7`.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+
+from steelyard.model.errors import EngineError
+from steelyard.node import agent
+
+ARCHITECTURES = {
+    "x86_64": "x86_64",
+    "amd64": "x86_64",
+    "aarch64": "aarch64",
+    "arm64": "aarch64",
+    "armv7l": "armv7",
+    "armv8l": "armv7",
+}
+"""What `uname -m` says, and the end of the agent's name."""
+HINT = "in a checkout: make agents"
+
+
+def candidates(architecture: str) -> tuple[Path, ...]:
+    """Possible paths of the agent for what `uname -m` says, in search order: a static one wherever the agent of this
+    machine is looked for, and that one itself where it is of the same architecture."""
+    name = ARCHITECTURES.get(architecture)
+    if name is None:
+        return ()
+    own = ARCHITECTURES.get(platform.machine()) == name
+    listed: list[Path] = []
+    for path in agent.candidates():
+        listed += [path.with_name(f"{agent.PROGRAM}-{name}"), *([path] if own else [])]
+    return tuple(dict.fromkeys(listed))
+
+
+def find(architecture: str) -> Path:
+    """Path of the agent for what `uname -m` says. Raises EngineError with the mend."""
+    if architecture not in ARCHITECTURES:
+        known = ", ".join(dict.fromkeys(ARCHITECTURES.values()))
+        raise EngineError(f"there is no agent for processors of the kind {architecture}", f"there are for {known}")
+    for path in candidates(architecture):
+        if path.is_file() and os.access(path, os.X_OK):
+            return path
+    folders = ", ".join(dict.fromkeys(str(path.parent) for path in candidates(architecture)))
+    name = f"{agent.PROGRAM}-{ARCHITECTURES[architecture]}"
+    raise EngineError(f"there is no agent for {architecture}: no {name} in {folders}", HINT)

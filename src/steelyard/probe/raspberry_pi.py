@@ -1,0 +1,143 @@
+"""Raspberry Pi probe: whether the firmware slows the board down (too little voltage, too hot), temperature, frequency.
+
+The firmware says so by bits: four for what holds now, four for what has occurred since the board was started. A board
+that was slowed down during a trial is not the hardware that the study names, so such a reading voids the trial: metrics
+whose names begin with `machine_fault_` do (`judging/verdict.py`). On a machine that is no Raspberry Pi the probe reads
+nothing, and says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from steelyard.model.errors import ProbeError
+from steelyard.model.sample import Metric, Sample
+from steelyard.node.base import Node
+
+SCRIPT = """
+before=
+while :; do
+  now="$(date +%s.%N)" bits= temperature= frequency=
+  read -r bits < /sys/devices/platform/soc/soc:firmware/get_throttled || bits="$(vcgencmd get_throttled)"
+  if [ -n "$bits" ]; then
+    now="$now throttled=${bits#throttled=}"
+    read -r temperature < /sys/class/thermal/thermal_zone0/temp && now="$now temperature=$temperature"
+    read -r frequency < /sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq && now="$now frequency=$frequency"
+  fi
+  [ -z "$before" ] || echo "$before | $now" || exit 0
+  before="$now"
+  sleep "$1" || exit 0
+done 2> /dev/null
+"""
+"""Two readings per line, so that each line says what has occurred between them. The shell reads the files itself;
+`vcgencmd` is asked where the kernel has no such file. Bits are hexadecimal, with or without 0x."""
+
+FAULTS = ("under_voltage", "frequency_capped", "throttled", "soft_temperature_limit")
+"""Meaning of the firmware's bits 0 to 3; the same, since the board was started, are bits 16 to 19."""
+WORDS = {
+    "under_voltage": "under-voltage",
+    "frequency_capped": "frequency capped",
+    "throttled": "throttled",
+    "soft_temperature_limit": "soft temperature limit",
+}
+SINCE_START = 16
+BITS = re.compile(r"^(?:throttled=)?(?:0x)?([0-9a-f]{1,8})$", re.IGNORECASE)
+BOARDS = "machine_raspberry_pi_boards"
+TEMPERATURE = "machine_temperature_celsius"
+FREQUENCY = "machine_frequency_hz"
+
+
+class RaspberryPiProbe:
+    """The firmware's own readings."""
+
+    name = "raspberry-pi"
+    metrics = (
+        Metric(name=BOARDS, unit="boards", description="boards whose firmware answers; 0: this is no Raspberry Pi"),
+        Metric(
+            name="machine_fault_under_voltage",
+            unit="fault",
+            description="1: less than 4.63 V, now or since the sample before",
+        ),
+        Metric(
+            name="machine_fault_frequency_capped",
+            unit="fault",
+            description="1: the ARM frequency was capped, now or since the sample before",
+        ),
+        Metric(
+            name="machine_fault_throttled", unit="fault", description="1: throttled, now or since the sample before"
+        ),
+        Metric(
+            name="machine_fault_soft_temperature_limit",
+            unit="fault",
+            description="1: above the soft limit, now or since the sample before",
+        ),
+        Metric(name=TEMPERATURE, unit="degrees Celsius", description="temperature of the processor"),
+        Metric(name=FREQUENCY, unit="hertz", description="current frequency of the first core"),
+    )
+
+    def command(self, node: Node, interval_s: float, process_ids: Sequence[int]) -> Sequence[str]:
+        """argv of a shell that asks the firmware once per interval."""
+        return ["sh", "-c", SCRIPT, "raspberry-pi", f"{interval_s:g}"]
+
+    def parse(self, node: str, line: bytes) -> Iterable[Sample]:
+        """Samples on a line of two readings. Raises ProbeError on any other line."""
+        try:
+            (_, before), (at_s, now) = (_reading(part) for part in line.decode().split(" | "))
+            samples = [Sample(at_s, node, BOARDS, float("throttled" in now))]
+            if "throttled" in now:
+                bits = _bits(now["throttled"])
+                former = _bits(before["throttled"]) if "throttled" in before else bits
+                samples += [
+                    Sample(at_s, node, f"machine_fault_{name}", value) for name, value in _between(former, bits)
+                ]
+            if "temperature" in now:
+                samples.append(Sample(at_s, node, TEMPERATURE, int(now["temperature"]) / 1000))
+            if "frequency" in now:
+                samples.append(Sample(at_s, node, FREQUENCY, int(now["frequency"]) * 1000.0))
+        except (ValueError, KeyError) as error:
+            raise ProbeError(f"{node}: not a line of the probe raspberry-pi: {line[:200]!r}") from error
+        return samples
+
+
+def throttled_bits(text: str) -> int | None:
+    """The firmware's bits, as its file or `vcgencmd get_throttled` say them; None for any other text."""
+    match = BITS.match(text.strip())
+    return int(match[1], 16) if match else None
+
+
+def faults(bits: int) -> list[str]:
+    """What is wrong now, in words."""
+    return [WORDS[name] for index, name in enumerate(FAULTS) if bits >> index & 1]
+
+
+def former_faults(bits: int) -> list[str]:
+    """What has been wrong since the board was started, in words."""
+    return faults(bits >> SINCE_START)
+
+
+def _between(before: int, now: int) -> list[tuple[str, float]]:
+    """1 for each fault that holds now, or has occurred between two readings for the first time since the start."""
+    occurred = now | (now & ~before) >> SINCE_START
+    return [(name, float(occurred >> index & 1)) for index, name in enumerate(FAULTS)]
+
+
+def _bits(text: str) -> int:
+    bits = throttled_bits(text)
+    if bits is None:
+        raise ValueError(text)
+    return bits
+
+
+def _reading(text: str) -> tuple[float, dict[str, str]]:
+    """Time, and the words of one reading."""
+    time_s, *words = text.split()
+    values = dict(word.partition("=")[::2] for word in words)
+    if not values.keys() <= {"throttled", "temperature", "frequency"}:
+        raise ValueError(text)
+    return float(time_s), values
+
+
+def create() -> RaspberryPiProbe:
+    """The probe; no side effects."""
+    return RaspberryPiProbe()

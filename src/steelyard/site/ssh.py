@@ -1,0 +1,313 @@
+"""Site `ssh`: machines of an inventory, reached by the user's own ssh.
+
+A machine lends one node. It needs sshd, a POSIX shell and a folder; the agent is brought there, nothing else. While a
+lease has it, the file `busy` in that folder says whose it is, so that two studies do not share a machine unawares.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import socket
+from collections.abc import Coroutine, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from steelyard.leases import records as lease_records
+from steelyard.leases.lease import Lease
+from steelyard.model.errors import SiteError, SteelyardError, StudyError
+from steelyard.model.value import Value
+from steelyard.node.base import Node
+from steelyard.node.tasks import to_the_end, together
+from steelyard.site import _inventory, _node_facts, _ssh_agent, _ssh_connection, _ssh_scripts
+from steelyard.site._inventory import Place
+from steelyard.site._ssh_agent import Program
+from steelyard.site._ssh_connection import Connection
+from steelyard.site._ssh_scripts import Holder, Identity
+from steelyard.site.base import LeaseTimes, Patience, Request, unenforced
+
+EXPECTED_LEASE_S = 6.0
+EXPECTED_RELEASE_S = 3.0
+RELEASE_TIMEOUT_S = 120.0
+"""Time limit for ending the processes of a lease on one machine and removing its files."""
+FILES = {"inventory": "inventory"}
+"""Settings that name a file beside the study, and what the file is."""
+
+
+class Settings(Value):
+    """Settings under `[site]` in a study, in addition to `name`, `nodes` and `load_nodes`."""
+
+    inventory: str = Field(min_length=1)
+    """Inventory of the machines: a TOML file, or an Ansible inventory of the ini kind; relative to the study."""
+
+
+def create(settings: Any, state_folder: Path) -> SshSite:
+    """Make the site; no side effects. `settings` is a `Settings`."""
+    return SshSite(Settings.model_validate(settings), state_folder)
+
+
+class SshSite:
+    """Lends machines of an inventory."""
+
+    name = "ssh"
+    shares = frozenset({"network"})
+    patience = Patience(lease_s=900.0, release_s=300.0, inspect_s=300.0, first_reading_s=30.0)
+    """A lease brings the agent to machines that may be far away; a release waits for those that are gone."""
+
+    def __init__(self, settings: Settings, state_folder: Path) -> None:
+        self._settings = settings
+        self._state = state_folder.absolute()
+
+    async def lease(self, request: Request, until: datetime) -> Lease:
+        """Lend nodes. Raises SiteError after undoing all completed steps, Unreachable for a machine that is away."""
+        if reason := self.refuse(request, None):
+            raise SiteError(f"site ssh cannot lend to {request.study}: {reason}", "`steelyard doctor --site` says more")
+        taken = {record.id for _, record in lease_records.records(self._state, self.name)}
+        identity = lease_records.new_id(taken)
+        inventory = self._inventory()
+        places = _inventory.places(inventory, request.database_nodes, request.load_nodes)
+        controls = _ssh_connection.control_folder()
+        connections = [
+            _ssh_connection.connection(place.machine, controls / f"{identity}-{place.name}", inventory.ssh_config)
+            for place in places
+        ]
+        try:
+            looks = await together(
+                _look(identity, place, connection, inventory.ssh_config)
+                for place, connection in zip(places, connections, strict=True)
+            )
+            record = self._record(identity, request, until, tuple(node for node, _ in looks))
+            lease = record.lease(lease_records.record_path(self._state, identity))
+            with lease_records.locked(self._state):
+                lease_records.write(lease.record, record)
+        except BaseException:
+            await to_the_end(_close(connections))
+            raise
+        try:
+            await together(self._prepare(record, node, program) for node, program in looks)
+        except BaseException as error:
+            try:
+                await to_the_end(self.release(lease))
+            except SiteError as second:
+                error.add_note(f"while taking the lease back: {second.message}")
+            raise
+        return lease
+
+    async def release(self, lease: Lease) -> None:
+        """Take back everything belonging to the lease, on every machine that can be reached. Idempotent. If one
+        cannot, the record is kept and SiteError is raised."""
+        _ssh_connection.control_folder()
+        results = await together(_attempted(_take_back(lease.id, node)) for node in lease.nodes)
+        if errors := [error for error in results if error is not None]:
+            raise SiteError(
+                f"lease {lease.id} was not taken back completely: " + "; ".join(error.message for error in errors),
+                "its record is kept: say `steelyard clean` when the machine is back",
+            ) from errors[0]
+        try:
+            lease.record.unlink(missing_ok=True)
+            lease.record.with_suffix(".draft").unlink(missing_ok=True)
+        except OSError as error:
+            raise SiteError(f"cannot remove {lease.record}: {error.strerror}") from error
+
+    async def leftovers(self) -> Sequence[Lease]:
+        """Leases whose owner is dead or whose end has passed."""
+        now = lease_records.utc_now()
+        known = lease_records.records(self._state, self.name)
+        return [record.lease(path) for path, record in known if lease_records.abandoned(record, now)]
+
+    async def facts(self, node: Node) -> dict[str, str]:
+        """The machine's facts, as it tells them itself, and its place in the inventory."""
+        return {
+            **await _node_facts.of_node(node),
+            "site": self.name,
+            "address": node.address,
+            **self._labels(node),
+        }
+
+    def refuse(self, request: Request, memory_mb_per_node: int | None) -> str | None:
+        """Why the inventory cannot fulfil the request, or None. Connects to nothing."""
+        try:
+            _inventory.places(self._inventory(), request.database_nodes, request.load_nodes)
+        except StudyError as error:
+            return f"{error.message}: {error.hint}" if error.hint else error.message
+        except ValueError as error:
+            return str(error)
+        return unenforced(self, request)
+
+    def times(self, request: Request) -> LeaseTimes:
+        """A constant time: machines are prepared together."""
+        return LeaseTimes(lease_s=EXPECTED_LEASE_S, release_s=EXPECTED_RELEASE_S)
+
+    def _inventory(self) -> _inventory.Inventory:
+        return _inventory.read(Path(self._settings.inventory).expanduser())
+
+    def _labels(self, node: Node) -> dict[str, str]:
+        """Name and hardware of the node's machine, while the inventory can be read."""
+        try:
+            inventory = self._inventory()
+        except StudyError:
+            return {}
+        destination = node.prefix[-1]
+        machine = next((entry for entry in inventory.machines if entry.destination == destination), None)
+        if machine is None:
+            return {}
+        return {"machine": machine.name, **({"hardware": machine.hardware} if machine.hardware else {})}
+
+    async def _prepare(self, record: lease_records.Record, node: Node, program: Program) -> None:
+        """Claim a machine for the lease and bring the agent. Raises SiteError."""
+        connection = connection_of(node)
+        seconds = round((record.until - lease_records.utc_now()).total_seconds())
+        note = f"study {record.study} {_who()}, state folder {self._state}"
+        former: list[str] = []
+
+        async def claim() -> None:
+            former.extend(await _claim(connection, node, record.id, seconds, note))
+
+        # What is under way on the machine cannot be called back: it must be there, or not, when the lease is undone.
+        await to_the_end(claim())
+        await _ssh_agent.bring(connection, Path(str(node.cache)), program)
+        for identity in former:
+            await _release_on(connection, node, identity)
+
+    def _record(
+        self, identity: str, request: Request, until: datetime, nodes: tuple[Node, ...]
+    ) -> lease_records.Record:
+        settings = self._settings.model_dump(mode="json")
+        return lease_records.Record(
+            id=identity,
+            site=self.name,
+            mode="ssh",
+            study=request.study,
+            owner=lease_records.owner(),
+            created=lease_records.utc_now(),
+            until=lease_records.aware(until),
+            nodes=nodes,
+            settings=settings | {"inventory": str(Path(self._settings.inventory).expanduser().absolute())},
+        )
+
+
+async def _look(identity: str, place: Place, connection: Connection, ssh_config: str) -> tuple[Node, Program]:
+    """The node that a machine becomes, and the agent for it, after a look that changes nothing. Raises
+    SiteError."""
+    machine = await identify(connection, place.machine.folder)
+    address = await _ssh_connection.address(place.machine, ssh_config)
+    if machine.addresses and address not in machine.addresses:
+        raise SiteError(
+            f"{place.machine.name} does not have the address {address}, but {', '.join(sorted(machine.addresses))}",
+            f"give `address` of {place.machine.name} in the inventory",
+        )
+    if others := busy_users(machine):
+        raise SiteError(f"{place.machine.name} is busy: {others}", "wait for it, or ask that user")
+    program = _ssh_agent.program(place.machine.name, machine.architecture)
+    folder = Path(machine.folder)
+    same = machine.kernel == lease_records.boot_id()
+    node = Node(
+        name=place.name,
+        role=place.role,
+        address=address,
+        prefix=connection.argv,
+        folder=folder / "nodes" / identity / place.name,
+        words="shell",
+        inherits=False,
+        files="through",
+        programs="own",
+        processes="through",
+        hardware="" if same else machine.kernel,
+        kernel="" if same else machine.kernel,
+        agent=str(_ssh_agent.path_on(folder, program)),
+        cache=folder,
+        environment={lease_records.MARKER: identity},
+    )
+    return node, program
+
+
+async def _claim(connection: Connection, node: Node, identity: str, seconds: int, note: str) -> list[str]:
+    """Take a machine for a lease; the leases before it whose end has passed. Raises SiteError."""
+    folder = str(node.cache)
+    arguments = (folder, identity, node.name, str(seconds), note)
+    name = _ssh_scripts.CLAIM_NAME.format(lease=identity)
+    done = await connection.shell(_ssh_scripts.CLAIM, *arguments, name=name)
+    text = done.stdout.decode(errors="replace")
+    if done.exit_code == _ssh_scripts.BUSY:
+        raise SiteError(
+            f"{connection.name} is busy: {held_by(_ssh_scripts.holder_of(text))}",
+            "wait for it; if it was killed, say `steelyard clean` where it ran",
+        )
+    if done.exit_code == _ssh_scripts.SAME_MACHINE:
+        raise SiteError(
+            f"{connection.name}: another machine of the inventory has the same folder {folder}",
+            "it is the same machine, or they share a home: give each a `folder` on a disk of its own",
+        )
+    if done.exit_code != 0:
+        why = done.stderr.decode(errors="replace").strip()
+        raise SiteError(f"{connection.name}: cannot use {folder}: {why}", "give another `folder` in the inventory")
+    return [line.partition(" ")[2] for line in text.splitlines() if line.startswith("expired ")]
+
+
+async def _take_back(identity: str, node: Node) -> None:
+    """End a lease's processes on a machine, remove its files, free the machine. Idempotent. Raises SiteError."""
+    connection = connection_of(node)
+    try:
+        await _release_on(connection, node, identity)
+    finally:
+        await connection.close()
+
+
+async def _release_on(connection: Connection, node: Node, identity: str) -> None:
+    folder, agent = str(node.cache), node.agent
+    done = await connection.shell(_ssh_scripts.RELEASE, folder, identity, agent, timeout_s=RELEASE_TIMEOUT_S)
+    if done.exit_code == _ssh_scripts.NO_AGENT:
+        machine = await identify(connection, folder)
+        program = _ssh_agent.program(connection.name, machine.architecture)
+        agent = await _ssh_agent.bring(connection, Path(folder), program)
+        done = await connection.shell(_ssh_scripts.RELEASE, folder, identity, agent, timeout_s=RELEASE_TIMEOUT_S)
+    if done.exit_code != 0:
+        why = done.stderr.decode(errors="replace").strip()
+        raise SiteError(f"{connection.name}: lease {identity} is still there: {why or f'code {done.exit_code}'}")
+
+
+async def _attempted(action: Coroutine[Any, Any, None]) -> SteelyardError | None:
+    """The error of an action, if it fails: the others go on."""
+    try:
+        await action
+    except SteelyardError as error:
+        return error
+    return None
+
+
+async def _close(connections: Sequence[Connection]) -> None:
+    await together(connection.close() for connection in connections)
+
+
+async def identify(connection: Connection, folder: str, survey: str = "") -> Identity:
+    """What a machine says of itself; `survey` is more of the script. Raises Unreachable or SiteError."""
+    done = await connection.shell(_ssh_scripts.IDENTIFY + survey, folder)
+    try:
+        return _ssh_scripts.parse(done.stdout.decode(errors="replace"))
+    except ValueError as error:
+        why = done.stderr.decode(errors="replace").strip()
+        hint = f"it needs a POSIX shell as the login shell, and /proc{f': {why}' if why else ''}"
+        raise SiteError(f"{connection.name} cannot be used: {error}", hint) from error
+
+
+def busy_users(machine: Identity) -> str:
+    """Other users whose agents run on a machine, in words; empty if there are none."""
+    others = {user: processes for user, processes in machine.agents_of.items() if user != machine.user}
+    return "; ".join(f"user {user} runs an agent there (process {items[0]})" for user, items in sorted(others.items()))
+
+
+def held_by(holder: Holder | None) -> str:
+    """Who has a machine, in words."""
+    return f"lease {holder.lease}, {holder.note}" if holder else "another lease"
+
+
+def connection_of(node: Node) -> Connection:
+    """How a leased node is reached."""
+    return _ssh_connection.of_node(f"{node.name} ({node.prefix[-1]})", node.prefix)
+
+
+def _who() -> str:
+    return f"of {pwd.getpwuid(os.getuid()).pw_name} on {socket.gethostname()}"

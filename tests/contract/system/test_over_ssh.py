@@ -1,0 +1,65 @@
+"""The contract of a system on nodes of site `ssh`: another file system, other process ids, a clock that is wrong."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from steelyard.leases import records as lease_records
+from steelyard.leases.lease import Lease
+from steelyard.node.base import Node
+from steelyard.site.base import Request
+from steelyard.testing.site import make_site
+from steelyard.testing.system import SystemContract
+from tests.contract import shelf as shelves
+from tests.contract.shelf import Shelf
+from tests.contract.system import test_cassandra, test_simulated
+
+pytestmark = [pytest.mark.root, pytest.mark.agent, pytest.mark.sshd]
+
+
+@pytest.fixture(scope="module")
+def shelf() -> Iterator[Shelf]:
+    with shelves.running(4, clock_offsets_s=(0.0, 3.0)) as running:
+        yield running
+
+
+class OnTheShelf(SystemContract):
+    """Nodes are those of a lease of site `ssh`; rows are written and counted from its load node."""
+
+    shelf: ClassVar[Shelf]
+    lease: ClassVar[Lease]
+
+    @pytest.fixture(autouse=True)
+    def lent(self, shelf: Shelf, tmp_path: Path) -> Iterator[None]:
+        site = make_site("ssh", shelf.settings(), tmp_path / "state")
+        until = lease_records.utc_now() + timedelta(hours=1)
+        type(self).shelf = shelf
+        type(self).lease = asyncio.run(site.lease(Request("contract", self.database_nodes, 1), until))
+        try:
+            yield
+        finally:
+            asyncio.run(site.release(self.lease))
+
+    def nodes(self, tmp_path: Path) -> tuple[Node, ...]:
+        return self.lease.databases
+
+    def snapshots(self, tmp_path: Path) -> Path:
+        return self.shelf.machines[0].steelyard
+
+    def client(self) -> Node | None:
+        return self.lease.loaders[0]
+
+
+class TestSimulated(OnTheShelf, test_simulated.TestThreeNodes):
+    pass
+
+
+@pytest.mark.cassandra
+class TestCassandra(OnTheShelf, test_cassandra.TestOneNode):
+    """Java is found on the node, jars are brought, snapshots stay there."""

@@ -1,0 +1,20 @@
+"""The page about a shelf of Raspberry Pis: its files are read as they are printed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from steelyard.site import _inventory
+from steelyard.study.read import read
+
+PAGE = Path(__file__).parents[3] / "docs" / "howto" / "measure-a-shelf-of-raspberry-pis.md"
+
+
+def test_inventory_and_study_of_the_page(tmp_path: Path) -> None:
+    inventory, study = re.findall(r"```toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    (tmp_path / "shelf.toml").write_text(inventory)
+    (tmp_path / "study.toml").write_text(study)
+    machines = _inventory.read(tmp_path / "shelf.toml")
+    assert [place.machine.name for place in _inventory.places(machines, 3, 1)] == ["pi1", "pi2", "pi3", "desk"]
+    read(tmp_path / "study.toml")
