@@ -17,7 +17,7 @@ from steelyard.lab.data_state import DataState
 from steelyard.lab.node_death import first_death, while_alive
 from steelyard.lab.node_logs import in_a_thread, tails
 from steelyard.lab.parts import Known, Parts
-from steelyard.lab.probe_processes import Readings, watching
+from steelyard.lab.probe_processes import Readings, watched_nodes, watching
 from steelyard.leases.lease import Lease
 from steelyard.link.ping import measure_link
 from steelyard.model.errors import EngineError, NodeError, SiteError, SteelyardError, SystemFault
@@ -147,8 +147,8 @@ async def started(
     lease = await _lend(study, trials, site, phases)
     try:
         cluster = await _bring_up(study, trials[0], (parts, site, system), lease, watcher, phases)
-        probes = [parts.probe(name) for name in study.probes]
-        async with watching(probes, lease.nodes, system.process_ids, watcher) as cluster.readings:
+        watched = await watched_nodes(system, lease.nodes)
+        async with watching(parts.probes(study), watched, watcher) as cluster.readings:
             yield cluster
     except BaseException as first:
         try:
