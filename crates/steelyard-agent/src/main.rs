@@ -2,12 +2,15 @@
 
 mod cql_command;
 mod cql_json;
+mod cql_watch;
 mod enter;
 mod exit;
 mod load;
 mod ops;
 mod probe;
 mod sim;
+mod tail;
+mod ticks;
 mod words;
 
 use std::process::ExitCode;
@@ -36,6 +39,8 @@ enum Command {
     Probe(probe::Arguments),
     /// A simulated cluster with a planted scalability law, or a null server.
     Sim(sim::Arguments),
+    /// Print what is added to a file, a line of JSON every interval.
+    Tail(tail::Arguments),
     /// Run a command inside a network namespace and cgroups.
     Enter(enter::Arguments),
 }
@@ -47,6 +52,7 @@ fn main() -> ExitCode {
         Command::Ops(arguments) => ops::run(&arguments),
         Command::Probe(arguments) => probe::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
+        Command::Tail(arguments) => tail::run(&arguments),
         Command::Enter(arguments) => enter::run(&arguments),
     };
     match outcome {

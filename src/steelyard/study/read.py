@@ -87,7 +87,7 @@ def read_text(
     if study is not None:
         errors += level_problems(study)
         errors += design_problems(study, plugins)
-        errors += response_problems(study)
+        errors += response_problems(study, plugins)
         errors += probe_problems(study, plugins)
         if not any(error.key.endswith(".name") for error in errors):
             errors += _unknown_factors(study, plugins)

@@ -240,6 +240,17 @@ class Cassandra:
         folders = _config.Folders(node.folder)
         return tuple(sorted(p for d in (folders.logs, folders.conf) if d.is_dir() for p in d.iterdir() if p.is_file()))
 
+    def ways(self, node: Node) -> Mapping[str, str]:
+        """CQL port, management beans with the program that reads them, and the collector's log."""
+        ways = {
+            "cql": f"{node.address}:{self.settings.native_port}",
+            "gc_log": str(_config.Folders(node.folder).logs / "gc.log"),
+        }
+        if self._prepared is not None:
+            ways |= {"jmx": self._beans_of(node), "java": str(self._prepared.java.path)}
+            ways["beans"] = str(self._prepared.beans)
+        return ways
+
     async def busy(self, nodes: Sequence[Node]) -> Mapping[str, float]:
         """Compactions, flushes, hints, streams that are running or pending, over all nodes."""
         answers = await asyncio.gather(*(self._ask(node, *_state.BUSY_QUESTIONS) for node in nodes))
