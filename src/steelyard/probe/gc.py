@@ -20,7 +20,10 @@ from steelyard.probe.base import Placement, Watched, with_way
 NAME: Final = "gc"
 WAY: Final = "gc_log"
 MS_PER_S: Final = 1000.0
-LINE: Final = re.compile(r"^\[(?P<at>\d{4}-\d\d-\d\dT[\d:.]+[+-]\d{4})\].*?GC\(\d+\) (?:[yYoO]: )?Pause (?P<what>.*) (?P<ms>[\d.,]+)ms$")
+LINE: Final = re.compile(
+    r"^\[(?P<at>\d{4}-\d\d-\d\dT[\d:.]+[+-]\d{4})\].*?"
+    r"GC\(\d+\) (?:[yYoO]: )?Pause (?P<what>.*) (?P<ms>[\d.,]+)ms$"
+)
 """A line of a pause: time of its end, kind and cause, perhaps the heap, milliseconds. A generational collector names the
 generation before it."""
 HEAP: Final = re.compile(r"\d+[KMG]->(?P<after>\d+)(?P<unit>[KMG])\(\d+[KMG]\)$")
