@@ -1,7 +1,7 @@
 """Cassandra probe: what a node says of itself in its virtual tables `system_views`, read over one CQL connection.
 
-The agent asks once per interval (`steelyard-agent cql --every`) and puts increases per second in the place of counts; this
-module holds the tables' questions and turns their answers into samples. Tables of system keyspaces are left out.
+The agent asks once per interval (`steelyard-agent cql --every`) and puts increases per second in the place of counts;
+this module holds the tables' questions and turns their answers into samples. Tables of system keyspaces are left out.
 """
 
 from __future__ import annotations

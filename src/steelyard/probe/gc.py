@@ -1,7 +1,8 @@
 """Garbage collection probe: the pauses that a Java server writes into its collector's log (`-Xlog:gc`).
 
-The agent follows the log (`steelyard-agent tail`) and prints what was added, once per interval; this module reads the lines.
-Each pause is a sample at the instant of its end, with its length, so that it can be laid beside the second that it fell in.
+The agent follows the log (`steelyard-agent tail`) and prints what was added, once per interval; this module reads the
+lines. Each pause is a sample at the instant of its end, with its length, so that it can be laid beside the second that it
+fell in.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ LINE: Final = re.compile(
     r"^\[(?P<at>\d{4}-\d\d-\d\dT[\d:.]+[+-]\d{4})\].*?"
     r"GC\(\d+\) (?:[yYoO]: )?Pause (?P<what>.*) (?P<ms>[\d.,]+)ms$"
 )
-"""A line of a pause: time of its end, kind and cause, perhaps the heap, milliseconds. A generational collector names the
-generation before it."""
+"""A line of a pause: time of its end, kind and cause, perhaps the heap, milliseconds. A generational collector names
+the generation before it."""
 HEAP: Final = re.compile(r"\d+[KMG]->(?P<after>\d+)(?P<unit>[KMG])\(\d+[KMG]\)$")
 BYTES: Final = {"K": 2**10, "M": 2**20, "G": 2**30}
 PAUSE: Final = "node_gc_pause_ms"
@@ -78,10 +79,11 @@ class GcProbe:
         if seconds <= 0:
             return pauses
         lengths_ms = [sample.value for sample in pauses if sample.metric == PAUSE]
+        # The time of the reading comes first and last: pauses are older.
         return [
-            Sample(t_s, node, "node_gc_pauses_per_s", len(lengths_ms) / seconds),
             Sample(t_s, node, "node_gc_paused_fraction", sum(lengths_ms) / MS_PER_S / seconds),
             *pauses,
+            Sample(t_s, node, "node_gc_pauses_per_s", len(lengths_ms) / seconds),
         ]
 
 

@@ -1,7 +1,7 @@
 """What a database says of itself over a trial: strips of its own metrics, and the pauses in the worst window.
 
-A pause is a sample at its end, with its length (`node_gc_pause_ms`), so it is laid over the windows that it fell in, to the
-millisecond. All other metrics are means of the readings of a window.
+A pause is a sample at its end, with its length (`node_gc_pause_ms`), so it is laid over the windows that it fell in, to
+the millisecond. All other metrics are means of the readings of a window.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ DRAWN: Final = (
         ("node_native_transport_pending_tasks", "node_read_pending_tasks", "node_mutation_pending_tasks"),
     ),
     _Drawn("compactions at work", "compactions", ("node_compactions_running",)),
-    _Drawn("messages dropped and operations timed out", "per s", ("node_dropped_messages_per_s", "node_timeouts_per_s")),
+    _Drawn(
+        "messages dropped and operations timed out", "per s", ("node_dropped_messages_per_s", "node_timeouts_per_s")
+    ),
     _Drawn("just-in-time compilation", "% of a core", ("node_compile_fraction",), 100.0),
 )
 """Strips below the load's course, where any node has more than 0."""
@@ -166,10 +168,11 @@ def server_metrics(
     common = inside.filter(~of_servers)["metric"].unique()
     if common.is_empty():
         return ()
-    own = inside.filter(of_servers & pl.col("metric").str.starts_with("node_") & ~pl.col("metric").is_in(common.implode()))
+    metric = pl.col("metric")
+    own = inside.filter(of_servers & metric.str.starts_with("node_") & ~metric.is_in(common.to_list()))
     found = []
-    for (metric,), rows in own.sort("metric", "node", "t_s").group_by("metric", maintain_order=True):
+    for (name,), rows in own.sort("metric", "node", "t_s").group_by("metric", maintain_order=True):
         highest = rows.row(int(rows["value"].arg_max() or 0), named=True)
         mean = float(rows["value"].mean())  # type: ignore[arg-type]
-        found.append(ServerMetric(str(metric), len(rows), mean, float(highest["value"]), str(highest["node"])))
+        found.append(ServerMetric(str(name), len(rows), mean, float(highest["value"]), str(highest["node"])))
     return tuple(found)

@@ -57,7 +57,10 @@ def test_pools_caches_disk_compactions_and_hints() -> None:
         "node_read_active_tasks": 4.0, "node_read_pending_tasks": 12.0, "node_blocked_tasks_per_s": 2.0
     }  # fmt: skip
     caches = answer(
-        "name size_bytes hit_count request_count", ["chunks", 2048, 90.0, 100.0], ["keys", 16, 0.0, 0.0], ["new", 1, 1, 1]
+        "name size_bytes hit_count request_count",
+        ["chunks", 2048, 90.0, 100.0],
+        ["keys", 16, 0.0, 0.0],
+        ["new", 1, 1, 1],
     )
     assert samples(["caches"], caches) == {
         "node_cache_chunks_bytes": 2048.0, "node_cache_chunks_hit_fraction": 0.9, "node_cache_keys_bytes": 16.0

@@ -35,7 +35,7 @@ def values(text: bytes) -> dict[str, list[float]]:
 
 
 def test_a_pause_is_sampled_at_its_end_with_its_length() -> None:
-    *_, pause, heap = gc.create().parse("n1", line(SERIAL))
+    _, pause, heap, _ = gc.create().parse("n1", line(SERIAL))
     assert (pause.t_s, pause.metric, pause.value) == (1795318379.326, "node_gc_pause_ms", 1971.573)
     assert (heap.t_s, heap.metric, heap.value) == (pause.t_s, "node_heap_after_gc_bytes", 69 * 2**20)
 

@@ -1,6 +1,6 @@
-"""Calls to Cassandra's management beans (flush, import): one small Java process for all nodes, where `nodetool` needs a
-large one for each. Its sources, with that of the probe jmx, are compiled once, by the compiler that is among Cassandra's
-own jars."""
+"""Calls to Cassandra's management beans (flush, import): one small Java process for all nodes, where `nodetool` needs
+a large one for each. Its sources, with that of the probe jmx, are compiled once, by the compiler that is among
+Cassandra's own jars."""
 
 from __future__ import annotations
 
