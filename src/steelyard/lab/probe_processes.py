@@ -123,10 +123,11 @@ async def watching(probes: Sequence[Probe], watched: Sequence[Watched], watcher:
             await _all_started(running, readings)
             yield readings
         finally:
-            await asyncio.gather(*(end(each.process, END_GRACE_S) for each in running))
+            # First the readers, to which a command that is ended here would have ended by itself.
             for reader in readers:
                 reader.cancel()
             await asyncio.gather(*readers, return_exceptions=True)
+            await asyncio.gather(*(end(each.process, END_GRACE_S) for each in running))
 
 
 async def _all_started(running: Sequence[_Running], readings: Readings) -> None:

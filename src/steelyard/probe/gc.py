@@ -1,8 +1,8 @@
 """Garbage collection probe: the pauses that a Java server writes into its collector's log (`-Xlog:gc`).
 
 The agent follows the log (`steelyard-agent tail`) and prints what was added, once per interval; this module reads the
-lines. Each pause is a sample at the instant of its end, with its length, so that it can be laid beside the second that it
-fell in.
+lines. Each pause is a sample at the instant of its end, with its length, so that it can be laid beside the second that
+it fell in.
 """
 
 from __future__ import annotations

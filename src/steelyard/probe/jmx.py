@@ -1,8 +1,9 @@
 """JMX probe: totals of Cassandra's management beans that its virtual tables lack, read by one small Java program.
 
 The system offers that program as a way in (`beans`: class path of `Watch`, `java`: the Java that runs it). It prints
-each attribute as it was and as it is, so that every line gives rates by itself. Where a node's beans listen on an address
-that others reach, one program reads all such nodes; a node whose beans listen on its loopback only has one of its own.
+each attribute as it was and as it is, so that every line gives rates by itself. Where a node's beans listen on an
+address that others reach, one program reads all such nodes; a node whose beans listen on its loopback only has one of
+its own.
 """
 
 from __future__ import annotations

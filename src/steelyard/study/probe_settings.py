@@ -33,7 +33,8 @@ def probe_problems(study: Study, plugins: Plugins) -> list[StudyError]:
 def _of_one(name: str, table: Mapping[str, Any], model: type[BaseModel] | None) -> list[StudyError]:
     prefix = f"probe.{name}"
     if model is None:
-        return [problem(f"{prefix}.{key}", item, "no such key: this probe takes no settings") for key in table]
+        what = "no such key: this probe takes no settings"
+        return [problem(f"{prefix}.{key}", read, what) for key, read in table.items()]
     allowed = tuple(model.model_fields)
     open_ended = model.model_config.get("extra") == "allow"
     unknown = [] if open_ended else [key for key in table if key not in allowed]

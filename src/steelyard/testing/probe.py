@@ -83,6 +83,7 @@ class ProbeContract:
 
     def test_its_command_is_words_and_starts_nothing(self, tmp_path: Path) -> None:
         """Each command is argv, the same every time, includes the interval and speaks of the node."""
+        self.ways(tmp_path)
         before, probe = sorted(tmp_path.rglob("*")), self.probe()
         if isinstance(probe, OnEveryNode):
             argv = probe.command(self.node(tmp_path), INTERVAL_S, ())

@@ -56,7 +56,7 @@ def test_the_worst_window_is_of_the_measured_phases_and_names_who_paused() -> No
     assert worst == Worst("p99", 40.0, 2.0, {"n10": 312.0, "n2": 12.5}, with_pause=2, windows=4)
     assert list(worst.paused_ms) == ["n10", "n2"]
     assert of_worst(worst, 1.0) == (
-        "p99 was highest, 40.0 ms, from 2 to 3 s; paused then to collect garbage: n10 312 ms and n2 12.5 ms. "
+        "p99 was highest, 40 ms, from 2 to 3 s; paused then to collect garbage: n10 312 ms and n2 12.5 ms. "
         "2 of 4 windows have a pause."
     )
 
@@ -66,7 +66,7 @@ def test_no_pause_in_the_worst_window_is_said_too() -> None:
     worst = worst_window(windows, {"n1": (0.0, 0.0, 9.0)}, 0.0)
     assert worst is not None
     assert of_worst(worst, 5.0) == (
-        "p50 was highest, 3.00 ms, from 5 to 10 s; no node paused then to collect garbage. 1 of 3 windows have a pause."
+        "p50 was highest, 3 ms, from 5 to 10 s; no node paused then to collect garbage. 1 of 3 windows have a pause."
     )
     assert worst_window(windows, {}, 0.0) is None, "pauses were not watched"
     assert worst_window([Window(0.0)], {"n1": (0.0,)}, 0.0) is None, "no percentile is supported"
@@ -87,7 +87,8 @@ def test_strips_are_of_what_is_more_than_nothing() -> None:
 def test_metrics_of_servers_are_those_that_load_nodes_lack() -> None:
     frame = samples(
         (1.0, "n1", "node_heap_used_bytes", 10.0), (2.0, "n2", "node_heap_used_bytes", 30.0),
-        (9.0, "n2", "node_heap_used_bytes", 99.0), (1.0, "n1", "node_processes", 1.0), (1.0, "l1", "node_processes", 1.0),
+        (9.0, "n2", "node_heap_used_bytes", 99.0), (1.0, "n1", "node_processes", 1.0),
+        (1.0, "l1", "node_processes", 1.0),
     )  # fmt: skip
     (found,) = server_metrics(frame, ("n1", "n2"), (BEGUN_S, BEGUN_S + 5.0))
     assert (found.metric, found.readings, found.mean, found.greatest, found.node) == (
