@@ -40,6 +40,9 @@ pub struct Arguments {
     /// time, until standard output is closed.
     #[arg(long, value_name = "S", value_parser = interval)]
     every: Option<f64>,
+    /// A statement of which one is executed per interval, in turn. May be repeated; answers follow those of the others.
+    #[arg(long, value_name = "STATEMENT", requires = "every")]
+    in_turn: Vec<String>,
     /// A column that counts: lines have its increase per second in its place. May be repeated.
     #[arg(long, value_name = "COLUMN", requires = "every")]
     rate: Vec<String>,
@@ -47,7 +50,7 @@ pub struct Arguments {
     #[arg(long, value_name = "COLUMN=BEGINNING", requires = "every", value_parser = beginning)]
     without: Vec<(String, String)>,
     /// Statements, executed one after another; the first that fails is the last.
-    #[arg(required = true)]
+    #[arg(required_unless_present = "in_turn")]
     statements: Vec<String>,
 }
 
@@ -130,11 +133,18 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         let wanted = Wanted {
             interval_s,
             consistency: arguments.consistency,
+            in_turn: arguments.in_turn.len(),
             rates: arguments.rate.clone(),
             without: arguments.without.clone(),
         };
         let reopen = || BlockingConnection::open(&arguments.contact, &access, timeout);
-        return Ok(cql_watch::run(connection, reopen, &arguments.statements, &wanted)?);
+        let statements: Vec<&str> = arguments
+            .statements
+            .iter()
+            .chain(&arguments.in_turn)
+            .map(String::as_str)
+            .collect();
+        return Ok(cql_watch::run(connection, reopen, &statements, &wanted)?);
     }
     let mut out = io::stdout().lock();
     for statement in &arguments.statements {

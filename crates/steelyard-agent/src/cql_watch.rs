@@ -1,7 +1,7 @@
 //! `cql --every`: the same statements over one connection, a line of JSON at every interval.
 //!
 //! `{"t_s": 1790000000.0, "answers": [{"columns": ["name", "count"], "rows": [["keys", 12.5]]}, null]}`: an answer for each
-//! statement, null for one that the server refuses. A connection that was lost gives `{"t_s": ..., "lost": "why"}` until it
+//! statement, null for one that the server refuses or whose turn it is not. A connection that was lost gives `{"t_s": ..., "lost": "why"}` until it
 //! is there again.
 
 use std::collections::HashMap;
@@ -22,6 +22,8 @@ use crate::ticks::{listened_to, until_next};
 pub(crate) struct Wanted {
     pub interval_s: f64,
     pub consistency: Consistency,
+    /// How many of the last statements are executed in turn, one per interval.
+    pub in_turn: usize,
     /// Columns whose increase per second is wanted in their place.
     pub rates: Vec<String>,
     /// Column and beginning of the texts of rows that are left out.
@@ -41,11 +43,11 @@ struct Counts {
     rows: HashMap<String, Vec<Option<f64>>>,
 }
 
-/// Ends when standard output closes. The first answers count from the connection on, and are not printed.
+/// Ends when standard output closes. A count has its first rate with the second answer.
 pub(crate) fn run(
     connection: BlockingConnection,
     mut reopen: impl FnMut() -> Result<BlockingConnection, ConnectionError>,
-    statements: &[String],
+    statements: &[&str],
     wanted: &Wanted,
 ) -> io::Result<()> {
     let mut asked: Vec<Asked<'_>> = statements
@@ -59,7 +61,7 @@ pub(crate) fn run(
     let mut open = Some(connection);
     let mut out = io::stdout().lock();
     let mut line = json!({"t_s": epoch_s(), "connected": true});
-    let _ = read(&mut open, &mut asked, wanted);
+    let mut turn = 0;
     loop {
         match writeln!(out, "{line}").and_then(|()| out.flush()) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
@@ -72,7 +74,9 @@ pub(crate) fn run(
             open = reopen().ok();
         }
         let t_s = epoch_s();
-        line = match read(&mut open, &mut asked, wanted) {
+        let asked_now = read(&mut open, &mut asked, wanted, turn);
+        turn += 1;
+        line = match asked_now {
             Ok(answers) => json!({"t_s": t_s, "answers": answers}),
             Err(why) => {
                 eprintln!("steelyard-agent: {why}");
@@ -82,17 +86,29 @@ pub(crate) fn run(
     }
 }
 
-/// An answer to each statement. Errors: there is no connection, or it is lost now.
+/// An answer to each statement whose turn it is. Errors: there is no connection, or it is lost now.
 fn read(
     open: &mut Option<BlockingConnection>,
     asked: &mut [Asked<'_>],
     wanted: &Wanted,
+    turn: usize,
 ) -> Result<Vec<Json>, String> {
     let Some(connection) = open else {
         return Err("no connection".to_owned());
     };
-    let answers: Result<Vec<Json>, ConnectionError> =
-        asked.iter_mut().map(|each| answer(connection, each, wanted)).collect();
+    let always = asked.len().saturating_sub(wanted.in_turn);
+    let due = |index: usize| index < always || turn % wanted.in_turn == index - always;
+    let answers: Result<Vec<Json>, ConnectionError> = asked
+        .iter_mut()
+        .enumerate()
+        .map(|(index, each)| {
+            if due(index) {
+                answer(connection, each, wanted)
+            } else {
+                Ok(Json::Null)
+            }
+        })
+        .collect();
     answers.map_err(|error| {
         // A server that was started anew counts anew.
         *open = None;
@@ -103,7 +119,11 @@ fn read(
     })
 }
 
-fn answer(connection: &mut BlockingConnection, asked: &mut Asked<'_>, wanted: &Wanted) -> Result<Json, ConnectionError> {
+fn answer(
+    connection: &mut BlockingConnection,
+    asked: &mut Asked<'_>,
+    wanted: &Wanted,
+) -> Result<Json, ConnectionError> {
     if asked.refused {
         return Ok(Json::Null);
     }
@@ -132,7 +152,9 @@ fn table(
     wanted: &Wanted,
 ) -> Result<(Json, Counts), steelyard_cql::CqlError> {
     let names: Vec<String> = rows.columns.iter().map(|column| column.name.clone()).collect();
-    let counting: Vec<usize> = (0..names.len()).filter(|at| wanted.rates.contains(&names[*at])).collect();
+    let counting: Vec<usize> = (0..names.len())
+        .filter(|at| wanted.rates.contains(&names[*at]))
+        .collect();
     let without: Vec<(usize, &str)> = wanted
         .without
         .iter()
@@ -143,7 +165,10 @@ fn table(
     let mut shown = Vec::new();
     for _ in 0..rows.count {
         let values = rows.row()?;
-        if without.iter().any(|(place, beginning)| begins(&values[*place], beginning)) {
+        if without
+            .iter()
+            .any(|(place, beginning)| begins(&values[*place], beginning))
+        {
             continue;
         }
         let mut cells: Vec<Json> = values.iter().map(to_json).collect();
@@ -152,9 +177,8 @@ fn table(
             let now: Vec<Option<f64>> = counting.iter().map(|place| number(&values[*place])).collect();
             let earlier = before.and_then(|counts| Some((counts.at, counts.rows.get(&key)?)));
             for (index, place) in counting.iter().enumerate() {
-                let rate = earlier.and_then(|(then, row)| {
-                    per_s(row[index]?, now[index]?, at.duration_since(then).as_secs_f64())
-                });
+                let rate = earlier
+                    .and_then(|(then, row)| per_s(row[index]?, now[index]?, at.duration_since(then).as_secs_f64()));
                 cells[*place] = json!(rate);
             }
             counts.insert(key, now);

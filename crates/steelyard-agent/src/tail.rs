@@ -126,7 +126,11 @@ mod tests {
         let mut late = Followed::at_end(&path);
         assert_eq!(late.added().unwrap(), None);
         append("old\n");
-        assert_eq!(late.added().unwrap(), lines(&["old"]), "a file that comes is read from its beginning");
+        assert_eq!(
+            late.added().unwrap(),
+            lines(&["old"]),
+            "a file that comes is read from its beginning"
+        );
         let mut followed = Followed::at_end(&path);
         assert_eq!(followed.added().unwrap(), lines(&[]));
         append("one\ntw");
@@ -134,9 +138,16 @@ mod tests {
         append("o\nlast");
         std::fs::rename(&path, folder.join("gc.log.0")).unwrap();
         append("of the new\nnewer\n");
-        assert_eq!(followed.added().unwrap(), lines(&["two", "last", "of the new", "newer"]));
+        assert_eq!(
+            followed.added().unwrap(),
+            lines(&["two", "last", "of the new", "newer"])
+        );
         std::fs::write(&path, "x\n").unwrap();
-        assert_eq!(followed.added().unwrap(), lines(&["x"]), "a file that shrank is read from its beginning");
+        assert_eq!(
+            followed.added().unwrap(),
+            lines(&["x"]),
+            "a file that shrank is read from its beginning"
+        );
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -147,8 +147,9 @@ async def started(
     lease = await _lend(study, trials, site, phases)
     try:
         cluster = await _bring_up(study, trials[0], (parts, site, system), lease, watcher, phases)
-        watched = await watched_nodes(system, lease.nodes)
-        async with watching(parts.probes(study), watched, watcher) as cluster.readings:
+        probes = [parts.probe(name, study.probe.get(name, {})) for name in study.probes]
+        watched = await watched_nodes(system, lease.nodes) if probes else ()
+        async with watching(probes, watched, watcher) as cluster.readings:
             yield cluster
     except BaseException as first:
         try:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from steelyard.engine.base import Calibrated, Engine
 from steelyard.judging.noise_floor import Circumstances, FoundFloor
 from steelyard.judging.verdict import NO_CALIBRATION
 from steelyard.model.calibration import Calibration
 from steelyard.model.errors import EngineError
-from steelyard.model.study import Study
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.node import agent, calibration
 from steelyard.node import noise_floor as noise
@@ -73,6 +73,6 @@ class Parts:
         """The noise floor of this machine that holds for a study of these circumstances."""
         return noise.find(self.state_folder, of)
 
-    def probes(self, study: Study) -> tuple[Probe, ...]:
-        """The instruments that a study names, with their settings."""
-        return tuple(make_probe(self.plugins, name, study.probe.get(name, {})) for name in study.probes)
+    def probe(self, name: str, settings: Mapping[str, Any]) -> Probe:
+        """An instrument with its settings."""
+        return make_probe(self.plugins, name, settings)

@@ -23,10 +23,12 @@ NAME: Final = "cassandra"
 WAY: Final = "cql"
 ANSWER_TIMEOUT_S: Final = 5.0
 """Longest wait for one answer; a server that pauses for longer loses the connection, and gets another."""
+IN_TURN: Final = ("times", "tombstones", "disk")
+"""Views that make the server walk all of its tables: one of their questions per interval, in turn."""
 COUNTING: Final = ("count", "hit_count", "request_count", "blocked_tasks_all_time")
 """Columns that only grow: the agent gives their increase per second."""
 MIB: Final = 2**20
-View = Literal["latency", "tombstones", "disk", "pools", "caches", "compactions", "hints"]
+View = Literal["times", "tombstones", "disk", "pools", "caches", "compactions", "hints"]
 Row = Mapping[str, Any]
 
 
@@ -34,7 +36,7 @@ class Settings(Value):
     """Which virtual tables of Cassandra the probe reads."""
 
     views: tuple[View, ...] = Field(default=get_args(View), min_length=1)
-    """What is read: latency (of coordinators and of replicas), tombstones, disk, pools (of threads), caches,
+    """What is read: times (of operations, as coordinator and as replica), tombstones, disk, pools (of threads), caches,
     compactions, hints."""
 
 
@@ -56,7 +58,7 @@ def _known(rows: Iterable[Row], column: str) -> list[float]:
     return [float(row[column]) for row in rows if isinstance(row.get(column), int | float)]
 
 
-def _latency(who: str, what: str) -> Question:
+def _times(who: str, what: str) -> Question:
     stem, whose = f"node_{who}_{what}", "as coordinator" if who == "coordinator" else "as replica, from its own tables"
     plural = f"{stem}s_per_s"
     smoothed = "over the last minutes, weighted to the latest, in its slowest table"
@@ -70,7 +72,7 @@ def _latency(who: str, what: str) -> Question:
                 yield f"{stem}_{quantile}_ms", max(times)
 
     return Question(
-        "latency",
+        "times",
         f"SELECT * FROM system_views.{who}_{what}_latency",
         (
             _metric(plural, "operations/s", f"{what}s that the node served {whose}", cumulative=True),
@@ -148,23 +150,7 @@ def _of_caches() -> Iterator[Metric]:
         yield _metric(f"node_cache_{name}_hit_fraction", "fraction", f"hits of the cache of {of}", cumulative=True)
 
 
-QUESTIONS: Final = (
-    *(_latency(who, what) for who in ("coordinator", "local") for what in ("read", "write", "scan")),
-    Question(
-        "tombstones",
-        "SELECT * FROM system_views.tombstones_per_read",
-        (
-            _metric("node_read_p99_tombstones", "tombstones", "99th percentile per read of the last minutes"),
-            _metric("node_read_max_tombstones", "tombstones", "most per read of the last minutes"),
-        ),
-        _tombstones,
-    ),
-    Question(
-        "disk",
-        "SELECT * FROM system_views.disk_usage",
-        (_metric("node_tables_disk_bytes", "bytes", "data files of all tables, each rounded up to 1 MiB"),),
-        _disk,
-    ),
+QUESTIONS: Final[tuple[Question, ...]] = (
     Question(
         "pools",
         "SELECT name, active_tasks, pending_tasks, blocked_tasks_all_time FROM system_views.thread_pools",
@@ -192,7 +178,24 @@ QUESTIONS: Final = (
         (_metric("node_hints_pending_files", "files", "files of writes that other nodes have missed"),),
         _hints,
     ),
+    *(_times(who, what) for who in ("coordinator", "local") for what in ("read", "write", "scan")),
+    Question(
+        "tombstones",
+        "SELECT * FROM system_views.tombstones_per_read",
+        (
+            _metric("node_read_p99_tombstones", "tombstones", "99th percentile per read of the last minutes"),
+            _metric("node_read_max_tombstones", "tombstones", "most per read of the last minutes"),
+        ),
+        _tombstones,
+    ),
+    Question(
+        "disk",
+        "SELECT * FROM system_views.disk_usage",
+        (_metric("node_tables_disk_bytes", "bytes", "data files of all tables, each rounded up to 1 MiB"),),
+        _disk,
+    ),
 )
+"""Those that are asked in turn stand last, as their answers do."""
 
 
 class CassandraProbe:
@@ -208,7 +211,9 @@ class CassandraProbe:
         """One connection on each node with a CQL port. Raises ProbeError for a system without one."""
         options = [word for column in COUNTING for word in ("--rate", column)]
         options += ["--without", "keyspace_name=system", "--timeout-s", f"{ANSWER_TIMEOUT_S:g}"]
-        statements = [question.statement for question in self._questions]
+        statements = [question.statement for question in self._questions if question.view not in IN_TURN]
+        in_turn = [question.statement for question in self._questions if question.view in IN_TURN]
+        options += [word for statement in in_turn for word in ("--in-turn", statement)]
         return [
             Placement(
                 on=each.node,

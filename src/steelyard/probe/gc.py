@@ -90,12 +90,12 @@ class GcProbe:
 def _pauses(node: str, lines: Iterable[str]) -> Iterator[Sample]:
     """The pauses that a log tells of. Lines of phases that run beside the server are passed over."""
     for text in lines:
-        found = LINE.match(text.rstrip())
-        if found is None:
+        pause = LINE.match(text.rstrip())
+        if pause is None:
             continue
-        ended_s = datetime.strptime(found["at"], "%Y-%m-%dT%H:%M:%S.%f%z").timestamp()
-        yield Sample(ended_s, node, PAUSE, float(found["ms"].replace(",", ".")))
-        if (heap := HEAP.search(found["what"])) is not None:
+        ended_s = datetime.strptime(pause["at"], "%Y-%m-%dT%H:%M:%S.%f%z").timestamp()
+        yield Sample(ended_s, node, PAUSE, float(pause["ms"].replace(",", ".")))
+        if (heap := HEAP.search(pause["what"])) is not None:
             yield Sample(ended_s, node, "node_heap_after_gc_bytes", float(int(heap["after"]) * BYTES[heap["unit"]]))
 
 

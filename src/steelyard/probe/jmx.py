@@ -25,35 +25,46 @@ JAVA_OPTIONS: Final = (
 METRICS_DOMAIN: Final = "org.apache.cassandra.metrics:type="
 US_PER_MS: Final = 1000.0
 
-ATTRIBUTES: Final = {
-    **{
-        f"{scope.lower()}{suffix}": f"{METRICS_DOMAIN}ClientRequest,scope={scope},name={name}#Count"
-        for scope in ("Read", "Write")
-        for suffix, name in (
-            ("s", "Latency"),
-            ("_us", "TotalLatency"),
-            ("_timeouts", "Timeouts"),
-            ("_unavailables", "Unavailables"),
-        )
+
+def _of_operations(prefix: str, scope: str) -> dict[str, str]:
+    """Count and added-up time of reads and writes; `scope` is a format of their beans up to the name."""
+    return {
+        f"{prefix}{what.lower()}{ending}": f"{METRICS_DOMAIN}{scope.format(what)}{name}#Count"
+        for what in ("Read", "Write")
+        for ending, name in (("s", "Latency"), ("_us", "TotalLatency"))
+    }
+
+
+def _of_failures(name: str, bean: str) -> dict[str, str]:
+    scopes = {what.lower(): f"ClientRequest,scope={what}" for what in ("Read", "Write")}
+    return {f"{what}_{name}": f"{METRICS_DOMAIN}{scope},name={bean}#Count" for what, scope in scopes.items()}
+
+
+GROUPS: Final = (
+    _of_operations("", "ClientRequest,scope={},name="),
+    _of_operations("local_", "Table,name={}"),
+    {
+        **_of_failures("timeouts", "Timeouts"),
+        **_of_failures("unavailables", "Unavailables"),
+        "dropped": "org.apache.cassandra.net:type=MessagingService#DroppedMessages",
     },
-    **{
-        f"local_{scope.lower()}{suffix}": f"{METRICS_DOMAIN}Table,name={scope}{name}#Count"
-        for scope in ("Read", "Write")
-        for suffix, name in (("s", "Latency"), ("_us", "TotalLatency"))
+    {
+        "compactions_pending": f"{METRICS_DOMAIN}Compaction,name=PendingTasks#Value",
+        "compactions": f"{METRICS_DOMAIN}Compaction,name=TotalCompactionsCompleted#Count",
+        "compacted_bytes": f"{METRICS_DOMAIN}Compaction,name=BytesCompacted#Count",
+        "hints": f"{METRICS_DOMAIN}Storage,name=TotalHints#Count",
+        "exceptions": f"{METRICS_DOMAIN}Storage,name=Exceptions#Count",
     },
-    "dropped": "org.apache.cassandra.net:type=MessagingService#DroppedMessages",
-    "compactions_pending": f"{METRICS_DOMAIN}Compaction,name=PendingTasks#Value",
-    "compactions": f"{METRICS_DOMAIN}Compaction,name=TotalCompactionsCompleted#Count",
-    "compacted_bytes": f"{METRICS_DOMAIN}Compaction,name=BytesCompacted#Count",
-    "hints": f"{METRICS_DOMAIN}Storage,name=TotalHints#Count",
-    "exceptions": f"{METRICS_DOMAIN}Storage,name=Exceptions#Count",
-    "heap": "java.lang:type=Memory#HeapMemoryUsage#used",
-    "collections": "java.lang:type=GarbageCollector,name=*#CollectionCount",
-    "collection_ms": "java.lang:type=GarbageCollector,name=*#CollectionTime",
-    "compile_ms": "java.lang:type=Compilation#TotalCompilationTime",
-}
-"""Name on the line to the bean and its attribute, and the key within it. What matches a pattern is added up, and so are
-the values of a map."""
+    {
+        "heap": "java.lang:type=Memory#HeapMemoryUsage#used",
+        "collections": "java.lang:type=GarbageCollector,name=*#CollectionCount",
+        "collection_ms": "java.lang:type=GarbageCollector,name=*#CollectionTime",
+        "compile_ms": "java.lang:type=Compilation#TotalCompilationTime",
+    },
+)
+"""Attributes that are read together, one group per interval, in turn: every call costs the server and the program. Name
+on the line to the bean and its attribute, and the key within it. What matches a pattern is added up, and so are the
+values of a map."""
 
 
 @dataclass(frozen=True)
@@ -169,11 +180,11 @@ def _placement(group: Sequence[Watched], interval_s: float) -> Placement:
     first = group[0]
     # The program prints a label before each line; a single node needs none.
     targets = [f"{each.node.name if len(group) > 1 else ''}={each.ways[WAY]}" for each in group]
-    attributes = [f"{name}={bean}" for name, bean in ATTRIBUTES.items()]
+    groups = [["--", *(f"{name}={bean}" for name, bean in attributes.items())] for attributes in GROUPS]
     java = (first.ways[JAVA], *JAVA_OPTIONS, "-cp", first.ways[BEANS], "Watch")
     return Placement(
         on=first.node,
-        argv=(*java, f"{interval_s:g}", *attributes, "--", *targets),
+        argv=(*java, f"{interval_s:g}", *(word for words in groups for word in words), "--", *targets),
         speaks_of=tuple(each.node.name for each in group),
     )
 

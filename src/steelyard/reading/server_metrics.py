@@ -83,13 +83,13 @@ def paused_ms(
         if 0 <= window < windows:
             values[window] = 0.0
     for node, t_s, ms in samples.filter(pl.col("metric") == PAUSE).select("node", "t_s", "value").iter_rows():
-        if (found := by_node.get(str(node))) is None:
+        if (of_windows := by_node.get(str(node))) is None:
             continue
         ended = t_s - begun_s
         began = ended - ms / MS_PER_S
         for window in range(max(0, math.floor(began / step_s)), min(windows, math.ceil(ended / step_s))):
             overlap_s = min(ended, (window + 1) * step_s) - max(began, window * step_s)
-            found[window] = (found[window] or 0.0) + max(overlap_s, 0.0) * MS_PER_S
+            of_windows[window] = (of_windows[window] or 0.0) + max(overlap_s, 0.0) * MS_PER_S
     return {node: tuple(values) for node, values in by_node.items()}
 
 
@@ -170,9 +170,9 @@ def server_metrics(
         return ()
     metric = pl.col("metric")
     own = inside.filter(of_servers & metric.str.starts_with("node_") & ~metric.is_in(common.to_list()))
-    found = []
+    metrics = []
     for (name,), rows in own.sort("metric", "node", "t_s").group_by("metric", maintain_order=True):
         highest = rows.row(int(rows["value"].arg_max() or 0), named=True)
         mean = float(rows["value"].mean())  # type: ignore[arg-type]
-        found.append(ServerMetric(str(name), len(rows), mean, float(highest["value"]), str(highest["node"])))
-    return tuple(found)
+        metrics.append(ServerMetric(str(name), len(rows), mean, float(highest["value"]), str(highest["node"])))
+    return tuple(metrics)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import pytest
 
 from steelyard.probe.cassandra import CACHES, POOLS, QUESTIONS
-from steelyard.probe.jmx import ATTRIBUTES
+from steelyard.probe.jmx import GROUPS
 from steelyard.probe.os import METRICS
 from steelyard.testing.probe import ProbeContract
 
@@ -63,9 +63,9 @@ def _answers() -> list[Any]:
     """An answer to each question of the probe `cassandra` that has every metric."""
     pools = [[name, 1, 2, 0.5] for name in POOLS]
     caches = [[name, 4096, 9.0, 10.0] for name in CACHES]
-    latency = {"columns": ["keyspace_name", "count", "p50th_ms", "p99th_ms"], "rows": [["ks", 7.0, 0.5, 2.0]]}
+    times = {"columns": ["keyspace_name", "count", "p50th_ms", "p99th_ms"], "rows": [["ks", 7.0, 0.5, 2.0]]}
     answers = {
-        "latency": latency,
+        "times": times,
         "tombstones": {"columns": ["p99th", "max"], "rows": [[3.0, 9.0]]},
         "disk": {"columns": ["mebibytes"], "rows": [[12]]},
         "pools": {"columns": ["name", "active_tasks", "pending_tasks", "blocked_tasks_all_time"], "rows": pools},
@@ -94,7 +94,7 @@ class TestJmx(ProbeContract):
     """Its readings for real: `tests/e2e/test_cassandra_probes.py`, on a real node."""
 
     module = "jmx"
-    lines: ClassVar = (("1.5 1.0 " + " ".join(f"{name}=1/2" for name in ATTRIBUTES)).encode(),)
+    lines: ClassVar = (("1.5 1.0 " + " ".join(f"{name}=1/2" for group in GROUPS for name in group)).encode(),)
     silent: ClassVar = (b"1.5 connected\n", b"1.5 lost\n")
     wrong: ClassVar = (*ProbeContract.wrong, b"1.5\n", b"1.5 1.0 reads=7\n")
     test_reads_for_real = None  # type: ignore[assignment]

@@ -38,7 +38,7 @@ def test_latencies_are_of_the_slowest_table_and_rates_are_added_up() -> None:
     reads = answer(columns, ["ks", "a", 100.0, 9.0, 0.5, 4.0, 3.0], ["ks", "b", 20.0, 9.0, 0.7, 2.0, 1.0])
     idle = answer(columns, ["ks", "a", 0.0, 0.0, 0.0, 0.0, 0.0])
     first = answer(columns, ["ks", "a", None, 9.0, 0.5, 4.0, 3.0])
-    values = samples(["latency"], reads, idle, first, None, answer(columns), answer(columns))
+    values = samples(["times"], reads, idle, first, None, answer(columns), answer(columns))
     assert values == {
         "node_coordinator_reads_per_s": 120.0,
         "node_coordinator_read_p50_ms": 0.7,

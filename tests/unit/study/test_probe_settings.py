@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from steelyard.lab.parts import Parts
 from steelyard.model.errors import StudyError
 from steelyard.model.study import Study
 from steelyard.plugin import Plugins
@@ -22,7 +21,7 @@ def with_meter(table: str, probes: str = f'["{METER}"]') -> Study:
 
 def test_a_probe_gets_its_settings() -> None:
     metered = with_meter('outlet = 3\nrange = "high"\n')
-    (probe,) = Parts(PLUGINS, PLUGINS).probes(metered)
+    probe = make_probe(Plugins(), METER, metered.probe[METER])
     assert (probe.settings.outlet, probe.settings.range) == (3, "high")  # type: ignore[attr-defined]
 
 

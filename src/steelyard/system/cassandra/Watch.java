@@ -1,7 +1,7 @@
-// Reads attributes of management beans of one or several nodes once per interval, for the probe jmx.
-// Usage: Watch SECONDS NAME=BEAN#ATTRIBUTE[#KEY]... -- LABEL=ADDRESS:PORT...
+// Reads attributes of management beans of one or several nodes, for the probe jmx: a group per interval, in turn.
+// Usage: Watch SECONDS -- NAME=BEAN#ATTRIBUTE[#KEY]... [-- NAME=...]... -- LABEL=ADDRESS:PORT...
 // Prints `LABEL TIME SECONDS NAME=BEFORE/NOW...`, or without a label where it is empty: the time of the reading in seconds
-// since the epoch, the time since the reading before, and each attribute as it was and as it is. `TIME connected` and
+// since the epoch, the time since the group's reading before, and each attribute as it was and as it is. `TIME connected` and
 // `TIME lost` tell of connections. A bean may be a pattern: what matches is added up, and so are the values of a map.
 // Ends when standard output is closed.
 
@@ -31,16 +31,20 @@ public final class Watch {
 
     public static void main(String[] words) throws Exception {
         double interval = Double.parseDouble(words[0]);
-        int split = List.of(words).indexOf("--");
-        List<Wanted> wanted = new ArrayList<>();
+        int split = List.of(words).lastIndexOf("--");
+        List<List<Wanted>> groups = new ArrayList<>();
         for (int i = 1; i < split; i++) {
-            wanted.add(Wanted.of(words[i]));
+            if (words[i].equals("--")) {
+                groups.add(new ArrayList<>());
+            } else {
+                groups.get(groups.size() - 1).add(Wanted.of(words[i]));
+            }
         }
         List<Thread> threads = new ArrayList<>();
         for (int i = split + 1; i < words.length; i++) {
             String[] target = words[i].split("=", 2);
             String label = target[0].isEmpty() ? "" : target[0] + " ";
-            Thread thread = new Thread(() -> watch(label, target[1], wanted, interval));
+            Thread thread = new Thread(() -> watch(label, target[1], groups, interval));
             thread.start();
             threads.add(thread);
         }
@@ -49,14 +53,14 @@ public final class Watch {
         }
     }
 
-    private static void watch(String label, String contact, List<Wanted> wanted, double interval) {
+    private static void watch(String label, String contact, List<List<Wanted>> groups, double interval) {
         boolean known = false;
         while (true) {
             try (RMIConnector connector = Beans.connector(contact)) {
                 connector.connect();
                 say(label + time() + " connected");
                 known = true;
-                read(connector.getMBeanServerConnection(), label, wanted, interval);
+                read(connector.getMBeanServerConnection(), label, groups, interval);
             } catch (Exception error) {
                 System.err.println(contact + ": " + error);
                 if (!known) {
@@ -68,32 +72,46 @@ public final class Watch {
         }
     }
 
-    private static void read(MBeanServerConnection server, String label, List<Wanted> wanted, double interval)
-            throws Exception {
-        Map<Wanted, List<ObjectName>> beans = new LinkedHashMap<>();
-        for (Wanted each : wanted) {
-            Set<ObjectName> named = each.bean().isPattern() ? server.queryNames(each.bean(), null) : Set.of(each.bean());
-            beans.put(each, List.copyOf(named));
+    // A group of attributes, and what the reading before said.
+    private static final class Group {
+        final Map<Wanted, List<ObjectName>> beans = new LinkedHashMap<>();
+        Map<String, Double> before = Map.of();
+        long beforeNs;
+
+        Group(MBeanServerConnection server, List<Wanted> wanted) throws Exception {
+            for (Wanted each : wanted) {
+                boolean pattern = each.bean().isPattern();
+                beans.put(each, List.copyOf(pattern ? server.queryNames(each.bean(), null) : Set.of(each.bean())));
+            }
+            before = values(server, beans);
+            beforeNs = System.nanoTime();
         }
-        Map<String, Double> before = values(server, beans);
-        long beforeNs = System.nanoTime();
-        while (true) {
+    }
+
+    private static void read(MBeanServerConnection server, String label, List<List<Wanted>> wanted, double interval)
+            throws Exception {
+        List<Group> groups = new ArrayList<>();
+        for (List<Wanted> each : wanted) {
+            groups.add(new Group(server, each));
+        }
+        for (int turn = 0;; turn++) {
             pause(interval);
+            Group group = groups.get(turn % groups.size());
             String at = time();
-            Map<String, Double> now = values(server, beans);
+            Map<String, Double> now = values(server, group.beans);
             long nowNs = System.nanoTime();
             StringBuilder line = new StringBuilder(label).append(at);
-            line.append(String.format(Locale.ROOT, " %.6f", (nowNs - beforeNs) / 1e9));
+            line.append(String.format(Locale.ROOT, " %.6f", (nowNs - group.beforeNs) / 1e9));
             for (Map.Entry<String, Double> each : now.entrySet()) {
-                Double then = before.get(each.getKey());
+                Double then = group.before.get(each.getKey());
                 if (then != null) {
                     line.append(' ').append(each.getKey()).append('=').append(text(then));
                     line.append('/').append(text(each.getValue()));
                 }
             }
             say(line.toString());
-            before = now;
-            beforeNs = nowNs;
+            group.before = now;
+            group.beforeNs = nowNs;
         }
     }
 
