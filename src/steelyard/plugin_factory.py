@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -44,9 +46,14 @@ def make_engine(plugins: Plugins, name: str) -> Engine:
     return engine
 
 
-def make_probe(plugins: Plugins, name: str) -> Probe:
-    """A probe by name. Raises StudyError if there is none."""
-    probe: Probe = plugins.find("probe", name).create()
+NO_SETTINGS: Mapping[str, Any] = {}
+
+
+def make_probe(plugins: Plugins, name: str, settings: Mapping[str, Any] = NO_SETTINGS) -> Probe:
+    """A probe by name, with its settings from the study if it takes any. Raises StudyError if there is none."""
+    module = plugins.find("probe", name)
+    model: type[BaseModel] | None = getattr(module, "Settings", None)
+    probe: Probe = module.create() if model is None else module.create(model.model_validate(dict(settings)))
     return probe
 
 

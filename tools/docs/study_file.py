@@ -32,6 +32,7 @@ from steelyard.model.study import (
 from steelyard.plugin import Plugins
 from steelyard.study.fields import SEAMS, SECTIONS, hard
 from steelyard.tomlfile.parse import LARGEST_BYTES, LONGEST_KEY, LONGEST_NAME, LONGEST_TEXT, MOST_NESTED
+from tools.docs.study_schema import probe_settings
 
 TABLES: dict[str, type[BaseModel]] = {
     "study": About,
@@ -173,6 +174,10 @@ A trial's id is derived from its complete settings and its replicate numbers, so
 starts or trials and keep the trials in its store. The path of a plug-in is relative to the working directory.
 """
 
+PROBES = """\
+Settings of one probe that `probes` names. They are no part of a trial's settings: a change of them keeps the trials.
+"""
+
 SIZES = (
     f"A file has at most {data_size(LARGEST_BYTES)}, {MOST_NESTED} tables and lists within each other, keys of at most "
     f"{LONGEST_KEY} characters, texts of {LONGEST_TEXT:,}, and names of plug-ins of {LONGEST_NAME}. It is UTF-8; "
@@ -184,7 +189,8 @@ SIZES = (
 def text() -> str:
     """The page."""
     aliases = ", ".join(f"`{short}` for `{long}`" for short, long in ALIASES.items())
-    parts = [HEAD + aliases + FACTORS, f"{SIZES}\n", *_top(), *(part for table in TABLES for part in _section(table))]
+    tables = (part for table in TABLES for part in _section(table))
+    parts = [HEAD + aliases + FACTORS, f"{SIZES}\n", *_top(), *tables, *_of_probes()]
     return "\n".join(parts).rstrip() + "\n"
 
 
@@ -206,6 +212,16 @@ def _section(table: str) -> Iterator[str]:
     if table in SEAMS:
         for names in _families(table):
             yield from _plugins(table, names)
+
+
+def _of_probes() -> Iterator[str]:
+    yield "## `[probe.NAME]`\n"
+    yield PROBES
+    for name, model in probe_settings().items():
+        yield f"### probe `{name}`\n"
+        yield inspect.cleandoc(model.__doc__ or "") + "\n"
+        yield from rows(properties(model), None)
+        yield ""
 
 
 def properties(model: type[BaseModel]) -> dict[str, Any]:

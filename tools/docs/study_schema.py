@@ -36,6 +36,7 @@ def schema() -> dict[str, Any]:
         document["properties"][seam] = {"anyOf": choices} | _default(document["properties"][seam])
     for unused in ("Choice", "SiteChoice"):
         definitions.pop(unused, None)
+    document["properties"]["probe"] |= _of_probes(definitions)
     definitions["Levels"] = _nested({"type": "array", "items": LEVEL, "minItems": 1}, "Levels")
     definitions["Treatment"] = _nested(LEVEL, "Treatment")
     definitions["Treatments"] = _nested(
@@ -51,6 +52,22 @@ def schema() -> dict[str, Any]:
     design["control"] = {key: item for key, item in design["control"].items() if key not in ("anyOf", "default")}
     design["control"] |= treatment
     return document
+
+
+def _of_probes(definitions: dict[str, Any]) -> dict[str, Any]:
+    """Settings of each shipped probe that takes any, by its name; those of others are not known here."""
+    shipped = {}
+    for name, model in probe_settings().items():
+        settings = model.model_json_schema(mode="validation", ref_template=REF + "{model}")
+        definitions.update(settings.pop("$defs", {}))
+        shipped[name] = {**settings, "title": f"probe {name}"}
+    return {"type": "object", "properties": shipped, "additionalProperties": {"type": "object"}}
+
+
+def probe_settings() -> dict[str, type[BaseModel]]:
+    """The settings of each shipped probe that takes any."""
+    models = {name: getattr(Plugins().find("probe", name), "Settings", None) for name in plugin.names("probe")}
+    return {name: model for name, model in models.items() if model is not None}
 
 
 def _default(section: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,9 @@ use steelyard_cql::{Compression, Consistency, CqlError};
 use steelyard_wire::{Tls, Verify};
 
 use crate::cql_json::to_json;
+use crate::cql_watch::{self, Wanted};
 use crate::exit::{Exit, UNREACHABLE};
+use crate::ticks::interval;
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -34,8 +36,21 @@ pub struct Arguments {
     tls: bool,
     #[command(flatten)]
     encryption: Encryption,
+    /// Execute all statements again at every whole multiple of this many seconds, over one connection: a line of JSON each
+    /// time, until standard output is closed.
+    #[arg(long, value_name = "S", value_parser = interval)]
+    every: Option<f64>,
+    /// A statement of which one is executed per interval, in turn. May be repeated; answers follow those of the others.
+    #[arg(long, value_name = "STATEMENT", requires = "every")]
+    in_turn: Vec<String>,
+    /// A column that counts: lines have its increase per second in its place. May be repeated.
+    #[arg(long, value_name = "COLUMN", requires = "every")]
+    rate: Vec<String>,
+    /// Leave out rows whose text in this column begins so. May be repeated.
+    #[arg(long, value_name = "COLUMN=BEGINNING", requires = "every", value_parser = beginning)]
+    without: Vec<(String, String)>,
     /// Statements, executed one after another; the first that fails is the last.
-    #[arg(required = true)]
+    #[arg(required_unless_present = "in_turn")]
     statements: Vec<String>,
 }
 
@@ -96,19 +111,42 @@ fn seconds(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "allowed: above 0, up to 86400".to_owned())
 }
 
+fn beginning(text: &str) -> Result<(String, String), String> {
+    text.split_once('=')
+        .filter(|(column, beginning)| !column.is_empty() && !beginning.is_empty())
+        .map(|(column, beginning)| (column.to_owned(), beginning.to_owned()))
+        .ok_or_else(|| "allowed: COLUMN=BEGINNING".to_owned())
+}
+
 fn level(name: &str) -> Result<Consistency, String> {
     let names = Consistency::ALL_LEVELS.map(Consistency::name).join(", ");
     Consistency::from_name(name).ok_or_else(|| format!("allowed: {names}"))
 }
 
-/// One JSON line per statement. Exit codes: 1 when the server refuses a statement, 3 when it cannot be reached.
+/// One JSON line per statement, or with `--every` one per interval. Exit codes: 1 when the server refuses a statement, 3 when it cannot be reached.
 pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
-    let mut out = io::stdout().lock();
     let timeout = Duration::from_secs_f64(arguments.timeout_s);
-    let mut connection = arguments
-        .access()
-        .and_then(|access| BlockingConnection::open(&arguments.contact, &access, timeout))
-        .map_err(|error| unreachable(&error))?;
+    let access = arguments.access().map_err(|error| unreachable(&error))?;
+    let mut connection =
+        BlockingConnection::open(&arguments.contact, &access, timeout).map_err(|error| unreachable(&error))?;
+    if let Some(interval_s) = arguments.every {
+        let wanted = Wanted {
+            interval_s,
+            consistency: arguments.consistency,
+            in_turn: arguments.in_turn.len(),
+            rates: arguments.rate.clone(),
+            without: arguments.without.clone(),
+        };
+        let reopen = || BlockingConnection::open(&arguments.contact, &access, timeout);
+        let statements: Vec<&str> = arguments
+            .statements
+            .iter()
+            .chain(&arguments.in_turn)
+            .map(String::as_str)
+            .collect();
+        return Ok(cql_watch::run(connection, reopen, &statements, &wanted)?);
+    }
+    let mut out = io::stdout().lock();
     for statement in &arguments.statements {
         match connection.query(statement, arguments.consistency) {
             Ok(None) => writeln!(out, "{}", json!({"rows": []}))?,

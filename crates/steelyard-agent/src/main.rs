@@ -4,6 +4,7 @@ mod atomic_file;
 mod clock_command;
 mod cql_command;
 mod cql_json;
+mod cql_watch;
 mod enter;
 mod exit;
 mod files;
@@ -16,6 +17,8 @@ mod rtt;
 mod seconds;
 mod sim;
 mod sweep;
+mod tail;
+mod ticks;
 mod tie;
 mod wall_clock;
 mod words;
@@ -46,6 +49,8 @@ enum Command {
     Probe(probe::Arguments),
     /// A simulated cluster with a planted scalability law, or a null server.
     Sim(sim::Arguments),
+    /// Print what is added to a file, a line of JSON every interval.
+    Tail(tail::Arguments),
     /// Run a command inside a network namespace and cgroups.
     Enter(enter::Arguments),
     /// Start a process that outlives this command; ask for it, signal it, stop it.
@@ -69,6 +74,7 @@ fn main() -> ExitCode {
         Command::Ops(arguments) => ops::run(&arguments),
         Command::Probe(arguments) => probe::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
+        Command::Tail(arguments) => tail::run(&arguments),
         Command::Enter(arguments) => enter::run(&arguments),
         Command::Keep(arguments) => keep::run(&arguments),
         Command::Files(arguments) => files::run(&arguments),

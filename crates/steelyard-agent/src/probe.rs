@@ -2,17 +2,16 @@
 
 use std::error::Error;
 use std::io::{self, Write};
-use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use steelyard_sample::{
     METRICS, MachineSampler, NetworkSampler, NodeSampler, NodeSource, Readings, SampleError, Sampler, Scope,
 };
 use steelyard_wire::{FORMAT, Failure, Hello, Record, Sample};
 
+use crate::ticks::{interval, listened_to, until_next};
 use crate::wall_clock::{OffsetError, WallClock};
 
 const OWN_NETWORK: &str = "/proc/self/ns/net";
@@ -22,7 +21,7 @@ const LEAST_SHARE: f64 = 0.2;
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Seconds between samples.
-    #[arg(long, default_value_t = 1.0, value_name = "S", value_parser = parse_interval)]
+    #[arg(long, default_value_t = 1.0, value_name = "S", value_parser = interval)]
     interval_s: f64,
     /// A cgroup folder of the node (v1: one per controller); may be repeated.
     #[arg(long, value_name = "FOLDER")]
@@ -140,40 +139,6 @@ fn scope(shared_netns: Option<u64>) -> Scope {
     }
 }
 
-/// Waits `wait_s` seconds; false as soon as standard output has no reader.
-fn listened_to(wait_s: f64) -> bool {
-    let output = io::stdout();
-    let due = Instant::now() + Duration::from_secs_f64(wait_s);
-    loop {
-        let left = due.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return true;
-        }
-        let Ok(limit) = Timespec::try_from(left) else {
-            return false;
-        };
-        // No event is asked for: only the end of the reader, which is always reported, ends the wait early.
-        let mut watched = [PollFd::from_borrowed_fd(output.as_fd(), PollFlags::empty())];
-        match poll(&mut watched, Some(&limit)) {
-            Ok(0) => return true,
-            Ok(_) => return false,
-            Err(rustix::io::Errno::INTR) => {}
-            Err(_) => return false,
-        }
-    }
-}
-
-/// Seconds from `now_s` to the next whole multiple of `interval_s`.
-fn until_next(now_s: f64, interval_s: f64) -> f64 {
-    let wait_s = interval_s - now_s.rem_euclid(interval_s);
-    // A wake-up a hair too early must not give a second reading at once.
-    if wait_s < 0.01 * interval_s {
-        wait_s + interval_s
-    } else {
-        wait_s
-    }
-}
-
 /// One line, in one write.
 fn say(record: &Record) -> Result<(), ProbeError> {
     let mut line = serde_json::to_vec(record)?;
@@ -184,30 +149,9 @@ fn say(record: &Record) -> Result<(), ProbeError> {
     Ok(())
 }
 
-fn parse_interval(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(value) if (0.01..=3600.0).contains(&value) => Ok(value),
-        _ => Err(format!("{text:?} is not a number of seconds from 0.01 to 3600")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn waits_for_whole_intervals() {
-        for (now_s, interval_s, wait_s) in [
-            (100.25, 1.0, 0.75),
-            (100.0, 1.0, 1.0),
-            (100.995, 1.0, 1.005),
-            (7.0, 5.0, 3.0),
-            (0.3, 0.5, 0.2),
-        ] {
-            let got = until_next(now_s, interval_s);
-            assert!((got - wait_s).abs() < 1e-9, "{now_s} {interval_s}: {got}");
-        }
-    }
 
     #[test]
     fn the_shared_namespace_is_the_machines() {

@@ -11,7 +11,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from steelyard.model import responses
+from steelyard.model import power, responses
 from steelyard.model.facts import MACHINE, of_systems, role_of
 from steelyard.model.measure import POINT_S, Measure
 from steelyard.model.response import Response
@@ -56,9 +56,11 @@ def readings_of_samples(samples: Mapping[str, Iterable[Sample]]) -> Readings:
 
 
 def metrics_of(names: Collection[str]) -> frozenset[str]:
-    """The metrics that these responses are computed from."""
+    """The metrics that these responses are computed from; `power.ANY` stands for all in watts."""
     known = responses.measured_by_samples()
-    return frozenset(metric for name in names if name in known for metric in _measure(known[name]).metrics)
+    measures = [_measure(known[name]) for name in names if name in known]
+    named = {metric for measure in measures if not measure.power for metric in measure.metrics}
+    return frozenset(named | {power.ANY for measure in measures if measure.power})
 
 
 def measures_of(
@@ -137,8 +139,9 @@ def pieces_of(
 ) -> list[Piece] | None:
     """A node's values over the measured span, in the measure's unit before `per` an operation; None without any."""
     of_node = readings.get(node, {})
-    present = [of_node[metric] for metric in measure.metrics if of_node.get(metric)]
-    if measure.metrics[0] not in of_node or not present:
+    metrics = power.power_metrics(of_node) if measure.power else measure.metrics
+    present = [of_node[metric] for metric in metrics if of_node.get(metric)]
+    if not present or metrics[0] not in of_node:
         return None
     cores = cores_given(facts.get(node) or facts.get(MACHINE, {})) if measure.per == "cores" else 1.0
     if cores is None:
@@ -163,7 +166,16 @@ def nodes_of(measure: Measure, readings: Readings, facts: Facts, shares: Sequenc
     role = "load" if measure.over == "load" else "database"
     named = {*readings, *(of_systems(facts) if role == "database" else ())}
     nodes = sorted((node for node in named if role_of(node, facts) == role), key=lambda node: (len(node), node))
-    return nodes[:1] if measure.shared and measure.shared in shares else nodes
+    if not measure.shared or measure.shared not in shares:
+        return nodes
+    # A meter of one node is its own, also where nodes share a machine.
+    own = measure.power and any(name.startswith("node_") for node in nodes for name in power_of(readings, node))
+    return nodes if own else nodes[:1]
+
+
+def power_of(readings: Readings, node: str) -> tuple[str, ...]:
+    """The metrics that make up a node's power."""
+    return power.power_metrics(readings.get(node, {}))
 
 
 def _value(

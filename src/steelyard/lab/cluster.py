@@ -19,7 +19,7 @@ from steelyard.lab.lending import Lending
 from steelyard.lab.node_death import first_death, while_alive
 from steelyard.lab.node_logs import tails
 from steelyard.lab.parts import Known, Parts
-from steelyard.lab.probe_processes import Readings, watching
+from steelyard.lab.probe_processes import Readings, watched_nodes, watching
 from steelyard.leases.lease import Lease
 from steelyard.link.ping import measure_link
 from steelyard.model.errors import EngineError, NodeError, SiteError, SteelyardError, SystemFault
@@ -163,10 +163,9 @@ async def started(
             undo.databases = system.members(lease.databases, lease.loaders)
         nodes = (lease, undo.databases)
         cluster = await _bring_up(study, trials[0], (parts, site, system), nodes, watcher, phases)
-        probes = [parts.probe(name) for name in study.probes]
-        servers = {node.name: await system.process_ids(node) for node in cluster.databases}
-        of_node = lambda node: servers.get(node.name, ())  # noqa: E731
-        async with watching(probes, cluster.reachable, of_node, watcher) as cluster.readings:
+        probes = [parts.probe(name, study.probe.get(name, {})) for name in study.probes]
+        watched = await watched_nodes(system, cluster.reachable) if probes else ()
+        async with watching(probes, watched, watcher) as cluster.readings:
             yield cluster
     except BaseException as first:
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from steelyard.engine.base import Calibrated, Engine
 from steelyard.judging.noise_floor import Circumstances, FoundFloor
@@ -72,6 +73,6 @@ class Parts:
         """The noise floor of this machine that holds for a study of these circumstances."""
         return noise.find(self.state_folder, of)
 
-    def probe(self, name: str) -> Probe:
-        """An instrument."""
-        return make_probe(self.plugins, name)
+    def probe(self, name: str, settings: Mapping[str, Any]) -> Probe:
+        """An instrument with its settings."""
+        return make_probe(self.plugins, name, settings)

@@ -1,29 +1,39 @@
-"""Probe processes: one per probe and node, read line by line for as long as a cluster serves trials."""
+"""Probe processes: one per placement of a probe, read line by line for as long as a cluster serves trials."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from steelyard.model.errors import ProbeError
 from steelyard.model.sample import Sample
 from steelyard.node.base import Node
 from steelyard.node.command import end, spawn
-from steelyard.probe.base import Probe
+from steelyard.node.tasks import together
+from steelyard.probe.base import Placement, Probe, Watched, placements_of
 from steelyard.progress.events import Sampled, Watcher
+from steelyard.system.base import Observed, System
 
 INTERVAL_S = 1.0
 FIRST_LINE_TIMEOUT_S = 10.0
 REACH_TIMEOUT_S = 10.0
 POLL_S = 0.05
 END_GRACE_S = 2.0
+EXIT_TIMEOUT_S = 2.0
+"""Longest wait for the exit code of a probe whose output has ended."""
+STDERR_BYTES = 2000
+"""What is kept of a probe's last words."""
+STDERR_LINES = 3
 
 
 Instrument = tuple[str, str]
-"""A probe and the node that it is on."""
+"""A probe and the node that its readings are of."""
 
 
 @dataclass
@@ -53,7 +63,7 @@ class Readings:
             if self.failure is not None:
                 raise self.failure
             late = [
-                f"{probe} on {node}" for (probe, node), all_ in self.samples.items() if not all_ or all_[-1].t_s < t_s
+                f"{probe} of {node}" for (probe, node), all_ in self.samples.items() if not all_ or all_[-1].t_s < t_s
             ]
             if not late:
                 return
@@ -62,66 +72,129 @@ class Readings:
             await asyncio.sleep(POLL_S)
 
 
+async def watched_nodes(system: System, nodes: Sequence[Node]) -> tuple[Watched, ...]:
+    """Leased nodes as probes find them: the database nodes with their server and the ways into it."""
+    return tuple(await together(_watched(system, node) for node in nodes))
+
+
+async def _watched(system: System, node: Node) -> Watched:
+    if node.role != "database":
+        return Watched(node)
+    ways = system.ways(node) if isinstance(system, Observed) else {}
+    return Watched(node, await system.process_ids(node), ways)
+
+
+@dataclass(frozen=True)
+class _Running:
+    """A command of a probe that is running."""
+
+    probe: Probe
+    placement: Placement
+    process: asyncio.subprocess.Process
+    last_words: Path
+    """File with its standard error."""
+    started: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set by its first line, and when it has failed."""
+
+    @property
+    def name(self) -> str:
+        """What it is and what it reads, for people."""
+        where = self.placement.on.name if self.placement.on else "this machine"
+        of = ", ".join(self.placement.speaks_of)
+        return f"{self.probe.name} on {where}" + ("" if of == where else f" (of {of})")
+
+
 @contextlib.asynccontextmanager
-async def watching(
-    probes: Sequence[Probe],
-    nodes: Sequence[Node],
-    process_ids: Callable[[Node], Sequence[int]],
-    watcher: Watcher,
-) -> AsyncIterator[Readings]:
-    """Run every probe on every node for as long as the block lasts. Returns when each has given its first line."""
-    readings = Readings(samples={(probe.name, node.name): [] for probe in probes for node in nodes})
-    started: dict[tuple[str, str], asyncio.Event] = {}
-    processes: list[asyncio.subprocess.Process] = []
+async def watching(probes: Sequence[Probe], watched: Sequence[Watched], watcher: Watcher) -> AsyncIterator[Readings]:
+    """Run the commands of every probe for as long as the block lasts. Returns when each has given its first line.
+    Raises ProbeError for a probe that finds nothing to read, and for one that gives no line."""
+    placed = [(probe, placement) for probe in probes for placement in placements_of(probe, watched, INTERVAL_S)]
+    readings = Readings(samples={(probe.name, node): [] for probe, at in placed for node in at.speaks_of})
+    running: list[_Running] = []
     readers: list[asyncio.Task[None]] = []
-    try:
-        for probe in probes:
-            for node in nodes:
-                argv = probe.command(node, INTERVAL_S, process_ids(node))
-                process = await spawn(node, argv, stdout=asyncio.subprocess.PIPE, watch=True)
-                processes.append(process)
+    with tempfile.TemporaryDirectory(prefix="steelyard-probes-") as folder:
+        try:
+            for index, (probe, placement) in enumerate(placed):
+                last_words = Path(folder) / f"{index}.stderr"
+                pipe = asyncio.subprocess.PIPE
+                process = await spawn(placement.on, placement.argv, stdout=pipe, stderr=last_words, watch=True)
                 readings.process_ids.append(process.pid)
-                event = started.setdefault((probe.name, node.name), asyncio.Event())
-                readers.append(asyncio.create_task(_read(process, probe, node.name, readings, event, watcher)))
-        await _all_started(started, readings)
-        yield readings
-    finally:
-        await asyncio.gather(*(end(process, END_GRACE_S) for process in processes))
-        for reader in readers:
-            reader.cancel()
-        await asyncio.gather(*readers, return_exceptions=True)
+                running.append(_Running(probe, placement, process, last_words))
+                readers.append(asyncio.create_task(_read(running[-1], readings, watcher)))
+            await _all_started(running, readings)
+            yield readings
+        finally:
+            # First the readers, to which a command that is ended here would have ended by itself.
+            for reader in readers:
+                reader.cancel()
+            await asyncio.gather(*readers, return_exceptions=True)
+            await asyncio.gather(*(end(each.process, END_GRACE_S) for each in running))
 
 
-async def _all_started(started: Mapping[tuple[str, str], asyncio.Event], readings: Readings) -> None:
+async def _all_started(running: Sequence[_Running], readings: Readings) -> None:
     try:
         async with asyncio.timeout(FIRST_LINE_TIMEOUT_S):
-            for event in started.values():
-                await event.wait()
+            for each in running:
+                await each.started.wait()
     except TimeoutError:
-        late = ", ".join(f"{probe} on {node}" for (probe, node), event in started.items() if not event.is_set())
-        raise ProbeError(f"no reading within {FIRST_LINE_TIMEOUT_S:g} s: {late}") from None
+        silent = [each for each in running if not each.started.is_set()]
+        words = "; ".join(f"{each.name}{_said(each)}" for each in silent)
+        raise ProbeError(f"no reading within {FIRST_LINE_TIMEOUT_S:g} s: {words}") from None
     if readings.failure is not None:
         raise readings.failure
 
 
-async def _read(
-    process: asyncio.subprocess.Process,
-    probe: Probe,
-    node: str,
-    readings: Readings,
-    started: asyncio.Event,
-    watcher: Watcher,
-) -> None:
-    assert process.stdout is not None
+async def _read(running: _Running, readings: Readings, watcher: Watcher) -> None:
+    """Take in the lines of a command until it ends, which it should not do by itself."""
+    probe, speaks_of = running.probe, running.placement.speaks_of
+    assert running.process.stdout is not None
     try:
-        async for line in process.stdout:
-            samples = list(probe.parse(node, line))
+        async for line in running.process.stdout:
+            node, rest = _node_of(line, speaks_of, running.name)
+            samples = list(probe.parse(node, rest))
             readings.samples[probe.name, node].extend(samples)
-            started.set()
+            running.started.set()
             if samples:
                 watcher.tell(Sampled(samples))
-        readings.failure = readings.failure or ProbeError(f"the probe {probe.name} on {node} ended by itself")
+        raise await _ended(running)
     except ProbeError as error:
         readings.failure = readings.failure or error
     finally:
-        started.set()
+        running.started.set()
+
+
+def _node_of(line: bytes, speaks_of: Sequence[str], name: str) -> tuple[str, bytes]:
+    """The node that a line is of, and the line without its name."""
+    if len(speaks_of) == 1:
+        return speaks_of[0], line
+    word, _, rest = line.partition(b" ")
+    node = word.decode(errors="replace")
+    if node not in speaks_of:
+        raise ProbeError(f"the probe {name}: a line of no node that it reads: {line[:80]!r}")
+    return node, rest
+
+
+async def _ended(running: _Running) -> ProbeError:
+    """Why a command ended, by its exit code and its last words."""
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(running.process.wait(), EXIT_TIMEOUT_S)
+    code = running.process.returncode
+    how = "closed its output" if code is None else f"ended by itself with {_code(code)}"
+    return ProbeError(f"the probe {running.name} {how}{_said(running)}")
+
+
+def _code(code: int) -> str:
+    return f"code {code}" if code >= 0 else f"signal {-code}"
+
+
+def _said(running: _Running) -> str:
+    """The last lines of a command's standard error, after a colon; empty if it said nothing."""
+    try:
+        with running.last_words.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - STDERR_BYTES))
+            lines = file.read().decode(errors="replace").splitlines()
+    except OSError:
+        return ""
+    last = " | ".join(line.strip() for line in lines[-STDERR_LINES:] if line.strip())
+    return f": {last}" if last else ""

@@ -36,5 +36,8 @@ class Measure:
     """Is added to the multiplied number."""
     probe: str = "os"
     """The probe that reads the metrics: a study that wants the number must run it."""
+    power: bool = False
+    """Whether it is of power: then each node's own metrics in watts, of whatever probe, stand in for `metrics`
+    (`model/power.py`)."""
     shared: str = ""
     """Resource, as in `TrialRecord.shares`: where nodes share it, every node reads the same, and the first counts."""

@@ -47,7 +47,7 @@ ALIASES = {
     "link": "link.name",
 }
 """Short factor names, which plans, stores and tables show."""
-LATER = ("node", "link", "levels")
+LATER = ("node", "link", "levels", "probe")
 """Sections that stored studies have only where they say something."""
 
 
@@ -312,7 +312,9 @@ class Study(Value):
     analysis: AnalysisChoice = AnalysisChoice()
     cost: Cost = Cost()
     probes: tuple[str, ...] = ("os",)
-    """Probe plug-ins that take readings on every node."""
+    """Probe plug-ins that take readings of the nodes and of the system on them."""
+    probe: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """Name of a probe, as `probes` has it, to its settings."""
     factors: dict[str, tuple[Level, ...]] = Field(default_factory=dict)
     """Factor name to its levels; names are dotted field names, or names under `levels`, in the order in which tables
     show them."""

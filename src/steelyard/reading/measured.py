@@ -12,7 +12,7 @@ from steelyard.analysis.statistic import Attempt
 from steelyard.heavy import pl
 from steelyard.judging.covariates import covariates_of
 from steelyard.judging.measures import Readings, measures_of, metrics_of, seconds_of
-from steelyard.model import responses
+from steelyard.model import power, responses
 from steelyard.model.trial import TrialRecord
 from steelyard.store.read import Store
 
@@ -60,8 +60,11 @@ def series(store: Store, records: Sequence[TrialRecord], names: Sequence[str]) -
 
 
 def readings_of_table(samples: pl.DataFrame, metrics: Collection[str]) -> Readings:
-    """Samples with columns node, t_s, metric, value as readings by node and metric."""
-    wanted = samples.filter(pl.col("metric").is_in(list(metrics)))
+    """Samples with columns node, t_s, metric, value as readings by node and metric; `power.ANY` names all in watts."""
+    chosen = pl.col("metric").is_in(list(metrics))
+    if power.ANY in metrics:
+        chosen |= pl.col("metric").str.ends_with(power.ENDING)
+    wanted = samples.filter(chosen)
     rows = wanted.select("node", "metric", "t_s", "value").drop_nulls().rows()
     nodes: dict[str, dict[str, list[tuple[float, float]]]] = {str(node): {} for node in samples["node"].unique()}
     for node, metric, t_s, value in sorted(rows):

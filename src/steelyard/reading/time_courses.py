@@ -19,7 +19,8 @@ from steelyard.model.outcome import ANSWERED
 from steelyard.model.percentile_frames import quantiles
 from steelyard.model.percentiles import BEYOND, quantile_buckets, supported
 from steelyard.model.trial import TrialRecord
-from steelyard.reading.cpu_strips import Strip, cpu_strips
+from steelyard.reading.node_strips import Strip, cpu_strips
+from steelyard.reading.server_metrics import StripGroup, Worst, paused_ms, server_strips, worst_window
 from steelyard.store.journal import (
     DraftRemoved,
     Entry,
@@ -98,6 +99,12 @@ class Timeline:
     """Spans from the journal: an event that began one and an event that ended it."""
     strips: tuple[Strip, ...] = ()
     """CPU of each node; empty without samples."""
+    server: tuple[StripGroup, ...] = ()
+    """What the database says of itself; empty without its own metrics."""
+    paused_ms: tuple[float | None, ...] = ()
+    """The longest pause of any node in each window; empty where pauses were not watched."""
+    worst: Worst | None = None
+    """The window with the highest percentile, where pauses were watched."""
 
 
 @dataclass(frozen=True)
@@ -151,6 +158,8 @@ def timeline(
     answered = drawn.filter("answered")
     windows = _windows(drawn, answered, step_s, seconds, _offers(record, spans))
     bands, rest = _bands(journal, begun_s, seconds)
+    pauses = {} if samples is None else paused_ms(samples, begun_s, step_s, len(windows))
+    measured_s = next((span.from_s for span in spans if span.name != WARM_UP), 0.0)
     return Timeline(
         record,
         value,
@@ -163,7 +172,14 @@ def timeline(
         middle,
         bands,
         () if samples is None else cpu_strips(samples, begun_s, step_s, len(windows)),
+        () if samples is None else server_strips(samples, begun_s, step_s, len(windows), pauses),
+        tuple(_longest(of_window) for of_window in zip(*pauses.values(), strict=True)),
+        worst_window(windows, pauses, measured_s),
     )
+
+
+def _longest(of_window: Sequence[float | None]) -> float | None:
+    return max((ms for ms in of_window if ms is not None), default=None)
 
 
 def _step(seconds: float, answered: pl.DataFrame) -> float:

@@ -7,19 +7,23 @@ from collections.abc import Iterable, Mapping
 from steelyard.analysis.statistic import Attempt, Use
 from steelyard.heavy import pl
 from steelyard.model.facts import of_machines, of_systems
+from steelyard.model.power import power_metrics
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.store.read import Store
 
 ENERGY = "energy"
 COUNTERS = "machine_energy_counters"
-POWERS = ("machine_package_power_watts", "machine_memory_power_watts")
+"""The probe of the processor's own counters, and how many of them it could read."""
+MEASURED = "power_watts_mean"
+"""The response that trials have whose samples hold power, of whatever probe."""
 CORES_BUSY = ("node_cpu_user_cores", "node_cpu_system_cores")
 
 
 def uses(store: Store, study: Study, records: Iterable[TrialRecord]) -> Mapping[Attempt, Use]:
-    """Resources of each trial; empty where the study declares neither cost nor power and has no energy probe."""
-    asked = ENERGY in study.probes
+    """Resources of each trial; empty where the study declares neither cost nor power and no probe measures power."""
+    records = tuple(records)
+    asked = ENERGY in study.probes or any(MEASURED in record.measures for record in records)
     if not study.cost.declared and not asked:
         return {}
     reads = asked or study.cost.node_watts_idle is not None
@@ -69,14 +73,27 @@ def _busy(samples: pl.DataFrame, nodes: list[str], facts: Mapping[str, Mapping[s
 def _power(samples: pl.DataFrame, nodes: list[str], *, shared: bool) -> tuple[float | None, str]:
     """Mean power of the machines (shared ones counted once), or None and the reason."""
     counters = _means(samples, COUNTERS)
-    if not nodes or not counters:
-        return None, "no reading of the probe energy in the measured phase"
-    without = [node for node in nodes if not counters.get(node)]
+    chosen = {node: power_metrics(_present(samples, node)) for node in nodes}
+    if not any(chosen.values()) and not counters:
+        return None, "no reading of power in the measured phase"
+    without = [node for node in nodes if not chosen[node] or counters.get(node) == 0]
     if without:
-        return None, (
-            f"no energy counters could be read on {', '.join(without)}: the machine has none that its kernel lists "
-            "(virtual machines and most small boards), or only root may read them"
-        )
-    machines = nodes[:1] if shared else nodes
-    by_metric = [_means(samples, metric) for metric in POWERS]
-    return sum(one.get(node, 0.0) for one in by_metric for node in machines), ""
+        return None, _why_without(without, counters)
+    own = any(metric.startswith("node_") for metrics in chosen.values() for metric in metrics)
+    machines = nodes[:1] if shared and not own else nodes
+    means = {metric: _means(samples, metric) for metrics in chosen.values() for metric in metrics}
+    return sum(means[metric][node] for node in machines for metric in chosen[node]), ""
+
+
+def _present(samples: pl.DataFrame, node: str) -> set[str]:
+    return set(samples.filter(pl.col("node") == node)["metric"].unique())
+
+
+def _why_without(without: list[str], counters: Mapping[str, float]) -> str:
+    named = ", ".join(without)
+    if not all(node in counters for node in without):
+        return f"no reading of power of {named} in the measured phase"
+    return (
+        f"no energy counters could be read on {named}: the machine has none that its kernel lists "
+        "(virtual machines and most small boards), or only root may read them"
+    )

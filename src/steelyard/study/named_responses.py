@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from steelyard.model import responses
+from pydantic import ValidationError
+
+from steelyard.model import power, responses
 from steelyard.model.errors import StudyError
 from steelyard.model.response import Response
 from steelyard.model.study import Study
+from steelyard.plugin import Plugins
 from steelyard.tomlfile.problems import problem
 
 
@@ -23,13 +26,14 @@ def named_responses(study: Study) -> Mapping[str, str]:
     return named
 
 
-def response_problems(study: Study) -> list[StudyError]:
+def response_problems(study: Study, plugins: Plugins) -> list[StudyError]:
     """Problems with responses that no trial of the study could have, each with the key that names the response.
 
     What depends on the treatments, as capacity does on a search, is checked with the plan: `plan/load_feasibility.py`.
     """
     analysis, until, named = study.analysis, study.design.until, named_responses(study)
-    problems = [problem(key, name, what) for key, name in named.items() for what in _lacks(study, responses.of(name))]
+    lacks = [(key, name, what) for key, name in named.items() for what in _lacks(study, responses.of(name), plugins)]
+    problems = [problem(key, name, what) for key, name, what in lacks]
     twice = [name for place, name in enumerate(analysis.responses) if name in analysis.responses[:place]]
     problems += [problem("analysis.responses", name, "is there twice") for name in dict.fromkeys(twice)]
     if analysis.response in analysis.responses:
@@ -41,10 +45,25 @@ def response_problems(study: Study) -> list[StudyError]:
     return problems
 
 
-def _lacks(study: Study, response: Response) -> Iterator[str]:
+def _lacks(study: Study, response: Response, plugins: Plugins) -> Iterator[str]:
     measure = response.measure
-    if measure is not None and measure.probe not in study.probes:
+    metered = measure is not None and measure.power and measures_in(power.UNIT, study, plugins)
+    if measure is not None and measure.probe not in study.probes and not metered:
         runs = ", ".join(study.probes) or "none"
         yield f"is read by the probe {measure.probe!r}, which the study does not run: probes has {runs}"
     if response.source == "study" and study.cost.price_per_node_hour is None:
         yield "needs a price: declare cost.price_per_node_hour and cost.currency"
+
+
+def measures_in(unit: str, study: Study, plugins: Plugins) -> bool:
+    """Whether any probe of a study reads metrics in a unit. A probe that cannot be made is somebody else's problem."""
+    for name in study.probes:
+        try:
+            module = plugins.find("probe", name)
+            model = getattr(module, "Settings", None)
+            settings = () if model is None else (model.model_validate(study.probe.get(name, {})),)
+        except (StudyError, ValidationError):
+            continue
+        if any(metric.unit == unit for metric in module.create(*settings).metrics):
+            return True
+    return False

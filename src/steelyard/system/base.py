@@ -125,6 +125,17 @@ class NoticesDeath(Protocol):
 
 
 @runtime_checkable
+class Observed(Protocol):
+    """Ability: says where a running server can be read by probes. A system names its ways as other systems do where
+    they are alike; which names are in use: `docs/howto/add-a-probe.md`."""
+
+    def ways(self, node: Node) -> Mapping[str, str]:
+        """Name of each way into the node's server to its address, path or class path, as the node sees it:
+        {"cql": "10.0.0.1:9042", "gc_log": "/.../gc.log"}. Pure: nothing is asked or started."""
+        ...
+
+
+@runtime_checkable
 class Settles(Protocol):
     """Ability: reports how much background work is in progress."""
 

@@ -5,7 +5,8 @@
         lines = (b"1790000000.5 83",)           # lines of its command that show every metric
         silent = (b"# time charge",)            # lines of its own that hold no reading
 
-The command is run for real on this machine, for a few readings.
+The commands are run for real on this machine, for a few readings. A probe that reads a system through a way in gets one
+from `ways`.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ import itertools
 import math
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
@@ -28,7 +29,7 @@ from steelyard.node.base import Node
 from steelyard.node.command import end, spawn
 from steelyard.plugin import Plugins
 from steelyard.plugin_factory import make_probe
-from steelyard.probe.base import Probe
+from steelyard.probe.base import OnEveryNode, Placement, Probe, Watched, placements_of
 
 INTERVAL_S = 0.3
 READINGS = 6
@@ -49,14 +50,24 @@ class ProbeContract:
     """Lines of the command that hold no reading: a greeting, a header, a gap."""
     wrong: ClassVar[Sequence[bytes]] = (b"no such line\n", b"\xff\xfe\x00\n", b"{\n")
     """Lines that are not the command's own."""
+    settings: ClassVar[Mapping[str, Any]] = {}
+    """Settings of the probe, as a study gives them."""
 
     def probe(self) -> Probe:
         """The probe that a study with this name would get."""
-        return make_probe(Plugins(), self.module)
+        return make_probe(Plugins(), self.module, self.settings)
 
     def node(self, tmp_path: Path) -> Node:
         """An empty node on this machine."""
         return Node("n1", "database", "127.0.0.1", (), tmp_path)
+
+    def ways(self, tmp_path: Path) -> Mapping[str, str]:
+        """Ways into the system on the node, for a probe that needs one."""
+        return {}
+
+    def placements(self, tmp_path: Path, interval_s: float = INTERVAL_S) -> Sequence[Placement]:
+        """The commands of the probe for the node alone."""
+        return placements_of(self.probe(), [Watched(self.node(tmp_path), (), self.ways(tmp_path))], interval_s)
 
     def test_says_what_it_reads(self) -> None:
         """Metrics have unique names that say what they belong to, with unit and description."""
@@ -71,15 +82,22 @@ class ProbeContract:
             assert metric.description
 
     def test_its_command_is_words_and_starts_nothing(self, tmp_path: Path) -> None:
-        """The command is argv, the same every time, and includes the interval."""
-        probe, node = self.probe(), self.node(tmp_path)
-        argv = probe.command(node, INTERVAL_S, ())
-        assert not isinstance(argv, str), "a list of words, not a line for a shell"
-        assert argv
-        assert all(isinstance(word, str) and word for word in argv)
-        assert list(probe.command(node, INTERVAL_S, ())) == list(argv)
-        assert list(probe.command(node, 7.0, ())) != list(argv), "the interval is in it"
-        assert list(tmp_path.iterdir()) == [], "nothing was started or written"
+        """Each command is argv, the same every time, includes the interval and speaks of the node."""
+        self.ways(tmp_path)
+        before, probe = sorted(tmp_path.rglob("*")), self.probe()
+        if isinstance(probe, OnEveryNode):
+            argv = probe.command(self.node(tmp_path), INTERVAL_S, ())
+            assert not isinstance(argv, str), "a list of words, not a line for a shell"
+        placements = self.placements(tmp_path)
+        for placement in placements:
+            assert placement.argv
+            assert all(isinstance(word, str) and word for word in placement.argv)
+            assert placement.speaks_of
+            assert set(placement.speaks_of) <= {self.node(tmp_path).name}
+        assert self.placements(tmp_path) == placements
+        slower = self.placements(tmp_path, 7.0)
+        assert [each.argv for each in slower] != [each.argv for each in placements], "the interval is in it"
+        assert sorted(tmp_path.rglob("*")) == before, "nothing was started or written"
 
     def test_parsing_is_pure(self) -> None:
         """The same line gives the same samples, of the given node."""
@@ -109,8 +127,9 @@ class ProbeContract:
     def test_reads_for_real(self, tmp_path: Path) -> None:
         """The command prints lines at the interval, stamped with the node's time, and ends when told to."""
         probe, node = self.probe(), self.node(tmp_path)
+        (placement, *_) = self.placements(tmp_path)
         begun_s = time.time()
-        lines, ended = asyncio.run(_readings(probe, node))
+        lines, ended = asyncio.run(_readings(probe, placement, tmp_path / "stderr"))
         assert ended, "it does not end"
         samples = [list(probe.parse(node.name, line)) for line in lines]
         readings = [reading for reading in samples if reading]
@@ -126,10 +145,10 @@ class ProbeContract:
         assert INTERVAL_S / TOLERANCE <= statistics.median(gaps_s) <= INTERVAL_S * TOLERANCE
 
 
-async def _readings(probe: Probe, node: Node) -> tuple[list[bytes], bool]:
+async def _readings(probe: Probe, placement: Placement, stderr: Path) -> tuple[list[bytes], bool]:
     """Lines from the running command until there are enough readings; and whether it ended when asked to."""
-    argv = probe.command(node, INTERVAL_S, ())
-    process = await spawn(node, argv, stdout=asyncio.subprocess.PIPE, stderr=node.folder / "stderr", watch=True)
+    pipe = asyncio.subprocess.PIPE
+    process = await spawn(placement.on, placement.argv, stdout=pipe, stderr=stderr, watch=True)
     lines: list[bytes] = []
     readings = 0
     try:
@@ -138,7 +157,7 @@ async def _readings(probe: Probe, node: Node) -> tuple[list[bytes], bool]:
             async with asyncio.timeout(READ_TIMEOUT_S):
                 async for line in process.stdout:
                     lines.append(line)
-                    samples: list[Sample] = list(probe.parse(node.name, line))
+                    samples: list[Sample] = list(probe.parse(placement.speaks_of[0], line))
                     readings += bool(samples)
                     if readings >= READINGS:
                         break

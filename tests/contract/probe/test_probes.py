@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import ClassVar
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 
+from steelyard.probe.cassandra import CACHES, POOLS, QUESTIONS
+from steelyard.probe.jmx import GROUPS
 from steelyard.probe.os import METRICS
 from steelyard.testing.probe import ProbeContract
 
@@ -37,6 +41,66 @@ class TestEnergy(ProbeContract):
     )
     silent: ClassVar = (b"10.0 | 10.0\n",)
     wrong: ClassVar = (*ProbeContract.wrong, b"10.0\n", b"10.0 | 11.0 package=x/y\n")
+
+
+@pytest.mark.agent
+class TestGc(ProbeContract):
+    module = "gc"
+    lines: ClassVar = (
+        b'{"t_s":1.5,"seconds":1.0,"lines":["[2026-11-22T03:32:59.326+0000][93.840s] GC(10) Pause Young '
+        b'(Allocation Failure) 130M->69M(247M) 171.573ms"]}\n',
+    )
+    silent: ClassVar = (b'{"t_s":1.5,"missing":true}\n',)
+    wrong: ClassVar = (*ProbeContract.wrong, b'{"t_s":1.5}\n', b"[]\n", b'{"t_s":1.5,"seconds":1.0,"lines":7}\n')
+
+    def ways(self, tmp_path: Path) -> Mapping[str, str]:
+        log = tmp_path / "gc.log"
+        log.touch()
+        return {"gc_log": str(log)}
+
+
+def _answers() -> list[Any]:
+    """An answer to each question of the probe `cassandra` that has every metric."""
+    pools = [[name, 1, 2, 0.5] for name in POOLS]
+    caches = [[name, 4096, 9.0, 10.0] for name in CACHES]
+    times = {"columns": ["keyspace_name", "count", "p50th_ms", "p99th_ms"], "rows": [["ks", 7.0, 0.5, 2.0]]}
+    answers = {
+        "times": times,
+        "tombstones": {"columns": ["p99th", "max"], "rows": [[3.0, 9.0]]},
+        "disk": {"columns": ["mebibytes"], "rows": [[12]]},
+        "pools": {"columns": ["name", "active_tasks", "pending_tasks", "blocked_tasks_all_time"], "rows": pools},
+        "caches": {"columns": ["name", "size_bytes", "hit_count", "request_count"], "rows": caches},
+        "compactions": {"columns": ["progress", "total", "unit"], "rows": [[1, 5, "bytes"]]},
+        "hints": {"columns": ["files"], "rows": []},
+    }
+    return [answers[question.view] for question in QUESTIONS]
+
+
+@pytest.mark.agent
+class TestCassandra(ProbeContract):
+    """Its readings for real: `tests/e2e/test_cassandra_probes.py`, on a real node."""
+
+    module = "cassandra"
+    lines: ClassVar = (json.dumps({"t_s": 1.5, "answers": _answers()}).encode(),)
+    silent: ClassVar = (b'{"t_s":1.5,"connected":true}\n', b'{"t_s":1.5,"lost":"n1 refused"}\n')
+    wrong: ClassVar = (*ProbeContract.wrong, b'{"t_s":1.5}\n', b"[]\n", b'{"t_s":1.5,"answers":[null]}\n')
+    test_reads_for_real = None  # type: ignore[assignment]
+
+    def ways(self, tmp_path: Path) -> Mapping[str, str]:
+        return {"cql": "127.0.0.1:9042"}
+
+
+class TestJmx(ProbeContract):
+    """Its readings for real: `tests/e2e/test_cassandra_probes.py`, on a real node."""
+
+    module = "jmx"
+    lines: ClassVar = (("1.5 1.0 " + " ".join(f"{name}=1/2" for group in GROUPS for name in group)).encode(),)
+    silent: ClassVar = (b"1.5 connected\n", b"1.5 lost\n")
+    wrong: ClassVar = (*ProbeContract.wrong, b"1.5\n", b"1.5 1.0 reads=7\n")
+    test_reads_for_real = None  # type: ignore[assignment]
+
+    def ways(self, tmp_path: Path) -> Mapping[str, str]:
+        return {"jmx": "127.0.0.1:7199", "java": "/opt/java/bin/java", "beans": "/opt/beans"}
 
 
 class TestRaspberryPi(ProbeContract):

@@ -14,7 +14,7 @@ from steelyard.analysis.statistics.trials import Point
 from steelyard.model.trial import TrialRecord
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.reading import time_courses
-from steelyard.reading.cpu_strips import CPU, cpu_strips
+from steelyard.reading.node_strips import CPU, cpu_strips
 from steelyard.report.basics.hover_text import HoverTexts
 from steelyard.report.data.presentation import view
 from steelyard.report.figures import timelines
@@ -155,8 +155,8 @@ def test_a_strip_has_the_cores_of_each_window() -> None:
     samples = pl.DataFrame(rows, schema=["t_s", "node", "metric", "value"], orient="row")
     found = cpu_strips(samples, BEGUN_S, 5.0, 2)
     assert [one.node for one in found] == ["n2", "n10"]
-    assert list(found[0].cores) == pytest.approx([2.0, 1.0])
-    assert list(found[1].cores) == pytest.approx([0.2, 0.2])
+    assert list(found[0].values) == pytest.approx([2.0, 1.0])
+    assert list(found[1].values) == pytest.approx([0.2, 0.2])
     assert cpu_strips(samples.clear(), BEGUN_S, 5.0, 2) == ()
 
 

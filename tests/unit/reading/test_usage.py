@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from steelyard.model.power import MEMORY, PACKAGES, power_metrics
 from steelyard.model.trial import Phase, PhaseTime
 from steelyard.reading import usage
 
@@ -42,8 +43,8 @@ def test_power_of_machines_and_why_there_is_none() -> None:
     def machine(node: str, counters: float) -> list[tuple[str, float, str, float]]:
         return [
             (node, 1.0, usage.COUNTERS, counters),
-            (node, 1.0, usage.POWERS[0], 20.0),
-            (node, 1.0, usage.POWERS[1], 2.0),
+            (node, 1.0, PACKAGES, 20.0),
+            (node, 1.0, MEMORY, 2.0),
         ]
 
     both = samples(*machine("n1", 2), *machine("n2", 2))
@@ -53,3 +54,19 @@ def test_power_of_machines_and_why_there_is_none() -> None:
     assert watts is None
     assert "no energy counters could be read on n2" in why
     assert usage._power(both.clear(), ["n1"], shared=False)[0] is None
+
+
+def test_a_meter_of_the_whole_counts_alone_whatever_its_probe_is_called() -> None:
+    rapl, meter = [("n1", 1.0, PACKAGES, 20.0), ("n1", 1.0, MEMORY, 2.0)], ("n1", 1.0, "node_power_watts", 31.0)
+    assert usage._power(samples(*rapl, meter), ["n1"], shared=False) == (31.0, "")
+    two = samples(meter, ("n2", 1.0, "node_power_watts", 29.0))
+    assert usage._power(two, ["n1", "n2"], shared=True) == (60.0, ""), "meters of nodes are their own"
+    assert usage._power(samples(meter), ["n1", "n2"], shared=False)[1] == (
+        "no reading of power of n2 in the measured phase"
+    )
+
+
+def test_the_metrics_that_make_up_power() -> None:
+    assert power_metrics([PACKAGES, MEMORY, "node_cpu_user_cores"]) == (PACKAGES, MEMORY)
+    assert power_metrics([MEMORY]) == ()
+    assert power_metrics(["node_disk_watts", "node_board_watts"]) == ("node_board_watts", "node_disk_watts")

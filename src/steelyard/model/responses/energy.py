@@ -1,14 +1,14 @@
-"""Energy of the database nodes' machines, from samples of the probe `energy`."""
+"""Energy of the database nodes' machines, from samples in watts: of the probe `energy`, or of any meter."""
 
 from __future__ import annotations
 
 from steelyard.model.measure import How, Measure, Per
+from steelyard.model.power import MEMORY, PACKAGES
 from steelyard.model.response import Response
 
-POWER = ("machine_package_power_watts", "machine_memory_power_watts")
 WHAT = (
-    "processor packages and memory of the database nodes' machines, by their own counters. On a machine that nodes "
-    "share it covers all of them and the load generator"
+    "the database nodes' machines: of the whole by a meter, else of processor packages and memory by their own "
+    "counters. On a machine that nodes share it covers all of them and the load generator"
 )
 
 
@@ -19,7 +19,7 @@ def _of(name: str, label: str, what: str, unit: str, how: How, per: Per, order: 
         unit=unit,
         definition=f"{what} {WHAT}.",
         source="samples",
-        measure=Measure(metrics=POWER, how=how, per=per, probe="energy", shared="cpu"),
+        measure=Measure((PACKAGES, MEMORY), how=how, per=per, probe="energy", power=True, shared="cpu"),
         less_is_better=True,
         on_page=False,
         order=order,

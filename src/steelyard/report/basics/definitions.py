@@ -46,6 +46,10 @@ OF_THE_PAGE: Final[dict[str, str]] = {
     "percentile of a curve": "Time that this share of all operations of the treatment did not exceed.",
     "node": "Node whose probes gave the readings; load nodes drive the load.",
     "readings of a node": "Mean over the measured phase; in brackets the greatest reading of a second.",
+    "metric of a server": "Quantity that a probe reads from the database itself, such as the pauses of its collector.",
+    "readings of a server": "Readings of all database nodes in the measured phase.",
+    "mean of a server's metric": "Mean of these readings, all nodes alike.",
+    "greatest of a server's metric": "The greatest of these readings.",
     "check of the generator": "What the laboratory checked of its load generator, what it found, what it allows.",
 }
 """Term to definition."""

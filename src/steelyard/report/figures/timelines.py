@@ -13,6 +13,7 @@ from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.treatments import label
 from steelyard.format import NONE, count, listed, number
 from steelyard.model.percentiles import BEYOND
+from steelyard.reading.server_metrics import StripGroup, Worst
 from steelyard.reading.time_courses import BANDS_A_DECADE, QUANTILES, Curve, Span, Timeline, Window
 from steelyard.report.basics.theme import ALERT, BAND, GRID, INK, SERIES
 from steelyard.report.data.chart_rows import n_range
@@ -23,7 +24,7 @@ from steelyard.report.draw.charts import style
 from steelyard.report.draw.plot import Layers, PlotArea, placed, plot
 from steelyard.report.draw.scales import HEADROOM, Domain, Scale, logarithmic
 from steelyard.report.draw.svg import Element, Picture, place, text, text_px
-from steelyard.report.figures import cpu_strips
+from steelyard.report.figures import node_strips
 
 WIDE_PX: Final = 700
 NARROW_PX: Final = 320
@@ -108,6 +109,10 @@ def figure(timeline: Timeline) -> Figure:
         caption += f" Not answered or refused: {count(failed, 'operation')}; red marks are windows with such."
     if timeline.strips:
         caption += " At the foot a strip for each node: darker where its CPU was busier."
+    if timeline.server:
+        caption += f" Below it, as the servers say it: {listed([group.title for group in timeline.server])}."
+    if timeline.worst is not None:
+        caption += " " + of_worst(timeline.worst, timeline.step_s)
     if len(timeline.spans) > 1 or timeline.events or timeline.bands:
         phases = [f"{span.name} {span.from_s:.0f} to {span.to_s:.0f} s" for span in (*timeline.spans, *timeline.bands)]
         phases += [f"{name} at {at_s:.1f} s" for at_s, name in timeline.events]
@@ -124,13 +129,29 @@ def figure(timeline: Timeline) -> Figure:
         _picture(timeline, shown, NARROW_PX),
         values=time_axis_json(timeline, shown),
     )
-    course = Course(_heads(shown), tuple(_course_row(window, shown) for window in timeline.windows))
+    paused = timeline.paused_ms or (None,) * len(timeline.windows)
+    rows = zip(timeline.windows, paused, strict=True)
+    course = Course(
+        _heads(shown, pauses=bool(timeline.paused_ms)),
+        tuple(
+            (*_course_row(window, shown), *([_milliseconds(ms)] if timeline.paused_ms else [])) for window, ms in rows
+        ),
+    )
     return Figure(name, label(timeline.record.treatment), caption, (panel,), tuple(keys), course=course, zoom="x")
 
 
 def bytes_of(timeline: Timeline) -> int:
     """Estimated size of a trial's pictures in the page: both widths and the values."""
-    return 9_000 + 130 * len(timeline.windows) + 2 * 14 * len(timeline.heat) + 2 * 500 * len(timeline.strips)
+    return 9_000 + 130 * len(timeline.windows) + 2 * 14 * len(timeline.heat) + 2 * 500 * _strips(timeline)
+
+
+def _strips(timeline: Timeline) -> int:
+    return sum(len(group.strips) for group in _groups(timeline))
+
+
+def _groups(timeline: Timeline) -> tuple[StripGroup, ...]:
+    """The strips at the foot: of CPU, then of what the database says of itself."""
+    return (StripGroup("CPU", "cores", timeline.strips), *timeline.server)
 
 
 def time_axis_json(timeline: Timeline, shown: Sequence[str]) -> str:
@@ -145,9 +166,23 @@ def time_axis_json(timeline: Timeline, shown: Sequence[str]) -> str:
     return json.dumps(axis, separators=(",", ":"))
 
 
-def _heads(shown: Sequence[str]) -> tuple[tuple[str, str], ...]:
+def of_worst(worst: Worst, step_s: float) -> str:
+    """Which node paused in the window in which a percentile was highest, and how rare a pause is."""
+    until_s = worst.from_s + step_s
+    when = f"{worst.percentile} was highest, {number(worst.ms, digits=3)} ms, from {worst.from_s:g} to {until_s:g} s"
+    paused = [f"{node} {number(ms, digits=3)} ms" for node, ms in worst.paused_ms.items()]
+    who = f"paused then to collect garbage: {listed(paused)}" if paused else "no node paused then to collect garbage"
+    return f"{when}; {who}. {worst.with_pause:,} of {count(worst.windows, 'window')} have a pause."
+
+
+def _heads(shown: Sequence[str], *, pauses: bool) -> tuple[tuple[str, str], ...]:
     rates = (("from", "s"), ("answered", "op/s"), ("offered", "op/s"), ("failed", "operations"))
-    return (*rates, *((name, "ms") for name in shown))
+    return (*rates, *((name, "ms") for name in shown), *([("paused", "ms")] if pauses else ()))
+
+
+def _milliseconds(ms: float | None) -> str:
+    """Plain digits, so that the page's script can parse them."""
+    return NONE if ms is None else f"{float(f'{ms:.3g}'):g}"
 
 
 def _course_row(window: Window, shown: Sequence[str]) -> tuple[str, ...]:
@@ -159,14 +194,14 @@ def _course_row(window: Window, shown: Sequence[str]) -> tuple[str, ...]:
         f"{window.achieved_per_s:.1f}".removesuffix(".0"),
         offered,
         str(window.failed),
-        *(NONE if ms is None else f"{float(f'{ms:.3g}'):g}" for ms in times),
+        *map(_milliseconds, times),
     )
 
 
 def _picture(timeline: Timeline, shown: Sequence[str], width: int) -> Picture:
     tops = [TOP_PX, TOP_PX + RATE_PX + GAP_PX, TOP_PX + RATE_PX + TIMES_PX + 2 * GAP_PX]
     bottoms = [tops[0] + RATE_PX, tops[1] + TIMES_PX, tops[2] + TIMES_PX]
-    foot = bottoms[2] + cpu_strips.height(timeline.strips)
+    foot = bottoms[2] + node_strips.height(_groups(timeline))
     time = measured(Domain(0.0, timeline.seconds), TIME_TITLE, 8 if width == WIDE_PX else 5)
     seconds = Scale(time.domain, LEFT_PX, width - RIGHT_PX)
     names = PlotArea(LEFT_PX, 0, seconds.last_px, tops[0], seconds, seconds)
@@ -178,7 +213,7 @@ def _picture(timeline: Timeline, shown: Sequence[str], width: int) -> Picture:
             *y_axis(y, area.y, area.left, area.right),
             area.marks([*marks_of(area), *_events(timeline, area)]),
         ]
-    elements += cpu_strips.drawn(timeline.strips, seconds, bottoms[2], timeline.step_s)
+    elements += node_strips.drawn(_groups(timeline), seconds, bottoms[2], timeline.step_s)
     elements += x_axis(time, seconds, foot)
     return Picture(width, foot + FOOT_PX, tuple(elements))
 

@@ -15,6 +15,7 @@ from steelyard.format import NONE, count, number, with_interval
 from steelyard.model import responses
 from steelyard.model.responses import label_of
 from steelyard.reading.node_traces import Trace
+from steelyard.reading.server_metrics import server_metrics
 from steelyard.reading.time_courses import MARKS, Curve
 from steelyard.report.data.presentation import View
 from steelyard.report.data.traces import RESOURCES, usage
@@ -177,3 +178,36 @@ def nodes(traces: Sequence[Trace]) -> Table | None:
         "in brackets the greatest reading of a second."
     )
     return Table("node-table", caption, columns, tuple(rows), "What the nodes did, as numbers")
+
+
+def servers(traces: Sequence[Trace]) -> Table | None:
+    """What the database says of itself in the drawn trials: every metric that only its nodes have."""
+    rows = tuple(
+        (
+            Cell(label(trace.record.treatment)),
+            Cell(trace.record.id),
+            Cell(said.metric),
+            Cell(f"{said.readings:,}", str(said.readings)),
+            Cell(number(said.mean, digits=3), repr(said.mean)),
+            Cell(number(said.greatest, digits=3), repr(said.greatest)),
+            Cell(said.node),
+        )
+        for trace in traces
+        for said in server_metrics(trace.samples, trace.databases, trace.record.measured_span)
+    )
+    if not rows:
+        return None
+    columns = (
+        Column("treatment", numeric=False, term="factor"),
+        Column("trial", numeric=False, about=meaning(Point, "trial_id")),
+        Column("metric", numeric=False, term="metric of a server"),
+        Column("readings", term="readings of a server"),
+        Column("mean", term="mean of a server's metric"),
+        Column("greatest", term="greatest of a server's metric"),
+        Column("of node", numeric=False, term="node"),
+    )
+    caption = (
+        "What the database says of itself in the trials drawn above: every metric that its nodes have and load nodes "
+        "lack, over the measured phase. The end of a name is its unit."
+    )
+    return Table("server-table", caption, columns, rows, "What the database says of itself, as numbers")

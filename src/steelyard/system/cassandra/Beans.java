@@ -40,12 +40,17 @@ public final class Beans {
         System.exit(failed);
     }
 
-    private static Void call(String what, String keyspace, String[] target) throws Exception {
-        String contact = target[0];
+    // A connector to the beans behind ADDRESS:PORT, not connected yet.
+    static RMIConnector connector(String contact) throws Exception {
         int colon = contact.lastIndexOf(':');
         int port = Integer.parseInt(contact.substring(colon + 1));
         RMIServer server = (RMIServer) LocateRegistry.getRegistry(contact.substring(0, colon), port).lookup("jmxrmi");
-        try (RMIConnector connector = new RMIConnector(server, Map.of())) {
+        return new RMIConnector(server, Map.of());
+    }
+
+    private static Void call(String what, String keyspace, String[] target) throws Exception {
+        String contact = target[0];
+        try (RMIConnector connector = connector(contact)) {
             connector.connect();
             MBeanServerConnection beans = connector.getMBeanServerConnection();
             if (what.equals("flush")) {

@@ -1,5 +1,6 @@
-"""Calls to Cassandra's management beans (flush, import): one small Java process for all nodes, where `nodetool` needs a
-large one for each. Its source is compiled once, by the compiler that is among Cassandra's own jars."""
+"""Calls to Cassandra's management beans (flush, import): one small Java process for all nodes, where `nodetool` needs
+a large one for each. Its sources, with that of the probe jmx, are compiled once, by the compiler that is among
+Cassandra's own jars."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from steelyard.node.command import run
 from steelyard.system.cassandra._jars import Say, locked
 from steelyard.system.cassandra._java import Java
 
-SOURCE = "Beans.java"
+SOURCES = ("Beans.java", "Watch.java")
 COMPILER_JAR = "ecj-"
 COMPILER = "org.eclipse.jdt.internal.compiler.batch.Main"
 COMPILE_TIMEOUT_S = 60.0
@@ -24,9 +25,9 @@ CALL_TIMEOUT_S = 120.0
 
 
 async def ensure(folder: Path, java: Java, jars: Sequence[Path], say: Say) -> Path:
-    """Folder of the compiled class, below `folder`. Raises SystemFault if there is no compiler or it fails."""
-    source = (resources.files(__package__) / SOURCE).read_bytes()
-    target = folder / f"beans-{hashlib.sha256(source).hexdigest()[:12]}"
+    """Folder of the compiled classes, below `folder`. Raises SystemFault if there is no compiler or it fails."""
+    sources = {name: (resources.files(__package__) / name).read_bytes() for name in SOURCES}
+    target = folder / f"beans-{hashlib.sha256(b''.join(sources.values())).hexdigest()[:12]}"
     if target.is_dir():
         return target
     compiler = next((jar for jar in jars if jar.name.startswith(COMPILER_JAR)), None)
@@ -38,8 +39,9 @@ async def ensure(folder: Path, java: Java, jars: Sequence[Path], say: Say) -> Pa
         say("compiling the client of Cassandra's management beans")
         temporary = Path(tempfile.mkdtemp(prefix="beans.tmp-", dir=folder))
         try:
-            (temporary / SOURCE).write_bytes(source)
-            words = ["-17", "-d", str(temporary), str(temporary / SOURCE)]
+            for name, source in sources.items():
+                (temporary / name).write_bytes(source)
+            words = ["-17", "-d", str(temporary), *(str(temporary / name) for name in SOURCES)]
             argv = [str(java.path), "-XX:TieredStopAtLevel=1", "-cp", str(compiler), COMPILER, *words]
             await run(None, argv, timeout_s=COMPILE_TIMEOUT_S)
             temporary.chmod(0o755)

@@ -247,6 +247,17 @@ class Cassandra:
         folders = _config.Folders(node.folder)
         return folders.logs, folders.conf
 
+    def ways(self, node: Node) -> Mapping[str, str]:
+        """CQL port, management beans with the program that reads them, and the collector's log."""
+        ways = {
+            "cql": with_port(node.address, self.settings.native_port),
+            "gc_log": str(_config.Folders(node.folder).logs / "gc.log"),
+        }
+        installed = self._installed.get((node.name, node.folder))
+        if installed is not None:
+            ways |= {"jmx": self._beans_of(node), "java": str(installed.java), "beans": str(installed.beans)}
+        return ways
+
     async def busy(self, nodes: Sequence[Node]) -> Mapping[str, float]:
         """Compactions, flushes, hints, streams that are running or pending, over all nodes."""
         answers = await asyncio.gather(*(self._ask(node, *_state.BUSY_QUESTIONS) for node in nodes))
@@ -350,15 +361,16 @@ class Cassandra:
     async def _provide(self, node: Node) -> Installed:
         """Java, jars and the client of the beans as a node sees them."""
         prepared = await self.fetch(log.info)
-        if node.programs == "same":
-            return Installed(prepared.java.path, prepared.jars, prepared.beans, tuple(prepared.archive.options))
         installed = self._installed.get((node.name, node.folder))
-        if installed is None:
+        if installed is None and node.programs == "same":
+            options = tuple(prepared.archive.options)
+            installed = Installed(prepared.java.path, prepared.jars, prepared.beans, options)
+        elif installed is None:
             java = await _java.find_on(node, prepared.java)
             library = await files.bring(node, prepared.jars[0].parent, f"cassandra-{prepared.jars_hash}")
             beans = await files.bring(node, prepared.beans)
             installed = Installed(java, tuple(library / jar.name for jar in prepared.jars), beans)
-            self._installed[node.name, node.folder] = installed
+        self._installed[node.name, node.folder] = installed
         return installed
 
     async def _seen(self, node: Node, members: int) -> _state.Seen:

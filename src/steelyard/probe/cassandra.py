@@ -1,0 +1,259 @@
+"""Cassandra probe: what a node says of itself in its virtual tables `system_views`, read over one CQL connection.
+
+The agent asks once per interval (`steelyard-agent cql --every`) and puts increases per second in the place of counts;
+this module holds the tables' questions and turns their answers into samples. Tables of system keyspaces are left out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, get_args
+
+from pydantic import Field
+
+from steelyard.model.errors import ProbeError
+from steelyard.model.sample import Metric, Sample
+from steelyard.model.value import Value
+from steelyard.node import agent
+from steelyard.probe.base import Placement, Watched, with_way
+
+NAME: Final = "cassandra"
+WAY: Final = "cql"
+ANSWER_TIMEOUT_S: Final = 5.0
+"""Longest wait for one answer; a server that pauses for longer loses the connection, and gets another."""
+IN_TURN: Final = ("times", "tombstones", "disk")
+"""Views that make the server walk all of its tables: one of their questions per interval, in turn."""
+COUNTING: Final = ("count", "hit_count", "request_count", "blocked_tasks_all_time")
+"""Columns that only grow: the agent gives their increase per second."""
+MIB: Final = 2**20
+View = Literal["times", "tombstones", "disk", "pools", "caches", "compactions", "hints"]
+Row = Mapping[str, Any]
+
+
+class Settings(Value):
+    """Which virtual tables of Cassandra the probe reads."""
+
+    views: tuple[View, ...] = Field(default=get_args(View), min_length=1)
+    """What is read: times (of operations, as coordinator and as replica), tombstones, disk, pools (of threads), caches,
+    compactions, hints."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """One virtual table, its metrics, and how its rows become their values."""
+
+    view: View
+    statement: str
+    metrics: tuple[Metric, ...]
+    values: Callable[[Sequence[Row]], Iterator[tuple[str, float]]]
+
+
+def _metric(name: str, unit: str, description: str, *, cumulative: bool = False) -> Metric:
+    return Metric(name=name, unit=unit, description=description, cumulative=cumulative)
+
+
+def _known(rows: Iterable[Row], column: str) -> list[float]:
+    return [float(row[column]) for row in rows if isinstance(row.get(column), int | float)]
+
+
+def _times(who: str, what: str) -> Question:
+    stem, whose = f"node_{who}_{what}", "as coordinator" if who == "coordinator" else "as replica, from its own tables"
+    plural = f"{stem}s_per_s"
+    smoothed = "over the last minutes, weighted to the latest, in its slowest table"
+
+    def values(rows: Sequence[Row]) -> Iterator[tuple[str, float]]:
+        if rates := _known(rows, "count"):
+            yield plural, sum(rates)
+        for quantile in ("p50", "p99"):
+            # A table that served nothing says 0, which is no latency.
+            if times := [ms for ms in _known(rows, f"{quantile}th_ms") if ms > 0]:
+                yield f"{stem}_{quantile}_ms", max(times)
+
+    return Question(
+        "times",
+        f"SELECT * FROM system_views.{who}_{what}_latency",
+        (
+            _metric(plural, "operations/s", f"{what}s that the node served {whose}", cumulative=True),
+            _metric(f"{stem}_p50_ms", "ms", f"median time of its {what}s {whose}, {smoothed}"),
+            _metric(f"{stem}_p99_ms", "ms", f"99th percentile of the same, {smoothed}"),
+        ),
+        values,
+    )
+
+
+def _tombstones(rows: Sequence[Row]) -> Iterator[tuple[str, float]]:
+    for column, name in (("p99th", "node_read_p99_tombstones"), ("max", "node_read_max_tombstones")):
+        if counts := _known(rows, column):
+            yield name, max(counts)
+
+
+def _disk(rows: Sequence[Row]) -> Iterator[tuple[str, float]]:
+    yield "node_tables_disk_bytes", sum(_known(rows, "mebibytes")) * MIB
+
+
+POOLS: Final = {
+    "Native-Transport-Requests": ("native_transport", "requests of clients"),
+    "ReadStage": ("read", "reads as replica"),
+    "MutationStage": ("mutation", "writes as replica"),
+    "RequestResponseStage": ("response", "answers of other nodes"),
+    "CompactionExecutor": ("compaction", "compactions"),
+    "MemtableFlushWriter": ("flush", "flushes of memtables"),
+}
+"""Thread pools that serve operations or compete with them, each with its word and what it does."""
+
+
+def _pools(rows: Sequence[Row]) -> Iterator[tuple[str, float]]:
+    for row in rows:
+        if (known := POOLS.get(str(row.get("name")))) is not None:
+            for column in ("active_tasks", "pending_tasks"):
+                yield f"node_{known[0]}_{column}", float(row[column])
+    if blocked := _known(rows, "blocked_tasks_all_time"):
+        yield "node_blocked_tasks_per_s", sum(blocked)
+
+
+CACHES: Final = {"chunks": "chunks of data files", "keys": "places of keys", "rows": "rows", "counters": "counters"}
+
+
+def _caches(rows: Sequence[Row]) -> Iterator[tuple[str, float]]:
+    for row in rows:
+        name = str(row.get("name"))
+        if name not in CACHES:
+            continue
+        yield f"node_cache_{name}_bytes", float(row["size_bytes"])
+        hits, requests = row.get("hit_count"), row.get("request_count")
+        if hits is not None and requests:
+            yield f"node_cache_{name}_hit_fraction", float(hits) / float(requests)
+
+
+def _compactions(rows: Sequence[Row]) -> Iterator[tuple[str, float]]:
+    yield "node_compactions_running", float(len(rows))
+    left = [float(row["total"]) - float(row["progress"]) for row in rows if row.get("unit") == "bytes"]
+    yield "node_compactions_remaining_bytes", sum(left)
+
+
+def _hints(rows: Sequence[Row]) -> Iterator[tuple[str, float]]:
+    yield "node_hints_pending_files", sum(_known(rows, "files"))
+
+
+def _of_pools() -> Iterator[Metric]:
+    for word, does in POOLS.values():
+        yield _metric(f"node_{word}_active_tasks", "tasks", f"threads at work on {does}")
+        yield _metric(f"node_{word}_pending_tasks", "tasks", f"waiting for a thread for {does}")
+    yield _metric("node_blocked_tasks_per_s", "tasks/s", "refused by a full queue, all thread pools", cumulative=True)
+
+
+def _of_caches() -> Iterator[Metric]:
+    for name, of in CACHES.items():
+        yield _metric(f"node_cache_{name}_bytes", "bytes", f"size of the cache of {of}")
+        yield _metric(f"node_cache_{name}_hit_fraction", "fraction", f"hits of the cache of {of}", cumulative=True)
+
+
+QUESTIONS: Final[tuple[Question, ...]] = (
+    Question(
+        "pools",
+        "SELECT name, active_tasks, pending_tasks, blocked_tasks_all_time FROM system_views.thread_pools",
+        tuple(_of_pools()),
+        _pools,
+    ),
+    Question(
+        "caches",
+        "SELECT name, size_bytes, hit_count, request_count FROM system_views.caches",
+        tuple(_of_caches()),
+        _caches,
+    ),
+    Question(
+        "compactions",
+        "SELECT keyspace_name, table_name, kind, progress, total, unit FROM system_views.sstable_tasks",
+        (
+            _metric("node_compactions_running", "compactions", "compactions and other work on data files"),
+            _metric("node_compactions_remaining_bytes", "bytes", "what they have still to read"),
+        ),
+        _compactions,
+    ),
+    Question(
+        "hints",
+        "SELECT files FROM system_views.pending_hints",
+        (_metric("node_hints_pending_files", "files", "files of writes that other nodes have missed"),),
+        _hints,
+    ),
+    *(_times(who, what) for who in ("coordinator", "local") for what in ("read", "write", "scan")),
+    Question(
+        "tombstones",
+        "SELECT * FROM system_views.tombstones_per_read",
+        (
+            _metric("node_read_p99_tombstones", "tombstones", "99th percentile per read of the last minutes"),
+            _metric("node_read_max_tombstones", "tombstones", "most per read of the last minutes"),
+        ),
+        _tombstones,
+    ),
+    Question(
+        "disk",
+        "SELECT * FROM system_views.disk_usage",
+        (_metric("node_tables_disk_bytes", "bytes", "data files of all tables, each rounded up to 1 MiB"),),
+        _disk,
+    ),
+)
+"""Those that are asked in turn stand last, as their answers do."""
+
+
+class CassandraProbe:
+    """Probe that runs `steelyard-agent cql --every` on each database node."""
+
+    name = NAME
+
+    def __init__(self, settings: Settings) -> None:
+        self._questions = tuple(question for question in QUESTIONS if question.view in settings.views)
+        self.metrics = tuple(metric for question in self._questions for metric in question.metrics)
+
+    def placements(self, watched: Sequence[Watched], interval_s: float) -> Sequence[Placement]:
+        """One connection on each node with a CQL port. Raises ProbeError for a system without one."""
+        options = [word for column in COUNTING for word in ("--rate", column)]
+        options += ["--without", "keyspace_name=system", "--timeout-s", f"{ANSWER_TIMEOUT_S:g}"]
+        statements = [question.statement for question in self._questions if question.view not in IN_TURN]
+        in_turn = [question.statement for question in self._questions if question.view in IN_TURN]
+        options += [word for statement in in_turn for word in ("--in-turn", statement)]
+        return [
+            Placement(
+                on=each.node,
+                argv=(
+                    *(agent.on(each.node), "cql", "--contact", each.ways[WAY], "--every", f"{interval_s:g}"),
+                    *(*options, *statements),
+                ),
+                speaks_of=(each.node.name,),
+            )
+            for each in with_way(watched, WAY, NAME)
+        ]
+
+    def parse(self, node: str, line: bytes) -> Iterable[Sample]:
+        """Samples of one round of answers; none of a connection that was opened or lost. Raises ProbeError on any other
+        line."""
+        try:
+            record = json.loads(line)
+            t_s = float(record["t_s"])
+            if record.get("connected") or "lost" in record:
+                return []
+            answers = record["answers"]
+            rows = [_rows(answer) for answer in answers]
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ProbeError(f"{node}: not a line of the probe {NAME}: {line[:200]!r}") from error
+        if len(rows) != len(self._questions):
+            raise ProbeError(f"{node}: {len(rows)} answers to {len(self._questions)} questions of the probe {NAME}")
+        return [
+            Sample(t_s, node, metric, value)
+            for question, answer in zip(self._questions, rows, strict=True)
+            if answer is not None
+            for metric, value in question.values(answer)
+        ]
+
+
+def _rows(answer: Mapping[str, Any] | None) -> list[Row] | None:
+    if answer is None:
+        return None
+    return [dict(zip(answer["columns"], row, strict=True)) for row in answer["rows"]]
+
+
+def create(settings: Settings) -> CassandraProbe:
+    """The probe; no side effects."""
+    return CassandraProbe(settings)

@@ -1,0 +1,114 @@
+"""Probe processes: where they run, whose readings they give, and why one ended."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pytest
+
+from steelyard.lab.probe_processes import watched_nodes, watching
+from steelyard.model.errors import ProbeError
+from steelyard.model.sample import Metric, Sample
+from steelyard.node.base import Node
+from steelyard.probe.base import Placement, Watched, placements_of, with_way
+from steelyard.progress.events import Silent
+
+PRINT = "import sys, time\nfor line in sys.argv[1:]:\n    print(line, flush=True)\ntime.sleep(30)"
+FAIL = "import sys\nprint('1.0 5', flush=True)\nsys.exit('the meter is not plugged in')"
+
+
+class Meter:
+    """A probe on this machine that speaks of several nodes."""
+
+    name = "meter"
+    metrics = (Metric(name="node_power_watts", unit="watts", description="power"),)
+
+    def __init__(self, *words: str, speaks_of: tuple[str, ...] = ("n1", "n2"), on: Node | None = None) -> None:
+        self.placement = Placement(on, (sys.executable, "-c", *words), speaks_of)
+
+    def placements(self, watched: Sequence[Watched], interval_s: float) -> Sequence[Placement]:
+        return [self.placement]
+
+    def parse(self, node: str, line: bytes) -> Iterable[Sample]:
+        t_s, value = line.split()
+        return [Sample(float(t_s), node, self.metrics[0].name, float(value))]
+
+
+def node(name: str, folder: Path, role: str = "database") -> Node:
+    return Node(name, role, "127.0.0.1", (), folder)  # type: ignore[arg-type]
+
+
+async def readings_of(probe: Meter, lines: int) -> dict[tuple[str, str], list[Sample]]:
+    async with watching([probe], [], Silent()) as readings:
+        for _ in range(200):
+            if readings.failure is not None:
+                raise readings.failure
+            if sum(map(len, readings.samples.values())) >= lines:
+                break
+            await asyncio.sleep(0.05)
+        return readings.samples
+
+
+def test_samples_are_filed_under_the_node_that_they_are_of() -> None:
+    samples = asyncio.run(readings_of(Meter(PRINT, "n2 1.5 40", "n1 1.5 30", "n2 2.5 41"), 3))
+    assert samples == {
+        ("meter", "n1"): [Sample(1.5, "n1", "node_power_watts", 30.0)],
+        ("meter", "n2"): [Sample(1.5, "n2", "node_power_watts", 40.0), Sample(2.5, "n2", "node_power_watts", 41.0)],
+    }
+
+
+def test_a_line_of_no_node_is_an_error() -> None:
+    with pytest.raises(ProbeError, match=r"meter on this machine \(of n1, n2\): a line of no node.*n3"):
+        asyncio.run(readings_of(Meter(PRINT, "n3 1.5 40"), 1))
+
+
+def test_a_probe_that_ends_says_why() -> None:
+    with pytest.raises(ProbeError, match=r"ended by itself with code 1: the meter is not plugged in"):
+        asyncio.run(readings_of(Meter(FAIL, speaks_of=("n1",)), 99))
+
+
+class Everywhere:
+    """A probe with one command on each node."""
+
+    name = "everywhere"
+    metrics = Meter.metrics
+
+    def command(self, node: Node, interval_s: float, process_ids: Sequence[int]) -> Sequence[str]:
+        return ["read", node.name, f"{interval_s:g}", *map(str, process_ids)]
+
+    def parse(self, node: str, line: bytes) -> Iterable[Sample]:
+        return ()
+
+
+class Watching:
+    """A system with a way in."""
+
+    def ways(self, node: Node) -> dict[str, str]:
+        return {"cql": f"{node.address}:9042"}
+
+    def process_ids(self, node: Node) -> tuple[int, ...]:
+        return (17,)
+
+
+def test_a_command_on_every_node_is_placed_on_every_node(tmp_path: Path) -> None:
+    nodes = [node("n1", tmp_path), node("l1", tmp_path, "load")]
+    watched = asyncio.run(watched_nodes(Watching(), nodes))  # type: ignore[arg-type]
+    assert [(each.process_ids, dict(each.ways)) for each in watched] == [((17,), {"cql": "127.0.0.1:9042"}), ((), {})]
+    first, second = placements_of(Everywhere(), watched, 1.0)
+    assert first == Placement(nodes[0], ("read", "n1", "1", "17"), ("n1",))
+    assert second == Placement(nodes[1], ("read", "l1", "1"), ("l1",))
+
+
+def test_a_way_that_no_node_offers_is_an_error_that_names_those_that_are(tmp_path: Path) -> None:
+    watched = [Watched(node("n1", tmp_path), (), {"cql": "127.0.0.1:9042"}), Watched(node("l1", tmp_path, "load"))]
+    assert with_way(watched, "cql", "mine") == (watched[0],)
+    with pytest.raises(ProbeError, match="the way 'jmx'; this system offers only cql"):
+        with_way(watched, "jmx", "mine")
+
+
+def test_a_probe_without_commands_is_an_error() -> None:
+    with pytest.raises(ProbeError, match="everywhere finds nothing to read"):
+        placements_of(Everywhere(), [], 1.0)

@@ -1,0 +1,98 @@
+"""Pauses laid over windows, the worst window, and what only database nodes say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import polars as pl
+import pytest
+
+from steelyard.reading.server_metrics import (
+    PAUSE,
+    WATCHED,
+    Worst,
+    paused_ms,
+    server_metrics,
+    server_strips,
+    worst_window,
+)
+from steelyard.report.figures.timelines import of_worst
+
+BEGUN_S = 1_790_000_000.0
+
+
+@dataclass(frozen=True)
+class Window:
+    """A window with percentiles."""
+
+    at_s: float
+    percentiles_ms: dict[str, float] = field(default_factory=dict)
+
+
+def samples(*rows: tuple[float, str, str, float]) -> pl.DataFrame:
+    """Rows: seconds since the load began, node, metric, value."""
+    placed = [(BEGUN_S + at_s, node, metric, value) for at_s, node, metric, value in rows]
+    return pl.DataFrame(placed, schema=["t_s", "node", "metric", "value"], orient="row")
+
+
+def watched(node: str, *seconds: int) -> list[tuple[float, str, str, float]]:
+    return [(second + 1.0, node, WATCHED, 0.0) for second in seconds]
+
+
+def test_a_pause_is_laid_over_the_windows_that_it_fell_in() -> None:
+    frame = samples(
+        *watched("n1", 0, 1, 2, 4), *watched("n2", 0, 1, 2, 3, 4), (2.1, "n1", PAUSE, 312.0), (4.9, "n2", PAUSE, 2000.0)
+    )
+    found = paused_ms(frame, BEGUN_S, 1.0, 5)
+    assert found["n1"] == pytest.approx((0.0, 212.0, 100.0, None, 0.0)), "1.788 to 2.1 s; second 3 was not watched"
+    assert found["n2"] == pytest.approx((0.0, 0.0, 100.0, 1000.0, 900.0)), "2.9 to 4.9 s"
+    assert paused_ms(frame.filter(pl.col("metric") == PAUSE), BEGUN_S, 1.0, 5) == {}, "nobody watched"
+
+
+def test_the_worst_window_is_of_the_measured_phases_and_names_who_paused() -> None:
+    windows = [Window(float(at), {"p50": 1.0, "p99": ms}) for at, ms in enumerate((99.0, 5.0, 40.0, 40.0, 3.0))]
+    pauses = {"n1": (50.0, 0.0, 0.0, 8.0, 0.0), "n2": (0.0, 0.0, 12.5, 0.0, None), "n10": (0.0, 0.0, 312.0, 0.0, 0.0)}
+    worst = worst_window(windows, pauses, 1.0)
+    assert worst == Worst("p99", 40.0, 2.0, {"n10": 312.0, "n2": 12.5}, with_pause=2, windows=4)
+    assert list(worst.paused_ms) == ["n10", "n2"]
+    assert of_worst(worst, 1.0) == (
+        "p99 was highest, 40 ms, from 2 to 3 s; paused then to collect garbage: n10 312 ms and n2 12.5 ms. "
+        "2 of 4 windows have a pause."
+    )
+
+
+def test_no_pause_in_the_worst_window_is_said_too() -> None:
+    windows = [Window(0.0, {"p50": 1.0}), Window(5.0, {"p50": 3.0}), Window(10.0)]
+    worst = worst_window(windows, {"n1": (0.0, 0.0, 9.0)}, 0.0)
+    assert worst is not None
+    assert of_worst(worst, 5.0) == (
+        "p50 was highest, 3 ms, from 5 to 10 s; no node paused then to collect garbage. 1 of 3 windows have a pause."
+    )
+    assert worst_window(windows, {}, 0.0) is None, "pauses were not watched"
+    assert worst_window([Window(0.0)], {"n1": (0.0,)}, 0.0) is None, "no percentile is supported"
+
+
+def test_strips_are_of_what_is_more_than_nothing() -> None:
+    frame = samples(
+        (1.0, "n1", "node_read_pending_tasks", 4.0), (1.0, "n1", "node_mutation_pending_tasks", 2.0),
+        (1.0, "n1", "node_compactions_running", 0.0), (1.0, "n1", "node_compile_fraction", 0.25),
+    )  # fmt: skip
+    groups = server_strips(frame, BEGUN_S, 1.0, 2, {"n1": (0.0, 0.0)})
+    assert [(group.title, group.unit, group.strips[0].values) for group in groups] == [
+        ("tasks waiting for a thread", "tasks", (6.0, None)),
+        ("just-in-time compilation", "% of a core", (25.0, None)),
+    ]
+
+
+def test_metrics_of_servers_are_those_that_load_nodes_lack() -> None:
+    frame = samples(
+        (1.0, "n1", "node_heap_used_bytes", 10.0), (2.0, "n2", "node_heap_used_bytes", 30.0),
+        (9.0, "n2", "node_heap_used_bytes", 99.0), (1.0, "n1", "node_processes", 1.0),
+        (1.0, "l1", "node_processes", 1.0),
+    )  # fmt: skip
+    (found,) = server_metrics(frame, ("n1", "n2"), (BEGUN_S, BEGUN_S + 5.0))
+    assert (found.metric, found.readings, found.mean, found.greatest, found.node) == (
+        "node_heap_used_bytes", 2, 20.0, 30.0, "n2"
+    )  # fmt: skip
+    assert server_metrics(frame, (), (BEGUN_S, BEGUN_S + 5.0)) == ()
+    assert server_metrics(frame, ("n1", "n2"), None) == ()
