@@ -72,25 +72,36 @@ def _as_strips(values: Mapping[str, Sequence[float | None]]) -> tuple[Strip, ...
     return tuple(Strip(node, tuple(values[node])) for node in nodes)
 
 
+Pauses = Mapping[str, Sequence[tuple[float, float]]]
+"""Node to the pauses of its server: from and to, seconds since the load began. A node without any was watched, too."""
+
+
+def pauses_of(samples: pl.DataFrame, begun_s: float) -> dict[str, list[tuple[float, float]]]:
+    """The pauses of every node at which they were watched."""
+    nodes = samples.filter(pl.col("metric") == WATCHED)["node"].unique().sort()
+    by_node: dict[str, list[tuple[float, float]]] = {str(node): [] for node in nodes}
+    for node, t_s, ms in samples.filter(pl.col("metric") == PAUSE).select("node", "t_s", "value").iter_rows():
+        if str(node) in by_node:
+            by_node[str(node)].append((t_s - begun_s - ms / MS_PER_S, t_s - begun_s))
+    return by_node
+
+
+def overlap_ms(pauses: Sequence[tuple[float, float]], from_s: float, to_s: float) -> float:
+    """Milliseconds of a span in which a server paused."""
+    return MS_PER_S * math.fsum(max(0.0, min(to_s, ended) - max(from_s, began)) for began, ended in pauses)
+
+
 def paused_ms(
-    samples: pl.DataFrame, begun_s: float, step_s: float, windows: int
+    samples: pl.DataFrame, pauses: Pauses, begun_s: float, step_s: float, windows: int
 ) -> dict[str, tuple[float | None, ...]]:
     """Node to the milliseconds that its server paused in each window; None for a window without a reading."""
-    by_node: dict[str, list[float | None]] = {}
-    for node, t_s in samples.filter(pl.col("metric") == WATCHED).select("node", "t_s").iter_rows():
-        values = by_node.setdefault(str(node), [None] * windows)
-        window = math.floor((t_s - READING_S / 2 - begun_s) / step_s)
-        if 0 <= window < windows:
-            values[window] = 0.0
-    for node, t_s, ms in samples.filter(pl.col("metric") == PAUSE).select("node", "t_s", "value").iter_rows():
-        if (of_windows := by_node.get(str(node))) is None:
-            continue
-        ended = t_s - begun_s
-        began = ended - ms / MS_PER_S
-        for window in range(max(0, math.floor(began / step_s)), min(windows, math.ceil(ended / step_s))):
-            overlap_s = min(ended, (window + 1) * step_s) - max(began, window * step_s)
-            of_windows[window] = (of_windows[window] or 0.0) + max(overlap_s, 0.0) * MS_PER_S
-    return {node: tuple(values) for node, values in by_node.items()}
+    watched = samples.filter(pl.col("metric") == WATCHED).select("node", "t_s").rows()
+    known = {(str(node), math.floor((t_s - READING_S / 2 - begun_s) / step_s)) for node, t_s in watched}
+    by_node: dict[str, tuple[float | None, ...]] = {}
+    for node, of_node in pauses.items():
+        lengths = [overlap_ms(of_node, index * step_s, (index + 1) * step_s) for index in range(windows)]
+        by_node[node] = tuple(ms if ms or (node, index) in known else None for index, ms in enumerate(lengths))
+    return by_node
 
 
 class HasPercentiles(Protocol):
@@ -99,6 +110,11 @@ class HasPercentiles(Protocol):
     @property
     def at_s(self) -> float:
         """Seconds from the first interval to its beginning."""
+        ...
+
+    @property
+    def seconds(self) -> float:
+        """Its length."""
         ...
 
     @property
@@ -114,32 +130,40 @@ class Worst:
     percentile: str
     ms: float
     from_s: float
+    seconds: float
     paused_ms: Mapping[str, float]
-    """Nodes that paused in it, the longest first."""
+    """Nodes that paused in it, or while its slow operations were in flight before it, the longest first."""
     with_pause: int
     """Windows in which any node paused."""
     windows: int
     """Windows that were compared."""
 
 
-def worst_window(
-    windows: Sequence[HasPercentiles], pauses: Mapping[str, Sequence[float | None]], from_s: float
-) -> Worst | None:
+def worst_window(windows: Sequence[HasPercentiles], pauses: Pauses, from_s: float) -> Worst | None:
     """The window from `from_s` on with the highest percentile, the first of equals; None where no window has one, or
-    pauses were not watched."""
-    compared = [(index, window) for index, window in enumerate(windows) if window.at_s >= from_s]
-    name = next((name for name in WORST_OF if any(name in window.percentiles_ms for _, window in compared)), None)
+    pauses were not watched.
+
+    An operation counts in the window in which it was answered, so one that took as long as the percentile says may have
+    been in flight that long before the window: pauses count from there on."""
+    compared = [window for window in windows if window.at_s >= from_s]
+    name = next((name for name in WORST_OF if any(name in window.percentiles_ms for window in compared)), None)
     if name is None or not pauses:
         return None
-    index, worst = max(compared, key=lambda item: (item[1].percentiles_ms.get(name, -1.0), -item[0]))
-    in_it = {node: of_node[index] or 0.0 for node, of_node in pauses.items() if index < len(of_node)}
+    worst = max(compared, key=lambda window: (window.percentiles_ms.get(name, -1.0), -window.at_s))
+    ms, until_s = worst.percentiles_ms[name], worst.at_s + worst.seconds
+    in_it = {node: overlap_ms(of_node, worst.at_s - ms / MS_PER_S, until_s) for node, of_node in pauses.items()}
     longest = sorted(in_it, key=lambda node: (-in_it[node], len(node), node))
+    with_pause = [
+        any(overlap_ms(of_node, window.at_s, window.at_s + window.seconds) for of_node in pauses.values())
+        for window in compared
+    ]
     return Worst(
         percentile=name,
-        ms=worst.percentiles_ms[name],
+        ms=ms,
         from_s=worst.at_s,
+        seconds=worst.seconds,
         paused_ms={node: in_it[node] for node in longest if in_it[node] > 0},
-        with_pause=sum(any(of_node[place] for of_node in pauses.values()) for place, _ in compared),
+        with_pause=sum(with_pause),
         windows=len(compared),
     )
 

@@ -20,7 +20,7 @@ from steelyard.model.percentile_frames import quantiles
 from steelyard.model.percentiles import BEYOND, quantile_buckets, supported
 from steelyard.model.trial import TrialRecord
 from steelyard.reading.node_strips import Strip, cpu_strips
-from steelyard.reading.server_metrics import StripGroup, Worst, paused_ms, server_strips, worst_window
+from steelyard.reading.server_metrics import StripGroup, Worst, paused_ms, pauses_of, server_strips, worst_window
 from steelyard.store.journal import (
     DraftRemoved,
     Entry,
@@ -158,7 +158,8 @@ def timeline(
     answered = drawn.filter("answered")
     windows = _windows(drawn, answered, step_s, seconds, _offers(record, spans))
     bands, rest = _bands(journal, begun_s, seconds)
-    pauses = {} if samples is None else paused_ms(samples, begun_s, step_s, len(windows))
+    pauses = {} if samples is None else pauses_of(samples, begun_s)
+    paused = {} if samples is None else paused_ms(samples, pauses, begun_s, step_s, len(windows))
     measured_s = next((span.from_s for span in spans if span.name != WARM_UP), 0.0)
     return Timeline(
         record,
@@ -172,8 +173,8 @@ def timeline(
         middle,
         bands,
         () if samples is None else cpu_strips(samples, begun_s, step_s, len(windows)),
-        () if samples is None else server_strips(samples, begun_s, step_s, len(windows), pauses),
-        tuple(_longest(of_window) for of_window in zip(*pauses.values(), strict=True)),
+        () if samples is None else server_strips(samples, begun_s, step_s, len(windows), paused),
+        tuple(_longest(of_window) for of_window in zip(*paused.values(), strict=True)),
         worst_window(windows, pauses, measured_s),
     )
 

@@ -1,4 +1,4 @@
-"""`steelyard-agent cql --every` against the simulated cluster: a line per interval, in turn, across a lost connection."""
+"""`steelyard-agent cql --every` against the simulated cluster: one line per interval, in turn, a lost connection."""
 
 from __future__ import annotations
 

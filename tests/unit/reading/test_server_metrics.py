@@ -10,8 +10,8 @@ import pytest
 from steelyard.reading.server_metrics import (
     PAUSE,
     WATCHED,
-    Worst,
     paused_ms,
+    pauses_of,
     server_metrics,
     server_strips,
     worst_window,
@@ -27,6 +27,7 @@ class Window:
 
     at_s: float
     percentiles_ms: dict[str, float] = field(default_factory=dict)
+    seconds: float = 1.0
 
 
 def samples(*rows: tuple[float, str, str, float]) -> pl.DataFrame:
@@ -43,33 +44,35 @@ def test_a_pause_is_laid_over_the_windows_that_it_fell_in() -> None:
     frame = samples(
         *watched("n1", 0, 1, 2, 4), *watched("n2", 0, 1, 2, 3, 4), (2.1, "n1", PAUSE, 312.0), (4.9, "n2", PAUSE, 2000.0)
     )
-    found = paused_ms(frame, BEGUN_S, 1.0, 5)
+    found = paused_ms(frame, pauses_of(frame, BEGUN_S), BEGUN_S, 1.0, 5)
     assert found["n1"] == pytest.approx((0.0, 212.0, 100.0, None, 0.0)), "1.788 to 2.1 s; second 3 was not watched"
     assert found["n2"] == pytest.approx((0.0, 0.0, 100.0, 1000.0, 900.0)), "2.9 to 4.9 s"
-    assert paused_ms(frame.filter(pl.col("metric") == PAUSE), BEGUN_S, 1.0, 5) == {}, "nobody watched"
+    assert pauses_of(frame.filter(pl.col("metric") == PAUSE), BEGUN_S) == {}, "nobody watched"
 
 
 def test_the_worst_window_is_of_the_measured_phases_and_names_who_paused() -> None:
     windows = [Window(float(at), {"p50": 1.0, "p99": ms}) for at, ms in enumerate((99.0, 5.0, 40.0, 40.0, 3.0))]
-    pauses = {"n1": (50.0, 0.0, 0.0, 8.0, 0.0), "n2": (0.0, 0.0, 12.5, 0.0, None), "n10": (0.0, 0.0, 312.0, 0.0, 0.0)}
+    pauses = {"n1": [(0.5, 0.55), (3.5, 3.508)], "n2": [(2.25, 2.2655)], "n10": [(1.5, 1.9), (1.75, 2.25)], "n3": []}
     worst = worst_window(windows, pauses, 1.0)
-    assert worst == Worst("p99", 40.0, 2.0, {"n10": 312.0, "n2": 12.5}, with_pause=2, windows=4)
-    assert list(worst.paused_ms) == ["n10", "n2"]
-    assert of_worst(worst, 1.0) == (
-        "p99 was highest, 40 ms, from 2 to 3 s; paused then to collect garbage: n10 312 ms and n2 12.5 ms. "
-        "2 of 4 windows have a pause."
+    assert worst is not None
+    assert (worst.percentile, worst.ms, worst.from_s, worst.with_pause, worst.windows) == ("p99", 40.0, 2.0, 3, 4)
+    assert list(worst.paused_ms) == ["n10", "n2"], "the longest first"
+    assert worst.paused_ms["n10"] == pytest.approx(290.0), "from 40 ms before the window on: 1.96 to 2.25 s"
+    assert of_worst(worst) == (
+        "p99 was highest, 40 ms, from 2 to 3 s; paused then to collect garbage: n10 290 ms and n2 15.5 ms. "
+        "3 of 4 windows have a pause."
     )
 
 
 def test_no_pause_in_the_worst_window_is_said_too() -> None:
-    windows = [Window(0.0, {"p50": 1.0}), Window(5.0, {"p50": 3.0}), Window(10.0)]
-    worst = worst_window(windows, {"n1": (0.0, 0.0, 9.0)}, 0.0)
+    windows = [Window(0.0, {"p50": 1.0}, 5.0), Window(5.0, {"p50": 3.0}, 5.0), Window(10.0, {}, 5.0)]
+    worst = worst_window(windows, {"n1": [(11.0, 11.009)]}, 0.0)
     assert worst is not None
-    assert of_worst(worst, 5.0) == (
+    assert of_worst(worst) == (
         "p50 was highest, 3 ms, from 5 to 10 s; no node paused then to collect garbage. 1 of 3 windows have a pause."
     )
     assert worst_window(windows, {}, 0.0) is None, "pauses were not watched"
-    assert worst_window([Window(0.0)], {"n1": (0.0,)}, 0.0) is None, "no percentile is supported"
+    assert worst_window([Window(0.0)], {"n1": []}, 0.0) is None, "no percentile is supported"
 
 
 def test_strips_are_of_what_is_more_than_nothing() -> None:

@@ -112,7 +112,7 @@ def figure(timeline: Timeline) -> Figure:
     if timeline.server:
         caption += f" Below it, as the servers say it: {listed([group.title for group in timeline.server])}."
     if timeline.worst is not None:
-        caption += " " + of_worst(timeline.worst, timeline.step_s)
+        caption += " " + of_worst(timeline.worst)
     if len(timeline.spans) > 1 or timeline.events or timeline.bands:
         phases = [f"{span.name} {span.from_s:.0f} to {span.to_s:.0f} s" for span in (*timeline.spans, *timeline.bands)]
         phases += [f"{name} at {at_s:.1f} s" for at_s, name in timeline.events]
@@ -166,10 +166,10 @@ def time_axis_json(timeline: Timeline, shown: Sequence[str]) -> str:
     return json.dumps(axis, separators=(",", ":"))
 
 
-def of_worst(worst: Worst, step_s: float) -> str:
+def of_worst(worst: Worst) -> str:
     """Which node paused in the window in which a percentile was highest, and how rare a pause is."""
-    until_s = worst.from_s + step_s
-    when = f"{worst.percentile} was highest, {number(worst.ms, digits=3)} ms, from {worst.from_s:g} to {until_s:g} s"
+    until_s = worst.from_s + worst.seconds
+    when = f"{worst.percentile} was highest, {number(worst.ms, digits=3)} ms, from {worst.from_s:g} to {until_s:.4g} s"
     paused = [f"{node} {number(ms, digits=3)} ms" for node, ms in worst.paused_ms.items()]
     who = f"paused then to collect garbage: {listed(paused)}" if paused else "no node paused then to collect garbage"
     return f"{when}; {who}. {worst.with_pause:,} of {count(worst.windows, 'window')} have a pause."
