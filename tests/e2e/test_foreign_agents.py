@@ -46,13 +46,18 @@ def said(argv: Sequence[str], *words: str, stdin: str = "") -> str:
 @contextlib.contextmanager
 def simulated(argv: Sequence[str], port: int) -> Iterator[str]:
     contact = f"127.0.0.1:{port}"
-    with subprocess.Popen([*argv, "sim", "--listen", contact, "--service-us", str(SERVICE_US)]) as server:
+    words = [*argv, "sim", "--listen", contact, "--service-us", str(SERVICE_US)]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as server:
         try:
             deadline = time.monotonic() + TIMEOUT_S
             while True:
                 with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1.0):
                     break
-                assert server.poll() is None
+                if server.poll() is not None:
+                    assert server.stderr is not None
+                    message = server.stderr.read()
+                    assert "Function not implemented" in message, message
+                    pytest.skip("this machine has no emulator that knows epoll_pwait2, which Linux has since 5.11")
                 assert time.monotonic() < deadline
                 time.sleep(0.05)
             yield contact

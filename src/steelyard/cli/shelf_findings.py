@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from steelyard.cli.finding import Finding, judged
@@ -21,6 +22,8 @@ LARGEST_OFFSET_S = 0.5
 BUSY_FRACTION = 0.25
 """Load average for each core from which on something else runs."""
 JAVA_MAJOR = 17
+LEAST_KERNEL = (5, 11)
+"""Version of Linux that brought `epoll_pwait2`, by which load engine and simulated cluster wait to the microsecond."""
 
 
 def of_inventory(inventory: Inventory, visits: Sequence[Visit]) -> list[Finding]:
@@ -56,6 +59,7 @@ def _way(visit: Visit, identity: Identity) -> Iterator[Finding]:
     cores = identity.get("cores")
     text = f"user {identity.user}, {identity.architecture}, {cores} cores{board}"
     yield Finding(name="reachable", state="good", found=text)
+    yield _kernel(identity.get("release"))
     if visit.agent_error is not None:
         yield Finding(name="agent", state="bad", found=visit.agent_error.message, mend=visit.agent_error.hint)
     if visit.address_error is not None:
@@ -65,6 +69,14 @@ def _way(visit: Visit, identity: Identity) -> Iterator[Finding]:
     own = ", ".join(sorted(identity.addresses))
     text = visit.address if there else f"{visit.address} is not one of its addresses: {own}"
     yield judged("address", text, there, "give `address` in the inventory", bad=True)
+
+
+def _kernel(release: str) -> Finding:
+    numbers = re.match(r"(\d+)\.(\d+)", release)
+    new_enough = numbers is not None and (int(numbers[1]), int(numbers[2])) >= LEAST_KERNEL
+    least = ".".join(map(str, LEAST_KERNEL))
+    mend = f"Linux {least} or newer, which the load engine needs; as root there: apt-get full-upgrade, and restart it"
+    return judged("kernel", f"Linux {release or 'unknown'}", new_enough, mend, bad=True)
 
 
 def _who_is_there(identity: Identity) -> Iterator[Finding]:

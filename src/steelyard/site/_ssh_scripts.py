@@ -120,6 +120,7 @@ at=$folder
 while [ ! -d "$at" ] && [ "$at" != / ]; do at=$(dirname "$at"); done
 say disk "$(free "$at")"
 [ -w "$at" ] && say writable "$at"
+say release "$(uname -r)"
 say cores "$(grep -c '^processor' /proc/cpuinfo)"
 say load "$(cut -d ' ' -f 1 /proc/loadavg)"
 while read -r key value unit; do

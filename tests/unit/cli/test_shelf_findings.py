@@ -20,6 +20,7 @@ now 1000
 address 10.0.0.11
 disk /dev/root 30000000 1000000 29000000 4% /
 writable /home/pi
+release 6.1.21-v8+
 cores 4
 load 0.10
 MemTotal 3885396
@@ -68,6 +69,7 @@ def test_a_machine_in_order() -> None:
         ("writable \n", "space", "bad", "not writable"),
         ("MemAvailable 300000\n", "memory", "poor", "293 MiB available"),
         ('java /usr/lib/jvm/11/bin/java openjdk version "11.0.2"\n', "java", "good", "17.0.9"),
+        ("release 5.10.103-v7l+\n", "kernel", "bad", "Linux 5.10.103-v7l+"),
         ("governor ondemand\n", "frequency", "poor", "governor ondemand"),
         ("throttled throttled=0x50005\n", "health", "poor", "under-voltage, throttled now"),
         ("throttled 50000\n", "health", "poor", "under-voltage, throttled since it was started"),

@@ -119,7 +119,7 @@ def test_release_asks_the_agent(tmp_path: Path) -> None:
     agent.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/asked\n[ "$1" != sweep ]\n')
     agent.chmod(0o755)
     assert release(tmp_path, LEASE, agent) == 1
-    asked = [f"sweep --lease {LEASE}", f"files remove --below {tmp_path}/nodes {tmp_path}/nodes/{LEASE}"]
+    asked = ["--version", f"sweep --lease {LEASE}", f"files remove --below {tmp_path}/nodes {tmp_path}/nodes/{LEASE}"]
     assert (tmp_path / "asked").read_text().splitlines() == asked
     assert (tmp_path / "busy").exists()
 
