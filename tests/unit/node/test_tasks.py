@@ -84,3 +84,21 @@ def test_a_clean_up_ends_however_often_it_is_interrupted() -> None:
         assert steps == ["kill", "wipe", "release"]
 
     asyncio.run(main())
+
+
+def test_a_deadline_fires_while_a_file_is_read() -> None:
+    forever = threading.Event()
+
+    async def wait() -> None:
+        async with asyncio.timeout(0.05):
+            await in_a_thread(forever.wait)
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(wait())
+    forever.set()
+
+
+def test_what_is_read_and_what_fails_comes_back() -> None:
+    assert asyncio.run(in_a_thread(lambda: 42)) == 42
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(in_a_thread(lambda: 1 // 0))
