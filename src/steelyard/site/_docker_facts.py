@@ -57,4 +57,3 @@ def container_facts(described: Mapping[str, Any], info: Mapping[str, Any], image
         "container_mounts": ", ".join(sorted(f"{place} ({kind})" for place, kind in mounted.items())),
     }
     return {name: text for name, text in facts.items() if text}
-

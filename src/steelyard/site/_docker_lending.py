@@ -189,7 +189,10 @@ def _claim_addresses(wanted: lease_records.Record, state: Path) -> None:
     paths |= {path: identity for identity, path in lease_register.known().items()}
     network = wanted.mode.partition(", ")[2]
     for path, identity in paths.items():
-        other = lease_records.read(path)
+        try:
+            other = lease_records.read(path)
+        except SiteError:
+            continue  # of another version, in a state folder of its own
         if other is None or identity == wanted.id or other.site != "docker":
             continue
         if other.mode.partition(", ")[2] != network:

@@ -33,13 +33,15 @@ from steelyard.site import _cgroup, _docker_containers, _docker_daemon, _docker_
 from steelyard.site._docker_daemon import Daemon
 from steelyard.site._docker_lending import IP_TIMEOUT_S, Lending, Step, perform
 from steelyard.site._docker_settings import Settings
-from steelyard.site.base import LeaseTimes, Request
+from steelyard.site.base import LeaseTimes, Patience, Request
 
 __all__ = ["DockerSite", "Settings", "Step", "create", "missing_packages"]
 
 LETTERS: dict[Role, str] = {"database": "n", "load": "l"}
 LOOPBACK_DATABASES = "127.114.0"
 LOOPBACK_LOADERS = "127.0.0"
+LEASE_TIMEOUT_S = 1800.0
+"""Once, an image is built or pulled; afterwards seconds are enough."""
 EXPECTED_DAEMON_S = 4.0
 EXPECTED_LEASE_S = 1.0
 EXPECTED_NODE_S = 0.4
@@ -68,6 +70,7 @@ class DockerSite:
 
     name = "docker"
     limits = frozenset({"memory_mb", "cpus"})
+    patience = Patience(lease_s=LEASE_TIMEOUT_S)
 
     def __init__(
         self, settings: Settings, state_folder: Path, perform: Callable[[Step], Awaitable[None]] = perform
@@ -208,6 +211,7 @@ class DockerSite:
             nodes=nodes,
             cgroups=tuple(folder for node in nodes for folder in node.cgroups),
             folders=(lease_records.nodes_folder(self._state, identity),),
+            settings=self._settings.model_dump(mode="json"),
         )
 
     def _subnet(self) -> str:

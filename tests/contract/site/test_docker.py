@@ -1,4 +1,4 @@
-"""Site `docker` keeps the contract of a site; limits, networks, layers, and a daemon of our own that ends in any case."""
+"""Site `docker` keeps the contract of a site; limits, networks, and a daemon of our own that ends in any case."""
 
 from __future__ import annotations
 
@@ -101,9 +101,7 @@ def leased(state: Path, settings: docker.Settings, request: Request = REQUEST) -
 
 
 @pytest.mark.usefixtures("daemon")
-@pytest.mark.parametrize(
-    ("settings", "cpus"), [(docker.Settings(), 0.5), (docker.Settings(cpu_limit="cpuset"), 1.0)]
-)
+@pytest.mark.parametrize(("settings", "cpus"), [(docker.Settings(), 0.5), (docker.Settings(cpu_limit="cpuset"), 1.0)])
 def test_limits_are_in_force(tmp_path: Path, settings: docker.Settings, cpus: float) -> None:
     """As the kernel reports them, and a server is held to them."""
     request = replace(REQUEST, limits=NodeLimits(cpus=cpus, memory_mb=64))
@@ -121,8 +119,7 @@ def test_limits_are_in_force(tmp_path: Path, settings: docker.Settings, cpus: fl
 
 @pytest.mark.usefixtures("daemon")
 def test_a_server_is_confined_and_an_instrument_is_not_charged(tmp_path: Path) -> None:
-    """What is started through Docker has its seccomp filter, its capabilities and its control group; what watches shares
-    the view, not the group."""
+    """What is started through Docker has its seccomp filter and its control group; what watches has neither."""
     filters = ["sh", "-c", "grep -E '^(Seccomp|CapEff):' /proc/self/status; cat /proc/self/cgroup"]
     with leased(tmp_path, docker.Settings()) as (_, lease):
         node = lease.databases[0]

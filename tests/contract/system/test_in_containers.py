@@ -83,4 +83,3 @@ class TestCassandra(InContainers):
 
     def cache_folder(self, tmp_path: Path) -> Path:
         return test_cassandra.own_cache(tmp_path)
-

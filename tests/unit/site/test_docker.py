@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,7 @@ def test_a_container_carries_the_lease_s_mark_and_its_limits(tmp_path: Path) -> 
     words = _docker_containers.create_words(
         node, "0123abcd", "debian:12", ["type=bind,source=/a,target=/a"], limits, ["--network", "host"]
     )
-    pairs = set(zip(words, words[1:], strict=False))
+    pairs = set(pairwise(words))
     assert words[:2] == ["run", "--detach"]
     assert words[-4:] == ["--entrypoint", "sleep", "debian:12", "infinity"]
     assert {
@@ -173,7 +174,7 @@ def test_what_a_daemon_of_our_own_leaves_mounted_is_found_deepest_first() -> Non
 def test_a_daemon_of_our_own_makes_no_filters_and_no_bridge(tmp_path: Path) -> None:
     argv = _docker_daemon.Own(tmp_path / "run", tmp_path / "data").argv("/usr/sbin/dockerd")
     assert {"--iptables=false", "--ip-masq=false", "--ip-forward=false"} <= set(argv)
-    pairs = dict(zip(argv, argv[1:], strict=False))
+    pairs = dict(pairwise(argv))
     assert (pairs["--bridge"], pairs["--data-root"]) == ("none", str(tmp_path / "data"))
     assert pairs["--host"] == f"unix://{tmp_path}/run/docker.sock"
 
@@ -205,6 +206,7 @@ def test_facts_are_what_docker_says() -> None:
 
 
 RUNNING = Looked(Daemon("/bin/docker", "unix:///d.sock"))
+THREE = Request("s", 3)
 ABSENT = Looked(None, "Cannot connect to the Docker daemon")
 
 
@@ -221,7 +223,7 @@ def found(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return machine
 
 
-def refusal(tmp_path: Path, request: Request = Request("s", 3), memory_mb: int | None = None, **settings: Any) -> str:
+def refusal(tmp_path: Path, request: Request = THREE, memory_mb: int | None = None, **settings: Any) -> str:
     return docker.create(docker.Settings(**settings), tmp_path).refuse(request, memory_mb) or ""
 
 
