@@ -24,10 +24,9 @@ from steelyard.judging.covariates import covariates_of
 from steelyard.judging.measures import measures_of, readings_of_samples
 from steelyard.judging.trial_responses import joined, responses
 from steelyard.judging.verdict import Evidence, judge
-from steelyard.lab import capacity
+from steelyard.lab import capacity, node_logs
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.cluster import Cluster
-from steelyard.lab import node_logs
 from steelyard.lab.parts import Parts
 from steelyard.lab.probe_processes import INTERVAL_S as PROBE_INTERVAL_S
 from steelyard.lab.search import SearchInProgress

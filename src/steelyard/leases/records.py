@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from steelyard.atomic_file import replace_file
 from steelyard.file_errors import foreseen
@@ -68,7 +68,7 @@ class Record(Value):
     namespaces: tuple[str, ...] = ()
     cgroups: tuple[Path, ...] = ()
     folders: tuple[Path, ...] = ()
-    settings: dict[str, Any] = {}
+    settings: dict[str, Any] = Field(default_factory=dict)
     """Complete settings of the site, so that the lease can be taken back without the study."""
 
     def lease(self, path: Path) -> Lease:

@@ -80,7 +80,11 @@ class Abilities:
     def lease_times(self, settings: TrialSettings) -> LeaseTimes:
         """Expected times of a lease as the site declares them, else assumed ones."""
         site = self.site(settings)
-        return site.times(request_of("", settings, self.system(settings))) if isinstance(site, sites.Timed) else ASSUMED_LEASE
+        return (
+            site.times(request_of("", settings, self.system(settings)))
+            if isinstance(site, sites.Timed)
+            else ASSUMED_LEASE
+        )
 
     def copies(self, settings: TrialSettings) -> int:
         """Copies of each record."""

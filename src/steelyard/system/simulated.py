@@ -143,9 +143,7 @@ class Simulated:
         if await kept.living(node, node.folder / RECORD) is not None:
             return
         logs = node.folder / LOGS
-        await kept.launch(
-            node, self.argv(node, peers), node.folder / RECORD, stdout=logs / OUT, stderr=logs / ERR
-        )
+        await kept.launch(node, self.argv(node, peers), node.folder / RECORD, stdout=logs / OUT, stderr=logs / ERR)
 
     def argv(self, node: Node, peers: Sequence[Node]) -> list[str]:
         """The node's command line."""

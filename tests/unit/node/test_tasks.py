@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 
 from steelyard.model.errors import NodeError
-from steelyard.node.tasks import to_the_end, together
+from steelyard.node.tasks import in_a_thread, to_the_end, together
 
 
 def test_the_first_error_wins_after_the_others_have_ended() -> None:

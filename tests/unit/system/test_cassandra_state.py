@@ -98,6 +98,19 @@ def test_log_tells_phase_and_peers() -> None:
     assert _state.seen(text, 1).ready
 
 
+def test_a_log_is_read_once_line_by_line() -> None:
+    so_far = _state.LogSoFar()
+    first = b"noise\nInitializing system\nStarting listening for CQL cli"
+    so_far.append(first)
+    assert so_far.bytes_read == first.rfind(b"\n") + 1
+    assert not _state.seen(so_far.text, 1).listening
+    so_far.append((first + b"ents\n" + b"noise\n" * 1000)[so_far.bytes_read :])
+    assert _state.seen(so_far.text, 1).ready
+    assert "noise" not in so_far.text
+    so_far.append(b"")
+    assert _state.seen(so_far.text, 1).ready
+
+
 def test_logs_of_earlier_starts_are_kept() -> None:
     assert _state.earlier_name([]) == {}
     first = _state.earlier_name(["system.log", "gc.log", "archive/old.log"])

@@ -102,7 +102,9 @@ async def _make(temporary: Path, target: Archive, settings: Settings, java: Java
     if target.base is not None and not target.base.is_file():
         await run(None, [str(java.path), "-Xshare:dump", *target.base_options], timeout_s=DUMP_TIMEOUT_S)
     file = temporary / "server.jsa"
-    argv = _config.server_argv(settings, java.path, jars, node, [*target.base_options, f"-XX:ArchiveClassesAtExit={file}"])
+    argv = _config.server_argv(
+        settings, java.path, jars, node, [*target.base_options, f"-XX:ArchiveClassesAtExit={file}"]
+    )
     logs = _config.Folders(temporary).logs
     process = await spawn(node, argv, stdout=logs / "stdout.log", stderr=logs / "stderr.log")
     try:

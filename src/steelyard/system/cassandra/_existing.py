@@ -96,7 +96,8 @@ class ExistingCassandra:
         foreign = [table.name for table in ours.all_tables() if table.name in there and there[table.name] != MARK]
         if foreign:
             raise SystemFault(
-                f"keyspace {ours.keyspace} has tables that are not Steelyard's: {', '.join(foreign)}; nothing was touched",
+                f"keyspace {ours.keyspace} has tables that are not Steelyard's: {', '.join(foreign)}; "
+                "nothing was touched",
                 "name another keyspace in system.keyspace, or in the workload's file",
                 system=self.name,
             )

@@ -260,7 +260,9 @@ class Settings(Value):
             for text in self.contact_points:
                 contact_of(text, self.native_port)
             if self.yaml or self.jvm_options or self.client_tls:
-                raise ValueError("managed = false: a cluster that exists is not configured: leave out yaml, jvm_options")
+                raise ValueError(
+                    "managed = false: a cluster that exists is not configured: leave out yaml, jvm_options"
+                )
         return self
 
     @model_serializer(mode="wrap")

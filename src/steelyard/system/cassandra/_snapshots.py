@@ -1,8 +1,8 @@
 """Snapshots: filled states kept as hard links to their SSTables, which Cassandra never changes once written.
 
-A state is a folder `<key>` in the node's cache, with a folder and a manifest per node, and in the folder one per table; a
-node has it if its manifest is there. To restore it, the files are linked into a folder on the node's own volume and the running node imports them: the
-node moves its links, those of the snapshot stay.
+A state is a folder `<key>` in the node's cache, with a folder and a manifest per node, and in the folder one per table;
+a node has it if its manifest is there. To restore it, the files are linked into a folder on the node's own volume and
+the running node imports them: the node moves its links, those of the snapshot stay.
 """
 
 from __future__ import annotations

@@ -66,6 +66,23 @@ def seen(text: str, members: int) -> Seen:
     return Seen(listening, up, doing, members)
 
 
+@dataclass
+class LogSoFar:
+    """What was read of a node's log: only the lines that `seen` looks for."""
+
+    bytes_read: int = 0
+    text: str = ""
+
+    def append(self, content: bytes) -> None:
+        """Take in what follows; a line that is not whole yet is left for the next time."""
+        whole = content[: content.rfind(b"\n") + 1]
+        self.bytes_read += len(whole)
+        lines = whole.decode(errors="replace").splitlines()
+        marks = [mark for mark, _ in DOING]
+        kept = [line for line in lines if LIVENESS.search(line) or any(mark in line for mark in marks)]
+        self.text += "".join(f"{line}\n" for line in kept)
+
+
 def earlier_name(names: Collection[str]) -> dict[str, str]:
     """New names for the logs of an earlier start, numbered, so that each log covers one start and none is lost."""
     previous = [name for name in names if "/" not in name and not name.startswith("start-")]

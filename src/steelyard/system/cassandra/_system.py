@@ -41,6 +41,8 @@ AGREEMENT_TIMEOUT_S = 30.0
 AGREEMENT_POLL_S = 0.1
 SCHEMA_TIMEOUT_S = 60.0
 TRUNCATE_TIMEOUT_S = 90.0
+MOST_LOG_BYTES = 64 << 20
+"""Of what a log has grown by since it was read last."""
 
 log = logging.getLogger(__name__)
 
@@ -82,6 +84,7 @@ class Cassandra:
         self._installed: dict[tuple[str, Path], Installed] = {}
         self._keys = _tls.Keys()
         self._peers: dict[Path, tuple[Node, ...]] = {}
+        self._logs: dict[tuple[str, Path], _state.LogSoFar] = {}
         self._schema: Schema | None = None
 
     async def prepare(self) -> None:
@@ -124,6 +127,7 @@ class Cassandra:
         # glibc gives two arenas to a process on one core; with eight per core, a node takes 60 MB more.
         argv = ["env", "MALLOC_ARENA_MAX=2", *server]
         stdout, stderr = folders.logs / "stdout.log", folders.logs / "stderr.log"
+        self._logs.pop((node.name, node.folder), None)
         await files.make_folders(node, folders.logs)
         await kept.launch(node, argv, folders.process, stdout=stdout, stderr=stderr)
 
@@ -358,9 +362,11 @@ class Cassandra:
         return installed
 
     async def _seen(self, node: Node, members: int) -> _state.Seen:
-        """What the node's log says."""
-        text = await files.read(node, _config.Folders(node.folder).logs / "system.log")
-        return _state.seen(text.decode(errors="replace"), members)
+        """What the node's log says; only what was added since the last time is read."""
+        so_far = self._logs.setdefault((node.name, node.folder), _state.LogSoFar())
+        log = _config.Folders(node.folder).logs / "system.log"
+        so_far.append(await files.read(node, log, so_far.bytes_read, MOST_LOG_BYTES))
+        return _state.seen(so_far.text, members)
 
     async def _ask(
         self, node: Node, *statements: str, timeout_s: float = _cql.TIMEOUT_S
