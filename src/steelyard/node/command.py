@@ -100,10 +100,10 @@ async def spawn(
     watch: bool = False,
 ) -> asyncio.subprocess.Process:
     """Start a command and return at once. Output goes to files of this machine, or is discarded;
-    `asyncio.subprocess.PIPE` for stdout or stdin gives a stream. The process has its own session, so neither ctrl-C at the terminal nor the conductor's
-    death by a signal reaches it. From Python 3.12 on, asyncio kills it when the event loop that started it ends
-    normally; a lease is released before that. Where the node's processes are not this machine's, what ends here is the
-    client of the prefix, and the command ends with it."""
+    `asyncio.subprocess.PIPE` for stdout or stdin gives a stream. The process has its own session, so neither ctrl-C at
+    the terminal nor the conductor's death by a signal reaches it. From Python 3.12 on, asyncio kills it when the event
+    loop that started it ends normally; a lease is released before that. Where the node's processes are not this
+    machine's, what ends here is the client of the prefix, and the command ends with it."""
     tied = node is not None and node.processes == "through"
     if tied and stdin == asyncio.subprocess.DEVNULL:
         stdin = asyncio.subprocess.PIPE
