@@ -28,6 +28,8 @@ Kind = Literal["container", "network"]
 
 CREATE_TIMEOUT_S = 60.0
 REMOVE_TIMEOUT_S = 60.0
+GROUPS_TIMEOUT_S = 5.0
+"""The kernel lets go of the control group of a process that has just been killed after milliseconds."""
 QUIET_LOOKS = 2
 LOOK_S = 0.1
 CONTROL_GROUPS = "/sys/fs/cgroup"
@@ -168,6 +170,29 @@ def cgroups(pid: int) -> tuple[Path, ...]:
             "site docker needs a daemon on this very machine, not in a virtual one",
         )
     return folders
+
+
+async def remove_groups(nodes: Sequence[Node]) -> None:
+    """Remove the empty control groups of containers whose daemon was killed before it could. Idempotent."""
+    mounts = _cgroup.parse_mounts(_text(Path("/proc/self/mountinfo")))
+    groups = [folder for node in nodes if node.role == "database" for folder in node.cgroups]
+    deadline = time.monotonic() + GROUPS_TIMEOUT_S
+    for group in groups:
+        places = [mounted.path for mounted in mounts if mounted.path in group.parents]
+        below = group.relative_to(max(places, key=lambda place: len(place.parts))) if places else Path("?")
+        for folder in {mounted.path / below for mounted in mounts}:
+            while not _removed(folder) and time.monotonic() < deadline:
+                await asyncio.sleep(LOOK_S)
+
+
+def _removed(group: Path) -> bool:
+    try:
+        group.rmdir()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
 
 
 def folders_of(text: str, mounts: Sequence[_cgroup.Mount]) -> tuple[Path, ...]:

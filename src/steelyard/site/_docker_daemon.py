@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import shutil
 import signal
@@ -93,7 +94,7 @@ class Own:
             *("--pidfile", str(self.folder / "docker.pid")),
             *("--bridge", "none"),
             *("--containerd-namespace", "steelyard", "--containerd-plugins-namespace", "steelyard-plugins"),
-            *("--log-level", "warn"),
+            *("--log-level", "warn", "--shutdown-timeout", "5"),
             "--iptables=false",
             "--ip6tables=false",
             "--ip-masq=false",
@@ -231,11 +232,11 @@ def _tail(log: Path) -> str:
 async def stop(own: Own) -> None:
     """End the daemon with everything that it started, and remove what it left mounted; hold `locked`. Idempotent.
     Raises SiteError."""
-    for pid, name in processes(own).items():
-        if name == "dockerd":
+    if daemons := [pid for pid, name in processes(own).items() if name == "dockerd"]:
+        for pid in daemons:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)
-    await _gone(own, STOP_GRACE_S)
+        await _gone(own, STOP_GRACE_S)
     for pid in processes(own):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
@@ -265,24 +266,29 @@ async def _gone(own: Own, within_s: float) -> bool:
 
 
 def mounted_below(mountinfo: str, *folders: Path) -> list[Path]:
-    """Mount points below folders, the last mounted first. `mountinfo` is the text of /proc/self/mountinfo. Pure."""
-    points = [Path(line.split()[4].replace("\\040", " ")) for line in mountinfo.splitlines() if len(line.split()) > 4]
-    return [point for point in reversed(points) if any(folder in point.parents for folder in folders)]
+    """Mount points below folders, and folders that are mounted on themselves, as a daemon does with its data; the last
+    mounted first. `mountinfo` is the text of /proc/self/mountinfo. Pure."""
+    lines = [line.split() for line in mountinfo.splitlines()]
+    points = [(Path(words[4].replace("\\040", " ")), words[3]) for words in lines if len(words) > 4]
+    return [
+        point
+        for point, root in reversed(points)
+        if any(folder in point.parents or (folder == point and root != "/") for folder in folders)
+    ]
 
 
 def users(besides: str) -> list[str]:
-    """Leases of any state folder that use the daemon of our own, living or left over. A record that cannot be read
-    counts as one, because nobody knows."""
-    leases = []
-    for identity, path in lease_register.known().items():
-        try:
-            record = lease_records.read(path)
-        except SiteError:
-            leases.append(identity)
-            continue
-        if identity != besides and record is not None and record.site == "docker" and record.mode.startswith("own"):
-            leases.append(identity)
-    return leases
+    """Leases of any state folder that use the daemon of our own, living or left over."""
+    return [identity for identity, path in lease_register.known().items() if identity != besides and _uses_own(path)]
+
+
+def _uses_own(record: Path) -> bool:
+    """Whether a record is of a lease with a daemon of our own. It may be another version's: only two fields count."""
+    try:
+        fields = json.loads(record.read_text(encoding="utf-8"))
+        return bool(fields["site"] == "docker" and fields["mode"].startswith("own"))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return False
 
 
 def time_s(programs: Mapping[tuple[int, int], Program]) -> dict[str, float]:

@@ -137,6 +137,7 @@ class DockerSite:
         await tried(_remove_link(_docker_containers.bridge_name(lease.id)))
         await tried(_cgroup.remove(hierarchies, lease.id))
         await tried(_stop_unused(lease.id))
+        await tried(_docker_containers.remove_groups(lease.nodes))
         await tried(_remove_tree(lease_records.nodes_folder(lease.record.parent.parent, lease.id)))
         if not errors:
             await tried(_remove_record(lease))

@@ -170,15 +170,30 @@ def test_load_nodes_reach_databases_beside_a_lease_of_site_local(tmp_path: Path,
         asyncio.run(bare.release(beside))
 
 
-@pytest.fixture
-def own(daemon: _docker_daemon.Own, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> _docker_daemon.Own:
-    """The places of a daemon of our own, empty; the machine's stays as it is."""
+@contextmanager
+def alone(places: _docker_daemon.Own) -> Iterator[_docker_daemon.Own]:
+    """No daemon of our own before, and none after, whatever fails."""
     image_or_skip()
-    places = _docker_daemon.Own(lease_register.FOLDER / "docker", tmp_path / "data")
-    monkeypatch.setattr(_docker_daemon, "ours", lambda: places)
     if _docker_daemon.processes(places):
         pytest.fail("a daemon of Steelyard's own runs on this machine: steelyard clean docker")
-    return places
+
+    async def stop() -> None:
+        async with _docker_daemon.locked(places):
+            await _docker_daemon.stop(places)
+
+    try:
+        yield places
+    finally:
+        asyncio.run(stop())
+
+
+@pytest.fixture
+def own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[_docker_daemon.Own]:
+    """The places of a daemon of our own, empty; what the machine keeps stays as it is."""
+    empty = _docker_daemon.Own(lease_register.FOLDER / "docker", tmp_path / "data")
+    monkeypatch.setattr(_docker_daemon, "ours", lambda: empty)
+    with alone(empty) as places:
+        yield places
 
 
 def mounted(own: _docker_daemon.Own) -> list[Path]:
@@ -201,11 +216,10 @@ def test_a_daemon_of_our_own_ends_with_the_last_lease(own: _docker_daemon.Own, t
     assert mounted(own) == []
 
 
-@pytest.mark.parametrize("killed", ["dockerd", "containerd"])
-def test_a_daemon_that_was_killed_leaves_nothing(own: _docker_daemon.Own, tmp_path: Path, killed: str) -> None:
+def test_a_daemon_that_was_killed_leaves_nothing(own: _docker_daemon.Own, tmp_path: Path) -> None:
     with leased(tmp_path, OWN):
         for pid, name in _docker_daemon.processes(own).items():
-            if name == killed:
+            if name == "dockerd":
                 os.kill(pid, signal.SIGKILL)
     assert _docker_daemon.processes(own) == {}
     assert mounted(own) == []
@@ -216,10 +230,11 @@ def test_a_daemon_that_was_killed_leaves_nothing(own: _docker_daemon.Own, tmp_pa
 @pytest.mark.parametrize("step", ["record", "daemon", "containers"])
 def test_a_conductor_that_is_killed_at_a_step_leaves_no_daemon(tmp_path: Path, step: str) -> None:
     """Its places are those of this machine: the child knows no other."""
-    image_or_skip()
-    places = _docker_daemon.ours()
-    if _docker_daemon.processes(places):
-        pytest.fail("a daemon of Steelyard's own runs on this machine: steelyard clean docker")
+    with alone(_docker_daemon.ours()) as places:
+        _killed_at(places, tmp_path, step)
+
+
+def _killed_at(places: _docker_daemon.Own, tmp_path: Path, step: str) -> None:
     argv = [sys.executable, "-c", KILLED_AT_STEP, str(tmp_path), step]
     assert subprocess.run(argv, timeout=TIMEOUT_S, check=False).returncode == -signal.SIGKILL
     assert _docker_daemon.lives(places) == (step != "record")

@@ -164,11 +164,19 @@ def test_no_image_elsewhere(tmp_path: Path, release: str, message: str) -> None:
 
 
 def test_what_a_daemon_of_our_own_leaves_mounted_is_found_deepest_first() -> None:
-    line = "{} 1 0:5 / {} rw - overlay overlay rw"
-    places = ["/cache/docker/data/a/merged", "/cache", "/run/d/exec/netns/x", "/cache/docker/data/a/merged/dev"]
-    text = "\n".join(line.format(number, place) for number, place in enumerate(places))
-    found = _docker_daemon.mounted_below(text, Path("/run/d"), Path("/cache/docker/data"))
-    assert [str(place) for place in found] == [places[3], places[2], places[0]]
+    line = "{} 1 0:5 {} {} rw - overlay overlay rw"
+    data = "/cache/docker/data"
+    places = [f"{data}/a/merged", "/cache", "/run/d/exec/netns/x", f"{data}/a/merged/dev"]
+    lines = [line.format(number, "/", place) for number, place in enumerate(places)]
+
+    def found(text: str) -> list[str]:
+        return [str(place) for place in _docker_daemon.mounted_below(text, Path("/run/d"), Path(data))]
+
+    deepest_first = [places[3], places[2], places[0]]
+    assert found("\n".join(lines)) == deepest_first
+    assert found("\n".join([line.format(9, data, data), *lines])) == [*deepest_first, data]
+    disk = line.format(9, "/", data)
+    assert found("\n".join([disk, *lines])) == deepest_first, "a disk of the user's stays"
 
 
 def test_a_daemon_of_our_own_makes_no_filters_and_no_bridge(tmp_path: Path) -> None:
