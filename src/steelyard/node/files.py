@@ -39,7 +39,8 @@ async def put(node: Node, path: Path, content: bytes, mode: int | None = None) -
         _write(path, content, mode)
         return
     options = [] if mode is None else ["--mode", f"{mode:o}"]
-    await _files(node, "write", str(path), *options, stdin=content)
+    # Its length: a connection that breaks looks like the end of the input.
+    await _files(node, "write", str(path), "--bytes", str(len(content)), *options, stdin=content)
 
 
 async def read(node: Node, path: Path, from_byte: int = 0, most: int = READ_MOST_BYTES) -> bytes:
