@@ -181,7 +181,7 @@ async def remove_groups(nodes: Sequence[Node]) -> None:
         places = [mounted.path for mounted in mounts if mounted.path in group.parents]
         below = group.relative_to(max(places, key=lambda place: len(place.parts))) if places else Path("?")
         for folder in {mounted.path / below for mounted in mounts}:
-            while not _removed(folder) and time.monotonic() < deadline:
+            while not _removed(folder) and time.monotonic() < deadline:  # noqa: ASYNC110 - a folder has no event
                 await asyncio.sleep(LOOK_S)
 
 

@@ -17,7 +17,7 @@ from steelyard.node.base import Node
 from steelyard.site import docker
 from steelyard.site.base import Request
 from steelyard.testing.system import SystemContract
-from tests.contract.system import test_cassandra
+from tests.contract.system import test_cassandra, test_simulated
 from tests.docker_daemon import running_daemon
 
 pytestmark = [pytest.mark.docker, pytest.mark.agent, pytest.mark.usefixtures("daemon")]
@@ -60,17 +60,13 @@ def _apart(site: docker.DockerSite, request: Request, until: Any) -> Lease:
         return pool.submit(lambda: asyncio.run(site.lease(request, until))).result()
 
 
-class TestSimulatedOnTheMachinesNetwork(InContainers):
+class TestSimulatedOnTheMachinesNetwork(InContainers, test_simulated.TestOneNode):
     module = "simulated"
-    database_nodes = 3
-    settings: ClassVar = {"port": 19142}
     site: ClassVar = {"network": "host", "storage": "volume"}
 
 
-class TestSimulatedOnABridge(InContainers):
+class TestSimulatedOnABridge(InContainers, test_simulated.TestOneNode):
     module = "simulated"
-    database_nodes = 2
-    settings: ClassVar = {"port": 19142}
     site: ClassVar = {"network": "bridge", "storage": "overlay"}
 
 

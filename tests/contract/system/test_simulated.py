@@ -44,7 +44,8 @@ class TestOneNode(SystemContract):
                     await system.stop(node)
                     assert await system.process_ids(node) == ()
                 await self._start(system, nodes)
-                assert all((folder / "sim.out").is_file() for node in nodes for folder in system.logs(node))
+                logs = [await files.sizes(node, folder) for node in nodes for folder in system.logs(node)]
+                assert all("sim.out" in names for names in logs)
 
         asyncio.run(body())
 
