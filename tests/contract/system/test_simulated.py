@@ -13,6 +13,7 @@ import pytest
 from pydantic import ValidationError
 
 from steelyard.model.errors import SystemFault
+from steelyard.node import files
 from steelyard.node.base import START, Node
 from steelyard.system.simulated import LEASE, Settings, Simulated, create, start_seed
 from steelyard.testing.system import ROWS, SCHEMA, SystemContract
