@@ -16,6 +16,7 @@ from steelyard.model.errors import SteelyardError
 from steelyard.node import agent
 from steelyard.node.folders import cache_folder
 from steelyard.node.signals import ENDING
+from steelyard.site import _cgroup, _docker_daemon
 
 QUIET_WAIT_VARIABLE = "STEELYARD_QUIET_WAIT_S"
 EXPECTED = ("this kernel ", "this machine has no ", "this network ", "as root ")
@@ -49,12 +50,25 @@ def _no_sshd() -> str | None:
     return None if shutil.which("/usr/sbin/sshd") else "needs sshd: apt-get install openssh-server"
 
 
+def _no_docker() -> str | None:
+    """Why containers cannot be tested; a daemon is started for the tests, whatever runs."""
+    if os.geteuid() != 0:
+        return "needs root"
+    missing = [name for name in ("docker", "dockerd", "debootstrap") if _docker_daemon.program(name) is None]
+    if missing:
+        return f"needs {', '.join(missing)}: apt-get install docker.io debootstrap"
+    if not _cgroup.detect().bases:
+        return "this machine has no control groups that a Docker daemon could use"
+    return None
+
+
 NEEDS: dict[str, Callable[[], str | None]] = {
     "agent": _no_agent,
     "root": _not_root,
     "cassandra": _no_cassandra,
     "browser": _no_browser,
     "sshd": _no_sshd,
+    "docker": _no_docker,
 }
 
 

@@ -104,7 +104,8 @@ async def clone(node: Node, source: Path, target: Path) -> None:
 
 async def texts(node: Node, *paths: Path) -> dict[Path, str]:
     """Contents of small text files, such as those of /proc and /sys on a node; without those that cannot be read."""
-    if node.files == "same":
+    processes_elsewhere = node.processes == "through" and any(path.is_relative_to("/proc") for path in paths)
+    if node.files == "same" and not processes_elsewhere:
         return {path: content for path in paths if (content := _text(path)) is not None}
     done = await _files(node, "texts", *map(str, paths))
     return {Path(path): str(content) for path, content in json.loads(done.stdout).items()}

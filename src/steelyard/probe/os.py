@@ -76,7 +76,7 @@ class OsProbe:
             argv += ["--cgroup", str(folder)]
         for process_id in process_ids:
             argv += ["--pid", str(process_id)]
-        if node.processes == "same" and OWN_NETWORK.exists():
+        if not node.kernel and OWN_NETWORK.exists():
             argv += ["--shared-netns", str(OWN_NETWORK.stat().st_ino)]
         return argv
 

@@ -5,7 +5,7 @@ A plug-in module defines `Settings` (a pydantic model), and `create(settings, st
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, runtime_checkable
@@ -16,6 +16,7 @@ from steelyard.leases.lease import Lease
 from steelyard.model.study import NodeLimits
 from steelyard.model.value import Value
 from steelyard.node.base import Node
+from steelyard.node.processor import Program
 
 NO_LIMITS = NodeLimits()
 
@@ -112,6 +113,26 @@ class Patient(Protocol):
 def patience_of(site: Site) -> Patience:
     """The waits of a site."""
     return site.patience if isinstance(site, Patient) else PATIENCE
+
+
+@runtime_checkable
+class Prepares(Protocol):
+    """Ability: fetches or builds what it lends nodes from, such as an image, before a study needs it. `steelyard setup`
+    calls it."""
+
+    async def prepare(self) -> None:
+        """Get everything ready on this machine. Slow only the first time. Raises SiteError."""
+        ...
+
+
+@runtime_checkable
+class Helped(Protocol):
+    """Ability: needs programs of this machine besides its nodes, such as a container daemon. Their processor time
+    belongs to no node and is no background load."""
+
+    def helper_times_s(self, programs: Mapping[tuple[int, int], Program]) -> Mapping[str, float]:
+        """Processor seconds of such programs so far, by name, in a census of processes. Pure."""
+        ...
 
 
 @runtime_checkable

@@ -45,8 +45,8 @@ class TestOneNode(SystemContract):
                     await system.stop(node)
                     assert await system.process_ids(node) == ()
                 await self._start(system, nodes)
-                for node in nodes:
-                    assert [name for folder in system.logs(node) for name in await files.sizes(node, folder)]
+                logs = [await files.sizes(node, folder) for node in nodes for folder in system.logs(node)]
+                assert all("sim.out" in names for names in logs)
 
         asyncio.run(body())
 

@@ -86,12 +86,11 @@ def test_every_published_cell_of_richardson2017_is_planned_and_no_other() -> Non
     assert ours == published
 
 
-def test_what_richardson2017_and_chekkilla2016_need_and_nobody_lends_is_named() -> None:
+def test_what_richardson2017_needs_and_nobody_lends_is_named() -> None:
     assert sorted(missing("richardson2017")) == [
         "factors.link", "factors.link", "levels.hardware.raspberry-pi-2.node.profile",
     ]  # fmt: skip
-    assert missing("chekkilla2016") == ["factors.site"]
-    assert [path.stem for path in STUDIES.glob("*.toml") if missing(path.stem)] == ["chekkilla2016", "richardson2017"]
+    assert [path.stem for path in STUDIES.glob("*.toml") if missing(path.stem)] == ["richardson2017"]
 
 
 def test_richardson2017_can_be_tried_small() -> None:
@@ -103,21 +102,23 @@ def test_richardson2017_can_be_tried_small() -> None:
     assert len(plan.trials) == 45 * 30
 
 
-def test_the_bare_metal_half_of_chekkilla2016_can_be_run() -> None:
-    study = read(STUDIES / "chekkilla2016.toml", plugins=PLUGINS, leave_out_missing=True)
-    assert len(expand(study, PLUGINS).trials) == 60
-    recorded = json.loads((ROOT / "tests/fixtures/plan/trial_ids.json").read_text())["chekkilla2016"]
-    assert sorted({trial.id.split("-")[0] for trial in expand(study, PLUGINS).trials}) == recorded["cells"]
-
-
 def test_chekkilla2016_is_as_published() -> None:
     _, plan = planned("chekkilla2016")
     assert len(plan.trials) == 2 * 3 * 2 * 10
     assert (plan.factors["site"], plan.hard) == (("local", "docker"), ("site",))
+    alike = {(one.settings.site.name, one.settings.part("site")["site"].get("mode", "host")) for one in plan.trials}
+    assert alike == {("local", "loopback"), ("docker", "host")}, "both sites have the same network"
     shares = {str(one.treatment["mix"]): one.settings.root["workload"] for one in plan.trials}
     assert {name: (one["read_proportion"], one["write_proportion"]) for name, one in shares.items()} == {
         "mixed": (3.0, 1.0), "write": (0.0, 1.0), "read": (1.0, 0.0),
     }  # fmt: skip
+
+
+def test_the_small_chekkilla2016_has_its_cells_on_three_clusters_each() -> None:
+    (_, plan), (_, published) = planned("chekkilla2016-small"), planned("chekkilla2016")
+    assert {str(one.treatment) for one in plan.trials} == {str(one.treatment) for one in published.trials}
+    assert len(plan.trials) == 3 * 12
+    assert {one.settings.root["load"]["duration_s"] for one in plan.trials} == {30.0}
 
 
 def test_srinadhuni2018_has_the_published_cells_and_no_other() -> None:
@@ -136,7 +137,7 @@ def test_srinadhuni2018_has_the_published_cells_and_no_other() -> None:
 def test_trial_ids_of_the_shipped_studies_stay() -> None:
     """From commit da0adb1. What a study repeats of then has the id of then; three studies have other cells since."""
     recorded = json.loads((ROOT / "tests/fixtures/plan/trial_ids.json").read_text())
-    changed = {"srinadhuni2018": 1, "richardson2017": 12, "chekkilla2016": 0}
+    changed = {"srinadhuni2018": 1, "richardson2017": 12, "chekkilla2016": 6}
     for name, was in recorded.items():
         _, plan = planned(name)
         lines = "\n".join(f"{trial.id} {trial.start} {trial.seed}" for trial in plan.trials)

@@ -54,7 +54,7 @@ def test_command_names_cgroups_and_processes(fake_agent: str) -> None:
 
 
 def test_a_machine_of_its_own_shares_no_network() -> None:
-    away = _node(processes="through", prefix=("ssh", "pi3"), agent="/far/agent")
+    away = _node(processes="through", prefix=("ssh", "pi3"), agent="/far/agent", kernel="pi3")
     argv = os_probe.create().command(away, 1.0, ())
     assert list(argv) == ["/far/agent", "probe", "--interval-s", "1"]
 

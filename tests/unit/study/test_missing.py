@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from steelyard import plugin
 from steelyard.cli.commands.check import EXIT_DONE, EXIT_MISSING, EXIT_WRONG, check
 from steelyard.model.errors import StudyError
 from steelyard.plan import expand, preflight
@@ -19,14 +20,14 @@ from tests.unit.study.paper import HEAD, SITE, text
 
 SITES = f"""\
 [factors]
-site = ["{SITE}", "docker"]
+site = ["{SITE}", "ec2"]
 load.threads = [1, 8]
 """
 """Lines 20 to 22."""
 SETTINGS = f"""\
 [site."{SITE}"]
 most_nodes = 5
-[site.docker]
+[site.ec2]
 network = "host"
 """
 HARDWARE = """\
@@ -52,8 +53,8 @@ def test_a_site_that_does_not_exist_is_named_and_the_plan_printed(tmp_path: Path
     assert "4 treatments, full-factorial" in answer.out
     assert "time, memory and disk are those of 12 of 24 trials" in answer.out
     assert (
-        "paper.toml:21: factors.site: site docker does not exist yet (there is only fake, local, ssh); 12 of 24 trials "
-        "need it" in answer.err
+        "paper.toml:21: factors.site: site ec2 does not exist yet (there is only "
+        f"{', '.join(plugin.names('site'))}); 12 of 24 trials need it" in answer.err
     )
     assert "--without-missing leaves out every level that needs it; to add one: docs/howto/add-a-site.md" in answer.err
 
@@ -92,7 +93,7 @@ def test_a_study_of_which_nothing_exists_is_planned_without_an_estimate(tmp_path
 def test_what_is_wrong_besides_weighs_more(tmp_path: Path) -> None:
     answer = checked(tmp_path, SITES.replace("[1, 8]", "[1, 8]\nsystem.replication_factor = [1, 3]"))
     assert answer.code == EXIT_WRONG
-    assert "site docker does not exist yet" in answer.err
+    assert "site ec2 does not exist yet" in answer.err
     assert "more copies than nodes" in answer.err
 
 
@@ -123,7 +124,7 @@ treatments = [
 
 def test_nothing_is_left_of_a_study_that_needs_what_is_missing_throughout() -> None:
     with pytest.raises(StudyError, match=r"factors\.site: a factor needs at least one level"):
-        read_text(text('[factors]\nsite = ["docker"]\n'), leave_out_missing=True)
+        read_text(text('[factors]\nsite = ["ec2"]\n'), leave_out_missing=True)
 
 
 @pytest.mark.parametrize(
@@ -144,19 +145,19 @@ def test_run_refuses_what_is_missing(tmp_path: Path) -> None:
     path = tmp_path / "paper.toml"
     path.write_text(text(SITES))
     study, plan = preflight.read_and_expand(path, Plugins(tmp_path))
-    with pytest.raises(StudyError, match=r"paper\.toml:21: factors\.site: site docker does not exist yet"):
+    with pytest.raises(StudyError, match=r"paper\.toml:21: factors\.site: site ec2 does not exist yet"):
         preflight.refuse(preflight.missing(path, study, plan))
 
 
 def test_a_sub_table_holds_the_settings_of_one_plug_in() -> None:
     study = read_text(text(SITES + SETTINGS))
-    here, docker = (settings_of(study, {"site": name})["site"] for name in (SITE, "docker"))
-    assert (here["most_nodes"], "network" in here, "docker" in here) == (5, False, False)
-    assert docker == {"name": "docker", "nodes": 1, "load_nodes": 1, "network": "host"}
+    here, missing = (settings_of(study, {"site": name})["site"] for name in (SITE, "ec2"))
+    assert (here["most_nodes"], "network" in here, "ec2" in here) == (5, False, False)
+    assert missing == {"name": "ec2", "nodes": 1, "load_nodes": 1, "network": "host"}
 
 
 def test_a_level_overrides_the_sub_table_of_its_plug_in() -> None:
-    study = read_text(text(SITES + '"site.most_nodes" = [7, 8]\n' + SETTINGS.partition("[site.docker]")[0]))
+    study = read_text(text(SITES + '"site.most_nodes" = [7, 8]\n' + SETTINGS.partition("[site.ec2]")[0]))
     assert settings_of(study, {"site": SITE, "site.most_nodes": 7})["site"]["most_nodes"] == 7
 
 
@@ -165,8 +166,8 @@ def test_a_level_overrides_the_sub_table_of_its_plug_in() -> None:
     [
         (SITES + SETTINGS.replace("most_nodes", "most"), f"paper.toml:24: site.{SITE}.most = 5: no such key"),
         (SITES + SETTINGS.replace("= 5", '= "many"'), f"paper.toml:24: site.{SITE}.most_nodes = 'many': must be"),
-        (SITES + '[site.docker]\nnodes = 3\n', "paper.toml:24: site.docker.nodes = 3: belongs into [site]"),
-        ('[site.docker]\nnetwork = "host"\n', "paper.toml:20: site.docker: no such key"),
+        (SITES + '[site.ec2]\nnodes = 3\n', "paper.toml:24: site.ec2.nodes = 3: belongs into [site]"),
+        ('[site.ec2]\nnetwork = "host"\n', "paper.toml:20: site.ec2: no such key"),
     ],
 )  # fmt: skip
 def test_a_sub_table_is_checked(rest: str, message: str) -> None:
@@ -205,7 +206,7 @@ def test_without_missing_the_settings_of_a_missing_plug_in_go_too() -> None:
 
 
 def test_a_missing_part_that_only_a_listed_treatment_names_is_there(tmp_path: Path) -> None:
-    listed = f'[design]\nkind = "listed"\ntreatments = [{{ site = "{SITE}" }}, {{ site = "docker" }}]\n'
+    listed = f'[design]\nkind = "listed"\ntreatments = [{{ site = "{SITE}" }}, {{ site = "ec2" }}]\n'
     answer = checked(tmp_path, listed)
     assert answer.code == EXIT_MISSING
-    assert "paper.toml:22: design.treatments: site docker does not exist yet" in answer.err
+    assert "paper.toml:22: design.treatments: site ec2 does not exist yet" in answer.err

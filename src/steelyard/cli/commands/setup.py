@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Annotated, Any
 
 import typer
+from pydantic import ValidationError
 from rich.console import Console
 from rich.text import Text
 
@@ -23,7 +24,8 @@ from steelyard.cli.terminal.output import complain, message_console, say
 from steelyard.engine.base import Fetched
 from steelyard.model.errors import CommandFailed, SteelyardError, StudyError
 from steelyard.node.command import run
-from steelyard.node.folders import cache_folder
+from steelyard.node.folders import cache_folder, state_folder
+from steelyard.site.base import Prepares, Site
 
 EXIT_DONE, EXIT_STUDY, EXIT_LABORATORY = 0, 2, 3
 INSTALL_TIMEOUT_S = 900.0
@@ -43,11 +45,12 @@ class _Lines(logging.Handler):
 
 def setup(
     system: Annotated[
-        str, typer.Argument(metavar="NAME", help="A system or load generator.", autocompletion=completion.systems)
+        str, typer.Argument(metavar="NAME", help="A system, site or load generator.", autocompletion=completion.systems)
     ] = "cassandra",
 ) -> int:
-    """Prepare a system with its default settings, or a foreign engine. As root on Debian or Ubuntu, what is missing is
-    installed; else the command is named. Returns 0, 2 if there is nothing of that name, 3 if something is missing."""
+    """Prepare a system or a site with its default settings, or a foreign engine. As root on Debian or Ubuntu, what is
+    missing is installed; else the command is named. Returns 0, 2 if there is nothing of that name, 3 if something is
+    missing."""
     return asyncio.run(_set_up(system, message_console()))
 
 
@@ -64,28 +67,47 @@ async def _set_up(name: str, console: Console) -> int:
     except SteelyardError as error:
         return _fail(console, error, EXIT_LABORATORY)
     took_s = time.monotonic() - begun
-    _say(console, "✓", f"{plug_in.name} {plug_in.version} is ready in {cache_folder()} ({took_s:.1f} s)")
+    what = f"{plug_in.name} {plug_in.version}" if hasattr(plug_in, "version") else f"site {plug_in.name}"
+    _say(console, "✓", f"{what} is ready in {cache_folder()} ({took_s:.1f} s)")
     return EXIT_DONE
 
 
 def _plug_in(name: str) -> tuple[str, ModuleType, Any]:
-    """Seam, module and plug-in of a system or of an engine that can be fetched. Raises StudyError."""
+    """Seam, module and plug-in of a system, or of a site or an engine that can be got ready. Raises StudyError."""
     if not plugin.is_path(name) and name in plugin.names("engine"):
         module = plugin.find("engine", name)
         if _is_fetched(name):
             return "engine", module, module.create()
         raise StudyError(f"there is nothing to get ready for the engine {name!r}", "name a system, or a foreign engine")
+    if not plugin.is_path(name) and name in plugin.names("site") and _is_prepared(name):
+        module = plugin.find("site", name)
+        return "site", module, _site(name)
     if not plugin.is_path(name) and name not in plugin.names("system"):
-        known = (*plugin.names("system"), *(one for one in plugin.names("engine") if _is_fetched(one)))
+        others = (one for one in plugin.names("engine") if _is_fetched(one))
+        known = (*plugin.names("system"), *(one for one in plugin.names("site") if _is_prepared(one)), *others)
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
         hint = f"did you mean {near[0]!r}? " if near else ""
-        raise StudyError(f"there is no system or foreign engine {name!r}", f"{hint}allowed: {', '.join(known)}")
+        message = f"there is no system, site or foreign engine {name!r} to get ready"
+        raise StudyError(message, f"{hint}allowed: {', '.join(known)}")
     module = plugin.find("system", name)
     return "system", module, module.create(module.Settings(), cache_folder())
 
 
 def _is_fetched(engine: str) -> bool:
     return isinstance(plugin.find("engine", engine).create(), Fetched)
+
+
+def _site(name: str) -> Site:
+    module = plugin.find("site", name)
+    site: Site = module.create(module.Settings(), state_folder())
+    return site
+
+
+def _is_prepared(site: str) -> bool:
+    try:
+        return isinstance(_site(site), Prepares)
+    except ValidationError:
+        return False  # it has settings without a default
 
 
 async def _install(module: ModuleType, console: Console) -> None:

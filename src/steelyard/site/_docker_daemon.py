@@ -1,0 +1,301 @@
+"""Docker daemon behind a lease: the one that runs on this machine, or one of Steelyard's own.
+
+A daemon of our own is started with the first lease that needs it and stopped with the last, so that it takes no
+processor while nodes of other sites are measured. There is one for the whole machine: everything that it is
+(`/run/steelyard/docker`) carries no lease's mark but one of its own, by which it is found whoever started it. It makes
+no packet filters and no bridge, so that other networks of the machine stay as they are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from steelyard.leases import records as lease_records
+from steelyard.leases import register as lease_register
+from steelyard.model.errors import SiteError
+from steelyard.node import fetch
+from steelyard.node.base import Node
+from steelyard.node.command import run
+from steelyard.node.folders import cache_folder
+from steelyard.node.processor import Program, start_ticks
+
+MARKER = "STEELYARD_DAEMON"
+"""Environment variable of our own daemon and its helpers; its value is the daemon's folder."""
+LOOK_TIMEOUT_S = 15.0
+COMMAND_TIMEOUT_S = 60.0
+START_TIMEOUT_S = 60.0
+STOP_GRACE_S = 20.0
+KILL_TIMEOUT_S = 20.0
+LOCK_TIMEOUT_S = 120.0
+"""Longer than a start and a stop together."""
+POLL_S = 0.05
+LOG_TAIL_LINES = 3
+LOCAL_SCHEME = "unix://"
+PROCESS_NAMES = frozenset({"dockerd", "containerd", "containerd-shim", "docker-init", "docker-proxy", "conmon"})
+"""Names of a daemon's processes, cut to 15 characters as the kernel does."""
+
+
+@dataclass(frozen=True)
+class Daemon:
+    """How commands reach a daemon."""
+
+    program: str
+    """Path of its client."""
+    address: str = ""
+    """`unix:///...`; empty for podman, which has no daemon."""
+    own: bool = False
+
+    @property
+    def client(self) -> tuple[str, ...]:
+        """Beginning of every command for it."""
+        return (self.program, "--host", self.address) if self.address else (self.program,)
+
+
+@dataclass(frozen=True)
+class Looked:
+    """The daemon that the user's client reaches, or why there is none."""
+
+    daemon: Daemon | None
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Own:
+    """Places of a daemon of our own."""
+
+    folder: Path
+    """Socket, process id, log and running state; on a file system that a restart of the machine empties."""
+    data: Path
+    """Images and containers; kept, so that an image is imported once."""
+
+    @property
+    def address(self) -> str:
+        """Address of its socket."""
+        return f"{LOCAL_SCHEME}{self.folder / 'docker.sock'}"
+
+    def argv(self, dockerd: str) -> list[str]:
+        """Command line of the daemon: no setting of the machine's own Docker, no packet filter, no default bridge."""
+        return [
+            dockerd,
+            *("--config-file", str(self.folder / "daemon.json")),
+            *("--host", self.address),
+            *("--data-root", str(self.data)),
+            *("--exec-root", str(self.folder / "exec")),
+            *("--pidfile", str(self.folder / "docker.pid")),
+            *("--bridge", "none"),
+            *("--containerd-namespace", "steelyard", "--containerd-plugins-namespace", "steelyard-plugins"),
+            *("--log-level", "warn", "--shutdown-timeout", "5"),
+            "--iptables=false",
+            "--ip6tables=false",
+            "--ip-masq=false",
+            "--ip-forward=false",
+            "--userland-proxy=false",
+        ]
+
+
+def ours() -> Own:
+    """The places of this machine's daemon of our own."""
+    return Own(lease_register.FOLDER / "docker", cache_folder() / "docker" / "data")
+
+
+def program(name: str) -> str | None:
+    """Path of a program, also in the folders for root's programs, which users' search paths often lack."""
+    return shutil.which(name, path=_path())
+
+
+def running(client: str) -> Looked:
+    """The daemon that runs on this machine and answers the user's client, `docker` or `podman`. Takes up to
+    LOOK_TIMEOUT_S. Read-only."""
+    path = program(client)
+    if path is None:
+        return Looked(None, f"there is no program {client}")
+    if client == "podman":
+        answer = _call([path, "version", "--format", "{{.Client.Version}}"])
+        return Looked(Daemon(path)) if answer.returncode == 0 else Looked(None, _last_line(answer.stderr))
+    asked = _call([path, "context", "inspect", "--format", "{{.Endpoints.docker.Host}}"])
+    address = os.environ.get("DOCKER_HOST", "") or asked.stdout.strip() or f"{LOCAL_SCHEME}/var/run/docker.sock"
+    if not address.startswith(LOCAL_SCHEME):
+        return Looked(None, f"the Docker at {address} is reached over a network, and may be on another machine")
+    problem = answers(Daemon(path, address))
+    return Looked(None, problem) if problem else Looked(Daemon(path, address))
+
+
+def answers(daemon: Daemon) -> str:
+    """Empty if a daemon answers, else why not. Read-only."""
+    answer = _call([*daemon.client, "version", "--format", "{{.Server.Version}}"])
+    return "" if answer.returncode == 0 else _last_line(answer.stderr) or f"it ended with {answer.returncode}"
+
+
+def _call(argv: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            argv, capture_output=True, text=True, timeout=LOOK_TIMEOUT_S, check=False, stdin=subprocess.DEVNULL
+        )
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(argv, 1, "", f"no answer within {LOOK_TIMEOUT_S:g} s")
+    except OSError as error:
+        return subprocess.CompletedProcess(argv, 127, "", str(error))
+
+
+def _last_line(text: str) -> str:
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
+
+
+async def ask(
+    daemon: Daemon, identity: str, *words: str, timeout_s: float = COMMAND_TIMEOUT_S, check: bool = True
+) -> str:
+    """What a command for the daemon prints, empty if it failed and `check` is off. It carries the lease's mark, so that
+    it is found and ended if its conductor was killed. Raises CommandFailed."""
+    marked = Node("", "load", "", (), Path("/"), environment={lease_records.MARKER: identity})
+    done = await run(marked, [*daemon.client, *words], timeout_s=timeout_s, check=check)
+    return done.stdout.decode(errors="replace").strip() if done.exit_code == 0 else ""
+
+
+def processes(own: Own) -> dict[int, str]:
+    """Living processes of a daemon of our own: process id to name."""
+    wanted = f"{MARKER}={own.folder}".encode()
+    alive: dict[int, str] = {}
+    for entry in os.listdir("/proc"):
+        with contextlib.suppress(OSError):
+            if entry.isdigit() and wanted in Path("/proc", entry, "environ").read_bytes().split(b"\0"):
+                alive[int(entry)] = Path("/proc", entry, "comm").read_text(encoding="utf-8", errors="replace").strip()
+    return {pid: name for pid, name in alive.items() if start_ticks(pid) is not None}
+
+
+def lives(own: Own) -> bool:
+    """Whether the daemon itself runs, whether it answers or not."""
+    return "dockerd" in processes(own).values()
+
+
+@contextlib.asynccontextmanager
+async def locked(own: Own) -> AsyncIterator[None]:
+    """Lock against starts and stops of the same daemon by other Steelyard processes. Raises SiteError."""
+    async with fetch.locked(own.folder, SiteError, LOCK_TIMEOUT_S):
+        yield
+
+
+async def ensure(own: Own, client: str) -> Daemon:
+    """The daemon of our own, started if need be; hold `locked`. Raises SiteError with what its log says."""
+    daemon = Daemon(client, own.address, own=True)
+    dockerd = program("dockerd")
+    if dockerd is None:
+        raise SiteError("there is no program dockerd", "Debian: apt-get install docker.io")
+    if not lives(own):
+        await stop(own)
+        await asyncio.to_thread(_spawn, own, dockerd)
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while problem := await asyncio.to_thread(answers, daemon):
+        if not lives(own) or time.monotonic() > deadline:
+            log = _tail(own.folder / "dockerd.log") or problem
+            await stop(own)
+            raise SiteError(f"dockerd did not start: {log}", "`steelyard doctor` says what this machine can do")
+        await asyncio.sleep(POLL_S)
+    return daemon
+
+
+def _path() -> str:
+    return os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"])
+
+
+def _spawn(own: Own, dockerd: str) -> None:
+    """Start the daemon in a session of its own. Not by asyncio, which would end it with the event loop."""
+    own.folder.mkdir(parents=True, exist_ok=True)
+    own.data.mkdir(parents=True, exist_ok=True)
+    (own.folder / "daemon.json").write_text("{}\n", encoding="utf-8")
+    marks = {lease_records.MARKER, lease_records.RECORD_MARKER}
+    environment = {name: value for name, value in os.environ.items() if name not in marks}
+    environment |= {MARKER: str(own.folder), "PATH": _path()}
+    with (own.folder / "dockerd.log").open("ab") as log:
+        subprocess.Popen(
+            own.argv(dockerd), stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True
+        )
+
+
+def _tail(log: Path) -> str:
+    try:
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    return " | ".join(line.strip() for line in lines[-LOG_TAIL_LINES:])
+
+
+async def stop(own: Own) -> None:
+    """End the daemon with everything that it started, and remove what it left mounted; hold `locked`. Idempotent.
+    Raises SiteError."""
+    if daemons := [pid for pid, name in processes(own).items() if name == "dockerd"]:
+        for pid in daemons:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+        await _gone(own, STOP_GRACE_S)
+    for pid in processes(own):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    if not await _gone(own, KILL_TIMEOUT_S):
+        left = ", ".join(f"{name} {pid}" for pid, name in processes(own).items())
+        raise SiteError(f"the Docker daemon of Steelyard did not end within {KILL_TIMEOUT_S:g} s: {left}")
+    for place in mounted_below(Path("/proc/self/mountinfo").read_text(encoding="utf-8"), own.folder, own.data):
+        await run(None, ["umount", "--lazy", str(place)], timeout_s=COMMAND_TIMEOUT_S, check=False)
+    for name in ("exec", "docker.sock", "docker.pid", "daemon.json", "dockerd.log"):
+        await asyncio.to_thread(_remove, own.folder / name)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+async def _gone(own: Own, within_s: float) -> bool:
+    deadline = time.monotonic() + within_s
+    while processes(own):
+        if time.monotonic() > deadline:
+            return False
+        await asyncio.sleep(POLL_S)
+    return True
+
+
+def mounted_below(mountinfo: str, *folders: Path) -> list[Path]:
+    """Mount points below folders, and folders that are mounted on themselves, as a daemon does with its data; the last
+    mounted first. `mountinfo` is the text of /proc/self/mountinfo. Pure."""
+    lines = [line.split() for line in mountinfo.splitlines()]
+    points = [(Path(words[4].replace("\\040", " ")), words[3]) for words in lines if len(words) > 4]
+    return [
+        point
+        for point, root in reversed(points)
+        if any(folder in point.parents or (folder == point and root != "/") for folder in folders)
+    ]
+
+
+def users(besides: str) -> list[str]:
+    """Leases of any state folder that use the daemon of our own, living or left over."""
+    return [identity for identity, path in lease_register.known().items() if identity != besides and _uses_own(path)]
+
+
+def _uses_own(record: Path) -> bool:
+    """Whether a record is of a lease with a daemon of our own. It may be another version's: only two fields count."""
+    try:
+        fields = json.loads(record.read_text(encoding="utf-8"))
+        return bool(fields["site"] == "docker" and fields["mode"].startswith("own"))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return False
+
+
+def time_s(programs: Mapping[tuple[int, int], Program]) -> dict[str, float]:
+    """Processor seconds of daemons, by name, in a census of processes. They belong to no node: they are what the
+    machine pays for containers besides. Pure."""
+    seconds: dict[str, float] = {}
+    for program in programs.values():
+        if program.name in PROCESS_NAMES:
+            seconds[program.name] = seconds.get(program.name, 0.0) + program.used_s
+    return seconds

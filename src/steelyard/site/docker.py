@@ -1,0 +1,282 @@
+"""Site `docker`: database nodes are containers on this machine; load nodes are plain processes beside them.
+
+A command on a node is `docker exec` in its container, so that servers run under whatever Docker puts around them:
+control groups, seccomp, capabilities, layers of file systems. The agent, Java and the cache are seen inside under the
+same paths, so that only the container differs from a node of site `local`. The load generator stays outside: it is what
+measures.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+
+from steelyard.leases import records as lease_records
+from steelyard.leases import register as lease_register
+from steelyard.leases.lease import Lease
+from steelyard.model.errors import CommandFailed, FileError, SiteError
+from steelyard.model.facts import Role
+from steelyard.node import agent
+from steelyard.node.base import Node
+from steelyard.node.command import run
+from steelyard.node.folders import cache_folder
+from steelyard.node.processor import Program
+from steelyard.site import _cgroup, _docker_containers, _docker_daemon, _docker_facts, _docker_image, _docker_refusals
+from steelyard.site._docker_daemon import Daemon
+from steelyard.site._docker_lending import IP_TIMEOUT_S, Lending, Step, perform
+from steelyard.site._docker_settings import Settings
+from steelyard.site.base import LeaseTimes, Patience, Request
+
+__all__ = ["DockerSite", "Settings", "Step", "create", "missing_packages"]
+
+LETTERS: dict[Role, str] = {"database": "n", "load": "l"}
+LOOPBACK_DATABASES = "127.114.0"
+LOOPBACK_LOADERS = "127.0.0"
+LEASE_TIMEOUT_S = 1800.0
+"""Once, an image is built or pulled; afterwards seconds are enough."""
+EXPECTED_DAEMON_S = 4.0
+EXPECTED_LEASE_S = 1.0
+EXPECTED_NODE_S = 0.4
+EXPECTED_RELEASE_S = 1.5
+LAYER_FOLDER = Path("/var/lib/steelyard")
+"""Where nodes have their folders within the layers of containers."""
+UNKNOWN_LEASE = "00000000"
+"""Stands for a daemon of our own that no lease uses."""
+say = logging.getLogger(__name__).info
+
+
+async def missing_packages() -> Sequence[str]:
+    """Debian packages that `steelyard setup docker` installs: whatever of the daemon and the builder of images is not
+    there."""
+    programs = {"dockerd": "docker.io", "debootstrap": "debootstrap"}
+    return [package for name, package in programs.items() if _docker_daemon.program(name) is None]
+
+
+def create(settings: Any, state_folder: Path) -> DockerSite:
+    """Make the site; no side effects. `settings` is a `Settings`."""
+    return DockerSite(Settings.model_validate(settings), state_folder)
+
+
+class DockerSite:
+    """Lends containers."""
+
+    name = "docker"
+    limits = frozenset({"memory_mb", "cpus"})
+    patience = Patience(lease_s=LEASE_TIMEOUT_S)
+
+    def __init__(
+        self, settings: Settings, state_folder: Path, perform: Callable[[Step], Awaitable[None]] = perform
+    ) -> None:
+        self._settings = settings
+        self._state = state_folder.absolute()
+        self._perform = perform
+        shared = {"network"} if settings.network == "host" else set()
+        self.shares = frozenset({"cpu", "memory", "disk", "clock", "kernel"} | shared)
+
+    async def prepare(self) -> None:
+        """Build the image if it is Steelyard's own and not in the cache yet: a minute or two, once. Raises
+        SiteError."""
+        if not self._settings.image:
+            await _docker_image.build(cache_folder(), say)
+
+    async def lease(self, request: Request, until: datetime) -> Lease:
+        """Lend nodes. Raises SiteError after undoing all completed steps."""
+        if reason := self.refuse(request, None):
+            raise SiteError(f"site docker cannot lend to {request.study}: {reason}", "`steelyard doctor` says more")
+        looked = _docker_refusals.looked(self._settings)
+        record = self._record(request, until, "running" if looked.daemon else "own")
+        lending = Lending(self._settings, self._state, record, looked.daemon, say)
+        lease = record.lease(lease_records.record_path(self._state, record.id))
+
+        async def undo(
+            kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        ) -> bool:
+            try:
+                await self.release(lease)
+            except SiteError as second:
+                if error is not None:
+                    error.add_note(f"while taking the lease back: {second.message}")
+            return False
+
+        async with AsyncExitStack() as stack:
+            stack.push_async_exit(undo)
+            try:
+                for step in lending.steps():
+                    await self._perform(step)
+            except CommandFailed as error:
+                raise SiteError(f"Docker cannot lend the nodes: {error.message}", error.hint) from error
+            stack.pop_all()
+        return lending.record.lease(lease.record)
+
+    async def release(self, lease: Lease) -> None:
+        """Take back everything belonging to the lease, by its id, whether or not its record still exists. Idempotent.
+        Each step is performed even if an earlier one failed; then one SiteError is raised for all, and the record is
+        kept."""
+        hierarchies = _cgroup.detect()
+        errors: list[SiteError | CommandFailed | FileError] = []
+
+        async def tried(action: Awaitable[None]) -> None:
+            try:
+                await action
+            except (SiteError, CommandFailed, FileError) as error:
+                errors.append(error)
+
+        # Clients first: what they have asked for must not come after the look for it.
+        await tried(self._kill(lease.id, hierarchies))
+        for daemon in await asyncio.to_thread(self._daemons):
+            await tried(_docker_containers.remove(daemon, lease.id))
+        await tried(self._kill(lease.id, hierarchies))
+        await tried(_remove_link(_docker_containers.bridge_name(lease.id)))
+        await tried(_cgroup.remove(hierarchies, lease.id))
+        await tried(_stop_unused(lease.id))
+        await tried(_docker_containers.remove_groups(lease.nodes))
+        await tried(_remove_tree(lease_records.nodes_folder(lease.record.parent.parent, lease.id)))
+        if not errors:
+            await tried(_remove_record(lease))
+        if errors:
+            raise SiteError(
+                f"lease {lease.id} was not taken back completely: " + "; ".join(error.message for error in errors),
+                "say `steelyard clean docker` when the cause is gone",
+            ) from errors[0]
+
+    async def leftovers(self) -> Sequence[Lease]:
+        """Leases whose owner is dead or whose end has passed; containers, networks, processes without a record; a
+        daemon of our own that nobody uses."""
+        now = lease_records.utc_now()
+        known = lease_records.records(self._state, self.name)
+        left = {record.id: record.lease(path) for path, record in known if lease_records.abandoned(record, now)}
+        for daemon in await asyncio.to_thread(self._daemons):
+            try:
+                things = await _docker_containers.labelled(daemon)
+            except CommandFailed:
+                continue
+            orphans = {thing.lease: thing.record for thing in things if not thing.record.exists()}
+            left |= {lease: Lease(lease, self.name, (), now, path) for lease, path in orphans.items()}
+        for stray in lease_records.strays(self.name):
+            left.setdefault(stray.id, stray)
+        if _docker_daemon.lives(_docker_daemon.ours()) and not _docker_daemon.users(UNKNOWN_LEASE):
+            path = lease_records.record_path(self._state, UNKNOWN_LEASE)
+            left.setdefault(UNKNOWN_LEASE, Lease(UNKNOWN_LEASE, self.name, (), now, path))
+        return list(left.values())
+
+    async def facts(self, node: Node) -> dict[str, str]:
+        """The machine's facts, and the container's as Docker and the kernel report them."""
+        return await _docker_facts.of(node)
+
+    def refuse(self, request: Request, memory_mb_per_node: int | None) -> str | None:
+        """Why no containers can be lent for the request, or None."""
+        return _docker_refusals.refuse(self, self._settings, request, memory_mb_per_node)
+
+    def helper_times_s(self, programs: Mapping[tuple[int, int], Program]) -> Mapping[str, float]:
+        """Processor seconds of the daemon's processes, by name, in a census. Pure."""
+        return _docker_daemon.time_s(programs)
+
+    def times(self, request: Request) -> LeaseTimes:
+        """Constant times for the daemon and the lease, and one for each container."""
+        lease_s = EXPECTED_LEASE_S + EXPECTED_NODE_S * request.database_nodes
+        lease_s += 0.0 if self._settings.daemon == "running" else EXPECTED_DAEMON_S
+        return LeaseTimes(lease_s=lease_s, release_s=EXPECTED_RELEASE_S)
+
+    def _daemons(self) -> list[Daemon]:
+        """Every daemon that may hold something of ours and answers."""
+        found = _docker_daemon.running(self._settings.program)
+        daemons = [found.daemon] if found.daemon is not None else []
+        client, own = _docker_daemon.program("docker"), _docker_daemon.ours()
+        if client is not None and _docker_daemon.lives(own):
+            daemon = Daemon(client, own.address, own=True)
+            daemons += [] if _docker_daemon.answers(daemon) else [daemon]
+        return list({daemon.address: daemon for daemon in daemons}.values())
+
+    def _record(self, request: Request, until: datetime, daemon: Literal["running", "own"]) -> lease_records.Record:
+        taken = {path.stem for path in (self._state / "leases").glob("*.json")} | lease_register.known().keys()
+        identity = lease_records.new_id(taken)
+        names: list[tuple[Role, int]] = [("database", index + 1) for index in range(request.database_nodes)]
+        names += [("load", index + 1) for index in range(request.load_nodes)]
+        nodes = tuple(self._node(identity, role, number, request) for role, number in names)
+        return lease_records.Record(
+            id=identity,
+            site=self.name,
+            mode=f"{daemon}, {self._settings.network} {self._subnet()}",
+            study=request.study,
+            owner=lease_records.owner(),
+            created=lease_records.utc_now(),
+            until=lease_records.aware(until),
+            nodes=nodes,
+            cgroups=tuple(folder for node in nodes for folder in node.cgroups),
+            folders=(lease_records.nodes_folder(self._state, identity),),
+            settings=self._settings.model_dump(mode="json"),
+        )
+
+    def _subnet(self) -> str:
+        return LOOPBACK_DATABASES if self._settings.network == "host" else self._settings.subnet
+
+    def _node(self, identity: str, role: Role, number: int, request: Request) -> Node:
+        """A node as it is known before its container: what it is reached by comes with that."""
+        name = f"{LETTERS[role]}{number}"
+        folder = lease_records.nodes_folder(self._state, identity) / name
+        environment = lease_records.environment(self._state, identity)
+        node = Node(name, role, self._address(role, number), (), folder, environment=environment)
+        if role == "load":
+            groups = _cgroup.folders(_cgroup.detect(), identity, name)
+            outside = (str(agent.find()), "enter")
+            charged = tuple(word for group in groups for word in ("--cgroup", str(group)))
+            return replace(node, prefix=(*outside, *charged, "--"), watch_prefix=(*outside, "--"), cgroups=groups)
+        limits = request.limits
+        node = replace(node, memory_mb=limits.memory_mb, cpus=limits.cpus, inherits=False, processes="through")
+        if self._settings.storage == "volume":
+            return node
+        # Snapshots outlive the layer; every name has its own folder for them.
+        cache = cache_folder() / "docker" / "nodes" / name
+        return replace(node, folder=LAYER_FOLDER / identity / name, files="through", cache=cache)
+
+    def _address(self, role: Role, number: int) -> str:
+        if self._settings.network == "host":
+            return f"{LOOPBACK_DATABASES if role == 'database' else LOOPBACK_LOADERS}.{number}"
+        return f"{self._settings.subnet}.{0 if role == 'database' else 1}.{number}"
+
+    async def _kill(self, identity: str, hierarchies: _cgroup.Hierarchies) -> None:
+        await lease_records.kill(identity, _cgroup.present(hierarchies, identity).get(identity, []))
+
+
+async def _stop_unused(identity: str) -> None:
+    """Stop the daemon of our own if no other lease uses it. Raises SiteError."""
+    own = _docker_daemon.ours()
+    if not lease_register.usable() or not (_docker_daemon.processes(own) or (own.folder / "docker.pid").exists()):
+        return
+    async with _docker_daemon.locked(own):
+        if not _docker_daemon.users(identity):
+            await _docker_daemon.stop(own)
+
+
+async def _remove_link(bridge: str) -> None:
+    """Remove a bridge that a daemon could not. Raises CommandFailed."""
+    if Path("/sys/class/net", bridge).exists():
+        await run(None, ["ip", "link", "delete", bridge], timeout_s=IP_TIMEOUT_S)
+
+
+async def _remove_tree(folder: Path) -> None:
+    """Remove a folder with everything in it. Raises SiteError."""
+    try:
+        await asyncio.to_thread(shutil.rmtree, folder)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise SiteError(f"cannot remove {error.filename}: {error.strerror}") from error
+
+
+async def _remove_record(lease: Lease) -> None:
+    try:
+        lease.record.unlink(missing_ok=True)
+        lease.record.with_suffix(".draft").unlink(missing_ok=True)
+    except OSError as error:
+        raise SiteError(f"cannot remove {lease.record}: {error.strerror}") from error
+    if lease_register.usable():
+        lease_register.leave(lease.id)

@@ -1,0 +1,268 @@
+"""Site `docker` keeps the contract of a site; limits, networks, and a daemon of our own that ends in any case."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from steelyard.leases import records as lease_records
+from steelyard.leases import register as lease_register
+from steelyard.leases.lease import Lease
+from steelyard.link.ping import measure_link
+from steelyard.model.study import NodeLimits
+from steelyard.node import kept
+from steelyard.node.command import run, spawn
+from steelyard.node.processor import census
+from steelyard.site import _cgroup, _docker_containers, _docker_daemon, docker, local
+from steelyard.site.base import Request
+from steelyard.testing.site import SiteContract
+from tests.docker_daemon import image_or_skip, running_daemon
+
+pytestmark = [pytest.mark.docker, pytest.mark.agent]
+
+REQUEST = Request("contract", 2, 1)
+TIMEOUT_S = 60.0
+OWN = docker.Settings(daemon="own")
+KILLED_AT_STEP = """
+import asyncio, os, signal, sys
+from datetime import timedelta
+from pathlib import Path
+from steelyard.leases import records as lease_records
+from steelyard.site import docker
+from steelyard.site.base import Request
+
+async def perform(step):
+    await step.act()
+    if step.name == sys.argv[2]:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+site = docker.DockerSite(docker.Settings(daemon="own"), Path(sys.argv[1]), perform)
+asyncio.run(site.lease(Request("victim", 2, 1), lease_records.utc_now() + timedelta(hours=1)))
+"""
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_docker_daemon.Own]:
+    with running_daemon(tmp_path_factory.mktemp("docker")) as own:
+        yield own
+
+
+def traces(lease: Lease) -> list[str]:
+    """What a lease has left beside its record, folders and processes."""
+    left = [str(group) for group in _cgroup.present(_cgroup.detect(), lease.id).get(lease.id, [])]
+    left += [str(folder) for node in lease.nodes for folder in node.cgroups if folder.exists()]
+    looked = _docker_daemon.running("docker")
+    if looked.daemon is not None:
+        left += [thing.name for thing in asyncio.run(_docker_containers.labelled(looked.daemon, lease.id))]
+    link = Path("/sys/class/net", _docker_containers.bridge_name(lease.id))
+    left += [link.name] if link.exists() else []
+    return left + ([lease.id] if lease.id in lease_register.known() else [])
+
+
+@pytest.mark.usefixtures("daemon")
+class DockerContract(SiteContract):
+    module = "docker"
+    leases_at_once = False
+
+    def remains(self, lease: Lease) -> list[str]:
+        return [*super().remains(lease), *traces(lease)]
+
+
+class TestDockerHost(DockerContract):
+    settings: ClassVar = {"network": "host", "storage": "volume"}
+
+
+class TestDockerBridge(DockerContract):
+    settings: ClassVar = {"network": "bridge", "storage": "overlay"}
+    load_nodes = 2
+
+
+@contextmanager
+def leased(state: Path, settings: docker.Settings, request: Request = REQUEST) -> Iterator[tuple[Any, Lease]]:
+    site = docker.create(settings, state)
+    lease = asyncio.run(site.lease(request, lease_records.utc_now() + timedelta(hours=1)))
+    try:
+        yield site, lease
+    finally:
+        asyncio.run(site.release(lease))
+        assert traces(lease) == []
+
+
+@pytest.mark.usefixtures("daemon")
+@pytest.mark.parametrize(("settings", "cpus"), [(docker.Settings(), 0.5), (docker.Settings(cpu_limit="cpuset"), 1.0)])
+def test_limits_are_in_force(tmp_path: Path, settings: docker.Settings, cpus: float) -> None:
+    """As the kernel reports them, and a server is held to them."""
+    request = replace(REQUEST, limits=NodeLimits(cpus=cpus, memory_mb=64))
+    with leased(tmp_path, settings, request) as (site, lease):
+        facts = asyncio.run(site.facts(lease.databases[0]))
+        assert facts["limit_memory_bytes"] == str(64 * 2**20)
+        assert facts["limit_cpus"] == ("0.5" if settings.cpu_limit == "quota" else "none")
+        assert facts.get("container_cores", "") == ("" if settings.cpu_limit == "quota" else "0")
+        assert facts["container_engine"].startswith("Docker ")
+        assert "limit_cpus" not in asyncio.run(site.facts(lease.loaders[0])) or not lease.loaders[0].cpus
+        greedy = ["sh", "-c", "head -c 200m /dev/zero | tail"]
+        done = asyncio.run(run(lease.databases[0], greedy, timeout_s=TIMEOUT_S, check=False))
+        assert done.exit_code != 0
+
+
+@pytest.mark.usefixtures("daemon")
+def test_a_server_is_confined_and_an_instrument_is_not_charged(tmp_path: Path) -> None:
+    """What is started through Docker has its seccomp filter and its control group; what watches has neither."""
+    filters = ["sh", "-c", "grep -E '^(Seccomp|CapEff):' /proc/self/status; cat /proc/self/cgroup"]
+    with leased(tmp_path, docker.Settings()) as (_, lease):
+        node = lease.databases[0]
+        inside, watching = (
+            asyncio.run(run(node, filters, timeout_s=TIMEOUT_S, watch=watch)).stdout.decode() for watch in (False, True)
+        )
+        assert "Seccomp:\t2" in inside
+        name = node.cgroups[0].name
+        assert name in inside
+        assert name not in watching
+        assert "Seccomp:\t2" not in watching
+
+
+@pytest.mark.usefixtures("daemon")
+def test_a_kept_process_is_asked_and_stopped_from_outside(tmp_path: Path) -> None:
+    async def body(lease: Lease) -> None:
+        node = lease.databases[0]
+        record = node.folder / "sleeper.json"
+        await kept.launch(node, ["sleep", "600"], record)
+        living = await kept.living(node, record)
+        assert living is not None
+        assert living.argv == ("sleep", "600")
+        folder = next(folder for folder in node.cgroups if "memory" in folder.parts or len(node.cgroups) == 1)
+        members = {int(line) for line in (folder / "cgroup.procs").read_text().split()}
+        commands = {Path("/proc", str(pid), "cmdline").read_bytes() for pid in members}
+        assert b"sleep\x00600\x00" in commands
+        await kept.stop(node, record, 2.0)
+        assert await kept.living(node, record) is None
+
+    with leased(tmp_path, docker.Settings()) as (_, lease):
+        asyncio.run(body(lease))
+
+
+@pytest.mark.usefixtures("daemon")
+@pytest.mark.parametrize("network", ["host", "bridge"])
+def test_load_nodes_reach_databases_beside_a_lease_of_site_local(tmp_path: Path, network: str) -> None:
+    """Neither site's network cuts the other's."""
+    bare = local.create(local.Settings(mode="namespaces"), tmp_path / "local")
+    until = lease_records.utc_now() + timedelta(hours=1)
+    beside = asyncio.run(bare.lease(REQUEST, until))
+    try:
+        settings = docker.Settings.model_validate({"network": network})
+        with leased(tmp_path / "docker", settings) as (_, lease):
+            for each in (lease, beside):
+                path = asyncio.run(measure_link(each.loaders[0], each.databases[1]))
+                assert path["rtt_ms_min"] < 1000
+    finally:
+        asyncio.run(bare.release(beside))
+
+
+@contextmanager
+def alone(places: _docker_daemon.Own) -> Iterator[_docker_daemon.Own]:
+    """No daemon of our own before, and none after, whatever fails."""
+    image_or_skip()
+    if _docker_daemon.processes(places):
+        pytest.fail("a daemon of Steelyard's own runs on this machine: steelyard clean docker")
+
+    async def stop() -> None:
+        async with _docker_daemon.locked(places):
+            await _docker_daemon.stop(places)
+
+    try:
+        yield places
+    finally:
+        asyncio.run(stop())
+
+
+@pytest.fixture
+def own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[_docker_daemon.Own]:
+    """The places of a daemon of our own, empty; what the machine keeps stays as it is."""
+    empty = _docker_daemon.Own(lease_register.FOLDER / "docker", tmp_path / "data")
+    monkeypatch.setattr(_docker_daemon, "ours", lambda: empty)
+    with alone(empty) as places:
+        yield places
+
+
+def mounted(own: _docker_daemon.Own) -> list[Path]:
+    return _docker_daemon.mounted_below(Path("/proc/self/mountinfo").read_text(), own.folder, own.data)
+
+
+def test_a_daemon_of_our_own_ends_with_the_last_lease(own: _docker_daemon.Own, tmp_path: Path) -> None:
+    with leased(tmp_path, OWN) as (_, lease):
+        assert lease_records.read(lease.record).mode.startswith("own, host")  # type: ignore[union-attr]
+        before = _docker_daemon.processes(own)
+        assert {"dockerd", "containerd", "containerd-shim"} <= {name[:15] for name in before.values()}
+        assert _docker_daemon.time_s(census())["dockerd"] > 0
+        bridged = docker.Settings(daemon="own", network="bridge")
+        with leased(tmp_path, bridged) as (_, second):
+            done = asyncio.run(run(second.databases[0], ["hostname"], timeout_s=TIMEOUT_S))
+            assert done.stdout
+        assert _docker_daemon.lives(own), "the first lease still uses it"
+        assert asyncio.run(run(lease.databases[0], ["true"], timeout_s=TIMEOUT_S)).exit_code == 0
+    assert _docker_daemon.processes(own) == {}
+    assert mounted(own) == []
+
+
+def test_a_daemon_that_was_killed_leaves_nothing(own: _docker_daemon.Own, tmp_path: Path) -> None:
+    with leased(tmp_path, OWN):
+        for pid, name in _docker_daemon.processes(own).items():
+            if name == "dockerd":
+                os.kill(pid, signal.SIGKILL)
+    assert _docker_daemon.processes(own) == {}
+    assert mounted(own) == []
+    with leased(tmp_path, OWN) as (_, lease):
+        assert asyncio.run(run(lease.databases[0], ["true"], timeout_s=TIMEOUT_S)).exit_code == 0
+
+
+@pytest.mark.parametrize("step", ["record", "daemon", "containers"])
+def test_a_conductor_that_is_killed_at_a_step_leaves_no_daemon(tmp_path: Path, step: str) -> None:
+    """Its places are those of this machine: the child knows no other."""
+    with alone(_docker_daemon.ours()) as places:
+        _killed_at(places, tmp_path, step)
+
+
+def _killed_at(places: _docker_daemon.Own, tmp_path: Path, step: str) -> None:
+    argv = [sys.executable, "-c", KILLED_AT_STEP, str(tmp_path), step]
+    assert subprocess.run(argv, timeout=TIMEOUT_S, check=False).returncode == -signal.SIGKILL
+    assert _docker_daemon.lives(places) == (step != "record")
+    site = docker.create(docker.Settings(), tmp_path)
+    (left,) = [lease for lease in asyncio.run(site.leftovers()) if lease.record.exists()]
+    asyncio.run(site.release(left))
+    assert traces(left) == []
+    assert lease_records.processes(left.id) == set()
+    assert _docker_daemon.processes(places) == {}
+    assert mounted(places) == []
+
+
+@pytest.mark.usefixtures("daemon")
+def test_a_command_ends_with_its_client(tmp_path: Path) -> None:
+    async def body(lease: Lease) -> None:
+        node = lease.databases[0]
+        process = await spawn(node, ["sleep", "601"])
+        deadline = time.monotonic() + TIMEOUT_S
+        while not await _sleeping(node):
+            assert time.monotonic() < deadline
+        process.kill()
+        await process.wait()
+        while await _sleeping(node):
+            assert time.monotonic() < deadline
+
+    async def _sleeping(node: Any) -> bool:
+        argv = ["sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '"]
+        return "sleep 601" in (await run(node, argv, timeout_s=TIMEOUT_S, watch=True)).stdout.decode()
+
+    with leased(tmp_path, docker.Settings()) as (_, lease):
+        asyncio.run(body(lease))

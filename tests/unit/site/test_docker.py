@@ -1,0 +1,281 @@
+"""Site `docker` where it needs no Docker: settings, words for its client, refusals, the recipe of its image."""
+
+from __future__ import annotations
+
+import os
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from steelyard.leases import records as lease_records
+from steelyard.model.study import NodeLimits
+from steelyard.node import machine_facts
+from steelyard.node.base import Node
+from steelyard.node.processor import Program
+from steelyard.site import _cgroup, _docker_containers, _docker_daemon, _docker_facts, _docker_image, docker
+from steelyard.site._docker_daemon import Daemon, Looked
+from steelyard.site.base import Request
+
+SOURCES = """\
+# deb http://old.example/debian bookworm main
+deb [signed-by=/usr/share/keyrings/a.gpg arch=amd64] http://one.example/debian bookworm main contrib
+deb-src http://source.example/debian bookworm main
+"""
+SOURCES_822 = """\
+Types: deb deb-src
+URIs: http://two.example/debian http://three.example/debian
+Suites: bookworm bookworm-updates
+Components: main
+
+Types: deb-src
+URIs: http://source.example/debian
+Suites: bookworm
+Components: main
+
+Types: deb
+URIs: http://security.example/debian-security
+Suites: bookworm-security
+Components: main
+"""
+CGROUPS_1 = """\
+12:memory:/docker/abc
+5:cpuacct:/docker/abc
+4:cpu:/docker/abc
+3:cpuset:/docker/abc
+0::/docker/abc
+"""
+MOUNTS_1 = tuple(
+    _cgroup.Mount(Path("/sys/fs/cgroup", name), 1, frozenset({name})) for name in ("cpu", "cpuacct", "memory")
+)
+UNIFIED = _cgroup.Mount(Path("/sys/fs/cgroup"), 2, frozenset())
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"network": "none"},
+        {"storage": "tmpfs"},
+        {"cpu_limit": "shares"},
+        {"daemon": "other"},
+        {"program": "lxc"},
+        {"mounts": ["builds/main"]},
+        {"subnet": "10"},
+        {"subnet": "10.256"},
+        {"subnet": "127.1"},
+        {"cpus": 1},
+    ],
+)
+def test_settings_that_cannot_be(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        docker.Settings.model_validate(wrong)
+
+
+def test_shares_the_network_only_where_it_is_the_machine_s(tmp_path: Path) -> None:
+    by_network = {name: docker.create(docker.Settings(network=name), tmp_path).shares for name in ("host", "bridge")}
+    assert by_network["host"] - by_network["bridge"] == {"network"}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_container_carries_the_lease_s_mark_and_its_limits(tmp_path: Path) -> None:
+    node = Node(
+        "n1", "database", "127.114.0.1", (), tmp_path, environment=lease_records.environment(tmp_path, "0123abcd")
+    )
+    limits = _docker_containers.Limits(cpus=0.5, memory_mb=300)
+    words = _docker_containers.create_words(
+        node, "0123abcd", "debian:12", ["type=bind,source=/a,target=/a"], limits, ["--network", "host"]
+    )
+    pairs = set(pairwise(words))
+    assert words[:2] == ["run", "--detach"]
+    assert words[-4:] == ["--entrypoint", "sleep", "debian:12", "infinity"]
+    assert {
+        ("--name", "sy-0123abcd-n1"),
+        ("--label", "STEELYARD_LEASE=0123abcd"),
+        ("--env", "STEELYARD_LEASE=0123abcd"),
+        ("--label", f"STEELYARD_LEASE_RECORD={lease_records.record_path(tmp_path, '0123abcd')}"),
+        ("--cpus", "0.5"),
+        ("--memory", "300m"),
+        ("--memory-swap", "300m"),
+        ("--mount", "type=bind,source=/a,target=/a"),
+    } <= pairs
+    assert "--privileged" not in words
+    assert len(_docker_containers.bridge_name("0123abcd")) <= 15
+
+
+def test_no_limit_is_no_option() -> None:
+    assert _docker_containers.limit_words(_docker_containers.Limits()) == []
+    assert _docker_containers.limit_words(_docker_containers.Limits(cores="0,1")) == ["--cpuset-cpus", "0,1"]
+
+
+def test_nodes_take_whole_cores_in_turn() -> None:
+    assert [_docker_containers.cores_of(index, 2, 4) for index in range(3)] == ["0,1", "2,3", "0,1"]
+    assert [_docker_containers.cores_of(index, 2, 3) for index in range(3)] == ["0,1", "0,2", "1,2"]
+    assert _docker_containers.cores_of(5, 4, 4) == "0,1,2,3"
+
+
+def test_mounts_are_quoted_and_hold_nothing_that_is_mounted_below(tmp_path: Path) -> None:
+    odd = tmp_path / "a, b"
+    odd.mkdir()
+    plain = f"type=bind,source={tmp_path},target={tmp_path}"
+    assert _docker_containers.mount(tmp_path) == f"{plain},readonly,bind-nonrecursive"
+    assert _docker_containers.mount(tmp_path, writable=True) == plain
+    assert _docker_containers.mount(odd, writable=True) == f'type=bind,"source={odd}","target={odd}"'
+
+
+def test_control_groups_of_both_versions() -> None:
+    first = [str(folder) for folder in _docker_containers.folders_of(CGROUPS_1, (*MOUNTS_1, UNIFIED))]
+    assert sorted(first) == [f"/sys/fs/cgroup/{name}/docker/abc" for name in ("cpu", "cpuacct", "memory")]
+    scope = "0::/system.slice/docker-abc.scope\n"
+    second = _docker_containers.folders_of(scope, (UNIFIED,))
+    assert second == (Path("/sys/fs/cgroup/system.slice/docker-abc.scope"),)
+    assert _docker_containers.folders_of("", MOUNTS_1) == ()
+
+
+def test_a_mirror_is_read_from_apt_s_files() -> None:
+    assert list(_docker_image.mirrors([SOURCES], "bookworm")) == ["http://one.example/debian"]
+    assert list(_docker_image.mirrors([SOURCES_822], "bookworm")) == ["http://two.example/debian"]
+    assert list(_docker_image.mirrors(["", SOURCES, SOURCES_822], "trixie")) == []
+
+
+def test_the_image_is_named_by_its_recipe(tmp_path: Path) -> None:
+    (tmp_path / "etc/apt/sources.list.d").mkdir(parents=True)
+    (tmp_path / "etc/os-release").write_text('ID=debian\nVERSION_CODENAME="bookworm"\n')
+    (tmp_path / "etc/apt/sources.list.d/debian.sources").write_text(SOURCES_822)
+    wanted = _docker_image.recipe(tmp_path)
+    assert (wanted.suite, wanted.mirror) == ("bookworm", "http://two.example/debian")
+    assert wanted.packages == ("openjdk-17-jre-headless",)
+    assert wanted.image == f"steelyard/node:{wanted.key}"
+    other = _docker_image.Recipe(wanted.suite, wanted.mirror, (*wanted.packages, "iproute2"), wanted.architecture)
+    assert other.key != wanted.key
+    assert _docker_image.archive(tmp_path, wanted).name == f"image-{wanted.key}.tar"
+
+
+@pytest.mark.parametrize(
+    ("release", "message"),
+    [("ID=fedora\nVERSION_CODENAME=x\n", "on Debian or Ubuntu only"), ("ID=debian\nVERSION_CODENAME=sid\n", "mirror")],
+)
+def test_no_image_elsewhere(tmp_path: Path, release: str, message: str) -> None:
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc/os-release").write_text(release)
+    with pytest.raises(docker.SiteError, match=message):
+        _docker_image.recipe(tmp_path)
+
+
+def test_what_a_daemon_of_our_own_leaves_mounted_is_found_deepest_first() -> None:
+    line = "{} 1 0:5 {} {} rw - overlay overlay rw"
+    data = "/cache/docker/data"
+    places = [f"{data}/a/merged", "/cache", "/run/d/exec/netns/x", f"{data}/a/merged/dev"]
+    lines = [line.format(number, "/", place) for number, place in enumerate(places)]
+
+    def found(text: str) -> list[str]:
+        return [str(place) for place in _docker_daemon.mounted_below(text, Path("/run/d"), Path(data))]
+
+    deepest_first = [places[3], places[2], places[0]]
+    assert found("\n".join(lines)) == deepest_first
+    assert found("\n".join([line.format(9, data, data), *lines])) == [*deepest_first, data]
+    disk = line.format(9, "/", data)
+    assert found("\n".join([disk, *lines])) == deepest_first, "a disk of the user's stays"
+
+
+def test_a_daemon_of_our_own_makes_no_filters_and_no_bridge(tmp_path: Path) -> None:
+    argv = _docker_daemon.Own(tmp_path / "run", tmp_path / "data").argv("/usr/sbin/dockerd")
+    assert {"--iptables=false", "--ip-masq=false", "--ip-forward=false"} <= set(argv)
+    pairs = dict(pairwise(argv))
+    assert (pairs["--bridge"], pairs["--data-root"]) == ("none", str(tmp_path / "data"))
+    assert pairs["--host"] == f"unix://{tmp_path}/run/docker.sock"
+
+
+def test_helpers_are_counted_by_name() -> None:
+    programs = {
+        (1, 1): Program("dockerd", 2.0),
+        (2, 1): Program("containerd-shim", 0.25),
+        (3, 1): Program("containerd-shim", 0.5),
+        (4, 1): Program("java", 100.0),
+    }
+    assert _docker_daemon.time_s(programs) == {"dockerd": 2.0, "containerd-shim": 0.75}
+
+
+def test_facts_are_what_docker_says() -> None:
+    described = {
+        "Image": "sha256:1",
+        "Config": {"Image": "cassandra:5"},
+        "HostConfig": {"NetworkMode": "host", "Runtime": "runc", "CpusetCpus": "0,1"},
+        "Mounts": [{"Destination": "/n1", "Type": "bind"}],
+    }
+    info = {"ServerVersion": "20.10", "Driver": "overlay2", "SecurityOptions": ["name=seccomp,profile=default"]}
+    facts = _docker_facts.container_facts(described, info, {"Size": 7})
+    assert facts["container_engine"] == "Docker 20.10"
+    assert facts["container_security"] == "name=seccomp,profile=default"
+    assert facts["container_image_bytes"] == "7"
+    assert "container_cgroup_driver" not in facts
+    assert all(_docker_facts.container_facts({}, {}, {}).values())
+
+
+RUNNING = Looked(Daemon("/bin/docker", "unix:///d.sock"))
+THREE = Request("s", 3)
+ABSENT = Looked(None, "Cannot connect to the Docker daemon")
+
+
+@pytest.fixture
+def found(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """A machine with a Docker that runs; tests change what it has."""
+    machine: dict[str, Any] = {"looked": RUNNING, "programs": {"docker", "dockerd", "ip"}, "able": True, "uid": 0}
+    places = {"program": lambda name: f"/bin/{name}" if name in machine["programs"] else None}
+    monkeypatch.setattr(_docker_daemon, "running", lambda client: machine["looked"])
+    monkeypatch.setattr(_docker_daemon, "program", places["program"])
+    monkeypatch.setattr(_docker_image, "lacking", lambda cache: machine.get("image", ""))
+    monkeypatch.setattr(machine_facts, "capable", lambda name, status=None: machine["able"])
+    monkeypatch.setattr(os, "geteuid", lambda: machine["uid"])
+    return machine
+
+
+def refusal(tmp_path: Path, request: Request = THREE, memory_mb: int | None = None, **settings: Any) -> str:
+    return docker.create(docker.Settings(**settings), tmp_path).refuse(request, memory_mb) or ""
+
+
+@pytest.mark.agent
+def test_refusals_say_why_and_what_mends_it(found: dict[str, Any], tmp_path: Path) -> None:
+    assert refusal(tmp_path) == ""
+    assert "251 nodes" in refusal(tmp_path, Request("s", 251))
+    found["image"] = "debootstrap is missing"
+    assert "there is no image: debootstrap" in refusal(tmp_path)
+    assert refusal(tmp_path, image="debian:12") == ""
+    found |= {"image": "", "looked": ABSENT}
+    assert "Cannot connect" in refusal(tmp_path, daemon="running")
+    found["programs"] = {"docker"}
+    assert "there is no program dockerd (Debian: apt-get install docker.io" in refusal(tmp_path)
+    found["uid"] = 1000
+    assert "it takes root to start one" in refusal(tmp_path)
+    found["looked"] = Looked(None, "permission denied while trying to connect")
+    assert "add this user to the group docker" in refusal(tmp_path)
+    found["programs"] = set()
+    assert "there is no program docker (Debian" in refusal(tmp_path)
+
+
+@pytest.mark.agent
+def test_limits_that_cannot_be_enforced_are_refused(found: dict[str, Any], tmp_path: Path) -> None:
+    half = Request("s", 1, limits=NodeLimits(cpus=0.5))
+    assert refusal(tmp_path, half) == ""
+    assert "not a whole number of cores" in refusal(tmp_path, half, cpu_limit="cpuset")
+    assert "cores" in refusal(tmp_path, Request("s", 1, limits=NodeLimits(cpus=10_000)))
+    small = Request("s", 1, limits=NodeLimits(memory_mb=100))
+    assert refusal(tmp_path, small, 300) == "a node needs 300 MB, but memory_mb = 100 is its limit"
+    assert "MB are available" in refusal(tmp_path, Request("s", 200), 10_000_000)
+    found |= {"uid": 1000, "able": False}
+    assert "takes root: the layers" in refusal(tmp_path, storage="overlay")
+    assert "more than one load node" in refusal(tmp_path, Request("s", 1, 2), network="bridge")
+
+
+def test_a_daemon_elsewhere_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    client = tmp_path / "docker"
+    client.write_text("#!/bin/sh\nexit 1\n")
+    client.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setenv("DOCKER_HOST", "tcp://10.0.0.1:2375")
+    looked = _docker_daemon.running("docker")
+    assert looked.daemon is None
+    assert "may be on another machine" in looked.problem
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere.sock")
+    assert _docker_daemon.running("docker").problem
