@@ -372,11 +372,14 @@ class TrialRunner:
         return pid == os.getpid() or self.cluster.owns(pid)
 
     def _machines(self) -> Machines:
-        """How the nodes are spread over machines, by what the site says."""
+        """How the nodes are spread over machines: by the kernels that they name, else by what the site shares."""
         facts = self.cluster.facts
         cores = {node.name: facts.get(node.name, {}).get("cores", "") for node in self.cluster.reachable}
         known = {name: int(text) for name, text in cores.items() if text.isdigit()}
-        return Machines(cores=known, shared=on_this_machine(self.cluster.site))
+        elsewhere = not on_this_machine(self.cluster.site)
+        nodes = (*self.cluster.databases, *self.cluster.loaders)
+        kernels = {node.name: node.kernel or (node.name if elsewhere else "") for node in nodes}
+        return Machines(cores=known, kernels=kernels)
 
     async def _collect(
         self, draft: TrialDraft, course: Course, phases: PhaseLog, offsets: Mapping[str, Mapping[Path, int]]

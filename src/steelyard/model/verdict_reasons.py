@@ -130,8 +130,9 @@ class ReasonKind(StrEnum):
         "background load or steal",
         KindFacts(
             "steal: mean of `machine_cpu_steal_fraction` on the worst node above `steal_fraction`. Background load: "
-            "(user + system − interrupts) × cores − nodes − generators − probes − conductor − reading commands, over "
-            "all cores of a machine, above `background_cpu_fraction`; kernel threads count as background",
+            "(user + system − interrupts) × cores − nodes − generators − probes − conductor − reading commands − "
+            "helpers, over all cores of a machine, above `background_cpu_fraction`; nodes of one kernel are on one "
+            "machine; kernel threads count as background",
             invalid_if="other guests of the hardware take more than {steal_fraction} of the processor, or other "
             "programs more than {background_cpu_fraction}",
             void=True,
