@@ -4,12 +4,13 @@ Background load is processor time on a machine that neither the cluster nor the 
 
     (user + system - interrupts) x cores - nodes - load generators - probes - conductor - reading commands - helpers
 
-Nodes with the same kernel are on one machine: each of them reads the whole machine's time, so their readings are averaged
-and the own use of all of them is subtracted. The conductor and the reading commands are subtracted on their machine only.
+Nodes with the same kernel are on one machine: each of them reads the whole machine's time, so their readings are
+averaged and the use of all of them is subtracted. The conductor and the reading commands count on their machine only.
 Interrupts are left out because many kernels charge them to no process; most are the nodes' own traffic. Kernel threads
 (write-back, memory) count as background load. Time in which a guest got no processor (steal) is monitored separately.
 Reading commands are the laboratory's own `status`, `report` and `serve`, which run at idle priority. Helpers are other
-programs of the laboratory that serve several nodes (link emulation, a container daemon, meters): no node is charged with them.
+programs of the laboratory that serve several nodes (link emulation, a container daemon, meters): they are charged to
+none of them.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from steelyard.format import listed
 from steelyard.model.sample import Sample
 
 INTERVAL_S = 1.0
@@ -48,7 +48,7 @@ class OwnTime:
     others: Sequence[tuple[str, float]] = ()
     """Other programs on this machine and the number of cores that they kept busy, the busiest first."""
     helpers_s: Mapping[str, float] = field(default_factory=dict)
-    """Kernel (empty: this machine's) to processor seconds of the laboratory's helpers on it, which belong to no node."""
+    """Kernel (empty: this machine's) to processor seconds of the laboratory's helpers on it."""
 
     @property
     def conductor_cores(self) -> float:
@@ -83,7 +83,7 @@ class Machines:
         if not kernel:
             return THIS_MACHINE
         nodes = sorted(node for node, name in self.kernels.items() if name == kernel)
-        return kernel if nodes == [kernel] else f"{kernel} ({listed(nodes)})"
+        return kernel if nodes == [kernel] else f"{kernel} ({', '.join(nodes)})"
 
 
 @dataclass(frozen=True)

@@ -219,7 +219,7 @@ def test_nodes_of_one_kernel_are_one_machine_and_the_conductor_is_only_on_its_ow
     here, there = judge(crowd(0.0, samples=samples, machines=machines, own=own), limits).reasons
     assert there.measured == pytest.approx((1.4 - 2 * 0.4 - 0.2) / 2)
     assert there.detail == (
-        "other programs on box (n1 and n2) kept 0.40 of 2 cores busy; helpers of Steelyard besides 0.20"
+        "other programs on box (n1, n2) kept 0.40 of 2 cores busy; helpers of Steelyard besides 0.20"
     )
     assert here.measured == pytest.approx((1.4 - 0.4 - 0.65 / 6.5 - 0.1 - 0.1) / 2)
     assert here.detail.startswith("other programs on this machine kept 0.70 of 2 cores")
