@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from steelyard.model.errors import ProbeError
@@ -34,6 +34,13 @@ class Readings:
     process_ids: list[int] = field(default_factory=list)
     """The probes' own processes on this machine."""
     failure: ProbeError | None = None
+    offsets_s: Mapping[str, float] = field(default_factory=dict)
+    """How far the clocks of nodes are ahead of the conductor's, where they have one of their own."""
+
+    def on_our_clock(self, samples: Iterable[Sample], where: str) -> list[Sample]:
+        """Samples with their times on the conductor's clock; `where`: the node whose clock they are by."""
+        offset_s = self.offsets_s.get(where, 0.0)
+        return [one._replace(t_s=one.t_s - offset_s) for one in samples] if offset_s else list(samples)
 
     def between(self, begun_s: float, ended_s: float) -> dict[Instrument, list[Sample]]:
         """Samples of a span, and what was sampled within one interval before and after it."""
@@ -68,9 +75,12 @@ async def watching(
     nodes: Sequence[Node],
     process_ids: Callable[[Node], Sequence[int]],
     watcher: Watcher,
+    offsets_s: Mapping[str, float],
 ) -> AsyncIterator[Readings]:
-    """Run every probe on every node for as long as the block lasts. Returns when each has given its first line."""
+    """Run every probe on every node for as long as the block lasts. Returns when each has given its first line.
+    `offsets_s`: of the nodes' clocks, for as long as `Readings.offsets_s` is not replaced."""
     readings = Readings(samples={(probe.name, node.name): [] for probe in probes for node in nodes})
+    readings.offsets_s = offsets_s
     started: dict[tuple[str, str], asyncio.Event] = {}
     processes: list[asyncio.subprocess.Process] = []
     readers: list[asyncio.Task[None]] = []
@@ -115,7 +125,7 @@ async def _read(
     assert process.stdout is not None
     try:
         async for line in process.stdout:
-            samples = list(probe.parse(node, line))
+            samples = readings.on_our_clock(probe.parse(node, line), where=node)
             readings.samples[probe.name, node].extend(samples)
             started.set()
             if samples:

@@ -110,6 +110,14 @@ class ReasonKind(StrEnum):
             limit="probe_gap_s", void=True,
         ),
     )  # fmt: skip
+    CLOCK = (
+        "clock of a node wrong",
+        KindFacts(
+            "a node with a clock of its own: how far its offset to the conductor's clock moved during the trial, plus "
+            "the error of measuring it, above `clock_s`; or the offset could not be measured",
+            limit="clock_s", void=True,
+        ),
+    )  # fmt: skip
     DROPPED = (
         "records dropped",
         KindFacts("lines of the engine that could not be written: more than 0", void=True),
