@@ -12,6 +12,7 @@ mod load;
 mod ops;
 mod probe;
 mod process;
+mod rtt;
 mod seconds;
 mod sim;
 mod sweep;
@@ -55,6 +56,8 @@ enum Command {
     Sweep(sweep::Arguments),
     /// Print the wall clock for each line of standard input.
     Clock(clock_command::Arguments),
+    /// Measure round-trip times to another node.
+    Rtt(rtt::Arguments),
     /// Run a command that ends when standard input does.
     Tie(tie::Arguments),
 }
@@ -71,6 +74,7 @@ fn main() -> ExitCode {
         Command::Files(arguments) => files::run(&arguments),
         Command::Sweep(arguments) => sweep::run(&arguments),
         Command::Clock(arguments) => clock_command::run(&arguments),
+        Command::Rtt(arguments) => rtt::run(&arguments),
         Command::Tie(arguments) => tie::run(&arguments),
     };
     match outcome {

@@ -6,6 +6,7 @@ mod files;
 mod keep;
 mod load_and_cql;
 mod program;
+mod rtt;
 mod scratch;
 mod sweep;
 mod tie;

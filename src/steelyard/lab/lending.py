@@ -23,7 +23,7 @@ class Lending:
     async def lend(self, site: Site, settings: TrialSettings, request: Request, until: datetime) -> Lease:
         """Nodes for a start: those of the lease that is held, if they can fulfil the request; otherwise that lease is
         released first. Raises SiteError."""
-        section = canonical(settings.part("site"))
+        section = _section(settings)
         if self._held is not None:
             held_section, holder, lease = self._held
             if held_section == section and isinstance(holder, Reuses):
@@ -38,7 +38,7 @@ class Lending:
         """Take a lease back after its start; `keep`: hold it for the next one if the site can hand it on. Raises
         SiteError."""
         if keep and isinstance(site, Reuses):
-            self._held = (canonical(settings.part("site")), site, lease)
+            self._held = (_section(settings), site, lease)
         else:
             await site.release(lease)
 
@@ -62,3 +62,9 @@ class Lending:
             _, site, lease = self._held
             await site.release(lease)
             self._held = None
+
+
+def _section(settings: TrialSettings) -> str:
+    """The site's settings without the numbers of nodes, which a request says."""
+    section = settings.part("site")["site"]
+    return canonical({name: value for name, value in section.items() if name not in ("nodes", "load_nodes")})

@@ -39,7 +39,8 @@ async def put(node: Node, path: Path, content: bytes, mode: int | None = None) -
         _write(path, content, mode)
         return
     options = [] if mode is None else ["--mode", f"{mode:o}"]
-    await _files(node, "write", str(path), *options, stdin=content)
+    # Its length: a connection that breaks looks like the end of the input.
+    await _files(node, "write", str(path), "--bytes", str(len(content)), *options, stdin=content)
 
 
 async def read(node: Node, path: Path, from_byte: int = 0, most: int = READ_MOST_BYTES) -> bytes:
@@ -177,13 +178,13 @@ def _read(path: Path, from_byte: int, most: int) -> bytes:
 
 
 def _sizes(folder: Path) -> dict[str, int]:
-    found: dict[str, int] = {}
+    by_name: dict[str, int] = {}
     for place, _, names in os.walk(folder):
         for name in names:
             path = Path(place, name)
             if path.is_file() and not path.is_symlink():
-                found[str(path.relative_to(folder))] = path.stat().st_size
-    return dict(sorted(found.items()))
+                by_name[str(path.relative_to(folder))] = path.stat().st_size
+    return dict(sorted(by_name.items()))
 
 
 def _followed(folder: Path) -> list[str]:

@@ -163,4 +163,5 @@ def _command_line(pid: int) -> tuple[str, ...]:
         text = Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ()
-    return tuple(text.rstrip("\0").split("\0"))
+    # Empty for a moment after the process was started, and of one that ends.
+    return tuple(text.rstrip("\0").split("\0")) if text else ()

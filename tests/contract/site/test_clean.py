@@ -66,7 +66,7 @@ def test_clean_shows_then_removes(killed: str, state: Path) -> None:
     for _ in range(2):
         code, text = cleaned(dry_run=True)
         assert code == 0
-        assert text.startswith(f"left over: lease {killed} of site fake (study victim, 1 node, 1 process): its owner")
+        assert text.startswith(f"left over: lease {killed} of site fake (study victim, 1 node, 2 processes): its owner")
     code, text = cleaned()
     assert (code, text.split(" of ")[0]) == (0, f"removed lease {killed}")
     assert lease_records.processes(killed) == set()
@@ -77,7 +77,7 @@ def test_clean_shows_then_removes(killed: str, state: Path) -> None:
 def test_clean_as_data(killed: str, state: Path) -> None:
     data = json.loads(printed(lambda: clean(["fake"], as_json=True)).out)
     assert [(lease["lease"], lease["outcome"], lease["processes"]) for lease in data["leases"]] == [
-        (killed, "removed", 1)
+        (killed, "removed", 2)
     ]
 
 
