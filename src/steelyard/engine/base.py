@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from steelyard.node.base import Node
 from steelyard.wire.record import Record
@@ -40,6 +40,14 @@ class DrivenByWords(Protocol):
         flight are over all load nodes; the load ends when `phases` does. Between phases nothing is in flight. Raises
         EngineError as `Engine.drive` does."""
         ...
+
+
+@runtime_checkable
+class StampedHere(Protocol):
+    """Ability: the times of its records are by the conductor's clock. Those of any other engine are by the clock of the
+    record's load node, and are corrected where that is another."""
+
+    stamped_here: Literal[True]
 
 
 @runtime_checkable

@@ -14,7 +14,7 @@ import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from steelyard.engine import _stress_tool as tool
 from steelyard.engine._stress_line import Line, line
@@ -40,6 +40,8 @@ class CassandraStress:
 
     name = "cassandra-stress"
     version = tool.VERSION
+    stamped_here: Literal[True] = True
+    """The tool prints no time of day: its lines are stamped as they come in."""
 
     async def prepare(self) -> None:
         """Fetch the tool. Slow only the first time. Raises EngineError."""

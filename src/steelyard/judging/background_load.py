@@ -2,11 +2,15 @@
 
 Background load is processor time on a machine that neither the cluster nor the laboratory used:
 
-    (user + system - interrupts) x cores - nodes - load generators - probes - conductor - reading commands
+    (user + system - interrupts) x cores - nodes - load generators - probes - conductor - reading commands - helpers
 
+Nodes with the same kernel are on one machine: each of them reads the whole machine's time, so their readings are
+averaged and the use of all of them is subtracted. The conductor and the reading commands count on their machine only.
 Interrupts are left out because many kernels charge them to no process; most are the nodes' own traffic. Kernel threads
 (write-back, memory) count as background load. Time in which a guest got no processor (steal) is monitored separately.
-Reading commands are the laboratory's own `status`, `report` and `serve`, which run at idle priority.
+Reading commands are the laboratory's own `status`, `report` and `serve`, which run at idle priority. Helpers are other
+programs of the laboratory that serve several nodes (link emulation, a container daemon, meters): they are charged to
+none of them.
 """
 
 from __future__ import annotations
@@ -43,6 +47,8 @@ class OwnTime:
     """Time of the laboratory's own reading commands (`status`, `report`, `serve`) on this machine."""
     others: Sequence[tuple[str, float]] = ()
     """Other programs on this machine and the number of cores that they kept busy, the busiest first."""
+    helpers_s: Mapping[str, float] = field(default_factory=dict)
+    """Kernel (empty: this machine's) to processor seconds of the laboratory's helpers on it."""
 
     @property
     def conductor_cores(self) -> float:
@@ -54,15 +60,30 @@ class OwnTime:
         """Cores that the reading commands kept busy."""
         return self.reading_s / self.elapsed_s if self.elapsed_s > 0 else 0.0
 
+    def helper_cores(self, kernel: str) -> float:
+        """Cores that the helpers on a machine kept busy."""
+        return self.helpers_s.get(kernel, 0.0) / self.elapsed_s if self.elapsed_s > 0 else 0.0
+
 
 @dataclass(frozen=True)
 class Machines:
-    """Distribution of nodes over machines."""
+    """Distribution of nodes over machines, each with one kernel."""
 
     cores: Mapping[str, int] = field(default_factory=dict)
     """Node to number of cores of its machine."""
-    shared: bool = True
-    """Whether all nodes and the conductor are on one machine."""
+    kernels: Mapping[str, str] = field(default_factory=dict)
+    """Node to the name of its kernel; empty, or not listed: the conductor's."""
+
+    def kernel(self, node: str) -> str:
+        """Name of a node's kernel; empty: the conductor's."""
+        return self.kernels.get(node, "")
+
+    def where(self, kernel: str) -> str:
+        """A machine in words, with the nodes on it unless it is named after the only one."""
+        if not kernel:
+            return THIS_MACHINE
+        nodes = sorted(node for node, name in self.kernels.items() if name == kernel)
+        return kernel if nodes == [kernel] else f"{kernel} ({', '.join(nodes)})"
 
 
 @dataclass(frozen=True)
@@ -76,14 +97,16 @@ class BackgroundLoad:
     """Background programs and the number of cores that they kept busy, as far as known."""
     reading_cores: float = 0.0
     """Cores that the laboratory's own reading commands kept busy besides; not part of `cores`."""
+    helper_cores: float = 0.0
+    """Cores that the laboratory's helpers kept busy besides; not part of `cores`."""
 
     @property
     def text(self) -> str:
         """The background load in words."""
         named = ", ".join(f"{name} {cores:.2f}" for name, cores in self.programs if cores >= NAMED_CORES)
         among = f", among them {named}" if named else ""
-        besides = f"; reading commands of Steelyard besides {self.reading_cores:.2f}"
-        own = besides if self.reading_cores >= NAMED_CORES else ""
+        besides = (("reading commands", self.reading_cores), ("helpers", self.helper_cores))
+        own = "".join(f"; {what} of Steelyard besides {cores:.2f}" for what, cores in besides if cores >= NAMED_CORES)
         return f"other programs on {self.where} kept {self.cores:.2f} of {self.of} cores busy{among}{own}"
 
     @property
@@ -116,21 +139,26 @@ def background_load(
     if not used or any(cores is None for cores in used.values()):
         return None
     known = {node: cores for node, cores in used.items() if cores is not None}
-    if machines.shared:
-        whole = [_machine_cores(samples[node], machines.cores.get(node, 0), begun_s, ended_s) for node in samples]
+    by_machine = []
+    for kernel in sorted({machines.kernel(node) for node in samples}):
+        read = [node for node in samples if machines.kernel(node) == kernel]
+        whole = [_machine_cores(samples[node], machines.cores.get(node, 0), begun_s, ended_s) for node in read]
         busy = [cores for cores in whole if cores is not None]
         if not busy:
             return None
-        cores = sum(busy) / len(busy) - sum(known.values()) - own.conductor_cores - own.reading_cores
-        of, named = max(machines.cores.values()), own.others[:MOST_NAMED]
-        return [BackgroundLoad(THIS_MACHINE, max(0.0, cores), of, named, own.reading_cores)]
-    by_machine = []
-    for node in sorted(samples):
-        machine = _machine_cores(samples[node], machines.cores.get(node, 0), begun_s, ended_s)
-        if machine is None:
-            return None
-        by_machine.append(BackgroundLoad(node, max(0.0, machine - known[node]), machines.cores[node]))
-    return by_machine
+        of = max(machines.cores.get(node, 0) for node in read)
+        own_cores = sum(cores for node, cores in known.items() if machines.kernel(node) == kernel)
+        by_machine.append(_background(machines, kernel, sum(busy) / len(busy) - own_cores, of, own))
+    return by_machine or None
+
+
+def _background(machines: Machines, kernel: str, cores: float, of: int, own: OwnTime) -> BackgroundLoad:
+    """The background load of a machine from the cores that its nodes did not use."""
+    where, helpers = machines.where(kernel), own.helper_cores(kernel)
+    if kernel:
+        return BackgroundLoad(where, max(0.0, cores - helpers), of, helper_cores=helpers)
+    cores -= own.conductor_cores + own.reading_cores + helpers
+    return BackgroundLoad(where, max(0.0, cores), of, own.others[:MOST_NAMED], own.reading_cores, helpers)
 
 
 def _machine_cores(samples: Sequence[Sample], cores: int, begun_s: float, ended_s: float) -> float | None:

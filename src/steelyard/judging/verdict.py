@@ -21,6 +21,7 @@ from steelyard.model.outcome import Outcome
 from steelyard.model.sample import Sample
 from steelyard.model.search import SearchResult
 from steelyard.model.study import Limits, Load
+from steelyard.model.trial import ClockOffset
 from steelyard.model.verdict_reasons import GUESTS, Reason, ReasonKind, Verdict
 from steelyard.wire.record import Done, Interval
 
@@ -46,6 +47,7 @@ class Evidence:
     """Probe and node to the times of its samples."""
     machines: Machines = field(default_factory=Machines)
     own: OwnTime = field(default_factory=OwnTime)
+    clocks: Sequence[ClockOffset] = ()
     calibration: Calibration | None = None
     """Calibration of the generator that drove this trial."""
     no_calibration: str = NO_CALIBRATION
@@ -69,6 +71,7 @@ def judge(evidence: Evidence, limits: Limits) -> Verdict:
         *(one for one in _generator(evidence, limits) if not (searched and one.kind.about.of_generator)),
         *(one for one in _answers(evidence, limits) if not (searched and one.kind is ReasonKind.ERRORS)),
         *_instruments(evidence, limits),
+        *_clocks(evidence, limits),
         *disturbed,
         *_hardware(evidence),
         *_cluster(evidence),
@@ -205,6 +208,16 @@ def _instruments(evidence: Evidence, limits: Limits) -> list[Reason]:
     for (probe, node), times_s in sorted(evidence.heard.items()):
         gap_s = longest_gap_s(times_s, begun_s, ended_s)
         reasons += over(ReasonKind.PROBE_GAP, gap_s, limits.probe_gap_s, "s", f"{probe} on {node}")
+    return reasons
+
+
+def _clocks(evidence: Evidence, limits: Limits) -> list[Reason]:
+    """CLOCK for each node whose times may be wrong by more than the limit after their correction."""
+    reasons: list[Reason] = []
+    for clock in evidence.clocks:
+        moved = f"by {clock.before_s:.3f} s before the trial and by {clock.after_s:.3f} s after it"
+        detail = f"the clock of {clock.node} was ahead of the conductor's {moved}"
+        reasons += over(ReasonKind.CLOCK, clock.worst_s, limits.clock_s, "s", detail)
     return reasons
 
 

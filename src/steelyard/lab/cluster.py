@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from steelyard.engine.base import DrivenByWords, Engine
+from steelyard.engine.base import DrivenByWords, Engine, StampedHere
 from steelyard.format import listed
+from steelyard.lab import clocks
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.data_state import DataState
 from steelyard.lab.lending import Lending
@@ -92,7 +93,7 @@ class Cluster:
     async def drive(self, order: Mapping[str, Any], on_record: Callable[[str, Record], None], timeout_s: float) -> None:
         """Have the engine carry out an order for as long as all nodes live. Raises SystemFault within seconds of the
         first node that dies, EngineError if the generator fails."""
-        driving = self.engine.drive(order, self.loaders, on_record, timeout_s)
+        driving = self.engine.drive(order, self.loaders, self._on_our_clock(on_record), timeout_s)
         await while_alive(driving, self.system, self.databases)
 
     async def drive_by_words(
@@ -106,8 +107,20 @@ class Cluster:
         engine = self.engine
         if not isinstance(engine, DrivenByWords):
             raise EngineError("this engine takes no phases while it runs", 'load.engine = "agent"')
-        driving = engine.drive_by_words(order, self.loaders, on_record, phases, timeout_s)
+        driving = engine.drive_by_words(order, self.loaders, self._on_our_clock(on_record), phases, timeout_s)
         await while_alive(driving, self.system, self.databases)
+
+    async def read_clocks(self) -> dict[str, clocks.Reading]:
+        """Clocks of the nodes that have one of their own; times from them are corrected by this reading from now on.
+        Raises ClockError."""
+        readings = await clocks.read(self.reachable)
+        self.readings.offsets_s = {node: reading.offset_s for node, reading in readings.items()}
+        return readings
+
+    def _on_our_clock(self, on_record: Callable[[str, Record], None]) -> Callable[[str, Record], None]:
+        if isinstance(self.engine, StampedHere):
+            return on_record
+        return clocks.on_our_clock(on_record, self.readings.offsets_s)
 
     async def death(self) -> SystemFault | None:
         """The fault of the first dead node; None if there is none, or if the system does not notice."""
@@ -165,7 +178,8 @@ async def started(
         cluster = await _bring_up(study, trials[0], (parts, site, system), nodes, watcher, phases)
         probes = [parts.probe(name, study.probe.get(name, {})) for name in study.probes]
         watched = await watched_nodes(system, cluster.reachable) if probes else ()
-        async with watching(probes, watched, watcher) as cluster.readings:
+        offsets_s = {node: reading.offset_s for node, reading in (await clocks.read(cluster.reachable)).items()}
+        async with watching(probes, watched, watcher, offsets_s) as cluster.readings:
             yield cluster
     except BaseException as first:
         try:

@@ -7,7 +7,7 @@ import contextlib
 import os
 import tempfile
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -44,6 +44,13 @@ class Readings:
     process_ids: list[int] = field(default_factory=list)
     """The probes' own processes on this machine."""
     failure: ProbeError | None = None
+    offsets_s: Mapping[str, float] = field(default_factory=dict)
+    """How far the clocks of nodes are ahead of the conductor's, where they have one of their own."""
+
+    def on_our_clock(self, samples: Iterable[Sample], where: str) -> list[Sample]:
+        """Samples with their times on the conductor's clock; `where`: the node whose clock they are by."""
+        offset_s = self.offsets_s.get(where, 0.0)
+        return [one._replace(t_s=one.t_s - offset_s) for one in samples] if offset_s else list(samples)
 
     def between(self, begun_s: float, ended_s: float) -> dict[Instrument, list[Sample]]:
         """Samples of a span, and what was sampled within one interval before and after it."""
@@ -105,11 +112,15 @@ class _Running:
 
 
 @contextlib.asynccontextmanager
-async def watching(probes: Sequence[Probe], watched: Sequence[Watched], watcher: Watcher) -> AsyncIterator[Readings]:
+async def watching(
+    probes: Sequence[Probe], watched: Sequence[Watched], watcher: Watcher, offsets_s: Mapping[str, float]
+) -> AsyncIterator[Readings]:
     """Run the commands of every probe for as long as the block lasts. Returns when each has given its first line.
-    Raises ProbeError for a probe that finds nothing to read, and for one that gives no line."""
+    `offsets_s`: of the nodes' clocks, for as long as `Readings.offsets_s` is not replaced. Raises ProbeError for a
+    probe that finds nothing to read, and for one that gives no line."""
     placed = [(probe, placement) for probe in probes for placement in placements_of(probe, watched, INTERVAL_S)]
     readings = Readings(samples={(probe.name, node): [] for probe, at in placed for node in at.speaks_of})
+    readings.offsets_s = offsets_s
     running: list[_Running] = []
     readers: list[asyncio.Task[None]] = []
     with tempfile.TemporaryDirectory(prefix="steelyard-probes-") as folder:
@@ -151,7 +162,8 @@ async def _read(running: _Running, readings: Readings, watcher: Watcher) -> None
     try:
         async for line in running.process.stdout:
             node, rest = _node_of(line, speaks_of, running.name)
-            samples = list(probe.parse(node, rest))
+            where = running.placement.on.name if running.placement.on else ""
+            samples = readings.on_our_clock(probe.parse(node, rest), where=where)
             readings.samples[probe.name, node].extend(samples)
             running.started.set()
             if samples:

@@ -24,21 +24,21 @@ from steelyard.judging.covariates import covariates_of
 from steelyard.judging.measures import measures_of, readings_of_samples
 from steelyard.judging.trial_responses import joined, responses
 from steelyard.judging.verdict import Evidence, judge
-from steelyard.lab import capacity, node_logs
+from steelyard.lab import capacity, clocks, node_logs
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.cluster import Cluster
 from steelyard.lab.parts import Parts
 from steelyard.lab.probe_processes import INTERVAL_S as PROBE_INTERVAL_S
 from steelyard.lab.search import SearchInProgress
 from steelyard.model.capacity import capacity_key
-from steelyard.model.errors import NodeError, ProbeError, SteelyardError, SystemFault
+from steelyard.model.errors import ClockError, NodeError, ProbeError, SteelyardError, SystemFault
 from steelyard.model.load import MEASURE, WARM_UP, Load
 from steelyard.model.plan import PlannedTrial
 from steelyard.model.response import NS_PER_S
 from steelyard.model.sample import Sample
 from steelyard.model.search import SearchResult
 from steelyard.model.study import Study
-from steelyard.model.trial import Capacity, Phase, Responses, TrialRecord
+from steelyard.model.trial import Capacity, ClockOffset, Phase, Responses, TrialRecord
 from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
 from steelyard.node import reading_commands
 from steelyard.node.processor import busiest, census, process_time_s
@@ -76,6 +76,7 @@ class Course:
     probed: dict[tuple[str, str], list[Sample]] = field(default_factory=dict)
     """Probe and node to their samples."""
     own: OwnTime = field(default_factory=OwnTime)
+    clocks: tuple[ClockOffset, ...] = ()
     still_busy: Mapping[str, float] = field(default_factory=dict)
     data: str = ""
 
@@ -190,6 +191,7 @@ class TrialRunner:
                 heard={who: [one.t_s for one in found] for who, found in course.probed.items()},
                 machines=self._machines(),
                 own=course.own,
+                clocks=course.clocks,
                 calibration=cluster.known.calibration,
                 no_calibration=cluster.known.why,
                 differing=self.cluster.differing,
@@ -210,6 +212,8 @@ class TrialRunner:
             await driving
         except SystemFault as fault:
             return _blamed(ReasonKind.SYSTEM_FAULT, fault)
+        except ClockError as error:
+            return _blamed(ReasonKind.CLOCK, error)
         except (SteelyardError, OSError, LookupError, ValueError) as error:
             if of_the_disk(error):
                 raise
@@ -266,6 +270,7 @@ class TrialRunner:
             path = self.parts.plugins.file(name, "trace", "load.trace")
             course.traces[name] = await in_a_thread(functools.partial(sha256_of, path))
         limit_s = self.study.limits.trial_timeout_s
+        clocks_before = await cluster.read_clocks()
         begun_s = time.time()
         cluster.readings.forget_before(begun_s - PROBE_INTERVAL_S)
 
@@ -297,6 +302,7 @@ class TrialRunner:
         async with phases.bracket(Phase.DRAIN, DRAIN_TIMEOUT_S, ProbeError):
             await cluster.readings.reach(ended_s)
             course.probed = cluster.readings.between(begun_s, ended_s)
+            course.clocks = clocks.offsets(clocks_before, await cluster.read_clocks())
             self.watcher.tell(Waiting("every node to answer once more"))
             if not await cluster.healthy():
                 raise await cluster.death() or SystemFault(
@@ -372,11 +378,14 @@ class TrialRunner:
         return pid == os.getpid() or self.cluster.owns(pid)
 
     def _machines(self) -> Machines:
-        """How the nodes are spread over machines, by what the site says."""
+        """How the nodes are spread over machines: by the kernels that they name, else by what the site shares."""
         facts = self.cluster.facts
         cores = {node.name: facts.get(node.name, {}).get("cores", "") for node in self.cluster.reachable}
         known = {name: int(text) for name, text in cores.items() if text.isdigit()}
-        return Machines(cores=known, shared=on_this_machine(self.cluster.site))
+        elsewhere = not on_this_machine(self.cluster.site)
+        nodes = (*self.cluster.databases, *self.cluster.loaders)
+        kernels = {node.name: node.kernel or (node.name if elsewhere else "") for node in nodes}
+        return Machines(cores=known, kernels=kernels)
 
     async def _collect(
         self, draft: TrialDraft, course: Course, phases: PhaseLog, offsets: Mapping[str, Mapping[Path, int]]
@@ -414,6 +423,7 @@ class TrialRunner:
                 "responses": responses(course.measured(), tuple(course.dones.values()), course.capacity_per_s),
                 "phase_responses": course.by_phase(),
                 "covariates": covariates_of(self.cluster.facts, self.cluster.links),
+                "clocks": course.clocks,
                 "capacity": course.capacity,
                 "search": None if course.search is None else course.search.search,
                 "offered_rate_per_s": course.offered and engine_order.offered_rate_per_s(course.offered),

@@ -69,6 +69,10 @@ class CommandFailed(NodeError):
         self.stderr_tail = stderr_tail
 
 
+class ClockError(NodeError):
+    """The clock of a node could not be read: times that the node says cannot be put on the conductor's clock."""
+
+
 class SystemFault(SteelyardError):
     """The system under test failed (never ready, died, wrong settings in force): a result, not an accident."""
 

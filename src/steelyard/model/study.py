@@ -212,6 +212,9 @@ class Limits(Value):
     held other values than were written (see `validate_fraction` in workload files), as a fraction of all operations."""
     probe_gap_s: float = Field(default=5.0, gt=0)
     """The longest permitted time without a sample from any probe on any node."""
+    clock_s: float = Field(default=0.1, gt=0)
+    """The largest error that may be left in times from nodes with another clock, which are put on the conductor's: by
+    how much the clock's offset moved during the trial, plus the error of measuring it."""
     steal_fraction: float = Field(default=0.1, ge=0, le=1)
     """CPU time used by other guests of the same hardware, as a fraction of all CPU time."""
     attempts: int = Field(default=3, ge=1, le=20)

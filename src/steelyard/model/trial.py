@@ -96,6 +96,23 @@ class Capacity(Value):
     """Time of the measurement, seconds since the epoch."""
 
 
+class ClockOffset(Value):
+    """How far a node's clock was ahead of the conductor's, around one trial."""
+
+    node: str
+    before_s: float
+    """Seconds ahead before the trial: subtracted from every time that the node said during it."""
+    after_s: float
+    """Seconds ahead after the trial."""
+    error_s: float
+    """Half of the round trip of the worse measurement: each of them is right to within this."""
+
+    @property
+    def worst_s(self) -> float:
+        """Bound of the error that is left in the corrected times."""
+        return abs(self.after_s - self.before_s) + self.error_s
+
+
 def _nothing(values: object) -> bool:
     """Whether a mapping says nothing, and is left out of the record's file."""
     return not values
@@ -141,6 +158,8 @@ class TrialRecord(Value):
     covariates: dict[str, float] = Field(default_factory=dict, exclude_if=_nothing)
     """What the start was given, as numbers beside the factors: round-trip times, cores and memory of a database
     node."""
+    clocks: tuple[ClockOffset, ...] = Field(default=(), exclude_if=_nothing)
+    """Offsets of the nodes whose clock is not the conductor's; left out where all share it."""
     capacity: Capacity | None = None
     """Capacity of the start that served the trial, if the load is a fraction of it."""
     offered_rate_per_s: float | None = None

@@ -110,6 +110,14 @@ class ReasonKind(StrEnum):
             limit="probe_gap_s", void=True,
         ),
     )  # fmt: skip
+    CLOCK = (
+        "clock of a node wrong",
+        KindFacts(
+            "a node with a clock of its own: how far its offset to the conductor's clock moved during the trial, plus "
+            "the error of measuring it, above `clock_s`; or the offset could not be measured",
+            limit="clock_s", void=True,
+        ),
+    )  # fmt: skip
     DROPPED = (
         "records dropped",
         KindFacts("lines of the engine that could not be written: more than 0", void=True),
@@ -130,8 +138,9 @@ class ReasonKind(StrEnum):
         "background load or steal",
         KindFacts(
             "steal: mean of `machine_cpu_steal_fraction` on the worst node above `steal_fraction`. Background load: "
-            "(user + system − interrupts) × cores − nodes − generators − probes − conductor − reading commands, over "
-            "all cores of a machine, above `background_cpu_fraction`; kernel threads count as background",
+            "(user + system − interrupts) × cores − nodes − generators − probes − conductor − reading commands − "
+            "helpers, over all cores of a machine, above `background_cpu_fraction`; nodes of one kernel are on one "
+            "machine; kernel threads count as background",
             invalid_if="other guests of the hardware take more than {steal_fraction} of the processor, or other "
             "programs more than {background_cpu_fraction}",
             void=True,

@@ -176,7 +176,7 @@ def crowd(node_cores: float, load_s: float = 0.6, conductor_s: float = 0.6, **ch
     node = {**MACHINE, "node_cpu_user_cores": node_cores - 0.1, "node_cpu_system_cores": 0.1}
     samples = {"n1": seconds("n1", node), "l1": seconds("l1", MACHINE)}
     own = OwnTime(elapsed_s=6.0, conductor_s=conductor_s, load_s={"l1": load_s})
-    machines = Machines(cores={"n1": 2, "l1": 2}, shared=True)
+    machines = Machines(cores={"n1": 2, "l1": 2})
     done = {"first_sent_s": 100.0, "last_done_s": 106.5}
     return evidence(**{"samples": samples, "own": own, "machines": machines, "done": done, **changes})
 
@@ -219,10 +219,26 @@ def test_machines_apart_are_judged_apart() -> None:
     busy = {**MACHINE, "node_cpu_user_cores": 0.2, "node_cpu_system_cores": 0.0}
     fine = {**MACHINE, "node_cpu_user_cores": 1.3, "node_cpu_system_cores": 0.1}
     samples = {"n1": seconds("n1", fine), "n2": seconds("n2", busy)}
-    machines = Machines(cores={"n1": 2, "n2": 2}, shared=False)
+    machines = Machines(cores={"n1": 2, "n2": 2}, kernels={"n1": "n1", "n2": "n2"})
     (reason,) = judge(crowd(0.0, samples=samples, machines=machines, own=OwnTime()), Limits()).reasons
     assert "on n2" in reason.detail
     assert reason.measured == pytest.approx(0.6)
+
+
+def test_nodes_of_one_kernel_are_one_machine_and_the_conductor_is_only_on_its_own() -> None:
+    """Two nodes share a machine of which 1.4 cores are busy; the third is beside the conductor, with the load."""
+    node = {**MACHINE, "node_cpu_user_cores": 0.3, "node_cpu_system_cores": 0.1}
+    samples = {name: seconds(name, node) for name in ("n1", "n2", "n3")}
+    machines = Machines(cores={"n1": 2, "n2": 2, "n3": 2}, kernels={"n1": "box", "n2": "box", "n3": "", "l1": ""})
+    own = OwnTime(elapsed_s=6.0, conductor_s=0.6, load_s={"l1": 0.65}, helpers_s={"box": 1.2, "": 0.6})
+    limits = Limits(background_cpu_fraction=0.0)
+    here, there = judge(crowd(0.0, samples=samples, machines=machines, own=own), limits).reasons
+    assert there.measured == pytest.approx((1.4 - 2 * 0.4 - 0.2) / 2)
+    assert there.detail == (
+        "other programs on box (n1, n2) kept 0.40 of 2 cores busy; helpers of Steelyard besides 0.20"
+    )
+    assert here.measured == pytest.approx((1.4 - 0.4 - 0.65 / 6.5 - 0.1 - 0.1) / 2)
+    assert here.detail.startswith("other programs on this machine kept 0.70 of 2 cores")
 
 
 @pytest.mark.parametrize(

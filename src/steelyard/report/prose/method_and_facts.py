@@ -10,17 +10,18 @@ from typing import Any, Final
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.main_effect import MainEffect
 from steelyard.analysis.statistics.trials import Point
-from steelyard.format import count, duration, listed, moment
+from steelyard.format import count, duration, listed, moment, number
 from steelyard.judging.stopping_rule import SIMULATED_CONFIDENCE, coverage_percent
 from steelyard.model.facts import MACHINE, of_machines, of_systems
 from steelyard.model.load import Load, Offered
 from steelyard.model.plan import Plan
 from steelyard.model.responses import label_of
 from steelyard.model.study import ALIASES, Limits, Study
-from steelyard.model.trial import TrialRecord
+from steelyard.model.trial import ClockOffset, TrialRecord
 from steelyard.model.verdict_reasons import ReasonKind
 from steelyard.progress.reason_words import other_limits
 
+MS_PER_S: Final = 1000
 SHARED_WORDS: Final = {
     "cpu": "processor",
     "memory": "memory",
@@ -291,7 +292,30 @@ def _circumstances(records: Sequence[TrialRecord]) -> str:
     sentence = f"Measured from {moment(begun)} to {moment(ended)} ({duration(ended - begun)}) with {named}."
     if mixed:
         sentence += f" The trials do not all have the same version of {listed(mixed)}."
-    return sentence
+    return f"{sentence}{_clocks(records)}"
+
+
+def _clocks(records: Sequence[TrialRecord]) -> str:
+    """How times from nodes with clocks of their own were corrected; empty where there are none."""
+    by_node: dict[str, list[ClockOffset]] = {}
+    for record in records:
+        for clock in record.clocks:
+            by_node.setdefault(clock.node, []).append(clock)
+    corrections = listed([f"{node} by {_span_of_offsets(clocks)}" for node, clocks in sorted(by_node.items())])
+    if not corrections:
+        return ""
+    left_s = max(clock.worst_s for clocks in by_node.values() for clock in clocks)
+    return (
+        f" Times from nodes with a clock of their own were put on the conductor’s: {corrections}; the error left in "
+        f"them is at most {number(MS_PER_S * left_s, digits=2)} ms."
+    )
+
+
+def _span_of_offsets(clocks: Sequence[ClockOffset]) -> str:
+    low_s, high_s = min(clock.before_s for clock in clocks), max(clock.before_s for clock in clocks)
+    error_s = max(clock.error_s for clock in clocks)
+    low, high = number(low_s, spread=error_s), number(high_s, spread=error_s)
+    return f"{low} s" if low == high else f"{low} s to {high} s"
 
 
 def _version(name: str, version: str) -> str:
