@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from steelyard.model.errors import ProbeError
 from steelyard.model.sample import Sample
@@ -32,6 +33,8 @@ STDERR_BYTES = 2000
 STDERR_LINES = 3
 
 
+NO_OFFSETS: Mapping[str, float] = MappingProxyType({})
+"""All nodes have the conductor's clock."""
 Instrument = tuple[str, str]
 """A probe and the node that its readings are of."""
 
@@ -113,7 +116,7 @@ class _Running:
 
 @contextlib.asynccontextmanager
 async def watching(
-    probes: Sequence[Probe], watched: Sequence[Watched], watcher: Watcher, offsets_s: Mapping[str, float]
+    probes: Sequence[Probe], watched: Sequence[Watched], watcher: Watcher, offsets_s: Mapping[str, float] = NO_OFFSETS
 ) -> AsyncIterator[Readings]:
     """Run the commands of every probe for as long as the block lasts. Returns when each has given its first line.
     `offsets_s`: of the nodes' clocks, for as long as `Readings.offsets_s` is not replaced. Raises ProbeError for a
