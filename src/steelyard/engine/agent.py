@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -68,7 +68,7 @@ async def _talk(
     order: Mapping[str, Any],
     nodes: Sequence[Node],
     on_record: Callable[[str, Record], None],
-    saying: Callable[[Talk], Awaitable[None]],
+    saying: Callable[[Talk], Coroutine[Any, Any, None]],
     timeout_s: float,
 ) -> None:
     """Carry out an order whose generators wait for words; `saying` says them."""
