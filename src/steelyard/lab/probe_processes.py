@@ -75,12 +75,12 @@ async def watching(
     nodes: Sequence[Node],
     process_ids: Callable[[Node], Sequence[int]],
     watcher: Watcher,
-    offsets_s: Mapping[str, float],
+    offsets_s: Mapping[str, float] | None = None,
 ) -> AsyncIterator[Readings]:
     """Run every probe on every node for as long as the block lasts. Returns when each has given its first line.
     `offsets_s`: of the nodes' clocks, for as long as `Readings.offsets_s` is not replaced."""
     readings = Readings(samples={(probe.name, node.name): [] for probe in probes for node in nodes})
-    readings.offsets_s = offsets_s
+    readings.offsets_s = offsets_s or {}
     started: dict[tuple[str, str], asyncio.Event] = {}
     processes: list[asyncio.subprocess.Process] = []
     readers: list[asyncio.Task[None]] = []
