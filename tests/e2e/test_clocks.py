@@ -55,7 +55,9 @@ trials = 2
 seed = 1
 [factors]
 nodes = [1]
-{BUSY_MACHINE}{COLD}"""
+{BUSY_MACHINE}lag_p99_ms = 1000
+probe_gap_s = 30
+{COLD}"""
 
 
 def test_times_of_a_node_whose_clock_is_wrong_are_the_conductors(laboratory: Laboratory, tmp_path: Path) -> None:

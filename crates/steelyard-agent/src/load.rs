@@ -19,7 +19,8 @@ use crate::exit::{Exit, UNREACHABLE};
 use crate::wall_clock::WallClock;
 use crate::words;
 
-const WORDS_HINT: &str = "one JSON line each: go first, phases, stop last; see schema/words.example.jsonl";
+const WORDS_HINT: &str =
+    "one JSON line each: go first, then phases and stop if the order has words; see schema/words.example.jsonl";
 const PROTOCOLS: [&str; 1] = ["cql"];
 
 #[derive(clap::Args)]
@@ -52,8 +53,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
             ));
         }
     };
-    if order.words && arguments.order.as_os_str() == "-" {
-        let message = "words: true, but standard input has the order".to_owned();
+    if (order.words || order.go) && arguments.order.as_os_str() == "-" {
+        let field = if order.words { "words" } else { "go" };
+        let message = format!("{field}: true, but standard input has the order");
         return Err(fail(
             1,
             message,
@@ -78,6 +80,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     let driven = if order.words {
         let words = words::read(io::stdin(), &stop);
         drive::run_by_words(clients, &order, &words, clock, &stop, &mut out)
+    } else if order.go {
+        let words = words::read_one(io::stdin());
+        drive::run_on_go(clients, &order, &words, clock, &stop, &mut out)
     } else {
         drive::run(clients, &order, clock, &stop, &mut out)
     };

@@ -37,6 +37,16 @@ pub fn read(input: impl Read + Send + 'static, stop: &Arc<AtomicBool>) -> Receiv
     words
 }
 
+/// Starts to read one word, the `go` of an order that waits for it; nothing is read after it.
+pub fn read_one(input: impl Read + Send + 'static) -> Receiver<Result<Word, String>> {
+    let (sender, words) = mpsc::channel();
+    thread::spawn(move || {
+        // Nobody takes it only if the load has ended.
+        let _ = sender.send(next(&mut BufReader::new(input)));
+    });
+    words
+}
+
 fn next(lines: &mut impl BufRead) -> Result<Word, String> {
     let mut line = Vec::new();
     lines
@@ -44,7 +54,7 @@ fn next(lines: &mut impl BufRead) -> Result<Word, String> {
         .read_until(b'\n', &mut line)
         .map_err(|error| format!("words: standard input: {error}"))?;
     if line.is_empty() {
-        return Err("words: standard input was closed before the word stop".to_owned());
+        return Err("words: standard input was closed before the last word".to_owned());
     }
     serde_json::from_slice(&line).map_err(|error| {
         let quote = String::from_utf8_lossy(&line[..line.len().min(LONGEST_QUOTE)]);
@@ -76,8 +86,8 @@ mod tests {
     #[test]
     fn an_input_that_ends_or_holds_anything_else_stops_the_load_and_says_why() {
         for (text, message) in [
-            ("", "closed before the word stop"),
-            ("{\"word\":\"go\"}\n", "closed before the word stop"),
+            ("", "closed before the last word"),
+            ("{\"word\":\"go\"}\n", "closed before the last word"),
             ("{\"word\":\"halt\"}\n", "unknown variant `halt`"),
             ("{\"word\":\"go\",\"at\":1}\n", "unknown field `at`"),
             ("gibberish\n", "\"gibberish\" is no word"),
@@ -87,6 +97,16 @@ mod tests {
             assert!(error.contains(message), "{error}");
             assert!(stopped);
         }
+    }
+
+    #[test]
+    fn one_word_is_one_word() {
+        let one = |text: &'static str| read_one(text.as_bytes()).into_iter().collect::<Vec<_>>();
+        assert_eq!(
+            one("{\"word\":\"go\",\"in_s\":0.5}\nnothing\n"),
+            [Ok(Word::Go { in_s: 0.5 })]
+        );
+        assert!(one("")[0].as_ref().unwrap_err().contains("closed before the last word"));
     }
 
     #[test]

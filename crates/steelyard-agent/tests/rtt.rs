@@ -5,7 +5,10 @@ use crate::scratch::agent;
 
 #[test]
 fn a_port_without_a_listener_answers() {
-    let out = agent().args(["rtt", "--address", "127.0.0.1", "--count", "5"]).output().unwrap();
+    let out = agent()
+        .args(["rtt", "--address", "127.0.0.1", "--count", "5"])
+        .output()
+        .unwrap();
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let answer: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
     let times = answer["times_ms"].as_array().unwrap();

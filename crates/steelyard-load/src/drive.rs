@@ -104,10 +104,50 @@ pub fn run<C: Client>(
     stop: &AtomicBool,
     out: &mut impl Write,
 ) -> Result<(), DriveError> {
+    run_from(clients, order, clock, stop, out, || Ok(start(order, clock)?))
+}
+
+/// Carries out an order that waits for the word `go`, with everything else made ready; clients as for `run`. Any other word ends the
+/// load with an error, and setting `stop` before the word ends it without a phase.
+pub fn run_on_go<C: Client>(
+    clients: Vec<C>,
+    order: &Order,
+    words: &Receiver<Result<Word, String>>,
+    clock: Clock,
+    stop: &AtomicBool,
+    out: &mut impl Write,
+) -> Result<(), DriveError> {
+    if order.action == Action::Populate || order.words || order.start_at_s.is_some() {
+        let allowed = "action load without words and start_at_s";
+        return Err(OrderError::new("go", true, allowed).into());
+    }
+    run_from(clients, order, clock, stop, out, || {
+        let Some(word) = next_word(words, stop)? else {
+            return Ok(None);
+        };
+        let read = clock.now();
+        match word {
+            Word::Go { in_s } => Ok(Some(read + ahead(in_s)?)),
+            _ => Err(DriveError::Word(
+                "word: an order with go takes no other word".to_owned(),
+            )),
+        }
+    })
+}
+
+/// Carries out an order from the instant that `start` gives, when all is ready; `None`: as soon as it can.
+fn run_from<C: Client>(
+    clients: Vec<C>,
+    order: &Order,
+    clock: Clock,
+    stop: &AtomicBool,
+    out: &mut impl Write,
+    start: impl FnOnce() -> Result<Option<Nanos>, DriveError>,
+) -> Result<(), DriveError> {
     let sequences = phase_plans(order)?;
-    let mut start = start(order, clock)?;
     let kinds = kinds(order)?;
     let mut workers = workers(clients, order, &kinds)?;
+    let mut start = start()?;
     let mut first = true;
     for plans in sequences {
         if stop.load(Ordering::Relaxed) {
@@ -188,15 +228,21 @@ pub fn run_by_words<C: Client>(
                 )
             }
         };
-        if !(0.0..=START_AHEAD_LIMIT_S).contains(&in_s) {
-            return Err(refused(OrderError::new("word: in_s", in_s, "0 to 3600")));
-        }
+        let begin = read + ahead(in_s)?;
         if !plans.is_empty() {
-            let begin = (read + nanos(in_s)).max(clock.now() + START_MARGIN_NS);
+            let begin = begin.max(clock.now() + START_MARGIN_NS);
             run_sequence(&mut workers, plans, begin, context, out)?;
         }
     }
     Ok(())
+}
+
+/// How far ahead a word puts the start of its phase.
+fn ahead(in_s: f64) -> Result<Nanos, DriveError> {
+    if !(0.0..=START_AHEAD_LIMIT_S).contains(&in_s) {
+        return Err(refused(OrderError::new("word: in_s", in_s, "0 to 3600")));
+    }
+    Ok(nanos(in_s))
 }
 
 /// What is wrong with a word, and not with the order that it belongs to.

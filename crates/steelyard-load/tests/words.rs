@@ -127,3 +127,40 @@ fn an_order_with_words_has_no_stop_of_its_own() {
     let (ended, _) = drive_by_words(&order, vec![]);
     assert!(ended.unwrap_err().contains("phases and stop come as words"));
 }
+
+/// Carries out an order that waits for `go`, with these words.
+fn drive_on_go(order: &Order, words: Vec<Word>, stop: bool) -> (Result<(), String>, Run) {
+    let hand: &'static AtomicU64 = Box::leak(Box::new(AtomicU64::new(S)));
+    let seen = Arc::new(Mutex::new(Seen::default()));
+    let fake = Fake::new(hand, Box::new(after(MS)), &seen);
+    let (sender, receiver) = mpsc::channel();
+    for word in words {
+        sender.send(Ok(word)).unwrap();
+    }
+    let (mut out, stop, clock) = (Vec::new(), AtomicBool::new(stop), Clock::by_hand(hand));
+    let ended = drive::run_on_go(vec![fake], order, &receiver, clock, &stop, &mut out);
+    let (intervals, done) = intervals_and_done(&out);
+    (ended.map_err(|error| error.to_string()), Run { intervals, done, seen })
+}
+
+#[test]
+fn an_order_that_waits_for_go_starts_by_it_and_its_measured_phase_by_the_clock() {
+    let mut order = Order {
+        go: true,
+        ..order(constant(100.0, 16), seconds(1.0))
+    };
+    order.warm_up_s = 1.0;
+    let (ended, run) = drive_on_go(&order, vec![Word::Go { in_s: 0.5 }], false);
+    assert_eq!(ended, Ok(()));
+    assert_eq!(run.done[0].first_sent_s, 1.5);
+    assert_eq!(run.done[1].first_sent_s, 2.75);
+    let (ended, run) = drive_on_go(&order, Vec::new(), true);
+    assert_eq!((ended, run.done.len()), (Ok(()), 0), "stopped before it began");
+    let (ended, _) = drive_on_go(&order, vec![Word::Stop {}], false);
+    assert!(ended.unwrap_err().contains("takes no other word"));
+    let (ended, _) = drive_on_go(&order, vec![Word::Go { in_s: -1.0 }], false);
+    assert!(ended.unwrap_err().contains("word: in_s"));
+    order.start_at_s = Some(4.0);
+    let (ended, _) = drive_on_go(&order, vec![Word::Go { in_s: 0.0 }], false);
+    assert!(ended.unwrap_err().contains("go"));
+}

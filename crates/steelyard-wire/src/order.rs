@@ -51,6 +51,10 @@ pub struct Order {
     /// None: as soon as the connections are open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_at_s: Option<f64>,
+    /// Whether the first phase waits for the word `go` on standard input, once the connections are open, so that several processes
+    /// start together whatever their clocks say. Not with `words`, whose first word is `go` anyway.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub go: bool,
     /// Share of the operations of this process.
     #[serde(default)]
     pub share: Share,

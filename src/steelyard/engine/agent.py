@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import tempfile
-import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -26,9 +25,6 @@ from steelyard.wire.word import line_of as word_line
 DRAIN_GRACE_S = 15.0
 STDERR_TAIL_CHARS = 500
 TLS_FILES = ("ca", "certificate", "key")
-START_AHEAD_S = 5.0
-"""Delay between sending the orders and the common start of several load nodes, so that all of them can connect."""
-
 LAST_RECORD_S = 1.0
 WORD_AHEAD_S = 0.02
 """From reading a word to the start of its phase: several load nodes read it at almost the same time."""
@@ -48,7 +44,8 @@ class AgentEngine:
     ) -> None:
         """Carry out an order. Raises EngineError if the generator fails or does not end in time."""
         if len(nodes) > 1 and order["action"] == "load":
-            order = {**order, "start_at_s": time.time() + START_AHEAD_S}
+            await _talk({**order, "go": True}, nodes, on_record, lambda talk: talk.go(), timeout_s)
+            return
         shares = [_share(order, index, len(nodes)) for index in range(len(nodes))]
         pairs = zip(shares, nodes, strict=True)
         async with _ending_within(timeout_s):
@@ -64,12 +61,23 @@ class AgentEngine:
     ) -> None:
         """Carry out an order whose phases come as words. Raises EngineError if a generator fails, ends too soon,
         or does not end in time."""
-        shares = [_share(order, index, len(nodes)) for index in range(len(nodes))]
-        pairs = zip(shares, nodes, strict=True)
-        talk = Talk(len(nodes), on_record)
-        listening = [talk.carry_out(share, node, place) for place, (share, node) in enumerate(pairs)]
-        async with _ending_within(timeout_s):
-            await together([talk.say(phases), *listening])
+        await _talk(order, nodes, on_record, lambda talk: talk.say(phases), timeout_s)
+
+
+async def _talk(
+    order: Mapping[str, Any],
+    nodes: Sequence[Node],
+    on_record: Callable[[str, Record], None],
+    saying: Callable[[Talk], Coroutine[Any, Any, None]],
+    timeout_s: float,
+) -> None:
+    """Carry out an order whose generators wait for words; `saying` says them."""
+    shares = [_share(order, index, len(nodes)) for index in range(len(nodes))]
+    talk = Talk(len(nodes), on_record)
+    pairs = zip(shares, nodes, strict=True)
+    listening = [talk.carry_out(share, node, place) for place, (share, node) in enumerate(pairs)]
+    async with _ending_within(timeout_s):
+        await together([saying(talk), *listening])
 
 
 @asynccontextmanager
@@ -95,7 +103,7 @@ class Talk:
         self._all_connected = asyncio.Event()
         self._processes: dict[int, asyncio.subprocess.Process] = {}
         """By the place of the node among the load nodes."""
-        self._stopped = False
+        self._last_said = False
 
     async def carry_out(self, order: Mapping[str, Any], node: Node, place: int) -> None:
         """Run the generator of one node to its end. Raises EngineError if that comes before the last word."""
@@ -104,7 +112,7 @@ class Talk:
             self._processes[place] = process
 
         await carry_out(order, node, self._take, on_start=started, words=True)
-        if not self._stopped:
+        if not self._last_said:
             raise EngineError(f"{node.name}: the load generator ended before it was told to", "start the trial again")
 
     def _take(self, node: str, record: Record) -> None:
@@ -114,13 +122,19 @@ class Talk:
                 self._all_connected.set()
         self._on_record(node, record)
 
+    async def go(self) -> None:
+        """Say go, the only word, once all are connected: all start at one instant, whatever their clocks say."""
+        await self._all_connected.wait()
+        self._last_said = True
+        await self._to_all(Go(in_s=WORD_AHEAD_S))
+
     async def say(self, phases: AsyncIterator[PhaseWord]) -> None:
         """Say go once all are connected, then the phases as they are decided, then stop."""
         await self._all_connected.wait()
         await self._to_all(Go(in_s=WORD_AHEAD_S))
         async for phase in phases:
             await self._to_all(replace(phase, in_s=max(WORD_AHEAD_S, phase.in_s)))
-        self._stopped = True
+        self._last_said = True
         await self._to_all(Stop())
 
     async def _to_all(self, word: Word) -> None:

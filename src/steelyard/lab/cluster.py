@@ -19,7 +19,7 @@ from steelyard.lab.data_state import DataState
 from steelyard.lab.lending import Lending
 from steelyard.lab.node_death import first_death, while_alive
 from steelyard.lab.node_logs import tails
-from steelyard.lab.parts import Known, Parts
+from steelyard.lab.parts import Known, Parts, of_all_load_nodes
 from steelyard.lab.probe_processes import Readings, watched_nodes, watching
 from steelyard.leases.lease import Lease
 from steelyard.link.ping import measure_link
@@ -281,9 +281,14 @@ async def _bring_up(
     async with phases.bracket(Phase.DEPLOY, patience_of(site).inspect_s, SiteError):
         watcher.tell(Waiting("facts of the nodes"))
         await _inspect(cluster)
-    facts = cluster.facts[cluster.loaders[0].name]
-    cluster.known = await in_a_thread(lambda: parts.calibration(first.settings.engine, facts))
+    cluster.known = await in_a_thread(functools.partial(_known, cluster, parts, first.settings.engine))
     return cluster
+
+
+def _known(cluster: Cluster, parts: Parts, engine: str) -> Known:
+    """What is known of the generators' ceiling: it holds only if it does on every load node."""
+    by_node = {node.name: parts.calibration(engine, cluster.facts[node.name]) for node in cluster.loaders}
+    return of_all_load_nodes(by_node)
 
 
 async def _fill(state: DataState, workload: Workload) -> bool:

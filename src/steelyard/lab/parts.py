@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.engine.base import Calibrated, Engine
+from steelyard.format import listed
 from steelyard.judging.noise_floor import Circumstances, FoundFloor
 from steelyard.judging.verdict import NO_CALIBRATION
 from steelyard.model.calibration import Calibration
@@ -29,6 +30,15 @@ class Known:
 
     calibration: Calibration | None = None
     why: str = NO_CALIBRATION
+
+
+def of_all_load_nodes(by_node: Mapping[str, Known]) -> Known:
+    """What is known of the generators of all load nodes, by node: their calibration, or which of them have none."""
+    without = {node: known for node, known in by_node.items() if known.calibration is None}
+    if not without:
+        return next(iter(by_node.values()), Known())
+    why = next(iter(without.values())).why
+    return Known(None, why if len(by_node) == 1 else f"{listed(list(without))}: {why}")
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,11 @@ import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 
 from steelyard.model.errors import ProbeError
 from steelyard.model.sample import Sample
 from steelyard.node.base import Node
 from steelyard.node.command import end, spawn
-from steelyard.node.tasks import together
 from steelyard.probe.base import Placement, Probe, Watched, placements_of
 from steelyard.progress.events import Sampled, Watcher
 from steelyard.system.base import Observed, System
@@ -33,8 +31,6 @@ STDERR_BYTES = 2000
 STDERR_LINES = 3
 
 
-NO_OFFSETS: Mapping[str, float] = MappingProxyType({})
-"""All nodes have the conductor's clock."""
 Instrument = tuple[str, str]
 """A probe and the node that its readings are of."""
 
@@ -84,7 +80,7 @@ class Readings:
 
 async def watched_nodes(system: System, nodes: Sequence[Node]) -> tuple[Watched, ...]:
     """Leased nodes as probes find them: the database nodes with their server and the ways into it."""
-    return tuple(await together(_watched(system, node) for node in nodes))
+    return tuple([await _watched(system, node) for node in nodes])
 
 
 async def _watched(system: System, node: Node) -> Watched:
@@ -107,6 +103,11 @@ class _Running:
     """Set by its first line, and when it has failed."""
 
     @property
+    def clock(self) -> str:
+        """The node whose clock its readings are by; empty for the conductor's."""
+        return self.placement.on.name if self.placement.on else ""
+
+    @property
     def name(self) -> str:
         """What it is and what it reads, for people."""
         where = self.placement.on.name if self.placement.on else "this machine"
@@ -116,14 +117,14 @@ class _Running:
 
 @contextlib.asynccontextmanager
 async def watching(
-    probes: Sequence[Probe], watched: Sequence[Watched], watcher: Watcher, offsets_s: Mapping[str, float] = NO_OFFSETS
+    probes: Sequence[Probe], watched: Sequence[Watched], watcher: Watcher, offsets_s: Mapping[str, float] | None = None
 ) -> AsyncIterator[Readings]:
     """Run the commands of every probe for as long as the block lasts. Returns when each has given its first line.
     `offsets_s`: of the nodes' clocks, for as long as `Readings.offsets_s` is not replaced. Raises ProbeError for a
     probe that finds nothing to read, and for one that gives no line."""
     placed = [(probe, placement) for probe in probes for placement in placements_of(probe, watched, INTERVAL_S)]
-    readings = Readings(samples={(probe.name, node): [] for probe, at in placed for node in at.speaks_of})
-    readings.offsets_s = offsets_s
+    samples: dict[Instrument, list[Sample]] = {(probe.name, node): [] for probe, at in placed for node in at.speaks_of}
+    readings = Readings(samples=samples, offsets_s=offsets_s or {})
     running: list[_Running] = []
     readers: list[asyncio.Task[None]] = []
     with tempfile.TemporaryDirectory(prefix="steelyard-probes-") as folder:
@@ -165,8 +166,8 @@ async def _read(running: _Running, readings: Readings, watcher: Watcher) -> None
     try:
         async for line in running.process.stdout:
             node, rest = _node_of(line, speaks_of, running.name)
-            where = running.placement.on.name if running.placement.on else ""
-            samples = readings.on_our_clock(probe.parse(node, rest), where=where)
+            # The clock is that of the node on which the command runs, whichever node the line is of.
+            samples = readings.on_our_clock(probe.parse(node, rest), running.clock)
             readings.samples[probe.name, node].extend(samples)
             running.started.set()
             if samples:

@@ -1,4 +1,4 @@
-"""Feasibility of loads: too few in flight for the offered rate, too long for the limit, no usable trace.
+"""Feasibility of loads: too few in flight for the rate or the load nodes, too long for the limit, no usable trace.
 
 Little's law: the mean number in flight is the rate times the mean time of one operation, whatever the distributions
 (Little, "A proof for the queuing formula L = lambda W", Operations Research 9, 1961). So with at most n in flight, no
@@ -45,8 +45,26 @@ def refusals(
     for trial in _distinct(plan.trials):
         load = trial.settings.load
         yield from _too_long(load, study.limits.trial_timeout_s)
+        yield from _too_few_for_the_load_nodes(load, trial.settings.site.load_nodes)
         yield from _no_trace(load, history, plugins or Plugins())
     yield from _unsearched(study, plan)
+
+
+def _too_few_for_the_load_nodes(load: Load, load_nodes: int) -> Iterator[StudyError]:
+    """Places in flight are divided among the load nodes, and each drives at least one: fewer would be rounded up, and
+    the trial would not be its treatment."""
+    named = "threads of load.phases" if load.phases else "load.threads"
+    places = {named: min(load.threads_of(offered) for offered in load.offered)}
+    if load.wants_capacity:
+        places["load.capacity_threads"] = load.capacity_threads
+    for key, threads in places.items():
+        if threads < load_nodes:
+            yield StudyError(
+                f"{key} is {threads}, and there are {load_nodes} load nodes: each has at least one operation in flight",
+                f"{key} = {load_nodes} or more, or site.load_nodes = {threads} or fewer",
+                key=key.removeprefix("threads of "),
+                read=threads,
+            )
 
 
 def notes(plan: Plan, history: Sequence[TrialRecord], cores: int, plugins: Plugins | None = None) -> tuple[str, ...]:

@@ -169,3 +169,23 @@ def test_a_search_has_every_response_but_its_execution_time() -> None:
     named = f'[analysis]\n{CAPACITY}responses = ["throughput_per_s"]\nobjective = "capacity_per_s >= 1000"\n'
     asked = read_text(HEAD.replace("operations = 1000\n", SEARCH) + named, "some.toml")
     assert refused(asked, expand(asked)) == []
+
+
+@pytest.mark.parametrize(
+    ("load", "message"),
+    [
+        (
+            "threads = 2\n",
+            "load.threads is 2, and there are 3 load nodes: each has at least one operation in flight",
+        ),
+        ("threads = 3\n", None),
+        (
+            'threads = 3\nschedule = "constant"\ncapacity_fraction = 0.5\ncapacity_threads = 1\n',
+            "load.capacity_threads is 1, and there are 3 load nodes: each has at least one operation in flight",
+        ),
+    ],
+    ids=["fewer", "one each", "for the capacity"],
+)
+def test_fewer_in_flight_than_load_nodes_are_refused(load: str, message: str | None) -> None:
+    asked, plan = planned(f"{load}[factors]\nsite.load_nodes = [3]\n")
+    assert refused(asked, plan) == ([message] if message else [])
