@@ -27,7 +27,11 @@ async def together(coroutines: Iterable[Coroutine[Any, Any, Result]]) -> list[Re
     finally:
         for task in tasks:
             task.cancel()
-        if await _all_done(tasks):
+        interrupted = await _all_done(tasks)
+        for task in tasks:
+            if not task.cancelled():
+                task.exception()  # looked at, so that the loop does not report those after the first as forgotten
+        if interrupted:
             raise asyncio.CancelledError
     for task in failed:
         task.result()

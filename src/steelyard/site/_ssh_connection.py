@@ -32,6 +32,7 @@ PERSIST_S = 120
 COMMAND_TIMEOUT_S = 60.0
 """Time limit for a short command on a machine that may be slow and far away."""
 CONTROL_TIMEOUT_S = 10.0
+CONTROL_PATH = "ControlPath="
 NO_CONNECTION = 255
 """Exit code of ssh itself; any other is the command's."""
 LONGEST_SOCKET = 80
@@ -156,7 +157,7 @@ def connection(machine: Machine, control: Path, ssh_config: str = "") -> Connect
         "ServerAliveCountMax": str(ALIVE_MISSED),
         "ControlMaster": "auto",
         "ControlPersist": str(PERSIST_S),
-        "ControlPath": str(control).replace("%", "%%"),
+        CONTROL_PATH.removesuffix("="): _escaped(control),
         "ClearAllForwardings": "yes",
         "ForwardAgent": "no",
         "ForwardX11": "no",
@@ -172,9 +173,19 @@ def connection(machine: Machine, control: Path, ssh_config: str = "") -> Connect
     return Connection(machine.name, (*argv, "--", machine.destination), f"{config}{port}{way}")
 
 
-def of_node(name: str, prefix: Sequence[str]) -> Connection:
-    """The connection that a leased node's prefix stands for."""
-    return Connection(name, tuple(prefix), prefix[-1])
+def of_node(name: str, prefix: Sequence[str], controls: Path | None = None) -> Connection:
+    """The connection that a leased node's prefix stands for. `controls` is the folder of control sockets, where it may
+    be another one than when the node was lent."""
+    argv = []
+    for word in prefix:
+        moved = controls is not None and word.startswith(CONTROL_PATH)
+        argv.append(f"{CONTROL_PATH}{_escaped(controls)}/{Path(word).name}" if moved and controls else word)
+    return Connection(name, tuple(argv), prefix[-1])
+
+
+def _escaped(path: Path) -> str:
+    """A path as ssh's options want it, where per cent signs stand for something else."""
+    return str(path).replace("%", "%%")
 
 
 def _destination_options(machine: Machine, ssh_config: str) -> list[str]:

@@ -1,6 +1,7 @@
 """Plug-in interface `site`: lends nodes under a lease with an end.
 
-A plug-in module defines `Settings` (a pydantic model), and `create(settings, state_folder) -> Site`.
+A plug-in module defines `Settings` (a pydantic model), and `create(settings, state_folder) -> Site`. Where settings
+name files beside the study, `FILES` says which (setting to what the file is); `create` gets their absolute paths.
 """
 
 from __future__ import annotations

@@ -99,8 +99,8 @@ class SshSite:
     async def release(self, lease: Lease) -> None:
         """Take back everything belonging to the lease, on every machine that can be reached. Idempotent. If one
         cannot, the record is kept and SiteError is raised."""
-        _ssh_connection.control_folder()
-        results = await together(_attempted(_take_back(lease.id, node)) for node in lease.nodes)
+        controls = _ssh_connection.control_folder()
+        results = await together(_attempted(_take_back(lease.id, node, controls)) for node in lease.nodes)
         if errors := [error for error in results if error is not None]:
             raise SiteError(
                 f"lease {lease.id} was not taken back completely: " + "; ".join(error.message for error in errors),
@@ -247,9 +247,9 @@ async def _claim(connection: Connection, node: Node, identity: str, seconds: int
     return [line.partition(" ")[2] for line in text.splitlines() if line.startswith("expired ")]
 
 
-async def _take_back(identity: str, node: Node) -> None:
+async def _take_back(identity: str, node: Node, controls: Path) -> None:
     """End a lease's processes on a machine, remove its files, free the machine. Idempotent. Raises SiteError."""
-    connection = connection_of(node)
+    connection = connection_of(node, controls)
     try:
         await _release_on(connection, node, identity)
     finally:
@@ -304,9 +304,9 @@ def held_by(holder: Holder | None) -> str:
     return f"lease {holder.lease}, {holder.note}" if holder else "another lease"
 
 
-def connection_of(node: Node) -> Connection:
-    """How a leased node is reached."""
-    return _ssh_connection.of_node(f"{node.name} ({node.prefix[-1]})", node.prefix)
+def connection_of(node: Node, controls: Path | None = None) -> Connection:
+    """How a leased node is reached; `controls` is where control sockets are now, if that may have changed."""
+    return _ssh_connection.of_node(f"{node.name} ({node.prefix[-1]})", node.prefix, controls)
 
 
 def _who() -> str:

@@ -276,7 +276,7 @@ def test_ssh_s_errors_say_what_mends_them(shelf: Shelf, tmp_path: Path) -> None:
     }
     other = " ".join(stranger.with_suffix(".pub").read_text().split()[:2])
     changed = tmp_path / "changed"
-    changed.write_text(f"{machine.address} {other}\n")
+    changed.write_text("".join(f"{each.address} {other}\n" for each in shelf.machines))
     cases["its key is another one than before"] = config.replace(str(known), str(changed))
     for meaning, text in cases.items():
         (tmp_path / "ssh_config").write_text(text)

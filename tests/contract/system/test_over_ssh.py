@@ -32,12 +32,14 @@ def shelf() -> Iterator[Shelf]:
 class OnTheShelf(SystemContract):
     """Nodes are those of a lease of site `ssh`; rows are written and counted from its load node."""
 
+    ipv6: ClassVar[bool] = False
     shelf: ClassVar[Shelf]
     lease: ClassVar[Lease]
 
     @pytest.fixture(autouse=True)
     def lent(self, shelf: Shelf, tmp_path: Path) -> Iterator[None]:
-        site = make_site("ssh", shelf.settings(), tmp_path / "state")
+        inventory = shelf.inventory(name=f"shelf-{'6' if self.ipv6 else '4'}.toml", ipv6=self.ipv6)
+        site = make_site("ssh", {"inventory": str(inventory)}, tmp_path / "state")
         until = lease_records.utc_now() + timedelta(hours=1)
         type(self).shelf = shelf
         type(self).lease = asyncio.run(site.lease(Request("contract", self.database_nodes, 1), until))
@@ -58,6 +60,10 @@ class OnTheShelf(SystemContract):
 
 class TestSimulated(OnTheShelf, test_simulated.TestThreeNodes):
     pass
+
+
+class TestSimulatedByIpv6(TestSimulated):
+    ipv6 = True
 
 
 @pytest.mark.cassandra

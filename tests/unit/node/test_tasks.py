@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 
 import pytest
@@ -103,3 +104,27 @@ def test_what_is_read_and_what_fails_comes_back() -> None:
     assert asyncio.run(in_a_thread(lambda: 42)) == 42
     with pytest.raises(ZeroDivisionError):
         asyncio.run(in_a_thread(lambda: 1 // 0))
+
+
+def test_a_second_error_is_not_reported_as_forgotten() -> None:
+    """It comes while the others are being cancelled; only the first is raised."""
+    reports: list[str] = []
+
+    async def first() -> None:
+        raise ValueError("first")
+
+    async def second() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            raise ValueError("second")
+
+    async def body() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: reports.append(context["message"]))
+        with pytest.raises(ValueError, match="first"):
+            await together([second(), first()])
+        gc.collect()
+
+    asyncio.run(body())
+    gc.collect()
+    assert reports == []

@@ -10,7 +10,7 @@ import pytest
 from steelyard.model.errors import SiteError
 from steelyard.site import _ssh_connection
 from steelyard.site._inventory import Machine
-from steelyard.site._ssh_connection import Unreachable, connection, control_folder
+from steelyard.site._ssh_connection import Unreachable, connection, control_folder, of_node
 
 
 def machine(**fields: object) -> Machine:
@@ -79,6 +79,14 @@ def test_control_sockets_are_of_this_user_alone(tmp_path: Path, monkeypatch: pyt
     (tmp_path / "open").mkdir(mode=0o755)
     with pytest.raises(SiteError, match="not a folder of this user alone"):
         _ssh_connection._private(tmp_path / "open")
+
+
+def test_a_node_lent_in_another_session_has_its_socket_where_sockets_are_now() -> None:
+    prefix = connection(machine(), Path("/run/user/1000/steelyard/0123abcd-n1")).argv
+    assert of_node("n1", prefix).argv == prefix
+    argv = of_node("n1", prefix, Path("/tmp/steelyard-1000")).argv
+    assert "ControlPath=/tmp/steelyard-1000/0123abcd-n1" in argv
+    assert not [word for word in argv if "/run/user" in word]
 
 
 def test_without_ssh_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
