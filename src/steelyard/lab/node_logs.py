@@ -31,8 +31,8 @@ async def tails(system: System, nodes: Sequence[Node]) -> dict[str, dict[str, by
 
 async def _sizes(system: System, node: Node) -> dict[Path, int]:
     """Files that lie in the system's log folders themselves, not below them."""
-    found = {}
+    by_path = {}
     for folder in system.logs(node):
         listed = await files.sizes(node, folder)
-        found.update({folder / name: count for name, count in listed.items() if "/" not in name})
-    return found
+        by_path.update({folder / name: count for name, count in listed.items() if "/" not in name})
+    return by_path

@@ -179,13 +179,13 @@ def _read(path: Path, from_byte: int, most: int) -> bytes:
 
 
 def _sizes(folder: Path) -> dict[str, int]:
-    found: dict[str, int] = {}
+    by_name: dict[str, int] = {}
     for place, _, names in os.walk(folder):
         for name in names:
             path = Path(place, name)
             if path.is_file() and not path.is_symlink():
-                found[str(path.relative_to(folder))] = path.stat().st_size
-    return dict(sorted(found.items()))
+                by_name[str(path.relative_to(folder))] = path.stat().st_size
+    return dict(sorted(by_name.items()))
 
 
 def _followed(folder: Path) -> list[str]:

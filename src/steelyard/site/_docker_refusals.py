@@ -53,13 +53,13 @@ def _no_agent() -> str | None:
 def _no_daemon(settings: Settings) -> str | None:
     if _docker_daemon.program(settings.program) is None:
         return f"there is no program {settings.program} ({INSTALL})"
-    found = looked(settings)
-    if found.daemon is not None:
+    docker = looked(settings)
+    if docker.daemon is not None:
         return None
-    if "permission denied" in found.problem.lower():
-        return f"{found.problem}; add this user to the group docker, or run as root"
+    if "permission denied" in docker.problem.lower():
+        return f"{docker.problem}; add this user to the group docker, or run as root"
     if settings.daemon == "running" or settings.program == "podman":
-        return f'no {settings.program} is running here: {found.problem}; start it, or site.daemon = "own" as root'
+        return f'no {settings.program} is running here: {docker.problem}; start it, or site.daemon = "own" as root'
     lacking = []
     if os.geteuid() != 0 or not lease_register.usable() or not machine_facts.capable("sys_admin"):
         lacking.append("it takes root to start one")
@@ -69,7 +69,7 @@ def _no_daemon(settings: Settings) -> str | None:
         lacking.append("a daemon needs control groups that it may write to")
     if not lacking:
         return None
-    return f"no Docker is running here ({found.problem}), and none can be started: {'; '.join(lacking)}"
+    return f"no Docker is running here ({docker.problem}), and none can be started: {'; '.join(lacking)}"
 
 
 def _no_image(settings: Settings) -> str | None:
