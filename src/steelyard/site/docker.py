@@ -187,8 +187,8 @@ class DockerSite:
 
     def _daemons(self) -> list[Daemon]:
         """Every daemon that may hold something of ours and answers."""
-        there = _docker_daemon.running(self._settings.program)
-        daemons = [there.daemon] if there.daemon is not None else []
+        reached = _docker_daemon.running(self._settings.program)
+        daemons = [reached.daemon] if reached.daemon is not None else []
         client, own = _docker_daemon.program("docker"), _docker_daemon.ours()
         if client is not None and _docker_daemon.lives(own):
             daemon = Daemon(client, own.address, own=True)

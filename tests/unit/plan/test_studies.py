@@ -118,7 +118,7 @@ def test_the_small_chekkilla2016_has_its_cells_on_three_clusters_each() -> None:
     (_, plan), (_, published) = planned("chekkilla2016-small"), planned("chekkilla2016")
     assert {str(one.treatment) for one in plan.trials} == {str(one.treatment) for one in published.trials}
     assert len(plan.trials) == 3 * 12
-    assert {one.settings.root["load"]["duration_s"] for one in plan.trials} == {30.0}
+    assert {one.settings.root["load"]["duration_s"] for one in plan.trials} == {32.0}
 
 
 def test_srinadhuni2018_has_the_published_cells_and_no_other() -> None:
