@@ -76,7 +76,7 @@ def test_against_a_real_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         settings = {**PORTS, "client_tls": True, "yaml": {"authenticator": "PasswordAuthenticator"}}
         async with cluster.running(tmp_path / "state", system_settings=settings) as running:
             (contact,) = running.contacts
-            await asyncio.to_thread(check, tmp_path, contact, _tls.certificate(running.nodes))
+            await asyncio.to_thread(check, tmp_path, contact, _tls.Keys().certificate(running.nodes))
             monkeypatch.delenv(USER)
             await asyncio.to_thread(check_without_password, tmp_path, contact)
             monkeypatch.setenv(USER, "cassandra")

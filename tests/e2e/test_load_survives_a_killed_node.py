@@ -117,7 +117,7 @@ async def _killed_and_started(folder: Path, operations: int) -> Ended:
         load = await asyncio.to_thread(start, folder, said)
         try:
             await asyncio.sleep(3.0)
-            (pid,) = running.system.process_ids(node)
+            (pid,) = await running.system.process_ids(node)
             os.kill(pid, signal.SIGKILL)
             await running.system.kill(node)
             await running.system.start(node, running.nodes)

@@ -53,7 +53,7 @@ def _trial_in_progress(laboratory: Laboratory) -> Path:
     deadline = time.monotonic() + DEADLINE_S
     while time.monotonic() < deadline:
         drafts = list((laboratory.store / "dead").glob("trials/.*.partial"))
-        orders = list((laboratory.folder / "state").glob("nodes/*/l1/load.stderr"))
+        orders = list((laboratory.folder / "state").glob("nodes/*/l1/order.json"))
         records = list((laboratory.folder / "state").glob("nodes/*/n2/sim.json"))
         if drafts and orders and records:
             return records[0]

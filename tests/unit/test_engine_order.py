@@ -107,20 +107,21 @@ def test_several_load_nodes_start_together_with_their_parts(tmp_path: Path, monk
     assert "start_at_s" not in drive(1)[0]
 
 
-def test_a_trace_is_brought_to_nodes_that_are_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_are_brought_to_nodes_that_are_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "stamps.txt"
     path.write_text("1\n2\n")
     put: list[tuple[Path, bytes]] = []
 
-    async def take(node: Node, where: Path, content: bytes) -> None:
+    async def take(node: Node, where: Path, content: bytes, mode: int | None = None) -> None:
         put.append((where, content))
 
     monkeypatch.setattr(agent, "put", take)
     phase = {"name": "a", "duration_s": 1, "schedule": "trace", "trace": str(path)}
     asked = made(phases=[phase, {**phase, "name": "b"}])
-    away = Node("l1", "load", "", ("ssh", "l1"), Path("/far"), local=False)
-    assert not away.local
-    brought = asyncio.run(agent._with_traces(asked, away))
-    assert put == [(Path("/far/trace-0.txt"), b"1\n2\n")]
-    assert {one["schedule"]["file"] for one in brought["phases"]} == {"/far/trace-0.txt"}
+    away = Node("l1", "load", "", ("ssh", "l1"), Path("/far"), programs="own", files="through")
+    tls = {"ca": str(path), "certificate": None, "verify": "chain"}
+    brought = asyncio.run(agent._with_files({**asked, "tls": tls}, away))
+    assert put == [(Path("/far/file-0.txt"), b"1\n2\n")]
+    assert {one["schedule"]["file"] for one in brought["phases"]} == {"/far/file-0.txt"}
+    assert brought["tls"] == {**tls, "ca": "/far/file-0.txt"}
     assert asked["schedule"]["file"] == str(path)

@@ -16,8 +16,7 @@ use rustix::thread::{
     move_into_link_name_space, remove_capability_from_bounding_set, set_capabilities,
 };
 
-/// Exit code of shells for a command that does not exist.
-const NOT_FOUND: i32 = 127;
+use crate::exit::NOT_EXECUTED;
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -66,7 +65,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     match enter(arguments) {
         EnterError::Execute { program, source } if source.kind() == io::ErrorKind::NotFound => {
             eprintln!("steelyard-agent: enter: there is no program {program} in PATH ({source})");
-            std::process::exit(NOT_FOUND)
+            std::process::exit(NOT_EXECUTED.into())
         }
         error => Err(error.into()),
     }

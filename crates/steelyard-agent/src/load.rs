@@ -6,7 +6,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use steelyard_client::connect::connect;
@@ -17,6 +16,7 @@ use steelyard_load::output::write_record;
 use steelyard_wire::{FORMAT, Failure, Hello, Order, Record};
 
 use crate::exit::{Exit, UNREACHABLE};
+use crate::wall_clock::WallClock;
 use crate::words;
 
 const WORDS_HINT: &str = "one JSON line each: go first, phases, stop last; see schema/words.example.jsonl";
@@ -39,8 +39,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
+    let wall_clock = WallClock::from_environment()?;
     let mut out = io::stdout();
-    write_record(&mut out, &hello())?;
+    write_record(&mut out, &hello(wall_clock))?;
     let order = match read_order(&arguments.order) {
         Ok(order) => order,
         Err(message) => {
@@ -73,11 +74,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         Err(error) => return Err(fail(1, error.to_string(), "change the order")),
     };
     write_record(&mut out, &Record::Connected(connected))?;
+    let clock = Clock::start_with_offset(wall_clock.offset_s());
     let driven = if order.words {
         let words = words::read(io::stdin(), &stop);
-        drive::run_by_words(clients, &order, &words, Clock::start(), &stop, &mut out)
+        drive::run_by_words(clients, &order, &words, clock, &stop, &mut out)
     } else {
-        drive::run(clients, &order, Clock::start(), &stop, &mut out)
+        drive::run(clients, &order, clock, &stop, &mut out)
     };
     match driven {
         Ok(()) => Ok(()),
@@ -96,14 +98,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     }
 }
 
-fn hello() -> Record {
+fn hello(clock: WallClock) -> Record {
     Record::Hello(Hello {
         format: FORMAT,
         agent: env!("CARGO_PKG_VERSION").to_owned(),
         optimised: !cfg!(debug_assertions),
-        t_s: SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .map_or(0.0, |since| since.as_secs_f64()),
+        t_s: clock.now_s(),
     })
 }
 

@@ -1,16 +1,26 @@
 //! `steelyard-agent`: the one program that Steelyard runs on nodes.
 
+mod atomic_file;
+mod clock_command;
 mod cql_command;
 mod cql_json;
 mod cql_watch;
 mod enter;
 mod exit;
+mod files;
+mod keep;
 mod load;
 mod ops;
 mod probe;
+mod process;
+mod rtt;
+mod seconds;
 mod sim;
+mod sweep;
 mod tail;
 mod ticks;
+mod tie;
+mod wall_clock;
 mod words;
 
 use std::process::ExitCode;
@@ -43,6 +53,18 @@ enum Command {
     Tail(tail::Arguments),
     /// Run a command inside a network namespace and cgroups.
     Enter(enter::Arguments),
+    /// Start a process that outlives this command; ask for it, signal it, stop it.
+    Keep(keep::Arguments),
+    /// Read, write, list, remove and compare files of this machine.
+    Files(files::Arguments),
+    /// Kill every process of a lease.
+    Sweep(sweep::Arguments),
+    /// Print the wall clock for each line of standard input.
+    Clock(clock_command::Arguments),
+    /// Measure round-trip times to another node.
+    Rtt(rtt::Arguments),
+    /// Run a command that ends when standard input does.
+    Tie(tie::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -54,6 +76,12 @@ fn main() -> ExitCode {
         Command::Sim(arguments) => sim::run(&arguments),
         Command::Tail(arguments) => tail::run(&arguments),
         Command::Enter(arguments) => enter::run(&arguments),
+        Command::Keep(arguments) => keep::run(&arguments),
+        Command::Files(arguments) => files::run(&arguments),
+        Command::Sweep(arguments) => sweep::run(&arguments),
+        Command::Clock(arguments) => clock_command::run(&arguments),
+        Command::Rtt(arguments) => rtt::run(&arguments),
+        Command::Tie(arguments) => tie::run(&arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use steelyard_sample::{
     METRICS, MachineSampler, NetworkSampler, NodeSampler, NodeSource, Readings, SampleError, Sampler, Scope,
@@ -12,6 +12,7 @@ use steelyard_sample::{
 use steelyard_wire::{FORMAT, Failure, Hello, Record, Sample};
 
 use crate::ticks::{interval, listened_to, until_next};
+use crate::wall_clock::{OffsetError, WallClock};
 
 const OWN_NETWORK: &str = "/proc/self/ns/net";
 /// A first interval shorter than this share of a whole one is joined to the next: its rates would be noise.
@@ -56,6 +57,8 @@ enum ProbeError {
     Output(#[from] io::Error),
     #[error("probe: cannot put a record into JSON: {0}")]
     Json(#[from] serde_json::Error),
+    #[error(transparent)]
+    Clock(#[from] OffsetError),
 }
 
 fn list() -> Result<(), ProbeError> {
@@ -67,11 +70,12 @@ fn list() -> Result<(), ProbeError> {
 }
 
 fn sample(arguments: &Arguments) -> Result<(), ProbeError> {
+    let clock = WallClock::from_environment()?;
     say(&Record::Hello(Hello {
         format: FORMAT,
         agent: env!("CARGO_PKG_VERSION").into(),
         optimised: !cfg!(debug_assertions),
-        t_s: epoch_s(),
+        t_s: clock.now_s(),
     }))?;
     let mut samplers = match open(arguments) {
         Ok(samplers) => samplers,
@@ -89,7 +93,7 @@ fn sample(arguments: &Arguments) -> Result<(), ProbeError> {
     for sampler in &mut samplers {
         sampler.read(0.0, &mut readings);
     }
-    let mut wait_s = until_next(epoch_s(), arguments.interval_s);
+    let mut wait_s = until_next(clock.now_s(), arguments.interval_s);
     if wait_s < LEAST_SHARE * arguments.interval_s {
         wait_s += arguments.interval_s;
     }
@@ -98,7 +102,7 @@ fn sample(arguments: &Arguments) -> Result<(), ProbeError> {
         let now = Instant::now();
         let elapsed_s = (now - before).as_secs_f64();
         before = now;
-        let t_s = epoch_s();
+        let t_s = clock.now_s();
         readings.clear();
         for sampler in &mut samplers {
             sampler.read(elapsed_s, &mut readings);
@@ -106,7 +110,7 @@ fn sample(arguments: &Arguments) -> Result<(), ProbeError> {
         let values = readings.iter().map(|(name, value)| (name.to_owned(), value)).collect();
         say(&Record::Sample(Sample { t_s, values }))?;
         lines += 1;
-        wait_s = until_next(epoch_s(), arguments.interval_s);
+        wait_s = until_next(clock.now_s(), arguments.interval_s);
     }
     Ok(())
 }
@@ -133,13 +137,6 @@ fn scope(shared_netns: Option<u64>) -> Scope {
     } else {
         Scope::Node
     }
-}
-
-pub(crate) fn epoch_s() -> f64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default()
-        .as_secs_f64()
 }
 
 /// One line, in one write.

@@ -24,12 +24,17 @@ enum Source {
 impl Clock {
     /// A clock whose origin is now.
     pub fn start() -> Self {
+        Self::start_with_offset(0.0)
+    }
+
+    /// The same, with a wall clock that is wrong by so many seconds, as on a node whose clock nobody sets.
+    pub fn start_with_offset(offset_s: f64) -> Self {
         let origin_s = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .map_or(0.0, |since| since.as_secs_f64());
         Self {
             source: Source::Monotonic(Instant::now()),
-            origin_s,
+            origin_s: origin_s + offset_s,
         }
     }
 

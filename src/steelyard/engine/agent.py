@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
+import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -24,6 +24,8 @@ from steelyard.wire.word import Go, PhaseWord, Stop, Word
 from steelyard.wire.word import line_of as word_line
 
 DRAIN_GRACE_S = 15.0
+STDERR_TAIL_CHARS = 500
+TLS_FILES = ("ca", "certificate", "key")
 START_AHEAD_S = 5.0
 """Delay between sending the orders and the common start of several load nodes, so that all of them can connect."""
 
@@ -132,7 +134,7 @@ class Talk:
                 # Its own last record says more: it is read meanwhile, and ends this conversation first.
                 await asyncio.sleep(LAST_RECORD_S)
                 message = "the load generator has ended and takes no more words"
-                raise EngineError(message, "its standard error is in the load node's folder") from error
+                raise EngineError(message, "start the trial again") from error
 
 
 def _share_of_word(word: Word, index: int, of: int) -> Word:
@@ -153,11 +155,22 @@ async def carry_out(
     with a standard input if there are to be `words`.
     Raises EngineError, with the generator's message, if it fails."""
     path = node.folder / "order.json"
-    errors = node.folder / "load.stderr"
-    order = await _with_traces(order, node)
+    order = await _with_files(order, node)
     await put(node, path, json.dumps(order, indent=1).encode())
-    argv = [str(agent.find()), "load", "--order", str(path), "--workers", str(workers)]
+    argv = [agent.on(node), "load", "--order", str(path), "--workers", str(workers)]
     stdin = asyncio.subprocess.PIPE if words else asyncio.subprocess.DEVNULL
+    with tempfile.NamedTemporaryFile(prefix="steelyard-load-") as errors:
+        await _carry_out(node, argv, stdin, Path(errors.name), on_record, on_start)
+
+
+async def _carry_out(
+    node: Node,
+    argv: Sequence[str],
+    stdin: int,
+    errors: Path,
+    on_record: Callable[[str, Record], None],
+    on_start: Callable[[asyncio.subprocess.Process], None] | None,
+) -> None:
     process = await spawn(node, argv, stdin=stdin, stdout=asyncio.subprocess.PIPE, stderr=errors)
     failure: Failure | None = None
     try:
@@ -176,29 +189,33 @@ async def carry_out(
     if failure is not None:
         raise EngineError(f"{node.name}: {failure.message}", failure.hint)
     if code != 0:
-        tail = ""
-        with contextlib.suppress(OSError):
-            tail = errors.read_text(errors="replace")[-500:].strip()
+        tail = errors.read_text(errors="replace")[-STDERR_TAIL_CHARS:].strip()
         raise EngineError(f"{node.name}: the load generator ended with {code}: {tail}")
 
 
-async def _with_traces(order: Mapping[str, Any], node: Node) -> dict[str, Any]:
-    """The order with its trace files copied to the node."""
-    brought: dict[str, str] = {}
+async def _with_files(order: Mapping[str, Any], node: Node) -> dict[str, Any]:
+    """The order with its files (traces, the certificate of the cluster) copied to a node that does not see this
+    machine's."""
+    if node.programs == "same":
+        return dict(order)
+    path_by_file: dict[str, str] = {}
 
-    async def bring(schedule: Mapping[str, Any]) -> dict[str, Any]:
-        if "file" not in schedule or node.local:
-            return dict(schedule)
-        file = schedule["file"]
-        if file not in brought:
-            path = node.folder / f"trace-{len(brought)}.txt"
-            await put(node, path, await asyncio.to_thread(Path(file).read_bytes))
-            brought[file] = str(path)
-        return {**schedule, "file": brought[file]}
+    async def bring(file: str) -> str:
+        if file not in path_by_file:
+            path = node.folder / f"file-{len(path_by_file)}{Path(file).suffix}"
+            await put(node, path, await asyncio.to_thread(Path(file).read_bytes), mode=0o600)
+            path_by_file[file] = str(path)
+        return path_by_file[file]
 
-    rewritten = {**order, "schedule": await bring(order["schedule"])}
+    async def with_trace(schedule: Mapping[str, Any]) -> dict[str, Any]:
+        return {**schedule, "file": await bring(schedule["file"])} if "file" in schedule else dict(schedule)
+
+    rewritten = {**order, "schedule": await with_trace(order["schedule"])}
     if "phases" in order:
-        rewritten["phases"] = [{**phase, "schedule": await bring(phase["schedule"])} for phase in order["phases"]]
+        rewritten["phases"] = [{**phase, "schedule": await with_trace(phase["schedule"])} for phase in order["phases"]]
+    if order.get("tls"):
+        named = {name: order["tls"][name] for name in TLS_FILES if order["tls"].get(name)}
+        rewritten["tls"] = {**order["tls"], **{name: await bring(file) for name, file in named.items()}}
     return rewritten
 
 

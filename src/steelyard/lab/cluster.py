@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -14,8 +15,9 @@ from steelyard.engine.base import DrivenByWords, Engine
 from steelyard.format import listed
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.data_state import DataState
+from steelyard.lab.lending import Lending
 from steelyard.lab.node_death import first_death, while_alive
-from steelyard.lab.node_logs import in_a_thread, tails
+from steelyard.lab.node_logs import tails
 from steelyard.lab.parts import Known, Parts
 from steelyard.lab.probe_processes import Readings, watched_nodes, watching
 from steelyard.leases.lease import Lease
@@ -28,22 +30,22 @@ from steelyard.model.study import Study
 from steelyard.model.trial import Capacity, Phase
 from steelyard.node.base import START, Node
 from steelyard.node.processor import has_variable
-from steelyard.node.tasks import to_the_end, together
+from steelyard.node.tasks import in_a_thread, to_the_end, together
 from steelyard.progress.events import Waiting, Watcher
-from steelyard.site.base import Request, Site
-from steelyard.system.base import System, warms_up
+from steelyard.site.base import Request, Site, patience_of
+from steelyard.system.base import Existing, Provides, System, nodes_to_lend, warms_up
 from steelyard.wire.record import Record
 from steelyard.wire.word import PhaseWord
 from steelyard.workload.base import Workload
 
-LEASE_TIMEOUT_S = 60.0
 PREPARE_TIMEOUT_S = 1800.0
-INSPECT_TIMEOUT_S = 120.0
-STOP_TIMEOUT_S = 60.0
 HEALTH_TIMEOUT_S = 20.0
 ANSWER_TIMEOUT_S = 3.0
 EVIDENCE_TIMEOUT_S = 30.0
 POLL_S = 0.25
+
+Nodes = tuple[Lease, tuple[Node, ...]]
+"""What a site has lent, and the nodes of the system under test."""
 
 
 @dataclass
@@ -53,6 +55,8 @@ class Cluster:
     start: str
     """Unique name of this very start."""
     lease: Lease
+    databases: tuple[Node, ...]
+    """Nodes of the system under test: those of the lease, or the members of a cluster that exists."""
     site: Site
     system: System
     engine: Engine
@@ -71,9 +75,9 @@ class Cluster:
     """Measured capacities by `capacity_key`."""
 
     @property
-    def databases(self) -> tuple[Node, ...]:
-        """Nodes of the system under test."""
-        return self.lease.databases
+    def reachable(self) -> tuple[Node, ...]:
+        """Nodes on which commands can be run."""
+        return tuple(node for node in (*self.databases, *self.loaders) if node.commands)
 
     @property
     def loaders(self) -> tuple[Node, ...]:
@@ -82,7 +86,7 @@ class Cluster:
 
     def owns(self, pid: int) -> bool:
         """Whether a process of this machine belongs to this start: its nodes, its load, its probes."""
-        start = self.lease.nodes[0].environment.get(START, "")
+        start = self.loaders[0].environment.get(START, "")
         return pid in self.readings.process_ids or has_variable(pid, START, start)
 
     async def drive(self, order: Mapping[str, Any], on_record: Callable[[str, Record], None], timeout_s: float) -> None:
@@ -137,27 +141,39 @@ class Cluster:
 
 @asynccontextmanager
 async def started(
-    study: Study, trials: Sequence[PlannedTrial], parts: Parts, watcher: Watcher, phases: PhaseLog
+    study: Study,
+    trials: Sequence[PlannedTrial],
+    parts: Parts,
+    watcher: Watcher,
+    phases: PhaseLog,
+    lending: Lending | None = None,
 ) -> AsyncIterator[Cluster]:
-    """Lend nodes, start the system that `trials` share on them, and undo all of it, whatever happens inside. The first
-    error wins; what goes wrong while cleaning up is added to it as a note."""
+    """Lend nodes, start the system that `trials` share on them, and undo all of it, whatever happens inside; a lease
+    that can be handed on stays with `lending` after a start without an error. The first error wins; what goes wrong
+    while cleaning up is added to it as a note."""
+    lending = lending or Lending()
     settings = trials[0].settings
     site, system = parts.site(settings), parts.system(settings)
     await _prepare(system, watcher, phases)
-    lease = await _lend(study, trials, site, phases)
+    lease = await _lend(study, trials, (site, system), lending, phases)
+    give_back = functools.partial(lending.give_back, site, settings, lease)
+    undo = Undo(site, system, lease.databases, phases, lambda keep: give_back(keep=keep))
     try:
-        cluster = await _bring_up(study, trials[0], (parts, site, system), lease, watcher, phases)
+        if isinstance(system, Existing):
+            undo.databases = system.members(lease.databases, lease.loaders)
+        nodes = (lease, undo.databases)
+        cluster = await _bring_up(study, trials[0], (parts, site, system), nodes, watcher, phases)
         probes = [parts.probe(name, study.probe.get(name, {})) for name in study.probes]
-        watched = await watched_nodes(system, lease.nodes) if probes else ()
+        watched = await watched_nodes(system, (*cluster.databases, *cluster.loaders)) if probes else ()
         async with watching(probes, watched, watcher) as cluster.readings:
             yield cluster
     except BaseException as first:
         try:
-            await to_the_end(_undo_after(first, site, system, lease, phases))
+            await to_the_end(_undo_after(first, undo))
         except SteelyardError as second:
             first.add_note(f"while cleaning up: {second.message}")
         raise
-    await to_the_end(_undo(site, system, lease, phases))
+    await to_the_end(_undo(undo, keep=True))
 
 
 async def _prepare(system: System, watcher: Watcher, phases: PhaseLog) -> None:
@@ -170,17 +186,24 @@ async def _prepare(system: System, watcher: Watcher, phases: PhaseLog) -> None:
         raise SiteError(fault.message, fault.hint) from fault
 
 
-async def _lend(study: Study, trials: Sequence[PlannedTrial], site: Site, phases: PhaseLog) -> Lease:
-    settings = trials[0].settings
-    request = Request(study.study.name, settings.site.nodes, settings.site.load_nodes, settings.node)
+async def _lend(
+    study: Study,
+    trials: Sequence[PlannedTrial],
+    site_and_system: tuple[Site, System],
+    lending: Lending,
+    phases: PhaseLog,
+) -> Lease:
+    (site, system), settings = site_and_system, trials[0].settings
+    databases = nodes_to_lend(system, settings.site.nodes)
+    request = Request(study.study.name, databases, settings.site.load_nodes, settings.node)
     limits = study.limits
     one_s = limits.trial_timeout_s + study.data.settle_timeout_s + limits.quiet_wait_s
     longest_s = (
         3 * limits.start_timeout_s + study.server_warm_up.longest_s + one_s * (1 + len(trials) * limits.attempts)
     )
     until = datetime.now(UTC) + timedelta(seconds=longest_s)
-    async with phases.bracket(Phase.LEASE, LEASE_TIMEOUT_S, SiteError):
-        lease = await site.lease(request, until)
+    async with phases.bracket(Phase.LEASE, patience_of(site).lease_s, SiteError):
+        lease = await lending.lend(site, settings, request, until)
     return _with_identity(lease, start_identity(study.design.seed, trials))
 
 
@@ -203,14 +226,14 @@ async def _bring_up(
     study: Study,
     first: PlannedTrial,
     parts_of_start: tuple[Parts, Site, System],
-    lease: Lease,
+    nodes: Nodes,
     watcher: Watcher,
     phases: PhaseLog,
 ) -> Cluster:
     """Start, fill and inspect. Without server warm-up a cluster that had to be filled is started anew on the snapshot,
     so that every start of a study begins alike: restored, its programs not yet warm."""
     parts, site, system = parts_of_start
-    limits, databases = study.limits, lease.databases
+    (lease, databases), limits = nodes, study.limits
     workload = parts.workload(first.settings)
     state = DataState(
         system=system,
@@ -225,7 +248,7 @@ async def _bring_up(
     async with phases.bracket(Phase.POPULATE, limits.trial_timeout_s, SystemFault):
         kept = await _fill(state, workload)
     if kept and not warms_up(study.server_warm_up, system):
-        async with phases.bracket(Phase.WIPE, STOP_TIMEOUT_S, SiteError):
+        async with phases.bracket(Phase.WIPE, patience_of(site).release_s, SiteError):
             await _wipe(system, databases)
         await _deploy(system, databases, watcher, phases, limits.start_timeout_s)
         async with phases.bracket(Phase.POPULATE, limits.trial_timeout_s, SystemFault):
@@ -234,13 +257,14 @@ async def _bring_up(
     cluster = Cluster(
         start=f"{first.start}-{uuid.uuid4().hex[:6]}",
         lease=lease,
+        databases=databases,
         site=site,
         system=system,
         engine=state.engine,
         state=state,
         phases=phases,
     )
-    async with phases.bracket(Phase.DEPLOY, INSPECT_TIMEOUT_S, SiteError):
+    async with phases.bracket(Phase.DEPLOY, patience_of(site).inspect_s, SiteError):
         watcher.tell(Waiting("facts of the nodes"))
         await _inspect(cluster)
     facts = cluster.facts[cluster.loaders[0].name]
@@ -262,6 +286,9 @@ async def _deploy(
 ) -> None:
     members = len(databases)
     async with phases.bracket(Phase.DEPLOY, timeout_s, SystemFault):
+        if isinstance(system, Provides):
+            watcher.tell(Waiting(f"{system.name}: programs on the nodes"))
+            await system.provide(databases)
         await together(system.install(node, databases) for node in databases)
         await together(system.start(node, databases) for node in databases)
         while True:
@@ -276,8 +303,9 @@ async def _deploy(
 
 async def _inspect(cluster: Cluster) -> None:
     """Facts of nodes and systems, settings that differ from those requested, paths between load and databases."""
-    for node in cluster.lease.nodes:
-        cluster.facts[node.name] = await cluster.site.facts(node)
+    nodes = cluster.reachable
+    all_facts = await together(cluster.site.facts(node) for node in nodes)
+    cluster.facts |= {node.name: facts for node, facts in zip(nodes, all_facts, strict=True)}
     for node in cluster.databases:
         cluster.facts[system_facts_name(node.name)] = await cluster.system.facts(node)
         differing = await cluster.system.differing(node)
@@ -302,28 +330,41 @@ async def _wipe(system: System, databases: Sequence[Node]) -> None:
     await together(system.wipe(node) for node in databases)
 
 
-async def _undo_after(first: BaseException, site: Site, system: System, lease: Lease, phases: PhaseLog) -> None:
+@dataclass
+class Undo:
+    """What it takes to undo a start."""
+
+    site: Site
+    system: System
+    databases: tuple[Node, ...]
+    phases: PhaseLog
+    give_back: Callable[[bool], Awaitable[None]]
+    """Takes the lease back; True: it may be handed on to the next start."""
+
+
+async def _undo_after(first: BaseException, undo: Undo) -> None:
     """Keep what the logs say of a system's fault, as far as they can be read in time, then undo."""
     if isinstance(first, SystemFault):
         try:
             async with asyncio.timeout(EVIDENCE_TIMEOUT_S):
-                first.evidence = await in_a_thread(lambda: tails(system, lease.databases))
-        except (TimeoutError, OSError) as error:
+                first.evidence = await tails(undo.system, undo.databases)
+        except (TimeoutError, OSError, NodeError) as error:
             first.add_note(f"the logs of its nodes could not be read: {str(error) or 'not in time'}")
-    await _undo(site, system, lease, phases)
+    await _undo(undo, keep=False)
 
 
-async def _undo(site: Site, system: System, lease: Lease, phases: PhaseLog) -> None:
+async def _undo(undo: Undo, *, keep: bool) -> None:
     """Wipe and release. The site's release ends what is left, so a failing wipe is no error of its own."""
+    limit_s = patience_of(undo.site).release_s
     trouble: SteelyardError | None = None
     try:
-        async with phases.bracket(Phase.WIPE, STOP_TIMEOUT_S, SiteError):
-            await _wipe(system, lease.databases)
+        async with undo.phases.bracket(Phase.WIPE, limit_s, SiteError):
+            await _wipe(undo.system, undo.databases)
     except SteelyardError as error:
         trouble = error
     try:
-        async with phases.bracket(Phase.RELEASE, STOP_TIMEOUT_S, SiteError):
-            await site.release(lease)
+        async with undo.phases.bracket(Phase.RELEASE, limit_s, SiteError):
+            await undo.give_back(keep and trouble is None)
     except SteelyardError as error:
         if trouble is not None:
             error.add_note(f"the wipe before it failed too: {trouble.message}")

@@ -17,6 +17,7 @@ from steelyard.lab import noise_floor, provenance, server_warm_up
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.cluster import Cluster, started
 from steelyard.lab.disk_room import DiskRoom
+from steelyard.lab.lending import Lending
 from steelyard.lab.parts import Parts
 from steelyard.lab.quiet import Ours, QuietGate
 from steelyard.lab.resume import attempts_by_id, missing, settled
@@ -93,6 +94,7 @@ class Conductor:
         self._failed_starts: dict[str, int] = {}
         self._failed_in_a_row = 0
         self._floor_sought = False
+        self._lending = Lending()
         self._room = DiskRoom(writer.folder, parts.state_folder, parts.plugins)
 
     def finish(self) -> None:
@@ -116,10 +118,11 @@ class Conductor:
         self.writer.event(provenance.session_began(len(todo), len(self.plan.trials)))
         self._tell_decision()
         self._seek_floor()
-        while todo and not self.finishing:
-            await self._start([trial for trial in todo if trial.start == todo[0].start])
-            self._tell_decision()
-            todo = self._missing()
+        async with self._lending.session():
+            while todo and not self.finishing:
+                await self._start([trial for trial in todo if trial.start == todo[0].start])
+                self._tell_decision()
+                todo = self._missing()
         outcome = self.outcome()
         numbers = {"valid": outcome.valid, "invalid": outcome.invalid, "missing": outcome.missing}
         self.writer.event(journal.SessionEnded(**numbers))
@@ -175,7 +178,7 @@ class Conductor:
         self.watcher.tell(StartBegan(first.start, first.block, blocks, hard, len(trials)))
         self.writer.event(journal.StartBegan(start=first.start, block=first.block, trials=len(trials)))
         try:
-            async with started(self.study, trials, self.parts, self.watcher, phases) as cluster:
+            async with started(self.study, trials, self.parts, self.watcher, phases, self._lending) as cluster:
                 self.writer.event(journal.StartReady(start=first.start, cluster=cluster.start))
                 await self._quiet(cluster.site, cluster.owns)
                 if not self.finishing:

@@ -16,7 +16,7 @@ from steelyard.model.errors import StudyError, SystemFault
 from steelyard.model.study import Data
 from steelyard.node.base import Node
 from steelyard.progress.events import Ticked, Waiting, Watcher
-from steelyard.system.base import Settles, Snapshots, System
+from steelyard.system.base import Settles, Snapshots, System, Truncates
 from steelyard.wire.record import Done, Interval, Record
 from steelyard.workload.base import Workload
 
@@ -81,7 +81,11 @@ class DataState:
             return "truncated"
         if self.current == wanted and self.data.state != "reload":
             return "unchanged"
-        if self.data.state != "reload" and isinstance(self.system, Snapshots) and self.system.has(wanted):
+        if (
+            self.data.state != "reload"
+            and isinstance(self.system, Snapshots)
+            and await self.system.has(self.databases, wanted)
+        ):
             self.watcher.tell(Waiting("restoring the snapshot"))
             await self.system.restore(self.databases, schema, wanted)
             self.current = wanted
@@ -107,7 +111,7 @@ class DataState:
         return repr(sorted(workload.data().items()))
 
     async def _truncate(self, schema: Schema) -> None:
-        if not isinstance(self.system, Snapshots):
+        if not isinstance(self.system, Truncates):
             raise StudyError(
                 f"system {self.system.name} cannot empty its tables",
                 "use data.state = 'continue'",

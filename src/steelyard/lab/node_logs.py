@@ -1,71 +1,38 @@
-"""Collection of node logs before the nodes are released, bounded in bytes and in time."""
+"""Logs of a system's servers: read before the nodes are released, bounded in bytes."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
 
+from steelyard.node import files
 from steelyard.node.base import Node
+from steelyard.node.tasks import together
 from steelyard.system.base import System
 
 LOG_TAIL_BYTES = 2 << 20
 
-Result = TypeVar("Result")
+
+async def sizes(system: System, nodes: Sequence[Node]) -> dict[str, dict[Path, int]]:
+    """Node to each of its log files, as the node sees them, to bytes."""
+    return {node.name: logs for node, logs in zip(nodes, await together(_sizes(system, n) for n in nodes), strict=True)}
 
 
-async def in_a_thread(work: Callable[[], Result]) -> Result:
-    """Do blocking work beside the event loop, so that a deadline around it can fire and probes are read meanwhile.
-
-    What a deadline bounds is our waiting. A read that the kernel never answers (a dead disk, a lost network folder)
-    cannot be called back: its thread stays, does no harm to what comes after, and ends with this process."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[Result] = loop.create_future()
-
-    def answer(result: Result | None, error: BaseException | None) -> None:
-        if done.cancelled():
-            return
-        if error is not None:
-            done.set_exception(error)
-        else:
-            done.set_result(result)  # type: ignore[arg-type]
-
-    def labour() -> None:
-        result, failure = None, None
-        try:
-            result = work()
-        except BaseException as error:  # handed to whoever waits
-            failure = error
-        # The loop may have ended without us.
-        with contextlib.suppress(RuntimeError):
-            loop.call_soon_threadsafe(answer, result, failure)
-
-    # No pool: a pool's threads are waited for when the process ends.
-    threading.Thread(target=labour, name="steelyard-collect", daemon=True).start()
-    return await done
-
-
-def size(path: Path) -> int:
-    """Bytes of a file; 0 if it is not there."""
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
-
-
-def since(path: Path, offset: int) -> bytes:
+async def since(node: Node, path: Path, offset: int) -> bytes:
     """What was appended to a log since `offset`, at most its last LOG_TAIL_BYTES; empty if it is not there."""
-    try:
-        with path.open("rb") as handle:
-            handle.seek(max(offset, size(path) - LOG_TAIL_BYTES))
-            return handle.read()
-    except OSError:
-        return b""
+    return await files.read(node, path, offset, LOG_TAIL_BYTES)
 
 
-def tails(system: System, nodes: Sequence[Node]) -> dict[str, dict[str, bytes]]:
+async def tails(system: System, nodes: Sequence[Node]) -> dict[str, dict[str, bytes]]:
     """Node to name of log to its end."""
-    return {node.name: {path.name: since(path, 0) for path in system.logs(node)} for node in nodes}
+    by_node = await sizes(system, nodes)
+    return {node.name: {path.name: await since(node, path, 0) for path in by_node[node.name]} for node in nodes}
+
+
+async def _sizes(system: System, node: Node) -> dict[Path, int]:
+    """Files that lie in the system's log folders themselves, not below them."""
+    by_path = {}
+    for folder in system.logs(node):
+        listed = await files.sizes(node, folder)
+        by_path.update({folder / name: count for name, count in listed.items() if "/" not in name})
+    return by_path

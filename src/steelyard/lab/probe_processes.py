@@ -73,14 +73,14 @@ class Readings:
 
 async def watched_nodes(system: System, nodes: Sequence[Node]) -> tuple[Watched, ...]:
     """Leased nodes as probes find them: the database nodes with their server and the ways into it."""
-    return tuple(_watched(system, node) for node in nodes)
+    return tuple([await _watched(system, node) for node in nodes])
 
 
-def _watched(system: System, node: Node) -> Watched:
+async def _watched(system: System, node: Node) -> Watched:
     if node.role != "database":
         return Watched(node)
     ways = system.ways(node) if isinstance(system, Observed) else {}
-    return Watched(node, system.process_ids(node), ways)
+    return Watched(node, await system.process_ids(node), ways)
 
 
 @dataclass(frozen=True)

@@ -26,9 +26,11 @@ from steelyard.model.plan import PlannedTrial
 from steelyard.model.server_warm_up import BUSY_FACTOR, NodeWarmth, ServerWarmth, ServerWarmUp, WorkloadWarmth
 from steelyard.model.study import Study
 from steelyard.model.trial import Phase
-from steelyard.node.processor import process_time_s
+from steelyard.node.base import Node
+from steelyard.node.servers import servers_time_s
+from steelyard.node.tasks import together
 from steelyard.progress.events import Ticked, Waiting, Watcher
-from steelyard.system.base import CompilesCode
+from steelyard.system.base import CompilesCode, System
 from steelyard.wire.record import Done, Interval, Record
 from steelyard.workload.base import Workload
 
@@ -111,6 +113,10 @@ def _parts_of(trials: Sequence[PlannedTrial], parts: Parts) -> tuple[Part, ...]:
     )
 
 
+async def _server_time_s(system: System, node: Node) -> float:
+    return await servers_time_s(node, await system.process_ids(node))
+
+
 class _Warming:
     """The rounds of one start."""
 
@@ -172,7 +178,7 @@ class _Warming:
             await self._ensure(part)
             await self._drive(part, self._closed(part), "at high concurrency")
         await self._put_back()
-        compiled_s, cpu_s = await self._compiled_s(), self._cpu_s()
+        compiled_s, cpu_s = await self._compiled_s(), await self._cpu_s()
         services: dict[str, Service] = {}
         operations, driven_s = 0, 0.0
         for part in self.parts:
@@ -185,7 +191,7 @@ class _Warming:
             operations += answered
             if service is not None:
                 services[part.name] = service
-        cpu_after_s = self._cpu_s()
+        cpu_after_s = await self._cpu_s()
         compiled_after_s = await self._compiled_s()
         self.progress.rounds.append(
             Round(
@@ -250,12 +256,11 @@ class _Warming:
         system = self.cluster.system
         return await system.compile_times_s(self.cluster.databases) if isinstance(system, CompilesCode) else {}
 
-    def _cpu_s(self) -> Mapping[str, float]:
-        """CPU seconds of the nodes' servers on this machine so far."""
-        system = self.cluster.system
-        return {
-            node.name: sum(process_time_s(pid) for pid in system.process_ids(node)) for node in self.cluster.databases
-        }
+    async def _cpu_s(self) -> Mapping[str, float]:
+        """CPU seconds of the nodes' servers so far."""
+        system, nodes = self.cluster.system, self.cluster.databases
+        times_s = await together(_server_time_s(system, node) for node in nodes)
+        return {node.name: time_s for node, time_s in zip(nodes, times_s, strict=True)}
 
     def _elapsed_s(self) -> float:
         return time.monotonic() - self.progress.begun_s

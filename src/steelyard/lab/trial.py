@@ -24,10 +24,9 @@ from steelyard.judging.covariates import covariates_of
 from steelyard.judging.measures import measures_of, readings_of_samples
 from steelyard.judging.trial_responses import joined, responses
 from steelyard.judging.verdict import Evidence, judge
-from steelyard.lab import capacity
+from steelyard.lab import capacity, node_logs
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.cluster import Cluster
-from steelyard.lab.node_logs import in_a_thread, since, size
 from steelyard.lab.parts import Parts
 from steelyard.lab.probe_processes import INTERVAL_S as PROBE_INTERVAL_S
 from steelyard.lab.search import SearchInProgress
@@ -43,6 +42,7 @@ from steelyard.model.trial import Capacity, Phase, Responses, TrialRecord
 from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
 from steelyard.node import reading_commands
 from steelyard.node.processor import busiest, census, process_time_s
+from steelyard.node.tasks import in_a_thread
 from steelyard.progress.events import PhaseEntered, Ticked, Trouble, Waiting, Watcher
 from steelyard.progress.reason_words import short
 from steelyard.site.base import on_this_machine
@@ -137,11 +137,13 @@ class TrialRunner:
         phases = PhaseLog(self.watcher, time.time)
         record = self._intended(planned, attempt)
         course = Course()
-        offsets = {path: size(path) for node in cluster.databases for path in cluster.system.logs(node)}
+        offsets: dict[str, dict[Path, int]] = {}
         try:
             draft.intend(record)
+            if cluster.trials_served > 1:
+                offsets = await node_logs.sizes(cluster.system, cluster.databases)
             verdict = await self._attempt(planned, phases, course)
-            await self._collect(draft, course, phases, offsets if cluster.trials_served > 1 else {})
+            await self._collect(draft, course, phases, offsets)
             return self._seal(draft, record, phases, course, verdict)
         except BaseException:
             draft.discard()
@@ -372,20 +374,22 @@ class TrialRunner:
     def _machines(self) -> Machines:
         """How the nodes are spread over machines, by what the site says."""
         facts = self.cluster.facts
-        cores = {node.name: facts.get(node.name, {}).get("cores", "") for node in self.cluster.lease.nodes}
+        cores = {node.name: facts.get(node.name, {}).get("cores", "") for node in self.cluster.reachable}
         known = {name: int(text) for name, text in cores.items() if text.isdigit()}
         return Machines(cores=known, shared=on_this_machine(self.cluster.site))
 
-    async def _collect(self, draft: TrialDraft, course: Course, phases: PhaseLog, offsets: Mapping[Path, int]) -> None:
+    async def _collect(
+        self, draft: TrialDraft, course: Course, phases: PhaseLog, offsets: Mapping[str, Mapping[Path, int]]
+    ) -> None:
         """Write down what was seen. Logs are read beside the event loop, within COLLECT_TIMEOUT_S: raises NodeError."""
-
-        def read_logs() -> list[tuple[str, str, bytes]]:
-            cluster = self.cluster
-            paths = [(node.name, path) for node in cluster.databases for path in cluster.system.logs(node)]
-            return [(node, path.name, since(path, offsets.get(path, 0))) for node, path in paths]
-
+        cluster = self.cluster
         async with phases.bracket(Phase.COLLECT, COLLECT_TIMEOUT_S, NodeError):
-            logs = await in_a_thread(read_logs)
+            by_node = await node_logs.sizes(cluster.system, cluster.databases)
+            logs = [
+                (node.name, path.name, await node_logs.since(node, path, offsets.get(node.name, {}).get(path, 0)))
+                for node in cluster.databases
+                for path in by_node[node.name]
+            ]
             for name, facts in self.cluster.facts.items():
                 draft.facts(name, facts)
             for node_name, records in course.intervals.items():

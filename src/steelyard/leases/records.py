@@ -17,9 +17,9 @@ import time
 from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from steelyard.atomic_file import replace_file
 from steelyard.file_errors import foreseen
@@ -68,6 +68,8 @@ class Record(Value):
     namespaces: tuple[str, ...] = ()
     cgroups: tuple[Path, ...] = ()
     folders: tuple[Path, ...] = ()
+    settings: dict[str, Any] = Field(default_factory=dict)
+    """Complete settings of the site, so that the lease can be taken back without the study."""
 
     def lease(self, path: Path) -> Lease:
         """The lease of this record at `path`."""
@@ -120,12 +122,12 @@ def read(path: Path) -> Record | None:
         ) from error
 
 
-def records(state: Path, site: str) -> list[tuple[Path, Record]]:
-    """Every record of a site's leases in a state folder, oldest first."""
+def records(state: Path, site: str | None = None) -> list[tuple[Path, Record]]:
+    """Every record of a site's leases, or of all sites', in a state folder, oldest first."""
     pairs = []
     for path in sorted((state / "leases").glob("*.json")):
         record = read(path)
-        if record is not None and record.site == site:
+        if record is not None and site in (None, record.site):
             pairs.append((path, record))
     return sorted(pairs, key=lambda pair: pair[1].created)
 

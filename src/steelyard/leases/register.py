@@ -62,7 +62,10 @@ def abandoned_elsewhere(state: Path, now: datetime) -> dict[str, Path]:
         other = path.parent.parent
         if other == state.absolute():
             continue
-        record = lease_records.read(path)
+        try:
+            record = lease_records.read(path)
+        except SiteError:
+            continue  # of another version: whoever uses that one takes it back
         if record is not None and lease_records.abandoned(record, now):
             state_by_lease[identity] = other
     return state_by_lease

@@ -9,6 +9,7 @@ import sysconfig
 from pathlib import Path
 
 from steelyard.model.errors import EngineError
+from steelyard.node.base import Node
 
 PROGRAM = "steelyard-agent"
 OVERRIDE = "STEELYARD_AGENT"
@@ -35,3 +36,8 @@ def find() -> Path:
         f"no {PROGRAM} found; looked at {', '.join(str(path) for path in looked)}",
         f"pip install {PROGRAM}, or `make setup` in a checkout, or set {OVERRIDE} to its path",
     )
+
+
+def on(node: Node) -> str:
+    """Path of the agent as a node sees it. Raises EngineError where it is this machine's and there is none."""
+    return node.agent or str(find())

@@ -6,17 +6,21 @@ import asyncio
 import contextlib
 import math
 import os
+import shlex
 import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard.model.errors import CommandFailed
+from steelyard.node import agent
 from steelyard.node.base import Node
 
 STDERR_TAIL_CHARS = 2000
 KILL_GRACE_S = 5.0
 EXIT_POLL_S = 0.01
+NO_COMMANDS = 126
+"""Exit code of shells for what cannot be executed."""
 
 
 @dataclass(frozen=True)
@@ -29,16 +33,24 @@ class Completed:
     stderr: bytes
 
 
-def full_argv(node: Node | None, argv: Sequence[str], *, watch: bool = False) -> list[str]:
-    """`argv` after the node's prefix; `watch` selects the prefix whose use is not charged to the node."""
+def full_argv(node: Node | None, argv: Sequence[str], *, watch: bool = False, tied: bool = False) -> list[str]:
+    """`argv` after the node's prefix, as the prefix wants it: quoted for a shell, its environment set on the node.
+
+    `watch` selects the prefix whose use is not charged to the node. `tied` makes a command on a node whose processes
+    are not this machine's end with its standard input: a signal reaches only the client on this machine."""
     if node is None:
         return list(argv)
+    if not node.commands:
+        raise CommandFailed(node.name, argv, NO_COMMANDS, "its machine is not lent: no commands can be run there")
     prefix = (node.watch_prefix or node.prefix) if watch else node.prefix
-    return [*prefix, *argv]
+    words = [agent.on(node), "tie", "--", *argv] if tied and node.processes == "through" else list(argv)
+    if not node.inherits and node.environment:
+        words = ["env", *(f"{name}={value}" for name, value in sorted(node.environment.items())), *words]
+    return [*prefix, shlex.join(words)] if node.words == "shell" else [*prefix, *words]
 
 
 def _environment(node: Node | None) -> dict[str, str]:
-    return {**os.environ, **(node.environment if node else {})}
+    return {**os.environ, **(node.environment if node and node.inherits else {})}
 
 
 async def run(
@@ -87,10 +99,14 @@ async def spawn(
     stdin: int = asyncio.subprocess.DEVNULL,
     watch: bool = False,
 ) -> asyncio.subprocess.Process:
-    """Start a command and return at once. Output goes to files, or is discarded; `asyncio.subprocess.PIPE` for stdout
-    or stdin gives a stream. The process has its own session, so neither ctrl-C at the terminal nor the conductor's
-    death by a signal reaches it. From Python 3.12 on, asyncio kills it when the event loop that started it ends
-    normally; a lease is released before that."""
+    """Start a command and return at once. Output goes to files of this machine, or is discarded;
+    `asyncio.subprocess.PIPE` for stdout or stdin gives a stream. The process has its own session, so neither ctrl-C at
+    the terminal nor the conductor's death by a signal reaches it. From Python 3.12 on, asyncio kills it when the event
+    loop that started it ends normally; a lease is released before that. Where the node's processes are not this
+    machine's, what ends here is the client of the prefix, and the command ends with it."""
+    tied = node is not None and node.processes == "through"
+    if tied and stdin == asyncio.subprocess.DEVNULL:
+        stdin = asyncio.subprocess.PIPE
     with contextlib.ExitStack() as stack:
         out: int | object = asyncio.subprocess.DEVNULL
         if isinstance(stdout, Path):
@@ -100,7 +116,7 @@ async def spawn(
         err = stack.enter_context(stderr.open("ab")) if stderr else asyncio.subprocess.DEVNULL
         try:
             return await asyncio.create_subprocess_exec(
-                *full_argv(node, argv, watch=watch),
+                *full_argv(node, argv, watch=watch, tied=tied),
                 stdin=stdin,
                 stdout=out,  # type: ignore[arg-type]
                 stderr=err,

@@ -1,4 +1,4 @@
-"""Search for a Java virtual machine on this machine, for systems and foreign engines."""
+"""Search for a Java virtual machine on this machine or on a node, for systems and foreign engines."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard.model.errors import CommandFailed
+from steelyard.node.base import Node
 from steelyard.node.command import run
 
-VERSION_TIMEOUT_S = 20.0
+VERSION_TIMEOUT_S = 60.0
+"""A Raspberry Pi takes some seconds, a busy one more."""
 VERSION = re.compile(r'version "(\d+)(?:\.(\d+))?([^"]*)"')
 
 
@@ -65,19 +67,33 @@ def parse_version(text: str) -> tuple[int, str] | None:
     return major, match[1] + (f".{match[2]}" if match[2] else "") + match[3]
 
 
-async def look(paths: Iterable[Path], major: int) -> Looked:
-    """The first Java with that major version."""
+ON_NODE = """
+[ -z "$JAVA_HOME" ] || echo "$JAVA_HOME/bin/java"
+command -v java || true
+for path in /usr/lib/jvm/*/bin/java /opt/*/bin/java /opt/java/*/bin/java; do [ ! -x "$path" ] || echo "$path"; done
+"""
+"""Possible paths of Java on a node, in search order; images keep theirs in /opt."""
+
+
+async def candidates_on(node: Node) -> tuple[Path, ...]:
+    """Possible paths of Java on a node, in search order. Raises CommandFailed."""
+    done = await run(node, ["sh", "-c", ON_NODE], timeout_s=VERSION_TIMEOUT_S, watch=True)
+    return tuple(dict.fromkeys(Path(line) for line in done.stdout.decode().splitlines() if line.startswith("/")))
+
+
+async def look(paths: Iterable[Path], major: int, node: Node | None = None) -> Looked:
+    """The first Java with that major version; None for `node` means this machine."""
     others: dict[Path, str] = {}
     for path in paths:
-        if path in others or not path.is_file():
+        if path in others or (node is None and not path.is_file()):
             continue
         try:
-            done = await run(None, [str(path), "-version"], timeout_s=VERSION_TIMEOUT_S)
+            done = await run(node, [str(path), "-version"], timeout_s=VERSION_TIMEOUT_S, watch=True)
         except CommandFailed as error:
             others[path] = error.message
             continue
         parsed = parse_version(done.stderr.decode(errors="replace"))
         if parsed and parsed[0] == major:
-            return Looked(Java(path.resolve(), parsed[1]), others)
+            return Looked(Java(path.resolve() if node is None else path, parsed[1]), others)
         others[path] = parsed[1] if parsed else "no version"
     return Looked(None, others)

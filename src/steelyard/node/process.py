@@ -1,28 +1,19 @@
-"""Local processes by id and start time: status, record on disk, end.
+"""Processes of this machine by id and start time: whether they live, and their end.
 
 Ids are reused, and the starter of a process may be dead when it is looked for again. The start time distinguishes the
-process from a later one with the same id.
+process from a later one with the same id. Servers on a node, which may be elsewhere, are in `steelyard.node.kept`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import json
 import os
-import signal
 import time
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
-from steelyard.atomic_file import replace_file
 from steelyard.node.processor import start_ticks
 
 POLL_S = 0.02
-ENDING_KNOWN_S = 1.0
-KILL_TIMEOUT_S = 10.0
-"""Time limit for a killed process to disappear; beyond it, something (a dead disk, a debugger) holds it."""
 
 
 @dataclass(frozen=True)
@@ -46,51 +37,6 @@ class Server:
                 return
 
 
-def write_record(path: Path, pid: int, **more: Any) -> Server | None:
-    """Record a process, with `more` for the reader; return None and write no file if it has already ended."""
-    ticks = start_ticks(pid)
-    if ticks is None:
-        return None
-    replace_file(path, json.dumps({"pid": pid, "started_ticks": ticks, **more}), sync=False)
-    return Server(pid, ticks)
-
-
-def read_record(path: Path) -> Server | None:
-    """The recorded process; None if there is none, or it was stopped."""
-    try:
-        read = json.loads(path.read_text(encoding="utf-8"))
-        return Server(int(read["pid"]), int(read["started_ticks"]))
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
-def living(path: Path) -> Server | None:
-    """The recorded process, if it is still running."""
-    server = read_record(path)
-    return server if server and server.alive else None
-
-
-def how_ended(process: asyncio.subprocess.Process | None) -> str:
-    """How a process that this one started ended: `killed by SIGKILL`, `ended with code 1`; `ended` if it is not known,
-    or not yet."""
-    code = None if process is None else process.returncode
-    if code is None:
-        return "ended"
-    if code >= 0:
-        return f"ended with code {code}"
-    try:
-        return f"killed by {signal.Signals(-code).name}"
-    except ValueError:
-        return f"killed by signal {-code}"
-
-
-async def ending_known(process: asyncio.subprocess.Process | None) -> None:
-    """Wait, ENDING_KNOWN_S at most, until it is known how a process that is gone has ended."""
-    if process is not None:
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(process.wait(), ENDING_KNOWN_S)
-
-
 async def gone(server: Server, timeout_s: float) -> bool:
     """Wait until a process has ended; False if it has not after `timeout_s`."""
     deadline = time.monotonic() + timeout_s
@@ -99,15 +45,3 @@ async def gone(server: Server, timeout_s: float) -> bool:
             return False
         await asyncio.sleep(POLL_S)
     return True
-
-
-async def stop(record_path: Path, grace_s: float) -> None:
-    """Send SIGTERM, then SIGKILL after `grace_s` (at once if 0), and remove the record. Idempotent."""
-    server = living(record_path)
-    if server is not None:
-        if grace_s > 0:
-            server.signal(signal.SIGTERM)
-        if grace_s <= 0 or not await gone(server, grace_s):
-            server.signal(signal.SIGKILL)
-            await gone(server, KILL_TIMEOUT_S)
-    record_path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Two ways of waiting that asyncio lacks: all or none, and uninterruptible to the end.
+"""Ways of waiting that asyncio lacks: all or none, uninterruptible to the end, blocking work that a deadline can leave.
 
 asyncio.TaskGroup would be the first, but up to Python 3.12 it leaves its caller marked as cancelled when a child fails
 while the group is being left, so that a real cancellation cannot be told from an error.
@@ -7,7 +7,9 @@ while the group is being left, so that a real cancellation cannot be told from a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Sequence
+import contextlib
+import threading
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
@@ -39,6 +41,37 @@ async def to_the_end(coroutine: Coroutine[Any, Any, None]) -> None:
     task.result()
     if cancelled:
         raise asyncio.CancelledError
+
+
+async def in_a_thread(work: Callable[[], Result]) -> Result:
+    """Do blocking work beside the event loop, so that a deadline around it can fire and probes are read meanwhile.
+
+    What a deadline bounds is our waiting. A read that the kernel never answers (a dead disk, a lost network folder)
+    cannot be called back: its thread stays, does no harm to what comes after, and ends with this process."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Result] = loop.create_future()
+
+    def answer(result: Result | None, error: BaseException | None) -> None:
+        if done.cancelled():
+            return
+        if error is not None:
+            done.set_exception(error)
+        else:
+            done.set_result(result)  # type: ignore[arg-type]
+
+    def labour() -> None:
+        result, failure = None, None
+        try:
+            result = work()
+        except BaseException as error:  # handed to whoever waits
+            failure = error
+        # The loop may have ended without us.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(answer, result, failure)
+
+    # No pool: a pool's threads are waited for when the process ends.
+    threading.Thread(target=labour, name="steelyard-collect", daemon=True).start()
+    return await done
 
 
 async def _all_done(tasks: Sequence[asyncio.Future[Any]]) -> bool:

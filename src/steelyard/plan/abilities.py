@@ -19,7 +19,7 @@ from steelyard.plugin import Plugins
 from steelyard.plugin_factory import make_site, make_system, make_workload
 from steelyard.site import base as sites
 from steelyard.site.base import LeaseTimes, Request, Site
-from steelyard.system.base import ClusterTimes, Footprint, System, Timed
+from steelyard.system.base import ClusterTimes, Footprint, System, Timed, nodes_to_lend
 from steelyard.workload.base import Explains, Explanation
 
 Made = TypeVar("Made")
@@ -80,7 +80,11 @@ class Abilities:
     def lease_times(self, settings: TrialSettings) -> LeaseTimes:
         """Expected times of a lease as the site declares them, else assumed ones."""
         site = self.site(settings)
-        return site.times(request_of("", settings)) if isinstance(site, sites.Timed) else ASSUMED_LEASE
+        return (
+            site.times(request_of("", settings, self.system(settings)))
+            if isinstance(site, sites.Timed)
+            else ASSUMED_LEASE
+        )
 
     def copies(self, settings: TrialSettings) -> int:
         """Copies of each record."""
@@ -101,9 +105,9 @@ def _once(cache: dict[Any, Made], key: object, make: Callable[[], Made]) -> Made
     return cache[key]
 
 
-def request_of(study: str, settings: TrialSettings) -> Request:
+def request_of(study: str, settings: TrialSettings, system: System) -> Request:
     """The request to the site for complete settings."""
-    return Request(study, settings.site.nodes, settings.site.load_nodes, settings.node)
+    return Request(study, nodes_to_lend(system, settings.site.nodes), settings.site.load_nodes, settings.node)
 
 
 def assumed_times(shape: WorkloadShape, cores: int) -> ClusterTimes:

@@ -11,12 +11,16 @@ from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.plan.abilities import Abilities, load_of, request_of
 from steelyard.plan.machine import Machine
-from steelyard.site.base import unenforced
-from steelyard.system.base import Foretells
+from steelyard.site.base import own_network, unenforced
+from steelyard.system.base import Existing, Foretells
 
 STORE_BYTES_PER_TRIAL = 300_000
 MARGIN_MEMORY_MB = 512
 """Memory for the conductor, the load engine and the page cache of the files that they read."""
+OWN_NETWORK = (
+    "its nodes have a network of their own, from which a cluster that exists cannot be reached; site local: mode = "
+    '"loopback"'
+)
 THIS_MACHINE = frozenset({"cpu", "memory", "kernel"})
 """A site whose nodes share one of these resources lends parts of this machine."""
 
@@ -72,6 +76,7 @@ def impossible(plan: Plan, machine: Machine, abilities: Abilities) -> Iterator[S
         system = abilities.system(trial.settings)
         if isinstance(system, Foretells):
             yield from system.problems(trial.settings.site.nodes, load_of(trial.settings))
+    yield from _starts_anew(plan, abilities)
     refused: dict[tuple[str, str], set[int]] = {}
     for trial in _clusters(plan):
         site = trial.settings.site
@@ -85,10 +90,26 @@ def impossible(plan: Plan, machine: Machine, abilities: Abilities) -> Iterator[S
         yield StudyError(f"site {name} cannot lend {counts} {nodes}: {reason}", key="site.nodes", read=max(sizes))
 
 
+def _starts_anew(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
+    """A cluster that exists is one start, whatever the study asks."""
+    existing = {trial.start for trial in plan.trials if isinstance(abilities.system(trial.settings), Existing)}
+    if len(existing) > 1:
+        hard = sorted({name for trial in plan.trials for name in trial.hard})
+        why = f"the factor {hard[0]} needs a new cluster for each level" if hard else "design.starts asks for them"
+        yield StudyError(
+            f"a cluster that exists is not started anew, but the plan has {len(existing)} starts: {why}",
+            "design.starts = 1, more trials instead, and only factors that need no new cluster",
+            key=f"factors.{hard[0]}" if hard else "design.starts",
+        )
+
+
 def _refusal(study: str, settings: TrialSettings, abilities: Abilities) -> str | None:
     """Reason why the site cannot lend a cluster's nodes."""
-    per_node_mb = abilities.system(settings).memory_mb_per_node
-    site, request = abilities.site(settings), request_of(study, settings)
+    system = abilities.system(settings)
+    per_node_mb = system.memory_mb_per_node
+    site, request = abilities.site(settings), request_of(study, settings, system)
+    if isinstance(system, Existing) and own_network(site):
+        return OWN_NETWORK
     return site.refuse(request, per_node_mb) or unenforced(site, request)
 
 

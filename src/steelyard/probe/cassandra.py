@@ -17,14 +17,14 @@ from steelyard.model.errors import ProbeError
 from steelyard.model.sample import Metric, Sample
 from steelyard.model.value import Value
 from steelyard.node import agent
-from steelyard.probe.base import Placement, Watched, with_way
+from steelyard.probe.base import Placement, Watched, client_of, with_way
 
 NAME: Final = "cassandra"
 WAY: Final = "cql"
 ANSWER_TIMEOUT_S: Final = 5.0
 """Longest wait for one answer; a server that pauses for longer loses the connection, and gets another."""
-IN_TURN: Final = ("times", "tombstones", "disk")
-"""Views that make the server walk all of its tables: one of their questions per interval, in turn."""
+IN_TURN: Final = ("times", "tombstones", "disk", "caches", "hints")
+"""Views that change slowly or make the server walk all of its tables: one of their questions per interval, in turn."""
 COUNTING: Final = ("count", "hit_count", "request_count", "blocked_tasks_all_time")
 """Columns that only grow: the agent gives their increase per second."""
 MIB: Final = 2**20
@@ -158,12 +158,6 @@ QUESTIONS: Final[tuple[Question, ...]] = (
         _pools,
     ),
     Question(
-        "caches",
-        "SELECT name, size_bytes, hit_count, request_count FROM system_views.caches",
-        tuple(_of_caches()),
-        _caches,
-    ),
-    Question(
         "compactions",
         "SELECT keyspace_name, table_name, kind, progress, total, unit FROM system_views.sstable_tasks",
         (
@@ -172,13 +166,19 @@ QUESTIONS: Final[tuple[Question, ...]] = (
         ),
         _compactions,
     ),
+    *(_times(who, what) for who in ("coordinator", "local") for what in ("read", "write", "scan")),
+    Question(
+        "caches",
+        "SELECT name, size_bytes, hit_count, request_count FROM system_views.caches",
+        tuple(_of_caches()),
+        _caches,
+    ),
     Question(
         "hints",
         "SELECT files FROM system_views.pending_hints",
         (_metric("node_hints_pending_files", "files", "files of writes that other nodes have missed"),),
         _hints,
     ),
-    *(_times(who, what) for who in ("coordinator", "local") for what in ("read", "write", "scan")),
     Question(
         "tombstones",
         "SELECT * FROM system_views.tombstones_per_read",
@@ -208,7 +208,7 @@ class CassandraProbe:
         self.metrics = tuple(metric for question in self._questions for metric in question.metrics)
 
     def placements(self, watched: Sequence[Watched], interval_s: float) -> Sequence[Placement]:
-        """One connection on each node with a CQL port. Raises ProbeError for a system without one."""
+        """One connection to each node with a CQL port. Raises ProbeError for a system without one."""
         options = [word for column in COUNTING for word in ("--rate", column)]
         options += ["--without", "keyspace_name=system", "--timeout-s", f"{ANSWER_TIMEOUT_S:g}"]
         statements = [question.statement for question in self._questions if question.view not in IN_TURN]
@@ -216,9 +216,9 @@ class CassandraProbe:
         options += [word for statement in in_turn for word in ("--in-turn", statement)]
         return [
             Placement(
-                on=each.node,
+                on=(on := client_of(each, watched)),
                 argv=(
-                    *(str(agent.find()), "cql", "--contact", each.ways[WAY], "--every", f"{interval_s:g}"),
+                    *(agent.on(on), "cql", "--contact", each.ways[WAY], "--every", f"{interval_s:g}"),
                     *(*options, *statements),
                 ),
                 speaks_of=(each.node.name,),

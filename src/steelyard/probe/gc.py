@@ -58,7 +58,7 @@ class GcProbe:
         return [
             Placement(
                 on=each.node,
-                argv=(str(agent.find()), "tail", "--every", f"{interval_s:g}", each.ways[WAY]),
+                argv=(agent.on(each.node), "tail", "--every", f"{interval_s:g}", each.ways[WAY]),
                 speaks_of=(each.node.name,),
             )
             for each in with_way(watched, WAY, NAME)

@@ -13,8 +13,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from pydantic import Field
+
 from steelyard.model.errors import ProbeError
 from steelyard.model.sample import Metric, Sample
+from steelyard.model.value import Value
 from steelyard.probe.base import Placement, Watched, with_way
 
 NAME: Final = "jmx"
@@ -138,11 +141,22 @@ TABLE: Final = (
 )  # fmt: skip
 
 
+class Settings(Value):
+    """How often management beans are read."""
+
+    every_s: float = Field(default=2.0, ge=1, le=60)
+    """Seconds between two readings, each of one of five groups in turn: an attribute is read every 10 s. Keep it below
+    `limits.probe_gap_s`."""
+
+
 class JmxProbe:
     """Probe that reads management beans of database nodes."""
 
     name = NAME
     metrics = tuple(metric for metric, _ in TABLE)
+
+    def __init__(self, settings: Settings) -> None:
+        self._every_s = settings.every_s
 
     def placements(self, watched: Sequence[Watched], interval_s: float) -> Sequence[Placement]:
         """One program for all nodes whose beans others reach, and one each for the others. Raises ProbeError for a
@@ -151,7 +165,7 @@ class JmxProbe:
         together = [each for each in offering if _reachable(each)]
         groups = [together] if together else []
         groups += [[each] for each in offering if not _reachable(each)]
-        return [_placement(group, interval_s) for group in groups]
+        return [_placement(group, max(interval_s, self._every_s)) for group in groups]
 
     def parse(self, node: str, line: bytes) -> Iterable[Sample]:
         """Samples of one reading; none of a connection that was opened or lost. Raises ProbeError on any other line."""
@@ -196,6 +210,6 @@ def _value(word: str) -> tuple[str, float, float]:
     return name, float(before), float(now)
 
 
-def create() -> JmxProbe:
+def create(settings: Settings) -> JmxProbe:
     """The probe; no side effects."""
-    return JmxProbe()
+    return JmxProbe(settings)

@@ -69,14 +69,14 @@ class OsProbe:
     metrics = METRICS
 
     def command(self, node: Node, interval_s: float, process_ids: Sequence[int]) -> Sequence[str]:
-        """argv of the agent. A local node is given the network namespace that it may share with this process, so that
-        shared traffic is not charged to it. Raises EngineError if there is no agent."""
-        argv = [str(agent.find()), "probe", "--interval-s", f"{interval_s:g}"]
+        """argv of the agent. A node of this kernel is given the network namespace that it may share with this process,
+        so that shared traffic is not charged to it. Raises EngineError if there is no agent."""
+        argv = [agent.on(node), "probe", "--interval-s", f"{interval_s:g}"]
         for folder in node.cgroups:
             argv += ["--cgroup", str(folder)]
         for process_id in process_ids:
             argv += ["--pid", str(process_id)]
-        if node.local and OWN_NETWORK.exists():
+        if node.processes == "same" and OWN_NETWORK.exists():
             argv += ["--shared-netns", str(OWN_NETWORK.stat().st_ino)]
         return argv
 

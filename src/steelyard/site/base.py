@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
+from pydantic import Field
+
 from steelyard.leases.lease import Lease
 from steelyard.model.study import NodeLimits
 from steelyard.model.value import Value
@@ -62,6 +64,11 @@ def on_this_machine(site: Site) -> bool:
     return "cpu" in site.shares
 
 
+def own_network(site: Site) -> bool:
+    """Whether a site gives its nodes a network on the conductor's machine that leads nowhere else."""
+    return on_this_machine(site) and "network" not in site.shares
+
+
 @runtime_checkable
 class Limiting(Protocol):
     """Ability: holds database nodes to the limits of a request. A study that limits nodes on a site without it is
@@ -77,6 +84,44 @@ def unenforced(site: Site, request: Request) -> str | None:
     asked = request.limits.model_dump(exclude_defaults=True)
     lacking = [f"node.{name} = {value}" for name, value in asked.items() if name not in enforced]
     return f"it does not enforce {' and '.join(lacking)}" if lacking else None
+
+
+class Patience(Value):
+    """Seconds after which the laboratory gives up waiting for a site's nodes."""
+
+    lease_s: float = Field(default=60.0, gt=0)
+    """Until the nodes are lent."""
+    release_s: float = Field(default=60.0, gt=0)
+    """Until data are wiped, and again until the nodes are taken back."""
+    inspect_s: float = Field(default=120.0, gt=0)
+    """Until all nodes have said their facts."""
+    first_reading_s: float = Field(default=10.0, gt=0)
+    """Until every probe has given its first reading."""
+
+
+PATIENCE = Patience()
+
+
+@runtime_checkable
+class Patient(Protocol):
+    """Ability: needs other waits than PATIENCE, as machines do that are far away or have to boot."""
+
+    patience: Patience
+
+
+def patience_of(site: Site) -> Patience:
+    """The waits of a site."""
+    return site.patience if isinstance(site, Patient) else PATIENCE
+
+
+@runtime_checkable
+class Reuses(Protocol):
+    """Ability: hands a lease on from one start of a cluster to the next, so that nothing is created anew."""
+
+    async def recycle(self, lease: Lease, request: Request, until: datetime) -> Lease | None:
+        """The same machines for another request, with empty folders and nothing running, until another time; None where
+        the lease cannot fulfil it. The record is rewritten before anything else. Raises SiteError."""
+        ...
 
 
 class LeaseTimes(Value):

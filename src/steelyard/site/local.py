@@ -251,6 +251,7 @@ class LocalSite:
             namespaces=(_network.switch(identity), *namespaces) if self.mode == "namespaces" else (),
             cgroups=tuple(folder for node in nodes for folder in node.cgroups),
             folders=(lease_records.nodes_folder(self._state, identity),),
+            settings=self._settings.model_dump(mode="json"),
         )
 
     def _node(self, identity: str, role: Role, number: int, hierarchies: _cgroup.Hierarchies, request: Request) -> Node:

@@ -93,12 +93,23 @@ class System(Protocol):
         """Settings in force that differ from the requested ones: name -> (requested, in force). Empty if all agree."""
         ...
 
-    def process_ids(self, node: Node) -> tuple[int, ...]:
-        """Process ids of the node's server, for probes without cgroups. Empty if it is not running."""
+    async def process_ids(self, node: Node) -> tuple[int, ...]:
+        """Process ids of the node's server, as the node's kernel names them, for probes without cgroups. Empty if it is
+        not running."""
         ...
 
     def logs(self, node: Node) -> tuple[Path, ...]:
-        """Log files of the node that are worth keeping."""
+        """Folders of the node whose files are worth keeping; those below them are left out. Pure."""
+        ...
+
+
+@runtime_checkable
+class Provides(Protocol):
+    """Ability: brings its programs to nodes that have a root file system of their own."""
+
+    async def provide(self, nodes: Sequence[Node]) -> None:
+        """Find or bring what the nodes need to run the system, before `install`; what was brought is kept on the node
+        for later leases. Raises SystemFault."""
         ...
 
 
@@ -134,6 +145,34 @@ class Settles(Protocol):
 
 
 @runtime_checkable
+class Existing(Protocol):
+    """Ability: measures a cluster that exists, on which nothing is started, stopped or wiped: every other method of
+    `System` leaves it as it is. A study of it has one start."""
+
+    watched: bool
+    """Whether the site's database nodes are the cluster's machines; otherwise the site lends none."""
+
+    def members(self, lent: Sequence[Node], loaders: Sequence[Node]) -> tuple[Node, ...]:
+        """The cluster's nodes, from the database nodes and the load nodes that the site lends; those whose machine is
+        not lent take no commands. Raises SystemFault."""
+        ...
+
+
+def nodes_to_lend(system: System, nodes: int) -> int:
+    """Number of database nodes that a site lends for a cluster of `nodes` nodes."""
+    return 0 if isinstance(system, Existing) and not system.watched else nodes
+
+
+@runtime_checkable
+class Truncates(Protocol):
+    """Ability: empties the tables of a running cluster."""
+
+    async def truncate(self, nodes: Sequence[Node], schema: Schema) -> None:
+        """Empty the tables of a running cluster."""
+        ...
+
+
+@runtime_checkable
 class Snapshots(Protocol):
     """Ability: takes a snapshot of a filled state and restores it. A state's name is derived from what determines
     it."""
@@ -143,8 +182,8 @@ class Snapshots(Protocol):
         seed...)."""
         ...
 
-    def has(self, key: str) -> bool:
-        """Whether a snapshot of the state exists."""
+    async def has(self, nodes: Sequence[Node], key: str) -> bool:
+        """Whether a snapshot of the state exists on these nodes."""
         ...
 
     async def snapshot(self, nodes: Sequence[Node], schema: Schema, key: str) -> None:

@@ -8,11 +8,8 @@ the node that received it.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import hashlib
 import json
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -23,10 +20,9 @@ from steelyard.model.data_model import CQL, Schema
 from steelyard.model.errors import CommandFailed, SystemFault
 from steelyard.model.value import Value
 from steelyard.model.workload_shape import WorkloadShape
-from steelyard.node import agent
-from steelyard.node.base import START, Node
-from steelyard.node.command import run, spawn
-from steelyard.node.process import ending_known, how_ended, living, stop, write_record
+from steelyard.node import agent, files, kept
+from steelyard.node.base import START, Node, with_port
+from steelyard.node.command import run
 from steelyard.system.base import ClusterTimes, Endpoint
 
 NAME = "simulated"
@@ -34,6 +30,7 @@ VERSION = "4.0.0-steelyard-sim"
 """Version that the simulated nodes report to drivers."""
 LEASE = "STEELYARD_LEASE"
 RECORD = "sim.json"
+LOGS = "logs"
 OUT, ERR = "sim.out", "sim.err"
 LAST_LINES = 6
 SCHEMA_TIMEOUT_S = 30.0
@@ -132,34 +129,27 @@ class Simulated:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        # Kept so that the event loop reaps the servers that this process started.
-        self._started: dict[Path, asyncio.subprocess.Process] = {}
 
     async def prepare(self) -> None:
         """Check that there is an agent; nothing else is needed. Raises EngineError if there is none."""
         agent.find()
 
     async def install(self, node: Node, peers: Sequence[Node]) -> None:
-        """Create the node's folder. Idempotent."""
-        self._local(node)
-        node.folder.mkdir(parents=True, exist_ok=True)
+        """Create the node's folders. Idempotent."""
+        await files.make_folders(node, node.folder / LOGS)
 
     async def start(self, node: Node, peers: Sequence[Node]) -> None:
         """Start the server and return at once; does nothing if it is running."""
-        self._local(node)
-        if living(node.folder / RECORD) is not None:
+        if await kept.living(node, node.folder / RECORD) is not None:
             return
-        argv = self.argv(node, peers)
-        process = await spawn(node, argv, stdout=node.folder / OUT, stderr=node.folder / ERR)
-        self._started[node.folder] = process
-        if write_record(node.folder / RECORD, process.pid, argv=argv) is None:
-            raise self._died(node)
+        logs = node.folder / LOGS
+        await kept.launch(node, self.argv(node, peers), node.folder / RECORD, stdout=logs / OUT, stderr=logs / ERR)
 
     def argv(self, node: Node, peers: Sequence[Node]) -> list[str]:
         """The node's command line."""
         asked = self.settings
-        others = [f"{peer.address}:{asked.port}" for peer in peers if peer.name != node.name]
-        argv = [str(agent.find()), "sim", "--listen", f"{node.address}:{asked.port}"]
+        others = [with_port(peer.address, asked.port) for peer in peers if peer.name != node.name]
+        argv = [agent.on(node), "sim", "--listen", with_port(node.address, asked.port)]
         if others:
             argv += ["--peers", ",".join(others)]
         for name in ("service_us", "contention", "coherency", "start_cv", "trial_cv"):
@@ -175,8 +165,8 @@ class Simulated:
 
     async def ready(self, node: Node, members: int) -> bool:
         """Whether the node answers and knows `members` nodes. Raises SystemFault if it died."""
-        if living(node.folder / RECORD) is None:
-            raise self._died(node)
+        if await kept.living(node, node.folder / RECORD) is None:
+            raise await self._died(node)
         try:
             (peers,) = await self._ask(node, "SELECT peer FROM system.peers_v2")
         except CommandFailed as error:
@@ -187,14 +177,13 @@ class Simulated:
 
     async def death(self, node: Node) -> SystemFault | None:
         """Why the server died; None while it lives."""
-        if living(node.folder / RECORD) is not None:
+        if await kept.living(node, node.folder / RECORD) is not None:
             return None
-        await ending_known(self._started.get(node.folder))
-        return self._died(node)
+        return await self._died(node)
 
     async def waiting_for(self, node: Node) -> str:
         """What a node that is not ready is doing."""
-        return "beginning to listen" if living(node.folder / RECORD) is not None else "not running"
+        return "beginning to listen" if await kept.living(node, node.folder / RECORD) else "not running"
 
     async def create_schema(self, nodes: Sequence[Node], schema: Schema) -> None:
         """Create keyspace and tables on all nodes (the first tells the others). Idempotent. Raises SystemFault for
@@ -203,44 +192,44 @@ class Simulated:
 
     def endpoint(self, nodes: Sequence[Node], schema: Schema) -> Endpoint:
         """Port of every node."""
-        contacts = tuple(f"{node.address}:{self.settings.port}" for node in nodes)
+        contacts = tuple(with_port(node.address, self.settings.port) for node in nodes)
         return Endpoint(self.protocol, contacts, schema.keyspace, schema.table)
 
     async def stop(self, node: Node) -> None:
         """Send SIGTERM; SIGKILL after a time limit. Data are lost. Idempotent."""
-        await self._end(node, END_TIMEOUT_S)
+        await kept.stop(node, node.folder / RECORD, END_TIMEOUT_S)
 
     async def kill(self, node: Node) -> None:
         """Send SIGKILL. Idempotent."""
-        await self._end(node, 0.0)
+        await kept.stop(node, node.folder / RECORD, 0.0)
 
     async def wipe(self, node: Node) -> None:
         """Remove logs; kill a server that is still running. Idempotent."""
         await self.kill(node)
-        for name in (RECORD, OUT, ERR):
-            (node.folder / name).unlink(missing_ok=True)
+        await files.remove(node, node.folder / RECORD, node.folder / LOGS, below=node.folder)
 
     async def facts(self, node: Node) -> Mapping[str, str]:
         """Version as reported by the node, and its options as reported by the kernel."""
         (local,) = await self._say(node, "SELECT release_version FROM system.local")
-        return {"version": str(local[0]["release_version"]), **_options(self._command_line(node))}
+        return {"version": str(local[0]["release_version"]), **_options(await self._command_line(node))}
 
     async def differing(self, node: Node) -> Mapping[str, tuple[str, str]]:
         """Options requested at start that differ from those of the running process."""
-        asked, force = _options(_asked(node)), _options(self._command_line(node))
+        asked = _options(await kept.asked_argv(node, node.folder / RECORD))
+        force = _options(await self._command_line(node))
         names = asked.keys() | force.keys()
         return {
             name: (asked.get(name, ""), force.get(name, "")) for name in names if asked.get(name) != force.get(name)
         }
 
-    def process_ids(self, node: Node) -> tuple[int, ...]:
+    async def process_ids(self, node: Node) -> tuple[int, ...]:
         """Process id of the server."""
-        server = living(node.folder / RECORD)
+        server = await kept.living(node, node.folder / RECORD)
         return (server.pid,) if server is not None else ()
 
     def logs(self, node: Node) -> tuple[Path, ...]:
-        """Output of the server."""
-        return tuple(path for path in (node.folder / OUT, node.folder / ERR) if path.is_file())
+        """The folder with the server's output."""
+        return (node.folder / LOGS,)
 
     async def busy(self, nodes: Sequence[Node]) -> Mapping[str, float]:
         """There is no background work."""
@@ -251,7 +240,7 @@ class Simulated:
         parts = [VERSION, self.settings.remember, len(nodes), str(schema), sorted(data.items())]
         return f"{NAME}-{hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()[:16]}"
 
-    def has(self, key: str) -> bool:
+    async def has(self, nodes: Sequence[Node], key: str) -> bool:
         """Whether the state exists: always if the cluster stores nothing, since it has every row; never if it
         remembers, since it must be filled."""
         return not self.settings.remember
@@ -261,7 +250,7 @@ class Simulated:
 
     async def restore(self, nodes: Sequence[Node], schema: Schema, key: str) -> None:
         """Discard what a trial wrote. Raises SystemFault for a cluster that remembers: it has no snapshot."""
-        if not self.has(key):
+        if not await self.has(nodes, key):
             raise SystemFault(
                 "the simulated cluster keeps no snapshot of its rows", "set data.state to reload", system=NAME
             )
@@ -299,39 +288,24 @@ class Simulated:
             raise SystemFault(error.message, error.hint, node=node.name, system=NAME) from error
 
     async def _ask(self, node: Node, *statements: str) -> list[list[dict[str, Any]]]:
-        argv = [str(agent.find()), "cql", "--contact", f"{node.address}:{self.settings.port}", *statements]
+        argv = [agent.on(node), "cql", "--contact", with_port(node.address, self.settings.port), *statements]
         done = await run(node, argv, timeout_s=SCHEMA_TIMEOUT_S, watch=True)
         return [json.loads(line)["rows"] for line in done.stdout.splitlines() if line.strip()]
 
-    async def _end(self, node: Node, grace_s: float) -> None:
-        await stop(node.folder / RECORD, grace_s)
-        process = self._started.pop(node.folder, None)
-        if process is not None:
-            await asyncio.wait_for(process.wait(), END_TIMEOUT_S)
-
-    def _command_line(self, node: Node) -> tuple[str, ...]:
-        server = living(node.folder / RECORD)
+    async def _command_line(self, node: Node) -> tuple[str, ...]:
+        server = await kept.living(node, node.folder / RECORD)
         if server is None:
-            raise self._died(node)
-        return tuple(os.fsdecode(Path(f"/proc/{server.pid}/cmdline").read_bytes()).rstrip("\0").split("\0"))
+            raise await self._died(node)
+        return server.argv
 
-    def _died(self, node: Node) -> SystemFault:
+    async def _died(self, node: Node) -> SystemFault:
         lines: list[str] = []
         for name in (OUT, ERR):
-            with contextlib.suppress(OSError):
-                lines += (node.folder / name).read_text(encoding="utf-8", errors="replace").strip().splitlines()
+            output = await files.read(node, node.folder / LOGS / name)
+            lines += output.decode(errors="replace").strip().splitlines()
         last = f"last lines: {' | '.join(lines[-LAST_LINES:])}" if lines else "it wrote nothing"
-        how = how_ended(self._started.get(node.folder))
+        how = await kept.ending(node, node.folder / RECORD)
         return SystemFault(f"{node.name}: the simulated node is dead: {how}; {last}", node=node.name, system=NAME)
-
-    def _local(self, node: Node) -> None:
-        if not node.local:
-            raise SystemFault(
-                f"{node.name} is on another machine; the system simulated works on nodes of this machine only",
-                "use the site local",
-                node=node.name,
-                system=NAME,
-            )
 
 
 def start_seed(seed: int, start: str) -> int:
@@ -359,11 +333,3 @@ def _options(argv: Sequence[str]) -> dict[str, str]:
         elif name:
             options[name] = f"{options[name]},{word}" if options[name] else word
     return {name: value or "true" for name, value in options.items()}
-
-
-def _asked(node: Node) -> tuple[str, ...]:
-    """The command line that the node's server was started with; empty if it was not recorded."""
-    try:
-        return tuple(json.loads((node.folder / RECORD).read_text(encoding="utf-8"))["argv"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return ()

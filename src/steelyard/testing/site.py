@@ -27,8 +27,9 @@ from steelyard import plugin
 from steelyard.leases import records as lease_records
 from steelyard.leases.lease import Lease
 from steelyard.model.errors import SiteError
+from steelyard.node import files, kept
 from steelyard.node.base import Node
-from steelyard.node.command import run, spawn
+from steelyard.node.command import run
 from steelyard.site.base import Request, Site, Timed
 
 COMMAND_TIMEOUT_S = 20.0
@@ -57,7 +58,7 @@ class SiteContract:
 
     def remains(self, lease: Lease) -> list[str]:
         """All remains of a lease; must be empty after its release."""
-        places = [lease.record, *(node.folder for node in lease.nodes if node.local)]
+        places = [lease.record, *(node.folder for node in lease.nodes if node.files == "same")]
         left = [str(place) for place in places if place.exists()]
         return left + [f"process {pid}" for pid in lease_records.processes(lease.id)]
 
@@ -73,7 +74,7 @@ class SiteContract:
             assert [node.name for node in lease.loaders] == [f"l{index + 1}" for index in range(self.load_nodes)]
             assert len({node.address for node in lease.nodes}) == len(lease.nodes)
             assert len({node.folder for node in lease.nodes}) == len(lease.nodes)
-            assert all(not list(node.folder.iterdir()) for node in lease.nodes if node.local)
+            assert all(asyncio.run(files.sizes(node, node.folder)) == {} for node in lease.nodes)
             assert lease.record.exists()
             assert lease.site == site.name
             assert _recorded(site) == []
@@ -162,7 +163,8 @@ class SiteContract:
             assert _line(child).startswith("leased ")
             sleeper = int(_line(child).removeprefix("spawned "))
             os.kill(child.pid, signal.SIGKILL)
-        assert Path(f"/proc/{sleeper}").exists()
+        if sleeper:
+            assert Path(f"/proc/{sleeper}").exists()
         assert len(self._clean_up(tmp_path)) == 1
 
     def test_killed_at_any_moment(self, tmp_path: Path) -> None:
@@ -220,13 +222,17 @@ def _refusal(site: Site, request: Request) -> str:
 async def _use_and_release(site: Site, lease: Lease) -> None:
     for node in lease.nodes:
         await _start_sleeper(node)
-        if node.local:
-            (node.folder / "data").write_text("x", encoding="utf-8")
+        await files.put(node, node.folder / "data", b"x")
     await site.release(lease)
 
 
 async def _start_sleeper(node: Node) -> int:
-    return (await spawn(node, ["sleep", SLEEP_S])).pid
+    """Id of a process that outlives the conductor; 0 where it is not one of this machine's."""
+    record = node.folder / "sleeper.json"
+    await kept.launch(node, ["sleep", SLEEP_S], record)
+    server = await kept.living(node, record)
+    assert server is not None
+    return server.pid if node.processes == "same" else 0
 
 
 @contextmanager

@@ -13,8 +13,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import os
-import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -29,7 +27,7 @@ from steelyard.model.data_model import Schema
 from steelyard.model.errors import SystemFault
 from steelyard.model.load import Load
 from steelyard.model.workload_shape import WorkloadShape
-from steelyard.node import agent
+from steelyard.node import agent, files
 from steelyard.node.base import Node
 from steelyard.node.command import run
 from steelyard.system.base import (
@@ -38,6 +36,7 @@ from steelyard.system.base import (
     Footprint,
     Foretells,
     NoticesDeath,
+    Provides,
     Settles,
     Snapshots,
     System,
@@ -86,17 +85,21 @@ class SystemContract:
             nodes.append(Node(f"n{index + 1}", "database", f"{self.network}.{index + 1}", (), folder))
         return tuple(nodes)
 
+    def client(self) -> Node | None:
+        """The node from which rows are written and counted; None for this machine."""
+        return None
+
     async def write(self, endpoint: Endpoint, schema: Schema, keys: Sequence[str]) -> None:
         """Write one row for each key, and return when all are stored."""
         columns = ", ".join((schema.key, *schema.fields))
         rows = [", ".join(f"'{word}'" for word in (key, *("x" * 100 for _ in schema.fields))) for key in keys]
         inserts = [f"INSERT INTO {schema.keyspace}.{schema.table} ({columns}) VALUES ({row})" for row in rows]
         for begin in range(0, len(inserts), ROWS_A_STATEMENT):
-            await _cql(endpoint, inserts[begin : begin + ROWS_A_STATEMENT], self.write_consistency)
+            await _cql(self.client(), endpoint, inserts[begin : begin + ROWS_A_STATEMENT], self.write_consistency)
 
     async def count(self, endpoint: Endpoint, schema: Schema) -> int:
         """The number of rows."""
-        (rows,) = await _cql(endpoint, [f"SELECT {schema.key} FROM {schema.keyspace}.{schema.table}"])
+        (rows,) = await _cql(self.client(), endpoint, [f"SELECT {schema.key} FROM {schema.keyspace}.{schema.table}"])
         return rows
 
     def test_creating_changes_nothing(self, tmp_path: Path) -> None:
@@ -143,8 +146,8 @@ class SystemContract:
             for node in self.nodes(tmp_path):
                 for act in (system.stop, system.kill, system.wipe, system.wipe, system.kill, system.stop):
                     await act(node)
-                assert system.process_ids(node) == ()
-                assert system.logs(node) == ()
+                assert await system.process_ids(node) == ()
+                assert await _log_files(system, node) == []
 
         asyncio.run(body())
 
@@ -160,15 +163,15 @@ class SystemContract:
                 for node in nodes:
                     await system.stop(node)
                     await system.stop(node)
-                    assert system.process_ids(node) == ()
+                    assert await system.process_ids(node) == ()
                 await self._start(system, nodes)
                 assert await self.count(endpoint, SCHEMA) == ROWS
                 for node in nodes:
-                    pids = system.process_ids(node)
+                    pids = await system.process_ids(node)
                     await system.kill(node)
                     await system.kill(node)
-                    assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
-                    assert all(path.is_file() for path in system.logs(node))
+                    assert await files.texts(node, *(Path(f"/proc/{pid}/stat") for pid in pids)) == {}
+                    assert await _log_files(system, node)
                     await system.wipe(node)
                     await system.wipe(node)
 
@@ -182,8 +185,8 @@ class SystemContract:
             async with self._running(tmp_path) as (system, nodes):
                 if isinstance(system, NoticesDeath):
                     assert [await system.death(node) for node in nodes] == [None] * len(nodes)
-                for pid in system.process_ids(nodes[0]):
-                    os.kill(pid, signal.SIGKILL)
+                for pid in await system.process_ids(nodes[0]):
+                    await run(nodes[0], ["sh", "-c", 'kill -9 "$1"', "sh", str(pid)], timeout_s=COMMAND_TIMEOUT_S)
 
                 async def reports_death() -> bool:
                     try:
@@ -217,19 +220,19 @@ class SystemContract:
             assert isinstance(other, Snapshots)
             assert key == other.snapshot_key(nodes, SCHEMA, data)
             assert key != system.snapshot_key(nodes, SCHEMA, {**data, "records": ROWS + 1})
-            assert not system.has(key)
+            assert not await system.has(nodes, key)
             async with self._running(tmp_path, system) as (_, _):
                 await system.create_schema(nodes, SCHEMA)
                 endpoint = system.endpoint(nodes, SCHEMA)
                 await self.write(endpoint, SCHEMA, _keys("row"))
                 await system.snapshot(nodes, SCHEMA, key)
-                assert system.has(key)
+                assert await system.has(nodes, key)
                 kept = _checksums(cache, key)
                 await self._comes_back(system, nodes, key)
                 assert _checksums(cache, key) == kept
             async with self._running(tmp_path) as (fresh, _):
                 assert isinstance(fresh, Snapshots)
-                assert fresh.has(key)
+                assert await fresh.has(nodes, key)
                 await fresh.create_schema(nodes, SCHEMA)
                 await self._comes_back(fresh, nodes, key)
             assert _checksums(cache, key) == kept
@@ -253,11 +256,11 @@ class SystemContract:
     async def _serves(self, system: System, nodes: Sequence[Node]) -> None:
         """Check a ready cluster: starting again changes nothing, the schema exists, facts and settings are as
         requested."""
-        pids = [system.process_ids(node) for node in nodes]
+        pids = [await system.process_ids(node) for node in nodes]
         assert all(pids)
         for node in nodes:
             await system.start(node, nodes)
-        assert [system.process_ids(node) for node in nodes] == pids
+        assert [await system.process_ids(node) for node in nodes] == pids
         await system.create_schema(nodes, SCHEMA)
         await system.create_schema(nodes, SCHEMA)
         assert len(system.endpoint(nodes, SCHEMA).contacts) == len(nodes)
@@ -296,10 +299,12 @@ class SystemContract:
         system = system or make_system(self.module, self.settings, self.cache_folder(tmp_path))
         nodes = self.nodes(tmp_path)
         await system.prepare()
+        if isinstance(system, Provides):
+            await system.provide(nodes)
         for node in nodes:
             await system.install(node, nodes)
             await system.install(node, nodes)
-            assert system.process_ids(node) == ()
+            assert await system.process_ids(node) == ()
         try:
             await self._start(system, nodes)
             yield system, nodes
@@ -309,6 +314,10 @@ class SystemContract:
                 await system.wipe(node)
 
 
+async def _log_files(system: System, node: Node) -> list[str]:
+    return [name for folder in system.logs(node) for name in await files.sizes(node, folder)]
+
+
 async def _until(true: Callable[[], Awaitable[bool]], timeout_s: float, what: str) -> None:
     deadline = time.monotonic() + timeout_s
     while not await true():
@@ -316,12 +325,14 @@ async def _until(true: Callable[[], Awaitable[bool]], timeout_s: float, what: st
         await asyncio.sleep(POLL_S)
 
 
-async def _cql(endpoint: Endpoint, statements: Sequence[str], consistency: str = "ONE") -> list[int]:
-    """Number of rows in the answer to each statement."""
+async def _cql(
+    client: Node | None, endpoint: Endpoint, statements: Sequence[str], consistency: str = "ONE"
+) -> list[int]:
+    """Number of rows in the answer to each statement, sent from a node."""
     assert endpoint.protocol == "cql", f"override write and count for the protocol {endpoint.protocol}"
     options = ("--contact", endpoint.contacts[0], "--consistency", consistency)
-    argv = [str(agent.find()), "cql", *options, *statements]
-    done = await run(None, argv, timeout_s=COMMAND_TIMEOUT_S)
+    argv = [str(agent.find()) if client is None else agent.on(client), "cql", *options, *statements]
+    done = await run(client, argv, timeout_s=COMMAND_TIMEOUT_S)
     return [len(json.loads(line)["rows"]) for line in done.stdout.splitlines() if line.strip()]
 
 

@@ -49,8 +49,12 @@ def cleaned(*, dry_run: bool = False) -> tuple[int, str]:
     return found.code, found.out + found.err
 
 
+def site_of(state: Path, fail: str = "") -> fake.FakeSite:
+    return fake.create(fake.Settings.model_validate({"fail": fail}), state)
+
+
 def expired(fail: str = "") -> Lease:
-    site = fake.create(fake.Settings.model_validate({"fail": fail}), Path(os.environ["STEELYARD_STATE"]))
+    site = site_of(Path(os.environ["STEELYARD_STATE"]), fail)
     return asyncio.run(site.lease(Request("long study", 1), lease_records.utc_now() - timedelta(minutes=1)))
 
 
@@ -62,7 +66,7 @@ def test_clean_shows_then_removes(killed: str, state: Path) -> None:
     for _ in range(2):
         code, text = cleaned(dry_run=True)
         assert code == 0
-        assert text.startswith(f"left over: lease {killed} of site fake (study victim, 1 node, 1 process): its owner")
+        assert text.startswith(f"left over: lease {killed} of site fake (study victim, 1 node, 2 processes): its owner")
     code, text = cleaned()
     assert (code, text.split(" of ")[0]) == (0, f"removed lease {killed}")
     assert lease_records.processes(killed) == set()
@@ -73,7 +77,7 @@ def test_clean_shows_then_removes(killed: str, state: Path) -> None:
 def test_clean_as_data(killed: str, state: Path) -> None:
     data = json.loads(printed(lambda: clean(["fake"], as_json=True)).out)
     assert [(lease["lease"], lease["outcome"], lease["processes"]) for lease in data["leases"]] == [
-        (killed, "removed", 1)
+        (killed, "removed", 2)
     ]
 
 
@@ -97,14 +101,14 @@ def test_clean_says_what_it_could_not_remove(killed: str, state: Path, monkeypat
         assert text.startswith(f"could not remove lease {killed}")
         assert "the disk is gone" in text
         with pytest.raises(SiteError, match="the disk is gone"):
-            asyncio.run(reclaim(["fake"], console=Console(file=io.StringIO())))
+            asyncio.run(reclaim([site_of(state)], console=Console(file=io.StringIO())))
     assert cleaned()[0] == 0
 
 
 def test_reclaim_is_silent_when_there_is_nothing(state: Path) -> None:
     expired()
     stream = io.StringIO()
-    asyncio.run(reclaim(["fake"], console=Console(file=stream)))
+    asyncio.run(reclaim([site_of(state)], console=Console(file=stream)))
     assert stream.getvalue() == ""
 
 

@@ -42,9 +42,9 @@ class TestOneNode(SystemContract):
                 for node in nodes:
                     await system.stop(node)
                     await system.stop(node)
-                    assert system.process_ids(node) == ()
+                    assert await system.process_ids(node) == ()
                 await self._start(system, nodes)
-                assert all(path.is_file() for node in nodes for path in system.logs(node))
+                assert all((folder / "sim.out").is_file() for node in nodes for folder in system.logs(node))
 
         asyncio.run(body())
 
@@ -56,8 +56,8 @@ class TestOneNode(SystemContract):
         key = system.snapshot_key(nodes, SCHEMA, data)
         assert key == create(Settings(remember=True, seed=9), tmp_path).snapshot_key(nodes, SCHEMA, data)
         assert key != system.snapshot_key(nodes, SCHEMA, {**data, "records": 6})
-        assert not system.has(key)
-        assert create(Settings(), tmp_path).has(key)
+        assert not asyncio.run(system.has(nodes, key))
+        assert asyncio.run(create(Settings(), tmp_path).has(nodes, key))
         with pytest.raises(SystemFault, match="no snapshot of its rows"):
             asyncio.run(system.restore(nodes, SCHEMA, key))
 
@@ -126,7 +126,7 @@ def test_a_foreign_process_is_never_ended(tmp_path: Path) -> None:
     node = _node(tmp_path)
     (tmp_path / "sim.json").write_text(f'{{"pid": {os.getpid()}, "started_ticks": 1, "argv": []}}')
     system = create(Settings(), tmp_path)
-    assert system.process_ids(node) == ()
+    assert asyncio.run(system.process_ids(node)) == ()
     asyncio.run(system.kill(node))
     assert not (tmp_path / "sim.json").exists()
 
@@ -139,7 +139,7 @@ def test_an_address_that_is_taken_is_a_fault_with_its_reason(tmp_path: Path) -> 
         with socket.create_server((node.address, 19143)):
             await system.start(node, (node,))
             for _ in range(500):
-                if not system.process_ids(node):
+                if not await system.process_ids(node):
                     break
                 await asyncio.sleep(0.01)
             try:

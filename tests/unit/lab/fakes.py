@@ -123,7 +123,7 @@ class FakeSystem:
     async def differing(self, node: Node) -> Mapping[str, tuple[str, str]]:
         return {}
 
-    def process_ids(self, node: Node) -> tuple[int, ...]:
+    async def process_ids(self, node: Node) -> tuple[int, ...]:
         return ()
 
     def logs(self, node: Node) -> tuple[Path, ...]:

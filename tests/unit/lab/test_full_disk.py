@@ -63,9 +63,10 @@ def filling(disk: SmallDisk, original: Callable[..., Any], calls: int) -> Callab
 def test_the_disk_fills_up(place: str, disk: SmallDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     without_waiting(monkeypatch)
     script = Script(disk.folder)
-    log = tmp_path / "system.log"
-    log.write_text("INFO a line\n" * 1000)
-    monkeypatch.setattr(FakeSystem, "logs", lambda self, node: (log,))
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    (logs / "system.log").write_text("INFO a line\n" * 1000)
+    monkeypatch.setattr(FakeSystem, "logs", lambda self, node: (logs,))
     holder, name, calls = PLACES[place]
     store = disk.folder / "store" / "fake"
     with monkeypatch.context() as patched:

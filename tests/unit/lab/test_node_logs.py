@@ -12,45 +12,23 @@ import pytest
 from steelyard.lab import trial
 from steelyard.lab.cluster import start_identity
 from steelyard.lab.conductor import Conductor
-from steelyard.lab.node_logs import in_a_thread
 from steelyard.lab.probe_processes import Readings
 from steelyard.model.errors import NodeError, ProbeError
 from steelyard.model.sample import Sample
+from steelyard.node import files
 from steelyard.node.base import START, Node
 from steelyard.progress.events import Silent, TimeLeft
 from steelyard.store import Store, StoreWriter
 from tests.unit.lab.fakes import FakeParts, FakeSystem, Script, plan_of, study, without_waiting
 
 
-def test_a_deadline_fires_while_a_file_is_read() -> None:
-    forever = threading.Event()
-
-    async def wait() -> None:
-        async with asyncio.timeout(0.05):
-            await in_a_thread(forever.wait)
-
-    with pytest.raises(TimeoutError):
-        asyncio.run(wait())
-    forever.set()
-
-
-def test_what_is_read_and_what_fails_comes_back() -> None:
-    assert asyncio.run(in_a_thread(lambda: 42)) == 42
-    with pytest.raises(ZeroDivisionError):
-        asyncio.run(in_a_thread(lambda: 1 // 0))
-
-
 class StuckSystem(FakeSystem):
-    """Its logs cannot be read from the second question on: the disk is gone."""
+    """Its logs cannot be read: the disk is gone."""
 
     forever = threading.Event()
-    asked = 0
 
     def logs(self, node: Node) -> tuple[Path, ...]:
-        StuckSystem.asked += 1
-        if threading.current_thread() is not threading.main_thread():
-            self.forever.wait()
-        return ()
+        return (self.script.folder,)
 
 
 class StuckParts(FakeParts):
@@ -63,6 +41,7 @@ def test_a_node_whose_logs_cannot_be_read_ends_the_start_and_not_the_wait(
 ) -> None:
     without_waiting(monkeypatch)
     monkeypatch.setattr(trial, "COLLECT_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(files, "_sizes", lambda folder: StuckSystem.forever.wait() and {})
     script = Script(tmp_path)
     chosen = study(data={"state": "continue"})
     plan = plan_of(chosen)

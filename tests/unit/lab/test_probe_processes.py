@@ -89,7 +89,7 @@ class Watching:
     def ways(self, node: Node) -> dict[str, str]:
         return {"cql": f"{node.address}:9042"}
 
-    def process_ids(self, node: Node) -> tuple[int, ...]:
+    async def process_ids(self, node: Node) -> tuple[int, ...]:
         return (17,)
 
 

@@ -60,7 +60,7 @@ class CompilingSystem(FakeSystem):
     def snapshot_key(self, nodes: Sequence[Node], schema: Schema, data: Mapping[str, Any]) -> str:
         return f"{len(nodes)} nodes"
 
-    def has(self, key: str) -> bool:
+    async def has(self, nodes: Any, key: str) -> bool:
         return key in self.kept.keys
 
     async def snapshot(self, nodes: Sequence[Node], schema: Schema, key: str) -> None:

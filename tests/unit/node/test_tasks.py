@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 
 from steelyard.model.errors import NodeError
-from steelyard.node.tasks import to_the_end, together
+from steelyard.node.tasks import in_a_thread, to_the_end, together
 
 
 def test_the_first_error_wins_after_the_others_have_ended() -> None:
@@ -84,3 +85,21 @@ def test_a_clean_up_ends_however_often_it_is_interrupted() -> None:
         assert steps == ["kill", "wipe", "release"]
 
     asyncio.run(main())
+
+
+def test_a_deadline_fires_while_a_file_is_read() -> None:
+    forever = threading.Event()
+
+    async def wait() -> None:
+        async with asyncio.timeout(0.05):
+            await in_a_thread(forever.wait)
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(wait())
+    forever.set()
+
+
+def test_what_is_read_and_what_fails_comes_back() -> None:
+    assert asyncio.run(in_a_thread(lambda: 42)) == 42
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(in_a_thread(lambda: 1 // 0))

@@ -97,7 +97,7 @@ def test_its_command_asks_what_the_views_need(monkeypatch: pytest.MonkeyPatch, t
 
 
 def test_the_page_has_the_metrics_of_the_modules() -> None:
-    probes = (gc.create(), cassandra.create(cassandra.Settings()), jmx.create())
+    probes = (gc.create(), cassandra.create(cassandra.Settings()), jmx.create(jmx.Settings()))
     listed = {metric.name: metric.unit for probe in probes for metric in probe.metrics}
     assert len(listed) == sum(len(probe.metrics) for probe in probes), "no two probes share a metric"
     assert {row["name"]: row["unit"] for row in ROW.finditer(PAGE.read_text(encoding="utf-8"))} == listed

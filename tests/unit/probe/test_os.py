@@ -53,9 +53,10 @@ def test_command_names_cgroups_and_processes(fake_agent: str) -> None:
     ]  # fmt: skip
 
 
-def test_a_machine_of_its_own_shares_no_network(fake_agent: str) -> None:
-    argv = os_probe.create().command(_node(local=False, prefix=("ssh", "pi3")), 1.0, ())
-    assert list(argv) == [fake_agent, "probe", "--interval-s", "1"]
+def test_a_machine_of_its_own_shares_no_network() -> None:
+    away = _node(processes="through", prefix=("ssh", "pi3"), agent="/far/agent")
+    argv = os_probe.create().command(away, 1.0, ())
+    assert list(argv) == ["/far/agent", "probe", "--interval-s", "1"]
 
 
 def test_samples_of_the_shared_example() -> None:

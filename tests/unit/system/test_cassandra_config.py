@@ -82,8 +82,8 @@ def test_yaml_lets_a_ring_start_in_parallel(tmp_path: Path) -> None:
     settings = Settings(
         num_tokens=4, commitlog_total_space_mb=512, yaml={"concurrent_reads": 8, "auto_snapshot_ttl": "1d"}
     )
-    _config.write(settings, ring[1], ring)
-    _config.write(settings, ring[1], ring)
+    for _ in range(2):
+        asyncio.run(_config.write(settings, ring[1], ring))
     read = json.loads((ring[1].folder / "conf" / "cassandra.yaml").read_text())
     assert read["listen_address"] == read["rpc_address"] == "10.0.0.2"
     assert read["seed_provider"][0]["parameters"][0]["seeds"] == "10.0.0.1:7000,10.0.0.2:7000,10.0.0.3:7000"
@@ -97,7 +97,7 @@ def test_server_command_line(tmp_path: Path) -> None:
     (node,) = nodes(tmp_path, 1)
     settings = Settings(heap_mb=512, gc="g1", jvm_options=("-Xlog:safepoint",))
     argv = _config.server_argv(
-        settings, JAVA, [Path("/lib/a.jar"), Path("/lib/b.jar")], node, ["-XX:SharedArchiveFile=x"]
+        settings, JAVA.path, [Path("/lib/a.jar"), Path("/lib/b.jar")], node, ["-XX:SharedArchiveFile=x"]
     )
     assert argv[:2] == ["/opt/java/bin/java", "-XX:SharedArchiveFile=x"]
     assert {"-Xms512M", "-Xmx512M", "-XX:+UseG1GC", "-Xlog:safepoint"} <= set(argv)

@@ -40,7 +40,7 @@ def test_a_setting_that_is_not_used_changes_nothing() -> None:
 
 def test_a_setting_is_written_where_its_annotation_says() -> None:
     assert _config.yaml_of(CHOSEN, NODE, (NODE,))["memtable_heap_space"] == "64MiB"
-    assert "-XX:MaxDirectMemorySize=128m" in _config.server_argv(CHOSEN, JAVA, (), NODE)
+    assert "-XX:MaxDirectMemorySize=128m" in _config.server_argv(CHOSEN, JAVA.path, (), NODE)
     table = _state.schema_statements(CHOSEN, SCHEMA)[-1]
     assert "gc_grace_seconds = 60" in table
     assert CHOSEN.model_dump()["memtable_mb"] == 64

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import os
+import asyncio
+import json
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -54,46 +56,70 @@ def test_the_same_state_has_the_same_name(tmp_path: Path) -> None:
     assert key.startswith("usertable-2n-rf1-")
 
 
+def keep(kept: _snapshots.KeptSnapshots, nodes: Sequence[Node], schema: Schema = SCHEMA) -> None:
+    for node in nodes:
+        asyncio.run(kept.keep(node, schema, "k"))
+
+
+def files_of(kept: _snapshots.KeptSnapshots, nodes: Sequence[Node]) -> dict[str, dict[str, int]]:
+    return {node.name: asyncio.run(kept.files(node, "k")) for node in nodes}
+
+
+def has(kept: _snapshots.KeptSnapshots, nodes: Sequence[Node], key: str = "k") -> list[bool]:
+    return [asyncio.run(kept.has(node, key)) for node in nodes]
+
+
 def test_keep_and_stage_share_the_bytes(tmp_path: Path) -> None:
-    nodes, kept = filled(tmp_path), _snapshots.KeptSnapshots(tmp_path / "snapshots")
-    assert not kept.has("k")
-    kept.keep(nodes, SCHEMA, "k")
-    kept.keep(nodes, SCHEMA, "k")
-    assert kept.has("k")
-    files = kept.files("k")
+    nodes, kept = filled(tmp_path), _snapshots.KeptSnapshots(tmp_path)
+    assert has(kept, nodes) == [False, False]
+    keep(kept, nodes[:1])
+    assert has(kept, nodes) == [True, False]
+    keep(kept, nodes)
+    assert has(kept, nodes) == [True, True]
+    files = files_of(kept, nodes)
     assert files == {node.name: {"usertable/nb-1-big-Data.db": 10, "usertable/nb-1-big-TOC.txt": 3} for node in nodes}
-    staged = kept.stage(nodes[1], SCHEMA, "k", files["n2"])["usertable"]
+    staged = asyncio.run(kept.stage(nodes[1], SCHEMA, "k", files["n2"]))["usertable"]
     file = tmp_path / "snapshots/k/n2/usertable/nb-1-big-Data.db"
     assert (staged / "nb-1-big-Data.db").stat().st_ino == file.stat().st_ino
     (staged / "nb-1-big-Data.db").rename(staged / "nb-7-big-Data.db")
-    assert kept.files("k") == files
+    assert files_of(kept, nodes) == files
     assert [path.name for path in (tmp_path / "snapshots").iterdir()] == ["k"]
 
 
-def test_a_snapshot_of_an_earlier_version_is_moved_when_it_is_asked_for(tmp_path: Path) -> None:
-    nodes, former = filled(tmp_path), _snapshots.KeptSnapshots(tmp_path / "golden")
-    former.keep(nodes, SCHEMA, "k")
-    files = former.files("k")
-    kept = _snapshots.KeptSnapshots(tmp_path / "snapshots", former=tmp_path / "golden")
-    assert not kept.has("other")
-    assert kept.has("k")
-    assert kept.files("k") == files
-    assert not former.has("k")
+def former_snapshot(folder: Path, nodes: Sequence[Node]) -> None:
+    """As earlier versions wrote it: one manifest for all nodes."""
+    sizes = {"usertable/nb-1-big-Data.db": 10}
+    for node in nodes:
+        table = folder / node.name / "usertable"
+        table.mkdir(parents=True)
+        (table / "nb-1-big-Data.db").write_text(f"data of {node.name}")
+    manifest = {"format": 2, "key": "k", "files": {node.name: sizes for node in nodes}}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+def test_snapshots_of_earlier_versions_are_moved_and_read(tmp_path: Path) -> None:
+    nodes = filled(tmp_path)
+    former_snapshot(tmp_path / "golden" / "k", nodes)
+    kept = _snapshots.KeptSnapshots(tmp_path, former=tmp_path / "golden")
+    assert has(kept, nodes, "other") == [False, False]
+    assert has(kept, nodes) == [True, True]
+    assert files_of(kept, nodes) == {node.name: {"usertable/nb-1-big-Data.db": 10} for node in nodes}
+    assert not (tmp_path / "golden" / "k").exists()
 
 
 def test_every_table_of_a_workload_is_kept(tmp_path: Path) -> None:
     tables = tuple(Table(name, "id int PRIMARY KEY") for name in ("users", "orders"))
     schema = Schema("shop", "users", tables=tables)
     node = Node("n1", "database", "10.0.0.1", (), tmp_path / "n1")
-    kept = _snapshots.KeptSnapshots(tmp_path / "snapshots")
+    kept = _snapshots.KeptSnapshots(tmp_path)
     for table in ("users", "orders"):
         folder = _snapshots.table_folder(node, schema, table)
         folder.mkdir(parents=True)
         (folder / "nb-1-big-Data.db").write_text(table)
-    kept.keep([node], schema, "k")
-    files = kept.files("k")
+    keep(kept, [node], schema)
+    files = files_of(kept, [node])
     assert files == {"n1": {"users/nb-1-big-Data.db": 5, "orders/nb-1-big-Data.db": 6}}
-    staged = kept.stage(node, schema, "k", files["n1"])
+    staged = asyncio.run(kept.stage(node, schema, "k", files["n1"]))
     assert {table: (folder / "nb-1-big-Data.db").read_text() for table, folder in staged.items()} == {
         "users": "users",
         "orders": "orders",
@@ -102,26 +128,16 @@ def test_every_table_of_a_workload_is_kept(tmp_path: Path) -> None:
 
 
 def test_a_node_without_data_has_nothing_to_import(tmp_path: Path) -> None:
-    nodes, kept = filled(tmp_path, 1), _snapshots.KeptSnapshots(tmp_path / "snapshots")
+    nodes, kept = filled(tmp_path, 1), _snapshots.KeptSnapshots(tmp_path)
     for path in _snapshots.table_folder(nodes[0], SCHEMA, "usertable").glob("nb-*"):
         path.unlink()
-    kept.keep(nodes, SCHEMA, "k")
-    assert kept.stage(nodes[0], SCHEMA, "k", kept.files("k")["n1"]) == {}
-
-
-def test_copies_where_links_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(source: Path, target: Path) -> None:
-        raise OSError(18, "Invalid cross-device link")
-
-    monkeypatch.setattr(os, "link", refuse)
-    (tmp_path / "a").write_text("bytes")
-    _snapshots.link_or_copy(tmp_path / "a", tmp_path / "b")
-    assert (tmp_path / "b").read_text() == "bytes"
-    assert (tmp_path / "a").stat().st_ino != (tmp_path / "b").stat().st_ino
+    keep(kept, nodes)
+    assert files_of(kept, nodes) == {"n1": {}}
+    assert asyncio.run(kept.stage(nodes[0], SCHEMA, "k", {})) == {}
 
 
 def test_waits_for_a_compaction_to_end(tmp_path: Path) -> None:
-    (node,), kept = filled(tmp_path, 1), _snapshots.KeptSnapshots(tmp_path / "snapshots")
+    (node,), kept = filled(tmp_path, 1), _snapshots.KeptSnapshots(tmp_path)
     table = _snapshots.table_folder(node, SCHEMA, "usertable")
     transaction = table / "nb_txn_compaction_1.log"
     transaction.touch()
@@ -134,29 +150,29 @@ def test_waits_for_a_compaction_to_end(tmp_path: Path) -> None:
 
     thread = threading.Thread(target=compact)
     thread.start()
-    kept.keep([node], SCHEMA, "k")
+    keep(kept, [node])
     thread.join()
-    assert set(kept.files("k")["n1"]) == {"usertable/nb-2-big-Data.db", "usertable/nb-2-big-TOC.txt"}
+    assert set(files_of(kept, [node])["n1"]) == {"usertable/nb-2-big-Data.db", "usertable/nb-2-big-TOC.txt"}
 
 
 def test_gives_up_on_files_that_never_hold_still(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (node,), kept = filled(tmp_path, 1), _snapshots.KeptSnapshots(tmp_path / "snapshots")
+    (node,), kept = filled(tmp_path, 1), _snapshots.KeptSnapshots(tmp_path)
     (_snapshots.table_folder(node, SCHEMA, "usertable") / "nb_txn_compaction_1.log").touch()
     monkeypatch.setattr(_snapshots, "STABLE_TIMEOUT_S", 0.05)
     with pytest.raises(SystemFault, match="kept changing"):
-        kept.keep([node], SCHEMA, "k")
-    assert not kept.has("k")
-    assert list((tmp_path / "snapshots").iterdir()) == []
+        keep(kept, [node])
+    assert has(kept, [node]) == [False]
+    assert not (tmp_path / "snapshots").exists() or list((tmp_path / "snapshots").iterdir()) == []
 
 
 @pytest.mark.parametrize("damage", ["size", "missing", "manifest"])
 def test_damage_is_told(tmp_path: Path, damage: str) -> None:
-    nodes, kept = filled(tmp_path), _snapshots.KeptSnapshots(tmp_path / "snapshots")
-    kept.keep(nodes, SCHEMA, "k")
-    file = tmp_path / "snapshots" / "k" / ("manifest.json" if damage == "manifest" else "n1/usertable/nb-1-big-Data.db")
+    nodes, kept = filled(tmp_path), _snapshots.KeptSnapshots(tmp_path)
+    keep(kept, nodes)
+    file = tmp_path / "snapshots" / "k" / ("n1.json" if damage == "manifest" else "n1/usertable/nb-1-big-Data.db")
     file.unlink()
     if damage != "missing":
         file.write_text("x")
     with pytest.raises(StoreError, match="damaged") as caught:
-        kept.files("k")
+        files_of(kept, nodes)
     assert "remove" in caught.value.hint

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -83,34 +84,38 @@ def test_heap_sizes(text: str, mb: float | None) -> None:
     assert _facts.option(["-Xmx1g", "-Xmx256M"], "-Xmx") == "256M"
 
 
-def test_log_tells_phase_and_peers(node: Node) -> None:
-    log = Folders(node.folder).logs / "system.log"
-    assert _state.seen(log, 3).doing == "starting the Java machine"
-    log.write_text("INFO Initializing system.local\n")
-    assert _state.seen(log, 3).doing == "opening tables"
+def test_log_tells_phase_and_peers() -> None:
+    assert _state.seen("", 3).doing == "starting the Java machine"
+    assert _state.seen("INFO Initializing system.local\n", 3).doing == "opening tables"
     up = "INFO InetAddress /10.0.0.{}:7000 is now {}\n"
-    log.write_text("Initializing system\nStarting listening for CQL clients on x\n" + up.format(2, "UP"))
-    seen = _state.seen(log, 3)
+    text = "Initializing system\nStarting listening for CQL clients on x\n" + up.format(2, "UP")
+    seen = _state.seen(text, 3)
     assert (seen.ready, seen.doing) == (False, "sees 2 of 3 nodes up")
-    log.write_text(log.read_text() + up.format(3, "UP"))
-    assert _state.seen(log, 3).ready
-    log.write_text(log.read_text() + up.format(2, "DOWN"))
-    assert not _state.seen(log, 3).ready
-    assert _state.seen(log, 1).ready
+    text += up.format(3, "UP")
+    assert _state.seen(text, 3).ready
+    text += up.format(2, "DOWN")
+    assert not _state.seen(text, 3).ready
+    assert _state.seen(text, 1).ready
 
 
-def test_logs_of_earlier_starts_are_kept(node: Node) -> None:
-    logs = Folders(node.folder).logs
-    for number in (1, 2, 3):
-        _state.set_aside(logs)
-        (logs / "system.log").write_text(f"start {number}")
-    _state.set_aside(logs)
-    assert [(logs / f"start-{number}.system.log").read_text() for number in (1, 2, 3)] == [
-        "start 1",
-        "start 2",
-        "start 3",
-    ]
-    assert not (logs / "system.log").exists()
+def test_a_log_is_read_once_line_by_line() -> None:
+    so_far = _state.LogSoFar()
+    first = b"noise\nInitializing system\nStarting listening for CQL cli"
+    so_far.append(first)
+    assert so_far.bytes_read == first.rfind(b"\n") + 1
+    assert not _state.seen(so_far.text, 1).listening
+    so_far.append((first + b"ents\n" + b"noise\n" * 1000)[so_far.bytes_read :])
+    assert _state.seen(so_far.text, 1).ready
+    assert "noise" not in so_far.text
+    so_far.append(b"")
+    assert _state.seen(so_far.text, 1).ready
+
+
+def test_logs_of_earlier_starts_are_kept() -> None:
+    assert _state.earlier_name([]) == {}
+    first = _state.earlier_name(["system.log", "gc.log", "archive/old.log"])
+    assert first == {"system.log": "start-1.system.log", "gc.log": "start-1.gc.log"}
+    assert _state.earlier_name([*first.values(), "system.log"]) == {"system.log": "start-2.system.log"}
 
 
 @pytest.mark.parametrize(
@@ -204,7 +209,7 @@ def test_a_workload_brings_types_tables_and_indexes() -> None:
 )
 def test_reasons_of_death(node: Node, file: str, text: str, told: str) -> None:
     (Folders(node.folder).logs / file).write_text(f"{text}\n\tat java.base/x.y(Z.java:1)\n")
-    message, hint = _process.why_dead(node)
+    message, hint = asyncio.run(_process.why_dead(node))
     assert told in message
     assert text in message
     assert "Z.java" not in message
@@ -214,6 +219,6 @@ def test_reasons_of_death(node: Node, file: str, text: str, told: str) -> None:
 def test_a_memory_limit_that_killed_is_told_before_anything_else(node: Node, tmp_path: Path) -> None:
     (tmp_path / "memory.oom_control").write_text("oom_kill_disable 0\nunder_oom 0\noom_kill 1\n")
     limited = Node("n1", "database", "127.0.0.1", (), node.folder, memory_mb=300, cgroups=(tmp_path,))
-    message, hint = _process.why_dead(limited)
+    message, hint = asyncio.run(_process.why_dead(limited))
     assert "memory limit of 300 MB" in message
     assert "heap_mb" in hint

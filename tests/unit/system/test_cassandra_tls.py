@@ -33,11 +33,11 @@ def java(folder: Path, script: str) -> Java:
     return Java(folder / "bin" / "java", "17.0.1")
 
 
-def test_all_nodes_share_the_key_of_the_first_and_clients_need_not_encrypt(tmp_path: Path) -> None:
+def test_every_node_has_the_key_and_clients_need_not_encrypt(tmp_path: Path) -> None:
     nodes = ring(tmp_path)
     for node in nodes:
         options = _config.yaml_of(Settings(client_tls=True), node, nodes)["client_encryption_options"]
-        assert options["keystore"] == str(nodes[0].folder / "conf" / "clients.p12")
+        assert options["keystore"] == str(node.folder / "keys" / "clients.p12")
         assert (options["enabled"], options["optional"]) == (True, True)
     assert "client_encryption_options" not in _config.yaml_of(Settings(), nodes[0], nodes)
     # Trials of before there was this setting keep their ids.
@@ -50,22 +50,24 @@ def test_all_nodes_share_the_key_of_the_first_and_clients_need_not_encrypt(tmp_p
 def test_the_key_is_made_once_for_every_address(tmp_path: Path) -> None:
     nodes = ring(tmp_path)
     own = java(tmp_path / "java", KEYTOOL)
-    for _ in range(2):
-        asyncio.run(_tls.ensure(own, nodes))
+    keys = _tls.Keys()
+    for node in nodes:
+        asyncio.run(keys.put(own, node, nodes))
     asked = (tmp_path / "java" / "bin" / "asked").read_text().splitlines()
     assert len(asked) == 2
     assert re.search(r"^-genkeypair .*-ext san=ip:10\.0\.0\.1,ip:10\.0\.0\.2", asked[0])
-    assert _tls.certificate(nodes).read_text() == "certificate\n"
+    assert keys.certificate(nodes).read_text() == "certificate\n"
+    assert all((node.folder / "keys" / "clients.p12").stat().st_mode & 0o077 == 0 for node in nodes)
 
 
 def test_a_java_without_keytool_and_one_that_fails_are_said(tmp_path: Path) -> None:
     bare = Java(tmp_path / "bare" / "bin" / "java", "17.0.1")
     with pytest.raises(SystemFault, match=r"there is no .*keytool") as caught:
-        asyncio.run(_tls.ensure(bare, ring(tmp_path)))
+        asyncio.run(_tls.Keys().put(bare, ring(tmp_path)[0], ring(tmp_path)))
     assert "client_tls" in caught.value.hint
     with pytest.raises(SystemFault, match="keytool"):
-        asyncio.run(_tls.ensure(java(tmp_path / "java", "#!/bin/sh\nexit 1\n"), ring(tmp_path)))
-    assert not _tls.certificate(ring(tmp_path)).exists()
+        asyncio.run(_tls.Keys().put(java(tmp_path / "java", "#!/bin/sh\nexit 1\n"), ring(tmp_path)[0], ring(tmp_path)))
+    assert not _tls.Keys().certificate(ring(tmp_path)).exists()
 
 
 def test_a_class_asked_for_by_its_name_is_found_with_its_parameters() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
-from typing import Annotated, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
 
 import typer
 from pydantic import ValidationError
@@ -46,7 +46,11 @@ class Found(Value):
 def clean(
     sites: Annotated[
         list[str] | None,
-        typer.Argument(metavar="SITE", help="Sites to look at; otherwise local.", autocompletion=completion.sites),
+        typer.Argument(
+            metavar="SITE",
+            help="Sites to look at besides those that a record names; otherwise local.",
+            autocompletion=completion.sites,
+        ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be removed.")] = False,
     as_json: Json = False,
@@ -56,7 +60,7 @@ def clean(
 
 
 async def _clean(site_names: Sequence[str], *, dry_run: bool, console: Console, as_json: bool) -> int:
-    leases = [entry for name in site_names for entry in await _sweep(name, dry_run=dry_run)]
+    leases = await _sweep([_site(name) for name in site_names], dry_run=dry_run)
     elsewhere = lease_register.abandoned_elsewhere(state_folder(), lease_records.utc_now())
     if as_json:
         others = [{"lease": identity, "state_folder": str(folder)} for identity, folder in elsewhere.items()]
@@ -69,31 +73,51 @@ async def _clean(site_names: Sequence[str], *, dry_run: bool, console: Console, 
     return EXIT_LABORATORY if any(entry.outcome == "failed" for entry in leases) else EXIT_DONE
 
 
-async def reclaim(site_names: Sequence[str], *, console: Console) -> None:
-    """Before a study: the same, silent if there is nothing. Raises SiteError if something could not be removed."""
-    leases = [entry for name in site_names for entry in await _sweep(name, dry_run=False)]
+async def reclaim(sites: Sequence[Site], *, console: Console) -> None:
+    """Before a study on these sites: the same, silent if there is nothing. Raises SiteError if something could not be
+    removed from one of them."""
+    leases = await _sweep(sites, dry_run=False)
     _say([entry for entry in leases if entry.outcome != "kept"], console)
-    if failed := [entry for entry in leases if entry.outcome == "failed"]:
+    names = {site.name for site in sites}
+    if failed := [entry for entry in leases if entry.outcome == "failed" and entry.site in names]:
         raise SiteError(failed[0].error, "say `steelyard clean` when the cause is gone")
 
 
-async def _sweep(site_name: str, *, dry_run: bool) -> list[Found]:
-    site = _site(site_name)
-    return [await _take_back(site, lease, dry_run=dry_run) for lease in await site.leftovers()]
+async def _sweep(sites: Sequence[Site], *, dry_run: bool) -> list[Found]:
+    """Leases that a record of this state folder names, at whatever site with whatever settings; then what these sites
+    find without a record."""
+    state, now = state_folder(), lease_records.utc_now()
+    leases: dict[str, Found] = {}
+    for path, record in lease_records.records(state):
+        if lease_records.abandoned(record, now):
+            lease = record.lease(path)
+            try:
+                site = _site(record.site, record.settings)
+                leases[record.id] = await _take_back(site, lease, dry_run=dry_run)
+            except SteelyardError as error:
+                leases[record.id] = _described(lease).model_copy(update={"outcome": "failed", "error": error.message})
+    for site in sites:
+        for lease in await site.leftovers():
+            if lease.id not in leases:
+                leases[lease.id] = await _take_back(site, lease, dry_run=dry_run)
+    return list(leases.values())
 
 
-async def _take_back(site: Site, lease: Lease, *, dry_run: bool) -> Found:
+def _described(lease: Lease) -> Found:
     record = lease_records.read(lease.record)
-    reason = lease_records.abandoned(record, lease_records.utc_now()) if record else NO_RECORD
-    lease_found = Found(
-        site=site.name,
+    return Found(
+        site=lease.site,
         lease=lease.id,
         study=record.study if record else "",
-        reason=reason,
+        reason=lease_records.abandoned(record, lease_records.utc_now()) if record else NO_RECORD,
         nodes=len(lease.nodes),
         processes=len(lease_records.processes(lease.id)),
         outcome="found",
     )
+
+
+async def _take_back(site: Site, lease: Lease, *, dry_run: bool) -> Found:
+    lease_found = _described(lease)
     if lease_records.owner_of(lease) is not None:
         return lease_found.model_copy(update={"outcome": "kept"})
     if dry_run:
@@ -105,10 +129,10 @@ async def _take_back(site: Site, lease: Lease, *, dry_run: bool) -> Found:
     return lease_found.model_copy(update={"outcome": "removed"})
 
 
-def _site(name: str) -> Site:
+def _site(name: str, asked: Mapping[str, Any] | None = None) -> Site:
     module = plugin.find("site", name)
     try:
-        settings = module.Settings()
+        settings = module.Settings.model_validate(asked or {})
     except ValidationError as error:
         missing = ", ".join(str(problem["loc"][0]) for problem in error.errors() if problem["loc"])
         raise SiteError(f"site {name} cannot be cleaned without its settings: {missing}") from error

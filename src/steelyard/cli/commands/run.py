@@ -30,6 +30,7 @@ from steelyard.cli.terminal.answer_output import print_answer
 from steelyard.cli.terminal.live_cells import LiveCells
 from steelyard.cli.terminal.output import message_console, print_wrapped, say, warn_of_damages
 from steelyard.file_errors import foreseen
+from steelyard.judging.settings_hash import canonical
 from steelyard.judging.stopping import SECONDS_PER_HOUR, decide
 from steelyard.judging.stopping_rule import Decision, rule_of
 from steelyard.lab.conductor import Conductor, Outcome
@@ -40,17 +41,20 @@ from steelyard.model.errors import FileError, SteelyardError
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
+from steelyard.model.trial_settings import TrialSettings
 from steelyard.node import reading_commands, secrets, signals
 from steelyard.node.folders import cache_folder, state_folder
 from steelyard.plan import estimate, load_feasibility, preflight
 from steelyard.plan.stopping_simulation import likely_blocks
 from steelyard.plugin import Plugins
+from steelyard.plugin_factory import make_site
 from steelyard.progress.events import Event, TimeLeft
 from steelyard.progress.live_file import LiveFile
 from steelyard.progress.publisher import Publisher
 from steelyard.progress.reason_words import other_limits
 from steelyard.progress.state import Live
 from steelyard.reading import read
+from steelyard.site.base import Site
 from steelyard.store import Store, StoreWriter, journal
 
 EXIT_DONE, EXIT_INVALID, EXIT_INTERRUPTED = 0, 1, 130
@@ -94,8 +98,7 @@ def run(
     # Under the lock of the store: nobody else adds trials to what is examined.
     with _none_lost(), StoreWriter(store, study.study.name) as writer:
         warn_of_damages(console, writer.damages)
-        site_names = sorted({trial.settings.site.name for trial in plan.trials})
-        asyncio.run(reclaim(site_names, console=console))
+        asyncio.run(reclaim(_sites(settings, plugins), console=console))
         examined = preflight.examine(study_path, study, plan, plugins, store)
         preflight.refuse(examined.refusals)
         study = examined.study
@@ -125,6 +128,12 @@ def run(
     if interrupted:
         return EXIT_INTERRUPTED
     return EXIT_INVALID if outcome.invalid else EXIT_DONE
+
+
+def _sites(settings: Sequence[TrialSettings], plugins: Plugins) -> list[Site]:
+    """The sites of a plan, each with its settings once."""
+    by_section = {canonical(chosen.part("site")): chosen for chosen in settings}
+    return [make_site(plugins, chosen, state_folder()) for _, chosen in sorted(by_section.items())]
 
 
 @contextlib.contextmanager

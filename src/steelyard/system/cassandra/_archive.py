@@ -98,11 +98,13 @@ async def ensure(folder: Path, settings: Settings, java: Java, jars: Sequence[Pa
 
 async def _make(temporary: Path, target: Archive, settings: Settings, java: Java, jars: Sequence[Path]) -> None:
     node = Node("archive", "database", _loopback(os.getpid()), (), temporary)
-    _config.write(settings, node, [node])
+    await _config.write(settings, node, [node])
     if target.base is not None and not target.base.is_file():
         await run(None, [str(java.path), "-Xshare:dump", *target.base_options], timeout_s=DUMP_TIMEOUT_S)
     file = temporary / "server.jsa"
-    argv = _config.server_argv(settings, java, jars, node, [*target.base_options, f"-XX:ArchiveClassesAtExit={file}"])
+    argv = _config.server_argv(
+        settings, java.path, jars, node, [*target.base_options, f"-XX:ArchiveClassesAtExit={file}"]
+    )
     logs = _config.Folders(temporary).logs
     process = await spawn(node, argv, stdout=logs / "stdout.log", stderr=logs / "stderr.log")
     try:
@@ -127,9 +129,9 @@ def _loopback(number: int) -> str:
 async def _listening(process: asyncio.subprocess.Process, node: Node) -> None:
     deadline = time.monotonic() + START_TIMEOUT_S
     log = _config.Folders(node.folder).logs / "system.log"
-    while not any(LISTENING in line for line in _process.tail(log, 40)):
+    while not any(LISTENING in line for line in await _process.tail(node, log, 40)):
         if process.returncode is not None:
-            raise SystemFault(_process.why_dead(node)[0], system="cassandra")
+            raise SystemFault((await _process.why_dead(node))[0], system="cassandra")
         if time.monotonic() > deadline:
             raise SystemFault(f"no answer within {START_TIMEOUT_S:g} s", system="cassandra")
         await asyncio.sleep(POLL_S)

@@ -51,12 +51,13 @@ async def ensure(folder: Path, java: Java, jars: Sequence[Path], say: Say) -> Pa
     return target
 
 
-async def call(java: Java, classes: Path, node: Node, words: Sequence[str]) -> tuple[str, ...]:
-    """Make one call (see Beans.java) from a node's network, without charging it to the node. Returns the lines that it
+async def call(java: Path, classes: Path, node: Node, words: Sequence[str]) -> tuple[str, ...]:
+    """Make one call (see Beans.java) from a node's network, without charging it to the node; `java` and `classes` are
+    as the node sees them. Returns the lines that it
     printed. Raises SystemFault if a node refuses or does not answer."""
     options = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-Xmx32M"]
     try:
-        argv = [str(java.path), *options, "-cp", str(classes), "Beans", *words]
+        argv = [str(java), *options, "-cp", str(classes), "Beans", *words]
         done = await run(node, argv, timeout_s=CALL_TIMEOUT_S, watch=True)
     except CommandFailed as error:
         reason = error.stderr_tail.strip()[-400:] or error.message

@@ -1,4 +1,4 @@
-"""Configuration of a node: folders, `cassandra.yaml`, command line. Pure, except for `write`."""
+"""Configuration of a node: folders, files, command line. Pure, except for `write`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from steelyard.node.base import Node
+from steelyard.node import files
+from steelyard.node.base import Node, is_loopback, with_port
 from steelyard.node.secrets import revealed
 from steelyard.system.cassandra import _ring
-from steelyard.system.cassandra._java import Java, module_options
+from steelyard.system.cassandra._java import module_options
 from steelyard.system.cassandra._settings import JvmOption, Settings, YamlKey
 
 MAIN = "org.apache.cassandra.service.CassandraDaemon"
@@ -57,6 +58,11 @@ class Folders:
         return self.root / "logs"
 
     @property
+    def keys(self) -> Path:
+        """Folder of the key for client encryption."""
+        return self.root / "keys"
+
+    @property
     def process(self) -> Path:
         """File with process id and start time of the server."""
         return self.root / "cassandra.pid"
@@ -78,7 +84,7 @@ def yaml_of(settings: Settings, node: Node, peers: Sequence[Node]) -> dict[str, 
         "seed_provider": [
             {
                 "class_name": "org.apache.cassandra.locator.SimpleSeedProvider",
-                "parameters": [{"seeds": ",".join(f"{peer.address}:{settings.storage_port}" for peer in peers)}],
+                "parameters": [{"seeds": ",".join(with_port(peer.address, settings.storage_port) for peer in peers)}],
             }
         ],
         "endpoint_snitch": "SimpleSnitch",
@@ -97,30 +103,33 @@ def yaml_of(settings: Settings, node: Node, peers: Sequence[Node]) -> dict[str, 
         **{key.name: key.value(setting) for _, key, setting in settings.annotated(YamlKey)},
     }
     if settings.client_tls:
-        asked["client_encryption_options"] = client_encryption(peers)
+        asked["client_encryption_options"] = client_encryption(node)
     return {**asked, **settings.yaml}
 
 
+LOCALHOST = "127.0.0.1"
 KEY_STORE = "clients.p12"
 KEY_STORE_PASSWORD = "throw-away"
 """Java requires a password. The key that it protects exists only for one lease."""
 
 
-def key_folder(peers: Sequence[Node]) -> Path:
-    """Folder of the cluster's key: on its first node, whose folder all nodes of this machine can read."""
-    return Folders(peers[0].folder).conf
-
-
-def client_encryption(peers: Sequence[Node]) -> dict[str, Any]:
+def client_encryption(node: Node) -> dict[str, Any]:
     """`client_encryption_options`: clients may encrypt but need not; so the laboratory's own queries stay unencrypted,
     and whether the load is encrypted can differ from trial to trial."""
     return {
         "enabled": True,
         "optional": True,
-        "keystore": str(key_folder(peers) / KEY_STORE),
+        "keystore": str(Folders(node.folder).keys / KEY_STORE),
         "keystore_password": KEY_STORE_PASSWORD,
         "store_type": "PKCS12",
     }
+
+
+def management_address(node: Node) -> str:
+    """Address on which a node's management beans listen, which has no password: never on a real network. In a network
+    namespace of this machine that is the node's own address, so that one client reaches all nodes."""
+    alone = node.programs == "same" or is_loopback(node.address)
+    return node.address if alone else LOCALHOST
 
 
 def garbage_options(settings: Settings) -> list[str]:
@@ -139,9 +148,10 @@ def garbage_options(settings: Settings) -> list[str]:
 
 
 def server_argv(
-    settings: Settings, java: Java, jars: Sequence[Path], node: Node, archive: Sequence[str] = ()
+    settings: Settings, java: Path, jars: Sequence[Path], node: Node, archive: Sequence[str] = ()
 ) -> list[str]:
-    """The server's command line. `archive`: options that use or create an archive of loaded classes."""
+    """The server's command line, with `java` and `jars` as the node sees them. `archive`: options that use or create an
+    archive of loaded classes."""
     folders = Folders(node.folder)
     properties = {
         **START_FAST,
@@ -154,15 +164,15 @@ def server_argv(
         "com.sun.management.jmxremote.rmi.port": str(settings.jmx_port),
         "com.sun.management.jmxremote.authenticate": "false",
         "com.sun.management.jmxremote.ssl": "false",
-        "com.sun.management.jmxremote.host": node.address,
-        "java.rmi.server.hostname": node.address,
+        "com.sun.management.jmxremote.host": management_address(node),
+        "java.rmi.server.hostname": management_address(node),
         "cassandra.triggers_dir": str(folders.conf / "triggers"),
         "java.io.tmpdir": str(folders.root / "tmp"),
-        "java.net.preferIPv4Stack": "true",
+        "java.net.preferIPv4Stack": "false" if ":" in node.address else "true",
         "io.netty.tryReflectionSetAccessible": "true",
     }
     return [
-        str(java.path),
+        str(java),
         *archive,
         "-ea",
         "-Xss256k",
@@ -180,16 +190,14 @@ def server_argv(
     ]
 
 
-def write(settings: Settings, node: Node, peers: Sequence[Node]) -> None:
+async def write(settings: Settings, node: Node, peers: Sequence[Node]) -> None:
     """Create the folders and configuration files of a node. Idempotent."""
     folders = Folders(node.folder)
-    for folder in (folders.conf / "triggers", folders.data, folders.logs, folders.root / "tmp"):
-        folder.mkdir(parents=True, exist_ok=True)
+    await files.make_folders(
+        node, folders.conf / "triggers", folders.data, folders.logs, folders.keys, folders.root / "tmp"
+    )
     # JSON is YAML, and needs no further library. Secrets are in plain text only here, in a file that only we can read.
     text = json.dumps(revealed(yaml_of(settings, node, peers)), indent=2)
-    config = folders.conf / "cassandra.yaml"
-    config.touch(mode=0o600)
-    config.chmod(0o600)
-    config.write_text(text + "\n", encoding="utf-8")
-    logback = (resources.files(__package__) / "logback.xml").read_text(encoding="utf-8")
-    (folders.conf / "logback.xml").write_text(logback, encoding="utf-8")
+    await files.put(node, folders.conf / "cassandra.yaml", f"{text}\n".encode(), mode=0o600)
+    logback = (resources.files(__package__) / "logback.xml").read_bytes()
+    await files.put(node, folders.conf / "logback.xml", logback)

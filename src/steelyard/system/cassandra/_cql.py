@@ -8,7 +8,7 @@ from typing import Any
 
 from steelyard.model.errors import SystemFault
 from steelyard.node import agent
-from steelyard.node.base import Node
+from steelyard.node.base import Node, with_port
 from steelyard.node.command import run
 
 NO_CONNECTION = 3
@@ -28,17 +28,24 @@ async def ask(
     """Rows of each statement, executed in order on this node; `options`: further options of the agent, such as `--tls`.
     Raises NotAnswering if it cannot connect, SystemFault if the server refuses a statement or does not answer in
     time."""
-    argv = [
-        str(agent.find()),
-        "cql",
-        "--contact",
-        f"{node.address}:{port}",
-        "--timeout-s",
-        f"{timeout_s:g}",
-        *options,
-        *statements,
-    ]
-    done = await run(node, argv, timeout_s=timeout_s * (1 + len(statements)), watch=True, check=False)
+    contact = with_port(node.address, port)
+    return await ask_at(contact, statements, client=node, of=node, timeout_s=timeout_s, options=options)
+
+
+async def ask_at(
+    contact: str,
+    statements: Sequence[str],
+    *,
+    client: Node | None,
+    of: Node,
+    timeout_s: float = TIMEOUT_S,
+    options: Sequence[str] = (),
+) -> tuple[tuple[Row, ...], ...]:
+    """As `ask`, of the node `of` at `address:port`, from the node `client` (None: this machine)."""
+    node = of
+    program = str(agent.find()) if client is None else agent.on(client)
+    argv = [program, "cql", "--contact", contact, "--timeout-s", f"{timeout_s:g}", *options, *statements]
+    done = await run(client, argv, timeout_s=timeout_s * (1 + len(statements)), watch=True, check=False)
     answers = [json.loads(line) for line in done.stdout.splitlines() if line.strip()]
     if done.exit_code != 0:
         reason = done.stderr.decode(errors="replace").strip() or f"the agent ended with {done.exit_code}"

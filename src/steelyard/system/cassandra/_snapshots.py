@@ -1,17 +1,17 @@
 """Snapshots: filled states kept as hard links to their SSTables, which Cassandra never changes once written.
 
-A state is a folder `<key>` with one folder per node, in it one per table, and a manifest; it exists if the manifest
-does. To restore it, the files are linked into a folder on the node's own volume and the running node imports them: the
-node moves its links, those of the snapshot stay.
+A state is a folder `<key>` in the node's cache, with a folder and a manifest per node, and in the folder one per table;
+a node has it if its manifest is there. To restore it, the files are linked into a folder on the node's own volume and
+the running node imports them: the node moves its links, those of the snapshot stay.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hashlib
 import json
 import os
-import shutil
 import time
 import uuid
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.model.data_model import Schema
-from steelyard.model.errors import StoreError, SystemFault
+from steelyard.model.errors import CommandFailed, StoreError, SystemFault
+from steelyard.node import files
 from steelyard.node.base import Node
 from steelyard.system.cassandra._config import Folders
 from steelyard.system.cassandra._settings import Settings, TableOption, YamlKey
@@ -76,113 +77,111 @@ def key_of(
 
 @dataclass(frozen=True)
 class KeptSnapshots:
-    """The snapshots of one cache folder."""
+    """The snapshots in the caches of nodes; the nodes of this machine share one."""
 
-    root: Path
+    cache: Path
+    """Cache folder of this machine, for nodes without one of their own."""
     former: Path | None = None
     """Folder of earlier versions: a snapshot in it is moved when it is first requested."""
 
-    def has(self, key: str) -> bool:
-        """Whether a complete snapshot of the state exists."""
-        if self.former is not None and not (self.root / key).exists() and (self.former / key / MANIFEST).is_file():
+    async def has(self, node: Node, key: str) -> bool:
+        """Whether a node has its part of a complete snapshot of the state."""
+        folder = self._root(node) / key
+        if node.cache is None and self.former is not None and (self.former / key / MANIFEST).is_file():
             with contextlib.suppress(OSError):
-                self.root.mkdir(parents=True, exist_ok=True)
-                (self.former / key).rename(self.root / key)
-        return (self.root / key / MANIFEST).is_file()
+                folder.parent.mkdir(parents=True, exist_ok=True)
+                (self.former / key).rename(folder)
+        return await _listed(node, folder) is not None
 
-    def keep(self, nodes: Sequence[Node], schema: Schema, key: str) -> None:
-        """Link the flushed SSTables of every node into the snapshot. Raises SystemFault if they keep changing."""
-        temporary = self.root / f"{key}.tmp-{os.getpid()}"
-        shutil.rmtree(temporary, ignore_errors=True)
+    async def keep(self, node: Node, schema: Schema, key: str) -> None:
+        """Link a node's flushed SSTables into the snapshot. Raises SystemFault if they keep changing."""
+        root = self._root(node)
+        folder, temporary = root / key, root / f"{key}.tmp-{os.getpid()}-{node.name}"
+        manifest = folder / f"{node.name}.json"
+        await files.remove(node, temporary, below=root)
         try:
-            files = {node.name: _keep_all(node, schema, temporary / node.name) for node in nodes}
-            manifest = {"format": FORMAT, "key": key, "made_s": time.time(), "schema": asdict(schema), "files": files}
-            (temporary / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
-            shutil.rmtree(self.root / key, ignore_errors=True)
-            temporary.rename(self.root / key)
+            sizes: dict[str, int] = {}
+            for table in schema.all_tables():
+                kept = await _keep(node, table_folder(node, schema, table.name), temporary / table.name)
+                sizes |= {f"{table.name}/{name}": count for name, count in kept.items()}
+            await files.make_folders(node, folder, temporary)
+            await files.remove(node, manifest, folder / node.name, below=root)
+            await files.move(node, temporary, folder / node.name)
+            content = {"format": FORMAT, "key": key, "made_s": time.time(), "schema": asdict(schema), "files": sizes}
+            await files.put(node, manifest, json.dumps(content, indent=1).encode())
         finally:
-            shutil.rmtree(temporary, ignore_errors=True)
+            await files.remove(node, temporary, below=root)
 
-    def files(self, key: str) -> dict[str, dict[str, int]]:
-        """Node name to `table/file` to size, checked against the files on disk. Raises StoreError on a damaged
+    async def files(self, node: Node, key: str) -> dict[str, int]:
+        """`table/file` to size of a node's part, checked against the files on disk. Raises StoreError on a damaged
         state."""
-        folder = self.root / key
-        try:
-            manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-            files: dict[str, dict[str, int]] = manifest["files"]
-            sound = manifest["format"] == FORMAT and all(
-                (folder / node / name).stat().st_size == size
-                for node, sizes in files.items()
-                for name, size in sizes.items()
-            )
-        except (OSError, ValueError, KeyError) as error:
-            raise _damaged(folder, str(error)) from error
-        if not sound:
-            raise _damaged(folder, "format or sizes differ from its manifest")
-        return files
+        folder = self._root(node) / key
+        listed = await _listed(node, folder)
+        if listed is None:
+            raise _damaged(folder, f"{node.name} has no manifest that can be read")
+        there = await files.sizes(node, folder / node.name)
+        if any(there.get(name) != count for name, count in listed.items()):
+            raise _damaged(folder, "sizes differ from its manifest")
+        return listed
 
-    def stage(self, node: Node, schema: Schema, key: str, sizes: Mapping[str, int]) -> dict[str, Path]:
+    async def stage(self, node: Node, schema: Schema, key: str, sizes: Mapping[str, int]) -> dict[str, Path]:
         """Links to a node's snapshot files, in new folders on the node's volume: table to folder, for those tables of
         which the node holds any data."""
-        root = Folders(node.folder).storage / "restore" / schema.keyspace
-        shutil.rmtree(root, ignore_errors=True)
-        staged = {}
-        for name in sizes:
-            table = name.partition("/")[0]
-            if table not in staged:
-                staged[table] = root / table
-                staged[table].mkdir(parents=True)
-            link_or_copy(self.root / key / node.name / name, root / name)
-        return staged
+        storage = Folders(node.folder).storage
+        root = storage / "restore" / schema.keyspace
+        await files.remove(node, root, below=storage)
+        tables = sorted({name.partition("/")[0] for name in sizes})
+        for table in tables:
+            await files.clone(node, self._root(node) / key / node.name / table, root / table)
+        return {table: root / table for table in tables}
+
+    def _root(self, node: Node) -> Path:
+        return (node.cache or self.cache) / "snapshots"
 
 
-def link_or_copy(source: Path, target: Path) -> None:
-    """Create a hard link, or a copy if the file systems differ or links are not allowed."""
-    try:
-        os.link(source, target)
-    except FileNotFoundError:
-        raise
-    except OSError:
-        shutil.copyfile(source, target)
+async def _listed(node: Node, folder: Path) -> dict[str, int] | None:
+    """`table/file` to size by a node's manifest, or by the one for all nodes that earlier versions wrote; None without
+    either."""
+    for name in (f"{node.name}.json", MANIFEST):
+        try:
+            manifest = json.loads(await files.read(node, folder / name))
+            listed = manifest["files"] if name != MANIFEST else manifest["files"][node.name]
+            if manifest["format"] == FORMAT:
+                return dict(listed)
+        except (ValueError, KeyError, TypeError):
+            continue
+    return None
 
 
-def _sstable_files(folder: Path) -> tuple[dict[str, int], bool]:
+def _sstable_files(listed: Mapping[str, int]) -> tuple[dict[str, int], bool]:
     """Name to size of the components of complete SSTables, and whether no transaction is changing their set."""
-    entries = {entry.name: entry.stat().st_size for entry in os.scandir(folder) if entry.is_file()}
+    entries = {name: count for name, count in listed.items() if "/" not in name}
     still = not any("_txn_" in name or name.startswith("tmp") for name in entries)
-    return {name: size for name, size in sorted(entries.items()) if not name.endswith(".log")}, still
+    return {name: count for name, count in sorted(entries.items()) if not name.endswith(".log")}, still
 
 
-def _keep_all(node: Node, schema: Schema, into: Path) -> dict[str, int]:
-    """Link the SSTables of all tables; returns `table/file` to size."""
-    return {
-        f"{table.name}/{name}": size
-        for table in schema.all_tables()
-        for name, size in _keep(table_folder(node, schema, table.name), into / table.name, node.name).items()
-    }
-
-
-def _keep(source: Path, into: Path, node: str) -> dict[str, int]:
-    """Link a set of SSTables that did not change while being linked; retry until that is the case."""
+async def _keep(node: Node, source: Path, into: Path) -> dict[str, int]:
+    """Link a set of SSTables that did not change while being linked; retry until that is the case. Returns name to
+    size."""
     deadline = time.monotonic() + STABLE_TIMEOUT_S
     while time.monotonic() < deadline:
-        shutil.rmtree(into, ignore_errors=True)
-        into.mkdir(parents=True)
-        try:
-            files, still = _sstable_files(source)
-            if still:
-                for name in files:
-                    link_or_copy(source / name, into / name)
-                if _sstable_files(source) == (files, True):
-                    return files
-        except FileNotFoundError:
-            # A compaction has just replaced a file: list them again.
-            still = False
-        time.sleep(STABLE_POLL_S)
+        await files.remove(node, into, below=into.parent)
+        listed = await files.sizes(node, source)
+        sstables, still = _sstable_files(listed)
+        if still:
+            with contextlib.suppress(OSError, CommandFailed):  # a compaction has just replaced a file: list them again
+                await files.make_folders(node, into)
+                if listed:
+                    await files.clone(node, source, into)
+                if _sstable_files(await files.sizes(node, source)) == (sstables, True):
+                    others = {name.partition("/")[0] for name in listed if name not in sstables}
+                    await files.remove(node, *(into / name for name in sorted(others)), below=into)
+                    return sstables
+        await asyncio.sleep(STABLE_POLL_S)
     raise SystemFault(
-        f"{node}: the SSTables in {source} kept changing for {STABLE_TIMEOUT_S:g} s, so no snapshot can be taken",
+        f"{node.name}: the SSTables in {source} kept changing for {STABLE_TIMEOUT_S:g} s, so no snapshot can be taken",
         "wait until compactions are over",
-        node=node,
+        node=node.name,
         system="cassandra",
     )
 

@@ -1,11 +1,10 @@
-"""Interpretation of a node's answers and log lines: ready, busy, schema. Pure, except for reading the log."""
+"""Interpretation of a node's answers and log lines: ready, busy, schema. Pure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from steelyard.model.data_model import Schema, Table
@@ -56,12 +55,8 @@ class Seen:
         return self.listening and len(self.up) >= self.members - 1
 
 
-def seen(log: Path, members: int) -> Seen:
-    """State from a node's log, which begins anew with each start."""
-    try:
-        text = log.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        text = ""
+def seen(text: str, members: int) -> Seen:
+    """State from the text of a node's log, which begins anew with each start."""
     last = dict(LIVENESS.findall(text))
     up = frozenset(address for address, state in last.items() if state == "UP")
     doing = next((what for mark, what in DOING if mark in text), "starting the Java machine")
@@ -71,14 +66,28 @@ def seen(log: Path, members: int) -> Seen:
     return Seen(listening, up, doing, members)
 
 
-def set_aside(logs: Path) -> None:
-    """Number the logs of earlier starts, so that each log covers one start and none is lost."""
-    previous = [path for path in logs.iterdir() if path.is_file() and not path.name.startswith("start-")]
-    if not previous:
-        return
-    number = 1 + len({path.name.split(".", 1)[0] for path in logs.glob("start-*")})
-    for path in previous:
-        path.rename(logs / f"start-{number}.{path.name}")
+@dataclass
+class LogSoFar:
+    """What was read of a node's log: only the lines that `seen` looks for."""
+
+    bytes_read: int = 0
+    text: str = ""
+
+    def append(self, content: bytes) -> None:
+        """Take in what follows; a line that is not whole yet is left for the next time."""
+        whole = content[: content.rfind(b"\n") + 1]
+        self.bytes_read += len(whole)
+        lines = whole.decode(errors="replace").splitlines()
+        marks = [mark for mark, _ in DOING]
+        kept = [line for line in lines if LIVENESS.search(line) or any(mark in line for mark in marks)]
+        self.text += "".join(f"{line}\n" for line in kept)
+
+
+def earlier_name(names: Collection[str]) -> dict[str, str]:
+    """New names for the logs of an earlier start, numbered, so that each log covers one start and none is lost."""
+    previous = [name for name in names if "/" not in name and not name.startswith("start-")]
+    number = 1 + len({name.split(".", 1)[0] for name in names if name.startswith("start-")})
+    return {name: f"start-{number}.{name}" for name in previous}
 
 
 def is_normal(row: Mapping[str, Any]) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,9 +15,9 @@ from steelyard.model.errors import StudyError, SystemFault
 from steelyard.model.load import Load
 from steelyard.model.replication import replication_problems
 from steelyard.model.workload_shape import WorkloadShape
-from steelyard.node.base import Node
-from steelyard.node.command import spawn
-from steelyard.node.process import KILL_TIMEOUT_S, ending_known, how_ended, stop, write_record
+from steelyard.node import files, kept
+from steelyard.node.base import Node, with_port
+from steelyard.node.tasks import in_a_thread, together
 from steelyard.system.base import ClusterTimes, Endpoint
 from steelyard.system.cassandra import (
     _archive,
@@ -42,6 +41,8 @@ AGREEMENT_TIMEOUT_S = 30.0
 AGREEMENT_POLL_S = 0.1
 SCHEMA_TIMEOUT_S = 60.0
 TRUNCATE_TIMEOUT_S = 90.0
+MOST_LOG_BYTES = 64 << 20
+"""Of what a log has grown by since it was read last."""
 
 log = logging.getLogger(__name__)
 
@@ -57,8 +58,18 @@ class Prepared:
     beans: Path
 
 
+@dataclass(frozen=True)
+class Installed:
+    """The same as one node sees it."""
+
+    java: Path
+    jars: tuple[Path, ...]
+    beans: Path
+    archive_options: tuple[str, ...] = ()
+
+
 class Cassandra:
-    """Cassandra 5.0 on nodes of this machine; implements `System` and all abilities of `steelyard.system.base`."""
+    """Cassandra 5.0; implements `System` and all abilities of `steelyard.system.base`."""
 
     name = "cassandra"
     protocol = CQL
@@ -68,13 +79,13 @@ class Cassandra:
         self.version = settings.build.release or settings.build.label
         self.memory_mb_per_node = settings.memory_mb
         self._cache_folder = cache_folder
-        self._snapshots = _snapshots.KeptSnapshots(cache_folder / "snapshots", former=cache_folder / "golden")
+        self._snapshots = _snapshots.KeptSnapshots(cache_folder, former=cache_folder / "golden")
         self._prepared: Prepared | None = None
-        # Kept so that the event loop reaps the servers that this process started.
-        self._started: dict[Path, asyncio.subprocess.Process] = {}
+        self._installed: dict[tuple[str, Path], Installed] = {}
+        self._keys = _tls.Keys()
         self._peers: dict[Path, tuple[Node, ...]] = {}
+        self._logs: dict[tuple[str, Path], _state.LogSoFar] = {}
         self._schema: Schema | None = None
-        self._key_making = asyncio.Lock()
 
     async def prepare(self) -> None:
         """Install Java, jars and archives of classes. Slow only the first time. Raises SystemFault."""
@@ -88,43 +99,44 @@ class Cassandra:
             folder = _jars.folder_of(self.settings, self._cache_folder)
             beans = await _beans.ensure(folder, java, jars, say)
             archive = await _archive.ensure(folder, self.settings, java, jars, say)
-            jars_hash = await asyncio.to_thread(_build.hash_of, jars)
+            jars_hash = await in_a_thread(lambda: _build.hash_of(jars))
             self._prepared = Prepared(java, jars, jars_hash, archive, beans)
             self.version = self.settings.build.release or _build.version_of(jars) or self.settings.build.label
         return self._prepared
 
+    async def provide(self, nodes: Sequence[Node]) -> None:
+        """Find Java on nodes with programs of their own, or bring it, and bring jars. Slow only the first time."""
+        await together(self._provide(node) for node in nodes)
+
     async def install(self, node: Node, peers: Sequence[Node]) -> None:
         """Write configuration and folders. Idempotent."""
-        self._local(node)
-        _config.write(self.settings, node, peers)
+        await _config.write(self.settings, node, peers)
         if self.settings.client_tls:
-            async with self._key_making:
-                await _tls.ensure((await self.fetch(log.info)).java, peers)
+            await self._keys.put((await self.fetch(log.info)).java, node, peers)
 
     async def start(self, node: Node, peers: Sequence[Node]) -> None:
         """Start the server and return at once; does nothing if it is running."""
-        self._local(node)
         self._peers[node.folder] = tuple(peers)
-        if _process.living(node) is not None:
+        if await _process.living(node) is not None:
             return
-        prepared = await self.fetch(log.info)
-        logs = _config.Folders(node.folder).logs
-        logs.mkdir(parents=True, exist_ok=True)
-        _state.set_aside(logs)
-        server = _config.server_argv(self.settings, prepared.java, prepared.jars, node, prepared.archive.options)
+        installed = await self._provide(node)
+        folders = _config.Folders(node.folder)
+        for name, aside in _state.earlier_name(await files.sizes(node, folders.logs)).items():
+            await files.move(node, folders.logs / name, folders.logs / aside)
+        server = _config.server_argv(self.settings, installed.java, installed.jars, node, installed.archive_options)
         # glibc gives two arenas to a process on one core; with eight per core, a node takes 60 MB more.
         argv = ["env", "MALLOC_ARENA_MAX=2", *server]
-        process = await spawn(node, argv, stdout=logs / "stdout.log", stderr=logs / "stderr.log")
-        self._started[node.folder] = process
-        if write_record(_config.Folders(node.folder).process, process.pid) is None:
-            raise self._died(node)
+        stdout, stderr = folders.logs / "stdout.log", folders.logs / "stderr.log"
+        self._logs.pop((node.name, node.folder), None)
+        await files.make_folders(node, folders.logs)
+        await kept.launch(node, argv, folders.process, stdout=stdout, stderr=stderr)
 
     async def ready(self, node: Node, members: int) -> bool:
         """Whether the node answers CQL and sees `members` nodes up and normal. Raises SystemFault if it died."""
-        if _process.living(node) is None:
-            raise self._died(node)
+        if await _process.living(node) is None:
+            raise await self._died(node)
         # Reading the log is cheap; the node is only queried when the log shows that it will answer.
-        if not _state.seen(_config.Folders(node.folder).logs / "system.log", members).ready:
+        if not (await self._seen(node, members)).ready:
             return False
         try:
             gossip, peers, outbound = await _cql.ask(
@@ -144,17 +156,15 @@ class Cassandra:
 
     async def death(self, node: Node) -> SystemFault | None:
         """Why the server died; None while it lives."""
-        if _process.living(node) is not None:
+        if await _process.living(node) is not None:
             return None
-        await ending_known(self._started.get(node.folder))
-        return self._died(node)
+        return await self._died(node)
 
     async def waiting_for(self, node: Node) -> str:
         """What a node that is not ready is doing."""
-        if _process.living(node) is None:
+        if await _process.living(node) is None:
             return "not running"
-        members = len(self._peers.get(node.folder, (node,)))
-        return _state.seen(_config.Folders(node.folder).logs / "system.log", members).doing
+        return (await self._seen(node, len(self._peers.get(node.folder, (node,))))).doing
 
     async def create_schema(self, nodes: Sequence[Node], schema: Schema) -> None:
         """Create keyspace, types, tables and indexes, and wait for schema agreement. Idempotent."""
@@ -164,26 +174,23 @@ class Cassandra:
 
     def endpoint(self, nodes: Sequence[Node], schema: Schema) -> Endpoint:
         """CQL port of every node."""
-        contacts = tuple(f"{node.address}:{self.settings.native_port}" for node in nodes)
-        ca = str(_tls.certificate(nodes)) if self.settings.client_tls else None
+        contacts = tuple(with_port(node.address, self.settings.native_port) for node in nodes)
+        ca = str(self._keys.certificate(nodes)) if self.settings.client_tls else None
         return Endpoint(self.protocol, contacts, schema.keyspace, schema.table, tls_ca=ca)
 
     async def stop(self, node: Node) -> None:
         """Send SIGTERM, which drains; SIGKILL after a time limit. Idempotent."""
-        await stop(_config.Folders(node.folder).process, STOP_TIMEOUT_S)
-        await self._reap(node)
+        await kept.stop(node, _config.Folders(node.folder).process, STOP_TIMEOUT_S)
 
     async def kill(self, node: Node) -> None:
         """Send SIGKILL. Idempotent."""
-        await stop(_config.Folders(node.folder).process, 0.0)
-        await self._reap(node)
+        await kept.stop(node, _config.Folders(node.folder).process, 0.0)
 
     async def wipe(self, node: Node) -> None:
         """Remove data and logs. Idempotent. Kills a server that is still running."""
         await self.kill(node)
         folders = _config.Folders(node.folder)
-        for folder in (folders.storage, folders.logs, folders.root / "tmp"):
-            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+        await files.remove(node, folders.storage, folders.logs, folders.root / "tmp", below=folders.root)
 
     async def facts(self, node: Node) -> Mapping[str, str]:
         """Versions, heap and collector in force, every setting as listed by the node, and how our start differs."""
@@ -194,13 +201,13 @@ class Cassandra:
             "SELECT name, value FROM system_views.settings",
         )
         system = {str(row["name"]): str(row["value"]) for row in properties}
-        line = _process.command_line(node)
+        line = await _process.command_line(node)
         return {
             "version": str(local[0]["release_version"]),
             "jars": (await self.fetch(log.info)).jars_hash,
             "java": f"{system.get('java.vm.name', '')} {system.get('java.version', '')}".strip(),
             "heap": _facts.option(line, "-Xmx") or "",
-            "collector": _process.collector(node),
+            "collector": await _process.collector(node),
             "jvm options": " ".join(word for word in line if word.startswith(("-X", "-ea"))),
             **{f"setting {name}": value for name, value in _facts.in_force(settings).items()},
             **{f"departs: {what}": how for what, how in _facts.DEPARTURES.items()},
@@ -216,11 +223,11 @@ class Cassandra:
         )
         differences = _facts.compare(_config.yaml_of(self.settings, node, peers), settings)
         asked = {"version": self.version, "heap": f"{self.settings.heap_mb} MiB", "collector": self.settings.gc}
-        heap = _facts.heap_mb(_facts.option(_process.command_line(node), "-Xmx") or "")
+        heap = _facts.heap_mb(_facts.option(await _process.command_line(node), "-Xmx") or "")
         force = {
             "version": str(local[0]["release_version"]),
             "heap": f"{heap:g} MiB" if heap is not None else "unknown",
-            "collector": _process.collector(node),
+            "collector": await _process.collector(node),
         }
         if self.settings.build.release is None:
             del asked["version"]  # nobody asked for one: only the jars know it
@@ -230,26 +237,30 @@ class Cassandra:
             force |= _state.tables_in_force(self.settings, self._schema, answers)
         return differences | {key: (asked[key], force[key]) for key in asked if asked[key] != force[key]}
 
-    def process_ids(self, node: Node) -> tuple[int, ...]:
+    async def process_ids(self, node: Node) -> tuple[int, ...]:
         """Process id of the server."""
-        server = _process.living(node)
+        server = await _process.living(node)
         return (server.pid,) if server else ()
 
     def logs(self, node: Node) -> tuple[Path, ...]:
-        """system.log, gc.log, stdout and stderr, and the configuration, as far as they exist."""
+        """Folders of system.log, gc.log, stdout and stderr, and of the configuration."""
         folders = _config.Folders(node.folder)
-        return tuple(sorted(p for d in (folders.logs, folders.conf) if d.is_dir() for p in d.iterdir() if p.is_file()))
+        return folders.logs, folders.conf
 
     def ways(self, node: Node) -> Mapping[str, str]:
         """CQL port, management beans with the program that reads them, and the collector's log."""
         ways = {
-            "cql": f"{node.address}:{self.settings.native_port}",
+            "cql": with_port(node.address, self.settings.native_port),
             "gc_log": str(_config.Folders(node.folder).logs / "gc.log"),
         }
-        if self._prepared is not None:
-            ways |= {"jmx": self._beans_of(node), "java": str(self._prepared.java.path)}
-            ways["beans"] = str(self._prepared.beans)
-        return ways
+        prepared, installed = self._prepared, self._installed.get((node.name, node.folder))
+        if installed is not None:
+            java, beans = installed.java, installed.beans
+        elif prepared is not None and node.programs == "same":
+            java, beans = prepared.java.path, prepared.beans
+        else:
+            return ways
+        return {**ways, "jmx": self._beans_of(node), "java": str(java), "beans": str(beans)}
 
     async def busy(self, nodes: Sequence[Node]) -> Mapping[str, float]:
         """Compactions, flushes, hints, streams that are running or pending, over all nodes."""
@@ -258,36 +269,37 @@ class Cassandra:
 
     async def compile_times_s(self, nodes: Sequence[Node]) -> Mapping[str, float]:
         """Time of each node's just-in-time compiler, as its Java machine says it. Raises SystemFault."""
-        prepared = await self.fetch(log.info)
-        contacts = {self._beans_of(node): node.name for node in nodes}
-        lines = await _beans.call(prepared.java, prepared.beans, nodes[0], ["compiled", "-", *contacts])
-        times_ms = dict(line.rsplit(" ", 1) for line in lines)
-        return {name: float(times_ms[contact]) / 1000.0 for contact, name in contacts.items()}
+        contacts = {node.name: [self._beans_of(node)] for node in nodes}
+        lines = await self._call(nodes, "compiled", "-", contacts)
+        times_ms = {name: float(line.rsplit(" ", 1)[1]) for name, line in lines.items()}
+        return {name: time_ms / 1000.0 for name, time_ms in times_ms.items()}
 
     def snapshot_key(self, nodes: Sequence[Node], schema: Schema, data: Mapping[str, Any]) -> str:
         """Name of the state that these settings, nodes, schema and data determine."""
         jars_hash = "" if self._prepared is None else self._prepared.jars_hash
         return _snapshots.key_of(self.settings, nodes, schema, data, jars_hash)
 
-    def has(self, key: str) -> bool:
-        """Whether a snapshot of the state exists."""
-        return self._snapshots.has(key)
+    async def has(self, nodes: Sequence[Node], key: str) -> bool:
+        """Whether every node has its part of the state."""
+        return all(await together(self._snapshots.has(node, key) for node in nodes))
 
     async def snapshot(self, nodes: Sequence[Node], schema: Schema, key: str) -> None:
         """Flush all nodes and link their SSTables. The cluster keeps running."""
         await self._flush(nodes, schema)
-        await asyncio.to_thread(self._snapshots.keep, nodes, schema, key)
+        await together(self._snapshots.keep(node, schema, key) for node in nodes)
 
     async def restore(self, nodes: Sequence[Node], schema: Schema, key: str) -> None:
         """Truncate, link the snapshot's SSTables into each node's volume, and have the running nodes import them."""
-        files = await asyncio.to_thread(self._snapshots.files, key)
+        kept_files = await together(self._snapshots.files(node, key) for node in nodes)
         await self.truncate(nodes, schema)
-        targets = []
-        for node in nodes:
-            staged = await asyncio.to_thread(self._snapshots.stage, node, schema, key, files.get(node.name, {}))
-            targets += [f"{self._beans_of(node)}={table}={folder}" for table, folder in staged.items()]
-        if targets:
-            await self._call(nodes[0], "import", schema, targets)
+        staged = await together(
+            self._snapshots.stage(node, schema, key, sizes) for node, sizes in zip(nodes, kept_files, strict=True)
+        )
+        targets = {
+            node.name: [f"{self._beans_of(node)}={table}={folder}" for table, folder in folders.items()]
+            for node, folders in zip(nodes, staged, strict=True)
+        }
+        await self._call(nodes, "import", schema.keyspace, targets)
 
     async def truncate(self, nodes: Sequence[Node], schema: Schema) -> None:
         """Empty the tables on all nodes."""
@@ -321,14 +333,55 @@ class Cassandra:
 
     async def _flush(self, nodes: Sequence[Node], schema: Schema) -> None:
         tables = ",".join(table.name for table in schema.all_tables())
-        await self._call(nodes[0], "flush", schema, [f"{self._beans_of(node)}={tables}" for node in nodes])
+        targets = {node.name: [f"{self._beans_of(node)}={tables}"] for node in nodes}
+        await self._call(nodes, "flush", schema.keyspace, targets)
 
     def _beans_of(self, node: Node) -> str:
-        return f"{node.address}:{self.settings.jmx_port}"
+        return with_port(_config.management_address(node), self.settings.jmx_port)
 
-    async def _call(self, node: Node, what: str, schema: Schema, targets: Sequence[str]) -> None:
+    async def _call(
+        self, nodes: Sequence[Node], what: str, keyspace: str, targets: Mapping[str, Sequence[str]]
+    ) -> Mapping[str, str]:
+        """Call management beans: for all nodes at once where one client reaches them, else on each node. Returns the
+        node's last line of output, by name, where it printed any."""
+        shared = [node for node in nodes if _config.management_address(node) == node.address]
+        groups = [shared] if shared else []
+        groups += [[node] for node in nodes if node not in shared]
+
+        async def of_group(group: Sequence[Node]) -> dict[str, str]:
+            words = [word for node in group for word in targets[node.name]]
+            if not words:
+                return {}
+            installed = await self._provide(group[0])
+            lines = await _beans.call(installed.java, installed.beans, group[0], [what, keyspace, *words])
+            by_contact = {line.rsplit(" ", 1)[0]: line for line in lines}
+            return {node.name: line for node in group if (line := by_contact.get(self._beans_of(node)))}
+
+        lines: dict[str, str] = {}
+        for printed in await together(of_group(group) for group in groups):
+            lines |= printed
+        return lines
+
+    async def _provide(self, node: Node) -> Installed:
+        """Java, jars and the client of the beans as a node sees them."""
         prepared = await self.fetch(log.info)
-        await _beans.call(prepared.java, prepared.beans, node, [what, schema.keyspace, *targets])
+        if node.programs == "same":
+            return Installed(prepared.java.path, prepared.jars, prepared.beans, tuple(prepared.archive.options))
+        installed = self._installed.get((node.name, node.folder))
+        if installed is None:
+            java = await _java.find_on(node, prepared.java)
+            library = await files.bring(node, prepared.jars[0].parent, f"cassandra-{prepared.jars_hash}")
+            beans = await files.bring(node, prepared.beans)
+            installed = Installed(java, tuple(library / jar.name for jar in prepared.jars), beans)
+            self._installed[node.name, node.folder] = installed
+        return installed
+
+    async def _seen(self, node: Node, members: int) -> _state.Seen:
+        """What the node's log says; only what was added since the last time is read."""
+        so_far = self._logs.setdefault((node.name, node.folder), _state.LogSoFar())
+        log = _config.Folders(node.folder).logs / "system.log"
+        so_far.append(await files.read(node, log, so_far.bytes_read, MOST_LOG_BYTES))
+        return _state.seen(so_far.text, members)
 
     async def _ask(
         self, node: Node, *statements: str, timeout_s: float = _cql.TIMEOUT_S
@@ -350,20 +403,7 @@ class Cassandra:
                 )
             await asyncio.sleep(AGREEMENT_POLL_S)
 
-    async def _reap(self, node: Node) -> None:
-        process = self._started.pop(node.folder, None)
-        if process is not None:
-            await asyncio.wait_for(process.wait(), KILL_TIMEOUT_S)
-
-    def _died(self, node: Node) -> SystemFault:
-        reason, hint = _process.why_dead(node, how_ended(self._started.get(node.folder)))
+    async def _died(self, node: Node) -> SystemFault:
+        how = await kept.ending(node, _config.Folders(node.folder).process)
+        reason, hint = await _process.why_dead(node, how)
         return SystemFault(f"{node.name}: Cassandra is not running: {reason}", hint, node=node.name, system=self.name)
-
-    def _local(self, node: Node) -> None:
-        if not node.local:
-            raise SystemFault(
-                f"{node.name} is on another machine; the system cassandra works on nodes of this machine only",
-                "use the site local",
-                node=node.name,
-                system=self.name,
-            )

@@ -1,0 +1,85 @@
+"""Searches and further responses as a browser shows them: curves over rates, and a section per further response."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from steelyard.reading.report_input import ReportInput, report_input
+from steelyard.report.page import build
+from tests.e2e.chromium import Tab, tab
+from tests.unit.lab.fakes import Script, study, without_waiting
+from tests.unit.lab.test_conductor import conduct, stored
+from tests.unit.report.test_searches import LOAD, queued_ms
+
+CHROMIUM = os.environ.get("STEELYARD_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt install chromium")]
+
+
+def searched(folder: Path) -> ReportInput:
+    """Two levels of a factor, three starts each, a search per trial, and two responses besides its capacity."""
+    script = Script(folder, milliseconds=queued_ms)
+    chosen = study(
+        load=LOAD, data={"state": "continue"}, factors={"nodes": [1, 2]},
+        design={"starts": 3, "trials": 1, "seed": 3},
+        analysis={"response": "capacity_per_s", "responses": ["throughput_per_s", "response_ms_p99"]},
+    )  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch:
+        without_waiting(patch)
+        conduct(script, chosen)
+    return report_input(stored(script), courses=False)
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    assert CHROMIUM is not None
+    folder = tmp_path_factory.mktemp("further")
+    path = folder / "report.html"
+    path.write_text(build(searched(folder)), encoding="utf-8")
+    with tab(CHROMIUM, path.as_uri(), folder / "profile") as found:
+        yield found
+
+
+def test_each_further_response_has_a_section_that_can_be_seen(opened: Tab) -> None:
+    for name in ("throughput_per_s", "response_ms_p99"):
+        section = f"document.getElementById('response-{name}')"
+        assert opened.value(f"{section} !== null"), name
+        assert opened.value(f"{section}.querySelectorAll('table').length") >= 2
+        assert opened.value(f"{section}.querySelectorAll('svg.chart').length") >= 1
+        assert opened.value(f"{section}.getBoundingClientRect().height") > 200
+    assert opened.complaints == []
+
+
+def test_no_two_figures_or_tables_share_a_name(opened: Tab) -> None:
+    ids = opened.value("[...document.querySelectorAll('[id]')].map((one) => one.id)")
+    assert sorted(set(ids)) == sorted(ids)
+    numbers = opened.value(
+        "[...document.querySelectorAll('figcaption')].map((one) => (one.textContent.match(/Figure \\d+/) || [''])[0])"
+    )
+    named = [number for number in numbers if number]
+    assert len(set(named)) == len(named) > 3
+
+
+def test_the_curve_over_rates_is_drawn_within_its_picture(opened: Tab) -> None:
+    figure = "document.getElementById('rate-curves')"
+    assert opened.value(f"{figure}.querySelectorAll('svg.chart').length") == 2
+    outside = (
+        f"[...{figure}.querySelectorAll('svg.chart')].flatMap((chart) => {{ const box = chart.getBoundingClientRect();"
+        " return [...chart.querySelectorAll('circle, text')].filter((one) => { const b = one.getBoundingClientRect();"
+        " return b.width && (b.left < box.left - 1 || b.right > box.right + 1 || b.bottom > box.bottom + 1); }) })"
+        ".length"
+    )
+    assert opened.value(outside) == 0
+    assert "Dashed line: the limit" in opened.value(f"{figure}.textContent")
+
+
+def test_a_narrow_window_scrolls_tables_and_not_the_page(opened: Tab) -> None:
+    opened.call("Emulation.setDeviceMetricsOverride", width=700, height=1000, deviceScaleFactor=1, mobile=False)
+    opened.until("innerWidth === 700")
+    assert opened.value("document.documentElement.scrollWidth") <= 701
+    opened.call("Emulation.clearDeviceMetricsOverride")
