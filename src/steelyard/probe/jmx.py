@@ -26,6 +26,8 @@ JAVA_OPTIONS: Final = (
     *("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-Xss256k", "-Xmx24M", "-Xshare:auto"),
 )
 METRICS_DOMAIN: Final = "org.apache.cassandra.metrics:type="
+COORDINATOR, LOCAL = "ClientRequest,scope={},name=", "Table,name={}"
+"""Beans of operations as coordinator and as replica, up to the last part of their names."""
 US_PER_MS: Final = 1000.0
 
 
@@ -38,14 +40,22 @@ def _of_operations(prefix: str, scope: str) -> dict[str, str]:
     }
 
 
+def _of_p99(prefix: str, scope: str) -> dict[str, str]:
+    """99th percentiles of reads and writes, microseconds."""
+    return {
+        f"{prefix}{what.lower()}_p99_us": f"{METRICS_DOMAIN}{scope.format(what)}Latency#99thPercentile"
+        for what in ("Read", "Write")
+    }
+
+
 def _of_failures(name: str, bean: str) -> dict[str, str]:
     scopes = {what.lower(): f"ClientRequest,scope={what}" for what in ("Read", "Write")}
     return {f"{what}_{name}": f"{METRICS_DOMAIN}{scope},name={bean}#Count" for what, scope in scopes.items()}
 
 
 GROUPS: Final = (
-    _of_operations("", "ClientRequest,scope={},name="),
-    _of_operations("local_", "Table,name={}"),
+    {**_of_operations("", COORDINATOR), **_of_p99("", COORDINATOR)},
+    {**_of_operations("local_", LOCAL), **_of_p99("local_", LOCAL)},
     {
         **_of_failures("timeouts", "Timeouts"),
         **_of_failures("unavailables", "Unavailables"),
@@ -109,6 +119,12 @@ def _amount(name: str, unit: str, description: str, of: str) -> tuple[Metric, Co
     return Metric(name=name, unit=unit, description=description), lambda reading: reading.now.get(of, math.nan)
 
 
+def _p99(name: str, description: str, of_us: str) -> tuple[Metric, Compute]:
+    # A server that served none says 0, which is no time.
+    metric = Metric(name=name, unit="ms", description=f"{description}, over the last minutes, weighted to the latest")
+    return metric, lambda reading: reading.now.get(of_us, 0.0) / US_PER_MS or math.nan
+
+
 def _share(name: str, description: str, of_ms: str) -> tuple[Metric, Compute]:
     metric = Metric(name=name, unit="fraction", description=description, cumulative=True)
     return metric, lambda reading: reading.per_s(of_ms) / 1000.0
@@ -119,6 +135,10 @@ TABLE: Final = (
     _mean("node_coordinator_write_mean_ms", "mean time of the interval's writes as coordinator", "write_us", "writes"),
     _mean("node_local_read_mean_ms", "mean time of its own tables' reads", "local_read_us", "local_reads"),
     _mean("node_local_write_mean_ms", "mean time of its own tables' writes", "local_write_us", "local_writes"),
+    _p99("node_coordinator_read_p99_ms", "99th percentile of its reads as coordinator", "read_p99_us"),
+    _p99("node_coordinator_write_p99_ms", "99th percentile of its writes as coordinator", "write_p99_us"),
+    _p99("node_local_read_p99_ms", "99th percentile of its own tables' reads", "local_read_p99_us"),
+    _p99("node_local_write_p99_ms", "99th percentile of its own tables' writes", "local_write_p99_us"),
     _rate("node_timeouts_per_s", "operations/s", "reads and writes that replicas answered too late", "read_timeouts",
         "write_timeouts"),
     _rate("node_unavailables_per_s", "operations/s", "reads and writes refused for want of replicas",
