@@ -16,6 +16,7 @@ use crate::cql_json::to_json;
 use crate::cql_watch::{self, Wanted};
 use crate::exit::{Exit, UNREACHABLE};
 use crate::ticks::interval;
+use crate::wall_clock::WallClock;
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -131,6 +132,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         BlockingConnection::open(&arguments.contact, &access, timeout).map_err(|error| unreachable(&error))?;
     if let Some(interval_s) = arguments.every {
         let wanted = Wanted {
+            clock: WallClock::from_environment()?,
             interval_s,
             consistency: arguments.consistency,
             in_turn: arguments.in_turn.len(),

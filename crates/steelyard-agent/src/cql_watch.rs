@@ -15,11 +15,12 @@ use steelyard_cql::response::Rows;
 use steelyard_cql::{Consistency, Value};
 
 use crate::cql_json::to_json;
-use crate::wall_clock::epoch_s;
 use crate::ticks::{listened_to, until_next};
+use crate::wall_clock::WallClock;
 
 /// What is read, and how often.
 pub(crate) struct Wanted {
+    pub clock: WallClock,
     pub interval_s: f64,
     pub consistency: Consistency,
     /// How many of the last statements are executed in turn, one per interval.
@@ -58,22 +59,23 @@ pub(crate) fn run(
             before: None,
         })
         .collect();
+    let clock = wanted.clock;
     let mut open = Some(connection);
     let mut out = io::stdout().lock();
-    let mut line = json!({"t_s": epoch_s(), "connected": true});
+    let mut line = json!({"t_s": clock.now_s(), "connected": true});
     let mut turn = 0;
     loop {
         match writeln!(out, "{line}").and_then(|()| out.flush()) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
             written => written?,
         }
-        if !listened_to(until_next(epoch_s(), wanted.interval_s)) {
+        if !listened_to(until_next(clock.now_s(), wanted.interval_s)) {
             return Ok(());
         }
         if open.is_none() {
             open = reopen().ok();
         }
-        let t_s = epoch_s();
+        let t_s = clock.now_s();
         let asked_now = read(&mut open, &mut asked, wanted, turn);
         turn += 1;
         line = match asked_now {

@@ -12,8 +12,8 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use crate::wall_clock::epoch_s;
 use crate::ticks::{interval, listened_to, until_next};
+use crate::wall_clock::WallClock;
 
 /// Most bytes of one interval; what is beyond comes with the next.
 const MOST_BYTES: u64 = 1 << 20;
@@ -29,11 +29,12 @@ pub struct Arguments {
 
 /// Ends when standard output closes.
 pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
+    let clock = WallClock::from_environment()?;
     let mut out = io::stdout().lock();
     let mut followed = Followed::at_end(&arguments.file);
     let mut before = Instant::now();
-    while listened_to(until_next(epoch_s(), arguments.every)) {
-        let t_s = epoch_s();
+    while listened_to(until_next(clock.now_s(), arguments.every)) {
+        let t_s = clock.now_s();
         let now = Instant::now();
         let line = match followed.added().map_err(|error| format!("tail: {error}"))? {
             Some(lines) => json!({"t_s": t_s, "seconds": (now - before).as_secs_f64(), "lines": lines}),

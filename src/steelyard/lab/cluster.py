@@ -177,7 +177,7 @@ async def started(
         nodes = (lease, undo.databases)
         cluster = await _bring_up(study, trials[0], (parts, site, system), nodes, watcher, phases)
         probes = [parts.probe(name, study.probe.get(name, {})) for name in study.probes]
-        watched = await watched_nodes(system, cluster.reachable) if probes else ()
+        watched = await watched_nodes(system, (*cluster.databases, *cluster.loaders)) if probes else ()
         offsets_s = {node: reading.offset_s for node, reading in (await clocks.read(cluster.reachable)).items()}
         async with watching(probes, watched, watcher, offsets_s) as cluster.readings:
             yield cluster

@@ -53,7 +53,7 @@ class Probe(Protocol):
 
 @runtime_checkable
 class OnEveryNode(Protocol):
-    """Ability: the same command on each node, load nodes included."""
+    """Ability: the same command on each node that takes commands, load nodes included."""
 
     def command(self, node: Node, interval_s: float, process_ids: Sequence[int]) -> Sequence[str]:
         """argv to run on the node (under `watch_prefix`) while samples are needed."""
@@ -78,12 +78,22 @@ def placements_of(probe: Probe, watched: Sequence[Watched], interval_s: float) -
         placements = tuple(
             Placement(each.node, tuple(probe.command(each.node, interval_s, each.process_ids)), (each.node.name,))
             for each in watched
+            if each.node.commands
         )
     else:
         raise ProbeError(f"the probe {probe.name} has neither `command` nor `placements`", "docs/howto/add-a-probe.md")
     if not placements:
         raise ProbeError(f"the probe {probe.name} finds nothing to read", "leave it out of `probes`")
     return placements
+
+
+def client_of(each: Watched, watched: Sequence[Watched]) -> Node:
+    """Where a client of a node's server runs: on the node, or, if that takes no commands, on the first node that does.
+    Raises ProbeError if none does."""
+    reachable = [other.node for other in (each, *watched) if other.node.commands]
+    if not reachable:
+        raise ProbeError(f"no node takes commands, so nothing can read {each.node.name}")
+    return reachable[0]
 
 
 def with_way(watched: Sequence[Watched], way: str, probe: str) -> tuple[Watched, ...]:

@@ -17,18 +17,18 @@ from steelyard.model.errors import ProbeError
 from steelyard.model.sample import Metric, Sample
 from steelyard.model.value import Value
 from steelyard.node import agent
-from steelyard.probe.base import Placement, Watched, with_way
+from steelyard.probe.base import Placement, Watched, client_of, with_way
 
 NAME: Final = "cassandra"
 WAY: Final = "cql"
 ANSWER_TIMEOUT_S: Final = 5.0
 """Longest wait for one answer; a server that pauses for longer loses the connection, and gets another."""
-IN_TURN: Final = ("times", "tombstones", "disk")
-"""Views that make the server walk all of its tables: one of their questions per interval, in turn."""
+IN_TURN: Final = ("operations", "tombstones", "disk", "caches", "hints")
+"""Views that change slowly or make the server walk all of its tables: one of their questions per interval, in turn."""
 COUNTING: Final = ("count", "hit_count", "request_count", "blocked_tasks_all_time")
 """Columns that only grow: the agent gives their increase per second."""
 MIB: Final = 2**20
-View = Literal["times", "tombstones", "disk", "pools", "caches", "compactions", "hints"]
+View = Literal["operations", "tombstones", "disk", "pools", "caches", "compactions", "hints"]
 Row = Mapping[str, Any]
 
 
@@ -36,7 +36,7 @@ class Settings(Value):
     """Which virtual tables of Cassandra the probe reads."""
 
     views: tuple[View, ...] = Field(default=get_args(View), min_length=1)
-    """What is read: times (of operations, as coordinator and as replica), tombstones, disk, pools (of threads), caches,
+    """What is read: operations (as coordinator and as replica), tombstones, disk, pools (of threads), caches,
     compactions, hints."""
 
 
@@ -58,27 +58,19 @@ def _known(rows: Iterable[Row], column: str) -> list[float]:
     return [float(row[column]) for row in rows if isinstance(row.get(column), int | float)]
 
 
-def _times(who: str, what: str) -> Question:
-    stem, whose = f"node_{who}_{what}", "as coordinator" if who == "coordinator" else "as replica, from its own tables"
-    plural = f"{stem}s_per_s"
-    smoothed = "over the last minutes, weighted to the latest, in its slowest table"
+def _operations(who: str, what: str) -> Question:
+    """Operations per second. The times in these tables are not read: 5.0.5 takes microseconds for nanoseconds there,
+    and rounds them; the probe `jmx` has them."""
+    name, as_ = f"node_{who}_{what}s_per_s", "coordinator" if who == "coordinator" else "replica, from its own tables"
 
     def values(rows: Sequence[Row]) -> Iterator[tuple[str, float]]:
         if rates := _known(rows, "count"):
-            yield plural, sum(rates)
-        for quantile in ("p50", "p99"):
-            # A table that served nothing says 0, which is no latency.
-            if times := [ms for ms in _known(rows, f"{quantile}th_ms") if ms > 0]:
-                yield f"{stem}_{quantile}_ms", max(times)
+            yield name, sum(rates)
 
     return Question(
-        "times",
-        f"SELECT * FROM system_views.{who}_{what}_latency",
-        (
-            _metric(plural, "operations/s", f"{what}s that the node served {whose}", cumulative=True),
-            _metric(f"{stem}_p50_ms", "ms", f"median time of its {what}s {whose}, {smoothed}"),
-            _metric(f"{stem}_p99_ms", "ms", f"99th percentile of the same, {smoothed}"),
-        ),
+        "operations",
+        f"SELECT keyspace_name, table_name, count FROM system_views.{who}_{what}_latency",
+        (_metric(name, "operations/s", f"{what}s that the node served as {as_}", cumulative=True),),
         values,
     )
 
@@ -158,12 +150,6 @@ QUESTIONS: Final[tuple[Question, ...]] = (
         _pools,
     ),
     Question(
-        "caches",
-        "SELECT name, size_bytes, hit_count, request_count FROM system_views.caches",
-        tuple(_of_caches()),
-        _caches,
-    ),
-    Question(
         "compactions",
         "SELECT keyspace_name, table_name, kind, progress, total, unit FROM system_views.sstable_tasks",
         (
@@ -172,13 +158,19 @@ QUESTIONS: Final[tuple[Question, ...]] = (
         ),
         _compactions,
     ),
+    *(_operations(who, what) for who in ("coordinator", "local") for what in ("read", "write", "scan")),
+    Question(
+        "caches",
+        "SELECT name, size_bytes, hit_count, request_count FROM system_views.caches",
+        tuple(_of_caches()),
+        _caches,
+    ),
     Question(
         "hints",
         "SELECT files FROM system_views.pending_hints",
         (_metric("node_hints_pending_files", "files", "files of writes that other nodes have missed"),),
         _hints,
     ),
-    *(_times(who, what) for who in ("coordinator", "local") for what in ("read", "write", "scan")),
     Question(
         "tombstones",
         "SELECT * FROM system_views.tombstones_per_read",
@@ -208,7 +200,7 @@ class CassandraProbe:
         self.metrics = tuple(metric for question in self._questions for metric in question.metrics)
 
     def placements(self, watched: Sequence[Watched], interval_s: float) -> Sequence[Placement]:
-        """One connection on each node with a CQL port. Raises ProbeError for a system without one."""
+        """One connection to each node with a CQL port. Raises ProbeError for a system without one."""
         options = [word for column in COUNTING for word in ("--rate", column)]
         options += ["--without", "keyspace_name=system", "--timeout-s", f"{ANSWER_TIMEOUT_S:g}"]
         statements = [question.statement for question in self._questions if question.view not in IN_TURN]
@@ -216,9 +208,9 @@ class CassandraProbe:
         options += [word for statement in in_turn for word in ("--in-turn", statement)]
         return [
             Placement(
-                on=each.node,
+                on=(on := client_of(each, watched)),
                 argv=(
-                    *(agent.on(each.node), "cql", "--contact", each.ways[WAY], "--every", f"{interval_s:g}"),
+                    *(agent.on(on), "cql", "--contact", each.ways[WAY], "--every", f"{interval_s:g}"),
                     *(*options, *statements),
                 ),
                 speaks_of=(each.node.name,),

@@ -13,8 +13,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from pydantic import Field
+
 from steelyard.model.errors import ProbeError
 from steelyard.model.sample import Metric, Sample
+from steelyard.model.value import Value
 from steelyard.probe.base import Placement, Watched, with_way
 
 NAME: Final = "jmx"
@@ -23,6 +26,8 @@ JAVA_OPTIONS: Final = (
     *("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-Xss256k", "-Xmx24M", "-Xshare:auto"),
 )
 METRICS_DOMAIN: Final = "org.apache.cassandra.metrics:type="
+COORDINATOR, LOCAL = "ClientRequest,scope={},name=", "Table,name={}"
+"""Beans of operations as coordinator and as replica, up to the last part of their names."""
 US_PER_MS: Final = 1000.0
 
 
@@ -35,14 +40,22 @@ def _of_operations(prefix: str, scope: str) -> dict[str, str]:
     }
 
 
+def _of_p99(prefix: str, scope: str) -> dict[str, str]:
+    """99th percentiles of reads and writes, microseconds."""
+    return {
+        f"{prefix}{what.lower()}_p99_us": f"{METRICS_DOMAIN}{scope.format(what)}Latency#99thPercentile"
+        for what in ("Read", "Write")
+    }
+
+
 def _of_failures(name: str, bean: str) -> dict[str, str]:
     scopes = {what.lower(): f"ClientRequest,scope={what}" for what in ("Read", "Write")}
     return {f"{what}_{name}": f"{METRICS_DOMAIN}{scope},name={bean}#Count" for what, scope in scopes.items()}
 
 
 GROUPS: Final = (
-    _of_operations("", "ClientRequest,scope={},name="),
-    _of_operations("local_", "Table,name={}"),
+    {**_of_operations("", COORDINATOR), **_of_p99("", COORDINATOR)},
+    {**_of_operations("local_", LOCAL), **_of_p99("local_", LOCAL)},
     {
         **_of_failures("timeouts", "Timeouts"),
         **_of_failures("unavailables", "Unavailables"),
@@ -106,6 +119,12 @@ def _amount(name: str, unit: str, description: str, of: str) -> tuple[Metric, Co
     return Metric(name=name, unit=unit, description=description), lambda reading: reading.now.get(of, math.nan)
 
 
+def _p99(name: str, description: str, of_us: str) -> tuple[Metric, Compute]:
+    # A server that served none says 0, which is no time.
+    metric = Metric(name=name, unit="ms", description=f"{description}, over the last minutes, weighted to the latest")
+    return metric, lambda reading: reading.now.get(of_us, 0.0) / US_PER_MS or math.nan
+
+
 def _share(name: str, description: str, of_ms: str) -> tuple[Metric, Compute]:
     metric = Metric(name=name, unit="fraction", description=description, cumulative=True)
     return metric, lambda reading: reading.per_s(of_ms) / 1000.0
@@ -116,6 +135,10 @@ TABLE: Final = (
     _mean("node_coordinator_write_mean_ms", "mean time of the interval's writes as coordinator", "write_us", "writes"),
     _mean("node_local_read_mean_ms", "mean time of its own tables' reads", "local_read_us", "local_reads"),
     _mean("node_local_write_mean_ms", "mean time of its own tables' writes", "local_write_us", "local_writes"),
+    _p99("node_coordinator_read_p99_ms", "99th percentile of its reads as coordinator", "read_p99_us"),
+    _p99("node_coordinator_write_p99_ms", "99th percentile of its writes as coordinator", "write_p99_us"),
+    _p99("node_local_read_p99_ms", "99th percentile of its own tables' reads", "local_read_p99_us"),
+    _p99("node_local_write_p99_ms", "99th percentile of its own tables' writes", "local_write_p99_us"),
     _rate("node_timeouts_per_s", "operations/s", "reads and writes that replicas answered too late", "read_timeouts",
         "write_timeouts"),
     _rate("node_unavailables_per_s", "operations/s", "reads and writes refused for want of replicas",
@@ -138,11 +161,22 @@ TABLE: Final = (
 )  # fmt: skip
 
 
+class Settings(Value):
+    """How often management beans are read."""
+
+    every_s: float = Field(default=2.0, ge=1, le=60)
+    """Seconds between two readings, each of one of five groups in turn: an attribute is read every 10 s. Keep it below
+    `limits.probe_gap_s`."""
+
+
 class JmxProbe:
     """Probe that reads management beans of database nodes."""
 
     name = NAME
     metrics = tuple(metric for metric, _ in TABLE)
+
+    def __init__(self, settings: Settings) -> None:
+        self._every_s = settings.every_s
 
     def placements(self, watched: Sequence[Watched], interval_s: float) -> Sequence[Placement]:
         """One program for all nodes whose beans others reach, and one each for the others. Raises ProbeError for a
@@ -151,7 +185,7 @@ class JmxProbe:
         together = [each for each in offering if _reachable(each)]
         groups = [together] if together else []
         groups += [[each] for each in offering if not _reachable(each)]
-        return [_placement(group, interval_s) for group in groups]
+        return [_placement(group, max(interval_s, self._every_s)) for group in groups]
 
     def parse(self, node: str, line: bytes) -> Iterable[Sample]:
         """Samples of one reading; none of a connection that was opened or lost. Raises ProbeError on any other line."""
@@ -196,6 +230,6 @@ def _value(word: str) -> tuple[str, float, float]:
     return name, float(before), float(now)
 
 
-def create() -> JmxProbe:
+def create(settings: Settings) -> JmxProbe:
     """The probe; no side effects."""
-    return JmxProbe()
+    return JmxProbe(settings)

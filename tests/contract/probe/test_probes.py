@@ -63,9 +63,8 @@ def _answers() -> list[Any]:
     """An answer to each question of the probe `cassandra` that has every metric."""
     pools = [[name, 1, 2, 0.5] for name in POOLS]
     caches = [[name, 4096, 9.0, 10.0] for name in CACHES]
-    times = {"columns": ["keyspace_name", "count", "p50th_ms", "p99th_ms"], "rows": [["ks", 7.0, 0.5, 2.0]]}
     answers = {
-        "times": times,
+        "operations": {"columns": ["keyspace_name", "count"], "rows": [["ks", 7.0]]},
         "tombstones": {"columns": ["p99th", "max"], "rows": [[3.0, 9.0]]},
         "disk": {"columns": ["mebibytes"], "rows": [[12]]},
         "pools": {"columns": ["name", "active_tasks", "pending_tasks", "blocked_tasks_all_time"], "rows": pools},

@@ -159,6 +159,10 @@ class ExistingCassandra:
         """Unknown: none."""
         return ()
 
+    def ways(self, node: Node) -> Mapping[str, str]:
+        """The CQL port: management beans and logs are not the laboratory's."""
+        return {"cql": self._contact(node)}
+
     def logs(self, node: Node) -> tuple[Path, ...]:
         """None: the files of the cluster's machines are not the laboratory's."""
         return ()
