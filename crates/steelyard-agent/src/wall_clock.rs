@@ -51,11 +51,6 @@ impl WallClock {
     }
 }
 
-/// Seconds since the epoch by the clock of this process; a wrong offset in its environment is none.
-pub(crate) fn epoch_s() -> f64 {
-    WallClock::from_environment().unwrap_or(WallClock { offset_s: 0.0 }).now_s()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,7 +9,7 @@ from steelyard.model.value import Value
 
 Comparison = Literal["<=", "<", ">=", ">"]
 WRITTEN = re.compile(r"\s*(?P<response>[a-z][a-z0-9_]*)\s*(?P<comparison><=|>=|<|>)\s*(?P<value>\S+)\s*")
-HOW = "NAME <= NUMBER, for example response_ms_p99 <= 10 (also <, >=, >)"
+HOW = "NAME <= NUMBER, for example response_ms_p99 <= 10 (also <, >=, >), without a unit, one limit per text"
 
 
 class Limit(Value):

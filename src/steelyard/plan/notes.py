@@ -12,6 +12,7 @@ from steelyard.study.levels import unused
 from steelyard.study.treatments import fraction_of, treatments_of
 
 LEAST_SIZES_FOR_LAWS = 5
+LEAST_STARTS_FOR_INTERVALS = 3
 MOST_ALIASES = 20
 
 
@@ -49,11 +50,16 @@ def _aliases(study: Study, plugins: Plugins | None) -> Iterator[str]:
 
 def _few(study: Study, plan: Plan) -> Iterator[str]:
     varied = [factor for factor, levels in plan.factors.items() if len(levels) > 1]
-    if study.design.starts == 1:
-        for factor in (name for name in varied if name in plan.hard):
+    for factor in (name for name in varied if name in plan.hard):
+        if study.design.starts == 1:
             yield (
                 f"no error term for {factor}: each of its levels is started once, so its {study.design.trials} trials "
-                "are repeated measures of one cluster; give design.starts = 2 or more"
+                "are repeated measures of one cluster; give design.starts = 3 or more"
+            )
+        elif study.design.starts < LEAST_STARTS_FOR_INTERVALS:
+            yield (
+                f"no interval and no verdict for {factor}: each of its levels has {study.design.starts} starts, and "
+                f"an interval takes {LEAST_STARTS_FOR_INTERVALS}; give design.starts = 3 or more"
             )
     kept = study.design.trials - study.analysis.warm_up_trials
     if kept == 1 and any(factor not in plan.hard for factor in varied):

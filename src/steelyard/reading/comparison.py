@@ -284,8 +284,11 @@ def _sides(first: Opened, second: Opened, texts_a: Sequence[str], texts_b: Seque
         name, known = next(iter(several.items()), (next(iter(names), "FACTOR"), ()))
         listed = "; ".join(f"{name}: {', '.join(str(level) for level in known)}" for name, known in several.items())
         ends = (known[0], known[-1]) if known else ("LEVEL", "LEVEL")
+        missing = " and ".join(f"no {name}" for name, fixed in (("--a", fixed_a), ("--b", fixed_b)) if not fixed)
         raise StudyError(
-            "both sides are the same trials: say which treatment is which",
+            f"{missing}: within one store, say which treatment is which"
+            if missing
+            else "both sides are the same trials: say which treatment is which",
             f"such as --a {name}={ends[0]} --b {name}={ends[1]}; factors: {listed or 'none varies'}",
         )
     if alone:

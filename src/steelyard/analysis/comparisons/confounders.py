@@ -26,6 +26,14 @@ _ADDRESSES = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?(?:[,; ]+(?:\d{1,3}\.)
 LONGEST_TEXT = 60
 OF_THE_BUILD = ("system.source", "system.version", "system.jars")
 """Factors that are the system's build: its versions and jars follow from them."""
+FACTS_OF = {
+    "node.memory_mb": ("limit_memory_bytes",),
+    "node.cpus": ("limit_cpus",),
+    "system.heap_mb": ("heap", "jvm options"),
+    "system.gc": ("collector", "jvm options"),
+    "system.jvm_options": ("jvm options",),
+}
+"""Settings whose facts have other names."""
 JARS = "jars"
 """The fact that is a hash of the system's jars; earlier versions did not record it."""
 WARMED_UP = "servers warmed up"
@@ -78,6 +86,7 @@ def apart(
     differences = [
         one.model_copy(update={"kind": "asked"})
         if (one.kind == "setting" and _follows(one.name, named))
+        or (one.kind in ("machine", "system") and _says(one.name, named))
         or (not named.isdisjoint(OF_THE_BUILD) and _of_the_build(one, names_of_versions))
         else one
         for one in differing
@@ -134,6 +143,16 @@ def _follows(path: str, asked: set[str]) -> bool:
     paths = {former_words.field(ALIASES.get(name, name)) for name in asked}
     chosen = {name.removesuffix(".name") for name in paths if name.endswith(".name")}
     return path in paths or path.split(".", 1)[0] in chosen
+
+
+def _says(fact: str, asked: set[str]) -> bool:
+    """Whether a fact is what a compared setting became on the node: `limit_memory_bytes` of `node.memory_mb`,
+    `setting concurrent_reads` of `system.yaml.concurrent_reads`, `service-us` of `system.service_us`."""
+    paths = {former_words.field(ALIASES.get(name, name)) for name in asked}
+    if any(fact in FACTS_OF.get(path, ()) for path in paths):
+        return True
+    plain = fact.removeprefix("setting ").replace("-", "_")
+    return any(path.startswith("system.") and path.rpartition(".")[2] == plain for path in paths)
 
 
 def _of_the_build(difference: Difference, names_of_versions: set[str]) -> bool:

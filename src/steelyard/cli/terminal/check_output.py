@@ -90,6 +90,8 @@ def _apart(item: Resolution | None) -> str:
         return ""
     if item.difference is None:
         return "nothing: one start per level has no error term"
+    if item.hard and item.n < LEAST_STARTS_FOR_INTERVALS:
+        return f"nothing: an interval takes {LEAST_STARTS_FOR_INTERVALS} starts per level"
     return f"{item.difference:.0%} and up, with a CV of {item.cv:.1%} ({item.cv_source})"
 
 

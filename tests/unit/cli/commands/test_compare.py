@@ -94,7 +94,7 @@ def test_a_figure(stores: tuple[Path, Path], tmp_path: Path, suffix: str) -> Non
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"b": None}, "both sides are the same trials"),
+        ({"b": None}, "no --a and no --b: within one store"),
         ({"b": None, "fixed_a": ("nodes=1",), "fixed_b": ("nodes=1",)}, "both sides are the same trials"),
         ({"b": None, "fixed_a": ("node=1",), "fixed_b": ("nodes=2",)}, "no such factor"),
         ({"b": None, "fixed_a": ("nodes=1",), "fixed_b": ("nodes=7",)}, "no such level"),
