@@ -68,4 +68,6 @@ class TestSimulatedByIpv6(TestSimulated):
 
 @pytest.mark.cassandra
 class TestCassandra(OnTheShelf, test_cassandra.TestOneNode):
-    """Java is found on the node, jars are brought, snapshots stay there."""
+    """Java is found on the node, jars are brought, snapshots stay there; addresses are of version 6."""
+
+    ipv6 = True
