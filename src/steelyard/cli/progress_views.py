@@ -312,9 +312,10 @@ def _sealed(record: TrialRecord) -> str:
     reasons = "".join(f"; {group.sentence}" for group in groups(record.verdict.reasons))
     if responses.execution_time_ms is None:
         return f"  {outcome}{reasons}"
-    if record.search is not None and responses.has("capacity_per_s"):
-        windows = len(record.search.windows)
-        return f"  {outcome}: capacity {number(responses.capacity_per_s)} op/s after {count(windows, 'window')}{reasons}"
+    capacity_per_s = responses.of("capacity_per_s")
+    if record.search is not None and capacity_per_s is not None:
+        windows = count(len(record.search.windows), "window")
+        return f"  {outcome}: capacity {number(capacity_per_s, digits=3)} op/s after {windows}{reasons}"
     rate = number(responses.throughput_per_s, digits=3)
     line = f"  {outcome}: {_seconds(responses.execution_time_ms / MS_PER_S)} s, {rate} op/s"
     if responses.response_ms_p99 is not None:

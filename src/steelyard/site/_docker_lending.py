@@ -200,7 +200,7 @@ def _claim_addresses(wanted: lease_records.Record, state: Path) -> None:
         if lease_records.lives(other.owner):
             raise SiteError(
                 f"study {other.study} (lease {other.id}, process {other.owner.pid}) uses the addresses of {network}",
-                'wait for it, or use network = "bridge" with another subnet',
+                "wait for it, or set site.subnet",
             )
         raise SiteError(
             f"study {other.study} (lease {other.id}) was killed and left containers with the addresses of {network}",

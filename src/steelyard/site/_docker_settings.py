@@ -34,7 +34,7 @@ class Settings(Value):
     """Further paths of this machine that containers see, read-only, under the same names: a build of the system, for
     example. The agent, every Java and Steelyard's cache are always among them."""
     subnet: str = Field(default="10.114", pattern=r"^\d{1,3}\.\d{1,3}$")
-    """First two octets of the nodes' addresses with network bridge."""
+    """First two octets of the nodes' addresses with network bridge; with network host, the second one follows 127."""
 
     @field_validator("subnet")
     @classmethod
@@ -42,6 +42,8 @@ class Settings(Value):
         first, second = (int(octet) for octet in text.split("."))
         if not 1 <= first <= 223 or first == 127 or second > 255:
             raise ValueError("subnet is the first two octets of an address, such as 10.114")
+        if second == 0:
+            raise ValueError("the second octet of subnet must not be 0: 127.0 are the load nodes' addresses")
         return text
 
     @field_validator("mounts")

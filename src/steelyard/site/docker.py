@@ -38,7 +38,6 @@ from steelyard.site.base import LeaseTimes, Patience, Request
 __all__ = ["DockerSite", "Settings", "Step", "create", "missing_packages"]
 
 LETTERS: dict[Role, str] = {"database": "n", "load": "l"}
-LOOPBACK_DATABASES = "127.114.0"
 LOOPBACK_LOADERS = "127.0.0"
 LEASE_TIMEOUT_S = 1800.0
 """Once, an image is built or pulled; afterwards seconds are enough."""
@@ -216,7 +215,8 @@ class DockerSite:
         )
 
     def _subnet(self) -> str:
-        return LOOPBACK_DATABASES if self._settings.network == "host" else self._settings.subnet
+        subnet = self._settings.subnet
+        return f"127.{subnet.partition('.')[2]}.0" if self._settings.network == "host" else subnet
 
     def _node(self, identity: str, role: Role, number: int, request: Request) -> Node:
         """A node as it is known before its container: what it is reached by comes with that."""
@@ -239,8 +239,8 @@ class DockerSite:
 
     def _address(self, role: Role, number: int) -> str:
         if self._settings.network == "host":
-            return f"{LOOPBACK_DATABASES if role == 'database' else LOOPBACK_LOADERS}.{number}"
-        return f"{self._settings.subnet}.{0 if role == 'database' else 1}.{number}"
+            return f"{self._subnet() if role == 'database' else LOOPBACK_LOADERS}.{number}"
+        return f"{self._subnet()}.{0 if role == 'database' else 1}.{number}"
 
     async def _kill(self, identity: str, hierarchies: _cgroup.Hierarchies) -> None:
         await lease_records.kill(identity, _cgroup.present(hierarchies, identity).get(identity, []))

@@ -44,7 +44,9 @@ class InContainers(SystemContract):
     def _site(self, tmp_path: Path) -> docker.DockerSite:
         cache = self.cache_folder(tmp_path)
         cache.mkdir(exist_ok=True)
-        return docker.create(docker.Settings(**self.site, mounts=(str(cache),)), tmp_path / "state")
+        # Addresses that the tests of the site do not have, which may run at the same time.
+        settings = docker.Settings(**self.site, mounts=(str(cache),), subnet="10.115")
+        return docker.create(settings, tmp_path / "state")
 
     def nodes(self, tmp_path: Path) -> tuple[Node, ...]:
         if self.lease is None:

@@ -65,6 +65,7 @@ UNIFIED = _cgroup.Mount(Path("/sys/fs/cgroup"), 2, frozenset())
         {"subnet": "10"},
         {"subnet": "10.256"},
         {"subnet": "127.1"},
+        {"subnet": "10.0"},
         {"cpus": 1},
     ],
 )

@@ -58,7 +58,10 @@ def gate(
         ),
     ] = None,
     junit: Annotated[
-        Path | None, typer.Option("--junit", metavar="FILE", help="Write a JUnit file, a case per cell and response; its folder is created.")
+        Path | None,
+        typer.Option(
+            "--junit", metavar="FILE", help="Write a JUnit file, a case per cell and response; its folder is created."
+        ),
     ] = None,
     markdown: Annotated[
         Path | None,

@@ -19,6 +19,7 @@ from steelyard.model.named_level import level_key
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
 from steelyard.plan import Resolution, stopping_forecast
+from steelyard.plan.notes import LEAST_STARTS_FOR_INTERVALS
 from steelyard.study.treatments import treatments_of
 
 ENTRIES_SHOWN = 30
