@@ -59,9 +59,7 @@ def gate(
     ] = None,
     junit: Annotated[
         Path | None,
-        typer.Option(
-            "--junit", metavar="FILE", help="Write a JUnit file, a case per cell and response; its folder is created."
-        ),
+        typer.Option("--junit", metavar="FILE", help="Write a JUnit file: a case per cell and response."),
     ] = None,
     markdown: Annotated[
         Path | None,
