@@ -28,8 +28,9 @@ VARIANT = "minbase"
 DISTRIBUTIONS = ("debian", "ubuntu")
 JAVA = "openjdk-17-jre-headless"
 OTHER_JAVA = "default-jre-headless"
-WITHOUT_JAVA_17 = frozenset({"trixie", "forky", "sid"})
-"""Suites without the Java that Cassandra 5.0 asks for; there the containers use this machine's."""
+NEWER_SUITES = frozenset({"trixie", "forky", "sid"})
+"""Suites of Debian without the Java that Cassandra 5.0 asks for (there the containers use this machine's), and with
+Docker's client in a package of its own."""
 BUILD_TIMEOUT_S = 1200.0
 PACK_TIMEOUT_S = 300.0
 IMPORT_TIMEOUT_S = 300.0
@@ -69,8 +70,15 @@ def recipe(root: Path = Path("/")) -> Recipe:
     mirror = next(mirrors((_text(path) for path in sources), suite), "")
     if not mirror:
         raise SiteError(f"{root / 'etc/apt'} names no mirror of {suite}", OTHERWISE)
-    java = OTHER_JAVA if suite in WITHOUT_JAVA_17 else JAVA
+    java = OTHER_JAVA if suite in NEWER_SUITES else JAVA
     return Recipe(suite, mirror, (java,), platform.machine())
+
+
+def packages_of(programs: Iterable[str], root: Path = Path("/")) -> list[str]:
+    """Debian packages of Docker's daemon, Docker's client and the builder of images. Read-only."""
+    newer = _pairs(_text(root / "etc/os-release")).get("VERSION_CODENAME", "") in NEWER_SUITES
+    package = {"dockerd": "docker.io", "docker": "docker-cli" if newer else "docker.io", "debootstrap": "debootstrap"}
+    return list(dict.fromkeys(package[name] for name in programs))
 
 
 def mirrors(sources: Iterable[str], suite: str) -> Iterator[str]:

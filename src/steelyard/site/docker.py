@@ -55,8 +55,8 @@ say = logging.getLogger(__name__).info
 async def missing_packages() -> Sequence[str]:
     """Debian packages that `steelyard setup docker` installs: whatever of the daemon and the builder of images is not
     there."""
-    programs = {"dockerd": "docker.io", "debootstrap": "debootstrap"}
-    return [package for name, package in programs.items() if _docker_daemon.program(name) is None]
+    programs = ("dockerd", "docker", "debootstrap")
+    return _docker_image.packages_of(name for name in programs if _docker_daemon.program(name) is None)
 
 
 def create(settings: Any, state_folder: Path) -> DockerSite:

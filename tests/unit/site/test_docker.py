@@ -153,6 +153,18 @@ def test_the_image_is_named_by_its_recipe(tmp_path: Path) -> None:
     assert _docker_image.archive(tmp_path, wanted).name == f"image-{wanted.key}.tar"
 
 
+def test_packages_are_those_of_the_suite(tmp_path: Path) -> None:
+    (tmp_path / "etc").mkdir()
+    packages = {}
+    for suite in ("bookworm", "trixie"):
+        (tmp_path / "etc/os-release").write_text(f"ID=debian\nVERSION_CODENAME={suite}\n")
+        packages[suite] = _docker_image.packages_of(["dockerd", "docker", "debootstrap"], tmp_path)
+    assert packages == {
+        "bookworm": ["docker.io", "debootstrap"],
+        "trixie": ["docker.io", "docker-cli", "debootstrap"],
+    }
+
+
 @pytest.mark.parametrize(
     ("release", "message"),
     [("ID=fedora\nVERSION_CODENAME=x\n", "on Debian or Ubuntu only"), ("ID=debian\nVERSION_CODENAME=sid\n", "mirror")],
