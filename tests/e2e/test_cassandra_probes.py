@@ -67,4 +67,4 @@ def test_every_metric_is_read(real_node: RunningCluster) -> None:
         assert wanted(probe) <= read <= {metric.name for metric in probe.metrics}, probe.name
         times_s = sorted({sample.t_s for sample in samples if sample.metric not in SOMETIMES})
         gaps_s = [later - earlier for earlier, later in itertools.pairwise(times_s)]
-        assert 0.5 < statistics.median(gaps_s) < 3.0, "a line every second or two, whatever is read in turn"
+        assert 0.5 < statistics.median(gaps_s) < 4.0, "a line every second, or every three, whatever is read in turn"

@@ -164,8 +164,8 @@ TABLE: Final = (
 class Settings(Value):
     """How often management beans are read."""
 
-    every_s: float = Field(default=2.0, ge=1, le=60)
-    """Seconds between two readings, each of one of five groups in turn: an attribute is read every 10 s. Keep it below
+    every_s: float = Field(default=3.0, ge=1, le=60)
+    """Seconds between two readings, each of one of five groups in turn: an attribute is read every 15 s. Keep it below
     `limits.probe_gap_s`."""
 
 
