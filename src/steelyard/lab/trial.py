@@ -45,7 +45,7 @@ from steelyard.node.processor import busiest, census, process_time_s
 from steelyard.node.tasks import in_a_thread
 from steelyard.progress.events import PhaseEntered, Ticked, Trouble, Waiting, Watcher
 from steelyard.progress.reason_words import short
-from steelyard.site.base import on_this_machine
+from steelyard.site.base import helpers_time_s, on_this_machine
 from steelyard.store.plain_file import sha256_of
 from steelyard.store.write import TrialDraft
 from steelyard.wire.record import Done, Hello, Interval, Record
@@ -285,6 +285,7 @@ class TrialRunner:
                 self.watcher.tell(PhaseEntered(Phase.WARM_UP, load.warm_up_s))
             own_s, before = self._own_time_s(), census()
             read_s = reading_commands.times_s(self.parts.state_folder, before)
+            helped_s = helpers_time_s(cluster.site, before)
             if load.schedule == "search":
                 await self._search(course, load, driving, take)
             else:
@@ -298,6 +299,7 @@ class TrialRunner:
             load_s={node: done.cpu_ns / NS_PER_S for node, done in course.dones.items()},
             reading_s=reading_commands.taken_s(read_s, reading_commands.times_s(self.parts.state_folder, after)),
             others=busiest(before, after, ended_s - begun_s, lambda pid: pid in readers or self._ours(pid)),
+            helpers_s={"": helpers_time_s(cluster.site, after) - helped_s},
         )
         async with phases.bracket(Phase.DRAIN, DRAIN_TIMEOUT_S, ProbeError):
             await cluster.readings.reach(ended_s)

@@ -136,6 +136,11 @@ class Helped(Protocol):
         ...
 
 
+def helpers_time_s(site: Site, programs: Mapping[tuple[int, int], Program]) -> float:
+    """Processor seconds so far of the programs that a site needs besides its nodes; 0 without any. Pure."""
+    return sum(site.helper_times_s(programs).values()) if isinstance(site, Helped) else 0.0
+
+
 @runtime_checkable
 class Reuses(Protocol):
     """Ability: hands a lease on from one start of a cluster to the next, so that nothing is created anew."""

@@ -15,9 +15,9 @@ from steelyard.model.study import NodeLimits
 from steelyard.node import machine_facts
 from steelyard.node.base import Node
 from steelyard.node.processor import Program
-from steelyard.site import _cgroup, _docker_containers, _docker_daemon, _docker_facts, _docker_image, docker
+from steelyard.site import _cgroup, _docker_containers, _docker_daemon, _docker_facts, _docker_image, docker, local
 from steelyard.site._docker_daemon import Daemon, Looked
-from steelyard.site.base import Request
+from steelyard.site.base import Request, helpers_time_s
 
 SOURCES = """\
 # deb http://old.example/debian bookworm main
@@ -292,3 +292,14 @@ def test_a_daemon_elsewhere_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert "may be on another machine" in looked.problem
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere.sock")
     assert _docker_daemon.running("docker").problem
+
+
+def test_the_time_of_daemons_is_told_from_that_of_everything_else() -> None:
+    census = {
+        (1, 1): Program("dockerd", 3.0),
+        (2, 2): Program("containerd", 2.0),
+        (3, 3): Program("java", 100.0),
+    }
+    site = docker.create(docker.Settings(), Path("/no/state"))
+    assert helpers_time_s(site, census) == 5.0
+    assert helpers_time_s(local.create(local.Settings(mode="loopback"), Path("/no/state")), census) == 0.0
