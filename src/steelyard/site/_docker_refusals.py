@@ -8,15 +8,13 @@ from steelyard.leases import register as lease_register
 from steelyard.model.errors import EngineError
 from steelyard.node import agent, machine_facts
 from steelyard.node.folders import cache_folder
-from steelyard.site import _cgroup, _docker_daemon, _docker_image
+from steelyard.site import _cgroup, _docker_daemon, _docker_image, _memory
 from steelyard.site._docker_daemon import Looked
 from steelyard.site._docker_settings import Settings
 from steelyard.site.base import Request, Site, unenforced
 
 MOST_NODES = 250
 """Limit per role: the last octet of an address."""
-LOAD_NODE_MB = 64
-"""Minimum memory of a load node."""
 INSTALL = "Debian: apt-get install docker.io, or `steelyard setup docker`"
 
 
@@ -38,7 +36,7 @@ def refuse(site: Site, settings: Settings, request: Request, memory_mb_per_node:
         or _no_network(settings, request)
         or _no_layer(settings)
         or _no_limit(site, settings, request)
-        or _too_big(request, memory_mb_per_node)
+        or _memory.too_little(request, request.limits.memory_mb, memory_mb_per_node)
     )
 
 
@@ -102,17 +100,3 @@ def _no_limit(site: Site, settings: Settings, request: Request) -> str | None:
         if settings.cpu_limit == "cpuset" and cpus != round(cpus):
             return f'cpus = {cpus:g} is not a whole number of cores, which site.cpu_limit = "cpuset" takes'
     return unenforced(site, request)
-
-
-def _too_big(request: Request, memory_mb_per_node: int | None) -> str | None:
-    if memory_mb_per_node is None:
-        return None
-    limit = request.limits.memory_mb
-    if limit is not None and limit < memory_mb_per_node:
-        return f"a node needs {memory_mb_per_node} MB, but memory_mb = {limit} is its limit"
-    needed = request.database_nodes * memory_mb_per_node + request.load_nodes * LOAD_NODE_MB
-    available = int(machine_facts.facts()["memory_available_mb"])
-    if needed > available:
-        nodes = f"{request.database_nodes} nodes of {memory_mb_per_node} MB and {request.load_nodes} for load"
-        return f"{nodes} need {needed} MB, but {available} MB are available"
-    return None

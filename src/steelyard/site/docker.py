@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import shutil
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -22,6 +21,7 @@ from typing import Any, Literal
 from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
 from steelyard.leases.lease import Lease
+from steelyard.leases.removal import remove_record, remove_tree
 from steelyard.model.errors import CommandFailed, FileError, SiteError
 from steelyard.model.facts import Role
 from steelyard.node import agent
@@ -137,9 +137,9 @@ class DockerSite:
         await tried(_cgroup.remove(hierarchies, lease.id))
         await tried(_stop_unused(lease.id))
         await tried(_docker_containers.remove_groups(lease.nodes))
-        await tried(_remove_tree(lease_records.nodes_folder(lease.record.parent.parent, lease.id)))
+        await tried(remove_tree(lease_records.nodes_folder(lease.record.parent.parent, lease.id)))
         if not errors:
-            await tried(_remove_record(lease))
+            await tried(remove_record(lease))
         if errors:
             raise SiteError(
                 f"lease {lease.id} was not taken back completely: " + "; ".join(error.message for error in errors),
@@ -260,23 +260,3 @@ async def _remove_link(bridge: str) -> None:
     """Remove a bridge that a daemon could not. Raises CommandFailed."""
     if Path("/sys/class/net", bridge).exists():
         await run(None, ["ip", "link", "delete", bridge], timeout_s=IP_TIMEOUT_S)
-
-
-async def _remove_tree(folder: Path) -> None:
-    """Remove a folder with everything in it. Raises SiteError."""
-    try:
-        await asyncio.to_thread(shutil.rmtree, folder)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise SiteError(f"cannot remove {error.filename}: {error.strerror}") from error
-
-
-async def _remove_record(lease: Lease) -> None:
-    try:
-        lease.record.unlink(missing_ok=True)
-        lease.record.with_suffix(".draft").unlink(missing_ok=True)
-    except OSError as error:
-        raise SiteError(f"cannot remove {lease.record}: {error.strerror}") from error
-    if lease_register.usable():
-        lease_register.leave(lease.id)

@@ -7,7 +7,6 @@ reports.
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
@@ -22,18 +21,17 @@ from pydantic import Field, field_validator
 from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
 from steelyard.leases.lease import Lease
+from steelyard.leases.removal import remove_record, remove_tree
 from steelyard.model.errors import CommandFailed, EngineError, FileError, SiteError
 from steelyard.model.facts import Role
 from steelyard.model.value import Value
 from steelyard.node import agent, machine_facts
 from steelyard.node.base import Node
-from steelyard.site import _cgroup, _kernel, _network
+from steelyard.site import _cgroup, _kernel, _memory, _network
 from steelyard.site.base import LeaseTimes, Request, unenforced
 
 MOST_NODES = 250
 """Limit per role: the last octet of an address."""
-LOAD_NODE_MB = 64
-"""Minimum memory of a load node."""
 EXPECTED_LEASE_S = 0.1
 EXPECTED_RELEASE_S = 0.2
 LOOPBACK_DATABASES = "127.113.0"
@@ -147,9 +145,9 @@ class LocalSite:
         await tried(_cgroup.remove(hierarchies, lease.id))
         # A command that was starting when its conductor was killed may get its mark only now.
         await tried(self._kill(lease.id, hierarchies))
-        await tried(_remove_tree(lease_records.nodes_folder(lease.record.parent.parent, lease.id)))
+        await tried(remove_tree(lease_records.nodes_folder(lease.record.parent.parent, lease.id)))
         if not errors:
-            await tried(_remove_record(lease))
+            await tried(remove_record(lease))
         if errors:
             raise SiteError(
                 f"lease {lease.id} was not taken back completely: " + "; ".join(error.message for error in errors),
@@ -185,7 +183,9 @@ class LocalSite:
         """Why this machine cannot fulfil the request, or None."""
         if (most := max(request.database_nodes, request.load_nodes)) > MOST_NODES:
             return f"{most} nodes of one role were requested, but there are addresses for only {MOST_NODES}"
-        return self._lacking() or self._unenforceable(request) or self._too_big(request, memory_mb_per_node)
+        limit_mb = self._limits("database", request).memory_mb
+        refusal = self._lacking() or self._unenforceable(request)
+        return refusal or _memory.too_little(request, limit_mb, memory_mb_per_node)
 
     def times(self, request: Request) -> LeaseTimes:
         """A constant short time for any number of nodes."""
@@ -216,19 +216,6 @@ class LocalSite:
         if limits.memory_mb is not None and (not hierarchies.has("memory") or self._entry() is None):
             return f"memory_mb = {limits.memory_mb} cannot be enforced: {why}"
         return unenforced(self, request)
-
-    def _too_big(self, request: Request, memory_mb_per_node: int | None) -> str | None:
-        if memory_mb_per_node is None:
-            return None
-        limit = self._limits("database", request).memory_mb
-        if limit is not None and limit < memory_mb_per_node:
-            return f"a node needs {memory_mb_per_node} MB, but memory_mb = {limit} is its limit"
-        needed = request.database_nodes * memory_mb_per_node + request.load_nodes * LOAD_NODE_MB
-        available = int(machine_facts.facts()["memory_available_mb"])
-        if needed > available:
-            nodes = f"{request.database_nodes} nodes of {memory_mb_per_node} MB and {request.load_nodes} for load"
-            return f"{nodes} need {needed} MB, but {available} MB are available"
-        return None
 
     def _record(self, request: Request, until: datetime, hierarchies: _cgroup.Hierarchies) -> lease_records.Record:
         taken = {
@@ -375,23 +362,3 @@ def _mode(settings: Settings) -> Literal["namespaces", "loopback"]:
         return settings.mode
     able = all(machine_facts.capable(name) for name in ("net_admin", "sys_admin", "setpcap"))
     return "namespaces" if able and shutil.which("ip") else "loopback"
-
-
-async def _remove_tree(folder: Path) -> None:
-    """Remove a folder with everything in it. Raises SiteError."""
-    try:
-        await asyncio.to_thread(shutil.rmtree, folder)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise SiteError(f"cannot remove {error.filename}: {error.strerror}") from error
-
-
-async def _remove_record(lease: Lease) -> None:
-    try:
-        lease.record.unlink(missing_ok=True)
-        lease.record.with_suffix(".draft").unlink(missing_ok=True)
-    except OSError as error:
-        raise SiteError(f"cannot remove {lease.record}: {error.strerror}") from error
-    if lease_register.usable():
-        lease_register.leave(lease.id)

@@ -18,6 +18,7 @@ from pydantic import Field
 
 from steelyard.leases import records as lease_records
 from steelyard.leases.lease import Lease
+from steelyard.leases.removal import remove_record
 from steelyard.model.errors import SiteError, SteelyardError, StudyError
 from steelyard.model.value import Value
 from steelyard.node.base import Node
@@ -106,11 +107,7 @@ class SshSite:
                 f"lease {lease.id} was not taken back completely: " + "; ".join(error.message for error in errors),
                 "its record is kept: say `steelyard clean` when the machine is back",
             ) from errors[0]
-        try:
-            lease.record.unlink(missing_ok=True)
-            lease.record.with_suffix(".draft").unlink(missing_ok=True)
-        except OSError as error:
-            raise SiteError(f"cannot remove {lease.record}: {error.strerror}") from error
+        await remove_record(lease)
 
     async def leftovers(self) -> Sequence[Lease]:
         """Leases whose owner is dead or whose end has passed."""

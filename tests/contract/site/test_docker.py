@@ -231,10 +231,12 @@ def test_a_daemon_that_was_killed_leaves_nothing(own: _docker_daemon.Own, tmp_pa
 def test_a_conductor_that_is_killed_at_a_step_leaves_no_daemon(tmp_path: Path, step: str) -> None:
     """Its places are those of this machine: the child knows no other."""
     with alone(_docker_daemon.ours()) as places:
-        _killed_at(places, tmp_path, step)
+        left = _killed_at(places, tmp_path, step)
+        assert traces(left) == []
+        assert _docker_daemon.processes(places) == {}
 
 
-def _killed_at(places: _docker_daemon.Own, tmp_path: Path, step: str) -> None:
+def _killed_at(places: _docker_daemon.Own, tmp_path: Path, step: str) -> Lease:
     argv = [sys.executable, "-c", KILLED_AT_STEP, str(tmp_path), step]
     assert subprocess.run(argv, timeout=TIMEOUT_S, check=False).returncode == -signal.SIGKILL
     assert _docker_daemon.lives(places) == (step != "record")
@@ -245,6 +247,7 @@ def _killed_at(places: _docker_daemon.Own, tmp_path: Path, step: str) -> None:
     assert lease_records.processes(left.id) == set()
     assert _docker_daemon.processes(places) == {}
     assert mounted(places) == []
+    return left
 
 
 @pytest.mark.usefixtures("daemon")

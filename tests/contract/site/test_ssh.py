@@ -152,6 +152,7 @@ def test_an_agent_that_was_removed_is_brought_again_to_release(site: Site, shelf
             path.unlink()
         (machine.steelyard / "nodes" / lease.id / "data").write_text("x")
     asyncio.run(site.release(lease))
+    assert all(len(list(machine.steelyard.glob("bin/*"))) == 1 for machine in shelf.machines)
     nothing_left(shelf, tmp_path)
 
 

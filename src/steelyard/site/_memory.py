@@ -1,0 +1,24 @@
+"""Whether the nodes of a request fit into the memory of this machine."""
+
+from __future__ import annotations
+
+from steelyard.node import machine_facts
+from steelyard.site.base import Request
+
+LOAD_NODE_MB = 64
+"""Minimum memory of a load node."""
+
+
+def too_little(request: Request, limit_mb: int | None, memory_mb_per_node: int | None) -> str | None:
+    """Why database nodes that need so much memory, and may use `limit_mb`, do not fit; None if they do, or if their
+    need is unknown."""
+    if memory_mb_per_node is None:
+        return None
+    if limit_mb is not None and limit_mb < memory_mb_per_node:
+        return f"a node needs {memory_mb_per_node} MB, but memory_mb = {limit_mb} is its limit"
+    needed = request.database_nodes * memory_mb_per_node + request.load_nodes * LOAD_NODE_MB
+    available = int(machine_facts.facts()["memory_available_mb"])
+    if needed > available:
+        nodes = f"{request.database_nodes} nodes of {memory_mb_per_node} MB and {request.load_nodes} for load"
+        return f"{nodes} need {needed} MB, but {available} MB are available"
+    return None
