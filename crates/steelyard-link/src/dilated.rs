@@ -31,12 +31,20 @@ impl Dilated {
     }
 
     /// The medium's time at a time of the caller. Half a nanosecond keeps `inner(outer(t)) >= t` in spite of rounding.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)] // 2^53 ns are 104 days
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss
+    )] // 2^53 ns are 104 days
     fn inner(&self, outer_ns: u64) -> u64 {
         ((outer_ns as f64 + 0.5) / self.factor) as u64
     }
 
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss
+    )]
     fn outer(&self, inner_ns: u64) -> u64 {
         (inner_ns as f64 * self.factor).ceil() as u64
     }

@@ -9,27 +9,25 @@
 mod config;
 mod dilated;
 mod medium;
+mod random;
+mod simulate;
+mod wifi;
 
 pub use config::{ConfigError, Duplex, MediumConfig, PointConfig, Port, WifiConfig};
 pub use dilated::Dilated;
 pub use medium::{Counters, Delivery, Frame, Medium};
+pub use simulate::{Outcome, Scenario, Traffic, simulate};
+use wifi::Wifi;
 
 /// The medium of a configuration, between `ports`, which frames name by their place in the list.
 ///
 /// With a `dilation` of k, rates are divided by k, delays and slots multiplied by k: the medium lives on a clock that runs k times
 /// slower than the caller's.
-pub fn build(
-    config: &MediumConfig,
-    ports: &[Port],
-    dilation: f64,
-    seed: u64,
-) -> Result<Box<dyn Medium>, ConfigError> {
+pub fn build(config: &MediumConfig, ports: &[Port], dilation: f64, seed: u64) -> Result<Box<dyn Medium>, ConfigError> {
     let medium: Box<dyn Medium> = match config {
         // The arm of `point.rs`.
         MediumConfig::PointToPoint(_) => return Err(ConfigError::NotBuilt("point-to-point")),
-        // The arm of `wifi/`.
-        MediumConfig::Wifi(_) => return Err(ConfigError::NotBuilt("802.11")),
+        MediumConfig::Wifi(wifi) => Box::new(Wifi::new(wifi, ports, |_| None, seed)?),
     };
-    let _ = (ports, seed);
     Dilated::around(medium, dilation)
 }
