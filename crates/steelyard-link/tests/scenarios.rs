@@ -26,26 +26,18 @@ fn the_same_seed_gives_the_same_and_another_one_other_numbers() {
 }
 
 #[test]
-fn a_relay_delivers_n_of_n_plus_1_wins() {
-    // The access point gets 1 of n + 1 wins, and only what it sends is delivered.
-    for n in [2, 5, 9] {
-        let direct = mbit(&saturated("802.11g-54", n + 1, 20.0));
+fn a_relay_delivers_one_of_n_plus_1_wins() {
+    // The access point gets 1 of n + 1 wins, and only what it sends is delivered. Minutes, since shares settle slowly.
+    for n in [2_u8, 5] {
+        let direct = mbit(&saturated("802.11g-54", usize::from(n) + 1, 30.0));
         let relay = outcome(&Scenario {
             traffic: Traffic::Relay,
-            ..saturated("802.11g-54", n, 20.0)
+            ..saturated("802.11g-54", usize::from(n), 300.0)
         });
-        #[allow(clippy::cast_precision_loss)]
-        let expected = direct / (n + 1) as f64;
-        let error = relay.throughput_mbit_per_s / expected - 1.0;
-        println!(
-            "relay, n = {n}: {:.3} Mb/s, S(n + 1) / (n + 1) = {expected:.3}",
-            relay.throughput_mbit_per_s
-        );
-        assert!(
-            error.abs() < 0.03,
-            "n = {n}: {} {expected}",
-            relay.throughput_mbit_per_s
-        );
+        let expected = direct / f64::from(n + 1);
+        let got = relay.throughput_mbit_per_s;
+        println!("relay, n = {n}: {got:.3} Mb/s, S(n + 1) / (n + 1) = {expected:.3}");
+        assert!((got / expected - 1.0).abs() < 0.03, "n = {n}: {got} {expected}");
         assert!(relay.counters.queue_drops > 0);
     }
 }
@@ -56,51 +48,41 @@ fn stations_share_fairly() {
         let index = outcome(&saturated("802.11g-54", n, 10.0)).jain_index;
         assert!(index >= 0.99, "n = {n}: {index}");
     }
-    let index = outcome(&saturated("802.11g-6", 10, 10.0)).jain_index;
-    println!("Jain's index of 10 stations of 6 Mb/s over 10 s: {index:.4}");
-    assert!(index >= 0.94, "{index}");
-}
-
-#[test]
-fn one_slow_station_drags_all_to_its_level() {
-    // Heusse et al., "Performance anomaly of 802.11b", INFOCOM 2003: equal wins, so equal throughput, of about L / sum of T.
-    let fast = outcome(&saturated("802.11g-54", 4, 20.0));
-    let mixed = outcome(&Scenario {
-        slow: 1,
-        ..saturated("802.11g-54", 4, 20.0)
-    });
-    println!("anomaly: {:?}", mixed.stations_mbit_per_s);
-    assert!(mixed.jain_index > 0.99, "{mixed:?}");
-    assert!(
-        mixed.stations_mbit_per_s[0] < 0.4 * fast.stations_mbit_per_s[0],
-        "{mixed:?}"
-    );
-    // Each of the four: 12,000 bits per round of three exchanges of 326 us and one of 2,172 us, less contention.
-    let bound = 12_000.0 / (3.0 * 326.0 + 2_172.0);
-    assert!(
-        (0.9..1.0).contains(&(mixed.stations_mbit_per_s[3] / bound)),
-        "{bound} {mixed:?}"
-    );
+    let index = |seed: u64| {
+        let scenario = saturated("802.11g-6", 10, 10.0);
+        outcome(&Scenario { seed, ..scenario }).jain_index
+    };
+    let mean = (1..=20).map(index).sum::<f64>() / 20.0;
+    println!("Jain's index of 10 stations of 6 Mb/s over 10 s, mean of 20 seeds: {mean:.4}");
+    assert!((mean - 0.96).abs() < 0.01, "{mean}");
 }
 
 #[test]
 fn hidden_stations_need_rts() {
-    let heard = mbit(&saturated("802.11g-54", 2, 20.0));
-    let unheard = outcome(&hidden(saturated("802.11g-54", 2, 20.0)));
-    let heard_rts = mbit(&with_rts(saturated("802.11g-54", 2, 20.0)));
-    let unheard_rts = mbit(&hidden(with_rts(saturated("802.11g-54", 2, 20.0))));
-    println!(
-        "pair: {heard:.2} Mb/s; hidden {:.2}; with RTS {heard_rts:.2}; hidden with RTS {unheard_rts:.2}",
-        unheard.throughput_mbit_per_s
-    );
-    assert!(unheard.throughput_mbit_per_s < 0.6 * heard, "{unheard:?}");
-    assert!(unheard.collision_fraction > 0.3, "{unheard:?}");
-    assert!((unheard_rts / heard_rts - 1.0).abs() < 0.1, "{unheard_rts} {heard_rts}");
+    // With the usual retry limit: without one a station that lost often hardly sends any more, and the other one has the medium.
+    let pair = |phy: &str| {
+        let mut scenario = saturated(phy, 2, 60.0);
+        scenario.medium.retry_limit = Some(7);
+        scenario
+    };
+    for (phy, most) in [("802.11g-54", 0.75), ("802.11g-6", 0.25)] {
+        let heard = mbit(&pair(phy));
+        let unheard = mbit(&hidden(pair(phy)));
+        let heard_rts = mbit(&with_rts(pair(phy)));
+        let unheard_rts = mbit(&hidden(with_rts(pair(phy))));
+        println!("{phy}: S(2) {heard:.2} Mb/s, hidden {unheard:.2}; RTS {heard_rts:.2}, hidden {unheard_rts:.2}");
+        assert!(unheard < most * heard, "{phy}: {unheard} {heard}");
+        assert!(
+            (unheard_rts / heard_rts - 1.0).abs() < 0.1,
+            "{phy}: {unheard_rts} {heard_rts}"
+        );
+    }
 }
 
 #[test]
 fn a_lone_frame_is_on_its_way_at_once() {
-    // At a tenth of the load most frames find the medium idle for DIFS already: the delay is the airtime, 254 us.
+    // At a tenth of the load most frames find the medium idle for DIFS already: their delay is the airtime, 254 us. The mean, with
+    // those that wait, is near DIFS and airtime.
     for n in [1, 5] {
         let light = outcome(&Scenario {
             load: Some(0.1),
@@ -108,7 +90,8 @@ fn a_lone_frame_is_on_its_way_at_once() {
         });
         let delay = light.delay_ms.unwrap();
         println!("10% load, n = {n}: {delay:?}");
-        assert!((delay.p50 / 0.254 - 1.0).abs() < 0.05, "{delay:?}");
+        assert!((delay.p50 / 0.254 - 1.0).abs() < 0.001, "{delay:?}");
+        assert!((delay.mean / (0.254 + 0.028) - 1.0).abs() < 0.05, "{delay:?}");
         let offered = 0.1 * light.single_station_mbit_per_s;
         assert!((light.throughput_mbit_per_s / offered - 1.0).abs() < 0.05, "{light:?}");
     }
