@@ -4,7 +4,7 @@
 //! multiplied by k. So no medium knows of dilation.
 
 use crate::config::ConfigError;
-use crate::medium::{Counters, Delivery, Frame, Medium};
+use crate::medium::{Counters, Delivery, Frame, Loss, Medium};
 
 /// Least and most dilation.
 const RANGE: std::ops::RangeInclusive<f64> = 0.01..=1000.0;
@@ -65,6 +65,10 @@ impl Medium for Dilated {
         for delivery in &mut out[first..] {
             delivery.at_ns = self.outer(delivery.at_ns);
         }
+    }
+
+    fn losses(&mut self, out: &mut Vec<(u64, Loss)>) {
+        self.medium.losses(out);
     }
 
     fn counters(&self) -> Counters {

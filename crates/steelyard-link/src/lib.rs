@@ -15,7 +15,7 @@ mod wifi;
 
 pub use config::{ConfigError, Duplex, MediumConfig, PointConfig, Port, WifiConfig};
 pub use dilated::Dilated;
-pub use medium::{Counters, Delivery, Frame, Medium};
+pub use medium::{Counters, Delivery, Frame, Loss, Medium};
 pub use simulate::{Outcome, Scenario, Traffic, simulate};
 use wifi::Wifi;
 

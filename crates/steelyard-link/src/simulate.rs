@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::config::{ConfigError, Port, WifiConfig};
-use crate::medium::{Counters, Delivery, Frame, Medium};
+use crate::medium::{Counters, Delivery, Frame, Loss, Medium};
 use crate::random::Random;
 use crate::wifi::Wifi;
 use crate::wifi::phy::{ACK_BYTES, Phy, Rate, Standard};
@@ -120,6 +120,7 @@ struct Run<'a> {
     frames: Vec<u64>,
     delays_ns: Vec<u64>,
     deliveries: Vec<Delivery>,
+    losses: Vec<(u64, Loss)>,
     /// Station that the wired port sends to next.
     turn: usize,
 }
@@ -154,6 +155,7 @@ impl<'a> Run<'a> {
             frames: vec![0; scenario.stations],
             delays_ns: Vec::new(),
             deliveries: Vec::new(),
+            losses: Vec::new(),
             turn: 0,
         })
     }
@@ -223,6 +225,8 @@ impl<'a> Run<'a> {
 
     fn advance(&mut self, now_ns: u64) {
         self.medium.advance(now_ns, &mut self.deliveries);
+        self.medium.losses(&mut self.losses);
+        self.losses.clear();
         for delivery in self.deliveries.drain(..) {
             #[allow(clippy::cast_possible_truncation)] // the station's bits
             let station = (delivery.id & ((1 << STATION_BITS) - 1)) as usize;

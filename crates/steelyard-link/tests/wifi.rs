@@ -1,7 +1,7 @@
 //! The medium as the live program drives it: frames between ports, by their places.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
-use steelyard_link::{Counters, Delivery, Frame, Medium, MediumConfig, Port, build};
+use steelyard_link::{Counters, Delivery, Frame, Loss, Medium, MediumConfig, Port, build};
 
 use crate::shared::medium;
 
@@ -151,4 +151,33 @@ fn pairs_that_do_not_hear_each_other_are_named_by_port() {
     assert!(medium.offer(1_100_000, frame(2, 2, Some(1))));
     assert_eq!(drained(medium.as_mut()).len(), 2);
     assert!(medium.counters().collisions >= 2, "{:?}", medium.counters());
+}
+
+#[test]
+fn every_accepted_frame_arrives_or_is_a_loss() {
+    let mut config = medium("802.11g-54");
+    config.queue_frames = 3;
+    config.retry_limit = Some(2);
+    config.frame_error = 0.3;
+    config.hidden = vec![("n0".to_owned(), "n1".to_owned())];
+    let ports = ports(&[false, false, false, true]);
+    let mut medium = build(&MediumConfig::Wifi(config), &ports, 1.0, 9).unwrap();
+    let (mut arrived, mut losses) = (Vec::new(), Vec::new());
+    let mut expected = 0;
+    for id in 0..400_u64 {
+        let now_ns = id * 200_000;
+        medium.advance(now_ns, &mut arrived);
+        let from = (id % 4) as usize;
+        let to = [None, Some((from + 1) % 4)][usize::from(id % 7 > 0)];
+        if medium.offer(now_ns, frame(id, from, to)) {
+            expected += to.map_or(3, |_| 1);
+        }
+    }
+    arrived.append(&mut drained(medium.as_mut()));
+    medium.losses(&mut losses);
+    let counters = medium.counters();
+    assert_eq!(arrived.len() + losses.len(), expected, "{counters:?}");
+    let lost = losses.iter().filter(|(_, loss)| *loss == Loss::Lost).count();
+    assert_eq!(lost as u64, counters.lost);
+    assert!(lost > 0 && losses.len() > lost, "{counters:?}");
 }

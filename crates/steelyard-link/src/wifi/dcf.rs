@@ -130,6 +130,7 @@ pub struct Dcf {
     in_the_air: u32,
     busy_since_ns: u64,
     counters: Counters,
+    lost: Vec<Packet>,
 }
 
 impl Dcf {
@@ -164,10 +165,16 @@ impl Dcf {
             in_the_air: 0,
             busy_since_ns: 0,
             counters: Counters::default(),
+            lost: Vec::new(),
         }
     }
 
-    /// Attempts, collisions, retries, frames lost on the medium, its busy time. Offers and deliveries are counted by who makes them.
+    /// What was given up, and broadcasts with each node that did not receive them, since the call before.
+    pub fn lost(&mut self) -> std::vec::Drain<'_, Packet> {
+        self.lost.drain(..)
+    }
+
+    /// Attempts, collisions, retries and busy time of the medium; the rest is for who knows where frames come from and go to.
     pub const fn counters(&self) -> Counters {
         self.counters
     }
@@ -465,7 +472,10 @@ impl Dcf {
                     at_ns: now_ns,
                 });
             } else {
-                self.counters.lost += 1;
+                self.lost.push(Packet {
+                    next: Some(node),
+                    ..packet
+                });
             }
         }
         self.nodes[sender].queue.remove(place);
@@ -500,8 +510,7 @@ impl Dcf {
         let (Some(limit), Some(receiver)) = (self.settings.retry_limit, receiver) else {
             return false;
         };
-        let (lost, any) = self.nodes[node].queue.give_up(limit);
-        self.counters.lost += lost;
+        let any = self.nodes[node].queue.give_up(limit, &mut self.lost);
         if any {
             self.pass_up(now_ns, node, receiver, out);
             self.nodes[node].queue.forget();

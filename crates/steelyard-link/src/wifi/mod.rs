@@ -11,7 +11,7 @@ mod queue;
 use std::collections::{HashMap, HashSet};
 
 use crate::config::{ConfigError, Port, WifiConfig};
-use crate::medium::{Counters, Delivery, Frame, Medium};
+use crate::medium::{Counters, Delivery, Frame, Loss, Medium};
 use crate::wifi::dcf::{Arrival, Dcf, Member, Settings};
 use crate::wifi::phy::{MOST_AGGREGATE, Phy, Rate, Standard};
 use crate::wifi::queue::Packet;
@@ -33,6 +33,8 @@ pub struct Wifi {
     /// What wired ports receive, not handed over yet.
     over_wires: Vec<Delivery>,
     arrivals: Vec<Arrival>,
+    /// Accepted frames that will not arrive, not asked for yet.
+    losses: Vec<(u64, Loss)>,
     counters: Counters,
 }
 
@@ -79,6 +81,7 @@ impl Wifi {
             access_points: config.access_points,
             over_wires: Vec::new(),
             arrivals: Vec::new(),
+            losses: Vec::new(),
             counters: Counters::default(),
         })
     }
@@ -98,24 +101,45 @@ impl Wifi {
         access_point(self.port_of.len(), self.access_points, station)
     }
 
-    /// A frame has come to the access points, from a station or over a wire; false if it finds a full queue.
+    /// A frame has come to the access points, from a station or over a wire; false if it finds a full queue. A broadcast has
+    /// several receivers: those who will not get it are losses.
     fn at_access_points(&mut self, now_ns: u64, frame: Frame) -> bool {
-        match frame.to {
-            Some(port) => match self.node_of[port] {
-                Some(station) => self.enqueue(now_ns, frame, self.access_point(station), Some(station)),
-                None => self.over_wire(now_ns, frame, port),
-            },
-            None => {
-                let wired = |port: &usize| self.node_of[*port].is_none() && *port != frame.from;
-                let receivers: Vec<usize> = (0..self.node_of.len()).filter(wired).collect();
-                for port in receivers {
+        let Some(to) = frame.to else {
+            for port in 0..self.node_of.len() {
+                if self.node_of[port].is_none() && port != frame.from {
                     self.over_wire(now_ns, frame, port);
                 }
-                let first = self.port_of.len();
-                (first..first + self.access_points)
-                    .fold(true, |all, node| self.enqueue(now_ns, frame, node, None) && all)
             }
+            let first = self.port_of.len();
+            for access_point in first..first + self.access_points {
+                if !self.enqueue(now_ns, frame, access_point, None) {
+                    let of_it = |station: &usize| self.access_point(*station) == access_point;
+                    let receivers = (0..first)
+                        .filter(of_it)
+                        .filter(|station| self.port_of[*station] != frame.from);
+                    self.lose(frame.id, Loss::QueueFull, receivers.count());
+                }
+            }
+            return true;
+        };
+        match self.node_of[to] {
+            Some(station) => self.enqueue(now_ns, frame, self.access_point(station), Some(station)),
+            None => self.over_wire(now_ns, frame, to),
         }
+    }
+
+    /// A frame will not arrive at so many receivers.
+    fn lose(&mut self, id: u64, loss: Loss, receivers: usize) {
+        self.losses.extend(std::iter::repeat_n((id, loss), receivers));
+    }
+
+    /// What the medium lost: a broadcast that does not even reach its access point is lost to everybody else.
+    fn lost(&mut self, packet: &Packet) {
+        let to_access_point = packet.next.is_some_and(|node| node >= self.port_of.len());
+        let everybody_else = packet.frame.to.is_none() && to_access_point;
+        let receivers = if everybody_else { self.node_of.len() - 1 } else { 1 };
+        self.counters.lost += receivers as u64;
+        self.lose(packet.frame.id, Loss::Lost, receivers);
     }
 
     fn enqueue(&mut self, now_ns: u64, frame: Frame, node: usize, next: Option<usize>) -> bool {
@@ -150,11 +174,15 @@ impl Wifi {
             if let Some(port) = self.port_of.get(arrival.node).copied() {
                 let delivery = self.delivery(arrival.at_ns, arrival.frame, port);
                 out.push(delivery);
-            } else {
-                self.at_access_points(arrival.at_ns, arrival.frame);
+            } else if !self.at_access_points(arrival.at_ns, arrival.frame) {
+                self.lose(arrival.frame.id, Loss::QueueFull, 1);
             }
         }
         self.arrivals = arrivals;
+        let lost: Vec<Packet> = self.dcf.lost().collect();
+        for packet in &lost {
+            self.lost(packet);
+        }
         out.append(&mut self.over_wires);
     }
 }
@@ -183,10 +211,13 @@ impl Medium for Wifi {
         }
     }
 
+    fn losses(&mut self, out: &mut Vec<(u64, Loss)>) {
+        out.append(&mut self.losses);
+    }
+
     fn counters(&self) -> Counters {
         let medium = self.dcf.counters();
         Counters {
-            lost: medium.lost,
             attempts: medium.attempts,
             collisions: medium.collisions,
             retries: medium.retries,

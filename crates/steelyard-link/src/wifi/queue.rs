@@ -175,16 +175,17 @@ impl Queue {
         }
     }
 
-    /// Gives up frames that had `limit` attempts. Returns how many of them never arrived, and whether there were any at all.
-    pub fn give_up(&mut self, limit: u32) -> (u64, bool) {
+    /// Gives up frames that had `limit` attempts; whether there were any. Those that never arrived are appended to `lost`.
+    pub fn give_up(&mut self, limit: u32, lost: &mut Vec<Packet>) -> bool {
         let before = self.entries.len();
-        let mut lost = 0;
         self.entries.retain(|entry| {
             let over = !entry.acknowledged && entry.attempts >= limit;
-            lost += u64::from(over && !entry.received);
+            if over && !entry.received {
+                lost.push(entry.packet);
+            }
             !over
         });
-        (lost, self.entries.len() < before)
+        self.entries.len() < before
     }
 
     /// Takes out the frame in that place: a broadcast, which is sent once.
@@ -272,9 +273,12 @@ mod tests {
         let mut sent = queue(&[Some(1); 3]);
         sent.receive(1);
         sent.acknowledge(&[0, 1]);
-        assert_eq!(sent.give_up(2), (0, false));
+        let mut lost = Vec::new();
+        assert!(!sent.give_up(2, &mut lost));
         sent.miss(&[0]);
-        assert_eq!(sent.give_up(2), (1, true));
+        let first = sent.packet(0);
+        assert!(sent.give_up(2, &mut lost));
+        assert_eq!(lost, [first]);
         assert_eq!(passed(&mut sent), [1]);
         sent.forget();
         assert_eq!(sent.len(), 1);
