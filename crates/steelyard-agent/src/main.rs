@@ -9,6 +9,8 @@ mod enter;
 mod exit;
 mod files;
 mod keep;
+mod link_command;
+mod link_simulation;
 mod load;
 mod ops;
 mod probe;
@@ -51,6 +53,8 @@ enum Command {
     Sim(sim::Arguments),
     /// Print what is added to a file, a line of JSON every interval.
     Tail(tail::Arguments),
+    /// A medium between nodes, in user space; 802.11 simulated without packets.
+    Link(link_command::Arguments),
     /// Run a command inside a network namespace and cgroups.
     Enter(enter::Arguments),
     /// Start a process that outlives this command; ask for it, signal it, stop it.
@@ -75,6 +79,7 @@ fn main() -> ExitCode {
         Command::Probe(arguments) => probe::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
         Command::Tail(arguments) => tail::run(&arguments),
+        Command::Link(arguments) => link_command::run(&arguments),
         Command::Enter(arguments) => enter::run(&arguments),
         Command::Keep(arguments) => keep::run(&arguments),
         Command::Files(arguments) => files::run(&arguments),
