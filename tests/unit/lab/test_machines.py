@@ -32,7 +32,7 @@ def test_machines_follow_from_kernels(shares: set[str], kernels: tuple[str, ...]
         databases=databases,
         loaders=LOADERS,
         reachable=(*databases, *LOADERS),
-        site=SimpleNamespace(shares=shares),
+        site_of=lambda node: SimpleNamespace(shares=shares),
         facts={"n1": {"cores": "4"}, "l1": {"cores": "unknown"}},
     )
     unused: Any = None
