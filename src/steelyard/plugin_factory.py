@@ -10,20 +10,45 @@ from typing import Any
 from pydantic import BaseModel
 
 from steelyard.engine.base import Engine
-from steelyard.model.study import Choice, SiteChoice
+from steelyard.model.study import Choice, LoadSiteChoice, SiteChoice
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.plugin import Plugins
 from steelyard.probe.base import Probe
-from steelyard.site.base import Site
+from steelyard.site.base import Joins, Site
 from steelyard.system.base import System
 from steelyard.workload.base import Workload
 
 
 def make_site(plugins: Plugins, settings: TrialSettings, state_folder: Path) -> Site:
-    """The site of complete settings. Raises StudyError if there is none of that name."""
-    module, own = _chosen(plugins, "site", settings, SiteChoice)
-    site: Site = module.create(_with_files(plugins, module, "site", own), state_folder)
+    """The site of complete settings; that of the databases, if another one lends the load nodes. Raises StudyError if
+    there is none of that name."""
+    site = _site(plugins, "site", settings, SiteChoice, state_folder)
+    return _joined(site) if settings.load_site.name else site
+
+
+def make_load_site(plugins: Plugins, settings: TrialSettings, state_folder: Path) -> Site | None:
+    """The site of the load nodes; None if the databases' site lends them. Raises StudyError if there is none of that
+    name."""
+    if not settings.load_site.name:
+        return None
+    return _joined(_site(plugins, "load_site", settings, LoadSiteChoice, state_folder))
+
+
+def make_sites(plugins: Plugins, settings: TrialSettings, state_folder: Path) -> tuple[Site, ...]:
+    """The site of the databases, then that of the load nodes, if it is another. Raises StudyError."""
+    load_site = make_load_site(plugins, settings, state_folder)
+    site = make_site(plugins, settings, state_folder)
+    return (site,) if load_site is None else (site, load_site)
+
+
+def _site(plugins: Plugins, section: str, settings: TrialSettings, common: type[BaseModel], state_folder: Path) -> Site:
+    module, own = _chosen(plugins, "site", settings, common, section)
+    site: Site = module.create(_with_files(plugins, module, section, own), state_folder)
     return site
+
+
+def _joined(site: Site) -> Site:
+    return site.joined() if isinstance(site, Joins) else site
 
 
 def make_system(plugins: Plugins, settings: TrialSettings, cache_folder: Path) -> System:
@@ -57,19 +82,20 @@ def make_probe(plugins: Plugins, name: str, settings: Mapping[str, Any] = NO_SET
     return probe
 
 
-def _with_files(plugins: Plugins, module: ModuleType, seam: str, own: BaseModel) -> BaseModel:
+def _with_files(plugins: Plugins, module: ModuleType, section: str, own: BaseModel) -> BaseModel:
     """Settings with the paths of the files that they name beside the study: those in the module's `FILES`, setting to
     what the file is. Raises StudyError if there is no such file."""
     names: dict[str, str] = getattr(module, "FILES", {})
-    paths = {key: plugins.file(getattr(own, key), what, f"{seam}.{key}") for key, what in names.items()}
+    paths = {key: plugins.file(getattr(own, key), what, f"{section}.{key}") for key, what in names.items()}
     return own.model_copy(update={key: str(path.absolute()) for key, path in paths.items()})
 
 
 def _chosen(
-    plugins: Plugins, seam: str, settings: TrialSettings, common: type[BaseModel]
+    plugins: Plugins, seam: str, settings: TrialSettings, common: type[BaseModel], section: str = ""
 ) -> tuple[ModuleType, BaseModel]:
-    """The module of a seam's plug-in, and its own settings: all of the section but the fields `common` to the seam."""
-    section = settings.part(seam)[seam]
-    module = plugins.find(seam, section["name"])
+    """The module of a seam's plug-in, and its own settings: all of the section (default: the seam's) but the fields
+    `common` to all plug-ins there."""
+    table = settings.part(section or seam)[section or seam]
+    module = plugins.find(seam, table["name"])
     model: type[BaseModel] = module.Settings
-    return module, model.model_validate({key: item for key, item in section.items() if key not in common.model_fields})
+    return module, model.model_validate({key: item for key, item in table.items() if key not in common.model_fields})

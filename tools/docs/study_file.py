@@ -23,6 +23,7 @@ from steelyard.model.study import (
     LinkChoice,
     Load,
     LoadPhase,
+    LoadSiteChoice,
     NamedLevel,
     NodeLimits,
     SiteChoice,
@@ -44,6 +45,7 @@ TABLES: dict[str, type[BaseModel]] = {
     "data": Data,
     "node": NodeLimits,
     "link": LinkChoice,
+    "load_site": LoadSiteChoice,
     "levels.FACTOR.LEVEL": NamedLevel,
     "design": Design,
     "design.until": Until,
@@ -51,7 +53,7 @@ TABLES: dict[str, type[BaseModel]] = {
     "cost": Cost,
     "limits": Limits,
 }
-HARD_SHOWN = ("site", "load", "data", "node", "link")
+HARD_SHOWN = ("site", "load", "data", "node", "link", "load_site")
 """Tables of which each key says what it varies over."""
 LISTS = ("load.phases",)
 """Tables that may occur several times."""
@@ -60,6 +62,10 @@ PURPOSE = {
     "site": "Site that lends the nodes. Further keys: settings of the named site; `[site.NAME]`: those of one site.",
     "system": "System under test. Further keys: its settings; `[system.NAME]`: those of one system.",
     "workload": "Workload. Further keys: its settings; `[workload.NAME]`: those of one workload.",
+    "load_site": f"{inspect.getdoc(LoadSiteChoice)} Further keys: settings of the named site, as under `[site]`.\n\n"
+    "The load nodes must reach the databases' addresses: those of site `ssh` from other machines of site `ssh` or from "
+    "this machine (`local`, whose mode is loopback here), those of containers of site `docker` from this machine. "
+    "Databases of this machine with load nodes elsewhere are refused.",
     "load": f"{inspect.getdoc(Load)} Schedule `search`: [find the highest rate](../howto/find-the-highest-rate.md).",
     "analysis": f"{inspect.getdoc(AnalysisChoice)} See "
     "[answer with several responses](../howto/answer-with-several-responses.md).",
@@ -209,7 +215,7 @@ def _section(table: str) -> Iterator[str]:
     changes = {name: _varies(table, name, "") for name in model.model_fields}
     yield from rows(properties(model), changes if table in HARD_SHOWN else None)
     yield ""
-    if table in SEAMS:
+    if table in SEAMS and table == SEAMS[table]:
         for names in _families(table):
             yield from _plugins(table, names)
 

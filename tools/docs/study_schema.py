@@ -28,13 +28,13 @@ def schema() -> dict[str, Any]:
     document["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     document["title"] = "Steelyard study"
     definitions = document["$defs"]
-    for seam in SEAMS:
+    for section, seam in SEAMS.items():
         names = plugin.names(seam)
         for name in names:
-            definitions[f"{seam}:{name}"] = _plugin(seam, name, definitions)
-        choices = [{"$ref": f"{REF}{seam}:{name}"} for name in names] + [_by_path(SECTIONS[seam])]
-        document["properties"][seam] = {"anyOf": choices} | _default(document["properties"][seam])
-    for unused in ("Choice", "SiteChoice"):
+            definitions[f"{section}:{name}"] = _plugin(section, name, definitions)
+        choices = [{"$ref": f"{REF}{section}:{name}"} for name in names] + [_by_path(SECTIONS[section])]
+        document["properties"][section] = {"anyOf": choices} | _default(document["properties"][section])
+    for unused in ("Choice", "SiteChoice", "LoadSiteChoice"):
         definitions.pop(unused, None)
     document["properties"]["probe"] |= _of_probes(definitions)
     definitions["Levels"] = _nested({"type": "array", "items": LEVEL, "minItems": 1}, "Levels")
@@ -83,14 +83,15 @@ def _own(model: type[BaseModel]) -> dict[str, Any]:
     return dict(model.model_json_schema(ref_template=REF + "{model}")["properties"])
 
 
-def _plugin(seam: str, name: str, definitions: dict[str, Any]) -> dict[str, Any]:
-    settings = Plugins().settings_model(seam, name).model_json_schema(mode="validation", ref_template=REF + "{model}")
+def _plugin(section: str, name: str, definitions: dict[str, Any]) -> dict[str, Any]:
+    model = Plugins().settings_model(SEAMS[section], name)
+    settings = model.model_json_schema(mode="validation", ref_template=REF + "{model}")
     definitions.update(settings.get("$defs", {}))
-    own = _own(SECTIONS[seam])
+    own = _own(SECTIONS[section])
     own["name"] = {"const": name, "description": own["name"].get("description", "")}
     return {
         "type": "object",
-        "title": f"{seam} {name}",
+        "title": f"{section} {name}",
         "description": settings.get("description", ""),
         "properties": own | settings.get("properties", {}),
         "required": ["name", *settings.get("required", [])],

@@ -23,6 +23,7 @@ mod tail;
 mod ticks;
 mod tie;
 mod wall_clock;
+mod with_variables;
 mod words;
 
 use std::process::ExitCode;
@@ -69,6 +70,8 @@ enum Command {
     Rtt(rtt::Arguments),
     /// Run a command that ends when standard input does.
     Tie(tie::Arguments),
+    /// Run a command with environment variables from the first line of standard input.
+    WithVariables(with_variables::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -87,6 +90,7 @@ fn main() -> ExitCode {
         Command::Clock(arguments) => clock_command::run(&arguments),
         Command::Rtt(arguments) => rtt::run(&arguments),
         Command::Tie(arguments) => tie::run(&arguments),
+        Command::WithVariables(arguments) => with_variables::run(&arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -10,3 +10,4 @@ mod rtt;
 mod scratch;
 mod sweep;
 mod tie;
+mod with_variables;

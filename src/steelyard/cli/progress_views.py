@@ -251,6 +251,8 @@ class PlainView:
         self._clock = clock
         self._spoke_s = clock()
         self._live = beginning(self._spoke_s)
+        self._phase: Phase | None = None
+        """The phase of the last line, if that was about one."""
 
     def __enter__(self) -> PlainView:
         return self
@@ -262,6 +264,11 @@ class PlainView:
         """Take the newest state, and write a line if the event matters or if it has been quiet for long."""
         self._live = live
         line = _line(live, event)
+        if isinstance(event, events.PhaseEntered) and line is not None:
+            # A phase that is entered again, such as for facts of the nodes after its servers are up, is said once.
+            line, self._phase = (None if event.phase == self._phase else line), event.phase
+        elif line is not None:
+            self._phase = None
         if line is None:
             self.beat()
         else:

@@ -31,7 +31,7 @@ from steelyard.plan.gate_forecast import GateForecast
 from steelyard.plan.machine import read_machine
 from steelyard.plan.stopping_simulation import Expected
 from steelyard.plugin import Plugins
-from steelyard.plugin_factory import make_site, make_workload
+from steelyard.plugin_factory import make_sites, make_workload
 from steelyard.progress.reason_words import short
 from steelyard.site.base import on_this_machine
 from steelyard.study.treatments import fraction_of, treatments_of
@@ -131,7 +131,7 @@ def busy(checked: Check, before: Look) -> Iterator[str]:
     if checked.cost is None:
         return
     settings = preflight.available(checked.plan).trials[0].settings
-    if on_this_machine(make_site(checked.plugins, settings, state_folder())):
+    if any(on_this_machine(site) for site in make_sites(checked.plugins, settings, state_folder())):
         for reason in disturbed_since(before, state_folder(), limits):
             wait = f"`run` would wait for a quiet machine, at most {duration(limits.quiet_wait_s)}"
             yield f"this machine is busy: {short(reason)}; {wait} (limits.quiet_wait_s)"

@@ -24,6 +24,7 @@ from steelyard.model.load import WARM_UP
 from steelyard.model.outcome import ANSWERED
 from steelyard.node import command, signals
 from steelyard.node.base import Node
+from steelyard.node.secrets import CQL_PASSWORD, CQL_USER
 from steelyard.node.tasks import together
 from steelyard.system.cassandra import _cql
 from steelyard.wire.record import Connected, Done, Interval, Record, nothing_done
@@ -37,7 +38,7 @@ REACH_TIMEOUT_S = 2.0
 """Connect time-out for a discovered node, one that the user did not name."""
 RATE_PER_WORKER = 50_000
 """Most scheduled operations per second per thread: a fraction of what one thread can send."""
-USER_VARIABLE, PASSWORD_VARIABLE = "STEELYARD_CQL_USER", "STEELYARD_CQL_PASSWORD"
+USER_VARIABLE, PASSWORD_VARIABLE = CQL_USER, CQL_PASSWORD
 
 
 @dataclass(frozen=True)

@@ -129,7 +129,7 @@ def _common(order: Json, columns: Columns, consistency: str, *, validated: bool)
         raise refused(f"nodes that listen on several ports ({', '.join(ports)})", "one port for all")
     return (
         *("no-warmup", f"cl={consistency}", *columns.words),
-        *("-schema", f"keyspace={order['keyspace']}", "-node", ",".join(name for name, _, _ in contacts)),
+        *("-schema", f"keyspace={order['keyspace']}", "-node", ",".join(name.strip("[]") for name, _, _ in contacts)),
         *("-port", f"native={ports[0]}", f"jmx={NO_JMX_PORT}", "-mode", "native", "cql3"),
         *("-errors", "ignore", "retries=0", *(() if validated else ("skip-read-validation",))),
         *("-log", "hdrfile=/dev/stdout", f"interval={round(order['interval_s'] * 1000)}ms", "no-settings"),

@@ -17,6 +17,7 @@ from steelyard.node import agent
 from steelyard.node.base import Node
 from steelyard.node.command import end, spawn
 from steelyard.node.files import put
+from steelyard.node.secrets import cql_credentials
 from steelyard.node.tasks import together
 from steelyard.wire.record import Connected, Failure, Record, RecordError, parse
 from steelyard.wire.word import Go, PhaseWord, Stop, Word
@@ -185,7 +186,8 @@ async def _carry_out(
     on_record: Callable[[str, Record], None],
     on_start: Callable[[asyncio.subprocess.Process], None] | None,
 ) -> None:
-    process = await spawn(node, argv, stdin=stdin, stdout=asyncio.subprocess.PIPE, stderr=errors)
+    pipe = asyncio.subprocess.PIPE
+    process = await spawn(node, argv, stdin=stdin, stdout=pipe, stderr=errors, variables=cql_credentials())
     failure: Failure | None = None
     try:
         if on_start is not None:

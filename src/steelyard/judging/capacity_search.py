@@ -116,7 +116,7 @@ def _next_outside_bracket(
         return _next(rules, high / GROWTH)
     if not _missed_at_lowest(rules, usable):
         return _next(rules, high)
-    return _no_rate(usable, windows)
+    return _no_rate(rules, usable, windows)
 
 
 def _missed_at_lowest(rules: SearchRules, usable: Sequence[Window]) -> bool:
@@ -315,7 +315,8 @@ def _at_most_windows(rules: SearchRules, usable: Sequence[Window], windows: int)
     if high == math.inf:
         return _lower_bound(usable, windows, reason)
     if low == 0:
-        return _no_rate(usable, windows) if _missed_at_lowest(rules, usable) else _not_found(usable, windows, reason)
+        none = _no_rate(rules, usable, windows)
+        return none if _missed_at_lowest(rules, usable) else _not_found(rules, usable, windows, reason)
     narrow = high <= low * NARROW
     if rules.saturation:
         rates = _throughput(rules, usable, high) if narrow else None
@@ -345,21 +346,26 @@ def _lower_bound(usable: Sequence[Window], windows: int, reason: str) -> SearchR
     )  # fmt: skip
 
 
-def _no_rate(usable: Sequence[Window], windows: int) -> SearchResult:
+def _no_rate(rules: SearchRules, usable: Sequence[Window], windows: int) -> SearchResult:
     return SearchResult(
         outcome="no-rate",
         windows=windows,
-        reason=f"no rate meets the limits; at the lowest rate tried, {_lowest(usable)}",
+        reason=f"no rate meets the limits ({_limits(rules)}); at the lowest rate tried, {_lowest(usable)}",
     )
 
 
-def _not_found(usable: Sequence[Window], windows: int, reason: str) -> SearchResult:
+def _not_found(rules: SearchRules, usable: Sequence[Window], windows: int, reason: str) -> SearchResult:
     """The windows ran out before a rate was found that meets the limits: rates below those tried may."""
     return SearchResult(
         outcome="not-found", windows=windows,
-        reason=f"{reason}, before a rate was found that meets the limits; at the lowest rate tried, {_lowest(usable)}; "
-        "lower rates may meet them: raise load.most_windows or lower load.first_rate_per_s",
+        reason=f"{reason}, before a rate was found that meets the limits ({_limits(rules)}); at the lowest rate tried, "
+        f"{_lowest(usable)}; lower rates may meet them: raise load.most_windows or lower load.first_rate_per_s",
     )  # fmt: skip
+
+
+def _limits(rules: SearchRules) -> str:
+    """The limits as a study writes them."""
+    return ", ".join(limit.text for limit in rules.limits)
 
 
 def _lowest(usable: Sequence[Window]) -> str:

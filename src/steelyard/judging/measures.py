@@ -103,8 +103,8 @@ def with_cost(record: TrialRecord, study: Study) -> TrialRecord:
     price, rate = study.cost.price_per_node_hour, record.responses.throughput_per_s
     if price is None or not rate:
         return record
-    site = record.settings.site
-    nodes = site.nodes + (site.load_nodes if study.cost.count_load_nodes else 0)
+    settings = record.settings
+    nodes = settings.site.nodes + (settings.load_nodes if study.cost.count_load_nodes else 0)
     cost = price * nodes / S_PER_H / rate * MILLION
     return record.model_copy(update={"measures": {**record.measures, "cost_per_million_operations": cost}})
 

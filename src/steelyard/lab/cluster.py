@@ -16,7 +16,7 @@ from steelyard.format import listed
 from steelyard.lab import clocks
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.data_state import DataState
-from steelyard.lab.lending import Lending
+from steelyard.lab.lending import Lender, Lending, lenders_of
 from steelyard.lab.node_death import first_death, while_alive
 from steelyard.lab.node_logs import tails
 from steelyard.lab.parts import Known, Parts, of_all_load_nodes
@@ -32,9 +32,10 @@ from steelyard.model.trial import Capacity, Phase
 from steelyard.node.base import START, Node
 from steelyard.node.processor import has_variable
 from steelyard.node.tasks import in_a_thread, to_the_end, together
+from steelyard.plan.abilities import requests_of
 from steelyard.progress.events import Waiting, Watcher
-from steelyard.site.base import Request, Site, patience_of
-from steelyard.system.base import Existing, Provides, System, nodes_to_lend, warms_up
+from steelyard.site.base import Site, patience_of
+from steelyard.system.base import Existing, Provides, System, warms_up
 from steelyard.wire.record import Record
 from steelyard.wire.word import PhaseWord
 from steelyard.workload.base import Workload
@@ -59,10 +60,12 @@ class Cluster:
     databases: tuple[Node, ...]
     """Nodes of the system under test: those of the lease, or the members of a cluster that exists."""
     site: Site
+    """Site of the databases; of the load nodes too, if `load_site` is None."""
     system: System
     engine: Engine
     state: DataState
     phases: PhaseLog
+    load_site: Site | None = None
     readings: Readings = field(default_factory=Readings)
     facts: dict[str, Mapping[str, str]] = field(default_factory=dict)
     differing: dict[str, Mapping[str, tuple[str, str]]] = field(default_factory=dict)
@@ -84,6 +87,20 @@ class Cluster:
     def loaders(self) -> tuple[Node, ...]:
         """Nodes that drive load."""
         return self.lease.loaders
+
+    @property
+    def sites(self) -> tuple[Site, ...]:
+        """The site of the databases, then that of the load nodes, if it is another."""
+        return (self.site,) if self.load_site is None else (self.site, self.load_site)
+
+    @property
+    def shares(self) -> frozenset[str]:
+        """Resources that all nodes share."""
+        return frozenset.intersection(*(site.shares for site in self.sites))
+
+    def site_of(self, node: Node) -> Site:
+        """The site that lends a node."""
+        return self.load_site if self.load_site is not None and node.role == "load" else self.site
 
     def owns(self, pid: int) -> bool:
         """Whether a process of this machine belongs to this start: its nodes, its load, its probes."""
@@ -166,16 +183,18 @@ async def started(
     while cleaning up is added to it as a note."""
     lending = lending or Lending()
     settings = trials[0].settings
-    site, system = parts.site(settings), parts.system(settings)
+    system = parts.system(settings)
+    sites = tuple(site for site in (parts.site(settings), parts.load_site(settings)) if site is not None)
     await _prepare(system, watcher, phases)
-    lease = await _lend(study, trials, (site, system), lending, phases)
-    give_back = functools.partial(lending.give_back, site, settings, lease)
-    undo = Undo(site, system, lease.databases, phases, lambda keep: give_back(keep=keep))
+    lenders = lenders_of(sites, requests_of(study.study.name, settings, system), settings)
+    lease = await _lend(study, trials, lenders, lending, phases)
+    give_back = functools.partial(lending.give_back, lenders, lease)
+    undo = Undo(patience_of(*sites).release_s, system, lease.databases, phases, lambda keep: give_back(keep=keep))
     try:
         if isinstance(system, Existing):
             undo.databases = system.members(lease.databases, lease.loaders)
         nodes = (lease, undo.databases)
-        cluster = await _bring_up(study, trials[0], (parts, site, system), nodes, watcher, phases)
+        cluster = await _bring_up(study, trials[0], (parts, sites, system), nodes, watcher, phases)
         probes = [parts.probe(name, study.probe.get(name, {})) for name in study.probes]
         watched = await watched_nodes(system, (*cluster.databases, *cluster.loaders)) if probes else ()
         offsets_s = {node: reading.offset_s for node, reading in (await clocks.read(cluster.reachable)).items()}
@@ -204,21 +223,18 @@ async def _prepare(system: System, watcher: Watcher, phases: PhaseLog) -> None:
 async def _lend(
     study: Study,
     trials: Sequence[PlannedTrial],
-    site_and_system: tuple[Site, System],
+    lenders: Sequence[Lender],
     lending: Lending,
     phases: PhaseLog,
 ) -> Lease:
-    (site, system), settings = site_and_system, trials[0].settings
-    databases = nodes_to_lend(system, settings.site.nodes)
-    request = Request(study.study.name, databases, settings.site.load_nodes, settings.node)
     limits = study.limits
     one_s = limits.trial_timeout_s + study.data.settle_timeout_s + limits.quiet_wait_s
     longest_s = (
         3 * limits.start_timeout_s + study.server_warm_up.longest_s + one_s * (1 + len(trials) * limits.attempts)
     )
     until = datetime.now(UTC) + timedelta(seconds=longest_s)
-    async with phases.bracket(Phase.LEASE, patience_of(site).lease_s, SiteError):
-        lease = await lending.lend(site, settings, request, until)
+    async with phases.bracket(Phase.LEASE, patience_of(*(lender.site for lender in lenders)).lease_s, SiteError):
+        lease = await lending.lend(lenders, until)
     return _with_identity(lease, start_identity(study.design.seed, trials))
 
 
@@ -240,14 +256,14 @@ def _with_identity(lease: Lease, start: str) -> Lease:
 async def _bring_up(
     study: Study,
     first: PlannedTrial,
-    parts_of_start: tuple[Parts, Site, System],
+    parts_of_start: tuple[Parts, tuple[Site, ...], System],
     nodes: Nodes,
     watcher: Watcher,
     phases: PhaseLog,
 ) -> Cluster:
     """Start, fill and inspect. Without server warm-up a cluster that had to be filled is started anew on the snapshot,
     so that every start of a study begins alike: restored, its programs not yet warm."""
-    parts, site, system = parts_of_start
+    parts, sites, system = parts_of_start
     (lease, databases), limits = nodes, study.limits
     workload = parts.workload(first.settings)
     state = DataState(
@@ -263,7 +279,7 @@ async def _bring_up(
     async with phases.bracket(Phase.POPULATE, limits.trial_timeout_s, SystemFault):
         kept = await _fill(state, workload)
     if kept and not warms_up(study.server_warm_up, system):
-        async with phases.bracket(Phase.WIPE, patience_of(site).release_s, SiteError):
+        async with phases.bracket(Phase.WIPE, patience_of(*sites).release_s, SiteError):
             await _wipe(system, databases)
         await _deploy(system, databases, watcher, phases, limits.start_timeout_s)
         async with phases.bracket(Phase.POPULATE, limits.trial_timeout_s, SystemFault):
@@ -273,13 +289,14 @@ async def _bring_up(
         start=f"{first.start}-{uuid.uuid4().hex[:6]}",
         lease=lease,
         databases=databases,
-        site=site,
+        site=sites[0],
+        load_site=sites[1] if len(sites) > 1 else None,
         system=system,
         engine=state.engine,
         state=state,
         phases=phases,
     )
-    async with phases.bracket(Phase.DEPLOY, patience_of(site).inspect_s, SiteError):
+    async with phases.bracket(Phase.DEPLOY, patience_of(*sites).inspect_s, SiteError):
         watcher.tell(Waiting("facts of the nodes"))
         await _inspect(cluster)
     cluster.known = await in_a_thread(functools.partial(_known, cluster, parts, first.settings.engine))
@@ -324,7 +341,7 @@ async def _deploy(
 async def _inspect(cluster: Cluster) -> None:
     """Facts of nodes and systems, settings that differ from those requested, paths between load and databases."""
     nodes = cluster.reachable
-    all_facts = await together(cluster.site.facts(node) for node in nodes)
+    all_facts = await together(cluster.site_of(node).facts(node) for node in nodes)
     cluster.facts |= {node.name: facts for node, facts in zip(nodes, all_facts, strict=True)}
     for node in cluster.databases:
         cluster.facts[system_facts_name(node.name)] = await cluster.system.facts(node)
@@ -354,7 +371,8 @@ async def _wipe(system: System, databases: Sequence[Node]) -> None:
 class Undo:
     """What it takes to undo a start."""
 
-    site: Site
+    limit_s: float
+    """Time limit for the wipe, and for the release."""
     system: System
     databases: tuple[Node, ...]
     phases: PhaseLog
@@ -375,15 +393,14 @@ async def _undo_after(first: BaseException, undo: Undo) -> None:
 
 async def _undo(undo: Undo, *, keep: bool) -> None:
     """Wipe and release. The site's release ends what is left, so a failing wipe is no error of its own."""
-    limit_s = patience_of(undo.site).release_s
     trouble: SteelyardError | None = None
     try:
-        async with undo.phases.bracket(Phase.WIPE, limit_s, SiteError):
+        async with undo.phases.bracket(Phase.WIPE, undo.limit_s, SiteError):
             await _wipe(undo.system, undo.databases)
     except SteelyardError as error:
         trouble = error
     try:
-        async with undo.phases.bracket(Phase.RELEASE, limit_s, SiteError):
+        async with undo.phases.bracket(Phase.RELEASE, undo.limit_s, SiteError):
             await undo.give_back(keep and trouble is None)
     except SteelyardError as error:
         if trouble is not None:

@@ -169,7 +169,8 @@ class Conductor:
 
     async def _start(self, trials: list[PlannedTrial]) -> None:
         first = trials[0]
-        await self._quiet(self.parts.site(first.settings), lambda pid: False)
+        sites = (self.parts.site(first.settings), self.parts.load_site(first.settings))
+        await self._quiet([site for site in sites if site is not None], lambda pid: False)
         if self.finishing:
             return
         phases = PhaseLog(self.watcher, time.time)
@@ -180,7 +181,7 @@ class Conductor:
         try:
             async with started(self.study, trials, self.parts, self.watcher, phases, self._lending) as cluster:
                 self.writer.event(journal.StartReady(start=first.start, cluster=cluster.start))
-                await self._quiet(cluster.site, cluster.owns)
+                await self._quiet(cluster.sites, cluster.owns)
                 if not self.finishing:
                     await self._warm_up(cluster, trials)
                 await self._trials(cluster, deque(trials))
@@ -194,9 +195,9 @@ class Conductor:
             with contextlib.suppress(OSError):
                 self.writer.event(journal.StartEnded(start=first.start, phases=tuple(phases.times)))
 
-    async def _quiet(self, site: Site, ours: Ours) -> None:
-        """Return when this machine is quiet, if nodes of the site run on it. Raises NotQuiet."""
-        if self.gate is not None and on_this_machine(site):
+    async def _quiet(self, sites: Sequence[Site], ours: Ours) -> None:
+        """Return when this machine is quiet, if nodes of any of the sites run on it. Raises NotQuiet."""
+        if self.gate is not None and any(on_this_machine(site) for site in sites):
             await self.gate.wait(self.study.limits, ours, self.watcher, self.writer, lambda: self.finishing)
 
     async def _warm_up(self, cluster: Cluster, trials: Sequence[PlannedTrial]) -> None:
@@ -230,7 +231,7 @@ class Conductor:
         runner = TrialRunner(self.study, cluster, self.parts, self.watcher)
         limit = self.study.limits.attempts
         while queue:
-            await self._quiet(cluster.site, cluster.owns)
+            await self._quiet(cluster.sites, cluster.owns)
             if self.finishing:
                 return
             planned = queue.popleft()

@@ -1,46 +1,94 @@
-"""The lease that a study holds: taken for a start, given back after it, or handed on where the site can."""
+"""The leases that a study holds: taken for a start, given back after it, or handed on where their site can.
+
+A start takes one lease, or two where another site lends its load nodes. Each site keeps its own record, lends and takes
+back by itself; the laboratory sees one lease with the nodes of both.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from steelyard.judging.settings_hash import canonical
-from steelyard.leases.lease import Lease
-from steelyard.model.errors import SteelyardError
+from steelyard.leases.lease import Lease, united
+from steelyard.model.errors import SiteError, SteelyardError
 from steelyard.model.trial_settings import TrialSettings
-from steelyard.node.tasks import to_the_end
+from steelyard.node.base import is_loopback
+from steelyard.node.tasks import to_the_end, together
 from steelyard.site.base import Request, Reuses, Site
 
 
+@dataclass(frozen=True)
+class Lender:
+    """A site, what a start requests from it, and its settings."""
+
+    site: Site
+    request: Request
+    section: str
+    """Canonical text of the site's settings, without the numbers of nodes: leases are handed on where it is equal."""
+
+
+def lenders_of(sites: Sequence[Site], requests: Sequence[Request], settings: TrialSettings) -> tuple[Lender, ...]:
+    """The sites of a start that lend any nodes: that of the databases, then that of the load nodes, if it is another.
+    Pure."""
+    sections = ("site", "load_site")[: len(sites)]
+    return tuple(
+        Lender(site, request, _section(settings, section))
+        for section, site, request in zip(sections, sites, requests, strict=True)
+        if request.database_nodes or request.load_nodes
+    )
+
+
+@dataclass(frozen=True)
+class _Held:
+    """A lease between two starts."""
+
+    section: str
+    site: Site
+    lease: Lease
+
+
 class Lending:
-    """Holds at most one lease between two starts."""
+    """Holds at most one lease of each site between two starts."""
 
     def __init__(self) -> None:
-        self._held: tuple[str, Site, Lease] | None = None
+        self._held: list[_Held] = []
 
-    async def lend(self, site: Site, settings: TrialSettings, request: Request, until: datetime) -> Lease:
-        """Nodes for a start: those of the lease that is held, if they can fulfil the request; otherwise that lease is
-        released first. Raises SiteError."""
-        section = _section(settings)
-        if self._held is not None:
-            held_section, holder, lease = self._held
-            if held_section == section and isinstance(holder, Reuses):
-                recycled = await holder.recycle(lease, request, until)
+    async def lend(self, lenders: Sequence[Lender], until: datetime) -> Lease:
+        """Nodes for a start: those of the leases that are held, where they can fulfil the requests; the others are
+        released before anything is lent. If a site cannot lend, nothing stays lent. Raises SiteError."""
+        leases: dict[int, Lease] = {}
+        try:
+            for place, lender in enumerate(lenders):
+                recycled = await self._recycled(lender, until)
                 if recycled is not None:
-                    self._held = None
-                    return recycled
+                    leases[place] = recycled
             await self.release()
-        return await site.lease(request, until)
+            for place, lender in enumerate(lenders):
+                if place not in leases:
+                    leases[place] = await lender.site.lease(lender.request, until)
+            whole = united([leases[place] for place in sorted(leases)])
+            if reason := _unreachable(whole):
+                raise SiteError(reason, "docs/reference/study-file.md says which sites go together: [load_site]")
+        except BaseException as first:
+            if leases:
+                await _undo(first, _release((lenders[place].site, lease) for place, lease in leases.items()))
+            raise
+        return whole
 
-    async def give_back(self, site: Site, settings: TrialSettings, lease: Lease, *, keep: bool) -> None:
-        """Take a lease back after its start; `keep`: hold it for the next one if the site can hand it on. Raises
+    async def give_back(self, lenders: Sequence[Lender], lease: Lease, *, keep: bool) -> None:
+        """Take a lease back after its start; `keep`: hold it for the next one where a site can hand it on. Raises
         SiteError."""
-        if keep and isinstance(site, Reuses):
-            self._held = (_section(settings), site, lease)
-        else:
-            await site.release(lease)
+        spent = []
+        for lender, part in zip(lenders, lease.parts or (lease,), strict=True):
+            if keep and isinstance(lender.site, Reuses):
+                self._held.append(_Held(lender.section, lender.site, part))
+            else:
+                spent.append((lender.site, part))
+        await _release(spent)
 
     @asynccontextmanager
     async def session(self) -> AsyncIterator[None]:
@@ -49,22 +97,62 @@ class Lending:
         try:
             yield
         except BaseException as first:
-            try:
-                await to_the_end(self.release())
-            except SteelyardError as second:
-                first.add_note(f"while the lease was taken back: {second.message}")
+            await _undo(first, self.release())
             raise
         await to_the_end(self.release())
 
     async def release(self) -> None:
         """Take back what is held. Idempotent. Raises SiteError."""
-        if self._held is not None:
-            _, site, lease = self._held
-            await site.release(lease)
-            self._held = None
+        await _release((held.site, held.lease) for held in self._held)
+        self._held = []
+
+    async def _recycled(self, lender: Lender, until: datetime) -> Lease | None:
+        """The lease that is held of the same site with the same settings, handed on; None if there is none, or if it
+        cannot fulfil the request."""
+        held = next((held for held in self._held if held.section == lender.section), None)
+        if held is None or not isinstance(held.site, Reuses):
+            return None
+        recycled = await held.site.recycle(held.lease, lender.request, until)
+        if recycled is not None:
+            self._held.remove(held)
+        return recycled
 
 
-def _section(settings: TrialSettings) -> str:
-    """The site's settings without the numbers of nodes, which a request says."""
-    section = settings.part("site")["site"]
-    return canonical({name: value for name, value in section.items() if name not in ("nodes", "load_nodes")})
+async def _undo(first: BaseException, clean_up: Coroutine[Any, Any, None]) -> None:
+    """Clean up after an error; what goes wrong is added to it as a note."""
+    try:
+        await to_the_end(clean_up)
+    except SteelyardError as second:
+        first.add_note(f"while the lease was taken back: {second.message}")
+
+
+async def _release(leases: Iterable[tuple[Site, Lease]]) -> None:
+    """Take leases back, each even if another cannot be. Raises the first error, with the others as notes."""
+    errors = [error for error in await together(_attempt(site, lease) for site, lease in leases) if error is not None]
+    for error in errors[1:]:
+        errors[0].add_note(error.message)
+    if errors:
+        raise errors[0]
+
+
+async def _attempt(site: Site, lease: Lease) -> SteelyardError | None:
+    try:
+        await site.release(lease)
+    except SteelyardError as error:
+        return error
+    return None
+
+
+def _unreachable(lease: Lease) -> str | None:
+    """A database that listens where a load node cannot be, by their addresses and kernels."""
+    for node in lease.databases:
+        away = next((loader for loader in lease.loaders if loader.kernel != node.kernel), None)
+        if away is not None and is_loopback(node.address):
+            return f"{node.name} has the address {node.address}, which only its own machine reaches, not {away.name}"
+    return None
+
+
+def _section(settings: TrialSettings, section: str) -> str:
+    """A site's settings without the numbers of nodes, which a request says."""
+    table = settings.part(section)[section]
+    return canonical({section: {name: value for name, value in table.items() if name not in ("nodes", "load_nodes")}})

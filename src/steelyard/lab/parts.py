@@ -17,7 +17,14 @@ from steelyard.model.trial_settings import TrialSettings
 from steelyard.node import agent, calibration
 from steelyard.node import noise_floor as noise
 from steelyard.plugin import Plugins
-from steelyard.plugin_factory import make_engine, make_probe, make_site, make_system, make_workload
+from steelyard.plugin_factory import (
+    make_engine,
+    make_load_site,
+    make_probe,
+    make_site,
+    make_system,
+    make_workload,
+)
 from steelyard.probe.base import Probe
 from steelyard.site.base import Site
 from steelyard.system.base import System
@@ -53,6 +60,10 @@ class Parts:
     def site(self, settings: TrialSettings) -> Site:
         """The site of complete settings."""
         return make_site(self.plugins, settings, self.state_folder)
+
+    def load_site(self, settings: TrialSettings) -> Site | None:
+        """The site of the load nodes; None if the databases' site lends them."""
+        return make_load_site(self.plugins, settings, self.state_folder)
 
     def system(self, settings: TrialSettings) -> System:
         """The system of complete settings."""

@@ -15,6 +15,7 @@ from steelyard.model.errors import ProbeError
 from steelyard.model.sample import Sample
 from steelyard.node.base import Node
 from steelyard.node.command import end, spawn
+from steelyard.node.secrets import cql_credentials
 from steelyard.probe.base import Placement, Probe, Watched, placements_of
 from steelyard.progress.events import Sampled, Watcher
 from steelyard.site.base import PATIENCE
@@ -136,7 +137,10 @@ async def watching(
             for index, (probe, placement) in enumerate(placed):
                 last_words = Path(folder) / f"{index}.stderr"
                 pipe = asyncio.subprocess.PIPE
-                process = await spawn(placement.on, placement.argv, stdout=pipe, stderr=last_words, watch=True)
+                known = cql_credentials() if placement.asks_cluster else {}
+                process = await spawn(
+                    placement.on, placement.argv, stdout=pipe, stderr=last_words, watch=True, variables=known
+                )
                 readings.process_ids.append(process.pid)
                 running.append(_Running(probe, placement, process, last_words))
                 readers.append(asyncio.create_task(_read(running[-1], readings, watcher)))

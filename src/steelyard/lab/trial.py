@@ -160,7 +160,7 @@ class TrialRunner:
             start=cluster.start,
             order_in_start=cluster.trials_served,
             begun_s=time.time(),
-            shares=tuple(sorted(cluster.site.shares)),
+            shares=tuple(sorted(cluster.shares)),
             limits=self.study.limits,
             server_warm_up=cluster.warmth,
         )
@@ -292,7 +292,7 @@ class TrialRunner:
                 self.watcher.tell(PhaseEntered(Phase.WARM_UP, load.warm_up_s))
             own_s, before = self._own_time_s(), census()
             read_s = reading_commands.times_s(self.parts.state_folder, before)
-            helped_s = helpers_time_s(cluster.site, before)
+            helped_s = helpers_time_s(cluster.sites, before)
             if load.schedule == "search":
                 await self._search(course, load, driving, take)
             else:
@@ -306,7 +306,7 @@ class TrialRunner:
             load_s={node: done.cpu_ns / NS_PER_S for node, done in course.dones.items()},
             reading_s=reading_commands.taken_s(read_s, reading_commands.times_s(self.parts.state_folder, after)),
             others=busiest(before, after, ended_s - begun_s, lambda pid: pid in readers or self._ours(pid)),
-            helpers_s={"": helpers_time_s(cluster.site, after) - helped_s},
+            helpers_s={"": helpers_time_s(cluster.sites, after) - helped_s},
         )
         async with phases.bracket(Phase.DRAIN, DRAIN_TIMEOUT_S, ProbeError):
             await cluster.readings.reach(ended_s)

@@ -47,7 +47,7 @@ ALIASES = {
     "link": "link.name",
 }
 """Short factor names, which plans, stores and tables show."""
-LATER = ("node", "link", "levels", "probe")
+LATER = ("node", "link", "load_site", "levels", "probe")
 """Sections that stored studies have only where they say something."""
 
 
@@ -72,6 +72,15 @@ class SiteChoice(Choice):
     """Number of database nodes; usually a factor."""
     load_nodes: int = Field(default=1, ge=1, le=64)
     """Number of nodes that drive load."""
+
+
+class LoadSiteChoice(Choice):
+    """Site that lends the nodes that drive load, where it is another than that of the databases."""
+
+    name: str = ""
+    """Site of the load nodes, by name; empty: `site` lends them, too."""
+    nodes: int = Field(default=1, ge=1, le=64)
+    """Number of nodes that drive load, in place of `site.load_nodes`."""
 
 
 class NodeLimits(Value):
@@ -295,9 +304,9 @@ class About(Value):
 
 
 class Study(Value):
-    """One study file. Any field below `site`, `system`, `workload`, `load`, `data`, `node`, `link` can be a factor, by
-    its dotted name; `nodes` is short for `site.nodes` and `workload` for `workload.name`. A factor whose levels stand
-    under `levels` has a name of its own."""
+    """One study file. Any field below `site`, `system`, `workload`, `load`, `data`, `node`, `link`, `load_site` can be
+    a factor, by its dotted name; `nodes` is short for `site.nodes` and `workload` for `workload.name`. A factor whose
+    levels stand under `levels` has a name of its own."""
 
     format: Literal[1] = 1
     """Version of the study file's format."""
@@ -309,6 +318,7 @@ class Study(Value):
     data: Data = Data()
     node: NodeLimits = NodeLimits()
     link: LinkChoice = LinkChoice()
+    load_site: LoadSiteChoice = LoadSiteChoice()
     server_warm_up: ServerWarmUp = ServerWarmUp()
     design: Design = Design()
     limits: Limits = Limits()

@@ -14,11 +14,12 @@ from pydantic import ConfigDict, RootModel, field_validator
 
 from steelyard.model import former_words
 from steelyard.model.load import Load
-from steelyard.model.study import Choice, Data, Level, LinkChoice, NodeLimits, SiteChoice
+from steelyard.model.study import Choice, Data, Level, LinkChoice, LoadSiteChoice, NodeLimits, SiteChoice
 
 
 class TrialSettings(RootModel[dict[str, Any]]):
-    """Settings of one trial by section: site, system, workload, load, data; node and link where they say something."""
+    """Settings of one trial by section: site, system, workload, load, data; node, link and load_site where they say
+    something."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -66,6 +67,16 @@ class TrialSettings(RootModel[dict[str, Any]]):
     def link(self) -> LinkChoice:
         """Link between the nodes."""
         return LinkChoice.model_validate(self._section("link"))
+
+    @cached_property
+    def load_site(self) -> LoadSiteChoice:
+        """The site of the load nodes; without a name, `site` lends them, too."""
+        return LoadSiteChoice.model_validate(self._section("load_site"))
+
+    @property
+    def load_nodes(self) -> int:
+        """Number of nodes that drive load, whichever site lends them."""
+        return self.load_site.nodes if self.load_site.name else self.site.load_nodes
 
     @property
     def engine(self) -> str:

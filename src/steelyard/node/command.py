@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import math
 import os
 import shlex
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,24 +36,41 @@ class Completed:
     stderr: bytes
 
 
-def full_argv(node: Node | None, argv: Sequence[str], *, watch: bool = False, tied: bool = False) -> list[str]:
+def full_argv(
+    node: Node | None, argv: Sequence[str], *, watch: bool = False, tied: bool = False, told: bool = False
+) -> list[str]:
     """`argv` after the node's prefix, as the prefix wants it: quoted for a shell, its environment set on the node.
 
     `watch` selects the prefix whose use is not charged to the node. `tied` makes a command on a node whose processes
-    are not this machine's end with its standard input: a signal reaches only the client on this machine."""
+    are not this machine's end with its standard input: a signal reaches only the client on this machine. `told`: the
+    first line of its standard input holds environment variables."""
     if node is None:
         return list(argv)
     if not node.commands:
         raise CommandFailed(node.name, argv, NO_COMMANDS, "its machine is not lent: no commands can be run there")
     prefix = (node.watch_prefix or node.prefix) if watch else node.prefix
-    words = [agent.on(node), "tie", "--", *argv] if tied and node.processes == "through" else list(argv)
+    words = [agent.on(node), "with-variables", "--", *argv] if told else list(argv)
+    words = [agent.on(node), "tie", "--", *words] if tied and node.processes == "through" else words
     if not node.inherits and node.environment:
         words = ["env", *(f"{name}={value}" for name, value in sorted(node.environment.items())), *words]
     return [*prefix, shlex.join(words)] if node.words == "shell" else [*prefix, *words]
 
 
-def _environment(node: Node | None) -> dict[str, str]:
-    return {**os.environ, **(node.environment if node and node.inherits else {})}
+def _environment(node: Node | None, variables: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a command as this machine starts it; on a node that does not inherit it, of the prefix."""
+    if node is not None and not node.inherits:
+        return dict(os.environ)
+    return {**os.environ, **variables, **(node.environment if node else {})}
+
+
+def _first_line(node: Node | None, variables: Mapping[str, str]) -> bytes:
+    """What tells a node that does not inherit the environment the variables of a command; empty if there is none."""
+    if node is None or node.inherits or not variables:
+        return b""
+    return json.dumps(dict(variables)).encode() + b"\n"
+
+
+NO_VARIABLES: Mapping[str, str] = {}
 
 
 async def run(
@@ -63,17 +81,20 @@ async def run(
     watch: bool = False,
     stdin: bytes = b"",
     check: bool = True,
+    variables: Mapping[str, str] = NO_VARIABLES,
 ) -> Completed:
-    """Run a command to its end. `node` None means this machine. Raises CommandFailed on time-out, and on a code other
-    than 0 if `check`."""
+    """Run a command to its end. `node` None means this machine; `variables` are further environment variables, which
+    are in no command line. Raises CommandFailed on time-out, and on a code other than 0 if `check`."""
     name = node.name if node else ""
+    first_line = _first_line(node, variables)
+    stdin = first_line + stdin
     try:
         process = await asyncio.create_subprocess_exec(
-            *full_argv(node, argv, watch=watch),
+            *full_argv(node, argv, watch=watch, told=bool(first_line)),
             stdin=asyncio.subprocess.PIPE if stdin else asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            env=_environment(node),
+            env=_environment(node, variables),
             start_new_session=True,
         )
     except OSError as error:
@@ -104,14 +125,17 @@ async def spawn(
     stderr: Path | None = None,
     stdin: int = asyncio.subprocess.DEVNULL,
     watch: bool = False,
+    variables: Mapping[str, str] = NO_VARIABLES,
 ) -> asyncio.subprocess.Process:
-    """Start a command and return at once. Output goes to files of this machine, or is discarded;
-    `asyncio.subprocess.PIPE` for stdout or stdin gives a stream. The process has its own session, so neither ctrl-C at
-    the terminal nor the conductor's death by a signal reaches it. From Python 3.12 on, asyncio kills it when the event
-    loop that started it ends normally; a lease is released before that. Where the node's processes are not this
-    machine's, what ends here is the client of the prefix, and the command ends with it."""
+    """Start a command and return at once; `variables` as for `run`. Output goes to files of this machine, or is
+    discarded; `asyncio.subprocess.PIPE` for stdout or stdin gives a stream. The process has its own session, so neither
+    ctrl-C at the terminal nor the conductor's death by a signal reaches it. From Python 3.12 on, asyncio kills it when
+    the event loop that started it ends normally; a lease is released before that. Where the node's processes are not
+    this machine's, what ends here is the client of the prefix, and the command ends with it."""
     tied = node is not None and node.processes == "through"
-    if tied and stdin == asyncio.subprocess.DEVNULL:
+    first_line = _first_line(node, variables)
+    ends_at_once = stdin == asyncio.subprocess.DEVNULL and not tied
+    if (tied or first_line) and stdin == asyncio.subprocess.DEVNULL:
         stdin = asyncio.subprocess.PIPE
     with contextlib.ExitStack() as stack:
         out: int | object = asyncio.subprocess.DEVNULL
@@ -121,17 +145,23 @@ async def spawn(
             out = stdout
         err = stack.enter_context(stderr.open("ab")) if stderr else asyncio.subprocess.DEVNULL
         try:
-            return await asyncio.create_subprocess_exec(
-                *full_argv(node, argv, watch=watch, tied=tied),
+            process = await asyncio.create_subprocess_exec(
+                *full_argv(node, argv, watch=watch, tied=tied, told=bool(first_line)),
                 stdin=stdin,
                 stdout=out,  # type: ignore[arg-type]
                 stderr=err,
-                env=_environment(node),
+                env=_environment(node, variables),
                 start_new_session=True,
                 limit=64 * 1024 * 1024,
             )
         except OSError as error:
             raise CommandFailed(node.name if node else "", argv, 127, str(error)) from error
+    if first_line and process.stdin is not None:
+        # Less than a pipe holds. A command that has ended already says so itself.
+        process.stdin.write(first_line)
+        if ends_at_once:
+            process.stdin.close()
+    return process
 
 
 def send(process: asyncio.subprocess.Process, number: signal.Signals) -> None:

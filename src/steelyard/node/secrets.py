@@ -17,6 +17,15 @@ from steelyard.model.trial_settings import TrialSettings
 LONGEST_CHARS = 65_536
 """Maximum length of a secret: a certificate with its key has a few thousand characters; more is the wrong file."""
 
+CQL_USER, CQL_PASSWORD = "STEELYARD_CQL_USER", "STEELYARD_CQL_PASSWORD"
+"""Environment variables with the user and the password of a cluster that wants them."""
+
+
+def cql_credentials(variables: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The variables with user and password of the cluster, for commands on nodes that connect to it; empty without a
+    user."""
+    return {name: variables[name] for name in (CQL_USER, CQL_PASSWORD) if CQL_USER in variables and name in variables}
+
 
 def look_up(reference: str, variables: Mapping[str, str] = os.environ, *, key: str = "") -> str:
     """The secret that `env:NAME` or `file:/path` refers to (without a file's trailing newline). Raises StudyError."""

@@ -16,7 +16,7 @@ from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.workload_shape import DEFAULT_MIX, WorkloadShape
 from steelyard.node.folders import cache_folder, state_folder
 from steelyard.plugin import Plugins
-from steelyard.plugin_factory import make_site, make_system, make_workload
+from steelyard.plugin_factory import make_sites, make_system, make_workload
 from steelyard.site import base as sites
 from steelyard.site.base import LeaseTimes, Request, Site
 from steelyard.system.base import ClusterTimes, Footprint, System, Timed, nodes_to_lend
@@ -45,7 +45,7 @@ class Abilities:
         self._cache = cache or cache_folder()
         self._shapes: dict[str, WorkloadShape] = {}
         self._systems: dict[str, System] = {}
-        self._sites: dict[str, Site] = {}
+        self._sites: dict[str, tuple[Site, ...]] = {}
         self._times: dict[tuple[str, str, int, int], ClusterTimes] = {}
 
     def shape(self, settings: TrialSettings) -> WorkloadShape:
@@ -60,9 +60,13 @@ class Abilities:
         )
 
     def site(self, settings: TrialSettings) -> Site:
-        """The site."""
-        key = canonical(settings.part("site"))
-        return _once(self._sites, key, lambda: make_site(self.plugins, settings, self._state))
+        """The site; that of the databases, if another one lends the load nodes."""
+        return self.sites(settings)[0]
+
+    def sites(self, settings: TrialSettings) -> tuple[Site, ...]:
+        """The site of the databases, then that of the load nodes, if it is another."""
+        key = canonical(settings.part("site", "load_site"))
+        return _once(self._sites, key, lambda: make_sites(self.plugins, settings, self._state))
 
     def cluster_times(self, settings: TrialSettings, cores: int) -> ClusterTimes:
         """Expected times of the cluster as the system declares them, else assumed ones."""
@@ -79,12 +83,12 @@ class Abilities:
 
     def lease_times(self, settings: TrialSettings) -> LeaseTimes:
         """Expected times of a lease as the site declares them, else assumed ones."""
-        site = self.site(settings)
-        return (
-            site.times(request_of("", settings, self.system(settings)))
-            if isinstance(site, sites.Timed)
-            else ASSUMED_LEASE
-        )
+        requests = requests_of("", settings, self.system(settings))
+        times = [
+            site.times(request) if isinstance(site, sites.Timed) else ASSUMED_LEASE
+            for site, request in zip(self.sites(settings), requests, strict=True)
+        ]
+        return LeaseTimes(lease_s=sum(each.lease_s for each in times), release_s=sum(each.release_s for each in times))
 
     def copies(self, settings: TrialSettings) -> int:
         """Copies of each record."""
@@ -105,9 +109,12 @@ def _once(cache: dict[Any, Made], key: object, make: Callable[[], Made]) -> Made
     return cache[key]
 
 
-def request_of(study: str, settings: TrialSettings, system: System) -> Request:
-    """The request to the site for complete settings."""
-    return Request(study, nodes_to_lend(system, settings.site.nodes), settings.site.load_nodes, settings.node)
+def requests_of(study: str, settings: TrialSettings, system: System) -> tuple[Request, ...]:
+    """The requests to the site of the databases, and to that of the load nodes, if it is another."""
+    databases, load_nodes = nodes_to_lend(system, settings.site.nodes), settings.load_nodes
+    if not settings.load_site.name:
+        return (Request(study, databases, load_nodes, settings.node),)
+    return Request(study, databases, 0, settings.node), Request(study, 0, load_nodes)
 
 
 def assumed_times(shape: WorkloadShape, cores: int) -> ClusterTimes:
@@ -139,9 +146,9 @@ def assumptions(plan: Plan, abilities: Abilities) -> Iterator[str]:
                 f"system {name} does not say how much disk it takes: {ASSUMED_COPIES} copy of each record and "
                 f"{ASSUMED_ROOM:g} times its size assumed"
             )
-    for name in dict.fromkeys(trial.settings.site.name for trial in plan.trials):
-        settings = next(trial.settings for trial in plan.trials if trial.settings.site.name == name)
-        if not isinstance(abilities.site(settings), sites.Timed):
+    lending = {site.name: site for trial in plan.trials for site in abilities.sites(trial.settings)}
+    for name, site in lending.items():
+        if not isinstance(site, sites.Timed):
             yield (
                 f"site {name} does not say how long lending takes: {ASSUMED_LEASE.lease_s:g} s to lend and "
                 f"{ASSUMED_LEASE.release_s:g} s to take back assumed"

@@ -37,7 +37,7 @@ def unspoken(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
 def refused(plan: Plan, plugins: Plugins | None = None) -> Iterator[StudyError]:
     """Each treatment's load that its engine refuses. Engines without `check` are not asked."""
     plugins = plugins or Plugins()
-    parts = ("workload", "load", "site")
+    parts = ("workload", "load", "site", "load_site")
     distinct = {canonical(trial.settings.part(*parts)): trial.settings for trial in plan.trials}
     for settings in distinct.values():
         name = settings.engine
@@ -59,7 +59,7 @@ def refused(plan: Plan, plugins: Plugins | None = None) -> Iterator[StudyError]:
         workload = make_workload(plugins, settings)
         schema = workload.schema()
         endpoint = Endpoint(workload.protocol, ANYWHERE, schema.keyspace, schema.table)
-        load_nodes = settings.site.load_nodes
+        load_nodes = settings.load_nodes
         for asked in (
             engine_order.populate(endpoint, schema, workload, settings.data.populate_threads),
             engine_order.measure(load, endpoint, schema, workload, 1, plugins),

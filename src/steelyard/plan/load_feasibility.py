@@ -45,14 +45,16 @@ def refusals(
     for trial in _distinct(plan.trials):
         load = trial.settings.load
         yield from _too_long(load, study.limits.trial_timeout_s)
-        yield from _too_few_for_the_load_nodes(load, trial.settings.site.load_nodes)
+        yield from _too_few_for_the_load_nodes(load, trial.settings)
         yield from _no_trace(load, history, plugins or Plugins())
     yield from _unsearched(study, plan)
 
 
-def _too_few_for_the_load_nodes(load: Load, load_nodes: int) -> Iterator[StudyError]:
+def _too_few_for_the_load_nodes(load: Load, settings: TrialSettings) -> Iterator[StudyError]:
     """Places in flight are divided among the load nodes, and each drives at least one: fewer would be rounded up, and
     the trial would not be its treatment."""
+    load_nodes = settings.load_nodes
+    field = "load_site.nodes" if settings.load_site.name else "site.load_nodes"
     named = "threads of load.phases" if load.phases else "load.threads"
     places = {named: min(load.threads_of(offered) for offered in load.offered)}
     if load.wants_capacity:
@@ -61,7 +63,7 @@ def _too_few_for_the_load_nodes(load: Load, load_nodes: int) -> Iterator[StudyEr
         if threads < load_nodes:
             yield StudyError(
                 f"{key} is {threads}, and there are {load_nodes} load nodes: each has at least one operation in flight",
-                f"{key} = {load_nodes} or more, or site.load_nodes = {threads} or fewer",
+                f"{key} = {load_nodes} or more, or {field} = {threads} or fewer",
                 key=key.removeprefix("threads of "),
                 read=threads,
             )
@@ -135,7 +137,7 @@ def _service_time(trial: PlannedTrial, history: Sequence[TrialRecord]) -> Known 
 
 
 def _cluster(settings: TrialSettings) -> str:
-    return canonical(settings.part("site", "system", "workload"))
+    return canonical(settings.part("site", "system", "workload", "load_site"))
 
 
 def _too_long(load: Load, limit_s: float) -> Iterator[StudyError]:

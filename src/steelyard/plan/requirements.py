@@ -9,9 +9,9 @@ from steelyard.judging.settings_hash import canonical
 from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.trial_settings import TrialSettings
-from steelyard.plan.abilities import Abilities, load_of, request_of
+from steelyard.plan.abilities import Abilities, load_of, requests_of
 from steelyard.plan.machine import Machine
-from steelyard.site.base import own_network, unenforced
+from steelyard.site.base import own_network, unenforced, unreached
 from steelyard.system.base import Existing, Foretells
 
 STORE_BYTES_PER_TRIAL = 300_000
@@ -36,8 +36,8 @@ def memory_mb_of_plan(plan: Plan, abilities: Abilities) -> int:
 
 
 def _clusters(plan: Plan) -> list[PlannedTrial]:
-    """One trial of each combination of site and system."""
-    parts = ("site", "system", "node")
+    """One trial of each combination of sites and system."""
+    parts = ("site", "load_site", "system", "node")
     return list({canonical(trial.settings.part(*parts)): trial for trial in plan.trials}.values())
 
 
@@ -77,17 +77,18 @@ def impossible(plan: Plan, machine: Machine, abilities: Abilities) -> Iterator[S
         if isinstance(system, Foretells):
             yield from system.problems(trial.settings.site.nodes, load_of(trial.settings))
     yield from _starts_anew(plan, abilities)
-    refused: dict[tuple[str, str], set[int]] = {}
+    refused: dict[tuple[str, str, str], set[int]] = {}
     for trial in _clusters(plan):
-        site = trial.settings.site
-        if reason := _refusal(plan.study, trial.settings, abilities):
-            refused.setdefault((site.name, reason), set()).add(site.nodes)
+        if refusal := _refusal(plan.study, trial.settings, abilities):
+            nodes = trial.settings.site.nodes if refusal[0] == "site" else trial.settings.load_nodes
+            refused.setdefault(refusal, set()).add(nodes)
         else:
             yield from _too_little_memory(trial.settings, machine, abilities)
-    for (name, reason), sizes in refused.items():
+    for (section, name, reason), sizes in refused.items():
         counts = " or ".join(str(size) for size in sorted(sizes))
-        nodes = "node" if sizes == {1} else "nodes"
-        yield StudyError(f"site {name} cannot lend {counts} {nodes}: {reason}", key="site.nodes", read=max(sizes))
+        kind = "node" if section == "site" else "load node"
+        what = f"site {name} cannot lend {counts} {kind if sizes == {1} else f'{kind}s'}: {reason}"
+        yield StudyError(what, key=f"{section}.nodes", read=max(sizes))
 
 
 def _starts_anew(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
@@ -103,14 +104,21 @@ def _starts_anew(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
         )
 
 
-def _refusal(study: str, settings: TrialSettings, abilities: Abilities) -> str | None:
-    """Reason why the site cannot lend a cluster's nodes."""
+def _refusal(study: str, settings: TrialSettings, abilities: Abilities) -> tuple[str, str, str] | None:
+    """The section and the name of the site that cannot lend a cluster's nodes, and why; None if all can."""
     system = abilities.system(settings)
-    per_node_mb = system.memory_mb_per_node
-    site, request = abilities.site(settings), request_of(study, settings, system)
-    if isinstance(system, Existing) and own_network(site):
-        return OWN_NETWORK
-    return site.refuse(request, per_node_mb) or unenforced(site, request)
+    sites, requests = abilities.sites(settings), requests_of(study, settings, system)
+    sections = ("site", "load_site")[: len(sites)]
+    for section, site, request in zip(sections, sites, requests, strict=True):
+        lends_load = request.load_nodes > 0
+        reason = OWN_NETWORK if isinstance(system, Existing) and lends_load and own_network(site) else None
+        if request.database_nodes or lends_load:
+            reason = reason or site.refuse(request, system.memory_mb_per_node) or unenforced(site, request)
+        if reason is not None:
+            return section, site.name, reason
+    if len(sites) > 1 and requests[0].database_nodes and (reason := unreached(*sites)):
+        return "load_site", sites[1].name, reason
+    return None
 
 
 def _too_little_memory(settings: TrialSettings, machine: Machine, abilities: Abilities) -> Iterator[StudyError]:

@@ -38,6 +38,8 @@ class Placement:
     speaks_of: tuple[str, ...]
     """Names of the nodes that its samples are filed under. Where there are several, each line begins with the name of
     the node that it is of, and a space, which `parse` does not get."""
+    asks_cluster: bool = False
+    """Whether it connects to the cluster over CQL and is told its user and password."""
 
 
 class Probe(Protocol):

@@ -215,6 +215,7 @@ class CassandraProbe:
                     *(*options, *statements),
                 ),
                 speaks_of=(each.node.name,),
+                asks_cluster=True,
             )
             for each in with_way(watched, WAY, NAME)
         ]

@@ -31,8 +31,8 @@ def uses(store: Store, study: Study, records: Iterable[TrialRecord]) -> Mapping[
 
 
 def _use(store: Store, study: Study, record: TrialRecord, *, asked: bool, reads: bool) -> Use:
-    site = record.settings.site
-    nodes = site.nodes + (site.load_nodes if study.cost.count_load_nodes else 0)
+    settings = record.settings
+    nodes = settings.site.nodes + (settings.load_nodes if study.cost.count_load_nodes else 0)
     if not reads:
         return Use(nodes=nodes)
     samples = measured_samples(store.samples(record), record)

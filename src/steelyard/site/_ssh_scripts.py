@@ -15,6 +15,8 @@ SAME_MACHINE = 5
 """Exit code of CLAIM: this lease has the machine already, under another name."""
 NO_AGENT = 6
 """Exit code of RELEASE: there are files of the lease, and no agent that runs and could remove them."""
+CHANGED = 7
+"""Exit code of HAND_ON: the machine was started anew, or is no longer the lease's."""
 BUSY_LINE = "busy_"
 """How IDENTIFY's lines begin that say who has the machine."""
 
@@ -85,6 +87,22 @@ chmod 755 "$draft"
 mv "$draft" "$target"
 """
 """Arguments: path, bytes, SHA-256; the file itself on stdin. Nobody sees it before it is whole."""
+
+HAND_ON = r"""
+set -u
+folder=$1 lease=$2 node=$3 seconds=$4 note=$5 kernel=$6 agent=$7
+[ -z "$kernel" ] || [ "$(cat /proc/sys/kernel/random/boot_id)" = "$kernel" ] || exit 7
+grep -q -x "lease $lease" "$folder/busy" 2> /dev/null || exit 7
+umask 077
+mine=$folder/busy.$lease.$node
+until=$(( $(date +%s) + seconds ))
+printf 'lease %s\nuntil %s\nnote %s\n' "$lease" "$until" "$note" > "$mine" && mv "$mine" "$folder/busy" || exit 1
+"$agent" sweep --lease "$lease" > /dev/null || exit 1
+"$agent" files remove --below "$folder/nodes/$lease" "$folder/nodes/$lease/$node" || exit 1
+mkdir "$folder/nodes/$lease/$node"
+"""
+"""Arguments: folder, lease, node, seconds until the lease ends, who has it, the boot id that the lease knows (or none),
+path of the agent. Makes the machine of a lease as it was when it was lent: nothing runs, the node's folder is empty."""
 
 RELEASE = r"""
 set -u

@@ -6,7 +6,7 @@ name files beside the study, `FILES` says which (setting to what the file is); `
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, runtime_checkable
@@ -28,7 +28,9 @@ class Request:
 
     study: str
     database_nodes: int
+    """None where another site lends them, or where the cluster exists."""
     load_nodes: int = 1
+    """None where another site lends them."""
     limits: NodeLimits = NO_LIMITS
     """What each database node may use; only a site that is `Limiting` gets any."""
 
@@ -66,9 +68,41 @@ def on_this_machine(site: Site) -> bool:
     return "cpu" in site.shares
 
 
+@runtime_checkable
+class Joins(Protocol):
+    """Ability: gives nodes a network of their own only where nothing else must be reached."""
+
+    def joined(self) -> Site:
+        """The site with nodes in this machine's network, for a start whose other nodes are of another site; itself,
+        where its settings ask for networks of their own."""
+        ...
+
+
+@runtime_checkable
+class Entered(Protocol):
+    """Ability: programs of this machine reach its nodes, although these have a network of their own, as containers on
+    a bridge have."""
+
+    entered: bool
+
+
 def own_network(site: Site) -> bool:
     """Whether a site gives its nodes a network on the conductor's machine that leads nowhere else."""
     return on_this_machine(site) and "network" not in site.shares
+
+
+def unreached(databases: Site, load: Site) -> str | None:
+    """Why load nodes of one site cannot reach databases of another, as far as the sites know; None if nothing is known
+    against it."""
+    if own_network(load):
+        return f"load nodes of site {load.name} have a network of their own, which leads to no node of {databases.name}"
+    if not on_this_machine(databases):
+        return None
+    if not on_this_machine(load):
+        return f"databases of site {databases.name} have addresses that only this machine reaches, not site {load.name}"
+    if own_network(databases) and not (isinstance(databases, Entered) and databases.entered):
+        return f"databases of site {databases.name} have a network of their own, which site {load.name} cannot reach"
+    return None
 
 
 @runtime_checkable
@@ -111,9 +145,15 @@ class Patient(Protocol):
     patience: Patience
 
 
-def patience_of(site: Site) -> Patience:
-    """The waits of a site."""
-    return site.patience if isinstance(site, Patient) else PATIENCE
+def patience_of(*sites: Site) -> Patience:
+    """The waits of a site; of several, which lend one after the other and are inspected together."""
+    waits = [site.patience if isinstance(site, Patient) else PATIENCE for site in sites]
+    return Patience(
+        lease_s=sum(each.lease_s for each in waits),
+        release_s=sum(each.release_s for each in waits),
+        inspect_s=max(each.inspect_s for each in waits),
+        first_reading_s=max(each.first_reading_s for each in waits),
+    )
 
 
 @runtime_checkable
@@ -136,9 +176,10 @@ class Helped(Protocol):
         ...
 
 
-def helpers_time_s(site: Site, programs: Mapping[tuple[int, int], Program]) -> float:
-    """Processor seconds so far of the programs that a site needs besides its nodes; 0 without any. Pure."""
-    return sum(site.helper_times_s(programs).values()) if isinstance(site, Helped) else 0.0
+def helpers_time_s(sites: Iterable[Site], programs: Mapping[tuple[int, int], Program]) -> float:
+    """Processor seconds so far of the programs that sites need besides their nodes; 0 without any. Pure."""
+    by_name = {site.name: site for site in sites if isinstance(site, Helped)}
+    return sum(sum(site.helper_times_s(programs).values()) for site in by_name.values())
 
 
 @runtime_checkable

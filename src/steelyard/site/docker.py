@@ -70,6 +70,7 @@ class DockerSite:
     name = "docker"
     limits = frozenset({"memory_mb", "cpus"})
     patience = Patience(lease_s=LEASE_TIMEOUT_S)
+    entered = True
 
     def __init__(
         self, settings: Settings, state_folder: Path, perform: Callable[[Step], Awaitable[None]] = perform

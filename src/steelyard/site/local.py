@@ -102,6 +102,12 @@ class LocalSite:
         own_network = self.mode == "namespaces"
         self.shares = frozenset({"cpu", "memory", "disk", "clock", "kernel"} | (set() if own_network else {"network"}))
 
+    def joined(self) -> LocalSite:
+        """The site with nodes on this machine's own network, unless its settings ask for namespaces."""
+        if self._settings.mode == "namespaces":
+            return self
+        return LocalSite(self._settings.model_copy(update={"mode": "loopback"}), self._state, self._perform)
+
     async def lease(self, request: Request, until: datetime) -> Lease:
         """Lend nodes. Raises SiteError after undoing all completed steps."""
         if reason := self.refuse(request, None):
@@ -325,8 +331,9 @@ class LocalSite:
         """Claim the loopback addresses, which two leases cannot share. Raises SiteError."""
         if self.mode != "loopback":
             return
+        addresses = {node.address for node in wanted.nodes}
         for _, other in lease_records.records(self._state, self.name):
-            if other.mode != "loopback" or other.id == wanted.id:
+            if other.mode != "loopback" or addresses.isdisjoint(node.address for node in other.nodes):
                 continue
             if lease_records.lives(other.owner):
                 raise SiteError(

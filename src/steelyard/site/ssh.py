@@ -98,6 +98,24 @@ class SshSite:
             raise
         return lease
 
+    async def recycle(self, lease: Lease, request: Request, until: datetime) -> Lease | None:
+        """The same machines for another start; None if the request is not for exactly these, or if one of them was
+        started anew meanwhile. Raises SiteError, Unreachable for a machine that is away."""
+        record = lease_records.read(lease.record)
+        if record is None or self.refuse(request, None) is not None:
+            return None
+        inventory = self._inventory()
+        places = _inventory.places(inventory, request.database_nodes, request.load_nodes)
+        if [(place.name, place.machine.destination) for place in places] != [
+            (node.name, node.prefix[-1]) for node in record.nodes
+        ]:
+            return None
+        renewed = record.model_copy(update={"study": request.study, "until": lease_records.aware(until)})
+        with lease_records.locked(self._state):
+            lease_records.write(lease.record, renewed)
+        handed_on = await together(self._hand_on(renewed, node) for node in record.nodes)
+        return renewed.lease(lease.record) if all(handed_on) else None
+
     async def release(self, lease: Lease) -> None:
         """Take back everything belonging to the lease, on every machine that can be reached. Idempotent. If one
         cannot, the record is kept and SiteError is raised."""
@@ -154,15 +172,28 @@ class SshSite:
             return {}
         return {"machine": machine.name, **({"hardware": machine.hardware} if machine.hardware else {})}
 
+    async def _hand_on(self, record: lease_records.Record, node: Node) -> bool:
+        """Make a machine as it was when it was lent; False if it is no longer the lease's. Raises SiteError."""
+        connection = connection_of(node)
+        arguments = (str(node.cache), record.id, node.name, *self._terms(record), node.kernel, node.agent)
+        done = await connection.shell(_ssh_scripts.HAND_ON, *arguments, timeout_s=RELEASE_TIMEOUT_S)
+        if done.exit_code not in (0, _ssh_scripts.CHANGED):
+            why = done.stderr.decode(errors="replace").strip() or f"code {done.exit_code}"
+            raise SiteError(f"{connection.name}: lease {record.id} cannot be handed on: {why}")
+        return done.exit_code == 0
+
+    def _terms(self, record: lease_records.Record) -> tuple[str, str]:
+        """Seconds until a lease ends, and who has it: what is written on its machines."""
+        seconds = round((record.until - lease_records.utc_now()).total_seconds())
+        return str(seconds), f"study {record.study} {_who()}, state folder {self._state}"
+
     async def _prepare(self, record: lease_records.Record, node: Node, program: Program) -> None:
         """Claim a machine for the lease and bring the agent. Raises SiteError."""
         connection = connection_of(node)
-        seconds = round((record.until - lease_records.utc_now()).total_seconds())
-        note = f"study {record.study} {_who()}, state folder {self._state}"
         former: list[str] = []
 
         async def claim() -> None:
-            former.extend(await _claim(connection, node, record.id, seconds, note))
+            former.extend(await _claim(connection, node, record.id, self._terms(record)))
 
         # What is under way on the machine cannot be called back: it must be there, or not, when the lease is undone.
         await to_the_end(claim())
@@ -222,10 +253,10 @@ async def _look(identity: str, place: Place, connection: Connection, ssh_config:
     return node, program
 
 
-async def _claim(connection: Connection, node: Node, identity: str, seconds: int, note: str) -> list[str]:
+async def _claim(connection: Connection, node: Node, identity: str, terms: tuple[str, str]) -> list[str]:
     """Take a machine for a lease; the leases before it whose end has passed. Raises SiteError."""
     folder = str(node.cache)
-    arguments = (folder, identity, node.name, str(seconds), note)
+    arguments = (folder, identity, node.name, *terms)
     name = _ssh_scripts.CLAIM_NAME.format(lease=identity)
     done = await connection.shell(_ssh_scripts.CLAIM, *arguments, name=name)
     text = done.stdout.decode(errors="replace")

@@ -8,7 +8,18 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from steelyard.model.study import ALIASES, Choice, Data, Level, LinkChoice, Load, NodeLimits, SiteChoice, Study
+from steelyard.model.study import (
+    ALIASES,
+    Choice,
+    Data,
+    Level,
+    LinkChoice,
+    Load,
+    LoadSiteChoice,
+    NodeLimits,
+    SiteChoice,
+    Study,
+)
 from steelyard.plugin import Plugins
 from steelyard.study.missing import Unchecked, settings_model
 from steelyard.tomlfile.fields import lookup
@@ -21,12 +32,13 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "data": Data,
     "node": NodeLimits,
     "link": LinkChoice,
+    "load_site": LoadSiteChoice,
 }
 """Tables whose fields can be factors, in the order of complete settings."""
 
-SEAMS = ("site", "system", "workload")
-"""Sections whose other keys are settings of a plug-in."""
-LATER = ("node", "link")
+SEAMS = {"site": "site", "system": "system", "workload": "workload", "load_site": "site"}
+"""Sections whose other keys are settings of a plug-in, and the seam whose plug-in it is."""
+LATER = ("node", "link", "load_site")
 """Sections that complete settings have only where they say something, so that earlier trials keep their ids."""
 FIXED_AT_START = ("site", "system", "data", *LATER)
 """Sections whose hard fields tell a start from others."""
@@ -42,23 +54,26 @@ def short(factor: str) -> str:
     return next((alias for alias, name in ALIASES.items() if name == factor), factor)
 
 
-def names_in_use(seam: str, base: str, levels: Iterable[Mapping[str, Level]]) -> tuple[str, ...]:
-    """Names of a plug-in kind's modules in a study: the study's own, and those that treatments select."""
-    alias = short(f"{seam}.name")
-    return tuple(dict.fromkeys([base, *(str(treatment[alias]) for treatment in levels if alias in treatment)]))
+def names_in_use(section: str, base: str, levels: Iterable[Mapping[str, Level]]) -> tuple[str, ...]:
+    """Names of the plug-ins of a section in a study: the study's own, and those that treatments select."""
+    alias = short(f"{section}.name")
+    names = [base, *(str(treatment[alias]) for treatment in levels if alias in treatment)]
+    return tuple(dict.fromkeys(name for name in names if name))
 
 
 def names_of(study: Study) -> dict[str, tuple[str, ...]]:
-    """The plug-ins that a study names, by seam: its own, and those that its levels select."""
+    """The plug-ins that a study names, by section: its own, and those that its levels select."""
     levels: list[Mapping[str, Level]] = [study.fields_of(treatment) for treatment in study.design.treatments]
     levels += [study.fields_of({factor: level}) for factor, every in study.factors.items() for level in every]
-    return {seam: names_in_use(seam, getattr(study, seam).name, levels) for seam in SEAMS}
+    return {section: names_in_use(section, getattr(study, section).name, levels) for section in SEAMS}
 
 
 def models_of(section: str, names: Sequence[str], plugins: Plugins) -> tuple[type[BaseModel], ...]:
     """The models that define a section's fields: the section's own, then the settings of each plug-in in use."""
     own = SECTIONS[section]
-    return (own, *(settings_model(plugins, section, name) for name in names)) if section in SEAMS else (own,)
+    if section not in SEAMS:
+        return (own,)
+    return (own, *(settings_model(plugins, SEAMS[section], name) for name in names))
 
 
 def allowed_factors(section: str, names: Sequence[str], plugins: Plugins) -> tuple[str, ...]:
@@ -68,7 +83,7 @@ def allowed_factors(section: str, names: Sequence[str], plugins: Plugins) -> tup
 
 
 def exists(factor: str, names: Mapping[str, Sequence[str]], plugins: Plugins) -> bool:
-    """Whether the field of a factor exists. `names`: seam -> names of the plug-ins in use."""
+    """Whether the field of a factor exists. `names`: section -> names of the plug-ins in use."""
     section, _, rest = dotted(factor).partition(".")
     if section not in SECTIONS or not rest:
         return False
@@ -81,8 +96,8 @@ def exists(factor: str, names: Mapping[str, Sequence[str]], plugins: Plugins) ->
 def hard(factor: str, names: Mapping[str, Sequence[str]], plugins: Plugins) -> bool:
     """Whether a change of the factor needs a new cluster.
 
-    For `load` only the engine does, for `site`, `data`, `node` and `link` every field does. A system's settings do
-    unless their field is marked `easy`; a workload's settings do not unless their field is marked `easy: False`.
+    For `load` only the engine does, for `site`, `data`, `node`, `link` and `load_site` every field does. A system's
+    settings do unless their field is marked `easy`; a workload's do not unless their field is marked `easy: False`.
     """
     section, _, rest = dotted(factor).partition(".")
     if rest == "engine" and section == "load":

@@ -77,6 +77,7 @@ def missing_parts(every: Iterable[TrialSettings]) -> list[tuple[MissingPart, ...
     for settings in every:
         named = {
             "site.name": settings.site.name,
+            "load_site.name": settings.load_site.name,
             "system.name": settings.system.name,
             "link.name": settings.link.name,
             "node.profile": settings.node.profile,
@@ -90,8 +91,8 @@ def missing_parts(every: Iterable[TrialSettings]) -> list[tuple[MissingPart, ...
 
 def _missing(fields: Mapping[str, Level]) -> Iterator[MissingPart]:
     """The missing parts that fields name, by their long or short names."""
-    for field, kind in (("site.name", "site"), ("system.name", "system")):
-        name = fields.get(field, fields.get(kind, ""))
+    for field, kind in (("site.name", "site"), ("system.name", "system"), ("load_site.name", "site")):
+        name = fields.get(field, fields.get(field.removesuffix(".name"), ""))
         if name and _is_missing_plugin(kind, str(name)):
             yield MissingPart(kind, str(name), field, plugin.names(kind))
     for field, kind, known in (("link.name", "link", LINKS), ("node.profile", "profile", PROFILES)):
@@ -126,6 +127,7 @@ def without_missing(study: Study) -> Study:
         "levels": named,
         "design": design.model_copy(update={"treatments": treatments}),
         "site": _without_subtables(study.site, {name for kind, name in gone if kind == "site"}),
+        "load_site": _without_subtables(study.load_site, {name for kind, name in gone if kind == "site"}),
         "system": _without_subtables(study.system, {name for kind, name in gone if kind == "system"}),
     }
     return study.model_copy(update=smaller)

@@ -187,12 +187,12 @@ def _unknown_factors(study: Study, plugins: Plugins) -> list[StudyError]:
     names = names_of(study)
     errors = []
     keys = fields_by_key(study)
-    for seam in SEAMS:
-        for name in names[seam]:
+    for section, seam in SEAMS.items():
+        for name in names[section]:
             try:
                 settings_model(plugins, seam, name)
             except StudyError as error:
-                key = next(places_of(study, short(f"{seam}.name"), name), f"{seam}.name")
+                key = next(places_of(study, short(f"{section}.name"), name), f"{section}.name")
                 errors.append(problem(key, name, error.message, error.allowed, hint=how_to_add(seam)))
     if errors:
         return errors
@@ -213,21 +213,18 @@ def _subtable_problems(
 ) -> list[StudyError]:
     """Problems with sub-tables that hold the settings of one plug-in, such as `[site.docker]`."""
     errors: list[StudyError] = []
-    for seam in SEAMS:
-        for name, table in subtables_of(tables[seam], named[seam]).items():
-            common = [key for key in table if key in SECTIONS[seam].model_fields]
-            what = f"belongs into [{seam}]: it is no setting of one {seam}"
-            errors += [problem(f"{seam}.{name}.{key}", table[key], what) for key in common]
-            _, problems = complete(tables, {f"{seam}.name": name}, plugins, named)
+    for section, seam in SEAMS.items():
+        for name, table in subtables_of(tables[section], named[section]).items():
+            common = [key for key in table if key in SECTIONS[section].model_fields]
+            what = f"belongs into [{section}]: it is no setting of one {seam}"
+            errors += [problem(f"{section}.{name}.{key}", table[key], what) for key in common]
+            _, problems = complete(tables, {f"{section}.name": name}, plugins, named)
             for error in problems:
                 own, _, key = error.key.partition(".")
-                if own == seam and key.partition(".")[0] in table and not common:
-                    message = error.message.replace(error.key, f"{seam}.{name}.{key}", 1)
-                    errors.append(
-                        StudyError(
-                            message, error.hint, key=f"{seam}.{name}.{key}", read=error.read, allowed=error.allowed
-                        )
-                    )
+                if own == section and key.partition(".")[0] in table and not common:
+                    place = f"{section}.{name}.{key}"
+                    message = error.message.replace(error.key, place, 1)
+                    errors.append(StudyError(message, error.hint, key=place, read=error.read, allowed=error.allowed))
     return errors
 
 

@@ -34,8 +34,8 @@ def settings_of(
     plugins: Plugins | None = None,
     named: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, Any]:
-    """Complete settings under a treatment: site, system, workload, load, data; node and link where they say something.
-    `named`: the plug-ins that the study names, if known already. Raises StudyError if not valid."""
+    """Complete settings under a treatment: site, system, workload, load, data; node, link and load_site where they say
+    something. `named`: the plug-ins that the study names, if known already. Raises StudyError if not valid."""
     fields = study.fields_of(treatment)
     settings, errors = complete(tables_of(study), fields, plugins or Plugins(), named or names_of(study))
     if errors:
@@ -55,7 +55,7 @@ def complete(
     named: Mapping[str, Sequence[str]] = NO_PLUGINS_NAMED,
 ) -> tuple[dict[str, Any], list[StudyError]]:
     """Apply the fields that a treatment sets to a study's tables, and validate them; returns the settings and their
-    problems. `named`: the plug-ins that the study names, by seam, whose sub-tables are settings of one of them."""
+    problems. `named`: the plug-ins that the study names, by section, whose sub-tables are settings of one of them."""
     levels = {dotted(name): level for name, level in fields.items()}
     changed: dict[str, Any] = {section: dict(tables.get(section, {})) for section in SECTIONS}
     for seam in SEAMS:
@@ -74,10 +74,11 @@ def complete(
         table = changed[section]
         own = {key: item for key, item in table.items() if key in model.model_fields or section not in SEAMS}
         settings[section] = _validated(own, section, model, errors)
-        if section in SEAMS and isinstance(table.get("name"), str):
+        name = table.get("name", "" if section in LATER else None)
+        if section in SEAMS and isinstance(name, str):
             rest = {key: item for key, item in table.items() if key not in own}
-            settings[section] |= _plugin_settings(plugins, section, table["name"], rest, errors)
-    errors += [*misspelt(settings), *_limit_twice(settings)]
+            settings[section] |= _plugin_settings(plugins, section, name, rest, errors)
+    errors += [*misspelt(settings), *_limit_twice(settings), *_load_nodes_twice(settings)]
     return former_words.settings(_saying_something(settings)), errors
 
 
@@ -102,6 +103,14 @@ def _limit_twice(settings: Mapping[str, Any]) -> Iterator[StudyError]:
             yield problem(former, read, f"{today} = {other} says otherwise; leave {former} out, its former name")
 
 
+def _load_nodes_twice(settings: Mapping[str, Any]) -> Iterator[StudyError]:
+    """A number of load nodes of the databases' site where another site lends them."""
+    load_nodes, load_site = settings["site"].get("load_nodes", 1), settings["load_site"]
+    if load_site.get("name") and load_nodes != 1:
+        what = f"the site {load_site['name']} of [load_site] lends the load nodes; write load_site.nodes = {load_nodes}"
+        yield problem("site.load_nodes", load_nodes, what, near=False)
+
+
 def _saying_something(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings without what sections of later versions leave as it always was."""
     kept = dict(settings)
@@ -124,22 +133,25 @@ def _validated(
 
 
 def _plugin_settings(
-    plugins: Plugins, seam: str, name: str, table: Mapping[str, Any], errors: list[StudyError]
+    plugins: Plugins, section: str, name: str, table: Mapping[str, Any], errors: list[StudyError]
 ) -> dict[str, Any]:
-    own = tuple(SECTIONS[seam].model_fields)
+    own, seam = tuple(SECTIONS[section].model_fields), SEAMS[section]
+    if not name:
+        errors += [problem(f"{section}.{key}", table[key], f"needs {section}.name") for key in table]
+        return {}
     try:
         model = settings_model(plugins, seam, name)
     except StudyError as error:
         errors.append(
-            problem(f"{seam}.name", name, error.message, error.allowed, hint=how_to_add(seam))
+            problem(f"{section}.name", name, error.message, error.allowed, hint=how_to_add(seam))
             if error.allowed
-            else StudyError(f"{error.message}; {error.hint}", key=f"{seam}.name", read=name)
+            else StudyError(f"{error.message}; {error.hint}", key=f"{section}.name", read=name)
         )
         return {}
     unknown = [] if model.model_config.get("extra") == "allow" else [key for key in table if key not in _keys(model)]
-    errors += [problem(f"{seam}.{key}", table[key], "no such key", (*own, *_keys(model))) for key in unknown]
+    errors += [problem(f"{section}.{key}", table[key], "no such key", (*own, *_keys(model))) for key in unknown]
     known = {key: item for key, item in table.items() if key not in unknown}
-    return _validated(known, seam, model, errors, own)
+    return _validated(known, section, model, errors, own)
 
 
 def _keys(model: type[BaseModel]) -> tuple[str, ...]:
@@ -156,8 +168,8 @@ def is_hard(study: Study, factor: str, plugins: Plugins | None = None) -> bool:
 
 
 def hard_settings(settings: Mapping[str, Any], hard_fields: Iterable[str], plugins: Plugins) -> dict[str, Any]:
-    """The settings that are fixed at a start: hard fields of site, system, data, node and link, and those that hard
-    factors set elsewhere."""
+    """The settings that are fixed at a start: hard fields of site, system, data, node, link and load_site, and those
+    that hard factors set elsewhere."""
     fixed: dict[str, Any] = {}
     for section in FIXED_AT_START:
         if section not in settings:

@@ -30,7 +30,8 @@ from steelyard.model.errors import SiteError
 from steelyard.node import files, kept
 from steelyard.node.base import Node
 from steelyard.node.command import run
-from steelyard.site.base import Request, Site, Timed
+from steelyard.node.kept import Kept
+from steelyard.site.base import Request, Reuses, Site, Timed
 
 COMMAND_TIMEOUT_S = 20.0
 VICTIM_TIMEOUT_S = 60.0
@@ -122,6 +123,27 @@ class SiteContract:
             assert self.remains(lease) == []
             asyncio.run(site.release(lease))
             assert self.remains(lease) == []
+
+    def test_hands_a_lease_on(self, tmp_path: Path) -> None:
+        """A site that `Reuses` hands on the same nodes, empty, with nothing running, until another time that is in the
+        record; it does not hand on what cannot fulfil the request."""
+        with self._leased(tmp_path) as (site, lease):
+            if not isinstance(site, Reuses):
+                return
+            pids = asyncio.run(_use(lease))
+            later = _in_an_hour() + timedelta(hours=1)
+            handed_on = asyncio.run(site.recycle(lease, self.request(), later))
+            assert handed_on is not None
+            assert (handed_on.id, handed_on.record, handed_on.until) == (lease.id, lease.record, later)
+            assert handed_on.nodes == lease.nodes
+            record = lease_records.read(lease.record)
+            assert record is not None
+            assert record.until == later
+            for node, pid in zip(handed_on.nodes, pids, strict=True):
+                assert asyncio.run(files.sizes(node, node.folder)) == {}
+                assert not asyncio.run(_runs(node, pid))
+            larger = Request("contract", 100_000, self.load_nodes)
+            assert asyncio.run(site.recycle(lease, larger, later)) is None
 
     def test_says_facts(self, tmp_path: Path) -> None:
         """Facts are text about the node; the address is among them."""
@@ -220,19 +242,37 @@ def _refusal(site: Site, request: Request) -> str:
 
 
 async def _use_and_release(site: Site, lease: Lease) -> None:
-    for node in lease.nodes:
-        await _start_sleeper(node)
-        await files.put(node, node.folder / "data", b"x")
+    await _use(lease)
     await site.release(lease)
+
+
+async def _use(lease: Lease) -> list[int]:
+    """Start a process and write a file on every node; the ids of the processes, as the nodes' kernels name them."""
+    pids = []
+    for node in lease.nodes:
+        pids.append((await _sleeper(node)).pid)
+        await files.put(node, node.folder / "data", b"x")
+    return pids
+
+
+async def _runs(node: Node, pid: int) -> bool:
+    """Whether a process of the node's kernel lives; one that has only not been waited for does not."""
+    texts = await files.texts(node, Path(f"/proc/{pid}/stat"))
+    return any(text.rpartition(")")[2].split()[0] not in "ZX" for text in texts.values())
 
 
 async def _start_sleeper(node: Node) -> int:
     """Id of a process that outlives the conductor; 0 where it is not one of this machine's."""
+    server = await _sleeper(node)
+    return server.pid if node.processes == "same" else 0
+
+
+async def _sleeper(node: Node) -> Kept:
     record = node.folder / "sleeper.json"
     await kept.launch(node, ["sleep", SLEEP_S], record)
     server = await kept.living(node, record)
     assert server is not None
-    return server.pid if node.processes == "same" else 0
+    return server
 
 
 @contextmanager

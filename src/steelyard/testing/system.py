@@ -36,6 +36,7 @@ from steelyard.system.base import (
     Footprint,
     Foretells,
     NoticesDeath,
+    Observed,
     Provides,
     Settles,
     Snapshots,
@@ -273,6 +274,8 @@ class SystemContract:
             assert all(isinstance(value, str) for value in facts.values())
             assert facts["version"] == system.version
             assert await system.differing(node) == {}
+        for node in nodes:
+            await self._ways_lead_there(system, node)
         if isinstance(system, CompilesCode):
             before_s, after_s = await system.compile_times_s(nodes), await system.compile_times_s(nodes)
             assert before_s.keys() == after_s.keys() == {node.name for node in nodes}
@@ -284,6 +287,19 @@ class SystemContract:
                 return not any((await settling.busy(nodes)).values())
 
             await _until(quiet, self.quiet_timeout_s, "an idle cluster becomes quiet")
+
+    async def _ways_lead_there(self, system: System, node: Node) -> None:
+        """Ways into a running server, if the system says any: the same each time, CQL answers, named files exist."""
+        if not isinstance(system, Observed):
+            return
+        ways = system.ways(node)
+        assert ways == system.ways(node)
+        assert all(name and way for name, way in ways.items())
+        if "cql" in ways:
+            endpoint = Endpoint("cql", (ways["cql"],))
+            assert await _cql(node, endpoint, ["SELECT key FROM system.local"]) == [1]
+        for name, path in ((name, Path(way)) for name, way in ways.items() if way.startswith("/")):
+            assert path.name in await files.sizes(node, path.parent), f"the way {name} names {path}, which is not there"
 
     async def _start(self, system: System, nodes: Sequence[Node]) -> None:
         for node in nodes:

@@ -61,6 +61,18 @@ def events() -> list[Any]:
     ]
 
 
+def test_a_phase_that_is_entered_again_is_said_once() -> None:
+    lines: list[str] = []
+    publisher = Publisher(clock := Clock(), PlainView(lines.append, clock))
+    phases = (Phase.DEPLOY, Phase.LEASE, Phase.DEPLOY, Phase.POPULATE, Phase.DEPLOY)
+    for start in ("b01", "b02"):
+        publisher.tell(progress.StartBegan(start, 1, 2, {"nodes": 3}, 4))
+        for phase in phases:
+            publisher.tell(progress.PhaseEntered(phase, 300.0))
+    said = [line[9:].strip() for line in lines if "block" not in line]
+    assert said == ["deploy", "populate", "deploy"] * 2
+
+
 def test_plain_lines_say_what_matters_and_are_never_silent_for_long() -> None:
     lines: list[str] = []
     clock = Clock()

@@ -233,6 +233,9 @@ class FakeParts:
     def site(self, settings: Mapping[str, Any]) -> FakeSite:
         return FakeSite(self.script)
 
+    def load_site(self, settings: Mapping[str, Any]) -> FakeSite | None:
+        return None
+
     def system(self, settings: Mapping[str, Any]) -> FakeSystem:
         return FakeSystem(self.script)
 

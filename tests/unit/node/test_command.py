@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, Literal
 
 import pytest
 
 from steelyard.model.errors import CommandFailed
+from steelyard.node import agent
 from steelyard.node.base import Node
 from steelyard.node.command import end, full_argv, run, send, spawn
 
@@ -115,3 +118,52 @@ def test_a_signal_to_a_process_that_has_just_ended_leaves_its_exit_code() -> Non
         return await process.wait()
 
     assert asyncio.run(code()) == 3
+
+
+SECRET = {"PLANTED": 'hunt er"2'}
+SAY = ["sh", "-c", 'printf "%s|" "$PLANTED"; cat']
+
+
+def apart(**changes: Any) -> Node:
+    """A node that does not get this process's environment, as over ssh."""
+    prefix = ("env", "-i", f"PATH={os.environ['PATH']}")
+    return replace(NODE, prefix=prefix, watch_prefix=(), inherits=False, agent=str(agent.find()), **changes)
+
+
+def test_variables_are_in_the_environment_where_it_is_inherited() -> None:
+    node = replace(NODE, environment={**NODE.environment, "OWN": "node"})
+    done = asyncio.run(run(node, SAY, timeout_s=10, stdin=b"in", variables=SECRET | {"OWN": "variable"}))
+    assert done.stdout == b'hunt er"2|in'
+    assert full_argv(node, SAY) == [*NODE.prefix, *SAY]
+
+
+@pytest.mark.agent
+def test_variables_reach_a_node_that_inherits_nothing_but_no_command_line() -> None:
+    done = asyncio.run(run(apart(), SAY, timeout_s=10, stdin=b"in", variables=SECRET))
+    assert done.stdout == b'hunt er"2|in'
+    argv = full_argv(apart(), SAY, told=True)
+    assert "with-variables" in argv
+    assert not any("hunt" in word for word in argv)
+    assert asyncio.run(run(apart(), SAY, timeout_s=10, stdin=b"in")).stdout == b"|in"
+
+
+@pytest.mark.agent
+@pytest.mark.parametrize("processes", ["same", "through"])
+def test_a_spawned_command_is_told_variables_before_it_reads(processes: Literal["same", "through"]) -> None:
+    async def body() -> bytes:
+        pipe = asyncio.subprocess.PIPE
+        process = await spawn(apart(processes=processes), SAY, stdin=pipe, stdout=pipe, variables=SECRET)
+        stdout, _ = await asyncio.wait_for(process.communicate(b"words"), 10)
+        return stdout
+
+    assert asyncio.run(body()) == b'hunt er"2|words'
+
+
+@pytest.mark.agent
+def test_the_command_s_input_ends_where_none_was_asked_for() -> None:
+    async def body() -> bytes:
+        process = await spawn(apart(), SAY, stdout=asyncio.subprocess.PIPE, variables=SECRET)
+        assert process.stdout is not None
+        return await asyncio.wait_for(process.stdout.read(), 10)
+
+    assert asyncio.run(body()) == b'hunt er"2|'

@@ -318,5 +318,5 @@ def test_the_time_of_daemons_is_told_from_that_of_everything_else() -> None:
         (3, 3): Program("java", 100.0),
     }
     site = docker.create(docker.Settings(), Path("/no/state"))
-    assert helpers_time_s(site, census) == 5.0
-    assert helpers_time_s(local.create(local.Settings(mode="loopback"), Path("/no/state")), census) == 0.0
+    assert helpers_time_s([site], census) == 5.0
+    assert helpers_time_s([local.create(local.Settings(mode="loopback"), Path("/no/state"))], census) == 0.0

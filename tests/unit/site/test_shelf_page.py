@@ -12,12 +12,14 @@ PAGE = Path(__file__).parents[3] / "docs" / "howto" / "measure-a-shelf-of-raspbe
 
 
 def test_inventory_and_study_of_the_page(tmp_path: Path) -> None:
-    inventory, study = re.findall(r"```toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    inventory, load_site, study = re.findall(r"```toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     (tmp_path / "shelf.toml").write_text(inventory)
     (tmp_path / "study.toml").write_text(study)
     machines = _inventory.read(tmp_path / "shelf.toml")
     assert [place.machine.name for place in _inventory.places(machines, 3, 1)] == ["pi1", "pi2", "pi3", "desk"]
     read(tmp_path / "study.toml")
+    (tmp_path / "study.toml").write_text(f"{study}\n{load_site}")
+    assert read(tmp_path / "study.toml").load_site.name == "local"
 
 
 def test_every_machine_of_the_page_gets_the_key_under_the_name_that_ssh_is_told(tmp_path: Path) -> None:

@@ -87,12 +87,13 @@ async def _sweep(sites: Sequence[Site], *, dry_run: bool) -> list[Found]:
     """Leases that a record of this state folder names, at whatever site with whatever settings; then what these sites
     find without a record."""
     state, now = state_folder(), lease_records.utc_now()
+    by_path = {site.name: site for site in sites if site.name not in plugin.names("site")}
     leases: dict[str, Found] = {}
     for path, record in lease_records.records(state):
         if lease_records.abandoned(record, now):
             lease = record.lease(path)
             try:
-                site = _site(record.site, record.settings)
+                site = by_path.get(record.site) or _site(record.site, record.settings)
                 leases[record.id] = await _take_back(site, lease, dry_run=dry_run)
             except SteelyardError as error:
                 leases[record.id] = _described(lease).model_copy(update={"outcome": "failed", "error": error.message})

@@ -47,7 +47,7 @@ from steelyard.node.folders import cache_folder, state_folder
 from steelyard.plan import estimate, load_feasibility, preflight
 from steelyard.plan.stopping_simulation import likely_blocks
 from steelyard.plugin import Plugins
-from steelyard.plugin_factory import make_site
+from steelyard.plugin_factory import make_sites
 from steelyard.progress.events import Event, TimeLeft
 from steelyard.progress.live_file import LiveFile
 from steelyard.progress.publisher import Publisher
@@ -131,9 +131,9 @@ def run(
 
 
 def _sites(settings: Sequence[TrialSettings], plugins: Plugins) -> list[Site]:
-    """The sites of a plan, each with its settings once."""
-    by_section = {canonical(chosen.part("site")): chosen for chosen in settings}
-    return [make_site(plugins, chosen, state_folder()) for _, chosen in sorted(by_section.items())]
+    """The sites of a plan, of databases and of load nodes, each with its settings once."""
+    by_section = {canonical(chosen.part("site", "load_site")): chosen for chosen in settings}
+    return [site for _, chosen in sorted(by_section.items()) for site in make_sites(plugins, chosen, state_folder())]
 
 
 @contextlib.contextmanager

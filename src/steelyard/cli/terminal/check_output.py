@@ -36,6 +36,7 @@ def draw(checked: Check, console: Console, *, everything: bool) -> None:
         console.print(f"[dim]after {escape(about.source.strip())}[/]", highlight=False)
     console.print()
     tables = (
+        _sites(checked.plan),
         *_workloads(checked),
         _factors(checked),
         _named_levels(checked.study),
@@ -52,6 +53,18 @@ def draw(checked: Check, console: Console, *, everything: bool) -> None:
     console.print(f"[bold]noise floor[/] {escape(checked.floor_words)}", highlight=False)
     for line in checked.warnings:
         console.print(f"[yellow]note[/] {escape(line)}", highlight=False)
+
+
+def _sites(plan: Plan) -> Table:
+    """The sites of databases and of load nodes; empty where one site lends both."""
+    table = titled_table("Sites", "nodes", "site", "number")
+    apart = [trial.settings for trial in plan.trials if trial.settings.load_site.name]
+    lent = [("database nodes", settings.site.name, settings.site.nodes) for settings in apart]
+    lent += [("load nodes", settings.load_site.name, settings.load_nodes) for settings in apart]
+    for role, site in dict.fromkeys((role, site) for role, site, _ in lent):
+        numbers = sorted({number for of, at, number in lent if (of, at) == (role, site)})
+        table.add_row(role, escape(site), ", ".join(str(number) for number in numbers))
+    return table
 
 
 def _workloads(checked: Check) -> Iterator[Table]:
@@ -139,7 +152,12 @@ def _order(plan: Plan, *, everything: bool) -> Table:
         line += (
             f" · and {len(order) - ENTRIES_SHOWN} more (--all)" if len(order) > ENTRIES_SHOWN and not everything else ""
         )
-        table.add_row(f"{first}-{last}", str(group[0].block), escape(hard or "one cluster"), escape(line))
+        table.add_row(
+            str(first) if first == last else f"{first}-{last}",
+            str(group[0].block),
+            escape(hard or "one cluster"),
+            escape(line),
+        )
         shown += len(group)
         entries += len(order)
     return table

@@ -96,7 +96,9 @@ class View:
         levels = self.results.factors.get(self.axis, ("all trials",))
         name = "number of nodes" if self.axis == "nodes" else self.axis or "study"
         unit = self.results.number_units.get(self.axis, "")
-        return Positions(f"{name}, {unit}" if unit else name, tuple(levels), self.results.numbers.get(self.axis, ()))
+        numbers = self.results.numbers.get(self.axis, ())
+        by_number = bool(numbers and unit)
+        return Positions(f"{name}, {unit}" if unit else name, tuple(levels), numbers, by_number=by_number)
 
     @property
     def y_title(self) -> str:

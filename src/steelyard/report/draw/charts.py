@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final, NamedTuple, TypeVar
 
+from steelyard.format import number
 from steelyard.report.basics.theme import DASHES, SERIES, SHAPES
 from steelyard.report.draw import marks
 from steelyard.report.draw.axes import Axis
@@ -46,6 +47,8 @@ class Positions:
     levels: tuple[Any, ...]
     numbers: tuple[float, ...] = ()
     """What words stand for, in their order, where they stand for numbers."""
+    by_number: bool = False
+    """Whether the axis shows these numbers instead of the words: their unit is in the name."""
 
     @property
     def numeric(self) -> bool:
@@ -77,7 +80,8 @@ class Positions:
         places = self.places
         room = max(self.step * margin, LEAST_ROOM * (max(places) - min(places)))
         domain = Domain(min(places) - room, max(places) + room)
-        ticks = sorted(zip(places, map(str, self.levels), strict=True))
+        words = [number(place, trim=True) for place in places] if self.by_number else map(str, self.levels)
+        ticks = sorted(zip(places, words, strict=True))
         return Axis(domain, self.name, tuple(ticks), fixed=True, staggered=not self.numeric)
 
 

@@ -66,6 +66,8 @@ def _system(study: Study, records: Sequence[TrialRecord]) -> str:
     sentence = (
         f"The system under test was {named} on clusters of {sizes} {plural}, provided by the site “{study.site.name}”."
     )
+    if study.load_site.name:
+        sentence += f" The load was driven from {_load_nodes(study)} of the site “{study.load_site.name}”."
     shares = shared(records)
     if shares:
         sentence += f" All nodes shared {shares}."
@@ -82,6 +84,11 @@ def _system(study: Study, records: Sequence[TrialRecord]) -> str:
         }[study.data.state]
     )
     return sentence
+
+
+def _load_nodes(study: Study) -> str:
+    numbers = study.values_of(("load_site.nodes",), study.load_site.nodes)
+    return f"{listed([str(number) for number in numbers])} {'node' if list(numbers) == [1] else 'nodes'}"
 
 
 def shared(records: Sequence[TrialRecord]) -> str:

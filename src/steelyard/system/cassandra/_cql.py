@@ -10,6 +10,7 @@ from steelyard.model.errors import SystemFault
 from steelyard.node import agent
 from steelyard.node.base import Node, with_port
 from steelyard.node.command import run
+from steelyard.node.secrets import cql_credentials
 
 NO_CONNECTION = 3
 TIMEOUT_S = 30.0
@@ -45,7 +46,8 @@ async def ask_at(
     node = of
     program = str(agent.find()) if client is None else agent.on(client)
     argv = [program, "cql", "--contact", contact, "--timeout-s", f"{timeout_s:g}", *options, *statements]
-    done = await run(client, argv, timeout_s=timeout_s * (1 + len(statements)), watch=True, check=False)
+    limit_s = timeout_s * (1 + len(statements))
+    done = await run(client, argv, timeout_s=limit_s, watch=True, check=False, variables=cql_credentials())
     answers = [json.loads(line) for line in done.stdout.splitlines() if line.strip()]
     if done.exit_code != 0:
         reason = done.stderr.decode(errors="replace").strip() or f"the agent ended with {done.exit_code}"

@@ -184,6 +184,13 @@ def test_words_on_an_axis_lie_one_apart_and_are_quoted() -> None:
         assert "it&#x27;s &lt;small&gt;" in written
 
 
+def test_an_axis_of_a_factor_with_a_unit_shows_its_numbers() -> None:
+    named = Positions("memory", ("small", "large"), (1.0, 2.5))
+    assert named.axis().ticks == ((1.0, "small"), (2.5, "large"))
+    measured = Positions("memory, GB", ("small", "large"), (1.0, 2.5), by_number=True)
+    assert measured.axis().ticks == ((1.0, "1"), (2.5, "2.5"))
+
+
 def test_thinning_keeps_at_most_what_was_asked() -> None:
     kept, step = chart_rows.thinned([{"x": index} for index in range(1000)], 400)
     assert (len(kept), step) == (334, 3)

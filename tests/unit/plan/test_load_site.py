@@ -1,0 +1,102 @@
+"""Which sites go together: databases on one, load nodes on another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steelyard.model.errors import StudyError
+from steelyard.model.trial_settings import TrialSettings
+from steelyard.node import machine_facts
+from steelyard.plan import Machine
+from steelyard.plan.abilities import Abilities, requests_of
+from steelyard.plan.preflight import refusals
+from steelyard.plugin import Plugins
+from steelyard.plugin_factory import make_sites
+from steelyard.site.base import Request, patience_of, unreached
+from tests.unit.lab.fakes import plan_of, study
+
+MACHINE = Machine(cores=2, memory_mb=64_000, disk_free_bytes=10**12)
+INVENTORY = "".join(f'[[machine]]\nname = "pi{number}"\naddress = "10.0.0.{number}"\n' for number in (1, 2, 3))
+LOCAL = {"name": "local"}
+LOOPBACK = {"name": "local", "mode": "loopback"}
+NAMESPACES = {"name": "local", "mode": "namespaces"}
+
+
+@pytest.fixture
+def ssh(tmp_path: Path) -> dict[str, Any]:
+    (tmp_path / "shelf.toml").write_text(INVENTORY)
+    return {"name": "ssh", "inventory": str(tmp_path / "shelf.toml")}
+
+
+def refused(site: dict[str, Any], load_site: dict[str, Any], **changes: Any) -> Sequence[StudyError]:
+    chosen = study(site=site, load_site=load_site, **changes)
+    return refusals(chosen, plan_of(chosen), MACHINE)
+
+
+def test_a_shelf_is_loaded_from_this_machine(ssh: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine_facts, "capable", lambda name: True)
+    assert refused(ssh, LOCAL) == ()
+    settings = TrialSettings({"site": {**ssh, "nodes": 3, "load_nodes": 1}, "load_site": LOCAL})
+    shelf, here = make_sites(Plugins(), settings, Path("/no/state"))
+    assert (shelf.name, here.name) == ("ssh", "local")
+    assert "network" in here.shares, "its nodes have the machine's network, also for root"
+
+
+def test_all_machines_of_the_shelf_can_be_databases(ssh: dict[str, Any]) -> None:
+    (error,) = refused(ssh, ssh, factors={"nodes": [1, 4]})
+    assert error.message.startswith("site ssh cannot lend 4 nodes: 4 database nodes and 0 load nodes were requested")
+    (error,) = refused(ssh, {**ssh, "nodes": 4}, load={"operations": 10, "threads": 8})
+    assert error.message.startswith("site ssh cannot lend 4 load nodes: ")
+    assert error.key == "load_site.nodes"
+
+
+@pytest.mark.parametrize(
+    ("databases", "load", "words"),
+    [
+        (LOOPBACK, "ssh", "databases of site local have addresses that only this machine reaches, not site ssh"),
+        (NAMESPACES, LOOPBACK, "databases of site local have a network of their own, which site local cannot reach"),
+        (
+            "ssh",
+            NAMESPACES,
+            "load nodes of site local have a network of their own, which leads to no node of ssh",
+        ),
+    ],
+    ids=["here from elsewhere", "namespaces from here", "elsewhere from namespaces"],
+)
+def test_combinations_that_cannot_work_are_refused(
+    ssh: dict[str, Any], databases: Any, load: Any, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine_facts, "capable", lambda name: True)
+    (error,) = refused(ssh if databases == "ssh" else databases, ssh if load == "ssh" else load)
+    assert words in error.message
+    assert error.key == "load_site.nodes"
+
+
+def test_containers_on_a_bridge_are_reached_from_this_machine() -> None:
+    sections = {"site": {"name": "docker", "network": "bridge", "nodes": 3, "load_nodes": 1}, "load_site": LOOPBACK}
+    containers, here = make_sites(Plugins(), TrialSettings(sections), Path("/no/state"))
+    assert unreached(containers, here) is None
+
+
+def test_requests_and_times_are_of_both_sites(ssh: dict[str, Any]) -> None:
+    chosen = study(site=ssh, load_site={**LOOPBACK, "nodes": 2}, node={"memory_mb": 512})
+    trial = plan_of(chosen).trials[0]
+    abilities = Abilities(Plugins())
+    first, second = requests_of("s", trial.settings, abilities.system(trial.settings))
+    assert (first.database_nodes, first.load_nodes, first.limits.memory_mb) == (trial.settings.site.nodes, 0, 512)
+    assert second == Request("s", 0, 2)
+    sites = abilities.sites(trial.settings)
+    assert abilities.lease_times(trial.settings).lease_s == pytest.approx(6.1)
+    assert patience_of(*sites).lease_s == pytest.approx(960.0)
+    assert patience_of(*sites).inspect_s == pytest.approx(300.0)
+
+
+def test_the_number_of_load_nodes_is_named_where_it_is_written() -> None:
+    load = {"operations": 10, "threads": 1}
+    (error,) = refused(LOOPBACK, {**LOOPBACK, "nodes": 2}, load=load, factors={"nodes": [1]})
+    assert "load.threads is 1, and there are 2 load nodes" in error.message
+    assert error.hint == "load.threads = 2 or more, or load_site.nodes = 1 or fewer"
