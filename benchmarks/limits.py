@@ -1,5 +1,6 @@
-"""Limits of nodes asked beside measured, on site `local` as root: by the gauge, and for what is written through memory by
-dd. Writes a table to stdout. Leases are given back; nothing else is changed.
+"""Limits of nodes asked beside measured, on site `local` as root: by the gauge, and for writes through memory by dd.
+
+Writes a row of JSON for each limit to stdout. Leases are given back; nothing else is changed.
 """
 
 from __future__ import annotations

@@ -205,9 +205,9 @@ def _remove(paths: Sequence[Path]) -> None:
 
 
 def link_or_copy(source: Path, target: Path) -> None:
-    """Create a hard link, or a copy if the file systems differ or links are not allowed. A copy is on the disk when this
-    returns, and not in memory: what the conductor read and wrote must not serve a node as page cache beyond its limit,
-    nor be written back while it is measured."""
+    """Create a hard link, or a copy if the file systems differ or links are not allowed. A copy is on the disk when
+    this returns, and not in memory: what the conductor read and wrote must not serve a node as page cache beyond its
+    limit, nor be written back while it is measured."""
     try:
         os.link(source, target)
     except FileNotFoundError:

@@ -1,10 +1,10 @@
 """Disks of nodes: an ext4 file system each, on a loop device over a sparse file in the lease's folder, throttled.
 
-Throttling a node's control group would miss what it writes in the background: with version 1 the kernel writes that back
-as nobody's. A device of its own has all of a node's traffic. Version 1 throttles the device in the top group, where
-reads and write-back arrive, and `strict_limit` of its backing device info makes writers wait early, instead of filling
-memory first (Linux, Documentation/ABI/testing/sysfs-class-bdi). Version 2 throttles it in the node's group, which has
-the write-back too. Direct input and output of the loop device keeps the file out of the machine's page cache.
+Throttling a node's control group would miss what it writes in the background: with version 1 the kernel writes that
+back as nobody's. A device of its own has all of a node's traffic. Version 1 throttles the device in the top group,
+where reads and write-back arrive, and `strict_limit` of its backing device info makes writers wait early, instead of
+filling memory first (Linux, Documentation/ABI/testing/sysfs-class-bdi). Version 2 throttles it in the node's group,
+which has the write-back too. Direct input and output of the loop device keeps the file out of the machine's page cache.
 """
 
 from __future__ import annotations
@@ -159,8 +159,8 @@ def in_force(folder: Path, hierarchies: Hierarchies) -> dict[str, str]:
     if device is None:
         return {}
     number = _number(device)
-    found = {"disk_device": device, "disk_bytes": str(int(_read(BLOCK_DEVICES / device / "size") or 0) * 512)}
-    found["disk_direct_io"] = "yes" if _read(BLOCK_DEVICES / device / "loop" / "dio") == "1" else "no"
+    found = {"node_disk_device": device, "node_disk_bytes": str(int(_read(BLOCK_DEVICES / device / "size") or 0) * 512)}
+    found["node_disk_direct_io"] = "yes" if _read(BLOCK_DEVICES / device / "loop" / "dio") == "1" else "no"
     for field, name in VERSION_1_FILES.items():
         fact = f"limit_{field.replace('_mb_per_s', '_bytes_per_s')}"
         if hierarchies.blkio is not None:

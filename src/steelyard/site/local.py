@@ -209,28 +209,16 @@ class LocalSite:
     def _unenforceable(self, request: Request) -> str | None:
         hierarchies, limits = _cgroup.detect(), self._limits("database", request)
         why = "; ".join(hierarchies.problems) or "no such controller"
-        if limits.cpus is not None:
-            cores = int(machine_facts.facts()["cores"])
-            if limits.cpus > cores:
-                return f"cpus = {limits.cpus:g} a node, but there are {cores} cores"
-            if _cgroup.bound_to_cores(limits):
-                if limits.cpus != int(limits.cpus) or limits.cpus * request.database_nodes > cores:
-                    nodes = request.database_nodes
-                    return f'cpu_limit = "cpuset": {nodes} x {limits.cpus:g} whole cores, but there are {cores}'
-                if not hierarchies.has("cpuset") or self._entry() is None:
-                    return f'cpu_limit = "cpuset" cannot be enforced: {why}'
-            elif not hierarchies.has("cpu") or self._entry() is None:
-                return f"cpus = {limits.cpus:g} cannot be enforced: {why}"
-        if limits.memory_mb is not None and (not hierarchies.has("memory") or self._entry() is None):
+        entry = self._entry() is not None
+        if reason := _no_processors(limits, request.database_nodes, hierarchies, why, entry=entry):
+            return reason
+        if limits.memory_mb is not None and not (hierarchies.has("memory") and entry):
             return f"memory_mb = {limits.memory_mb} cannot be enforced: {why}"
         for name, needed in (("swap_mb", "memory_mb"), ("cpu_limit", "cpus")):
             if getattr(limits, name) is not None and getattr(limits, needed) is None:
                 return f"{name} = {getattr(limits, name)} limits nothing without {needed}"
-        if limits.own_disk:
-            reason = _disk.lacking(hierarchies, limits) or ("" if self._entry() else why)
-            if reason:
-                return reason
-        return unenforced(self, request)
+        reason = _disk.lacking(hierarchies, limits) or ("" if entry else why) if limits.own_disk else None
+        return reason or unenforced(self, request)
 
     def _record(self, request: Request, until: datetime, hierarchies: _cgroup.Hierarchies) -> lease_records.Record:
         taken = {
@@ -377,6 +365,23 @@ class LocalSite:
             Lease(identity, self.name, (), now, lease_records.record_path(self._state, identity))
             for identity in sorted(lost)
         ]
+
+
+def _no_processors(
+    limits: NodeLimits, nodes: int, hierarchies: _cgroup.Hierarchies, why: str, *, entry: bool
+) -> str | None:
+    """Why a limit of processors cannot be enforced, or None. `entry`: whether commands can join control groups."""
+    if limits.cpus is None:
+        return None
+    cores = int(machine_facts.facts()["cores"])
+    if limits.cpus > cores:
+        return f"cpus = {limits.cpus:g} a node, but there are {cores} cores"
+    if not _cgroup.bound_to_cores(limits):
+        able = hierarchies.has("cpu") and entry
+        return None if able else f"cpus = {limits.cpus:g} cannot be enforced: {why}"
+    if limits.cpus != int(limits.cpus) or limits.cpus * nodes > cores:
+        return f'cpu_limit = "cpuset": {nodes} x {limits.cpus:g} whole cores, but there are {cores}'
+    return None if hierarchies.has("cpuset") and entry else f'cpu_limit = "cpuset" cannot be enforced: {why}'
 
 
 def _disk_steps(identity: str, node: Node, limits: NodeLimits, hierarchies: _cgroup.Hierarchies) -> list[Step]:

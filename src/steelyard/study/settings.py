@@ -15,8 +15,8 @@ from steelyard.model.errors import StudyError
 from steelyard.model.secret import literals
 from steelyard.model.study import SAME_FACTOR, Level, Study
 from steelyard.plugin import Plugins, how_to_add
-from steelyard.study.fields import FIXED_AT_START, LATER, SEAMS, SECTIONS, dotted, hard, names_of, put
 from steelyard.study import profiles
+from steelyard.study.fields import FIXED_AT_START, LATER, SEAMS, SECTIONS, dotted, hard, names_of, put
 from steelyard.study.missing import misspelt, settings_model
 from steelyard.tomlfile.problems import Missing, from_validation, problem
 

@@ -76,7 +76,7 @@ def test_a_disk_is_in_force_and_goes(tmp_path: Path) -> None:
     with leased(tmp_path, LOOPBACK, REQUEST) as (site, lease):
         node = lease.databases[0]
         facts = asyncio.run(site.facts(node))
-        assert int(facts["disk_bytes"]) == pytest.approx(1e8, rel=0.01)
+        assert int(facts["node_disk_bytes"]) == pytest.approx(1e8, rel=0.01)
         assert os.stat(node.folder).st_dev != os.stat(tmp_path).st_dev
         assert list(node.folder.iterdir()) == []
         if _cgroup.detect().blkio:
@@ -84,10 +84,10 @@ def test_a_disk_is_in_force_and_goes(tmp_path: Path) -> None:
             assert facts["limit_disk_write_bytes_per_s"] == "40000000"
             assert facts["limit_disk_read_ops_per_s"] == "900"
             assert facts["limit_disk_write_ops_per_s"] == "none"
-        assert "disk_device" not in asyncio.run(site.facts(lease.loaders[0]))
+        assert "node_disk_device" not in asyncio.run(site.facts(lease.loaders[0]))
         filling = ["dd", "if=/dev/zero", f"of={node.folder / 'x'}", "bs=1M", "count=200"]
         assert b"No space left" in asyncio.run(run(node, filling, timeout_s=60, check=False)).stderr
-        device = facts["disk_device"]
+        device = facts["node_disk_device"]
     assert disk_traces(lease.id, tmp_path) == []
     assert throttled(device) == []
 

@@ -23,7 +23,7 @@ UNITS = {
 
 
 def node_limits(gaugings: Sequence[Gauged]) -> Table | None:
-    """One row for each limit and number asked, over all nodes, starts, and both moments; None where none was measured."""
+    """One row for each limit and number asked, over all nodes, starts and both moments; None without any."""
     rows = tuple(_row(limit) for limit in limits_of(gaugings))
     if not rows:
         return None
