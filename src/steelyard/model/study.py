@@ -27,6 +27,7 @@ from steelyard.model.load import LoadPhase as LoadPhase  # noqa: PLC0414 - part 
 from steelyard.model.named_level import Level as Level  # noqa: PLC0414 - part of this module
 from steelyard.model.named_level import NamedLevel as NamedLevel  # noqa: PLC0414 - part of this module
 from steelyard.model.named_level import level_key
+from steelyard.model.node_limits import NodeLimits as NodeLimits  # noqa: PLC0414 - part of this module
 from steelyard.model.objective import Limit, parse
 from steelyard.model.one_of import OneOf
 from steelyard.model.responses import awaited_names, main_names
@@ -81,21 +82,6 @@ class LoadSiteChoice(Choice):
     """Site of the load nodes, by name; empty: `site` lends them, too."""
     nodes: int = Field(default=1, ge=1, le=64)
     """Number of nodes that drive load, in place of `site.load_nodes`."""
-
-
-class NodeLimits(Value):
-    """Limits of a database node, whatever site lends it. Load nodes have none, because they would limit the
-    measurement."""
-
-    memory_mb: int | None = Field(default=None, ge=16)
-    """Memory in MiB that each database node may use, including page cache; none: no limit. Earlier versions called it
-    `site.memory_mb`, which is still read."""
-    cpus: float | None = Field(default=None, gt=0)
-    """Number of processors that each database node may use; none: no limit. Earlier versions called it `site.cpus`,
-    which is still read."""
-    profile: str = ""
-    """Hardware that each database node stands for, by name. No profile can be lent yet: a study that names one can be
-    planned, and run without it."""
 
 
 class LinkChoice(Value):

@@ -117,7 +117,8 @@ class Limiting(Protocol):
 def unenforced(site: Site, request: Request) -> str | None:
     """Why a site cannot hold nodes to the limits of a request, or None."""
     enforced = site.limits if isinstance(site, Limiting) else frozenset()
-    asked = request.limits.model_dump(exclude_defaults=True)
+    # A profile's name is no limit: its numbers are.
+    asked = request.limits.model_dump(exclude_defaults=True, exclude={"profile"})
     lacking = [f"node.{name} = {value}" for name, value in asked.items() if name not in enforced]
     return f"it does not enforce {' and '.join(lacking)}" if lacking else None
 

@@ -1,0 +1,45 @@
+"""Limits of a database node: section `node` of a study, with the numbers of a profile where it names one."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from steelyard.model.value import Value
+
+
+class NodeLimits(Value):
+    """Limits of a database node, whatever site lends it. Load nodes have none, because they would limit the
+    measurement."""
+
+    memory_mb: int | None = Field(default=None, ge=16)
+    """Memory in MiB that each database node may use, including page cache; none: no limit. Earlier versions called it
+    `site.memory_mb`, which is still read."""
+    cpus: float | None = Field(default=None, gt=0)
+    """Number of processors that each database node may use; none: no limit. Earlier versions called it `site.cpus`,
+    which is still read."""
+    profile: str = ""
+    """Hardware that each database node stands for: a shipped profile, or the path of a TOML file beside the study. It
+    gives the fields of this section, and `system.heap_mb`, their values where the study writes none."""
+    cpu_limit: Literal["quota", "cpuset"] | None = None
+    """How `cpus` is enforced. quota (default): processor time in each period of 100 ms, on any core; cpuset: that many
+    cores of its own, whole ones only."""
+    swap_mb: int | None = Field(default=None, ge=0)
+    """Swap in MiB that each database node may use beyond `memory_mb`; none: no swap where `memory_mb` is limited."""
+    disk_gb: float | None = Field(default=None, gt=0, le=16_000)
+    """Size in GB (10^9 bytes) of a file system of its own for each database node; none: none of its own, or 16 GB where
+    a limit of the disk needs one. Its file takes no more room than is written."""
+    disk_read_mb_per_s: float | None = Field(default=None, gt=0)
+    """Bytes that each database node may read from its disk, MB/s (10^6 bytes); none: no limit."""
+    disk_write_mb_per_s: float | None = Field(default=None, gt=0)
+    """Bytes that each database node may write to its disk, MB/s (10^6 bytes); none: no limit."""
+    disk_read_ops_per_s: int | None = Field(default=None, ge=1)
+    """Read operations of its disk per second that each database node may use; none: no limit."""
+    disk_write_ops_per_s: int | None = Field(default=None, ge=1)
+    """Write operations of its disk per second that each database node may use; none: no limit."""
+
+    @property
+    def own_disk(self) -> bool:
+        """Whether a node needs a file system of its own."""
+        return any(value is not None for name, value in self if name.startswith("disk_"))
