@@ -21,6 +21,7 @@ from pydantic import (
 
 from steelyard.model import former_words
 from steelyard.model.cost import Cost as Cost  # noqa: PLC0414 - part of this module
+from steelyard.model.link import LinkChoice as LinkChoice  # noqa: PLC0414 - part of this module
 from steelyard.model.load import Consistency as Consistency  # noqa: PLC0414 - part of this module
 from steelyard.model.load import Load as Load  # noqa: PLC0414 - part of this module
 from steelyard.model.load import LoadPhase as LoadPhase  # noqa: PLC0414 - part of this module
@@ -87,14 +88,6 @@ class NodeLimits(Value):
     profile: str = ""
     """Hardware that each database node stands for, by name. No profile can be lent yet: a study that names one can be
     planned, and run without it."""
-
-
-class LinkChoice(Value):
-    """Link between the nodes."""
-
-    name: str = "nodal"
-    """nodal: the network of the site as it is. No other link can be lent yet: a study that names one can be planned,
-    and run without it."""
 
 
 class Data(Value):

@@ -107,7 +107,8 @@ def _once(cache: dict[Any, Made], key: object, make: Callable[[], Made]) -> Made
 
 def request_of(study: str, settings: TrialSettings, system: System) -> Request:
     """The request to the site for complete settings."""
-    return Request(study, nodes_to_lend(system, settings.site.nodes), settings.site.load_nodes, settings.node)
+    databases = nodes_to_lend(system, settings.site.nodes)
+    return Request(study, databases, settings.site.load_nodes, settings.node, settings.link)
 
 
 def assumed_times(shape: WorkloadShape, cores: int) -> ClusterTimes:
