@@ -32,8 +32,9 @@ HOWTO = {
     "workload": "docs/howto/add-a-workload.md",
     "engine": "docs/howto/add-an-engine.md",
     "probe": "docs/howto/add-a-probe.md",
+    "link": "docs/howto/measure-over-other-links.md",
 }
-"""The page on how to write a plug-in of a seam."""
+"""The page on how to write a plug-in of a seam, or a file of named values."""
 WITH_SETTINGS = ("site", "system", "workload")
 WORKLOAD_FILE = ".toml"
 

@@ -8,26 +8,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from steelyard.judging.measures import cores_given
 from steelyard.model.facts import MACHINE, of_machines, role_of
 from steelyard.model.measure import MIB
 
 RTT = ("rtt_ms_min", "rtt_ms_mean")
+AMONG_DATABASES: Final = "databases"
+"""`ends` of a link between two database nodes; one from a load node to a database node has none."""
 
 
 def covariates_of(facts: Mapping[str, Mapping[str, str]], links: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Covariates by name; those that were not measured, or not on every database node, are left out.
 
-    `rtt_ms_min`, `rtt_ms_mean`: between load and database nodes, the mean over all measured links. `cores`,
-    `memory_mb`: what a database node was given, its limit or all that its machine has, the mean over nodes.
+    `rtt_ms_min`, `rtt_ms_mean`: between load and database nodes, the mean over all measured links; with the prefix
+    `database_` between database nodes. `link_mbit_per_s`: rate of one TCP connection, the mean over all links, and
+    `link_mbit_per_s_least`, of the slowest; `link_loss_percent`: frames lost, the mean. `cores`, `memory_mb`: what a
+    database node was given, its limit or all that its machine has, the mean over nodes.
     """
-    values: dict[str, float] = {}
-    for name in RTT:
-        times = [float(link[name]) for link in links if isinstance(link.get(name), int | float)]
-        if times and len(times) == len(links):
-            values[name] = math.fsum(times) / len(times)
+    values = _of_links(links)
     machines = of_machines(facts)
     databases = [known for node, known in machines.items() if role_of(node, facts) == "database"]
     databases = databases or [known for node, known in machines.items() if node == MACHINE]
@@ -36,6 +36,30 @@ def covariates_of(facts: Mapping[str, Mapping[str, str]], links: Sequence[Mappin
         if amounts and len(amounts) == len(databases):
             values[name] = math.fsum(amounts) / len(amounts)
     return values
+
+
+def _of_links(links: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Covariates of the paths between nodes."""
+    among = [link for link in links if link.get("ends") == AMONG_DATABASES]
+    to_load = [link for link in links if link.get("ends") != AMONG_DATABASES]
+    values: dict[str, float] = {}
+    for prefix, paths in (("", to_load), ("database_", among)):
+        for name in RTT:
+            values |= _mean(f"{prefix}{name}", _numbers(paths, name))
+    rates = _numbers(links, "mbit_per_s")
+    values |= _mean("link_mbit_per_s", rates)
+    values |= {"link_mbit_per_s_least": min(rates)} if rates else {}
+    return values | _mean("link_loss_percent", _numbers(links, "loss_percent"))
+
+
+def _numbers(links: Sequence[Mapping[str, Any]], name: str) -> list[float]:
+    """A number of each link; empty if one of them lacks it."""
+    numbers = [float(link[name]) for link in links if isinstance(link.get(name), int | float)]
+    return numbers if len(numbers) == len(links) else []
+
+
+def _mean(name: str, numbers: Sequence[float]) -> dict[str, float]:
+    return {name: math.fsum(numbers) / len(numbers)} if numbers else {}
 
 
 def memory_mb_given(facts: Mapping[str, str]) -> float | None:

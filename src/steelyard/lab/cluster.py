@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import hashlib
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -13,7 +14,7 @@ from typing import Any, Literal
 
 from steelyard.engine.base import DrivenByWords, Engine, StampedHere
 from steelyard.format import listed
-from steelyard.lab import clocks
+from steelyard.lab import clocks, links
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.data_state import DataState
 from steelyard.lab.gauging import TIMEOUT_S as GAUGE_TIMEOUT_S
@@ -24,10 +25,12 @@ from steelyard.lab.node_logs import tails
 from steelyard.lab.parts import Known, Parts, of_all_load_nodes
 from steelyard.lab.probe_processes import Readings, watched_nodes, watching
 from steelyard.leases.lease import Lease
-from steelyard.link.ping import measure_link
+from steelyard.leases.records import MARKER
+from steelyard.link.linktest import expected_s
 from steelyard.model.errors import EngineError, NodeError, SiteError, SteelyardError, SystemFault
 from steelyard.model.facts import system_facts_name
 from steelyard.model.gauged import Gauged
+from steelyard.model.link import LinkChoice
 from steelyard.model.node_limits import NodeLimits
 from steelyard.model.plan import PlannedTrial
 from steelyard.model.server_warm_up import ServerWarmth
@@ -39,7 +42,8 @@ from steelyard.node.processor import has_variable
 from steelyard.node.tasks import in_a_thread, to_the_end, together
 from steelyard.plan.abilities import requests_of
 from steelyard.progress.events import Waiting, Watcher
-from steelyard.site.base import Site, patience_of
+from steelyard.site.base import Site, link_failure, patience_of
+from steelyard.study.links import asks_for_links
 from steelyard.system.base import Existing, Provides, System, warms_up
 from steelyard.wire.record import Record
 from steelyard.wire.word import PhaseWord
@@ -50,6 +54,8 @@ HEALTH_TIMEOUT_S = 20.0
 ANSWER_TIMEOUT_S = 3.0
 EVIDENCE_TIMEOUT_S = 30.0
 POLL_S = 0.25
+LINKS_GRACE = 4.0
+"""Measuring the links may take so many times as long as expected."""
 
 Nodes = tuple[Lease, tuple[Node, ...]]
 """What a site has lent, and the nodes of the system under test."""
@@ -75,6 +81,9 @@ class Cluster:
     facts: dict[str, Mapping[str, str]] = field(default_factory=dict)
     differing: dict[str, Mapping[str, tuple[str, str]]] = field(default_factory=dict)
     links: list[Mapping[str, Any]] = field(default_factory=list)
+    """Paths between the nodes as measured before the first trial."""
+    link: LinkChoice | None = None
+    """The link between the nodes, where all paths are measured in full; None: only round trips are."""
     known: Known = field(default_factory=Known)
     """Calibration of the generator, or why there is none."""
     warmth: ServerWarmth | None = None
@@ -108,9 +117,26 @@ class Cluster:
         return self.load_site if self.load_site is not None and node.role == "load" else self.site
 
     def owns(self, pid: int) -> bool:
-        """Whether a process of this machine belongs to this start: its nodes, its load, its probes."""
+        """Whether a process of this machine belongs to this start: its nodes, its load, its probes, its link."""
         start = self.loaders[0].environment.get(START, "")
-        return pid in self.readings.process_ids or has_variable(pid, START, start)
+        of_start = pid in self.readings.process_ids or has_variable(pid, START, start)
+        return of_start or has_variable(pid, MARKER, self.lease.id)
+
+    async def measure_links(self) -> list[Mapping[str, Any]]:
+        """The paths between the nodes as they are now; takes `links_s`."""
+        if self.link is None:
+            return await links.round_trips(self.loaders, self.databases)
+        return await links.in_full(self.loaders, self.databases, self.link)
+
+    @property
+    def links_s(self) -> float:
+        """Expected seconds of measuring all paths in full; 0 where only round trips are measured."""
+        return 0.0 if self.link is None else expected_s(self.link, len(self.loaders), len(self.databases))
+
+    @property
+    def link_failure(self) -> str | None:
+        """Why the link between the nodes no longer works as asked, or None."""
+        return link_failure(self.site, self.lease)
 
     async def drive(self, order: Mapping[str, Any], on_record: Callable[[str, Record], None], timeout_s: float) -> None:
         """Have the engine carry out an order for as long as all nodes live. Raises SystemFault within seconds of the
@@ -193,7 +219,8 @@ async def started(
     system = parts.system(settings)
     sites = tuple(site for site in (parts.site(settings), parts.load_site(settings)) if site is not None)
     await _prepare(system, watcher, phases)
-    lenders = lenders_of(sites, requests_of(study.study.name, settings, system), settings)
+    seed = seed_of(start_identity(study.design.seed, trials))
+    lenders = lenders_of(sites, requests_of(study.study.name, settings, system, seed), settings)
     lease = await _lend(study, trials, lenders, lending, phases)
     give_back = functools.partial(lending.give_back, lenders, lease)
     undo = Undo(patience_of(*sites).release_s, system, lease.databases, phases, lambda keep: give_back(keep=keep))
@@ -215,14 +242,17 @@ async def started(
         probes = [parts.probe(name, study.probe.get(name, {})) for name in study.probes]
         watched = await watched_nodes(system, (*cluster.databases, *cluster.loaders)) if probes else ()
         offsets_s = {node: reading.offset_s for node, reading in (await clocks.read(cluster.reachable)).items()}
-        first_reading_s = patience_of(site).first_reading_s
+        first_reading_s = patience_of(*sites).first_reading_s
         async with watching(probes, watched, watcher, offsets_s, first_reading_s) as cluster.readings:
             yield cluster
     except BaseException as first:
+        broken = link_failure(sites[0], lease) if isinstance(first, SystemFault) else None
         try:
             await to_the_end(_undo_after(first, undo))
         except SteelyardError as second:
             first.add_note(f"while cleaning up: {second.message}")
+        if broken is not None:
+            raise SiteError(broken, "`steelyard doctor` says what this machine can do") from first
         raise
     await to_the_end(_undo(undo, keep=True))
 
@@ -262,6 +292,11 @@ def start_identity(seed: int, trials: Sequence[PlannedTrial]) -> str:
     first = trials[0]
     levels = ",".join(f"{factor}={first.treatment[factor]}" for factor in sorted(first.hard))
     return f"{seed}/{first.block}/{levels}/{len(trials)}"
+
+
+def seed_of(identity: str) -> int:
+    """A seed that follows from a start's identity, of 31 bits."""
+    return int.from_bytes(hashlib.sha256(identity.encode()).digest()[:4], "big") >> 1
 
 
 def _with_identity(lease: Lease, start: str) -> Lease:
@@ -312,9 +347,11 @@ async def _bring_up(
         engine=state.engine,
         state=state,
         phases=phases,
+        link=first.settings.link if asks_for_links(study) else None,
     )
-    async with phases.bracket(Phase.DEPLOY, patience_of(*sites).inspect_s, SiteError):
-        watcher.tell(Waiting("facts of the nodes"))
+    inspect_s = patience_of(*sites).inspect_s + LINKS_GRACE * cluster.links_s
+    async with phases.bracket(Phase.DEPLOY, inspect_s, SiteError):
+        watcher.tell(Waiting("facts of the nodes" if cluster.link is None else "facts of the nodes, and their links"))
         await _inspect(cluster)
     cluster.known = await in_a_thread(functools.partial(_known, cluster, parts, first.settings.engine))
     return cluster
@@ -365,17 +402,7 @@ async def _inspect(cluster: Cluster) -> None:
         differing = await cluster.system.differing(node)
         if differing:
             cluster.differing[node.name] = differing
-        for loader in cluster.loaders:
-            cluster.links.append(await _link(loader, node))
-
-
-async def _link(loader: Node, node: Node) -> Mapping[str, Any]:
-    """A path as measured; a node on which it cannot be measured says why."""
-    ends = {"from": loader.name, "to": node.name}
-    try:
-        return {**ends, **await measure_link(loader, node)}
-    except NodeError as error:
-        return {**ends, "problem": error.message}
+    cluster.links.extend(await cluster.measure_links())
 
 
 async def _wipe(system: System, databases: Sequence[Node]) -> None:

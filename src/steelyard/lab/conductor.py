@@ -12,11 +12,14 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from steelyard.format import number
+from steelyard.judging.asked_link import asked_and_measured
+from steelyard.judging.covariates import covariates_of
 from steelyard.judging.stopping import decide, needed_trials, not_needed
 from steelyard.judging.stopping_rule import Decision, rule_of
 from steelyard.lab import noise_floor, provenance, server_warm_up
 from steelyard.lab.bracket import PhaseLog
-from steelyard.lab.cluster import Cluster, started
+from steelyard.lab.cluster import LINKS_GRACE, Cluster, started
 from steelyard.lab.disk_room import DiskRoom
 from steelyard.lab.gauging import deviations
 from steelyard.lab.lending import Lending
@@ -24,11 +27,12 @@ from steelyard.lab.parts import Parts
 from steelyard.lab.quiet import Ours, QuietGate
 from steelyard.lab.resume import attempts_by_id, missing, settled
 from steelyard.lab.trial import TrialRunner
-from steelyard.model.errors import FileError, NotQuiet, SteelyardError, StoreError, StudyError, SystemFault
+from steelyard.model.errors import FileError, NotQuiet, SiteError, SteelyardError, StoreError, StudyError, SystemFault
 from steelyard.model.gauged import Gauged
+from steelyard.model.link import PLAIN
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
-from steelyard.model.trial import TrialRecord
+from steelyard.model.trial import Phase, TrialRecord
 from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
 from steelyard.progress.events import (
     Guarded,
@@ -39,6 +43,7 @@ from steelyard.progress.events import (
     TrialBegan,
     TrialSealed,
     Trouble,
+    Waiting,
     Watcher,
 )
 from steelyard.progress.reason_words import short
@@ -49,6 +54,8 @@ from steelyard.system.base import warms_up
 
 FAILED_STARTS_LIMIT = 2
 """A cluster that failed to start so often is infeasible in this block: a result."""
+LEAST_LINKS_S = 30.0
+"""Least time limit of measuring the links after the last trial of a start."""
 FAILED_LAB_LIMIT = 3
 """So many failures of the laboratory in a row end the study."""
 
@@ -186,10 +193,12 @@ class Conductor:
             starting = started(self.study, trials, self.parts, self.watcher, phases, self._lending, on_gauged)
             async with starting as cluster:
                 self.writer.event(journal.StartReady(start=first.start, cluster=cluster.start))
+                self._tell_other_links(cluster)
                 await self._quiet(cluster.sites, cluster.owns)
                 if not self.finishing:
                     await self._warm_up(cluster, trials)
                 await self._trials(cluster, deque(trials))
+                await self._links_after(cluster, first)
         except SystemFault as fault:
             self._start_failed(trials, fault, phases)
         except NotQuiet:
@@ -226,6 +235,24 @@ class Conductor:
                 Trouble(f"not warm after {warmth.seconds:.0f} s: {left}", "measured all the same: recorded")
             )
 
+    def _tell_other_links(self, cluster: Cluster) -> None:
+        """Warn of links that are not as asked."""
+        measured = covariates_of(cluster.facts, cluster.links)
+        for one in asked_and_measured(cluster.link or PLAIN, measured):
+            if one.differs and one.asked is not None:
+                numbers = f"{number(one.measured)} {one.unit} measured, {number(one.asked)} {one.unit} asked"
+                message = f"{one.quantity} of the nodes' links: {numbers}"
+                self.watcher.tell(Trouble(message, "measured all the same: the report says so"))
+
+    async def _links_after(self, cluster: Cluster, first: PlannedTrial) -> None:
+        """Measure the links once more where they are measured in full, after the last trial of a start."""
+        if cluster.link is None or not cluster.trials_served or cluster.link_failure is not None:
+            return
+        async with cluster.phases.bracket(Phase.COLLECT, LEAST_LINKS_S + LINKS_GRACE * cluster.links_s, SiteError):
+            self.watcher.tell(Waiting("the links of the nodes once more"))
+            links = tuple(dict(link) for link in await cluster.measure_links())
+        self.writer.event(journal.LinksMeasured(start=first.start, cluster=cluster.start, links=links))
+
     def _laboratory_failed(self, first: PlannedTrial, error: SteelyardError) -> None:
         """Count a failure of the laboratory. Raises the error when another attempt makes no sense."""
         self._failed_in_a_row += 1
@@ -255,7 +282,8 @@ class Conductor:
             if self.gate is not None:
                 self.gate.attempted(record.verdict)
             self._sealed(record, number)
-            if record.verdict.system_fault or cluster.readings.failure is not None:
+            broken = cluster.readings.failure is not None or cluster.link_failure is not None
+            if record.verdict.system_fault or broken:
                 return
             if not settled([*attempts, record], limit):
                 reasons = "; ".join(short(reason) for reason in record.verdict.reasons)

@@ -210,17 +210,26 @@ class TrialRunner:
         try:
             await driving
         except SystemFault as fault:
-            return _blamed(ReasonKind.SYSTEM_FAULT, fault)
+            return self._link_fault() or _blamed(ReasonKind.SYSTEM_FAULT, fault)
         except ClockError as error:
             return _blamed(ReasonKind.CLOCK, error)
         except (SteelyardError, OSError, LookupError, ValueError) as error:
             if of_the_disk(error):
                 raise
+            if broken := self._link_fault():
+                return broken
             self.watcher.tell(Waiting("the cluster to answer: is it still well?"))
             return await self._blamed_by_the_cluster(error)
         finally:
             self.cluster.state.used(workload)
-        return None
+        return self._link_fault()
+
+    def _link_fault(self) -> Verdict | None:
+        """The verdict on a trial whose nodes were no longer joined by the link that was asked for; None if they
+        are."""
+        failure = self.cluster.link_failure
+        reason = Reason(kind=ReasonKind.LAB_FAULT, detail=failure or "")
+        return Verdict(outcome="invalid", reasons=(reason,)) if failure else None
 
     async def _blamed_by_the_cluster(self, error: Exception) -> Verdict:
         """The verdict on an error while driving: the laboratory's fault if the cluster is well, or if a node of it

@@ -21,6 +21,7 @@ from pydantic import (
 
 from steelyard.model import former_words
 from steelyard.model.cost import Cost as Cost  # noqa: PLC0414 - part of this module
+from steelyard.model.link import LinkChoice as LinkChoice  # noqa: PLC0414 - part of this module
 from steelyard.model.load import Consistency as Consistency  # noqa: PLC0414 - part of this module
 from steelyard.model.load import Load as Load  # noqa: PLC0414 - part of this module
 from steelyard.model.load import LoadPhase as LoadPhase  # noqa: PLC0414 - part of this module
@@ -82,14 +83,6 @@ class LoadSiteChoice(Choice):
     """Site of the load nodes, by name; empty: `site` lends them, too."""
     nodes: int = Field(default=1, ge=1, le=64)
     """Number of nodes that drive load, in place of `site.load_nodes`."""
-
-
-class LinkChoice(Value):
-    """Link between the nodes."""
-
-    name: str = "nodal"
-    """nodal: the network of the site as it is. No other link can be lent yet: a study that names one can be planned,
-    and run without it."""
 
 
 class Data(Value):

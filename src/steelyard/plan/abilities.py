@@ -109,12 +109,12 @@ def _once(cache: dict[Any, Made], key: object, make: Callable[[], Made]) -> Made
     return cache[key]
 
 
-def requests_of(study: str, settings: TrialSettings, system: System) -> tuple[Request, ...]:
+def requests_of(study: str, settings: TrialSettings, system: System, seed: int = 0) -> tuple[Request, ...]:
     """The requests to the site of the databases, and to that of the load nodes, if it is another."""
     databases, load_nodes = nodes_to_lend(system, settings.site.nodes), settings.load_nodes
     if not settings.load_site.name:
-        return (Request(study, databases, load_nodes, settings.node),)
-    return Request(study, databases, 0, settings.node), Request(study, 0, load_nodes)
+        return (Request(study, databases, load_nodes, settings.node, settings.link, seed),)
+    return Request(study, databases, 0, settings.node, settings.link, seed), Request(study, 0, load_nodes)
 
 
 def assumed_times(shape: WorkloadShape, cores: int) -> ClusterTimes:

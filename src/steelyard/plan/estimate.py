@@ -22,6 +22,7 @@ from steelyard.plan.phase_times import (
 )
 from steelyard.plan.requirements import STORE_BYTES_PER_TRIAL, disk_bytes, filled_state, memory_mb_of_plan
 from steelyard.plugin import Plugins
+from steelyard.study.links import asks_for_links
 from steelyard.system.base import warms_up
 
 DEFAULT_SPREAD = 2.5
@@ -73,6 +74,7 @@ def estimate(
     unfinished = {trial.start for trial in plan.trials if trial.id not in done}
     starts: dict[str, tuple[int, float]] = {}
     filled: set[str] = set()
+    links = asks_for_links(study)
     measured: set[tuple[str, str]] = set()
     capacities_s = 0.0
     trials_s: list[float] = []
@@ -81,7 +83,9 @@ def estimate(
         if trial.start not in starts:
             state = filled_state(trial.settings, abilities.shape(trial.settings).records)
             warm = warms_up(study.server_warm_up, abilities.system(trial.settings))
-            phases = start_phases(trial.settings, abilities, cores, has_snapshot=state in filled, warmed_up=warm)
+            phases = start_phases(
+                trial.settings, abilities, cores, has_snapshot=state in filled, warmed_up=warm, links=links
+            )
             seconds = sum(second * known.of(phase) for phase, second in phases.items())
             seconds += server_warm_up_s(study.server_warm_up, history) if warm else 0.0
             filled.add(state)

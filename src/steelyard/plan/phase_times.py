@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from pydantic import Field, ValidationError
 
+from steelyard.link.linktest import expected_s
 from steelyard.model.errors import StudyError
 from steelyard.model.server_warm_up import ServerWarmUp
 from steelyard.model.trial import Phase, TrialRecord
@@ -35,11 +36,17 @@ SERVER_WARM_UP_PART = 0.8
 
 
 def start_phases(
-    settings: TrialSettings, abilities: Abilities, cores: int, *, has_snapshot: bool, warmed_up: bool = False
+    settings: TrialSettings,
+    abilities: Abilities,
+    cores: int,
+    *,
+    has_snapshot: bool,
+    warmed_up: bool = False,
+    links: bool = False,
 ) -> dict[Phase, float]:
     """Expected seconds of the phases of a start. `has_snapshot`: whether an earlier start left a snapshot of the filled
     state; without server warm-up, a start that fills the tables and takes a snapshot is then wiped and started again
-    from it."""
+    from it. `links`: whether all paths between the nodes are measured, before its first trial and after its last."""
     lease = abilities.lease_times(settings)
     cluster = abilities.cluster_times(settings, cores)
     populate_s = cluster.schema_s
@@ -55,12 +62,13 @@ def start_phases(
                 populate_s += cluster.schema_s + cluster.restore_s
                 starts = 2
     gauge_s = gauge.expected_s(settings.node) * settings.site.nodes
+    links_s = expected_s(settings.link, settings.load_nodes, settings.site.nodes) if links else 0.0
     return {
         Phase.LEASE: lease.lease_s,
-        Phase.DEPLOY: cluster.start_s * starts + gauge_s,
+        Phase.DEPLOY: cluster.start_s * starts + gauge_s + links_s,
         Phase.POPULATE: populate_s,
         Phase.WIPE: cluster.wipe_s * starts + gauge_s,
-        Phase.RELEASE: lease.release_s,
+        Phase.RELEASE: lease.release_s + links_s,
     }
 
 
@@ -147,7 +155,10 @@ def corrections(history: Sequence[TrialRecord], abilities: Abilities, cores: int
         filled = spent.pop(Phase.WIPE, None) is not None
         try:
             warmed_up = record.server_warm_up is not None
-            expected = start_phases(record.settings, abilities, cores, has_snapshot=not filled, warmed_up=warmed_up)
+            expected = start_phases(
+                record.settings, abilities, cores, has_snapshot=not filled, warmed_up=warmed_up,
+                links="link_mbit_per_s" in record.covariates,
+            )  # fmt: skip
             expected |= trial_phases(record.settings, abilities, cores)
         except (StudyError, ValidationError):
             continue  # the workload's file has been edited or moved since

@@ -37,7 +37,7 @@ def memory_mb_of_plan(plan: Plan, abilities: Abilities) -> int:
 
 def _clusters(plan: Plan) -> list[PlannedTrial]:
     """One trial of each combination of sites and system."""
-    parts = ("site", "load_site", "system", "node")
+    parts = ("site", "load_site", "system", "node", "link")
     return list({canonical(trial.settings.part(*parts)): trial for trial in plan.trials}.values())
 
 

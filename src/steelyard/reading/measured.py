@@ -10,10 +10,12 @@ from collections.abc import Collection, Sequence
 
 from steelyard.analysis.statistic import Attempt
 from steelyard.heavy import pl
+from steelyard.judging.asked_link import AFTER
 from steelyard.judging.covariates import covariates_of
 from steelyard.judging.measures import Readings, measures_of, metrics_of, seconds_of
 from steelyard.model import power, responses
 from steelyard.model.trial import TrialRecord
+from steelyard.store.journal import LinksMeasured
 from steelyard.store.read import Store
 
 
@@ -31,6 +33,22 @@ def with_covariates(store: Store, records: Sequence[TrialRecord]) -> tuple[Trial
         record
         if record.covariates
         else record.model_copy(update={"covariates": covariates_of(store.facts(record), store.links(record))})
+        for record in records
+    )
+
+
+def with_links_after(store: Store, records: Sequence[TrialRecord]) -> tuple[TrialRecord, ...]:
+    """The records with the covariates of links as they were after the last trial of their start, whose names end in
+    `_after`. They stand in the journal, because a trial is sealed before it is known to be the last."""
+    measured = (entry.event for entry in store.journal() if isinstance(entry.event, LinksMeasured))
+    ends = {
+        event.cluster: {f"{name}{AFTER}": value for name, value in covariates_of({}, event.links).items()}
+        for event in measured
+    }
+    return tuple(
+        record.model_copy(update={"covariates": {**record.covariates, **ends[record.start]}})
+        if record.start in ends
+        else record
         for record in records
     )
 

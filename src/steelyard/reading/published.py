@@ -16,6 +16,7 @@ from steelyard.model import responses
 from steelyard.model.errors import StudyError
 from steelyard.model.estimate import Estimate
 from steelyard.model.facts import of_machines, role_of
+from steelyard.model.link import NODAL
 from steelyard.model.responses import unit_of
 from steelyard.model.study import Level
 from steelyard.model.trial import TrialRecord
@@ -34,6 +35,7 @@ PROPORTIONS = ("read_proportion", "write_proportion", "update_proportion", "inse
 MIB_PER_GIB = 1024
 VIRTUAL_MACHINES = "vm-"
 """Beginning of the names of profiles that stand for virtual machines."""
+KINDS_OF_LINKS = ("802.11", "ethernet")
 Values = dict[tuple[str, str], dict[str, list[float]]]
 """(treatment, response) to the values of its trials by start."""
 
@@ -138,16 +140,21 @@ def lay(
 
 
 def _place_of(facets: Mapping[str, str], placed: Mapping[str, str]) -> dict[str, str]:
-    """Platform, memory and link of a treatment that limits its nodes' memory or says which hardware they stand for, as
-    facets of the published columns; empty for any other treatment."""
-    memory, profile = facets.get("node.memory_mb"), facets.get("node.profile")
-    if memory is None and profile is None:
-        return {}
-    board = profile if profile and not profile.startswith(VIRTUAL_MACHINES) else ""
-    place = {"platform": board or "virtual-machine", "link": facets.get("link.name", "nodal")}
+    """Platform, memory and link of a treatment that limits its nodes' memory or says which hardware they stand for, and
+    the link of one that names it, as facets of the published columns; empty for any other treatment."""
+    memory, profile, link = (facets.get(name) for name in ("node.memory_mb", "node.profile", "link.name"))
+    place = {} if link is None else {"link": _kind_of_link(link)}
+    if memory is not None or profile is not None:
+        board = profile if profile and not profile.startswith(VIRTUAL_MACHINES) else ""
+        place = {"platform": board or "virtual-machine", "link": NODAL, **place}
     if memory is not None:
         place["ram_gb"] = f"{float(memory) / MIB_PER_GIB:g}"
     return {f"{PLACED}{column}": level for column, level in place.items() if column in placed}
+
+
+def _kind_of_link(name: str) -> str:
+    """A link as publications name it, without its rate: `802.11n` is 802.11, `ethernet-100` is ethernet."""
+    return next((kind for kind in KINDS_OF_LINKS if name.startswith(kind)), name)
 
 
 def _differing_factor(frame: TrialFrame, own: Own, another: Own) -> str:

@@ -18,7 +18,7 @@ from steelyard.model.plan import Plan
 from steelyard.model.study import Level, Study
 from steelyard.model.trial import TrialRecord
 from steelyard.reading.comparison import Comparison, Opened, compare, opened
-from steelyard.reading.measured import with_covariates, with_measures
+from steelyard.reading.measured import with_covariates, with_links_after, with_measures
 from steelyard.reading.node_usage import usage_of
 from steelyard.reading.published import PublishedComparison, compare_with_published
 from steelyard.reading.report_input import ReportInput, report_input, results_of
@@ -71,9 +71,8 @@ class Reading:
         """The trial frame: what every function of `steelyard.analysis` takes. It has the measures that were sealed with
         the trials, those that the study names, and the covariates of every start."""
         store = self._source.store
-        return frame_of(
-            with_covariates(store, with_measures(store, self.records, self.study.analysis.needed)), self.study
-        )
+        records = with_covariates(store, with_measures(store, self.records, self.study.analysis.needed))
+        return frame_of(with_links_after(store, records), self.study)
 
     @property
     def trials(self) -> pl.DataFrame:

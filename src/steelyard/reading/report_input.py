@@ -18,7 +18,7 @@ from steelyard.model.plan import Plan
 from steelyard.model.study import Level, Study
 from steelyard.model.trial import TrialRecord
 from steelyard.reading import time_courses
-from steelyard.reading.measured import with_measures
+from steelyard.reading.measured import with_links_after, with_measures
 from steelyard.reading.node_traces import Trace, median_trials
 from steelyard.reading.seconds import within_trials
 from steelyard.reading.time_courses import Curve, Timeline
@@ -91,7 +91,7 @@ def sealed_trials(store: Store) -> tuple[TrialRecord, ...]:
 def results_of(store: Store, records: Sequence[TrialRecord]) -> Results:
     """All results of a store's trials: across trials, and of the seconds within them."""
     study = store.study
-    records = with_measures(store, records, study.analysis.needed)
+    records = with_links_after(store, with_measures(store, records, study.analysis.needed))
     floor = store.noise_floor(records)
     within = within_trials(store, records)
     return analyse(records, study, seed=study.design.seed, within=within, floor=floor, plan=store.plan)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from steelyard.leases.records import MARKER
 from steelyard.model.errors import CommandFailed, SiteError
+from steelyard.model.facts import Role
 from steelyard.node.base import Node
 from steelyard.node.command import run
 
@@ -33,6 +34,7 @@ class Member:
 
     name: str
     address: str
+    role: Role = "database"
 
 
 def namespace(identity: str, node: str) -> str:
@@ -64,7 +66,7 @@ def present(identity: str | None = None) -> dict[str, list[str]]:
 async def add_namespaces(identity: str, members: Sequence[Member]) -> None:
     """Create empty namespaces. Raises SiteError."""
     names = [switch(identity), *(namespace(identity, member.name) for member in members)]
-    await _batch(identity, None, [f"netns add {name}" for name in names])
+    await batch(identity, None, [f"netns add {name}" for name in names])
 
 
 async def add_switch(identity: str, members: Sequence[Member]) -> None:
@@ -74,15 +76,13 @@ async def add_switch(identity: str, members: Sequence[Member]) -> None:
         target = namespace(identity, member.name)
         lines.append(f"link add {member.name} type veth peer name {INTERFACE} netns {target}")
         lines.append(f"link set {member.name} master {BRIDGE} up")
-    await _batch(identity, switch(identity), lines)
+    await batch(identity, switch(identity), lines)
     await _no_bridge_filters(identity)
 
 
 async def add_addresses(identity: str, members: Sequence[Member]) -> None:
     """Give every node its address and its loopback. Raises SiteError."""
-    await asyncio.gather(
-        *(_batch(identity, namespace(identity, member.name), _interface(member)) for member in members)
-    )
+    await asyncio.gather(*(batch(identity, namespace(identity, member.name), _interface(member)) for member in members))
 
 
 def _interface(member: Member) -> list[str]:
@@ -116,7 +116,8 @@ async def _no_bridge_filters(identity: str) -> None:
     await run(_bystander(identity), argv, timeout_s=IP_TIMEOUT_S, stdin=b"0\n", check=False)
 
 
-async def _batch(identity: str, inside: str | None, lines: Sequence[str]) -> None:
+async def batch(identity: str, inside: str | None, lines: Sequence[str]) -> None:
+    """Lines for `ip -batch` in a network namespace; None: in the machine's. Raises SiteError."""
     where = ["-netns", inside] if inside else []
     try:
         await _ip(identity, [*where, "-batch", "-"], lines)

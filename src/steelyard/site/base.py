@@ -14,6 +14,7 @@ from typing import Protocol, runtime_checkable
 from pydantic import Field
 
 from steelyard.leases.lease import Lease
+from steelyard.model.link import PLAIN, LinkChoice
 from steelyard.model.study import NodeLimits
 from steelyard.model.value import Value
 from steelyard.node.base import Node
@@ -33,6 +34,11 @@ class Request:
     """None where another site lends them."""
     limits: NodeLimits = NO_LIMITS
     """What each database node may use; only a site that is `Limiting` gets any."""
+    link: LinkChoice = PLAIN
+    """Link between the nodes, with all its numbers; only a site that is `Linking` gets another than the network that it
+    has."""
+    seed: int = 0
+    """Determines what a site draws at random, such as lost frames."""
 
 
 class Site(Protocol):
@@ -114,13 +120,36 @@ class Limiting(Protocol):
     """The fields of section `node` that it enforces."""
 
 
+@runtime_checkable
+class Linking(Protocol):
+    """Ability: joins its nodes by the link of a request. A study that asks for a link on a site without it is
+    refused."""
+
+    links: frozenset[str]
+    """The media that it can make: values of `link.medium`."""
+
+    def link_failure(self, lease: Lease) -> str | None:
+        """Why the link of a lease of this site no longer works as asked, or None."""
+        ...
+
+
+def link_failure(site: Site, lease: Lease) -> str | None:
+    """Why the link of a lease no longer works as asked, or None."""
+    return site.link_failure(lease) if isinstance(site, Linking) else None
+
+
 def unenforced(site: Site, request: Request) -> str | None:
-    """Why a site cannot hold nodes to the limits of a request, or None."""
+    """Why a site cannot hold nodes to the limits of a request, or join them by its link; None if it can."""
     enforced = site.limits if isinstance(site, Limiting) else frozenset()
     # A profile's name is no limit: its numbers are.
     asked = request.limits.model_dump(exclude_defaults=True, exclude={"profile"})
     lacking = [f"node.{name} = {value}" for name, value in asked.items() if name not in enforced]
-    return f"it does not enforce {' and '.join(lacking)}" if lacking else None
+    if lacking:
+        return f"it does not enforce {' and '.join(lacking)}"
+    media = site.links if isinstance(site, Linking) else frozenset()
+    if request.link.plain or request.link.medium in media:
+        return None
+    return f"it cannot make link {request.link.name}: its nodes have the network that they have; site local can"
 
 
 class Patience(Value):

@@ -8,7 +8,7 @@ reports.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import datetime
@@ -28,7 +28,8 @@ from steelyard.model.node_limits import NodeLimits
 from steelyard.model.value import Value
 from steelyard.node import agent, machine_facts
 from steelyard.node.base import Node
-from steelyard.site import _cgroup, _disk, _kernel, _memory, _network
+from steelyard.node.processor import Program
+from steelyard.site import _cgroup, _disk, _kernel, _links, _memory, _network
 from steelyard.site.base import LeaseTimes, Request, unenforced
 
 MOST_NODES = 250
@@ -92,6 +93,7 @@ class LocalSite:
 
     name = "local"
     limits = frozenset(NodeLimits.model_fields) - {"profile"}
+    links = _links.MEDIA
 
     def __init__(
         self, settings: Settings, state_folder: Path, perform: Callable[[Step], Awaitable[None]] = perform
@@ -99,6 +101,8 @@ class LocalSite:
         self._settings = settings
         self._state = state_folder.absolute()
         self._perform = perform
+        self._fabrics: dict[str, _links.Fabric] = {}
+        """Lease to what joins its nodes, of the leases that this object lent."""
         self.mode = _mode(settings)
         own_network = self.mode == "namespaces"
         self.shares = frozenset({"cpu", "memory", "disk", "clock", "kernel"} | (set() if own_network else {"network"}))
@@ -131,6 +135,9 @@ class LocalSite:
             stack.push_async_exit(undo)
             for step in self._steps(record, lease, hierarchies, self._limits("database", request)):
                 await self._perform(step)
+            if self.mode == "namespaces":
+                for step in await self._joining(record, request):
+                    await self._perform(step)
             stack.pop_all()
         return lease
 
@@ -147,6 +154,8 @@ class LocalSite:
             except (SiteError, CommandFailed, FileError) as error:
                 errors.append(error)
 
+        if (fabric := self._fabrics.pop(lease.id, None)) is not None:
+            await tried(fabric.end())
         await tried(self._kill(lease.id, hierarchies))
         await tried(_network.delete(lease.id))
         await tried(_cgroup.remove(hierarchies, lease.id))
@@ -177,10 +186,12 @@ class LocalSite:
         identity = node.environment.get(lease_records.MARKER, "")
         network = _network.namespace(identity, node.name) if self.mode == "namespaces" else "the machine's"
         problems = "; ".join(hierarchies.problems)
+        link = self._fabrics[identity].how if identity in self._fabrics else ""
         own = {
             "site": f"{self.name}, {self.mode}",
             "address": node.address,
             "network": network,
+            **({"link": link} if link else {}),
             "cgroup_version": hierarchies.version if node.cgroups else "none",
             **({"cgroup_problems": problems} if problems else {}),
         }
@@ -192,12 +203,25 @@ class LocalSite:
         if (most := max(request.database_nodes, request.load_nodes)) > MOST_NODES:
             return f"{most} nodes of one role were requested, but there are addresses for only {MOST_NODES}"
         limit_mb = self._limits("database", request).memory_mb
-        refusal = self._lacking() or self._unenforceable(request)
+        refusal = self._lacking() or self._unlinkable(request) or self._unenforceable(request)
         return refusal or _memory.too_little(request, limit_mb, memory_mb_per_node)
 
     def times(self, request: Request) -> LeaseTimes:
         """A constant short time for any number of nodes."""
         return LeaseTimes(lease_s=EXPECTED_LEASE_S, release_s=EXPECTED_RELEASE_S)
+
+    def link_failure(self, lease: Lease) -> str | None:
+        """How the link program of a lease ended, if it has."""
+        fabric = self._fabrics.get(lease.id)
+        return None if fabric is None else fabric.failure()
+
+    def helper_times_s(self, programs: Mapping[tuple[int, int], Program]) -> Mapping[str, float]:
+        """Processor seconds of the link programs of this object's leases, in a census. Pure."""
+        running = [fabric.process_ids() for fabric in self._fabrics.values()]
+        return {"link": _links.program_time_s(frozenset().union(*running), programs)}
+
+    def _unlinkable(self, request: Request) -> str | None:
+        return _links.lacking(request.link, namespaces=self.mode == "namespaces", tc=shutil.which("tc"))
 
     def _lacking(self) -> str | None:
         if self.mode != "namespaces":
@@ -305,7 +329,7 @@ class LocalSite:
     def _steps(
         self, record: lease_records.Record, lease: Lease, hierarchies: _cgroup.Hierarchies, limits: NodeLimits
     ) -> list[Step]:
-        members = [_network.Member(node.name, node.address) for node in record.nodes]
+        members = _members(record)
 
         async def write() -> None:
             with lease_records.locked(self._state):
@@ -330,12 +354,16 @@ class LocalSite:
         if limits.own_disk:
             steps += [step for node in lease.databases for step in _disk_steps(record.id, node, limits, hierarchies)]
         if self.mode == "namespaces":
-            steps += [
-                Step("namespaces", lambda: _network.add_namespaces(record.id, members)),
-                Step("switch", lambda: _network.add_switch(record.id, members)),
-                Step("addresses", lambda: _network.add_addresses(record.id, members)),
-            ]
+            steps.append(Step("namespaces", lambda: _network.add_namespaces(record.id, members)))
         return steps
+
+    async def _joining(self, record: lease_records.Record, request: Request) -> list[Step]:
+        """The steps that join the namespaces of a lease."""
+        folder = lease_records.nodes_folder(self._state, record.id)
+        mark = lease_records.environment(self._state, record.id)
+        fabric = await _links.fabric(record.id, _members(record), request.link, folder, mark, request.seed)
+        self._fabrics[record.id] = fabric
+        return [Step(name, act) for name, act in fabric.steps()]
 
     def _claim_loopback(self, wanted: lease_records.Record) -> None:
         """Claim the loopback addresses, which two leases cannot share. Raises SiteError."""
@@ -405,6 +433,10 @@ def _cores(node: Node, limits: NodeLimits) -> str:
     each = round(limits.cpus or 0) if _cgroup.bound_to_cores(limits) and node.role == "database" else 0
     first = (int(node.name.removeprefix(LETTERS["database"])) - 1) * each if each else 0
     return ",".join(str(core) for core in range(first, first + each))
+
+
+def _members(record: lease_records.Record) -> list[_network.Member]:
+    return [_network.Member(node.name, node.address, node.role) for node in record.nodes]
 
 
 def _mode(settings: Settings) -> Literal["namespaces", "loopback"]:

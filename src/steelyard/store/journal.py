@@ -127,6 +127,17 @@ class ServersWarmedUp(Event):
     warmth: ServerWarmth
 
 
+class LinksMeasured(Event):
+    """The paths between the nodes of a start were measured again, after its last trial."""
+
+    name = "links-measured"
+    start: str
+    cluster: str
+    """Unique name of the cluster of this start."""
+    links: tuple[dict[str, Any], ...] = ()
+    """As in `links.json` of its trials, which holds them as they were before the first."""
+
+
 class StartFailed(Event):
     """A cluster did not start, through a fault of the system."""
 
@@ -302,6 +313,7 @@ KINDS: Final[Mapping[str, type[Event]]] = {
         StartReady,
         NodesGauged,
         ServersWarmedUp,
+        LinksMeasured,
         StartFailed,
         StartEnded,
         LaboratoryFailed,

@@ -22,7 +22,7 @@ from steelyard.tomlfile.problems import problem
 
 MAY_BE_MISSING = ("site", "system")
 """Kinds of plug-ins that a plan can do without: of a workload it must know the operations."""
-LINKS = ("nodal",)
+LINKS = plugin.shipped_values("link")
 PROFILES = plugin.shipped_values("profile")
 LEAST_LIKENESS = 0.6
 """Likeness (`difflib`) to an existing name from which on a name is a spelling mistake."""

@@ -15,7 +15,7 @@ from steelyard.model.errors import StudyError
 from steelyard.model.secret import literals
 from steelyard.model.study import SAME_FACTOR, Level, Study
 from steelyard.plugin import Plugins, how_to_add
-from steelyard.study import profiles
+from steelyard.study import links, profiles
 from steelyard.study.fields import FIXED_AT_START, LATER, SEAMS, SECTIONS, dotted, hard, names_of, put
 from steelyard.study.missing import misspelt, settings_model
 from steelyard.tomlfile.problems import Missing, from_validation, problem
@@ -72,6 +72,10 @@ def complete(
     settings: dict[str, Any] = {}
     errors: list[StudyError] = [problem(key, Missing(), IN_PLAIN_SIGHT) for key in literals(changed)]
     errors += _profile_problems(changed, plugins)
+    try:
+        links.resolve(changed, plugins)
+    except StudyError as error:
+        errors.append(error)
     for section, model in SECTIONS.items():
         table = changed[section]
         own = {key: item for key, item in table.items() if key in model.model_fields or section not in SEAMS}

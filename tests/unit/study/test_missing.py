@@ -37,7 +37,7 @@ hardware = ["vm", "board"]
 node.memory_mb = 1024
 [levels.hardware.board]
 node.profile = "beaglebone-black"
-link = "802.11"
+link = "zigbee"
 """
 
 
@@ -66,8 +66,9 @@ def test_link_and_profile_of_a_named_level_are_named_at_its_line(tmp_path: Path)
         "paper.toml:25: levels.hardware.board.node.profile: profile beaglebone-black does not exist yet" in answer.err
     )
     assert (
-        "paper.toml:26: levels.hardware.board.link: link 802.11 does not exist yet (there is only nodal)" in answer.err
+        "paper.toml:26: levels.hardware.board.link: link zigbee does not exist yet (there is only 802.11b" in answer.err
     )
+    assert "to add one: docs/howto/measure-over-other-links.md" in answer.err
 
 
 def test_json_names_what_is_missing(tmp_path: Path) -> None:
@@ -134,6 +135,7 @@ def test_nothing_is_left_of_a_study_that_needs_what_is_missing_throughout() -> N
     [
         ('[factors]\nsite = ["locl"]\n', "factors.site = 'locl': there is no site 'locl'; did you mean 'local'?"),
         ('[factors]\nlink = ["nodall"]\n', "link.name = 'nodall': there is no such link; did you mean 'nodal'?"),
+        ('[factors]\nlink = ["802.11"]\n', "link.name = '802.11': there is no such link; did you mean '802.11"),
         ('[factors]\nworkload = ["tpcc"]\n', "there is no workload 'tpcc'"),
     ],
 )

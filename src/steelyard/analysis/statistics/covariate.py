@@ -9,9 +9,14 @@ from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.row import Column, TreatmentRow
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.heavy import pl
+from steelyard.judging.asked_link import AFTER
 from steelyard.model.trial_columns import COVARIATE
 
-UNITS: Final = {"rtt_ms_min": "ms", "rtt_ms_mean": "ms", "cores": "cores", "memory_mb": "MiB"}
+UNITS: Final = {
+    "rtt_ms_min": "ms", "rtt_ms_mean": "ms", "database_rtt_ms_min": "ms", "database_rtt_ms_mean": "ms",
+    "link_mbit_per_s": "Mbit/s", "link_mbit_per_s_least": "Mbit/s", "link_loss_percent": "%",
+    "cores": "cores", "memory_mb": "MiB",
+}  # fmt: skip
 
 
 class Covariate(TreatmentRow):
@@ -21,9 +26,12 @@ class Covariate(TreatmentRow):
     """Start of a cluster."""
     name: str
     """rtt_ms_min, rtt_ms_mean: round trip between load and database nodes, mean over links; cores, memory_mb: what a
-    database node was given, its limit or what its machine has, mean over nodes."""
+    database node was given, its limit or what its machine has, mean over nodes. Where links are measured in full:
+    database_rtt_ms_min, database_rtt_ms_mean: round trip between database nodes; link_mbit_per_s,
+    link_mbit_per_s_least: rate of one TCP connection, mean over paths and of the slowest; link_loss_percent: frames
+    lost, mean. With `_after`: after the last trial of the start."""
     value: Annotated[float, Column(unit="in the unit of column `unit`")]
-    """The number, as measured or read when the cluster started."""
+    """The number, as measured or read when the cluster started, or at the end of the start."""
     unit: str
     """Unit of the number."""
     n: int
@@ -41,8 +49,8 @@ def covariates(frame: TrialFrame) -> Iterator[Covariate]:
             name = column.removeprefix(COVARIATE)
             if known.len():
                 yield Covariate(
-                    treatment=levels, start=str(start), name=name, value=float(known[0]), unit=UNITS.get(name, ""),
-                    n=known.len(),
+                    treatment=levels, start=str(start), name=name, value=float(known[0]),
+                    unit=UNITS.get(name.removesuffix(AFTER), ""), n=known.len(),
                 )  # fmt: skip
 
 

@@ -1,0 +1,58 @@
+"""Links that a study names: resolved into the numbers of complete settings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import ValidationError
+
+from steelyard.model.errors import StudyError
+from steelyard.model.link import NODAL, LinkChoice, NamedLink
+from steelyard.model.study import Study
+from steelyard.plugin import Plugins
+from steelyard.tomlfile.problems import from_validation
+
+KIND = "link"
+FIELD = "link.name"
+
+
+def link_of(plugins: Plugins, name: str) -> NamedLink:
+    """A shipped link, or that of a file beside the study. Raises StudyError."""
+    table = plugins.values_file(KIND, name, FIELD)
+    try:
+        named = NamedLink.model_validate(table)
+    except ValidationError as error:
+        raise _refused(name, error, "", NamedLink) from error
+    try:
+        own = LinkChoice.model_validate(named.link)
+    except ValidationError as error:
+        raise _refused(name, error, "link", LinkChoice) from error
+    if own.medium is None or "name" in named.link:
+        what = "link.medium is missing" if own.medium is None else "link.name: a link's file names no other link"
+        raise StudyError(f"{FIELD}: link {name}: {what}", 'medium = "switched" or "802.11"', key=FIELD, read=name)
+    return named
+
+
+def resolve(tables: dict[str, Any], plugins: Plugins) -> None:
+    """Write what a named link says into section `link` of a treatment's tables, in place, where it says nothing. The
+    network of the site as it is stays unsaid. Raises StudyError; a link that does not exist is left to
+    `study.missing`."""
+    table = tables["link"]
+    name = table.get("name", NODAL)
+    written = {field for field, value in table.items() if value is not None and field != "name"}
+    if not isinstance(name, str) or not plugins.has_values(KIND, name) or (name == NODAL and not written):
+        return
+    tables["link"] = {**link_of(plugins, name).link, "name": name, **{field: table[field] for field in written}}
+
+
+def asks_for_links(study: Study) -> bool:
+    """Whether any trial of a study has another link than the network of its site as it is. Then every link is
+    measured in full, also the network as it is in its other trials, so that they can be compared."""
+    fields = [field for factor in study.tried for field in study.fields_under(factor)]
+    return not study.link.plain or any(field.partition(".")[0] == "link" for field in fields)
+
+
+def _refused(name: str, error: ValidationError, prefix: str, model: type[NamedLink | LinkChoice]) -> StudyError:
+    problems = from_validation(error, prefix, model)
+    what = "; ".join(problem.message for problem in problems)
+    return StudyError(f"{FIELD}: link {name}: {what}", problems[0].hint, key=FIELD, read=name)

@@ -1,0 +1,60 @@
+"""A study with a link as a factor, from the command line to the report: measured before and after, laid beside what was
+asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from steelyard.store import Store
+from steelyard.store.journal import LinksMeasured
+from tests.e2e.laboratory import BUSY_MACHINE, COLD, Laboratory
+
+pytestmark = [pytest.mark.root, pytest.mark.agent]
+
+STUDY = f"""
+[study]
+name = "links"
+question = "does the link matter?"
+[site]
+name = "local"
+mode = "namespaces"
+[system]
+name = "simulated"
+service_us = 200
+[workload]
+name = "ycsb-c"
+records = 100
+[load]
+operations = 200
+[design]
+starts = 1
+trials = 1
+[factors]
+link = ["nodal", "ethernet-100"]
+nodes = [2]
+{BUSY_MACHINE}probe_gap_s = 30
+{COLD}"""
+
+
+def test_a_study_over_links(laboratory: Laboratory, tmp_path: Path) -> None:
+    study = tmp_path / "links.toml"
+    study.write_text(STUDY)
+    done = laboratory.run(study)
+    assert done.returncode == 0, done.stderr
+    store = Store(laboratory.store / "links")
+    records = store.trials()
+    assert sorted(record.settings.link.name for record in records) == ["ethernet-100", "nodal"]
+    for record in records:
+        paths = [(path["from"], path["to"], path.get("ends", "")) for path in store.links(record)]
+        assert paths == [("l1", "n1", ""), ("l1", "n2", ""), ("n1", "n2", "databases")]
+        assert {"rtt_ms_min", "database_rtt_ms_min", "link_mbit_per_s", "link_loss_percent"} <= set(record.covariates)
+    after = [entry.event for entry in store.journal() if isinstance(entry.event, LinksMeasured)]
+    assert {event.cluster for event in after} == {record.start for record in records}
+    assert [len(event.links) for event in after] == [3, 3]
+    rows = laboratory.tables("links")["link"]
+    assert {(row["link"], row["quantity"]) for row in rows} >= {("nodal", "rate"), ("ethernet-100", "rate")}
+    assert all(row["after"] is not None for row in rows)
+    assert laboratory.call("verify", laboratory.store / "links").returncode == 0
+    assert list((laboratory.folder / "state" / "leases").glob("*.json")) == []

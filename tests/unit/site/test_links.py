@@ -1,0 +1,128 @@
+"""Links of site local: which part of this machine makes which, the command lines, the link program's configuration."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from steelyard.model.link import PLAIN, LinkChoice
+from steelyard.node.processor import Program
+from steelyard.site import _links, fake, local
+from steelyard.site._links import Bridge, LinkProgram
+from steelyard.site._network import Member
+from steelyard.site.base import Linking, Request, unenforced
+
+ETHERNET = LinkChoice(name="ethernet-100", medium="switched", rate_mbit=100, mtu=1500, queue_frames=128)
+WAN = LinkChoice(name="wan", medium="switched", rate_mbit=50, delay_ms=10, loss_percent=0.5)
+RADIO = LinkChoice(name="802.11n", medium="802.11", phy="802.11n-65", aggregate=16, hidden=(("n1", "l1"),))
+MEMBERS = [Member("n1", "10.113.0.1"), Member("l1", "10.113.1.1", "load")]
+HERE = "sy-0a1b2c3d"
+
+
+@pytest.mark.parametrize(
+    ("link", "netem", "program"),
+    [
+        (PLAIN, False, False),
+        (ETHERNET, False, False),
+        (WAN, True, False),
+        (WAN, False, True),
+        (WAN.model_copy(update={"jitter_ms": 1.0}), True, True),
+        (ETHERNET.model_copy(update={"duplex": "half"}), True, True),
+        (RADIO, True, True),
+    ],
+)
+def test_the_kernel_makes_what_it_can(link: LinkChoice, netem: bool, program: bool) -> None:
+    assert _links.takes_program(link, netem=netem) is program
+
+
+def test_a_rate_holds_at_both_ends_of_every_pair() -> None:
+    tbf = "root tbf rate 100000000bit burst 12500b limit 193792b"
+    assert _links.discipline_lines("0a1b2c3d", MEMBERS, ETHERNET) == {
+        f"{HERE}-sw": [f"qdisc add dev n1 {tbf}", f"qdisc add dev l1 {tbf}"],
+        f"{HERE}-n1": [f"qdisc add dev eth0 {tbf}"],
+        f"{HERE}-l1": [f"qdisc add dev eth0 {tbf}"],
+    }
+    slow = _links.discipline_lines("0a1b2c3d", MEMBERS, LinkChoice(medium="switched", rate_mbit=1))
+    assert "burst 3028b limit 1514000b" in slow[f"{HERE}-n1"][0], "a frame fits into the bucket of a slow link"
+
+
+def test_delay_and_loss_are_met_once_each_way() -> None:
+    lines = _links.discipline_lines("0a1b2c3d", MEMBERS, WAN)
+    netem = "qdisc add dev eth0 root netem limit 1000 delay 10000us loss 0.5% rate 50000000bit"
+    assert lines[f"{HERE}-n1"] == lines[f"{HERE}-l1"] == [netem]
+    assert [line.split(" root ")[1].split()[0] for line in lines[f"{HERE}-sw"]] == ["tbf", "tbf"]
+    only_loss = _links.discipline_lines("0a1b2c3d", MEMBERS, LinkChoice(medium="switched", loss_percent=1))
+    assert only_loss[f"{HERE}-sw"] == []
+
+
+def test_both_ends_have_the_mtu_and_frames_are_not_joined() -> None:
+    lines = _links.interface_lines("0a1b2c3d", MEMBERS, ETHERNET.model_copy(update={"mtu": 1400}))
+    assert lines == {
+        f"{HERE}-sw": ["link set n1 mtu 1400", "link set l1 mtu 1400"],
+        f"{HERE}-n1": ["link set eth0 mtu 1400", "link set eth0 gso_max_segs 1"],
+        f"{HERE}-l1": ["link set eth0 mtu 1400", "link set eth0 gso_max_segs 1"],
+    }
+    jumbo = _links.interface_lines("0a1b2c3d", MEMBERS, LinkChoice(medium="switched", mtu=9000))
+    assert jumbo[f"{HERE}-n1"] == ["link set eth0 mtu 9000"]
+
+
+def test_configuration_of_the_link_program() -> None:
+    config = _links.program_config("0a1b2c3d", MEMBERS, RADIO.model_copy(update={"load_nodes": "wired"}), 7)
+    assert config["medium"] == {
+        "kind": "802.11", "phy": "802.11n-65", "aggregate": 16, "hidden": [["n1", "l1"]],
+    }  # fmt: skip
+    assert (config["seed"], config["dilation"], config["mtu"]) == (7, 1.0, 1500)
+    assert config["ports"][0] == {
+        "name": "n1", "namespace": "/run/netns/sy-0a1b2c3d-n1", "interface": "eth0", "address": "10.113.0.1/16",
+        "mac": "02:00:0a:71:00:01", "wired": False,
+    }  # fmt: skip
+    assert [port["wired"] for port in config["ports"]] == [False, True]
+    wan = _links.program_config("0a1b2c3d", MEMBERS, WAN, 7)
+    assert wan["medium"] == {"kind": "point-to-point", "rate_mbit": 50.0, "delay_ms": 10.0, "loss_percent": 0.5}
+    assert not any(port["wired"] for port in wan["ports"])
+
+
+def test_which_fabric_and_how_facts_call_it(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def none() -> bool:
+        return False
+
+    monkeypatch.setattr(_links, "has_netem", none)
+    made = {
+        link.name: asyncio.run(_links.fabric("0a1b2c3d", MEMBERS, link, tmp_path, {}, 1))
+        for link in (PLAIN, ETHERNET, WAN, RADIO)
+    }
+    assert [type(made[name]) for name in ("nodal", "ethernet-100", "wan", "802.11n")] == [
+        Bridge, Bridge, LinkProgram, LinkProgram,
+    ]  # fmt: skip
+    assert [made[name].how for name in made] == [
+        "", "ethernet-100: bridge, tbf", "wan: steelyard-agent link", "802.11n: steelyard-agent link",
+    ]  # fmt: skip
+    assert [name for name, _ in made["ethernet-100"].steps()] == ["switch", "addresses", "link"]
+    assert [name for name, _ in made["nodal"].steps()] == ["switch", "addresses"]
+
+
+def test_refusals_say_what_is_lacking(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _links.lacking(PLAIN, namespaces=False, tc=None) is None
+    assert 'takes mode = "namespaces" and root' in str(_links.lacking(ETHERNET, namespaces=False, tc="/sbin/tc"))
+    assert "apt install iproute2" in str(_links.lacking(ETHERNET, namespaces=True, tc=None))
+    monkeypatch.setattr(_links, "TUN", tmp_path / "tun")
+    assert "modprobe tun" in str(_links.lacking(RADIO, namespaces=True, tc="/sbin/tc"))
+    site = local.create(local.Settings(mode="loopback"), tmp_path)
+    assert "nodes on loopback addresses have no links" in str(site.refuse(Request("s", 1, link=ETHERNET), None))
+
+
+def test_sites_without_links_refuse_them(tmp_path) -> None:
+    site, request = fake.create(fake.Settings(), tmp_path), Request("s", 1)
+    assert not isinstance(site, Linking)
+    assert unenforced(site, request) is None
+    assert unenforced(site, replace(request, link=RADIO)) == (
+        "it cannot make link 802.11n: its nodes have the network that they have; site local can"
+    )
+    assert isinstance(local.create(local.Settings(mode="loopback"), tmp_path), Linking)
+
+
+def test_only_the_link_program_is_a_helper() -> None:
+    programs = {(7, 1): Program("steelyard-agent", 2.5), (8, 1): Program("java", 100.0)}
+    assert _links.program_time_s(frozenset({7, 9}), programs) == 2.5

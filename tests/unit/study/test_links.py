@@ -1,0 +1,118 @@
+"""Links in studies: shipped ones, a file of the user's own, overriding fields, levels; what settings and ids hold."""
+
+from __future__ import annotations
+
+import pytest
+
+from steelyard import plugin
+from steelyard.model.errors import StudyError
+from steelyard.model.link import LinkChoice
+from steelyard.model.study import Study
+from steelyard.plan.expand import expand
+from steelyard.plugin import Plugins
+from steelyard.study import links
+from steelyard.study.read import read_text
+from steelyard.study.settings import is_hard, settings_of
+from tests.unit.small_study import SMALL_STUDY
+
+SHIPPED = ("802.11b", "802.11g", "802.11n", "ethernet-100", "ethernet-1000", "nodal", "wan-20ms")
+LAB = """
+title = "The cable in our laboratory"
+source = "measured in May"
+not_modelled = "its connectors"
+[link]
+medium = "switched"
+rate_mbit = 42
+mtu = 1400
+"""
+
+
+def study_with(link: str = "", factors: str = "", plugins: Plugins | None = None) -> Study:
+    section = f"[link]\n{link}\n" if link else ""
+    return read_text(SMALL_STUDY.replace("[factors]\n", f"{section}[factors]\n{factors}\n"), plugins=plugins)
+
+
+def link_of(link: str, plugins: Plugins | None = None) -> dict[str, object] | None:
+    study = study_with(link, plugins=plugins)
+    return settings_of(study, {"nodes": 1}, plugins).get("link")
+
+
+def test_the_shipped_links_are_complete_and_say_where_they_come_from() -> None:
+    assert plugin.shipped_values("link") == SHIPPED
+    for name in SHIPPED:
+        named = links.link_of(Plugins(), name)
+        assert len(named.source) > 40
+        assert len(named.not_modelled) > 40
+        assert LinkChoice.model_validate(named.link).medium == ("802.11" if name.startswith("802") else "switched")
+
+
+def test_settings_hold_the_numbers_of_a_named_link() -> None:
+    assert link_of('name = "ethernet-100"') == {
+        "name": "ethernet-100", "medium": "switched", "rate_mbit": 100.0, "duplex": "full", "mtu": 1500,
+        "queue_frames": 128,
+    }  # fmt: skip
+
+
+def test_fields_of_the_study_override_those_of_the_link() -> None:
+    own = link_of('name = "802.11n"\nrts_threshold_bytes = 500\naggregate = 4')
+    assert own is not None
+    assert (own["rts_threshold_bytes"], own["aggregate"], own["phy"]) == (500, 4, "802.11n-65")
+
+
+def test_the_network_as_it_is_stays_unsaid_so_that_trials_keep_their_ids() -> None:
+    assert link_of("") is None
+    assert link_of('name = "nodal"') is None
+    without, with_levels = study_with(), study_with(factors='link = ["nodal", "ethernet-100"]')
+    ids, more = ({trial.id for trial in expand(study).trials} for study in (without, with_levels))
+    assert ids < more
+    assert len(more) == 2 * len(ids)
+    assert link_of("rate_mbit = 10") == {"medium": "switched", "rate_mbit": 10.0}
+
+
+def test_a_file_of_the_user_s_own_is_looked_for_beside_the_study(tmp_path) -> None:
+    (tmp_path / "lab.toml").write_text(LAB)
+    own = link_of('name = "lab.toml"\nmtu = 1300', Plugins(tmp_path))
+    assert own == {"name": "lab.toml", "medium": "switched", "rate_mbit": 42.0, "mtu": 1300}
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (LAB.replace("rate_mbit", "rate"), r"link\.name: link lab\.toml: link\.rate = 42: no such key"),
+        (LAB.replace('medium = "switched"', ""), r"link lab\.toml: link\.medium is missing"),
+        (LAB.replace("source =", "origin ="), "link lab.toml: .*source: must be given"),
+        (LAB.replace('"switched"', '"802.11"'), "medium 802.11 has no rate_mbit"),
+        ("", "must be given"),
+    ],
+)
+def test_a_file_that_is_no_link_is_refused(tmp_path, text: str, why: str) -> None:
+    (tmp_path / "lab.toml").write_text(text)
+    with pytest.raises(StudyError, match=why):
+        link_of('name = "lab.toml"', Plugins(tmp_path))
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path) -> None:
+    with pytest.raises(StudyError, match=r"there is no link file lab\.toml"):
+        link_of('name = "lab.toml"', Plugins(tmp_path))
+
+
+def test_a_field_of_another_medium_is_refused_where_a_level_chooses_it() -> None:
+    with pytest.raises(StudyError, match="medium switched has no rts_threshold_bytes"):
+        study_with("rts_threshold_bytes = 500", 'link = ["ethernet-100", "802.11n"]')
+
+
+def test_every_field_can_be_a_factor_and_needs_a_start_of_its_own() -> None:
+    study = study_with('name = "802.11n"', '"link.rts_threshold_bytes" = [500, 65535]\n"link.mtu" = [1400, 1500]')
+    assert is_hard(study, "link.rts_threshold_bytes")
+    assert is_hard(study, "link.mtu")
+    assert is_hard(study_with(factors='link = ["nodal", "802.11n"]'), "link")
+    plan = expand(study)
+    assert len({trial.start for trial in plan.trials}) == 2 * 2 * 2 * study.design.starts
+    assert {trial.settings.link.rts_threshold_bytes for trial in plan.trials} == {500, 65535}
+
+
+def test_a_study_that_asks_for_any_link_has_all_of_them_measured() -> None:
+    assert not links.asks_for_links(study_with())
+    assert links.asks_for_links(study_with("mtu = 1400"))
+    assert links.asks_for_links(study_with(factors='link = ["nodal", "802.11n"]'))
+    assert links.asks_for_links(study_with('name = "802.11n"', '"link.mtu" = [1400, 1500]'))
