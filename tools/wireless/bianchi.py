@@ -79,7 +79,9 @@ def model_g_rts(rate_mbit: int, control_mbit: int) -> Model:
     basic = model_g(rate_mbit, control_mbit)
     request_us = ofdm_us(OFDM_PREAMBLE_US, RTS_BYTES, control_mbit * SYMBOL_US) + 16
     clear_us = ofdm_us(OFDM_PREAMBLE_US, ACK_BYTES, control_mbit * SYMBOL_US)
-    return replace(basic, success_us=request_us + clear_us + 16 + basic.success_us, collision_us=request_us + clear_us + 34)
+    return replace(
+        basic, success_us=request_us + clear_us + 16 + basic.success_us, collision_us=request_us + clear_us + 34
+    )
 
 
 def model_b() -> Model:

@@ -56,7 +56,11 @@ def _shared() -> list[tuple[str, str, str]]:
 
 def _unheard() -> list[tuple[str, str, str]]:
     return [
-        ("2 stations that do not hear each other", f"far below S(2) = {_mbit(2):.2f} Mb/s", f"{_mbit(2, '--hidden'):.2f} Mb/s"),
+        (
+            "2 stations that do not hear each other",
+            f"far below S(2) = {_mbit(2):.2f} Mb/s",
+            f"{_mbit(2, '--hidden'):.2f} Mb/s",
+        ),
         (
             "the same with RTS/CTS",
             f"within 10% of S(2) with RTS/CTS = {_mbit(2, '--rts'):.2f} Mb/s",
@@ -74,7 +78,11 @@ def _reported() -> list[tuple[str, str, str]]:
     delay = light["delay_ms"]
     assert isinstance(delay, dict)
     return [
-        ("5 stations are offered twice what one can send", f"saturates at S(5) = {_mbit(5):.2f} Mb/s", f"{twice:.2f} Mb/s"),
+        (
+            "5 stations are offered twice what one can send",
+            f"saturates at S(5) = {_mbit(5):.2f} Mb/s",
+            f"{twice:.2f} Mb/s",
+        ),
         (
             "4 stations at two access points on one channel",
             f"S(4) = {_mbit(4):.2f} Mb/s, not 2 S(2)",
