@@ -13,7 +13,7 @@ from typing import Any
 
 from steelyard.engine.base import DrivenByWords, Engine, StampedHere
 from steelyard.format import listed
-from steelyard.lab import clocks
+from steelyard.lab import clocks, processor_limits
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.data_state import DataState
 from steelyard.lab.lending import Lending
@@ -21,19 +21,21 @@ from steelyard.lab.node_death import first_death, while_alive
 from steelyard.lab.node_logs import tails
 from steelyard.lab.parts import Known, Parts, of_all_load_nodes
 from steelyard.lab.probe_processes import Readings, watched_nodes, watching
+from steelyard.lab.processor_limits import LIMIT_TIMEOUT_S, SETTLE_S
 from steelyard.leases.lease import Lease
 from steelyard.link.ping import measure_link
 from steelyard.model.errors import EngineError, NodeError, SiteError, SteelyardError, SystemFault
 from steelyard.model.facts import system_facts_name
+from steelyard.model.node_limits import NodeLimits
 from steelyard.model.plan import PlannedTrial
 from steelyard.model.server_warm_up import ServerWarmth
 from steelyard.model.study import Study
 from steelyard.model.trial import Capacity, Phase
-from steelyard.node.base import START, Node
+from steelyard.node.base import DILATION, START, Node
 from steelyard.node.processor import has_variable
 from steelyard.node.tasks import in_a_thread, to_the_end, together
 from steelyard.progress.events import Waiting, Watcher
-from steelyard.site.base import Request, Site, patience_of
+from steelyard.site.base import Site, patience_of, request_of
 from steelyard.system.base import Existing, Provides, System, nodes_to_lend, warms_up
 from steelyard.wire.record import Record
 from steelyard.wire.word import PhaseWord
@@ -79,6 +81,32 @@ class Cluster:
     def reachable(self) -> tuple[Node, ...]:
         """Nodes on which commands can be run."""
         return tuple(node for node in (*self.databases, *self.loaders) if node.commands)
+
+    async def read_facts(self) -> None:
+        """Facts of the nodes as the site says them now. Raises SiteError."""
+        nodes = self.reachable
+        every = await together(self.site.facts(node) for node in nodes)
+        self.facts |= {node.name: facts for node, facts in zip(nodes, every, strict=True)}
+
+    async def limit_processors(self, limits: NodeLimits, workload: Workload, watcher: Watcher) -> dict[str, float]:
+        """Put processor limits in force that begin when the cluster is warm, after the data of the first trial
+        (`workload`) are back; returns them by node, nothing where there are none or they are in force already. Raises
+        SiteError."""
+        if not limits.limited_when_warm:
+            return {}
+        limit_s = LIMIT_TIMEOUT_S + self.state.timeout_s + self.state.data.settle_timeout_s
+        async with self.phases.bracket(Phase.LIMIT, limit_s, SiteError):
+            if self.state.takes_snapshots:
+                await self.state.ensure(workload)
+            await self.state.settle()
+            watcher.tell(Waiting("processor limits, in force from now on"))
+            await processor_limits.enforce(self.site, self.lease)
+            await asyncio.sleep(SETTLE_S)
+            await self.read_facts()
+            cpus = processor_limits.in_force(self.lease.databases, self.facts)
+        when = {processor_limits.FROM: "warm"}
+        self.facts |= {node.name: {**self.facts[node.name], **when} for node in self.lease.databases}
+        return cpus
 
     @property
     def loaders(self) -> tuple[Node, ...]:
@@ -209,7 +237,7 @@ async def _lend(
 ) -> Lease:
     (site, system), settings = site_and_system, trials[0].settings
     databases = nodes_to_lend(system, settings.site.nodes)
-    request = Request(study.study.name, databases, settings.site.load_nodes, settings.node)
+    request = request_of(study.study.name, databases, settings)
     limits = study.limits
     one_s = limits.trial_timeout_s + study.data.settle_timeout_s + limits.quiet_wait_s
     longest_s = (
@@ -218,7 +246,8 @@ async def _lend(
     until = datetime.now(UTC) + timedelta(seconds=longest_s)
     async with phases.bracket(Phase.LEASE, patience_of(site).lease_s, SiteError):
         lease = await lending.lend(site, settings, request, until)
-    return _with_identity(lease, start_identity(study.design.seed, trials))
+        await processor_limits.lift(site, lease, settings.node)
+    return _with_identity(lease, start_identity(study.design.seed, trials), settings.node.dilation)
 
 
 def start_identity(seed: int, trials: Sequence[PlannedTrial]) -> str:
@@ -230,9 +259,10 @@ def start_identity(seed: int, trials: Sequence[PlannedTrial]) -> str:
     return f"{seed}/{first.block}/{levels}/{len(trials)}"
 
 
-def _with_identity(lease: Lease, start: str) -> Lease:
-    """The lease, with the start's identity in the environment of each node."""
-    nodes = tuple(replace(node, environment={**node.environment, START: start}) for node in lease.nodes)
+def _with_identity(lease: Lease, start: str, dilation: float) -> Lease:
+    """The lease, with the start's identity, and its dilation if there is one, in the environment of each node."""
+    named = {START: start} | ({} if dilation == 1 else {DILATION: repr(dilation)})
+    nodes = tuple(replace(node, environment={**node.environment, **named}) for node in lease.nodes)
     return replace(lease, nodes=nodes)
 
 
@@ -322,9 +352,7 @@ async def _deploy(
 
 async def _inspect(cluster: Cluster) -> None:
     """Facts of nodes and systems, settings that differ from those requested, paths between load and databases."""
-    nodes = cluster.reachable
-    all_facts = await together(cluster.site.facts(node) for node in nodes)
-    cluster.facts |= {node.name: facts for node, facts in zip(nodes, all_facts, strict=True)}
+    await cluster.read_facts()
     for node in cluster.databases:
         cluster.facts[system_facts_name(node.name)] = await cluster.system.facts(node)
         differing = await cluster.system.differing(node)

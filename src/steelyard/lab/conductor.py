@@ -183,6 +183,7 @@ class Conductor:
                 await self._quiet(cluster.site, cluster.owns)
                 if not self.finishing:
                     await self._warm_up(cluster, trials)
+                await self._limit(cluster, first)
                 await self._trials(cluster, deque(trials))
         except SystemFault as fault:
             self._start_failed(trials, fault, phases)
@@ -213,6 +214,13 @@ class Conductor:
             self.watcher.tell(
                 Trouble(f"not warm after {warmth.seconds:.0f} s: {left}", "measured all the same: recorded")
             )
+
+    async def _limit(self, cluster: Cluster, first: PlannedTrial) -> None:
+        """Put processor limits in force, where they begin when the cluster is warm, and record it."""
+        workload = self.parts.workload(first.settings)
+        cpus = await cluster.limit_processors(first.settings.node, workload, self.watcher)
+        if cpus:
+            self.writer.event(journal.ProcessorsLimited(start=first.start, cluster=cluster.start, cpus=cpus))
 
     def _laboratory_failed(self, first: PlannedTrial, error: SteelyardError) -> None:
         """Count a failure of the laboratory. Raises the error when another attempt makes no sense."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
+from steelyard.judging.dilation import effective_load
 from steelyard.judging.settings_hash import canonical
 from steelyard.model.load import Load
 from steelyard.model.plan import Plan
@@ -67,13 +68,14 @@ class Abilities:
     def cluster_times(self, settings: TrialSettings, cores: int) -> ClusterTimes:
         """Expected times of the cluster as the system declares them, else assumed ones."""
         nodes = settings.site.nodes
-        key = canonical(settings.part("system")), canonical(settings.part("workload")), nodes, cores
+        k = settings.node.dilation
+        key = f"{canonical(settings.part('system'))} {k:g}", canonical(settings.part("workload")), nodes, cores
 
         def asked() -> ClusterTimes:
             system, shape = self.system(settings), self.shape(settings)
-            if isinstance(system, Timed):
-                return system.times(shape, nodes, cores)
-            return assumed_times(shape, cores)
+            times = system.times(shape, nodes, cores) if isinstance(system, Timed) else assumed_times(shape, cores)
+            stretched = {"service_ms": times.service_ms * k, "most_per_s": times.most_per_s / k}
+            return times if k == 1 else times.model_copy(update=stretched)
 
         return _once(self._times, key, asked)
 
@@ -107,7 +109,7 @@ def _once(cache: dict[Any, Made], key: object, make: Callable[[], Made]) -> Made
 
 def request_of(study: str, settings: TrialSettings, system: System) -> Request:
     """The request to the site for complete settings."""
-    return Request(study, nodes_to_lend(system, settings.site.nodes), settings.site.load_nodes, settings.node)
+    return sites.request_of(study, nodes_to_lend(system, settings.site.nodes), settings)
 
 
 def assumed_times(shape: WorkloadShape, cores: int) -> ClusterTimes:
@@ -172,5 +174,5 @@ def explained(explanation: Explanation) -> WorkloadShape:
 
 
 def load_of(settings: TrialSettings) -> Load:
-    """Offered load of the trial."""
-    return settings.load
+    """Offered load of the trial, in the time of the clock."""
+    return effective_load(settings)

@@ -13,8 +13,10 @@ from typing import Protocol, runtime_checkable
 
 from pydantic import Field
 
+from steelyard.judging.dilation import effective_limits
 from steelyard.leases.lease import Lease
-from steelyard.model.study import NodeLimits
+from steelyard.model.node_limits import NodeLimits
+from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.value import Value
 from steelyard.node.base import Node
 from steelyard.node.processor import Program
@@ -30,7 +32,15 @@ class Request:
     database_nodes: int
     load_nodes: int = 1
     limits: NodeLimits = NO_LIMITS
-    """What each database node may use; only a site that is `Limiting` gets any."""
+    """What each database node may use, already divided by the dilation; only a site that is `Limiting` gets any."""
+    dilation: float = 1.0
+    """By how much time is stretched (`judging.dilation`): rates of links are divided by it, delays multiplied."""
+
+
+def request_of(study: str, databases: int, settings: TrialSettings) -> Request:
+    """The request of a start that lends so many database nodes."""
+    limits = effective_limits(settings.node)
+    return Request(study, databases, settings.site.load_nodes, limits, dilation=settings.node.dilation)
 
 
 class Site(Protocol):
@@ -80,10 +90,27 @@ class Limiting(Protocol):
     """The fields of section `node` that it enforces."""
 
 
+@runtime_checkable
+class Throttling(Protocol):
+    """Ability: sets and lifts the processor limits of nodes that run, so that a cluster starts and warms up without
+    them. A study whose limits begin when the cluster is warm is refused on a site without it."""
+
+    async def throttle(self, lease: Lease, limited: bool) -> None:
+        """Set the processor limits of a lease's database nodes to what its request says, or lift them: of processes
+        that run and of those that start later. Idempotent. Raises SiteError."""
+        ...
+
+
+NO_AMOUNTS = frozenset({"cpus_from", "dilation"})
+"""Fields of section `node` that a site need not enforce: they say when and how much of the others."""
+
+
 def unenforced(site: Site, request: Request) -> str | None:
     """Why a site cannot hold nodes to the limits of a request, or None."""
     enforced = site.limits if isinstance(site, Limiting) else frozenset()
-    asked = request.limits.model_dump(exclude_defaults=True)
+    asked = request.limits.model_dump(exclude_defaults=True, exclude=set(NO_AMOUNTS))
+    if request.limits.limited_when_warm and "cpus" in enforced and not isinstance(site, Throttling):
+        return 'it cannot set the processor limits of nodes that run: node.cpus_from = "start"'
     lacking = [f"node.{name} = {value}" for name, value in asked.items() if name not in enforced]
     return f"it does not enforce {' and '.join(lacking)}" if lacking else None
 

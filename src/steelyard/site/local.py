@@ -122,7 +122,7 @@ class LocalSite:
 
         async with AsyncExitStack() as stack:
             stack.push_async_exit(undo)
-            for step in self._steps(record, lease, hierarchies):
+            for step in self._steps(record, lease, hierarchies, request):
                 await self._perform(step)
             stack.pop_all()
         return lease
@@ -153,6 +153,12 @@ class LocalSite:
                 f"lease {lease.id} was not taken back completely: " + "; ".join(error.message for error in errors),
                 "say `steelyard clean` when the cause is gone",
             ) from errors[0]
+
+    async def throttle(self, lease: Lease, limited: bool) -> None:
+        """Set or lift the CPU quotas of the database nodes that have one. Idempotent. Raises SiteError."""
+        for node in lease.databases:
+            if node.cpus is not None:
+                _cgroup.throttle(node.cgroups, node.cpus if limited else None)
 
     async def leftovers(self) -> Sequence[Lease]:
         """Leases whose owner is dead or whose end has passed; namespaces, cgroups, processes without a record."""
@@ -291,7 +297,9 @@ class LocalSite:
         except EngineError:
             return None
 
-    def _steps(self, record: lease_records.Record, lease: Lease, hierarchies: _cgroup.Hierarchies) -> list[Step]:
+    def _steps(
+        self, record: lease_records.Record, lease: Lease, hierarchies: _cgroup.Hierarchies, request: Request
+    ) -> list[Step]:
         members = [_network.Member(node.name, node.address) for node in record.nodes]
 
         async def write() -> None:
@@ -307,7 +315,8 @@ class LocalSite:
 
         def groups(node: Node) -> Callable[[], Awaitable[None]]:
             async def make() -> None:
-                _cgroup.make(hierarchies, record.id, node.name, _cgroup.NodeLimits(node.cpus, node.memory_mb))
+                cpus = None if request.limits.limited_when_warm else node.cpus
+                _cgroup.make(hierarchies, record.id, node.name, _cgroup.NodeLimits(cpus, node.memory_mb))
 
             return make
 

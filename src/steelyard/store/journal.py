@@ -118,6 +118,17 @@ class ServersWarmedUp(Event):
     warmth: ServerWarmth
 
 
+class ProcessorsLimited(Event):
+    """Processor limits were put in force on the nodes of a start that had begun without them."""
+
+    name = "processors-limited"
+    start: str
+    cluster: str
+    """Unique name of the cluster of this start."""
+    cpus: dict[str, float]
+    """Node to the processors that it may use from now on, as the kernel reports them."""
+
+
 class StartFailed(Event):
     """A cluster did not start, through a fault of the system."""
 
@@ -292,6 +303,7 @@ KINDS: Final[Mapping[str, type[Event]]] = {
         StartBegan,
         StartReady,
         ServersWarmedUp,
+        ProcessorsLimited,
         StartFailed,
         StartEnded,
         LaboratoryFailed,

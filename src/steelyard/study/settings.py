@@ -78,7 +78,7 @@ def complete(
             rest = {key: item for key, item in table.items() if key not in own}
             settings[section] |= _plugin_settings(plugins, section, table["name"], rest, errors)
     errors += [*misspelt(settings), *_limit_twice(settings)]
-    return former_words.settings(_saying_something(settings)), errors
+    return _with_beginning_of_limits(former_words.settings(_saying_something(settings))), errors
 
 
 def _of_plugin(table: Mapping[str, Any], name: object, named: Sequence[str]) -> dict[str, Any]:
@@ -111,6 +111,17 @@ def _saying_something(settings: Mapping[str, Any]) -> dict[str, Any]:
         if not kept[section]:
             del kept[section]
     return kept
+
+
+def _with_beginning_of_limits(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings with `node.cpus_from` where processors are limited: warm unless the study says start, which is said
+    by leaving it out, as trials of earlier versions do."""
+    node = dict(settings.get("node") or {})
+    since = node.pop("cpus_from", None) or ("warm" if node.get("cpus") is not None else "start")
+    if since == "warm":
+        node["cpus_from"] = since
+    others = {section: table for section, table in settings.items() if section != "node"}
+    return {**others, **({"node": node} if node else {})}
 
 
 def _validated(
