@@ -3,7 +3,8 @@
 A plug-in of a seam is a module or package `steelyard.<seam>.<name>` (dashes in names are underscores in modules), an
 entry point `steelyard.<seam>`, or the path of a Python file, relative to the working directory. Modules whose name
 begins with an underscore, and `base`, are a seam's own. A workload may be a TOML file, too, relative to the study that
-names it.
+names it. Named values, such as profiles, are TOML files only: shipped ones `steelyard/<kind>/<name>.toml`, others by
+their path.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ import pkgutil
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from pydantic import BaseModel
 
 from steelyard.model.errors import StudyError
+from steelyard.tomlfile.parse import parsed, text_of
 
 SEAMS = ("site", "system", "workload", "engine", "probe")
 HOWTO = {
@@ -60,6 +63,7 @@ class Plugins:
         """`beside`: the folder of the study, where its files are looked for first; then in the working directory."""
         self._places = (Path(),) if beside is None else (beside, Path())
         self._files: dict[Path, ModuleType] = {}
+        self._values: dict[tuple[str, str], dict[str, Any]] = {}
 
     def find(self, seam: str, name: str) -> ModuleType:
         """The module of a plug-in. Raises StudyError that says what is allowed and the nearest right name."""
@@ -81,6 +85,17 @@ class Plugins:
             raise StudyError(f"there is no {what} {name}", f"looked at {looked}", key=key, read=name)
         return path
 
+    def has_values(self, kind: str, name: str) -> bool:
+        """Whether there may be a file of this name: a shipped one, or any path."""
+        return is_path(name) or name in shipped_values(kind)
+
+    def values_file(self, kind: str, name: str, key: str) -> dict[str, Any]:
+        """The content of a named value's file, read once; `key` names it in the study. Raises StudyError."""
+        if (kind, name) not in self._values:
+            path = self.file(name, f"{kind} file", key) if is_path(name) else _values_folder(kind) / f"{name}.toml"
+            self._values[kind, name] = parsed(text_of(path, f"{kind} file"), str(path))
+        return self._values[kind, name]
+
     def _workload_file(self, name: str) -> ModuleType:
         """The plug-in of a workload file. Raises StudyError, also for errors in the file."""
         path = self.file(name, "workload file", "workload.name")
@@ -89,6 +104,15 @@ class Plugins:
 
             self._files[path] = of_file(path)
         return self._files[path]
+
+
+def shipped_values(kind: str) -> tuple[str, ...]:
+    """Names of the shipped files of a kind of named values, such as profile."""
+    return tuple(sorted(path.stem for path in _values_folder(kind).glob("*.toml")))
+
+
+def _values_folder(kind: str) -> Path:
+    return Path(__file__).parent / kind
 
 
 def _is_file(path: Path) -> bool:

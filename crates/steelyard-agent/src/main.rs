@@ -8,6 +8,7 @@ mod cql_watch;
 mod enter;
 mod exit;
 mod files;
+mod gauge;
 mod keep;
 mod load;
 mod ops;
@@ -63,6 +64,8 @@ enum Command {
     Clock(clock_command::Arguments),
     /// Measure round-trip times to another node.
     Rtt(rtt::Arguments),
+    /// Measure what this node can do within its limits.
+    Gauge(gauge::Arguments),
     /// Run a command that ends when standard input does.
     Tie(tie::Arguments),
 }
@@ -81,6 +84,7 @@ fn main() -> ExitCode {
         Command::Sweep(arguments) => sweep::run(&arguments),
         Command::Clock(arguments) => clock_command::run(&arguments),
         Command::Rtt(arguments) => rtt::run(&arguments),
+        Command::Gauge(arguments) => gauge::run(&arguments),
         Command::Tie(arguments) => tie::run(&arguments),
     };
     match outcome {

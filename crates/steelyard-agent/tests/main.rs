@@ -3,6 +3,7 @@
 mod clock;
 mod enter;
 mod files;
+mod gauge;
 mod keep;
 mod load_and_cql;
 mod program;

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from steelyard.analysis import statistics
 from steelyard.analysis.comparisons.identical_systems import floors_of
-from steelyard.analysis.frame import frame_of, size_factor
+from steelyard.analysis.frame import PROFILE, frame_of, size_factor
 from steelyard.analysis.narrative.answer import answer, main_factor
 from steelyard.analysis.narrative.answer_table import answer_table, of_main_effects
 from steelyard.analysis.narrative.caveats import caveats
@@ -83,7 +83,7 @@ def _results(context: Context) -> Results:
         confidence=confidence,
         factors={name: tuple(levels) for name, levels in frame.factors.items()},
         numbers={name: tuple(known.values()) for name, known in frame.numbers.items()},
-        number_units={name: study.unit_of(name) for name in frame.numbers},
+        number_units={name: "MiB" if name == PROFILE else study.unit_of(name) for name in frame.numbers},
         hard=frame.hard,
         size_factor=size_factor(frame),
         trials=frame.data.height,

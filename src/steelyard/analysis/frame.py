@@ -19,6 +19,7 @@ from steelyard.model.study import SAME_FACTOR, SAME_LABELS, Level, Study
 from steelyard.model.trial import TrialRecord
 from steelyard.model.trial_columns import COVARIATE, FIELDS, is_column
 
+PROFILE, MEMORY = "node.profile", "node.memory_mb"
 CONTROL_REASON = "control (kept for drift and noise floor)"
 WARM_UP_REASON = "warm-up (fixed count)"
 TOO_FEW_REASON = "valid, but too few operations for this percentile"
@@ -50,7 +51,7 @@ class TrialFrame:
     shares: tuple[str, ...] = ()
     """Resources that the nodes share in any trial: cpu, disk, clock, memory, kernel."""
     numbers: Mapping[str, Mapping[Level, float]] = field(default_factory=dict)
-    """Named factors whose levels stand for numbers: factor to level to number."""
+    """Factors whose levels stand for numbers, named ones and profiles: factor to level to number."""
 
     @classmethod
     def build(
@@ -249,7 +250,20 @@ def frame_of(records: Sequence[TrialRecord], study: Study) -> TrialFrame:
     factors, hard = factors_of(records, study)
     priced = [with_cost(record, study) for record in records]
     frame = TrialFrame.build(priced, factors, hard, study.analysis.warm_up_trials)
-    return replace(frame, numbers=numbers_of(factors, study))
+    return replace(frame, numbers=numbers_of(factors, study) | memory_of_profiles(factors, records))
+
+
+def memory_of_profiles(
+    factors: Mapping[str, Sequence[Level]], records: Sequence[TrialRecord]
+) -> dict[str, dict[Level, float]]:
+    """The factor of profiles, where each level has another memory: level to MiB, by the trials' complete settings."""
+    sizes: dict[Level, set[float]] = {level: set() for level in factors.get(PROFILE, ())}
+    for record in records:
+        level, memory_mb = record.treatment.get(PROFILE), record.settings.at(MEMORY)
+        if level in sizes and isinstance(memory_mb, int | float):
+            sizes[level].add(float(memory_mb))
+    numbers = {level: found.pop() for level, found in sizes.items() if len(found) == 1}
+    return {PROFILE: numbers} if len(set(numbers.values())) == len(sizes) > 1 else {}
 
 
 def numbers_of(factors: Mapping[str, Sequence[Level]], study: Study) -> dict[str, dict[Level, float]]:

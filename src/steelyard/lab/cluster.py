@@ -9,13 +9,16 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
 from steelyard.engine.base import DrivenByWords, Engine, StampedHere
 from steelyard.format import listed
+from steelyard.judging.dilation import effective_limits
 from steelyard.lab import clocks, processor_limits
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.data_state import DataState
+from steelyard.lab.gauging import TIMEOUT_S as GAUGE_TIMEOUT_S
+from steelyard.lab.gauging import gauge_nodes
 from steelyard.lab.lending import Lending
 from steelyard.lab.node_death import first_death, while_alive
 from steelyard.lab.node_logs import tails
@@ -26,11 +29,13 @@ from steelyard.leases.lease import Lease
 from steelyard.link.ping import measure_link
 from steelyard.model.errors import EngineError, NodeError, SiteError, SteelyardError, SystemFault
 from steelyard.model.facts import system_facts_name
+from steelyard.model.gauged import Gauged
 from steelyard.model.node_limits import NodeLimits
 from steelyard.model.plan import PlannedTrial
 from steelyard.model.server_warm_up import ServerWarmth
 from steelyard.model.study import Study
 from steelyard.model.trial import Capacity, Phase
+from steelyard.node import gauge
 from steelyard.node.base import DILATION, START, Node
 from steelyard.node.processor import has_variable
 from steelyard.node.tasks import in_a_thread, to_the_end, together
@@ -188,10 +193,12 @@ async def started(
     watcher: Watcher,
     phases: PhaseLog,
     lending: Lending | None = None,
+    on_gauged: Callable[[Gauged], None] = lambda gauged: None,
 ) -> AsyncIterator[Cluster]:
     """Lend nodes, start the system that `trials` share on them, and undo all of it, whatever happens inside; a lease
     that can be handed on stays with `lending` after a start without an error. The first error wins; what goes wrong
-    while cleaning up is added to it as a note."""
+    while cleaning up is added to it as a note. `on_gauged` gets the nodes' limits as measured, if any were asked for,
+    before the start and after its last trial."""
     lending = lending or Lending()
     settings = trials[0].settings
     site, system = parts.site(settings), parts.system(settings)
@@ -203,6 +210,17 @@ async def started(
         if isinstance(system, Existing):
             undo.databases = system.members(lease.databases, lease.loaders)
         nodes = (lease, undo.databases)
+        limits = effective_limits(settings.node) if undo.databases == lease.databases else NodeLimits()
+
+        async def gauge_at(moment: Literal["before", "after"], phase: Phase) -> None:
+            if gauge.wanted(limits):
+                watcher.tell(Waiting("limits of the nodes"))
+                async with phases.bracket(phase, GAUGE_TIMEOUT_S * len(lease.databases), SiteError):
+                    on_gauged(await gauge_nodes(lease.databases, limits, moment))
+
+        await gauge_at("before", Phase.DEPLOY)
+        await processor_limits.lift(site, lease, settings.node)
+        undo.gauge = lambda: gauge_at("after", Phase.WIPE)
         cluster = await _bring_up(study, trials[0], (parts, site, system), nodes, watcher, phases)
         probes = [parts.probe(name, study.probe.get(name, {})) for name in study.probes]
         watched = await watched_nodes(system, (*cluster.databases, *cluster.loaders)) if probes else ()
@@ -246,7 +264,6 @@ async def _lend(
     until = datetime.now(UTC) + timedelta(seconds=longest_s)
     async with phases.bracket(Phase.LEASE, patience_of(site).lease_s, SiteError):
         lease = await lending.lend(site, settings, request, until)
-        await processor_limits.lift(site, lease, settings.node)
     return _with_identity(lease, start_identity(study.design.seed, trials), settings.node.dilation)
 
 
@@ -387,6 +404,8 @@ class Undo:
     phases: PhaseLog
     give_back: Callable[[bool], Awaitable[None]]
     """Takes the lease back; True: it may be handed on to the next start."""
+    gauge: Callable[[], Awaitable[None]] | None = None
+    """Measures the nodes' limits once more, after a start without an error."""
 
 
 async def _undo_after(first: BaseException, undo: Undo) -> None:
@@ -407,6 +426,8 @@ async def _undo(undo: Undo, *, keep: bool) -> None:
     try:
         async with undo.phases.bracket(Phase.WIPE, limit_s, SiteError):
             await _wipe(undo.system, undo.databases)
+        if keep and undo.gauge is not None:
+            await undo.gauge()
     except SteelyardError as error:
         trouble = error
     try:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -17,12 +18,14 @@ from steelyard.lab import noise_floor, provenance, server_warm_up
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.cluster import Cluster, started
 from steelyard.lab.disk_room import DiskRoom
+from steelyard.lab.gauging import deviations
 from steelyard.lab.lending import Lending
 from steelyard.lab.parts import Parts
 from steelyard.lab.quiet import Ours, QuietGate
 from steelyard.lab.resume import attempts_by_id, missing, settled
 from steelyard.lab.trial import TrialRunner
 from steelyard.model.errors import FileError, NotQuiet, SteelyardError, StoreError, StudyError, SystemFault
+from steelyard.model.gauged import Gauged
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
@@ -178,7 +181,9 @@ class Conductor:
         self.watcher.tell(StartBegan(first.start, first.block, blocks, hard, len(trials)))
         self.writer.event(journal.StartBegan(start=first.start, block=first.block, trials=len(trials)))
         try:
-            async with started(self.study, trials, self.parts, self.watcher, phases, self._lending) as cluster:
+            on_gauged = functools.partial(self._gauged, first.start)
+            starting = started(self.study, trials, self.parts, self.watcher, phases, self._lending, on_gauged)
+            async with starting as cluster:
                 self.writer.event(journal.StartReady(start=first.start, cluster=cluster.start))
                 await self._quiet(cluster.site, cluster.owns)
                 if not self.finishing:
@@ -199,6 +204,12 @@ class Conductor:
         """Return when this machine is quiet, if nodes of the site run on it. Raises NotQuiet."""
         if self.gate is not None and on_this_machine(site):
             await self.gate.wait(self.study.limits, ours, self.watcher, self.writer, lambda: self.finishing)
+
+    def _gauged(self, start: str, gauged: Gauged) -> None:
+        """Record the limits of a start's nodes as measured, and tell of those that do not hold."""
+        self.writer.event(journal.NodesGauged(start=start, gauged=gauged))
+        for sentence in deviations(gauged):
+            self.watcher.tell(Trouble(sentence, "measured all the same: recorded"))
 
     async def _warm_up(self, cluster: Cluster, trials: Sequence[PlannedTrial]) -> None:
         """The server warm-up of a start, if the study has one."""

@@ -68,6 +68,8 @@ class Record(Value):
     namespaces: tuple[str, ...] = ()
     cgroups: tuple[Path, ...] = ()
     folders: tuple[Path, ...] = ()
+    disks: tuple[Path, ...] = ()
+    """Files with the file systems of nodes that have a disk of their own."""
     settings: dict[str, Any] = Field(default_factory=dict)
     """Complete settings of the site, so that the lease can be taken back without the study."""
 

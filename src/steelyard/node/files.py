@@ -205,13 +205,24 @@ def _remove(paths: Sequence[Path]) -> None:
 
 
 def link_or_copy(source: Path, target: Path) -> None:
-    """Create a hard link, or a copy if the file systems differ or links are not allowed."""
+    """Create a hard link, or a copy if the file systems differ or links are not allowed. A copy is on the disk when
+    this returns, and not in memory: what the conductor read and wrote must not serve a node as page cache beyond its
+    limit, nor be written back while it is measured."""
     try:
         os.link(source, target)
     except FileNotFoundError:
         raise
     except OSError:
         shutil.copy2(source, target)
+        for path in (target, source):
+            _forget(path)
+
+
+def _forget(path: Path) -> None:
+    """Write a file's content to its disk and drop it from the page cache."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def _clone(source: Path, target: Path) -> None:

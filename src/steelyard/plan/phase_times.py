@@ -19,6 +19,7 @@ from steelyard.model.trial import Phase, TrialRecord
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.value import Value
 from steelyard.model.workload_shape import WorkloadShape
+from steelyard.node import gauge
 from steelyard.plan.abilities import Abilities, load_of
 from steelyard.system.base import ClusterTimes
 
@@ -53,11 +54,12 @@ def start_phases(
             if not warmed_up:
                 populate_s += cluster.schema_s + cluster.restore_s
                 starts = 2
+    gauge_s = gauge.expected_s(settings.node) * settings.site.nodes
     return {
         Phase.LEASE: lease.lease_s,
-        Phase.DEPLOY: cluster.start_s * starts,
+        Phase.DEPLOY: cluster.start_s * starts + gauge_s,
         Phase.POPULATE: populate_s,
-        Phase.WIPE: cluster.wipe_s * starts,
+        Phase.WIPE: cluster.wipe_s * starts + gauge_s,
         Phase.RELEASE: lease.release_s,
     }
 

@@ -32,6 +32,8 @@ from steelyard.store.read import Store
 PROPORTIONS = ("read_proportion", "write_proportion", "update_proportion", "insert_proportion", "scan_proportion",
                "read_modify_write_proportion")  # fmt: skip
 MIB_PER_GIB = 1024
+VIRTUAL_MACHINES = "vm-"
+"""Beginning of the names of profiles that stand for virtual machines."""
 Values = dict[tuple[str, str], dict[str, list[float]]]
 """(treatment, response) to the values of its trials by start."""
 
@@ -141,7 +143,8 @@ def _place_of(facets: Mapping[str, str], placed: Mapping[str, str]) -> dict[str,
     memory, profile = facets.get("node.memory_mb"), facets.get("node.profile")
     if memory is None and profile is None:
         return {}
-    place = {"platform": profile or "virtual-machine", "link": facets.get("link.name", "nodal")}
+    board = profile if profile and not profile.startswith(VIRTUAL_MACHINES) else ""
+    place = {"platform": board or "virtual-machine", "link": facets.get("link.name", "nodal")}
     if memory is not None:
         place["ram_gb"] = f"{float(memory) / MIB_PER_GIB:g}"
     return {f"{PLACED}{column}": level for column, level in place.items() if column in placed}

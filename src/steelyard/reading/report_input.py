@@ -14,6 +14,7 @@ from steelyard.judging.dilation import modelled_s
 from steelyard.model.damage import Damage
 from steelyard.model.errors import StoreError
 from steelyard.model.facts import of_systems
+from steelyard.model.gauged import Gauged
 from steelyard.model.plan import Plan
 from steelyard.model.study import Level, Study
 from steelyard.model.trial import TrialRecord
@@ -23,7 +24,7 @@ from steelyard.reading.node_traces import Trace, median_trials
 from steelyard.reading.seconds import within_trials
 from steelyard.reading.time_courses import Curve, Timeline
 from steelyard.reference.comparison import Beside
-from steelyard.store.journal import Entry
+from steelyard.store.journal import Entry, NodesGauged
 from steelyard.store.measured_again import MeasuredAgain
 from steelyard.store.read import Store
 
@@ -60,6 +61,8 @@ class ReportInput:
     """Name of that publication."""
     damages: Sequence[Damage] = ()
     """Files of the store that were passed over, or read although they were changed."""
+    gaugings: Sequence[Gauged] = ()
+    """Limits of the nodes as measured, before and after each start that asked for any."""
     measured_again: Sequence[MeasuredAgain] = ()
     """Sealed attempts that were removed or set aside and measured again."""
     made_s: float | None = None
@@ -129,10 +132,16 @@ def report_input(
         curves=_curves(store, records, used) if courses else (),
         facts=store.facts(largest),
         tables=tables(results),
+        gaugings=_gaugings(store),
         measured_again=store.measured_again,
     )
     # Now everything that the page shows has been read.
     return replace(page_input, damages=store.damages)
+
+
+def _gaugings(store: Store) -> tuple[Gauged, ...]:
+    events = (entry.event for entry in store.journal())
+    return tuple(event.gauged for event in events if isinstance(event, NodesGauged))
 
 
 def _timelines(

@@ -49,6 +49,7 @@ from steelyard.report.tables import analysed, answers, generic, time_courses
 from steelyard.report.tables import validity as validity_grids
 from steelyard.report.tables.generic import Table
 from steelyard.report.tables.named_levels import named_levels
+from steelyard.report.tables.node_limits import node_limits
 
 PAGE: Final = "report.html"
 """Name of the page in the study's folder."""
@@ -278,6 +279,7 @@ def _validity(drawing: _Drawing) -> dict[str, Any]:
         "more_validity": drawing.more(Section.VALIDITY),
         "crimes_table": numbers.table(validity_grids.crimes(suspicions)),
         "clear_crimes_table": numbers.table(validity_grids.clear_crimes(suspicions)),
+        "limits_table": numbers.table(node_limits(page_input.gaugings)),
         "levels_table": numbers.table(named_levels(page_input.study)),
         "further_last": drawing.further(Section.EVERY_TRIAL),
         "more_last": drawing.more(Section.EVERY_TRIAL),

@@ -16,20 +16,25 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard.model.errors import SiteError
+from steelyard.model.node_limits import NodeLimits
 
 ROOT = "steelyard"
 """Our folder in every hierarchy."""
 CONTROLLERS = ("cpu", "cpuacct", "memory")
 VERSION_2_CONTROLLERS = ("cpu", "memory")
 """Version 2 has accounting of CPU time without any controller."""
+ON_DEMAND = ("cpuset", "io")
+"""Controllers of version 2 that are handed down only to nodes whose limits need them."""
 CPU_PERIOD_US = 100_000
 LEAST_QUOTA_US = 1000
 """The kernel takes no smaller quota."""
 FROM_START = 'node.cpus_from = "start" sets it when the nodes are lent'
+QUOTA_PERIOD = "limit_cpu_period_ms"
 MEBIBYTE = 1024 * 1024
 REMOVE_TIMEOUT_S = 10.0
 REMOVE_POLL_S = 0.02
 MAKE_ATTEMPTS = 5
+NO_LIMITS = NodeLimits()
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,11 @@ class Hierarchies:
     version_2: Path | None
     version_2_controllers: frozenset[str]
     problems: tuple[str, ...]
+    cpuset: Path | None = None
+    """Where version 1 has controller cpuset; only nodes that are bound to cores get a group there."""
+    blkio: Path | None = None
+    """Where version 1 has controller blkio, whose top group throttles devices."""
+    version_2_on_demand: frozenset[str] = frozenset()
 
     @property
     def bases(self) -> tuple[Path, ...]:
@@ -56,8 +66,17 @@ class Hierarchies:
         parents = [*self.version_1.values(), *([self.version_2] if self.version_2 else [])]
         return tuple(dict.fromkeys(parent / ROOT for parent in parents))
 
+    @property
+    def every_base(self) -> tuple[Path, ...]:
+        """Our folders, also in hierarchies that only some nodes use."""
+        return (*self.bases, *([self.cpuset / ROOT] if self.cpuset else []))
+
     def has(self, controller: str) -> bool:
         """Whether a limit of this kind can be enforced."""
+        if controller == "cpuset":
+            return self.cpuset is not None or controller in self.version_2_on_demand
+        if controller == "io":
+            return self.blkio is not None or controller in self.version_2_on_demand
         return controller in self.version_1 or controller in self.version_2_controllers
 
     @property
@@ -65,14 +84,6 @@ class Hierarchies:
         """`1`, `2`, `1 and 2` or `none`."""
         used = [name for name, here in (("1", self.version_1), ("2", self.version_2)) if here]
         return " and ".join(used) or "none"
-
-
-@dataclass(frozen=True)
-class NodeLimits:
-    """Resource limits of a node; None means no limit."""
-
-    cpus: float | None = None
-    memory_mb: int | None = None
 
 
 def parse_mounts(mountinfo: str) -> tuple[Mount, ...]:
@@ -87,7 +98,9 @@ def parse_mounts(mountinfo: str) -> tuple[Mount, ...]:
         if kind == "cgroup2":
             mounts.append(Mount(path, 2, frozenset()))
         elif kind == "cgroup":
-            mounts.append(Mount(path, 1, frozenset(options.split(",")) & {*CONTROLLERS, "blkio", "pids", "freezer"}))
+            mounts.append(
+                Mount(path, 1, frozenset(options.split(",")) & {*CONTROLLERS, "blkio", "cpuset", "pids", "freezer"})
+            )
     return tuple(mounts)
 
 
@@ -122,13 +135,21 @@ def choose(mounts: Sequence[Mount], enabled: frozenset[str], own_path: str) -> H
         else:
             version_1[controller] = place
     unified = next((mount.path for mount in mounts if mount.version == 2), None)
-    base, controllers = None, frozenset[str]()
+    base, controllers, on_demand = None, frozenset[str](), frozenset[str]()
     if unified is not None and not version_1:
         base, controllers, why = _delegated(unified, own_path)
         problems += why
+    if base is not None and controllers:
+        on_demand = frozenset(_read(base / "cgroup.controllers").split()) & set(ON_DEMAND)
     if not mounts:
         problems.append("no cgroup hierarchy is mounted")
-    return Hierarchies(version_1, base, controllers, tuple(dict.fromkeys(problems)))
+    extra = {
+        name: next((m.path for m in mounts if name in m.controllers and name in enabled and _may_make(m.path)), None)
+        for name in ("cpuset", "blkio")
+    }
+    return Hierarchies(
+        version_1, base, controllers, tuple(dict.fromkeys(problems)), extra["cpuset"], extra["blkio"], on_demand
+    )
 
 
 def _delegated(mount: Path, own_path: str) -> tuple[Path | None, frozenset[str], list[str]]:
@@ -157,21 +178,33 @@ def _delegated(mount: Path, own_path: str) -> tuple[Path | None, frozenset[str],
     return best[0], best[1], [] if len(best[1]) == len(VERSION_2_CONTROLLERS) else problems
 
 
-def folders(hierarchies: Hierarchies, identity: str, node: str) -> tuple[Path, ...]:
-    """The groups of a node, one in every hierarchy in use."""
-    return tuple(base / identity / node for base in hierarchies.bases)
+def folders(hierarchies: Hierarchies, identity: str, node: str, limits: NodeLimits = NO_LIMITS) -> tuple[Path, ...]:
+    """The groups of a node, one in every hierarchy that its limits use."""
+    bases = hierarchies.every_base if bound_to_cores(limits) else hierarchies.bases
+    return tuple(base / identity / node for base in bases)
 
 
-def make(hierarchies: Hierarchies, identity: str, node: str, limits: NodeLimits) -> None:
-    """Create a node's groups and set its limits. Raises SiteError."""
+def bound_to_cores(limits: NodeLimits) -> bool:
+    """Whether a node gets cores of its own instead of a quota of time."""
+    return limits.cpus is not None and limits.cpu_limit == "cpuset"
+
+
+def make(hierarchies: Hierarchies, identity: str, node: str, limits: NodeLimits, cores: str = "") -> None:
+    """Create a node's groups and set its limits. `cores`: those of a node that is bound to cores, such as `0,1`. Raises
+    SiteError."""
     try:
-        for base in hierarchies.bases:
+        for group in folders(hierarchies, identity, node, limits):
+            base = group.parent.parent
             if hierarchies.version_2 is not None and base.parent == hierarchies.version_2:
+                controllers = hierarchies.version_2_controllers | _on_demand(hierarchies, limits)
                 for upper in (base.parent, base, base / identity):
                     _make_folder(upper)
-                    _hand_down(upper, hierarchies.version_2_controllers)
-            _make_folder(base / identity / node)
-        for file, text in _settings(hierarchies, identity, node, limits):
+                    _hand_down(upper, controllers)
+            _make_folder(group)
+            if base.parent == hierarchies.cpuset:
+                for place in (base, base / identity, group):
+                    _inherit_cores(place)
+        for file, text in _settings(hierarchies, identity, node, limits, cores):
             file.write_text(text, encoding="ascii")
     except OSError as error:
         raise SiteError(
@@ -184,10 +217,29 @@ def _quota_us(cpus: float) -> int:
     return max(LEAST_QUOTA_US, round(cpus * CPU_PERIOD_US))
 
 
-def _settings(hierarchies: Hierarchies, identity: str, node: str, limits: NodeLimits) -> list[tuple[Path, str]]:
-    quota_us = None if limits.cpus is None else _quota_us(limits.cpus)
-    memory = None if limits.memory_mb is None else str(limits.memory_mb * MEBIBYTE)
+def _on_demand(hierarchies: Hierarchies, limits: NodeLimits) -> frozenset[str]:
+    """Controllers of version 2 that these limits need beyond those of every node."""
+    needed = {"cpuset"} if bound_to_cores(limits) else set()
+    needed |= {"io"} if limits.own_disk else set()
+    return hierarchies.version_2_on_demand & needed
+
+
+def _inherit_cores(group: Path) -> None:
+    """Cores and memory nodes of the group above: a new group of version 1 has none, and takes no process."""
+    for name in ("cpuset.cpus", "cpuset.mems"):
+        if not _read(group / name).strip():
+            (group / name).write_text(_read(group.parent / name).strip(), encoding="ascii")
+
+
+def _settings(
+    hierarchies: Hierarchies, identity: str, node: str, limits: NodeLimits, cores: str = ""
+) -> list[tuple[Path, str]]:
+    bound = bound_to_cores(limits)
     files: list[tuple[Path, str]] = []
+    if bound and (place := hierarchies.cpuset or hierarchies.version_2):
+        files.append((place / ROOT / identity / node / "cpuset.cpus", cores))
+    quota_us = None if limits.cpus is None or bound else _quota_us(limits.cpus)
+    memory = None if limits.memory_mb is None else str(limits.memory_mb * MEBIBYTE)
     if quota_us is not None:
         if place := hierarchies.version_1.get("cpu"):
             group = place / ROOT / identity / node
@@ -195,14 +247,15 @@ def _settings(hierarchies: Hierarchies, identity: str, node: str, limits: NodeLi
         elif hierarchies.version_2:
             files.append((hierarchies.version_2 / ROOT / identity / node / "cpu.max", f"{quota_us} {CPU_PERIOD_US}"))
     if memory is not None:
+        swap_bytes = (limits.swap_mb or 0) * MEBIBYTE
         if place := hierarchies.version_1.get("memory"):
             group = place / ROOT / identity / node
             files.append((group / "memory.limit_in_bytes", memory))
-            swap = (group / "memory.memsw.limit_in_bytes", memory)
+            swap = (group / "memory.memsw.limit_in_bytes", str(int(memory) + swap_bytes))
         elif hierarchies.version_2:
             group = hierarchies.version_2 / ROOT / identity / node
             files.append((group / "memory.max", memory))
-            swap = (group / "memory.swap.max", "0")
+            swap = (group / "memory.swap.max", str(swap_bytes))
         else:
             return files
         # Swap must not replace memory beyond the limit; kernels without swap accounting have no such file.
@@ -234,24 +287,47 @@ def throttle(groups: Sequence[Path], cpus: float | None) -> None:
 
 
 def in_force(groups: Sequence[Path]) -> dict[str, str]:
-    """The limits of a node as the kernel reports them: cpus, memory in bytes; `none` where there is no limit."""
-    facts = {}
+    """The limits of a node as the kernel reports them: cpus and the period of their quota, cores, memory and swap in
+    bytes; `none` where there is no limit."""
+    facts: dict[str, str] = {}
     for group in groups:
         if quota := _read(group / "cpu.cfs_quota_us").strip():
             period_us = float(_read(group / "cpu.cfs_period_us"))
             facts["limit_cpus"] = "none" if int(quota) < 0 else f"{int(quota) / period_us:g}"
+            facts |= {} if int(quota) < 0 else {QUOTA_PERIOD: f"{period_us / 1000:g}"}
         elif len(pair := _read(group / "cpu.max").split()) == 2:
             facts["limit_cpus"] = "none" if pair[0] == "max" else f"{int(pair[0]) / int(pair[1]):g}"
+            facts |= {} if pair[0] == "max" else {QUOTA_PERIOD: f"{int(pair[1]) / 1000:g}"}
         if memory := _read(group / "memory.limit_in_bytes").strip() or _read(group / "memory.max").strip():
             # Version 1 reports "no limit" as the largest number of pages, near 2^63.
             facts["limit_memory_bytes"] = "none" if memory == "max" or int(memory) > 2**62 else memory
+            facts |= _swap_in_force(group, facts["limit_memory_bytes"])
+    for group in groups:
+        if group.parent.parent.name == ROOT and (cores := _read(group / "cpuset.cpus").strip()):
+            facts |= {"limit_cores": cores, "limit_cpus": str(_count(cores))}
     return facts
+
+
+def _swap_in_force(group: Path, memory: str) -> dict[str, str]:
+    """The limit of swap in bytes, where there is one of memory and the kernel counts swap."""
+    both, swap = _read(group / "memory.memsw.limit_in_bytes").strip(), _read(group / "memory.swap.max").strip()
+    if memory == "none":
+        return {}
+    if both:
+        return {"limit_swap_bytes": str(max(0, int(both) - int(memory)))}
+    return {"limit_swap_bytes": swap} if swap.isdecimal() else {}
+
+
+def _count(cores: str) -> int:
+    """The number of cores in a kernel list such as `0-2,5`."""
+    ranges = [part.partition("-") for part in cores.split(",")]
+    return sum(int(last or first) - int(first) + 1 for first, _, last in ranges)
 
 
 def present(hierarchies: Hierarchies, identity: str | None = None) -> dict[str, list[Path]]:
     """Our groups by lease, deepest first, of one lease or of all."""
     by_lease: dict[str, list[Path]] = {}
-    for base in hierarchies.bases:
+    for base in hierarchies.every_base:
         names = [identity] if identity else [entry.name for entry in base.iterdir()] if base.is_dir() else []
         for name in names:
             # Bottom up: a group can only be removed after those below it. A name that is not a folder yields nothing.
@@ -270,7 +346,7 @@ async def remove(hierarchies: Hierarchies, identity: str) -> None:
                 members = " ".join(_read(group / "cgroup.procs").split()) or "none"
                 raise SiteError(f"{group} is still busy after {REMOVE_TIMEOUT_S:g} s; processes in it: {members}")
             await asyncio.sleep(REMOVE_POLL_S)
-    for base in hierarchies.bases:
+    for base in hierarchies.every_base:
         _remove_folder(base)
 
 

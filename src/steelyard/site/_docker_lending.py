@@ -86,7 +86,7 @@ class Lending:
             if node.cache is not None:
                 node.cache.mkdir(parents=True, exist_ok=True)
             if node.role == "load" and node.cgroups:
-                _cgroup.make(hierarchies, self.record.id, node.name, _cgroup.NodeLimits())
+                _cgroup.make(hierarchies, self.record.id, node.name, _cgroup.NO_LIMITS)
 
     async def _ensure_daemon(self) -> None:
         """A daemon of our own, if no other is used; what an earlier one left in its data goes."""

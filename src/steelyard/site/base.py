@@ -101,8 +101,8 @@ class Throttling(Protocol):
         ...
 
 
-NO_AMOUNTS = frozenset({"cpus_from", "dilation"})
-"""Fields of section `node` that a site need not enforce: they say when and how much of the others."""
+NO_AMOUNTS = frozenset({"cpus_from", "dilation", "profile"})
+"""Fields of section `node` that a site need not enforce: they say when and how much of the others, or name them."""
 
 
 def unenforced(site: Site, request: Request) -> str | None:

@@ -24,10 +24,11 @@ from steelyard.leases.lease import Lease
 from steelyard.leases.removal import remove_record, remove_tree
 from steelyard.model.errors import CommandFailed, EngineError, FileError, SiteError
 from steelyard.model.facts import Role
+from steelyard.model.node_limits import NodeLimits
 from steelyard.model.value import Value
 from steelyard.node import agent, machine_facts
 from steelyard.node.base import Node
-from steelyard.site import _cgroup, _kernel, _memory, _network
+from steelyard.site import _cgroup, _disk, _kernel, _memory, _network
 from steelyard.site.base import LeaseTimes, Request, unenforced
 
 MOST_NODES = 250
@@ -90,7 +91,7 @@ class LocalSite:
     """Lends parts of this machine."""
 
     name = "local"
-    limits = frozenset({"memory_mb", "cpus"})
+    limits = frozenset(NodeLimits.model_fields) - {"profile"}
 
     def __init__(
         self, settings: Settings, state_folder: Path, perform: Callable[[Step], Awaitable[None]] = perform
@@ -122,7 +123,7 @@ class LocalSite:
 
         async with AsyncExitStack() as stack:
             stack.push_async_exit(undo)
-            for step in self._steps(record, lease, hierarchies, request):
+            for step in self._steps(record, lease, hierarchies, self._limits("database", request)):
                 await self._perform(step)
             stack.pop_all()
         return lease
@@ -145,6 +146,7 @@ class LocalSite:
         await tried(_cgroup.remove(hierarchies, lease.id))
         # A command that was starting when its conductor was killed may get its mark only now.
         await tried(self._kill(lease.id, hierarchies))
+        await tried(_disk.remove(lease.id, hierarchies))
         await tried(remove_tree(lease_records.nodes_folder(lease.record.parent.parent, lease.id)))
         if not errors:
             await tried(remove_record(lease))
@@ -183,7 +185,7 @@ class LocalSite:
             **({"cgroup_problems": problems} if problems else {}),
         }
         machine = {**_kernel.facts(), **machine_facts.facts(), **_kernel.disk(node.folder)}
-        return {**machine, **own, **_cgroup.in_force(node.cgroups)}
+        return {**machine, **own, **_cgroup.in_force(node.cgroups), **_disk.in_force(node.folder, hierarchies)}
 
     def refuse(self, request: Request, memory_mb_per_node: int | None) -> str | None:
         """Why this machine cannot fulfil the request, or None."""
@@ -213,15 +215,16 @@ class LocalSite:
     def _unenforceable(self, request: Request) -> str | None:
         hierarchies, limits = _cgroup.detect(), self._limits("database", request)
         why = "; ".join(hierarchies.problems) or "no such controller"
-        if limits.cpus is not None:
-            cores = int(machine_facts.facts()["cores"])
-            if limits.cpus > cores:
-                return f"cpus = {limits.cpus:g} a node, but there are {cores} cores"
-            if not hierarchies.has("cpu") or self._entry() is None:
-                return f"cpus = {limits.cpus:g} cannot be enforced: {why}"
-        if limits.memory_mb is not None and (not hierarchies.has("memory") or self._entry() is None):
+        entry = self._entry() is not None
+        if reason := _no_processors(limits, request.database_nodes, hierarchies, why, entry=entry):
+            return reason
+        if limits.memory_mb is not None and not (hierarchies.has("memory") and entry):
             return f"memory_mb = {limits.memory_mb} cannot be enforced: {why}"
-        return unenforced(self, request)
+        for name, needed in (("swap_mb", "memory_mb"), ("cpu_limit", "cpus")):
+            if getattr(limits, name) is not None and getattr(limits, needed) is None:
+                return f"{name} = {getattr(limits, name)} limits nothing without {needed}"
+        reason = _disk.lacking(hierarchies, limits) or ("" if entry else why) if limits.own_disk else None
+        return reason or unenforced(self, request)
 
     def _record(self, request: Request, until: datetime, hierarchies: _cgroup.Hierarchies) -> lease_records.Record:
         taken = {
@@ -232,6 +235,7 @@ class LocalSite:
         names += [("load", index + 1) for index in range(request.load_nodes)]
         nodes = tuple(self._node(identity, role, number, hierarchies, request) for role, number in names)
         namespaces = [_network.namespace(identity, node.name) for node in nodes]
+        own_disks = self._limits("database", request).own_disk
         return lease_records.Record(
             id=identity,
             site=self.name,
@@ -244,6 +248,7 @@ class LocalSite:
             namespaces=(_network.switch(identity), *namespaces) if self.mode == "namespaces" else (),
             cgroups=tuple(folder for node in nodes for folder in node.cgroups),
             folders=(lease_records.nodes_folder(self._state, identity),),
+            disks=tuple(_disk.image(node.folder) for node in nodes if node.role == "database") if own_disks else (),
             settings=self._settings.model_dump(mode="json"),
         )
 
@@ -251,7 +256,7 @@ class LocalSite:
         name = f"{LETTERS[role]}{number}"
         limits = self._limits(role, request)
         entry = self._entry()
-        groups = _cgroup.folders(hierarchies, identity, name) if entry else ()
+        groups = _cgroup.folders(hierarchies, identity, name, limits) if entry else ()
         prefix: tuple[str, ...] = ()
         watch_prefix: tuple[str, ...] = ()
         if entry:
@@ -259,7 +264,9 @@ class LocalSite:
             dropped = ("--drop-capability", "ipc_lock") if machine_facts.capable("setpcap") else ()
             inside = str(_network.path(_network.namespace(identity, name)))
             network = ("--netns", inside) if self.mode == "namespaces" else ()
-            charged = tuple(word for group in groups for word in ("--cgroup", str(group)))
+            # The top group of blkio is where a node's device is throttled; it is no group of the node.
+            top = (hierarchies.blkio,) if _disk.rates(limits) and hierarchies.blkio else ()
+            charged = tuple(word for group in (*groups, *top) for word in ("--cgroup", str(group)))
             prefix = (*entry, *network, *charged, *dropped, "--")
             watch_prefix = (*entry, *network, *dropped, "--")
         return Node(
@@ -280,15 +287,13 @@ class LocalSite:
             return f"{self._settings.subnet}.{0 if role == 'database' else 1}.{number}"
         return f"{LOOPBACK_DATABASES if role == 'database' else LOOPBACK_LOADERS}.{number}"
 
-    def _limits(self, role: Role, request: Request) -> _cgroup.NodeLimits:
+    def _limits(self, role: Role, request: Request) -> NodeLimits:
         """The limits of a node; load nodes have none, because they would limit the measurement."""
         if role == "load":
-            return _cgroup.NodeLimits()
+            return NodeLimits()
         asked, former = request.limits, self._settings
-        return _cgroup.NodeLimits(
-            former.cpus if asked.cpus is None else asked.cpus,
-            former.memory_mb if asked.memory_mb is None else asked.memory_mb,
-        )
+        moved = {name: getattr(former, name) for name in ("cpus", "memory_mb") if getattr(asked, name) is None}
+        return asked.model_copy(update=moved)
 
     def _entry(self) -> tuple[str, str] | None:
         """The program that executes commands within a node; without it, loopback nodes have no control groups."""
@@ -298,7 +303,7 @@ class LocalSite:
             return None
 
     def _steps(
-        self, record: lease_records.Record, lease: Lease, hierarchies: _cgroup.Hierarchies, request: Request
+        self, record: lease_records.Record, lease: Lease, hierarchies: _cgroup.Hierarchies, limits: NodeLimits
     ) -> list[Step]:
         members = [_network.Member(node.name, node.address) for node in record.nodes]
 
@@ -315,13 +320,15 @@ class LocalSite:
 
         def groups(node: Node) -> Callable[[], Awaitable[None]]:
             async def make() -> None:
-                cpus = None if request.limits.limited_when_warm else node.cpus
-                _cgroup.make(hierarchies, record.id, node.name, _cgroup.NodeLimits(cpus, node.memory_mb))
+                its_limits = limits if node.role == "database" else NodeLimits()
+                _cgroup.make(hierarchies, record.id, node.name, its_limits, _cores(node, limits))
 
             return make
 
         steps = [Step("record", write), Step("folders", folders)]
         steps += [Step(f"cgroups of {node.name}", groups(node)) for node in record.nodes if node.cgroups]
+        if limits.own_disk:
+            steps += [step for node in lease.databases for step in _disk_steps(record.id, node, limits, hierarchies)]
         if self.mode == "namespaces":
             steps += [
                 Step("namespaces", lambda: _network.add_namespaces(record.id, members)),
@@ -353,17 +360,50 @@ class LocalSite:
         await lease_records.kill(identity, groups, networks)
 
     def _orphans(self, recorded: set[str], now: datetime) -> list[Lease]:
-        """Namespaces and cgroups that match our pattern and have no record anywhere; only as root."""
+        """Namespaces, cgroups and disks that match our pattern and have no record anywhere; only as root."""
         if not lease_register.usable():
             return []
         groups = [name for name in _cgroup.present(_cgroup.detect()) if lease_records.ID_PATTERN.fullmatch(name)]
         pointers = lease_register.known()
         kept = {identity for identity, record in pointers.items() if record.exists()}
-        lost = {*_network.present(), *groups, *pointers} - recorded - kept
+        lost = {*_network.present(), *groups, *_disk.present(), *pointers} - recorded - kept
         return [
             Lease(identity, self.name, (), now, lease_records.record_path(self._state, identity))
             for identity in sorted(lost)
         ]
+
+
+def _no_processors(
+    limits: NodeLimits, nodes: int, hierarchies: _cgroup.Hierarchies, why: str, *, entry: bool
+) -> str | None:
+    """Why a limit of processors cannot be enforced, or None. `entry`: whether commands can join control groups."""
+    if limits.cpus is None:
+        return None
+    cores = int(machine_facts.facts()["cores"])
+    if limits.cpus > cores:
+        return f"cpus = {limits.cpus:g} a node, but there are {cores} cores"
+    if not _cgroup.bound_to_cores(limits):
+        able = hierarchies.has("cpu") and entry
+        return None if able else f"cpus = {limits.cpus:g} cannot be enforced: {why}"
+    if limits.cpus != int(limits.cpus) or limits.cpus * nodes > cores:
+        return f'cpu_limit = "cpuset": {nodes} x {limits.cpus:g} whole cores, but there are {cores}'
+    return None if hierarchies.has("cpuset") and entry else f'cpu_limit = "cpuset" cannot be enforced: {why}'
+
+
+def _disk_steps(identity: str, node: Node, limits: NodeLimits, hierarchies: _cgroup.Hierarchies) -> list[Step]:
+    """Steps that give a node a disk of its own."""
+    return [
+        Step(f"file system of {node.name}", lambda: _disk.make_file_system(identity, node.folder, limits)),
+        Step(f"loop device of {node.name}", lambda: _disk.attach(identity, node.folder)),
+        Step(f"mount of {node.name}", lambda: _disk.mount(identity, node.folder, limits, hierarchies)),
+    ]
+
+
+def _cores(node: Node, limits: NodeLimits) -> str:
+    """The cores that a node is bound to, such as `0,1`; nodes take theirs in turn."""
+    each = round(limits.cpus or 0) if _cgroup.bound_to_cores(limits) and node.role == "database" else 0
+    first = (int(node.name.removeprefix(LETTERS["database"])) - 1) * each if each else 0
+    return ",".join(str(core) for core in range(first, first + each))
 
 
 def _mode(settings: Settings) -> Literal["namespaces", "loopback"]:

@@ -18,6 +18,7 @@ from pydantic import ConfigDict, ValidationError
 
 from steelyard.judging.stopping_rule import Decision
 from steelyard.model.errors import StoreError
+from steelyard.model.gauged import Gauged
 from steelyard.model.server_warm_up import ServerWarmth
 from steelyard.model.trial import PhaseTime
 from steelyard.model.value import Value
@@ -106,6 +107,14 @@ class StartReady(Event):
     start: str
     cluster: str
     """Unique name of this start's cluster."""
+
+
+class NodesGauged(Event):
+    """The limits of the nodes of a start were measured, at its beginning or at its end."""
+
+    name = "nodes-gauged"
+    start: str
+    gauged: Gauged
 
 
 class ServersWarmedUp(Event):
@@ -302,6 +311,7 @@ KINDS: Final[Mapping[str, type[Event]]] = {
         SessionInterrupted,
         StartBegan,
         StartReady,
+        NodesGauged,
         ServersWarmedUp,
         ProcessorsLimited,
         StartFailed,

@@ -23,7 +23,7 @@ from steelyard.tomlfile.problems import problem
 MAY_BE_MISSING = ("site", "system")
 """Kinds of plug-ins that a plan can do without: of a workload it must know the operations."""
 LINKS = ("nodal",)
-PROFILES: tuple[str, ...] = ()
+PROFILES = plugin.shipped_values("profile")
 LEAST_LIKENESS = 0.6
 """Likeness (`difflib`) to an existing name from which on a name is a spelling mistake."""
 
@@ -96,7 +96,7 @@ def _missing(fields: Mapping[str, Level]) -> Iterator[MissingPart]:
             yield MissingPart(kind, str(name), field, plugin.names(kind))
     for field, kind, known in (("link.name", "link", LINKS), ("node.profile", "profile", PROFILES)):
         name = fields.get(field, fields.get(kind, ""))
-        if name and name not in known:
+        if name and name not in known and not is_path(str(name)):
             yield MissingPart(kind, str(name), field, known)
 
 
@@ -143,7 +143,7 @@ def misspelt(settings: Mapping[str, Any]) -> Iterator[StudyError]:
     for field, known in (("link.name", LINKS), ("node.profile", PROFILES)):
         section, _, key = field.partition(".")
         name = settings.get(section, {}).get(key) or ""
-        if name and name not in known and not _is_missing(name, known):
+        if name and name not in known and not is_path(name) and not _is_missing(name, known):
             yield problem(field, name, f"there is no such {section if key == 'name' else key}", known)
 
 

@@ -15,6 +15,7 @@ from steelyard.model.errors import StudyError
 from steelyard.model.secret import literals
 from steelyard.model.study import SAME_FACTOR, Level, Study
 from steelyard.plugin import Plugins, how_to_add
+from steelyard.study import profiles
 from steelyard.study.fields import FIXED_AT_START, LATER, SEAMS, SECTIONS, dotted, hard, names_of, put
 from steelyard.study.missing import misspelt, settings_model
 from steelyard.tomlfile.problems import Missing, from_validation, problem
@@ -70,6 +71,7 @@ def complete(
         put(changed, name, level)
     settings: dict[str, Any] = {}
     errors: list[StudyError] = [problem(key, Missing(), IN_PLAIN_SIGHT) for key in literals(changed)]
+    errors += _profile_problems(changed, plugins)
     for section, model in SECTIONS.items():
         table = changed[section]
         own = {key: item for key, item in table.items() if key in model.model_fields or section not in SEAMS}
@@ -79,6 +81,19 @@ def complete(
             settings[section] |= _plugin_settings(plugins, section, table["name"], rest, errors)
     errors += [*misspelt(settings), *_limit_twice(settings)]
     return _with_beginning_of_limits(former_words.settings(_saying_something(settings))), errors
+
+
+def _profile_problems(changed: dict[str, Any], plugins: Plugins) -> list[StudyError]:
+    """Resolve the profile of a treatment into its tables, in place; the problems with it."""
+    try:
+        system = settings_model(plugins, "system", str(changed["system"].get("name", "")))
+    except StudyError:
+        return []  # reported with the system's settings
+    try:
+        profiles.resolve(changed, plugins, system.model_fields)
+    except StudyError as error:
+        return [error]
+    return []
 
 
 def _of_plugin(table: Mapping[str, Any], name: object, named: Sequence[str]) -> dict[str, Any]:
@@ -117,7 +132,9 @@ def _with_beginning_of_limits(settings: dict[str, Any]) -> dict[str, Any]:
     """The settings with `node.cpus_from` where processors are limited: warm unless the study says start, which is said
     by leaving it out, as trials of earlier versions do."""
     node = dict(settings.get("node") or {})
-    since = node.pop("cpus_from", None) or ("warm" if node.get("cpus") is not None else "start")
+    since = node.pop("cpus_from", None) or (
+        "warm" if node.get("cpus") is not None and node.get("cpu_limit") != "cpuset" else "start"
+    )
     if since == "warm":
         node["cpus_from"] = since
     others = {section: table for section, table in settings.items() if section != "node"}

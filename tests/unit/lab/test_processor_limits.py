@@ -39,6 +39,7 @@ class ThrottlingSite(FakeSite):
 def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Script:
     without_waiting(monkeypatch)
     monkeypatch.setattr(cluster_module, "SETTLE_S", 0.0)
+    monkeypatch.setattr(cluster_module.gauge, "wanted", lambda limits: False)
     return Script(tmp_path)
 
 

@@ -88,7 +88,7 @@ def test_every_published_cell_of_richardson2017_is_planned_and_no_other() -> Non
 
 def test_what_richardson2017_needs_and_nobody_lends_is_named() -> None:
     assert sorted(missing("richardson2017")) == [
-        "factors.link", "factors.link", "levels.hardware.raspberry-pi-2.node.profile",
+        "factors.link", "factors.link",
     ]  # fmt: skip
     assert [path.stem for path in STUDIES.glob("*.toml") if missing(path.stem)] == ["richardson2017"]
 

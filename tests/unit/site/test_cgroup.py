@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -126,7 +127,10 @@ def test_version_1_limits(tmp_path: Path) -> None:
     assert (cpu / "cpu.cfs_quota_us").read_text() == "150000"
     assert (memory / "memory.limit_in_bytes").read_text() == str(512 * 2**20)
     assert (memory / "memory.memsw.limit_in_bytes").read_text() == str(512 * 2**20)
-    assert _cgroup.in_force((cpu, memory)) == {"limit_cpus": "1.5", "limit_memory_bytes": str(512 * 2**20)}
+    assert _cgroup.in_force((cpu, memory)) == {
+        "limit_cpus": "1.5", "limit_cpu_period_ms": "100", "limit_memory_bytes": str(512 * 2**20),
+        "limit_swap_bytes": "0",
+    }  # fmt: skip
 
 
 def test_version_2_limits_and_controllers_on_the_way_down(tmp_path: Path) -> None:
@@ -140,7 +144,46 @@ def test_version_2_limits_and_controllers_on_the_way_down(tmp_path: Path) -> Non
     assert (tmp_path / "steelyard" / "cgroup.subtree_control").read_text() == "+cpu +memory"
     assert (tmp_path / "steelyard" / "0a1b2c3d" / "cgroup.subtree_control").read_text() == "+cpu +memory"
     assert not (node / "cgroup.subtree_control").exists()
-    assert _cgroup.in_force((node,)) == {"limit_cpus": "0.5", "limit_memory_bytes": str(512 * 2**20)}
+    assert _cgroup.in_force((node,)) == {
+        "limit_cpus": "0.5", "limit_cpu_period_ms": "100", "limit_memory_bytes": str(512 * 2**20),
+    }  # fmt: skip
+
+
+def test_version_1_swap_and_cores(tmp_path: Path) -> None:
+    cpuset = tmp_path / "cpuset"
+    cpuset.mkdir()
+    (cpuset / "cpuset.cpus").write_text("0-3\n")
+    (cpuset / "cpuset.mems").write_text("0\n")
+    chosen = replace(_cgroup.choose(version_1(tmp_path), ENABLED, "/"), cpuset=cpuset)
+    limits = NodeLimits(cpus=2, cpu_limit="cpuset", memory_mb=512, swap_mb=100)
+    every = _cgroup.folders(chosen, "0a1b2c3d", "n1", limits)
+    _, memory, cores = every
+    memory.mkdir(parents=True)
+    (memory / "memory.memsw.limit_in_bytes").write_text("")
+    _cgroup.make(chosen, "0a1b2c3d", "n1", limits, "2,3")
+    assert (cores / "cpuset.cpus").read_text() == "2,3"
+    assert [(place / "cpuset.mems").read_text() for place in (cores, *cores.parents[:2])] == ["0", "0", "0"]
+    assert (memory / "memory.memsw.limit_in_bytes").read_text() == str(612 * 2**20)
+    assert not list(tmp_path.rglob("cpu.cfs_quota_us"))
+    facts = _cgroup.in_force(every)
+    assert (facts["limit_cores"], facts["limit_cpus"]) == ("2,3", "2")
+    assert facts["limit_swap_bytes"] == str(100 * 2**20)
+    assert _cgroup.folders(chosen, "0a1b2c3d", "n2") == tuple(path.parent / "n2" for path in every[:2])
+    assert cores in _cgroup.present(chosen)["0a1b2c3d"]
+
+
+def test_version_2_hands_down_what_a_limit_needs(tmp_path: Path) -> None:
+    group(tmp_path, "cpu memory cpuset io", handed_down="cpu memory", top=True)
+    chosen = _cgroup.choose((Mount(tmp_path, 2, frozenset()),), ENABLED, "/")
+    assert (chosen.has("cpuset"), chosen.has("io")) == (True, True)
+    limits = NodeLimits(cpus=1, cpu_limit="cpuset", disk_gb=1, memory_mb=64, swap_mb=10)
+    _cgroup.make(chosen, "0a1b2c3d", "n1", limits, "1")
+    (node,) = _cgroup.folders(chosen, "0a1b2c3d", "n1", limits)
+    assert (node / "cpuset.cpus").read_text() == "1"
+    assert not (node / "cpu.max").exists()
+    assert (tmp_path / "steelyard" / "0a1b2c3d" / "cgroup.subtree_control").read_text() == "+cpu +cpuset +io +memory"
+    _cgroup.make(chosen, "0a1b2c3e", "n1", NodeLimits())
+    assert (tmp_path / "steelyard" / "0a1b2c3e" / "cgroup.subtree_control").read_text() == "+cpu +memory"
 
 
 def test_a_quota_is_set_and_lifted_while_processes_run(tmp_path: Path) -> None:
@@ -151,9 +194,9 @@ def test_a_quota_is_set_and_lifted_while_processes_run(tmp_path: Path) -> None:
     (second / "cpu.max").write_text("max 100000")
     for group in (first, second):
         _cgroup.throttle((group, memory), 0.4)
-        assert _cgroup.in_force((group, memory)) == {"limit_cpus": "0.4"}
+        assert _cgroup.in_force((group, memory))["limit_cpus"] == "0.4"
         _cgroup.throttle((group, memory), None)
-        assert _cgroup.in_force((group, memory)) == {"limit_cpus": "none"}
+        assert _cgroup.in_force((group, memory))["limit_cpus"] == "none"
     assert list(memory.iterdir()) == []
     _cgroup.throttle((memory,), None)
     with pytest.raises(SiteError, match="no control group with a CPU quota"):

@@ -36,7 +36,7 @@ hardware = ["vm", "board"]
 [levels.hardware.vm]
 node.memory_mb = 1024
 [levels.hardware.board]
-node.profile = "raspberry-pi-2"
+node.profile = "beaglebone-black"
 link = "802.11"
 """
 
@@ -62,7 +62,9 @@ def test_a_site_that_does_not_exist_is_named_and_the_plan_printed(tmp_path: Path
 def test_link_and_profile_of_a_named_level_are_named_at_its_line(tmp_path: Path) -> None:
     answer = checked(tmp_path, HARDWARE)
     assert answer.code == EXIT_MISSING
-    assert "paper.toml:25: levels.hardware.board.node.profile: profile raspberry-pi-2 does not exist yet" in answer.err
+    assert (
+        "paper.toml:25: levels.hardware.board.node.profile: profile beaglebone-black does not exist yet" in answer.err
+    )
     assert (
         "paper.toml:26: levels.hardware.board.link: link 802.11 does not exist yet (there is only nodal)" in answer.err
     )

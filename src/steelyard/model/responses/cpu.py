@@ -7,6 +7,7 @@ from steelyard.model.response import Response
 
 CORES = ("node_cpu_user_cores", "node_cpu_system_cores")
 MACHINE_IDLE = "machine_cpu_idle_fraction"
+THROTTLED = "node_throttled_fraction"
 GIVEN = "per cent of the cores that the node was given: its quota, or all cores of its machine if it has none"
 MS_PER_S = 1e3
 
@@ -75,5 +76,19 @@ RESPONSES = (
         less_is_better=True,
         on_page=False,
         order=118,
+    ),
+    Response(
+        name="cpu_throttled_percent_mean",
+        label="throttled quota periods of a database node",
+        unit="%",
+        definition=(
+            "Quota periods in which a database node used up its CPU and had to wait, in per cent of those in which it "
+            "ran; the mean over time and nodes."
+        ),
+        source="samples",
+        measure=Measure(metrics=(THROTTLED,), scale=100.0),
+        less_is_better=True,
+        on_page=False,
+        order=119,
     ),
 )  # fmt: skip

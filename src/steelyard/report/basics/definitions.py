@@ -13,6 +13,13 @@ OF_THE_PAGE: Final[dict[str, str]] = {
     "factor": "The level of the factor that the study set.",
     "fields of a named level": "The fields of the study that the level sets; all others are those of the study.",
     "number of a named level": "The level's number in regressions and on axes, as the study states it.",
+    "limit of a node": "What a database node may use, as section `node` of the study or the profile says.",
+    "asked of a node": "The number that the trials' complete settings hold.",
+    "measured on a node": (
+        "What `steelyard-agent gauge` got as a process of the node: the median, least and most of n measurements. The "
+        "speed of a core does not depend on its quota."
+    ),
+    "odd node": "A node of which a measurement is further from what was asked (from the median, where nothing was).",
     "interval": "Confidence interval at the level that the page names.",
     "comparison": "Baseline level and the level that is held against it.",
     "form of a regression": (

@@ -1,0 +1,70 @@
+"""Findings of `doctor` about what makes node profiles real: disks of nodes, cores, swap, virtual machines."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from steelyard.cli.finding import Finding, judged
+from steelyard.format import data_size
+from steelyard.model.node_limits import NodeLimits
+from steelyard.node import machine_facts
+from steelyard.site import _cgroup, _disk
+
+KVM = Path("/dev/kvm")
+ANY_DISK = NodeLimits(disk_gb=1.0)
+THROTTLED = NodeLimits(disk_read_mb_per_s=1.0)
+NO_DISKS = "without it, studies that limit a node's disk (profiles of boards and clouds) are refused"
+
+
+def look() -> list[Finding]:
+    """Every finding. Nothing is created or changed."""
+    hierarchies = _cgroup.detect()
+    return [_disks(hierarchies), _rates(hierarchies), _cores(hierarchies), _swap(hierarchies), _kvm()]
+
+
+def _disks(hierarchies: _cgroup.Hierarchies) -> Finding:
+    why = _disk.lacking(hierarchies, ANY_DISK)
+    return judged("loop devices", why or "each node can have a file system of its own", why is None, NO_DISKS)
+
+
+def _rates(hierarchies: _cgroup.Hierarchies) -> Finding:
+    able = hierarchies.has("io")
+    kind = "blkio (version 1)" if hierarchies.blkio else "io (version 2)"
+    text = f"control group controller {kind}" if able else "no control group controller blkio or io"
+    mend = f"{NO_DISKS}; version 2: as root, or systemctl set-property user.slice IOAccounting=yes"
+    if able and hierarchies.blkio is not None:
+        held = (_disk.BACKING_DEVICES / "default" / "strict_limit", *_disk.BACKING_DEVICES.glob("*/strict_limit"))
+        strict = any(path.exists() for path in held)
+        late = "; a kernel before 6.2: writers fill memory before the limit slows them"
+        return judged(
+            "disk rates", text + ("" if strict else late), strict, "a kernel from 6.2 on, or cgroup version 2"
+        )
+    return judged("disk rates", text, able, mend)
+
+
+def _cores(hierarchies: _cgroup.Hierarchies) -> Finding:
+    able = hierarchies.has("cpuset")
+    mend = 'node.cpu_limit = "cpuset" is refused; version 2: delegate controller cpuset (systemd: Delegate=cpuset)'
+    return judged("cpuset", "nodes can have cores of their own" if able else "no controller cpuset", able, mend)
+
+
+def _swap(hierarchies: _cgroup.Hierarchies) -> Finding:
+    swap_mb = machine_facts.memory_mb(machine_facts.read("/proc/meminfo")).get("SwapTotal", 0)
+    if not swap_mb:
+        text = "none: nodes swap nothing, whatever node.swap_mb allows"
+        return Finding(name="swap", state="good", found=text)
+    memory = hierarchies.version_1.get("memory")
+    counted = memory is None or (memory / "memory.memsw.limit_in_bytes").exists()
+    text = f"{data_size(swap_mb * 2**20)}, {'limited per node' if counted else 'not limited per node'}"
+    mend = "boot with swapaccount=1, or as root: swapoff -a; otherwise nodes swap beyond their memory"
+    return judged("swap", text, counted, mend)
+
+
+def _kvm() -> Finding:
+    """Only whether it is there: opening it is harmless, but a stock kernel can hang under one that is nested."""
+    if not KVM.exists():
+        mend = "virtual machines are emulated, 10 to 30 times as slow; enable virtualisation in the firmware"
+        return Finding(name="kvm", state="poor", found="no /dev/kvm", mend=mend)
+    able = os.access(KVM, os.R_OK | os.W_OK)
+    return judged("kvm", "/dev/kvm is there; not tried", able, "as root: adduser $USER kvm")

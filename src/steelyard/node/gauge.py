@@ -1,0 +1,80 @@
+"""Measures what a node can do within its limits (`steelyard-agent gauge`)."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from steelyard.model.errors import NodeError
+from steelyard.model.node_limits import NodeLimits
+from steelyard.node import agent
+from steelyard.node.base import Node
+from steelyard.node.command import run
+
+TIMEOUT_S = 120.0
+CPU_S = 0.8
+DISK_S = 1.6
+MEMORY_S_PER_GIB = 0.5
+"""Expected seconds of the parts, on a node with one processor."""
+BEYOND = 1.25
+"""How far beyond its limit memory is touched, so that a limit that does not hold is seen."""
+MIB_PER_GIB = 1024
+RATES = ("disk_read_mb_per_s", "disk_write_mb_per_s", "disk_read_ops_per_s", "disk_write_ops_per_s")
+MEMORY, WITH_SWAP = "memory_mb", "memory_and_swap_mb"
+
+
+def wanted(limits: NodeLimits) -> bool:
+    """Whether nodes with these limits are measured: any limit, or a profile, was asked for."""
+    return limits != NodeLimits()
+
+
+def expected_s(limits: NodeLimits) -> float:
+    """Expected seconds of measuring one node; 0 if it is not measured."""
+    if not wanted(limits):
+        return 0.0
+    memory_s = (limits.memory_mb or 0) / MIB_PER_GIB * MEMORY_S_PER_GIB
+    slow = max(1.0, 1.0 / limits.cpus) if limits.cpus else 1.0
+    return CPU_S + memory_s * slow + (DISK_S if _has_rates(limits) else 0.0)
+
+
+async def gauge(node: Node, limits: NodeLimits) -> tuple[dict[str, float], dict[str, float]]:
+    """What was asked of a node and what it was measured to have, by limit. The command runs as a process of the node,
+    charged to it. Raises CommandFailed, or NodeError if the answer cannot be read."""
+    argv = [agent.on(node), "gauge"]
+    argv += ["--folder", str(node.folder)] if _has_rates(limits) else []
+    if limits.memory_mb is not None:
+        most_mb = math.ceil((limits.memory_mb + (limits.swap_mb or 0)) * BEYOND) + 16
+        argv += ["--memory-mb", str(most_mb)]
+    done = await run(node, argv, timeout_s=TIMEOUT_S)
+    try:
+        answer: dict[str, Any] = json.loads(done.stdout)
+        return _asked(limits, answer), _measured(limits, answer)
+    except (ValueError, KeyError, TypeError) as error:
+        raise NodeError(f"{node.name}: the answer of the gauge cannot be read: {error}", node=node.name) from error
+
+
+def _has_rates(limits: NodeLimits) -> bool:
+    return any(getattr(limits, name) is not None for name in RATES)
+
+
+def _swap_mb(limits: NodeLimits, answer: dict[str, Any]) -> int:
+    """Swap that a node may use and the machine has, MiB."""
+    return min(limits.swap_mb or 0, int(answer.get("machine_swap_mb", 0)))
+
+
+def _asked(limits: NodeLimits, answer: dict[str, Any]) -> dict[str, float]:
+    asked = {name: float(value) for name in ("cpus", *RATES) if (value := getattr(limits, name)) is not None}
+    if limits.memory_mb is not None:
+        swap_mb = _swap_mb(limits, answer)
+        asked[WITH_SWAP if swap_mb else MEMORY] = float(limits.memory_mb + swap_mb)
+    return asked
+
+
+def _measured(limits: NodeLimits, answer: dict[str, Any]) -> dict[str, float]:
+    """Memory is left out where the machine had too little left to reach the limit."""
+    names = ("cpus", "work_per_cpu_s", *(RATES if _has_rates(limits) else ()))
+    measured = {name: float(answer[name]) for name in names}
+    if MEMORY in answer and answer["memory_ended"] != "machine":
+        measured[WITH_SWAP if _swap_mb(limits, answer) else MEMORY] = float(answer[MEMORY])
+    return measured

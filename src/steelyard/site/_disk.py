@@ -1,0 +1,265 @@
+"""Disks of nodes: an ext4 file system each, on a loop device over a sparse file in the lease's folder, throttled.
+
+Throttling a node's control group would miss what it writes in the background: with version 1 the kernel writes that
+back as nobody's. A device of its own has all of a node's traffic. Version 1 throttles the device in the top group,
+where reads and write-back arrive, and `strict_limit` of its backing device info makes writers wait early, instead of
+filling memory first (Linux, Documentation/ABI/testing/sysfs-class-bdi). Version 2 throttles it in the node's group,
+which has the write-back too. Direct input and output of the loop device keeps the file out of the machine's page cache.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import shutil
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from steelyard.leases.records import ID_PATTERN, MARKER
+from steelyard.model.errors import CommandFailed, SiteError
+from steelyard.model.node_limits import NodeLimits
+from steelyard.node import machine_facts
+from steelyard.node.base import Node
+from steelyard.node.command import run
+from steelyard.site._cgroup import ROOT, Hierarchies
+
+DEFAULT_GB = 16.0
+SUFFIX = ".disk"
+"""End of the name of a node's file system in a file; before it, the node's name."""
+BLOCK_DEVICES = Path("/sys/block")
+BACKING_DEVICES = Path("/sys/class/bdi")
+MOUNTS = Path("/proc/self/mountinfo")
+LOOP_CONTROL = Path("/dev/loop-control")
+PROGRAMS = ("mke2fs", "losetup", "mount", "umount")
+PACKAGES = {"mke2fs": "e2fsprogs", "losetup": "mount", "mount": "mount", "umount": "mount"}
+SYSTEM_FOLDERS = "/usr/sbin:/sbin"
+COMMAND_TIMEOUT_S = 60.0
+BUSY_TIMEOUT_S = 10.0
+BUSY_POLL_S = 0.05
+BYTES_PER_MB = 1_000_000
+BYTES_PER_INODE = 262_144
+LEAST_DIRTY_BYTES = 4 << 20
+DIRTY_S = 0.5
+"""Seconds of writing at the limit that a node may have in memory before its writers wait."""
+VERSION_1_FILES: Final = {
+    "disk_read_mb_per_s": "blkio.throttle.read_bps_device",
+    "disk_write_mb_per_s": "blkio.throttle.write_bps_device",
+    "disk_read_ops_per_s": "blkio.throttle.read_iops_device",
+    "disk_write_ops_per_s": "blkio.throttle.write_iops_device",
+}
+VERSION_2_KEYS: Final = {
+    "disk_read_mb_per_s": "rbps",
+    "disk_write_mb_per_s": "wbps",
+    "disk_read_ops_per_s": "riops",
+    "disk_write_ops_per_s": "wiops",
+}
+DELETED = " (deleted)"
+
+
+def rates(limits: NodeLimits) -> dict[str, int]:
+    """The rates of a node's limits by field, in bytes/s and operations/s."""
+    named = {field: getattr(limits, field) for field in VERSION_1_FILES}
+    return {
+        field: round(value * BYTES_PER_MB) if field.endswith("mb_per_s") else int(value)
+        for field, value in named.items()
+        if value is not None
+    }
+
+
+def lacking(hierarchies: Hierarchies, limits: NodeLimits) -> str | None:
+    """Why this machine cannot give nodes disks with these limits, or None."""
+    if missing := [name for name in PROGRAMS if _program(name) is None]:
+        packages = " ".join(dict.fromkeys(PACKAGES[name] for name in missing))
+        return f"a disk of its own takes {', '.join(missing)} (Debian: apt-get install {packages})"
+    if not LOOP_CONTROL.exists():
+        return "a disk of its own takes loop devices (as root: modprobe loop)"
+    if not machine_facts.capable("sys_admin"):
+        return "a disk of its own takes root; this process lacks sys_admin"
+    if rates(limits) and not hierarchies.has("io"):
+        return "rates of a disk take control group controller blkio (version 1) or io (version 2), and there is neither"
+    return None
+
+
+def image(folder: Path) -> Path:
+    """The file that holds the file system mounted at a node's folder."""
+    return folder.with_name(folder.name + SUFFIX)
+
+
+async def make_file_system(identity: str, folder: Path, limits: NodeLimits) -> None:
+    """Create a node's file system in a sparse file, complete: nothing is left for the kernel to do in the background.
+    Raises SiteError."""
+    path = image(folder)
+    try:
+        with path.open("wb") as file:
+            file.truncate(round((limits.disk_gb or DEFAULT_GB) * 1e9))
+    except OSError as error:
+        raise SiteError(f"cannot make {path}: {error.strerror}") from error
+    now = "lazy_itable_init=0,lazy_journal_init=0,nodiscard"
+    await _run(
+        identity, "mke2fs", "-q", "-F", "-t", "ext4", "-m", "0", "-i", str(BYTES_PER_INODE), "-E", now, str(path)
+    )
+
+
+async def attach(identity: str, folder: Path) -> None:
+    """Attach a loop device to a node's file, past the page cache where the file system below allows it. Raises
+    SiteError."""
+    words = ["--find", "--nooverlap", str(image(folder))]
+    try:
+        await _run(identity, "losetup", "--direct-io=on", *words)
+    except SiteError:
+        await _run(identity, "losetup", *words)
+
+
+async def mount(identity: str, folder: Path, limits: NodeLimits, hierarchies: Hierarchies) -> None:
+    """Throttle a node's device, then mount it. Raises SiteError."""
+    device = device_of(folder)
+    if device is None:
+        raise SiteError(f"no loop device has {image(folder)}")
+    for file, text in throttle(_number(device), limits, hierarchies, identity, folder.name):
+        _write(file, text)
+    await _run(identity, "mount", "-t", "ext4", "-o", "nosuid,nodev", f"/dev/{device}", str(folder))
+    with contextlib.suppress(OSError):
+        (folder / "lost+found").rmdir()
+
+
+def throttle(
+    number: str, limits: NodeLimits, hierarchies: Hierarchies, identity: str, node: str
+) -> list[tuple[Path, str]]:
+    """Kernel files and what is written to them so that a device, `MAJOR:MINOR`, keeps to the limits. Pure but for which
+    files exist."""
+    wanted = rates(limits)
+    lines: list[tuple[Path, str]] = []
+    if hierarchies.blkio is not None:
+        lines += [(hierarchies.blkio / VERSION_1_FILES[field], f"{number} {rate}") for field, rate in wanted.items()]
+        lines += _strict(number, wanted.get("disk_write_mb_per_s"))
+    elif wanted and hierarchies.version_2 is not None:
+        group = hierarchies.version_2 / ROOT / identity / node
+        words = " ".join(f"{VERSION_2_KEYS[field]}={rate}" for field, rate in wanted.items())
+        lines.append((group / "io.max", f"{number} {words}"))
+    return lines
+
+
+def _strict(number: str, bytes_per_s: int | None) -> list[tuple[Path, str]]:
+    """What makes writers wait before much is written behind them; kernels before 6.2 have no such files."""
+    folder = BACKING_DEVICES / number
+    if bytes_per_s is None or not (folder / "strict_limit").exists():
+        return []
+    dirty = max(LEAST_DIRTY_BYTES, round(bytes_per_s * DIRTY_S))
+    return [(folder / "max_bytes", str(dirty)), (folder / "strict_limit", "1")]
+
+
+def in_force(folder: Path, hierarchies: Hierarchies) -> dict[str, str]:
+    """Facts about a node's disk as the kernel reports them: device, size in bytes, rates in bytes/s and operations/s;
+    none for a node without a disk of its own."""
+    device = device_of(folder)
+    if device is None:
+        return {}
+    number = _number(device)
+    found = {"node_disk_device": device, "node_disk_bytes": str(int(_read(BLOCK_DEVICES / device / "size") or 0) * 512)}
+    found["node_disk_direct_io"] = "yes" if _read(BLOCK_DEVICES / device / "loop" / "dio") == "1" else "no"
+    for field, name in VERSION_1_FILES.items():
+        fact = f"limit_{field.replace('_mb_per_s', '_bytes_per_s')}"
+        if hierarchies.blkio is not None:
+            lines = (line.split() for line in _read(hierarchies.blkio / name).splitlines())
+            found[fact] = next((line[1] for line in lines if line[:1] == [number]), "none")
+    return found
+
+
+def present(nodes: Path | None = None) -> dict[str, list[tuple[str, Path]]]:
+    """Loop devices of our files by lease: device and file. `nodes`: only those below this folder."""
+    by_lease: dict[str, list[tuple[str, Path]]] = {}
+    for entry in sorted(BLOCK_DEVICES.glob("loop*")):
+        path = Path(_read(entry / "loop" / "backing_file").removesuffix(DELETED))
+        identity = path.parent.name
+        if path.suffix == SUFFIX and ID_PATTERN.fullmatch(identity) and (nodes is None or path.parent == nodes):
+            by_lease.setdefault(identity, []).append((entry.name, path))
+    return by_lease
+
+
+async def remove(identity: str, hierarchies: Hierarchies) -> None:
+    """Unmount and detach every disk of a lease, and lift its throttles. Its processes must be dead. Idempotent. Raises
+    SiteError if one is still busy after BUSY_TIMEOUT_S."""
+    for device, path in present().get(identity, []):
+        _lift(_number(device), hierarchies)
+        for place in _mounted(device):
+            await _until_free(identity, place)
+        await _run(identity, "losetup", "--detach", f"/dev/{device}")
+        deadline = time.monotonic() + BUSY_TIMEOUT_S
+        while any(name == device for name, _ in present().get(identity, [])):
+            if time.monotonic() > deadline:
+                raise SiteError(f"/dev/{device} still has {path}", "see `losetup` and `lsof`")
+            await asyncio.sleep(BUSY_POLL_S)
+
+
+async def _until_free(identity: str, place: Path) -> None:
+    deadline = time.monotonic() + BUSY_TIMEOUT_S
+    while True:
+        try:
+            return await _run(identity, "umount", str(place))
+        except SiteError:
+            if time.monotonic() > deadline:
+                raise
+            await asyncio.sleep(BUSY_POLL_S)
+
+
+def _lift(number: str, hierarchies: Hierarchies) -> None:
+    """Lift the throttles of a device, whose number another user gets next."""
+    lines = [] if hierarchies.blkio is None else [hierarchies.blkio / name for name in VERSION_1_FILES.values()]
+    texts = [(file, f"{number} 0") for file in lines]
+    texts += [(BACKING_DEVICES / number / "strict_limit", "0"), (BACKING_DEVICES / number / "max_ratio", "100")]
+    for file, text in texts:
+        with contextlib.suppress(OSError):
+            file.write_text(text, encoding="ascii")
+
+
+def device_of(folder: Path) -> str | None:
+    """The loop device of the file system at a node's folder, such as `loop3`."""
+    devices = (pair for pairs in present(folder.parent).values() for pair in pairs)
+    return next((device for device, path in devices if path == image(folder)), None)
+
+
+def _mounted(device: str) -> list[Path]:
+    """Where a device is mounted, last mount first."""
+    number, places = _number(device), []
+    for line in _read(MOUNTS).splitlines():
+        fields = line.split()
+        if len(fields) > 4 and fields[2] == number:
+            places.append(Path(re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), fields[4])))
+    return places[::-1]
+
+
+def _number(device: str) -> str:
+    return _read(BLOCK_DEVICES / device / "dev")
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.write_text(text, encoding="ascii")
+    except OSError as error:
+        raise SiteError(f"cannot write {text!r} to {file}: {error.strerror}") from error
+
+
+def _program(name: str) -> str | None:
+    return shutil.which(name, path=f"{os.environ.get('PATH', '')}:{SYSTEM_FOLDERS}")
+
+
+async def _run(identity: str, name: str, *words: str) -> None:
+    # With the lease's mark, so that a program that outlives a killed conductor is found and ended.
+    bystander = Node("", "load", "", (), Path("/"), environment={MARKER: identity})
+    argv: Sequence[str] = [_program(name) or name, *words]
+    try:
+        await run(bystander, argv, timeout_s=COMMAND_TIMEOUT_S)
+    except CommandFailed as error:
+        why = error.stderr_tail.strip() or error.message
+        raise SiteError(f"{name} failed: {why}", "`steelyard doctor` says what this machine can do") from error
+
+
+def _read(path: Path) -> str:
+    """The text of a file, or "" if it cannot be read."""
+    with contextlib.suppress(OSError):
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    return ""

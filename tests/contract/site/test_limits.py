@@ -1,0 +1,208 @@
+"""Limits of nodes on site `local` for real: processors, memory, disks of their own, and what a kill leaves of them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from steelyard.lab.gauging import gauge_nodes
+from steelyard.leases import records as lease_records
+from steelyard.leases.lease import Lease
+from steelyard.model.errors import SiteError
+from steelyard.model.node_limits import NodeLimits
+from steelyard.node import files
+from steelyard.node.command import run
+from steelyard.site import _cgroup, _disk, local
+from steelyard.site.base import Request
+from tests.contract.site.test_local import ids, leased, traces
+
+pytestmark = [pytest.mark.root, pytest.mark.agent]
+
+DISK = NodeLimits(disk_gb=0.1, disk_read_mb_per_s=50, disk_write_mb_per_s=40, disk_read_ops_per_s=900)
+REQUEST = Request("limits", 1, 1, DISK)
+LOOPBACK = local.Settings(mode="loopback")
+DISK_STEPS = ("file system of n1", "loop device of n1", "mount of n1")
+
+KILLED_AT_STEP = """
+import asyncio, os, signal, sys
+from datetime import timedelta
+from pathlib import Path
+from steelyard.leases import records as lease_records
+from steelyard.model.node_limits import NodeLimits
+from steelyard.site import local
+from steelyard.site.base import Request
+
+async def perform(step):
+    if step.name == sys.argv[2] and sys.argv[3] == "before":
+        os.kill(os.getpid(), signal.SIGKILL)
+    await step.act()
+    if step.name == sys.argv[2]:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+site = local.LocalSite(local.Settings(mode="loopback"), Path(sys.argv[1]), perform)
+limits = NodeLimits(disk_gb=0.1, disk_write_mb_per_s=40)
+asyncio.run(site.lease(Request("victim", 1, 1, limits), lease_records.utc_now() + timedelta(hours=1)))
+"""
+
+
+@pytest.fixture(autouse=True)
+def _able() -> None:
+    if why := _disk.lacking(_cgroup.detect(), DISK):
+        pytest.skip(f"this machine cannot lend disks: {why}")
+
+
+def disk_traces(identity: str, state: Path) -> list[str]:
+    nodes = lease_records.nodes_folder(state, identity)
+    mounts = [line for line in _disk.MOUNTS.read_text().splitlines() if str(nodes) in line]
+    return [*traces(identity, state), *map(str, _disk.present().get(identity, [])), *mounts]
+
+
+def throttled(device: str) -> list[str]:
+    """Lines of the kernel's throttles of a device."""
+    blkio, number = _cgroup.detect().blkio, _disk._number(device)
+    names = _disk.VERSION_1_FILES.values() if blkio else ()
+    lines = [line for name in names if blkio for line in (blkio / name).read_text().splitlines()]
+    return [line for line in lines if line.startswith(f"{number} ")]
+
+
+def test_a_disk_is_in_force_and_goes(tmp_path: Path) -> None:
+    with leased(tmp_path, LOOPBACK, REQUEST) as (site, lease):
+        node = lease.databases[0]
+        facts = asyncio.run(site.facts(node))
+        assert int(facts["node_disk_bytes"]) == pytest.approx(1e8, rel=0.01)
+        assert os.stat(node.folder).st_dev != os.stat(tmp_path).st_dev
+        assert list(node.folder.iterdir()) == []
+        if _cgroup.detect().blkio:
+            assert facts["limit_disk_read_bytes_per_s"] == "50000000"
+            assert facts["limit_disk_write_bytes_per_s"] == "40000000"
+            assert facts["limit_disk_read_ops_per_s"] == "900"
+            assert facts["limit_disk_write_ops_per_s"] == "none"
+        assert "node_disk_device" not in asyncio.run(site.facts(lease.loaders[0]))
+        filling = ["dd", "if=/dev/zero", f"of={node.folder / 'x'}", "bs=1M", "count=200"]
+        assert b"No space left" in asyncio.run(run(node, filling, timeout_s=60, check=False)).stderr
+        device = facts["node_disk_device"]
+    assert disk_traces(lease.id, tmp_path) == []
+    assert throttled(device) == []
+
+
+def test_steps_of_a_disk_are_those_that_the_tests_try(tmp_path: Path) -> None:
+    done: list[str] = []
+
+    async def perform(step: local.Step) -> None:
+        done.append(step.name)
+        await step.act()
+
+    site = local.LocalSite(LOOPBACK, tmp_path, perform)
+    lease = asyncio.run(site.lease(REQUEST, lease_records.utc_now() + timedelta(hours=1)))
+    asyncio.run(site.release(lease))
+    assert tuple(done[-3:]) == DISK_STEPS
+
+
+@pytest.mark.parametrize("failing", DISK_STEPS)
+def test_a_step_that_fails_takes_everything_back(tmp_path: Path, failing: str) -> None:
+    seen: list[str] = []
+
+    async def perform(step: local.Step) -> None:
+        await step.act()
+        seen.extend(identity for identity in ids(tmp_path) if identity not in seen)
+        if step.name == failing:
+            raise SiteError(f"{failing} went wrong")
+
+    site = local.LocalSite(LOOPBACK, tmp_path, perform)
+    with pytest.raises(SiteError, match=f"{failing} went wrong"):
+        asyncio.run(site.lease(REQUEST, lease_records.utc_now() + timedelta(hours=1)))
+    assert [trace for identity in seen for trace in disk_traces(identity, tmp_path)] == []
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("step", DISK_STEPS)
+def test_killed_at_a_step(tmp_path: Path, step: str, moment: str) -> None:
+    argv = [sys.executable, "-c", KILLED_AT_STEP, str(tmp_path), step, moment]
+    assert subprocess.run(argv, timeout=60, check=False).returncode == -signal.SIGKILL
+    (identity,) = ids(tmp_path)
+    site = local.create(LOOPBACK, tmp_path)
+    (left,) = [lease for lease in asyncio.run(site.leftovers()) if lease.id == identity]
+    asyncio.run(site.release(left))
+    assert disk_traces(identity, tmp_path) == []
+
+
+def test_a_disk_without_a_record_is_found(tmp_path: Path) -> None:
+    with leased(tmp_path, LOOPBACK, REQUEST) as (_, lease):
+        lease.record.unlink()
+        other = local.create(LOOPBACK, tmp_path / "other")
+        (orphan,) = [left for left in asyncio.run(other.leftovers()) if left.id == lease.id]
+        asyncio.run(other.release(orphan))
+        assert _disk.present().get(lease.id) is None
+
+
+def test_copies_to_a_disk_of_its_own_are_written_and_not_in_memory(tmp_path: Path) -> None:
+    """What a snapshot's files become on a node whose file system is another: copies that take no memory of the node."""
+    source = tmp_path / "snapshot"
+    source.mkdir()
+    (source / "data.db").write_bytes(os.urandom(3 << 20))
+    with leased(tmp_path / "state", LOOPBACK, REQUEST) as (_, lease):
+        node = lease.databases[0]
+        asyncio.run(files.clone(node, source, node.folder / "restored"))
+        copy = node.folder / "restored" / "data.db"
+        assert copy.read_bytes() == (source / "data.db").read_bytes()
+        assert copy.stat().st_nlink == 1
+        device = _disk.device_of(node.folder)
+        sectors = int((Path("/sys/block") / str(device) / "stat").read_text().split()[6])
+        assert sectors * 512 >= 3 << 20
+
+
+def test_nodes_get_cores_of_their_own(tmp_path: Path) -> None:
+    cores = len(os.sched_getaffinity(0))
+    if cores < 2 or not _cgroup.detect().has("cpuset"):
+        pytest.skip("this machine has no two cores with controller cpuset")
+    limits = NodeLimits(cpus=1, cpu_limit="cpuset")
+    with leased(tmp_path, LOOPBACK, Request("cores", 2, 1, limits)) as (site, lease):
+        every = [asyncio.run(run(node, ["nproc"], timeout_s=10)).stdout.strip() for node in lease.databases]
+        assert every == [b"1", b"1"]
+        facts = [asyncio.run(site.facts(node)) for node in lease.databases]
+        assert [one["limit_cores"] for one in facts] == ["0", "1"]
+        assert [one["limit_cpus"] for one in facts] == ["1", "1"]
+    assert traces(lease.id, tmp_path) == []
+
+
+def gauged(lease: Lease, limits: NodeLimits) -> dict[str, float]:
+    found = asyncio.run(gauge_nodes(lease.databases, limits, "before"))
+    assert found.problems == {}
+    return found.measured["n1"]
+
+
+def test_the_gauge_measures_every_limit(tmp_path: Path) -> None:
+    """That each limit bites, and on what; how exactly is a benchmark (benchmarks/limits.py)."""
+    limits = NodeLimits(
+        cpus=0.3, memory_mb=96, disk_gb=0.1, disk_read_mb_per_s=8, disk_write_mb_per_s=5, disk_read_ops_per_s=200,
+        disk_write_ops_per_s=100,
+    )  # fmt: skip
+    with leased(tmp_path, LOOPBACK, Request("gauge", 1, 1, limits)) as (_, lease):
+        measured = gauged(lease, limits)
+    assert set(measured) == {
+        "cpus", "work_per_cpu_s", "memory_mb", "disk_read_mb_per_s", "disk_write_mb_per_s", "disk_read_ops_per_s",
+        "disk_write_ops_per_s",
+    }  # fmt: skip
+    assert 0 < measured["cpus"] < 0.6
+    assert 60 < measured["memory_mb"] <= 96
+    for field in ("disk_read_mb_per_s", "disk_write_mb_per_s", "disk_read_ops_per_s", "disk_write_ops_per_s"):
+        assert 0 < measured[field] < 1.5 * getattr(limits, field), field
+
+
+@pytest.mark.parametrize(
+    ("limits", "reason"),
+    [
+        (NodeLimits(swap_mb=10), "swap_mb = 10 limits nothing without memory_mb"),
+        (NodeLimits(cpu_limit="cpuset"), "cpu_limit = cpuset limits nothing without cpus"),
+        (NodeLimits(cpus=0.5, cpu_limit="cpuset"), "whole cores"),
+    ],
+)
+def test_what_limits_nothing_is_refused(tmp_path: Path, limits: NodeLimits, reason: str) -> None:
+    assert reason in (local.create(LOOPBACK, tmp_path).refuse(Request("s", 1, 1, limits), None) or "")

@@ -1,0 +1,56 @@
+"""Limits asked beside measured, and the node that stands out."""
+
+from __future__ import annotations
+
+from steelyard.judging.gauge import limits_of
+from steelyard.lab.gauging import deviations
+from steelyard.model.gauged import Gauged
+from steelyard.report.tables.node_limits import node_limits
+
+BEFORE = Gauged(
+    moment="before",
+    asked={"cpus": 0.5},
+    measured={
+        "n1": {"cpus": 0.49, "work_per_cpu_s": 100.0},
+        "n2": {"cpus": 0.51, "work_per_cpu_s": 98.0},
+        "n3": {"cpus": 0.35, "work_per_cpu_s": 60.0},
+    },
+)
+
+
+def test_a_node_stands_out_by_what_was_asked_or_by_the_others() -> None:
+    cpus, speed = limits_of([BEFORE])
+    assert (cpus.asked, cpus.median) == (0.5, 0.49)
+    assert [reading.node for reading in cpus.odd] == ["n3"]
+    assert (speed.asked, [reading.node for reading in speed.odd]) == (None, ["n3"])
+
+
+def test_rows_are_one_for_each_number_asked() -> None:
+    other = BEFORE.model_copy(update={"asked": {"cpus": 1.0}, "moment": "after"})
+    assert [(row.limit, row.asked, len(row.readings)) for row in limits_of([BEFORE, other, BEFORE])] == [
+        ("cpus", 0.5, 6), ("cpus", 1.0, 3), ("work_per_cpu_s", None, 9),
+    ]  # fmt: skip
+
+
+def test_what_was_not_asked_is_no_row() -> None:
+    odd = Gauged(moment="before", measured={"n1": {"memory_mb": 10.0}})
+    assert limits_of([odd]) == ()
+
+
+def test_deviations_are_sentences() -> None:
+    missing = BEFORE.model_copy(update={"problems": {"n4": "no agent"}})
+    assert deviations(missing) == [
+        "n4: its limits could not be measured: no agent",
+        "n3: node.cpus is 0.35, asked 0.5",
+        "n3: speed of a core is 60, the other nodes have 98",
+    ]
+
+
+def test_the_table_names_the_odd_node() -> None:
+    table = node_limits([BEFORE])
+    assert table is not None
+    texts = [[cell.text for cell in row] for row in table.rows]
+    assert texts[0][0] == "processors"
+    assert texts[0][-1] == "n3 (0.35)"
+    assert texts[0][-2] == "3"
+    assert node_limits([]) is None

@@ -1,0 +1,70 @@
+"""The conductor's side of the gauge: when nodes are measured, what is asked, what an answer means."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steelyard.model.errors import NodeError
+from steelyard.model.node_limits import NodeLimits
+from steelyard.node import gauge
+from steelyard.node.base import Node
+from steelyard.node.command import Completed
+
+NODE = Node("n1", "database", "127.0.0.1", (), Path("/n1"), agent="/bin/agent")
+ANSWER = {"cpus": 0.5, "work_per_cpu_s": 90.0, "memory_mb": 98, "memory_ended": "killed", "machine_swap_mb": 0}
+
+
+def asked(monkeypatch: pytest.MonkeyPatch, limits: NodeLimits, answer: Any) -> tuple[Any, list[str]]:
+    seen: list[str] = []
+
+    async def run(node: Node, argv: list[str], **options: Any) -> Completed:
+        seen.extend(argv)
+        return Completed((), 0, json.dumps(answer).encode(), b"")
+
+    monkeypatch.setattr(gauge, "run", run)
+    return asyncio.run(gauge.gauge(NODE, limits)), seen
+
+
+def test_only_nodes_with_a_limit_or_a_profile_are_measured() -> None:
+    assert not gauge.wanted(NodeLimits())
+    assert gauge.expected_s(NodeLimits()) == 0.0
+    assert gauge.wanted(NodeLimits(profile="unlimited"))
+    fast, slow = NodeLimits(cpus=1, memory_mb=1024), NodeLimits(cpus=0.1, memory_mb=1024, disk_read_mb_per_s=1)
+    assert 0 < gauge.expected_s(fast) < gauge.expected_s(slow)
+
+
+def test_memory_is_touched_beyond_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    (numbers, measured), argv = asked(monkeypatch, NodeLimits(cpus=0.5, memory_mb=100), ANSWER)
+    assert argv == ["/bin/agent", "gauge", "--memory-mb", "141"]
+    assert numbers == {"cpus": 0.5, "memory_mb": 100.0}
+    assert measured == {"cpus": 0.5, "work_per_cpu_s": 90.0, "memory_mb": 98.0}
+
+
+def test_swap_counts_as_far_as_the_machine_has_any(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits, answer = NodeLimits(memory_mb=100, swap_mb=50), {**ANSWER, "memory_mb": 128, "machine_swap_mb": 30}
+    (numbers, measured), _ = asked(monkeypatch, limits, answer)
+    assert numbers == {"memory_and_swap_mb": 130.0}
+    assert measured["memory_and_swap_mb"] == 128.0
+
+
+def test_a_limit_that_the_machine_cannot_reach_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    (_, measured), _ = asked(monkeypatch, NodeLimits(memory_mb=100), {**ANSWER, "memory_ended": "machine"})
+    assert "memory_mb" not in measured
+
+
+def test_the_disk_is_measured_in_the_node_s_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    rates = dict.fromkeys(gauge.RATES, 10.0)
+    (numbers, measured), argv = asked(monkeypatch, NodeLimits(disk_write_mb_per_s=10), {**ANSWER, **rates})
+    assert argv[2:] == ["--folder", "/n1"]
+    assert numbers == {"disk_write_mb_per_s": 10.0}
+    assert set(gauge.RATES) < set(measured)
+
+
+def test_an_answer_that_cannot_be_read_names_the_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(NodeError, match="n1: the answer of the gauge cannot be read"):
+        asked(monkeypatch, NodeLimits(cpus=1), {"cpus": 1})
