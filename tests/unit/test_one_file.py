@@ -22,7 +22,7 @@ from steelyard.model.errors import StudyError
 from steelyard.model.trial import TrialRecord
 from steelyard.model.verdict_reasons import ReasonKind
 from steelyard.store import layout
-from steelyard.store.read import open_store
+from steelyard.store.modelled import open_store
 from steelyard.verify.store import verification
 from tests.unit.verify import made
 

@@ -19,6 +19,7 @@ from rich.text import Text
 
 from steelyard.cli.terminal.live_cells import LiveCells, narrowing_words
 from steelyard.format import count, data_rate, data_size, duration, number, percent, treatment_label
+from steelyard.judging.dilation import modelled
 from steelyard.judging.stopping_rule import Decision
 from steelyard.model.trial import Phase, TrialRecord
 from steelyard.progress import events
@@ -314,17 +315,19 @@ def _line(live: Live, event: events.Event) -> str | None:  # noqa: PLR0911 - one
             return None
 
 
-def _sealed(record: TrialRecord) -> str:
+def _sealed(sealed: TrialRecord) -> str:
+    record, k = modelled(sealed), sealed.settings.node.dilation
     responses, outcome = record.responses, record.verdict.outcome
     reasons = "".join(f"; {group.sentence}" for group in groups(record.verdict.reasons))
     if responses.execution_time_ms is None:
         return f"  {outcome}{reasons}"
+    dilated = "" if k == 1 else f" (dilation {k:g})"
     capacity_per_s = responses.of("capacity_per_s")
     if record.search is not None and capacity_per_s is not None:
         windows = count(len(record.search.windows), "window")
-        return f"  {outcome}: capacity {number(capacity_per_s, digits=3)} op/s after {windows}{reasons}"
+        return f"  {outcome}: capacity {number(capacity_per_s, digits=3)} op/s after {windows}{dilated}{reasons}"
     rate = number(responses.throughput_per_s, digits=3)
     line = f"  {outcome}: {_seconds(responses.execution_time_ms / MS_PER_S)} s, {rate} op/s"
     if responses.response_ms_p99 is not None:
         line += f", p99 {_ms(responses.response_ms_p99)}"
-    return line + reasons
+    return line + dilated + reasons

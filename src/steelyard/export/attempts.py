@@ -16,3 +16,9 @@ def exported(records: Iterable[TrialRecord], *, voided: bool) -> tuple[TrialReco
 def attempt_name(record: TrialRecord) -> str:
     """Name of an attempt in every export: that of its folder in the store."""
     return layout.trial_folder(record.id, record.attempt)
+
+
+def dilation_of(record: TrialRecord) -> dict[str, str]:
+    """The mark of an attempt whose times are not those of the clock: `dilation` to its number; nothing for others."""
+    k = record.settings.node.dilation
+    return {} if k == 1 else {"dilation": f"{k:g}"}

@@ -14,7 +14,7 @@ from typing import Final
 
 from steelyard import hdrlog
 from steelyard.atomic_file import output
-from steelyard.export.attempts import attempt_name
+from steelyard.export.attempts import attempt_name, dilation_of
 from steelyard.format import treatment_label
 from steelyard.heavy import pl
 from steelyard.model.trial import TrialRecord
@@ -55,6 +55,7 @@ def _log(record: TrialRecord, node: str, buckets: pl.DataFrame) -> Iterable[str]
         "node": node,
         "outcome": record.verdict.outcome,
         "unit": "ns, maxima in ms",
+        **dilation_of(record),
     }
     yield hdrlog.head(", ".join(f"{name}: {value}" for name, value in facts.items()), begun_s, VERSION)
     for (t_s, seconds), of_second in buckets.sort("t_s").group_by("t_s", "seconds", maintain_order=True):

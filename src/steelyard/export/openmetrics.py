@@ -21,7 +21,7 @@ from typing import IO, Any, Final
 
 from steelyard.atomic_file import output
 from steelyard.export import metric_names
-from steelyard.export.attempts import attempt_name
+from steelyard.export.attempts import attempt_name, dilation_of
 from steelyard.export.metric_names import Family
 from steelyard.format import treatment_label
 from steelyard.heavy import pl
@@ -101,7 +101,13 @@ def write(store: Store, records: Iterable[TrialRecord], path: Path) -> int:
 
 def _about(record: TrialRecord) -> Labels:
     factors = {f"factor_{metric_names.word(name)}": level_key(level) for name, level in record.treatment.items()}
-    return {"outcome": record.verdict.outcome, "block": str(record.block), "start": record.start, **factors}
+    return {
+        "outcome": record.verdict.outcome,
+        "block": str(record.block),
+        "start": record.start,
+        **factors,
+        **dilation_of(record),
+    }
 
 
 class _Families:

@@ -14,7 +14,8 @@ from typing import Any, Literal
 
 from steelyard.engine.base import DrivenByWords, Engine, StampedHere
 from steelyard.format import listed
-from steelyard.lab import clocks, links
+from steelyard.judging.dilation import effective_limits, effective_link
+from steelyard.lab import clocks, links, processor_limits
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.data_state import DataState
 from steelyard.lab.gauging import TIMEOUT_S as GAUGE_TIMEOUT_S
@@ -24,6 +25,7 @@ from steelyard.lab.node_death import first_death, while_alive
 from steelyard.lab.node_logs import tails
 from steelyard.lab.parts import Known, Parts, of_all_load_nodes
 from steelyard.lab.probe_processes import Readings, watched_nodes, watching
+from steelyard.lab.processor_limits import LIMIT_TIMEOUT_S, SETTLE_S
 from steelyard.leases.lease import Lease
 from steelyard.leases.records import MARKER
 from steelyard.link.linktest import expected_s
@@ -37,7 +39,7 @@ from steelyard.model.server_warm_up import ServerWarmth
 from steelyard.model.study import Study
 from steelyard.model.trial import Capacity, Phase
 from steelyard.node import gauge
-from steelyard.node.base import START, Node
+from steelyard.node.base import DILATION, START, Node
 from steelyard.node.processor import has_variable
 from steelyard.node.tasks import in_a_thread, to_the_end, together
 from steelyard.plan.abilities import requests_of
@@ -96,6 +98,32 @@ class Cluster:
     def reachable(self) -> tuple[Node, ...]:
         """Nodes on which commands can be run."""
         return tuple(node for node in (*self.databases, *self.loaders) if node.commands)
+
+    async def read_facts(self) -> None:
+        """Facts of the nodes as the site says them now. Raises SiteError."""
+        nodes = self.reachable
+        every = await together(self.site_of(node).facts(node) for node in nodes)
+        self.facts |= {node.name: facts for node, facts in zip(nodes, every, strict=True)}
+
+    async def limit_processors(self, limits: NodeLimits, workload: Workload, watcher: Watcher) -> dict[str, float]:
+        """Put processor limits in force that begin when the cluster is warm, after the data of the first trial
+        (`workload`) are back; returns them by node, nothing where there are none or they are in force already. Raises
+        SiteError."""
+        if not limits.limited_when_warm:
+            return {}
+        limit_s = LIMIT_TIMEOUT_S + self.state.timeout_s + self.state.data.settle_timeout_s
+        async with self.phases.bracket(Phase.LIMIT, limit_s, SiteError):
+            if self.state.takes_snapshots:
+                await self.state.ensure(workload)
+            await self.state.settle()
+            watcher.tell(Waiting("processor limits, in force from now on"))
+            await processor_limits.enforce(self.site, self.lease)
+            await asyncio.sleep(SETTLE_S)
+            await self.read_facts()
+            cpus = processor_limits.in_force(self.lease.databases, self.facts)
+        when = {processor_limits.FROM: "warm"}
+        self.facts |= {node.name: {**self.facts[node.name], **when} for node in self.lease.databases}
+        return cpus
 
     @property
     def loaders(self) -> tuple[Node, ...]:
@@ -228,7 +256,7 @@ async def started(
         if isinstance(system, Existing):
             undo.databases = system.members(lease.databases, lease.loaders)
         nodes = (lease, undo.databases)
-        limits = settings.node if undo.databases == lease.databases else NodeLimits()
+        limits = effective_limits(settings.node) if undo.databases == lease.databases else NodeLimits()
 
         async def gauge_at(moment: Literal["before", "after"], phase: Phase) -> None:
             if gauge.wanted(limits):
@@ -237,6 +265,7 @@ async def started(
                     on_gauged(await gauge_nodes(lease.databases, limits, moment))
 
         await gauge_at("before", Phase.DEPLOY)
+        await processor_limits.lift(sites[0], lease, settings.node)
         undo.gauge = lambda: gauge_at("after", Phase.WIPE)
         cluster = await _bring_up(study, trials[0], (parts, sites, system), nodes, watcher, phases)
         probes = [parts.probe(name, study.probe.get(name, {})) for name in study.probes]
@@ -282,7 +311,7 @@ async def _lend(
     until = datetime.now(UTC) + timedelta(seconds=longest_s)
     async with phases.bracket(Phase.LEASE, patience_of(*(lender.site for lender in lenders)).lease_s, SiteError):
         lease = await lending.lend(lenders, until)
-    return _with_identity(lease, start_identity(study.design.seed, trials))
+    return _with_identity(lease, start_identity(study.design.seed, trials), trials[0].settings.node.dilation)
 
 
 def start_identity(seed: int, trials: Sequence[PlannedTrial]) -> str:
@@ -299,9 +328,10 @@ def seed_of(identity: str) -> int:
     return int.from_bytes(hashlib.sha256(identity.encode()).digest()[:4], "big") >> 1
 
 
-def _with_identity(lease: Lease, start: str) -> Lease:
-    """The lease, with the start's identity in the environment of each node."""
-    nodes = tuple(replace(node, environment={**node.environment, START: start}) for node in lease.nodes)
+def _with_identity(lease: Lease, start: str, dilation: float) -> Lease:
+    """The lease, with the start's identity, and its dilation if there is one, in the environment of each node."""
+    named = {START: start} | ({} if dilation == 1 else {DILATION: repr(dilation)})
+    nodes = tuple(replace(node, environment={**node.environment, **named}) for node in lease.nodes)
     return replace(lease, nodes=nodes)
 
 
@@ -347,7 +377,7 @@ async def _bring_up(
         engine=state.engine,
         state=state,
         phases=phases,
-        link=first.settings.link if asks_for_links(study) else None,
+        link=effective_link(first.settings.link, first.settings.node.dilation) if asks_for_links(study) else None,
     )
     inspect_s = patience_of(*sites).inspect_s + LINKS_GRACE * cluster.links_s
     async with phases.bracket(Phase.DEPLOY, inspect_s, SiteError):
@@ -394,9 +424,7 @@ async def _deploy(
 
 async def _inspect(cluster: Cluster) -> None:
     """Facts of nodes and systems, settings that differ from those requested, paths between load and databases."""
-    nodes = cluster.reachable
-    all_facts = await together(cluster.site_of(node).facts(node) for node in nodes)
-    cluster.facts |= {node.name: facts for node, facts in zip(nodes, all_facts, strict=True)}
+    await cluster.read_facts()
     for node in cluster.databases:
         cluster.facts[system_facts_name(node.name)] = await cluster.system.facts(node)
         differing = await cluster.system.differing(node)

@@ -197,6 +197,7 @@ class Conductor:
                 await self._quiet(cluster.sites, cluster.owns)
                 if not self.finishing:
                     await self._warm_up(cluster, trials)
+                await self._limit(cluster, first)
                 await self._trials(cluster, deque(trials))
                 await self._links_after(cluster, first)
         except SystemFault as fault:
@@ -234,6 +235,13 @@ class Conductor:
             self.watcher.tell(
                 Trouble(f"not warm after {warmth.seconds:.0f} s: {left}", "measured all the same: recorded")
             )
+
+    async def _limit(self, cluster: Cluster, first: PlannedTrial) -> None:
+        """Put processor limits in force, where they begin when the cluster is warm, and record it."""
+        workload = self.parts.workload(first.settings)
+        cpus = await cluster.limit_processors(first.settings.node, workload, self.watcher)
+        if cpus:
+            self.writer.event(journal.ProcessorsLimited(start=first.start, cluster=cluster.start, cpus=cpus))
 
     def _tell_other_links(self, cluster: Cluster) -> None:
         """Warn of links that are not as asked."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from steelyard import engine_order
 from steelyard.engine.base import Selective
 from steelyard.format import signed
+from steelyard.judging.dilation import effective_load
 from steelyard.judging.server_warm_up import Round, Service, node_warmth, not_reached, service_of, workload_warmth
 from steelyard.judging.settings_hash import canonical
 from steelyard.judging.trial_responses import merged
@@ -107,7 +108,7 @@ def _parts_of(trials: Sequence[PlannedTrial], parts: Parts) -> tuple[Part, ...]:
         Part(
             name=name if names.count(name) == 1 else f"{name} ({place})",
             workload=parts.workload(trial.settings),
-            load=trial.settings.load,
+            load=effective_load(trial.settings),
         )
         for place, (name, trial) in enumerate(zip(names, chosen.values(), strict=True), start=1)
     )

@@ -21,6 +21,7 @@ from steelyard.file_errors import of_the_disk
 from steelyard.judging import verdict as verdict_of
 from steelyard.judging.background_load import Machines, OwnTime
 from steelyard.judging.covariates import covariates_of
+from steelyard.judging.dilation import effective_load
 from steelyard.judging.measures import measures_of, readings_of_samples
 from steelyard.judging.trial_responses import joined, responses
 from steelyard.judging.verdict import Evidence, judge
@@ -168,7 +169,7 @@ class TrialRunner:
     async def _attempt(self, planned: PlannedTrial, phases: PhaseLog, course: Course) -> Verdict:
         """Settle, drive and judge; an error while driving becomes a verdict that says who is to blame. An error before
         is not this trial's: it is raised, and the start is over."""
-        load = planned.settings.load
+        load = effective_load(planned.settings)
         workload = self.parts.workload(planned.settings)
         course.phases = load.measured
         if load.wants_capacity:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from steelyard.model.value import Value
 
@@ -19,6 +19,16 @@ class NodeLimits(Value):
     cpus: float | None = Field(default=None, gt=0)
     """Number of processors that each database node may use; none: no limit. Earlier versions called it `site.cpus`,
     which is still read."""
+    cpus_from: Literal["warm", "start"] | None = None
+    """From when on `cpus` is in force. warm (default): nodes start, are filled and warmed up without it, and it is set
+    right before the first trial; start: from when the nodes are lent, as always with `cpu_limit = "cpuset"`. Trials of
+    earlier versions do not say it: theirs was in force from the start, and a study that says start goes on with
+    them."""
+    dilation: float = Field(default=1.0, ge=1, le=1000)
+    """By how much time is stretched (k), so that more or faster nodes fit into a machine than it has processors for:
+    `cpus`, rates of disks and links and offered rates are divided by k, delays, durations and timeouts multiplied, when
+    the study is carried out. Trials keep the times of the clock; the analysis divides times by k and multiplies rates,
+    and says so."""
     profile: str = ""
     """Hardware that each database node stands for: a shipped profile, or the path of a TOML file beside the study. It
     gives the fields of this section, and `system.heap_mb`, their values where the study writes none."""
@@ -38,6 +48,17 @@ class NodeLimits(Value):
     """Read operations of its disk per second that each database node may use; none: no limit."""
     disk_write_ops_per_s: int | None = Field(default=None, ge=1)
     """Write operations of its disk per second that each database node may use; none: no limit."""
+
+    @model_validator(mode="after")
+    def _cores_from_the_start(self) -> NodeLimits:
+        if self.cpu_limit == "cpuset" and self.cpus_from == "warm":
+            raise ValueError('cpu_limit = "cpuset" binds nodes to cores when they are lent: cpus_from = "start"')
+        return self
+
+    @property
+    def limited_when_warm(self) -> bool:
+        """Whether processors are limited only once the cluster is ready and warm."""
+        return self.cpus is not None and self.cpus_from == "warm"
 
     @property
     def own_disk(self) -> bool:

@@ -28,6 +28,9 @@ Source = Literal["records", "search", "samples", "study"]
 search, without which a trial's record does not have the response at all; samples: the probes' samples, by its
 `measure`; study: other responses and what the study declares, such as the price of a node."""
 Better = Literal["less", "more", "neither"]
+Dilates = Literal["", "time", "rate"]
+"""What becomes of a response where a study was carried out in stretched time (`judging.dilation`): time: divided by the
+dilation; rate, of anything per second: multiplied; nothing: counts, totals, processor work and shares."""
 
 
 class Direction(Enum):
@@ -119,6 +122,8 @@ class Response:
     source: Source = "records"
     measure: Measure | None = None
     """How samples give it, if `source` is samples."""
+    dilates: Dilates = ""
+    """Whether it is a time or a rate of the hardware that a dilated study models."""
     less_is_better: bool | None = None
     """Which change is an improvement where `direction` does not say: of CPU less is better, though not faster."""
 

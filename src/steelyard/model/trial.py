@@ -16,13 +16,14 @@ from steelyard.model.verdict_reasons import Verdict
 
 
 class Phase(StrEnum):
-    """Phases of a trial, outermost first. lease, deploy, populate, server-warm-up, wipe and release happen once per
-    start."""
+    """Phases of a trial, outermost first. lease, deploy, populate, server-warm-up, limit (processor limits are put in
+    force), wipe and release happen once per start."""
 
     LEASE = "lease"
     DEPLOY = "deploy"
     POPULATE = "populate"
     SERVER_WARM_UP = "server-warm-up"
+    LIMIT = "limit"
     SETTLE = "settle"
     CAPACITY = "capacity"
     WARM_UP = "warm-up"

@@ -18,6 +18,10 @@ START = "STEELYARD_START"
 """Environment variable of every process on a leased node: the start and study, from the plan alone. Systems seed their
 random choices with it, so that a repeated study repeats them."""
 
+DILATION = "STEELYARD_DILATION"
+"""Environment variable of every process on a node of a dilated study: by how much its time is stretched. A system whose
+times are timers' multiplies them by it; processors and disks are slowed down by the site."""
+
 
 @dataclass(frozen=True)
 class Node:

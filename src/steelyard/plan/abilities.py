@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
+from steelyard.judging.dilation import effective_load
 from steelyard.judging.settings_hash import canonical
 from steelyard.model.load import Load
 from steelyard.model.plan import Plan
@@ -71,13 +72,14 @@ class Abilities:
     def cluster_times(self, settings: TrialSettings, cores: int) -> ClusterTimes:
         """Expected times of the cluster as the system declares them, else assumed ones."""
         nodes = settings.site.nodes
-        key = canonical(settings.part("system")), canonical(settings.part("workload")), nodes, cores
+        k = settings.node.dilation
+        key = f"{canonical(settings.part('system'))} {k:g}", canonical(settings.part("workload")), nodes, cores
 
         def asked() -> ClusterTimes:
             system, shape = self.system(settings), self.shape(settings)
-            if isinstance(system, Timed):
-                return system.times(shape, nodes, cores)
-            return assumed_times(shape, cores)
+            times = system.times(shape, nodes, cores) if isinstance(system, Timed) else assumed_times(shape, cores)
+            stretched = {"service_ms": times.service_ms * k, "most_per_s": times.most_per_s / k}
+            return times if k == 1 else times.model_copy(update=stretched)
 
         return _once(self._times, key, asked)
 
@@ -111,10 +113,7 @@ def _once(cache: dict[Any, Made], key: object, make: Callable[[], Made]) -> Made
 
 def requests_of(study: str, settings: TrialSettings, system: System, seed: int = 0) -> tuple[Request, ...]:
     """The requests to the site of the databases, and to that of the load nodes, if it is another."""
-    databases, load_nodes = nodes_to_lend(system, settings.site.nodes), settings.load_nodes
-    if not settings.load_site.name:
-        return (Request(study, databases, load_nodes, settings.node, settings.link, seed),)
-    return Request(study, databases, 0, settings.node, settings.link, seed), Request(study, 0, load_nodes)
+    return sites.requests_of(study, nodes_to_lend(system, settings.site.nodes), settings, seed)
 
 
 def assumed_times(shape: WorkloadShape, cores: int) -> ClusterTimes:
@@ -179,5 +178,5 @@ def explained(explanation: Explanation) -> WorkloadShape:
 
 
 def load_of(settings: TrialSettings) -> Load:
-    """Offered load of the trial."""
-    return settings.load
+    """Offered load of the trial, in the time of the clock."""
+    return effective_load(settings)

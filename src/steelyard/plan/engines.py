@@ -9,7 +9,7 @@ from steelyard.engine.base import DrivenByWords, Selective
 from steelyard.judging.settings_hash import canonical
 from steelyard.model.errors import EngineError, StudyError
 from steelyard.model.plan import Plan
-from steelyard.plan.abilities import Abilities
+from steelyard.plan.abilities import Abilities, load_of
 from steelyard.plugin import Plugins
 from steelyard.plugin_factory import make_engine, make_workload
 from steelyard.system.base import Endpoint
@@ -37,7 +37,7 @@ def unspoken(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
 def refused(plan: Plan, plugins: Plugins | None = None) -> Iterator[StudyError]:
     """Each treatment's load that its engine refuses. Engines without `check` are not asked."""
     plugins = plugins or Plugins()
-    parts = ("workload", "load", "site", "load_site")
+    parts = ("workload", "load", "site", "load_site", "node")
     distinct = {canonical(trial.settings.part(*parts)): trial.settings for trial in plan.trials}
     for settings in distinct.values():
         name = settings.engine
@@ -52,7 +52,7 @@ def refused(plan: Plan, plugins: Plugins | None = None) -> Iterator[StudyError]:
             continue
         if not isinstance(engine, Selective):
             continue
-        load = settings.load
+        load = load_of(settings)
         if any(offered.capacity_fraction is not None for offered in load.offered):
             # Its rates are known only when the cluster runs.
             continue

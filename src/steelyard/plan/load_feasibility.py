@@ -21,7 +21,7 @@ from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.value import Value
-from steelyard.plan.abilities import Abilities
+from steelyard.plan.abilities import Abilities, load_of
 from steelyard.plan.phase_times import treatment_hash
 from steelyard.plugin import Plugins
 from steelyard.store.plain_file import sha256_of
@@ -43,7 +43,7 @@ def refusals(
 ) -> Iterator[StudyError]:
     """Errors in loads that certainly cannot work."""
     for trial in _distinct(plan.trials):
-        load = trial.settings.load
+        load = load_of(trial.settings)
         yield from _too_long(load, study.limits.trial_timeout_s)
         yield from _too_few_for_the_load_nodes(load, trial.settings)
         yield from _no_trace(load, history, plugins or Plugins())
@@ -90,7 +90,7 @@ def _overtaxed(
 ) -> Iterator[str]:
     """A sentence about each treatment that offers more than its limit of operations in flight can carry."""
     for trial in _distinct(trials):
-        load = trial.settings.load
+        load = load_of(trial.settings)
         for offered in load.offered:
             rate_per_s, threads = offered.peak_per_s(), load.threads_of(offered)
             if rate_per_s is None:
@@ -137,7 +137,7 @@ def _service_time(trial: PlannedTrial, history: Sequence[TrialRecord]) -> Known 
 
 
 def _cluster(settings: TrialSettings) -> str:
-    return canonical(settings.part("site", "system", "workload", "load_site"))
+    return canonical(settings.part("site", "system", "workload", "node", "load_site"))
 
 
 def _too_long(load: Load, limit_s: float) -> Iterator[StudyError]:

@@ -85,7 +85,7 @@ def trial_phases(settings: TrialSettings, abilities: Abilities, cores: int) -> d
     restored_s = _restore_s(settings.data.state, abilities.shape(settings), cluster)
     return {
         Phase.SETTLE: cluster.settle_s + restored_s,
-        Phase.MEASURE: settings.load.warm_up_s + measured_s(settings, cluster),
+        Phase.MEASURE: load_of(settings).warm_up_s + measured_s(settings, cluster),
         Phase.DRAIN: DRAIN_S,
         Phase.COLLECT: COLLECT_S,
     }

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from steelyard.analysis import dilated
 from steelyard.analysis.comparisons import confounders, identical_systems
 from steelyard.analysis.comparisons.confounders import Difference
 from steelyard.analysis.comparisons.two_sided import Contrast, Pairing, Side, adjusted, contrasts, pair
@@ -21,7 +22,8 @@ from steelyard.model.trial import TrialRecord
 from steelyard.reading.measured import with_measures
 from steelyard.reading.report_input import sealed_trials
 from steelyard.reading.seconds import of_treatments
-from steelyard.store.read import Store, open_store
+from steelyard.store.modelled import open_store
+from steelyard.store.read import Store
 
 SHORT = {"throughput": "throughput_per_s", "time": "execution_time_ms", "execution_time": "execution_time_ms",
          "p99": "response_ms_p99", "p95": "response_ms_p95", "p50": "response_ms_p50"}  # fmt: skip
@@ -66,8 +68,10 @@ class Comparison:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Differences that make the sides incomparable, in sentences."""
-        return tuple(confounders.warnings(self.differences))
+        """Differences that make the sides incomparable, and that a side is dilated, in sentences."""
+        known = {side.name: dilated.sentence(dilated.dilations_of_frame(side.frame)) for side in (self.a, self.b)}
+        stretched = [f"{name}: {sentence}" for name, sentence in known.items() if sentence]
+        return (*confounders.warnings(self.differences), *stretched)
 
 
 def opened(path: str | Path) -> Opened:

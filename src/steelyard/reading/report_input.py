@@ -10,6 +10,7 @@ from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.trials import Point
 from steelyard.analysis.tables import tables
 from steelyard.heavy import pl
+from steelyard.judging.dilation import modelled_s
 from steelyard.model.damage import Damage
 from steelyard.model.errors import StoreError
 from steelyard.model.facts import of_systems
@@ -23,7 +24,7 @@ from steelyard.reading.node_traces import Trace, median_trials
 from steelyard.reading.seconds import within_trials
 from steelyard.reading.time_courses import Curve, Timeline
 from steelyard.reference.comparison import Beside
-from steelyard.store.journal import NodesGauged
+from steelyard.store.journal import Entry, NodesGauged
 from steelyard.store.measured_again import MeasuredAgain
 from steelyard.store.read import Store
 
@@ -156,7 +157,7 @@ def _timelines(
         course = time_courses.timeline(
             record,
             store.intervals(record),
-            journal=journal,
+            journal=_within(journal, record),
             value=used.get(key),
             middle=key in samples,
             samples=samples.get(key),
@@ -166,6 +167,13 @@ def _timelines(
         else:
             drawn.append(course)
     return tuple(drawn), tuple(short)
+
+
+def _within(journal: Sequence[Entry], record: TrialRecord) -> Sequence[Entry]:
+    """The journal in the time of one trial."""
+    if record.settings.node.dilation == 1:
+        return journal
+    return [entry if entry.t_s is None else replace(entry, t_s=modelled_s(record, entry.t_s)) for entry in journal]
 
 
 def _curves(store: Store, records: Sequence[TrialRecord], used: Mapping[Attempt, float]) -> tuple[Curve, ...]:

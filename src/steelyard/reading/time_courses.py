@@ -24,6 +24,7 @@ from steelyard.reading.server_metrics import StripGroup, Worst, paused_ms, pause
 from steelyard.store.journal import (
     DraftRemoved,
     Entry,
+    ProcessorsLimited,
     SessionBegan,
     SessionEnded,
     StartBegan,
@@ -42,7 +43,17 @@ ENOUGH_WINDOWS: Final = 12
 MOST_WINDOWS: Final = 180
 BANDS_A_DECADE: Final = 10
 BOOKKEEPING: Final = frozenset(
-    kind.name for kind in (SessionBegan, SessionEnded, StartBegan, StartReady, StartEnded, TrialSealed, DraftRemoved)
+    kind.name
+    for kind in (
+        SessionBegan,
+        SessionEnded,
+        StartBegan,
+        StartReady,
+        ProcessorsLimited,
+        StartEnded,
+        TrialSealed,
+        DraftRemoved,
+    )
 )
 """Events of the journal that say nothing about the system under test."""
 NOT_DRAWN: Final = (POPULATE, CAPACITY, CAPACITY_WARM_UP)

@@ -24,6 +24,7 @@ from steelyard.progress import live_file
 from steelyard.progress.state import Live
 from steelyard.store import Store, layout
 from steelyard.store.journal import Entry
+from steelyard.store.modelled import ModelledStore
 from steelyard.store.read import as_planned
 
 LEAST_S: Final = 0.5
@@ -132,7 +133,7 @@ class Watched:
     def read(self) -> StoreLook:
         """Look at the folder. Never raises for what is in it."""
         try:
-            store = Store(self.folder)
+            store = ModelledStore(self.folder)
         except StoreError:
             what = f"{self.folder} has no {layout.STUDY_JSON} yet"
             return StoreLook(self.name, self.folder, problem=what if self.folder.is_dir() else "")

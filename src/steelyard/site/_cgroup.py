@@ -26,6 +26,9 @@ VERSION_2_CONTROLLERS = ("cpu", "memory")
 ON_DEMAND = ("cpuset", "io")
 """Controllers of version 2 that are handed down only to nodes whose limits need them."""
 CPU_PERIOD_US = 100_000
+LEAST_QUOTA_US = 1000
+"""The kernel takes no smaller quota."""
+FROM_START = 'node.cpus_from = "start" sets it when the nodes are lent'
 QUOTA_PERIOD = "limit_cpu_period_ms"
 MEBIBYTE = 1024 * 1024
 REMOVE_TIMEOUT_S = 10.0
@@ -210,6 +213,10 @@ def make(hierarchies: Hierarchies, identity: str, node: str, limits: NodeLimits,
         ) from error
 
 
+def _quota_us(cpus: float) -> int:
+    return max(LEAST_QUOTA_US, round(cpus * CPU_PERIOD_US))
+
+
 def _on_demand(hierarchies: Hierarchies, limits: NodeLimits) -> frozenset[str]:
     """Controllers of version 2 that these limits need beyond those of every node."""
     needed = {"cpuset"} if bound_to_cores(limits) else set()
@@ -231,7 +238,7 @@ def _settings(
     files: list[tuple[Path, str]] = []
     if bound and (place := hierarchies.cpuset or hierarchies.version_2):
         files.append((place / ROOT / identity / node / "cpuset.cpus", cores))
-    quota_us = None if limits.cpus is None or bound else max(1000, round(limits.cpus * CPU_PERIOD_US))
+    quota_us = None if limits.cpus is None or bound else _quota_us(limits.cpus)
     memory = None if limits.memory_mb is None else str(limits.memory_mb * MEBIBYTE)
     if quota_us is not None:
         if place := hierarchies.version_1.get("cpu"):
@@ -254,6 +261,29 @@ def _settings(
         # Swap must not replace memory beyond the limit; kernels without swap accounting have no such file.
         files += [swap] if swap[0].exists() else []
     return files
+
+
+def throttle(groups: Sequence[Path], cpus: float | None) -> None:
+    """Set the quota of CPU time of a node's groups while its processes run; None lifts it. Raises SiteError if no group
+    has one, or it cannot be written."""
+    quota_us = None if cpus is None else _quota_us(cpus)
+    period = str(CPU_PERIOD_US)
+    written = False
+    try:
+        for group in groups:
+            if (group / "cpu.cfs_quota_us").exists():
+                (group / "cpu.cfs_period_us").write_text(period, encoding="ascii")
+                (group / "cpu.cfs_quota_us").write_text(str(quota_us or -1), encoding="ascii")
+                written = True
+            elif (group / "cpu.max").exists():
+                (group / "cpu.max").write_text(f"{quota_us or 'max'} {period}", encoding="ascii")
+                written = True
+    except OSError as error:
+        raise SiteError(
+            f"cannot write the CPU quota of a node: {error.filename}: {error.strerror}", FROM_START
+        ) from error
+    if not written and cpus is not None:
+        raise SiteError("a node has no control group with a CPU quota", FROM_START)
 
 
 def in_force(groups: Sequence[Path]) -> dict[str, str]:

@@ -99,4 +99,13 @@ def _no_limit(site: Site, settings: Settings, request: Request) -> str | None:
             return f"cpus = {cpus:g} a node, but there are {cores} cores"
         if settings.cpu_limit == "cpuset" and cpus != round(cpus):
             return f'cpus = {cpus:g} is not a whole number of cores, which site.cpu_limit = "cpuset" takes'
+        if request.limits.limited_when_warm and (reason := _no_throttle(settings)):
+            return f'{reason}: node.cpus_from = "start"'
     return unenforced(site, request)
+
+
+def _no_throttle(settings: Settings) -> str | None:
+    """Why the limits of containers that run cannot be set, or None."""
+    if settings.cpu_limit == "cpuset":
+        return 'site.cpu_limit = "cpuset" binds containers to their cores when they are created'
+    return "only root may set the limits of containers that run" if os.geteuid() != 0 else None

@@ -21,6 +21,7 @@ from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any, Protocol
 
+from steelyard.judging.dilation import effective_link
 from steelyard.leases.records import MARKER
 from steelyard.model.errors import CommandFailed, SiteError
 from steelyard.model.link import DEFAULT_MTU, HEADER_BYTES, LinkChoice
@@ -123,12 +124,13 @@ class LinkProgram:
 
     def __init__(
         self, identity: str, members: Sequence[Member], link: LinkChoice, folder: Path, environment: Mapping[str, str],
-        seed: int,
+        seed: int, dilation: float = 1.0,
     ) -> None:  # fmt: skip
         """`folder`: exists when the steps are taken, and holds configuration and log; `environment`: the lease's
         mark."""
         self._identity, self._members, self._link = identity, members, link
         self._folder, self._environment, self._seed = folder, environment, seed
+        self._dilation = dilation
         self._log = folder / LOG_FILE
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -164,7 +166,7 @@ class LinkProgram:
 
     async def _start(self) -> None:
         config = self._folder / CONFIG_FILE
-        content = program_config(self._identity, self._members, self._link, self._seed)
+        content = program_config(self._identity, self._members, self._link, self._seed, self._dilation)
         config.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
         self._process = _started([str(agent.find()), "link", "--config", str(config)], self._log, self._environment)
         line = await in_a_thread(functools.partial(_first_line, self._process, READY_TIMEOUT_S))
@@ -200,13 +202,20 @@ def lacking(link: LinkChoice, *, namespaces: bool, tc: str | None) -> str | None
 
 
 async def fabric(
-    identity: str, members: Sequence[Member], link: LinkChoice, folder: Path, environment: Mapping[str, str], seed: int
+    identity: str,
+    members: Sequence[Member],
+    link: LinkChoice,
+    folder: Path,
+    environment: Mapping[str, str],
+    seed: int,
+    dilation: float = 1.0,
 ) -> Fabric:
-    """What makes a link on this machine: the kernel where it can, else our program."""
+    """What makes a link on this machine, stretched in time by the dilation: the kernel where it can, else our
+    program."""
     netem = _delays(link) and not takes_program(link, netem=True) and await has_netem()
     if takes_program(link, netem=netem):
-        return LinkProgram(identity, members, link, folder, environment, seed)
-    return Bridge(identity, members, link)
+        return LinkProgram(identity, members, link, folder, environment, seed, dilation)
+    return Bridge(identity, members, effective_link(link, dilation))
 
 
 async def has_netem() -> bool:

@@ -13,9 +13,12 @@ from typing import Protocol, runtime_checkable
 
 from pydantic import Field
 
+from steelyard.judging.dilation import effective_limits
 from steelyard.leases.lease import Lease
 from steelyard.model.link import PLAIN, LinkChoice
+from steelyard.model.node_limits import NodeLimits
 from steelyard.model.study import NodeLimits
+from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.value import Value
 from steelyard.node.base import Node
 from steelyard.node.processor import Program
@@ -33,12 +36,23 @@ class Request:
     load_nodes: int = 1
     """None where another site lends them."""
     limits: NodeLimits = NO_LIMITS
-    """What each database node may use; only a site that is `Limiting` gets any."""
+    """What each database node may use, already divided by the dilation; only a site that is `Limiting` gets any."""
     link: LinkChoice = PLAIN
     """Link between the nodes, with all its numbers; only a site that is `Linking` gets another than the network that it
     has."""
     seed: int = 0
     """Determines what a site draws at random, such as lost frames."""
+    dilation: float = 1.0
+    """By how much time is stretched (`judging.dilation`): rates of links are divided by it, delays multiplied."""
+
+
+def requests_of(study: str, databases: int, settings: TrialSettings, seed: int = 0) -> tuple[Request, ...]:
+    """The requests of a start that lends so many database nodes: to the site of the databases, and to that of the load
+    nodes, if it is another."""
+    limits, dilation, load_nodes = effective_limits(settings.node), settings.node.dilation, settings.load_nodes
+    if not settings.load_site.name:
+        return (Request(study, databases, load_nodes, limits, settings.link, seed, dilation),)
+    return Request(study, databases, 0, limits, settings.link, seed, dilation), Request(study, 0, load_nodes)
 
 
 class Site(Protocol):
@@ -138,11 +152,27 @@ def link_failure(site: Site, lease: Lease) -> str | None:
     return site.link_failure(lease) if isinstance(site, Linking) else None
 
 
+@runtime_checkable
+class Throttling(Protocol):
+    """Ability: sets and lifts the processor limits of nodes that run, so that a cluster starts and warms up without
+    them. A study whose limits begin when the cluster is warm is refused on a site without it."""
+
+    async def throttle(self, lease: Lease, limited: bool) -> None:
+        """Set the processor limits of a lease's database nodes to what its request says, or lift them: of processes
+        that run and of those that start later. Idempotent. Raises SiteError."""
+        ...
+
+
+NO_AMOUNTS = frozenset({"cpus_from", "dilation", "profile"})
+"""Fields of section `node` that a site need not enforce: they say when and how much of the others, or name them."""
+
+
 def unenforced(site: Site, request: Request) -> str | None:
     """Why a site cannot hold nodes to the limits of a request, or join them by its link; None if it can."""
     enforced = site.limits if isinstance(site, Limiting) else frozenset()
-    # A profile's name is no limit: its numbers are.
-    asked = request.limits.model_dump(exclude_defaults=True, exclude={"profile"})
+    asked = request.limits.model_dump(exclude_defaults=True, exclude=set(NO_AMOUNTS))
+    if request.limits.limited_when_warm and "cpus" in enforced and not isinstance(site, Throttling):
+        return 'it cannot set the processor limits of nodes that run: node.cpus_from = "start"'
     lacking = [f"node.{name} = {value}" for name, value in asked.items() if name not in enforced]
     if lacking:
         return f"it does not enforce {' and '.join(lacking)}"

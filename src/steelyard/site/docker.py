@@ -147,6 +147,13 @@ class DockerSite:
                 "say `steelyard clean docker` when the cause is gone",
             ) from errors[0]
 
+    async def throttle(self, lease: Lease, limited: bool) -> None:
+        """Set or lift the CPU quotas of the containers that have one, in their control groups. Idempotent. Raises
+        SiteError."""
+        for node in lease.databases:
+            if node.cpus is not None:
+                _cgroup.throttle(node.cgroups, node.cpus if limited else None)
+
     async def leftovers(self) -> Sequence[Lease]:
         """Leases whose owner is dead or whose end has passed; containers, networks, processes without a record; a
         daemon of our own that nobody uses."""

@@ -171,6 +171,12 @@ class LocalSite:
                 "say `steelyard clean` when the cause is gone",
             ) from errors[0]
 
+    async def throttle(self, lease: Lease, limited: bool) -> None:
+        """Set or lift the CPU quotas of the database nodes that have one. Idempotent. Raises SiteError."""
+        for node in lease.databases:
+            if node.cpus is not None:
+                _cgroup.throttle(node.cgroups, node.cpus if limited else None)
+
     async def leftovers(self) -> Sequence[Lease]:
         """Leases whose owner is dead or whose end has passed; namespaces, cgroups, processes without a record."""
         now = lease_records.utc_now()
@@ -361,7 +367,8 @@ class LocalSite:
         """The steps that join the namespaces of a lease."""
         folder = lease_records.nodes_folder(self._state, record.id)
         mark = lease_records.environment(self._state, record.id)
-        fabric = await _links.fabric(record.id, _members(record), request.link, folder, mark, request.seed)
+        link, k = request.link, request.dilation
+        fabric = await _links.fabric(record.id, _members(record), link, folder, mark, request.seed, k)
         self._fabrics[record.id] = fabric
         return [Step(name, act) for name, act in fabric.steps()]
 

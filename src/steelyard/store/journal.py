@@ -127,6 +127,17 @@ class ServersWarmedUp(Event):
     warmth: ServerWarmth
 
 
+class ProcessorsLimited(Event):
+    """Processor limits were put in force on the nodes of a start that had begun without them."""
+
+    name = "processors-limited"
+    start: str
+    cluster: str
+    """Unique name of the cluster of this start."""
+    cpus: dict[str, float]
+    """Node to the processors that it may use from now on, as the kernel reports them."""
+
+
 class LinksMeasured(Event):
     """The paths between the nodes of a start were measured again, after its last trial."""
 
@@ -313,6 +324,7 @@ KINDS: Final[Mapping[str, type[Event]]] = {
         StartReady,
         NodesGauged,
         ServersWarmedUp,
+        ProcessorsLimited,
         LinksMeasured,
         StartFailed,
         StartEnded,

@@ -389,9 +389,9 @@ def _hint_for(folder: Path) -> str:
     return f"name one of the studies in it: {', '.join(inside)}" if inside else "run a study first: steelyard run STUDY"
 
 
-def open_store(path: Path) -> Store:
-    """The store at `path`: a study's folder, or a folder that holds exactly one. Raises StoreError."""
+def study_folder(path: Path) -> Path:
+    """The study's folder at `path`: itself, or the only one in it."""
     if (path / layout.STUDY_JSON).is_file():
-        return Store(path)
+        return path
     inside = sorted(found.parent for found in path.glob(f"*/{layout.STUDY_JSON}"))
-    return Store(inside[0]) if len(inside) == 1 else Store(path)
+    return inside[0] if len(inside) == 1 else path

@@ -85,7 +85,7 @@ def complete(
             rest = {key: item for key, item in table.items() if key not in own}
             settings[section] |= _plugin_settings(plugins, section, name, rest, errors)
     errors += [*misspelt(settings), *_limit_twice(settings), *_load_nodes_twice(settings)]
-    return former_words.settings(_saying_something(settings)), errors
+    return _with_beginning_of_limits(former_words.settings(_saying_something(settings))), errors
 
 
 def _profile_problems(changed: dict[str, Any], plugins: Plugins) -> list[StudyError]:
@@ -139,6 +139,19 @@ def _saying_something(settings: Mapping[str, Any]) -> dict[str, Any]:
         if not kept[section]:
             del kept[section]
     return kept
+
+
+def _with_beginning_of_limits(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings with `node.cpus_from` where processors are limited: warm unless the study says start, which is said
+    by leaving it out, as trials of earlier versions do."""
+    node = dict(settings.get("node") or {})
+    since = node.pop("cpus_from", None) or (
+        "warm" if node.get("cpus") is not None and node.get("cpu_limit") != "cpuset" else "start"
+    )
+    if since == "warm":
+        node["cpus_from"] = since
+    others = {section: table for section, table in settings.items() if section != "node"}
+    return {**others, **({"node": node} if node else {})}
 
 
 def _validated(

@@ -136,6 +136,14 @@ class Observed(Protocol):
 
 
 @runtime_checkable
+class Dilates(Protocol):
+    """Ability: its times are timers' and not those of processors or disks, so that no limit slows it down; it
+    multiplies them by the node's environment variable `DILATION` itself."""
+
+    dilates: bool
+
+
+@runtime_checkable
 class Settles(Protocol):
     """Ability: reports how much background work is in progress."""
 

@@ -21,7 +21,7 @@ from steelyard.model.errors import CommandFailed, SystemFault
 from steelyard.model.value import Value
 from steelyard.model.workload_shape import WorkloadShape
 from steelyard.node import agent, files, kept
-from steelyard.node.base import START, Node, with_port
+from steelyard.node.base import DILATION, START, Node, with_port
 from steelyard.node.command import run
 from steelyard.system.base import ClusterTimes, Endpoint
 
@@ -112,6 +112,13 @@ class Settings(Value):
         return {name: value for name, value in data.items() if name != "warm_up" or value is not None}
 
 
+def _stretched(stall: str, dilation: float) -> str:
+    """A stall in stretched time."""
+    if dilation == 1:
+        return stall
+    return ":".join(repr(float(part) * dilation) for part in stall.split(":"))
+
+
 def _is_seconds(text: str) -> bool:
     try:
         return 0 <= float(text) <= 1e6
@@ -126,6 +133,8 @@ class Simulated:
     version = VERSION
     protocol = CQL
     memory_mb_per_node = 64
+    dilates = True
+    """Planted times are timers', which no limit slows down: they are multiplied by the dilation."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -152,13 +161,18 @@ class Simulated:
         argv = [agent.on(node), "sim", "--listen", with_port(node.address, asked.port)]
         if others:
             argv += ["--peers", ",".join(others)]
-        for name in ("service_us", "contention", "coherency", "start_cv", "trial_cv"):
-            argv += [f"--{name.replace('_', '-')}", repr(getattr(asked, name))]
+        dilation = float(node.environment.get(DILATION, 1.0))
+        planted = {
+            name: getattr(asked, name) for name in ("service_us", "contention", "coherency", "start_cv", "trial_cv")
+        }
+        planted["service_us"] *= dilation
+        for name, value in planted.items():
+            argv += [f"--{name.replace('_', '-')}", repr(value)]
         argv += ["--servers", str(asked.servers), "--service-distribution", asked.service_distribution]
         start = node.environment.get(START) or node.environment.get(LEASE, "")
         argv += ["--seed", str(start_seed(asked.seed, start))]
         for stall in asked.stall or ():
-            argv += ["--stall", stall]
+            argv += ["--stall", _stretched(stall, dilation)]
         if asked.warm_up:
             argv += ["--warm-up", asked.warm_up]
         return [*argv, "--remember"] if asked.remember else argv

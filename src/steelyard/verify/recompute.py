@@ -13,6 +13,7 @@ from typing import Any
 
 from steelyard.heavy import pl
 from steelyard.judging.covariates import covariates_of
+from steelyard.judging.dilation import effective_load
 from steelyard.judging.measures import Facts, measures_of, metrics_of
 from steelyard.judging.trial_responses import responses
 from steelyard.judging.verdict import SAID, Evidence, judge
@@ -56,7 +57,7 @@ def measures(
 
 def trial(record: TrialRecord, intervals: pl.DataFrame, where: str, book: Book) -> None:
     """Make every check of one trial's numbers. `intervals`: the store's columns, all load nodes."""
-    load = record.settings.load
+    load = effective_load(record.settings)
     measured = intervals.filter(pl.col("phase").is_in(list(load.measured)))
     ours = record.settings.engine == "agent"
     whole = _ended(record, record.responses)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from steelyard.judging.capacity_search import decide
+from steelyard.judging.dilation import effective_load
 from steelyard.judging.search_window import window_of
 from steelyard.model.responses.capacity import CAPACITY
 from steelyard.model.search import NextWindow, Search, SearchResult
@@ -20,7 +21,7 @@ def search(record: TrialRecord, where: str, book: Book) -> None:
     stored = record.search
     if stored is None:
         return
-    settings = record.settings.load
+    settings = effective_load(record.settings)
     book.equal("search", where, "search: rules", stored.rules, settings.search_rules())
     for place, window in enumerate(stored.windows):
         # Several windows or one: a single phase has its responses in those of the trial.

@@ -165,6 +165,7 @@ def test_limits_of_nodes_have_two_names_and_one_id() -> None:
         (trial.id, trial.start, trial.settings) for trial in current.trials
     ]
     settings = current.trials[0].settings
+    assert settings.node.cpus_from == "warm"
     assert (settings.node.memory_mb, settings.node.cpus, settings.root["site"]["memory_mb"]) == (512, 1.5, None)
     factor = expand(studies.read_text(f"{LIMITED}[factors]\nsite.memory_mb = [512, 600]\n"))
     assert factor.trials[0].settings.node.memory_mb in (512, 600)
@@ -172,8 +173,9 @@ def test_limits_of_nodes_have_two_names_and_one_id() -> None:
 
 
 def test_ids_of_limited_nodes_are_those_of_the_version_that_named_them_otherwise() -> None:
-    """From commit da0adb1."""
-    assert [(trial.id, trial.start) for trial in expand(studies.read_text(LIMITED)).trials[:1]] == [
+    """From commit da0adb1, where processors were limited from the start."""
+    from_start = f'{LIMITED}[node]\ncpus_from = "start"\n'
+    assert [(trial.id, trial.start) for trial in expand(studies.read_text(from_start)).trials[:1]] == [
         ("e456042ce399-s1-t1", "b01-367b6d6f0b69"),
     ]
 

@@ -186,6 +186,23 @@ def test_version_2_hands_down_what_a_limit_needs(tmp_path: Path) -> None:
     assert (tmp_path / "steelyard" / "0a1b2c3e" / "cgroup.subtree_control").read_text() == "+cpu +memory"
 
 
+def test_a_quota_is_set_and_lifted_while_processes_run(tmp_path: Path) -> None:
+    first, second, memory = (tmp_path / name for name in ("v1", "v2", "memory"))
+    for folder in (first, second, memory):
+        folder.mkdir()
+    (first / "cpu.cfs_quota_us").write_text("-1")
+    (second / "cpu.max").write_text("max 100000")
+    for group in (first, second):
+        _cgroup.throttle((group, memory), 0.4)
+        assert _cgroup.in_force((group, memory))["limit_cpus"] == "0.4"
+        _cgroup.throttle((group, memory), None)
+        assert _cgroup.in_force((group, memory))["limit_cpus"] == "none"
+    assert list(memory.iterdir()) == []
+    _cgroup.throttle((memory,), None)
+    with pytest.raises(SiteError, match="no control group with a CPU quota"):
+        _cgroup.throttle((memory,), 0.4)
+
+
 def test_no_limit_is_said_in_words(tmp_path: Path) -> None:
     (tmp_path / "cpu.cfs_quota_us").write_text("-1")
     (tmp_path / "cpu.cfs_period_us").write_text("100000")

@@ -29,6 +29,8 @@ OF_THE_BUILD = ("system.source", "system.version", "system.jars")
 FACTS_OF = {
     "node.memory_mb": ("limit_memory_bytes",),
     "node.cpus": ("limit_cpus",),
+    "node.cpus_from": ("limit_cpus_from",),
+    "node.dilation": ("dilation", "service-us"),
     "system.heap_mb": ("heap", "jvm options"),
     "system.gc": ("collector", "jvm options"),
     "system.jvm_options": ("jvm options",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from steelyard.analysis import statistics
+from steelyard.analysis import dilated, statistics
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics import server_warm_up, stopping, trend
 from steelyard.analysis.statistics.exclusions import Exclusion
@@ -24,6 +24,8 @@ OF_SIMULATED: Final = "The cluster is simulated: this says what the laboratory f
 def caveats(study: Study, results: Results) -> list[str]:
     """Caveats, most important first."""
     sentences = trend.first_rank(results.of(Trend))
+    stretched = dilated.sentence(dilated.dilations_of_study(study))
+    sentences += [stretched] if stretched else []
     if study.system.name == SIMULATED:
         sentences.append(OF_SIMULATED)
     sentences += server_warm_up.cold_starts(results.of(WarmedStart))

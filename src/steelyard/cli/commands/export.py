@@ -19,7 +19,8 @@ from steelyard.format import count, listed
 from steelyard.model.errors import StudyError
 from steelyard.model.trial import TrialRecord
 from steelyard.reading.report_input import report_input, sealed_trials
-from steelyard.store.read import Store, open_store
+from steelyard.store.modelled import open_store
+from steelyard.store.read import Store
 
 EXIT_DONE, EXIT_DAMAGED = 0, 1
 SAY_EVERY_S: Final = 10.0

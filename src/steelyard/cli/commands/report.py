@@ -22,7 +22,7 @@ from steelyard.report.figures import catalogue, node_traces, timelines
 from steelyard.report.page import PAGE, build
 from steelyard.report.prose.methods_paragraph import paragraph
 from steelyard.report.tables import analysed
-from steelyard.store.read import open_store
+from steelyard.store.modelled import open_store
 
 EXIT_DONE, EXIT_SOME_INVALID = 0, 1
 

@@ -47,7 +47,7 @@ from steelyard.progress.session_state import (
 from steelyard.store import layout
 from steelyard.store.journal import Entry
 from steelyard.store.measured_again import MeasuredAgain
-from steelyard.store.read import open_store
+from steelyard.store.modelled import open_store
 
 if TYPE_CHECKING:
     from steelyard.progress.state import Live

@@ -14,7 +14,7 @@ from rich.text import Text
 from steelyard.cli.signature import Json, StoreFolder
 from steelyard.cli.terminal.output import data_console, print_table, say
 from steelyard.model.errors import StoreError
-from steelyard.store.read import open_store
+from steelyard.store.modelled import open_store
 from steelyard.verify.checklist import CHECKS, REMEDIES, Verification
 from steelyard.verify.store import verification
 

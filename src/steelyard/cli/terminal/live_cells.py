@@ -16,6 +16,7 @@ from steelyard.analysis.cells import VALUE_HEAD, cells_of
 from steelyard.analysis.frame import frame_of
 from steelyard.analysis.wording import quantity
 from steelyard.format import count, treatment_label
+from steelyard.judging.dilation import modelled
 from steelyard.judging.stopping_rule import Narrowing, plus_minus
 from steelyard.model.responses import label_of, unit_of
 from steelyard.model.study import Level, Study
@@ -46,7 +47,7 @@ class LiveCells:
     def add(self, record: TrialRecord) -> None:
         """Take one more sealed trial."""
         key = _key(record.treatment)
-        self._records.setdefault(key, []).append(record)
+        self._records.setdefault(key, []).append(modelled(record))
         self._texts.pop(key, None)
 
     def table(self, live: Live) -> Table:

@@ -18,6 +18,7 @@ RESPONSES = (
         compute=_throughput,
         direction=Direction.MORE_IS_FASTER,
         kept=Kept.NOT,
+        dilates="rate",
         order=30,
     ),
 )

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from steelyard.analysis import dilated
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.main_effect import MainEffect
 from steelyard.analysis.statistics.trials import Point
@@ -20,6 +21,7 @@ from steelyard.model.study import ALIASES, Limits, Study
 from steelyard.model.trial import ClockOffset, TrialRecord
 from steelyard.model.verdict_reasons import ReasonKind
 from steelyard.progress.reason_words import other_limits
+from steelyard.report.prose import processor_limits
 
 MS_PER_S: Final = 1000
 SHARED_WORDS: Final = {
@@ -71,6 +73,7 @@ def _system(study: Study, records: Sequence[TrialRecord]) -> str:
     shares = shared(records)
     if shares:
         sentence += f" All nodes shared {shares}."
+    sentence += "".join(f" {text}" for text in (processor_limits.sentence(records), _dilation(study)) if text)
     sentence += (
         " "
         + {
@@ -89,6 +92,10 @@ def _system(study: Study, records: Sequence[TrialRecord]) -> str:
 def _load_nodes(study: Study) -> str:
     numbers = study.values_of(("load_site.nodes",), study.load_site.nodes)
     return f"{listed([str(number) for number in numbers])} {'node' if list(numbers) == [1] else 'nodes'}"
+
+
+def _dilation(study: Study) -> str:
+    return dilated.sentence(dilated.dilations_of_study(study))
 
 
 def shared(records: Sequence[TrialRecord]) -> str:

@@ -1,0 +1,91 @@
+"""Processors that a plan asks of this machine: quotas of all nodes against its cores, and the dilation that fits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from steelyard.format import count
+from steelyard.judging.dilation import effective_limits
+from steelyard.judging.settings_hash import canonical
+from steelyard.model.errors import StudyError
+from steelyard.model.plan import Plan
+from steelyard.model.trial_settings import TrialSettings
+from steelyard.plan.abilities import Abilities
+from steelyard.site.base import on_this_machine
+from steelyard.system.base import Dilates, nodes_to_lend
+
+LOAD_NODE_CORES = 0.5
+"""Cores that are left to each load node, its probes and the conductor included."""
+STEPS_PER_UNIT = 10
+"""A dilation is offered in tenths."""
+HOW = "docs/explanation/dilation.md"
+
+
+def notes(plan: Plan, cores: int, abilities: Abilities) -> Iterator[str]:
+    """A sentence about the largest sum of quotas that exceeds what this machine has, and one about each dilation that
+    leaves disks or links as fast as they are."""
+    distinct = _distinct(plan)
+    beyond = [settings for settings in distinct if _beyond(settings, cores, abilities)]
+    if beyond:
+        yield _beyond(max(beyond, key=lambda settings: _quotas(settings, abilities)), cores, abilities)
+    slowed = [settings for settings in distinct if not isinstance(abilities.system(settings), Dilates)]
+    yield from dict.fromkeys(_not_slowed(settings) for settings in slowed if settings.node.dilation != 1)
+
+
+def refusals(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
+    """An error for a dilation that slows nothing down: times would be divided for no reason."""
+    for settings in _distinct(plan):
+        k, system = settings.node.dilation, abilities.system(settings)
+        if k != 1 and settings.node.cpus is None and not isinstance(system, Dilates):
+            yield StudyError(
+                f"node.dilation = {k:g} divides limits, and processors have none: the cluster would run at full speed, "
+                "and its times would be divided all the same",
+                "node.cpus says how much of a processor each node stands for",
+                key="node.dilation",
+                read=k,
+            )
+            return
+
+
+def _distinct(plan: Plan) -> list[TrialSettings]:
+    """Settings of one trial of each combination of site, system and limits."""
+    parts = ("site", "system", "node")
+    return list({canonical(trial.settings.part(*parts)): trial.settings for trial in plan.trials}.values())
+
+
+def _quotas(settings: TrialSettings, abilities: Abilities) -> float:
+    """Processors that all database nodes of a cluster may use together, in the time of the clock."""
+    nodes = nodes_to_lend(abilities.system(settings), settings.site.nodes)
+    return nodes * (effective_limits(settings.node).cpus or 0.0)
+
+
+def _beyond(settings: TrialSettings, cores: int, abilities: Abilities) -> str:
+    """Why the nodes' quotas do not fit beside the load generator; empty if they do, or have none."""
+    asked, load_nodes = _quotas(settings, abilities), settings.site.load_nodes
+    left = cores - LOAD_NODE_CORES * load_nodes
+    if not on_this_machine(abilities.site(settings)) or asked <= left:
+        return ""
+    nodes, each = settings.site.nodes, effective_limits(settings.node).cpus or 0.0
+    fits = (
+        math.ceil(STEPS_PER_UNIT * asked * settings.node.dilation / left - 1e-9) / STEPS_PER_UNIT if left > 0 else None
+    )
+    offer = (
+        f"node.dilation = {fits:g} makes them fit: everything takes {fits:g} times as long, and the report divides "
+        f"times by {fits:g} ({HOW})"
+        if fits is not None
+        else "fewer load nodes, or a larger machine"
+    )
+    return (
+        f"{count(nodes, 'node')} of {each:g} processors may use {asked:g} together; this machine has "
+        f"{count(cores, 'core')}, of which {LOAD_NODE_CORES * load_nodes:g} are left to "
+        f"{count(load_nodes, 'load node')}: nodes would wait for each other, and no limit says how long; {offer}"
+    )
+
+
+def _not_slowed(settings: TrialSettings) -> str:
+    """What a dilation leaves as fast as it is."""
+    k = settings.node.dilation
+    limited = any(name.startswith("disk_") and name.endswith("_per_s") and value for name, value in settings.node)
+    disk = "" if limited else f"the disk, which has no limit, looks {k:g} times as fast; "
+    return f"dilation {k:g}: {disk}timers of the system itself, such as its timeouts, look {k:g} times as short ({HOW})"

@@ -1,0 +1,52 @@
+"""From when on processors are limited: complete settings, ids, and stores of earlier versions."""
+
+from __future__ import annotations
+
+import pytest
+
+from steelyard.model.errors import StudyError
+from steelyard.plan import expand
+from steelyard.plan.changed_study import refuse_change
+from steelyard.study import read_text
+from tests.unit.lab.test_resume import record as record_of
+from tests.unit.small_study import SMALL_STUDY
+
+LIMITED = f"{SMALL_STUDY}[node]\ncpus = 0.5\n"
+FROM_START = f'{LIMITED}cpus_from = "start"\n'
+
+
+def ids(text: str) -> list[str]:
+    return [trial.id for trial in expand(read_text(text)).trials]
+
+
+def test_processors_are_limited_from_warm_on_unless_the_study_says_otherwise() -> None:
+    limited, start = (expand(read_text(text)).trials[0].settings for text in (LIMITED, FROM_START))
+    assert limited.root["node"] == {"cpus": 0.5, "cpus_from": "warm"}
+    assert limited.node.limited_when_warm
+    assert start.root["node"] == {"cpus": 0.5}
+    assert not start.node.limited_when_warm
+    assert ids(LIMITED) == ids(f'{LIMITED}cpus_from = "warm"\n')
+    assert not set(ids(LIMITED)) & set(ids(FROM_START))
+
+
+def test_without_a_limit_the_section_says_nothing() -> None:
+    assert "node" not in expand(read_text(SMALL_STUDY)).trials[0].settings.root
+    assert ids(f'{SMALL_STUDY}[node]\ncpus_from = "start"\n') == ids(SMALL_STUDY)
+
+
+def test_both_can_be_levels_of_a_factor() -> None:
+    text = SMALL_STUDY.replace("[factors]", '[factors]\n"node.cpus_from" = ["warm", "start"]') + "[node]\ncpus = 0.5\n"
+    plan = expand(read_text(text))
+    assert {(trial.treatment["node.cpus_from"], trial.settings.node.limited_when_warm) for trial in plan.trials} == {
+        ("warm", True), ("start", False)
+    }  # fmt: skip
+    assert "node.cpus_from" in plan.hard
+
+
+def test_a_store_of_an_earlier_version_goes_on_from_the_start() -> None:
+    before, after = read_text(FROM_START), read_text(LIMITED)
+    records = [record_of(trial) for trial in expand(before).trials]
+    refuse_change(before, read_text(FROM_START), expand(before), records)
+    with pytest.raises(StudyError, match="had processor limits from the start") as caught:
+        refuse_change(before, after, expand(after), records)
+    assert 'node.cpus_from = "start"' in caught.value.hint
