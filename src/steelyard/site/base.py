@@ -17,7 +17,6 @@ from steelyard.judging.dilation import effective_limits
 from steelyard.leases.lease import Lease
 from steelyard.model.link import PLAIN, LinkChoice
 from steelyard.model.node_limits import NodeLimits
-from steelyard.model.study import NodeLimits
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.value import Value
 from steelyard.node.base import Node
