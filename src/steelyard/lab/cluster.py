@@ -22,6 +22,7 @@ from steelyard.lab.node_logs import tails
 from steelyard.lab.parts import Known, Parts, of_all_load_nodes
 from steelyard.lab.probe_processes import Readings, watched_nodes, watching
 from steelyard.leases.lease import Lease
+from steelyard.leases.records import MARKER
 from steelyard.link.ping import measure_link
 from steelyard.model.errors import EngineError, NodeError, SiteError, SteelyardError, SystemFault
 from steelyard.model.facts import system_facts_name
@@ -86,9 +87,11 @@ class Cluster:
         return self.lease.loaders
 
     def owns(self, pid: int) -> bool:
-        """Whether a process of this machine belongs to this start: its nodes, its load, its probes."""
+        """Whether a process of this machine belongs to this start: its nodes, its load, its probes, and what its lease
+        runs for them, such as virtual machines."""
         start = self.loaders[0].environment.get(START, "")
-        return pid in self.readings.process_ids or has_variable(pid, START, start)
+        marks = ((START, start), (MARKER, self.lease.id))
+        return pid in self.readings.process_ids or any(has_variable(pid, name, value) for name, value in marks)
 
     async def drive(self, order: Mapping[str, Any], on_record: Callable[[str, Record], None], timeout_s: float) -> None:
         """Have the engine carry out an order for as long as all nodes live. Raises SystemFault within seconds of the

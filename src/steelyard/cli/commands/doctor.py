@@ -18,7 +18,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from steelyard.cli import shelf_findings
+from steelyard.cli import shelf_findings, vm_findings
 from steelyard.cli.commands.calibrate import doubts
 from steelyard.cli.finding import Finding, judged
 from steelyard.cli.signature import Json
@@ -267,6 +267,7 @@ LOOKS: tuple[Callable[[], list[Finding]], ...] = (
     _maven,
     _root,
     _limits,
+    vm_findings.of_this_machine,
     _lease_for_real,
     _leftovers,
 )
