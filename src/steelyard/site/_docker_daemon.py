@@ -275,7 +275,7 @@ def time_s(programs: Mapping[tuple[int, int], Program]) -> dict[str, float]:
     """Processor seconds of daemons, by name, in a census of processes. They belong to no node: they are what the
     machine pays for containers besides. Pure."""
     seconds: dict[str, float] = {}
-    for program in programs.values():
-        if program.name in PROCESS_NAMES:
-            seconds[program.name] = seconds.get(program.name, 0.0) + program.used_s
+    for process in programs.values():
+        if process.name in PROCESS_NAMES:
+            seconds[process.name] = seconds.get(process.name, 0.0) + process.used_s
     return seconds

@@ -28,8 +28,9 @@ BOOT_TIMEOUT_S = 300.0
 """An emulated machine takes 10 to 20 s, several at once on few processors longer."""
 ATTEMPT_TIMEOUT_S = 30.0
 POLL_S = 0.25
-SET_CLOCK = 'date --utc --set="@$1" > /dev/null && mkdir -p "$2"'
-"""Arguments: seconds since 1970, the node's folder. The machine read its clock to the second when it booted."""
+BEGIN = 'date --utc --set="@$1" > /dev/null && mkdir -p "$2" "$3/bin"'
+"""Arguments: seconds since 1970, the node's folder, its cache. The machine read its clock to the second when it
+booted."""
 
 
 @dataclass(frozen=True)
@@ -169,8 +170,8 @@ class Lending:
                 raise SiteError(f"{node.name}: its virtual machine ended: {_vm_machine.console_tail(places)}")
             if _vm_machine.is_up(places):
                 try:
-                    words = (f"{time.time():.6f}", str(node.folder))
-                    done = await connection.shell(SET_CLOCK, *words, timeout_s=ATTEMPT_TIMEOUT_S)
+                    words = (f"{time.time():.6f}", str(node.folder), str(node.cache))
+                    done = await connection.shell(BEGIN, *words, timeout_s=ATTEMPT_TIMEOUT_S)
                 except Unreachable as error:
                     last = error.message
                 else:

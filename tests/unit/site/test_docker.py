@@ -247,7 +247,8 @@ def found(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     machine: dict[str, Any] = {"looked": RUNNING, "programs": {"docker", "dockerd", "ip"}, "able": True, "uid": 0}
     places = {"program": lambda name: f"/bin/{name}" if name in machine["programs"] else None}
     monkeypatch.setattr(_docker_daemon, "running", lambda client: machine["looked"])
-    monkeypatch.setattr(_docker_daemon, "program", places["program"])
+    for module in (_this_machine, _docker_daemon):
+        monkeypatch.setattr(module, "program", places["program"])
     monkeypatch.setattr(_docker_image, "lacking", lambda cache: machine.get("image", ""))
     monkeypatch.setattr(machine_facts, "capable", lambda name, status=None: machine["able"])
     monkeypatch.setattr(os, "geteuid", lambda: machine["uid"])
