@@ -28,9 +28,9 @@ BOOT_TIMEOUT_S = 300.0
 """An emulated machine takes 10 to 20 s, several at once on few processors longer."""
 ATTEMPT_TIMEOUT_S = 30.0
 POLL_S = 0.25
-BEGIN = 'date --utc --set="@$1" > /dev/null && mkdir -p "$2" "$3/bin"'
-"""Arguments: seconds since 1970, the node's folder, its cache. The machine read its clock to the second when it
-booted."""
+READ_CLOCK = "date +%s.%N"
+SET_CLOCK = 'date --set="$1 seconds" > /dev/null'
+"""Argument: seconds by which the clock is behind. The machine read it to the second when it booted."""
 
 
 @dataclass(frozen=True)
@@ -158,10 +158,11 @@ class Lending:
         assert node.cache is not None
         assert self._program is not None
         path = await _ssh_agent.bring(connection, node.cache, self._program)
+        await _set_clock(connection)
         return replace(node, prefix=connection.argv, agent=path)
 
     async def _until_it_answers(self, node: Node, connection: Connection) -> None:
-        """Log in, set the clock, make the node's folder. Raises SiteError with what the machine's console says."""
+        """Log in and make the node's folders. Raises SiteError with what the machine's console says."""
         places = self._files(node)
         deadline = time.monotonic() + BOOT_TIMEOUT_S
         last = "it did not get as far as sshd"
@@ -170,8 +171,8 @@ class Lending:
                 raise SiteError(f"{node.name}: its virtual machine ended: {_vm_machine.console_tail(places)}")
             if _vm_machine.is_up(places):
                 try:
-                    words = (f"{time.time():.6f}", str(node.folder), str(node.cache))
-                    done = await connection.shell(BEGIN, *words, timeout_s=ATTEMPT_TIMEOUT_S)
+                    folders = (str(node.folder), f"{node.cache}/bin")
+                    done = await connection.shell('mkdir -p "$@"', *folders, timeout_s=ATTEMPT_TIMEOUT_S)
                 except Unreachable as error:
                     last = error.message
                 else:
@@ -190,11 +191,24 @@ class Lending:
             lease_records.write(self._path, record)
 
 
+async def _set_clock(connection: Connection) -> None:
+    """Set a machine's clock to this machine's, give or take half a round trip. Raises SiteError."""
+    asked_s = time.time()
+    done = await connection.shell(READ_CLOCK)
+    middle_s = (asked_s + time.time()) / 2
+    try:
+        behind_s = middle_s - float(done.stdout)
+    except ValueError as error:
+        why = done.stderr.decode(errors="replace").strip()
+        raise SiteError(f"{connection.name}: its virtual machine does not say what time it is: {why}") from error
+    await connection.shell(SET_CLOCK, f"{behind_s:+.6f}")
+
+
 def shape_of(settings: Settings, node: Node) -> Shape:
     """What a node's machine is made of. Pure."""
     return Shape(
-        memory_mb=settings.memory_mb if node.memory_mb is None else node.memory_mb,
-        processors=settings.processors if node.cpus is None else round(node.cpus),
+        memory_mb=settings.default_memory_mb if node.memory_mb is None else node.memory_mb,
+        processors=settings.default_processors if node.cpus is None else round(node.cpus),
         disk_cache=settings.disk_cache,
     )
 

@@ -83,7 +83,7 @@ def _no_processors(request: Request) -> str | None:
 
 def _no_memory(settings: Settings, request: Request, memory_mb_per_node: int | None) -> str | None:
     """Whether the system fits into a machine, and the machines into this one."""
-    each_mb = settings.memory_mb if request.limits.memory_mb is None else request.limits.memory_mb
+    each_mb = settings.default_memory_mb if request.limits.memory_mb is None else request.limits.memory_mb
     if each_mb < LEAST_MEMORY_MB:
         return f"node.memory_mb = {each_mb}, but a virtual machine does not boot with less than {LEAST_MEMORY_MB}"
     if memory_mb_per_node is not None and each_mb < memory_mb_per_node + OWN_MB:

@@ -13,9 +13,9 @@ class Settings(Value):
     """Settings under `[site]` or `[site.vm]` in a study, in addition to `name`, `nodes` and `load_nodes`. Each can be a
     factor. The memory and the processors of a virtual machine are `node.memory_mb` and `node.cpus`."""
 
-    memory_mb: int = Field(default=1024, ge=192)
+    default_memory_mb: int = Field(default=1024, ge=192)
     """Memory of each virtual machine in MiB where `node.memory_mb` says none."""
-    processors: int = Field(default=1, ge=1, le=64)
+    default_processors: int = Field(default=1, ge=1, le=64)
     """Processors of each virtual machine where `node.cpus` says none."""
     accelerator: Literal["auto", "kvm", "tcg"] = "auto"
     """kvm: by the processor's own virtualisation; tcg: emulated in software, many times slower; auto: kvm where a trial

@@ -48,7 +48,7 @@ async def perform(step):
     if step.name == sys.argv[2]:
         os.kill(os.getpid(), signal.SIGKILL)
 
-site = vm.VmSite(vm.Settings(memory_mb=256), Path(sys.argv[1]), perform)
+site = vm.VmSite(vm.Settings(default_memory_mb=256), Path(sys.argv[1]), perform)
 asyncio.run(site.lease(Request("victim", 1, 1), lease_records.utc_now() + timedelta(hours=1)))
 """
 
@@ -65,13 +65,13 @@ def traces(lease: Lease) -> list[str]:
     left += [str(path) for path in _ssh_connection.control_folder().glob(f"{lease.id}*")]
     folder = lease_records.nodes_folder(lease.record.parent.parent, lease.id)
     left += [str(folder)] if folder.exists() else []
-    left += [program.name for program in census().values() if program.name.startswith(f"sy-{lease.id}")]
+    left += [f"process {pid}" for pid in lease_records.processes(lease.id)]
     return left + ([lease.id] if lease.id in lease_register.known() else [])
 
 
 class TestVm(SiteContract):
     module = "vm"
-    settings: ClassVar = {"memory_mb": MEMORY_MB}
+    settings: ClassVar = {"default_memory_mb": MEMORY_MB}
     database_nodes = 1
     leases_at_once = False
     kill_moments = (0.1, 0.3, 0.7)
@@ -82,7 +82,7 @@ class TestVm(SiteContract):
 
 @contextmanager
 def leased(state: Path, request: Request = REQUEST) -> Iterator[tuple[Any, Lease]]:
-    site = vm.create(vm.Settings(memory_mb=MEMORY_MB), state)
+    site = vm.create(vm.Settings(default_memory_mb=MEMORY_MB), state)
     lease = asyncio.run(site.lease(request, lease_records.utc_now() + timedelta(hours=1)))
     try:
         yield site, lease

@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.vm, pytest.mark.agent]
 def lent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lease]:
     """One machine for all tests, because it takes long to boot."""
     image_or_skip()
-    site = vm.create(vm.Settings(memory_mb=256), tmp_path_factory.mktemp("vm"))
+    site = vm.create(vm.Settings(default_memory_mb=256), tmp_path_factory.mktemp("vm"))
     lease = asyncio.run(site.lease(Request("contract", 1, 1), lease_records.utc_now() + timedelta(hours=1)))
     try:
         yield lease

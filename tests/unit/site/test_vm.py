@@ -41,8 +41,8 @@ def able(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"memory_mb": 100},
-        {"processors": 0},
+        {"default_memory_mb": 100},
+        {"default_processors": 0},
         {"accelerator": "xen"},
         {"disk_cache": "unsafe"},
         {"subnet": "10"},
@@ -175,20 +175,20 @@ def test_limits_that_a_machine_cannot_have(
     limits: dict[str, Any], needed_mb: int | None, message: str | None, tmp_path: Path
 ) -> None:
     request = Request("study", 1, 1, NodeLimits.model_validate(limits))
-    refusal = vm.create(vm.Settings(memory_mb=1024), tmp_path).refuse(request, needed_mb)
+    refusal = vm.create(vm.Settings(default_memory_mb=1024), tmp_path).refuse(request, needed_mb)
     assert refusal is None if message is None else message in str(refusal)
 
 
 @pytest.mark.usefixtures("able")
 def test_machines_that_do_not_fit_into_memory_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine_facts, "facts", lambda: {"memory_available_mb": "4000", "cores": "2"})
-    site = vm.create(vm.Settings(memory_mb=1024), tmp_path)
+    site = vm.create(vm.Settings(default_memory_mb=1024), tmp_path)
     assert site.refuse(Request("study", 3, 1), None) is None
     assert "4 nodes of 1088 MB" in str(site.refuse(Request("study", 4, 1), None))
 
 
 def test_a_shape_is_asked_by_the_node_else_by_the_site(tmp_path: Path) -> None:
-    settings = vm.Settings(memory_mb=700, processors=2, disk_cache="writeback")
+    settings = vm.Settings(default_memory_mb=700, default_processors=2, disk_cache="writeback")
     assert _vm_lending.shape_of(settings, Node("n1", "database", "", (), tmp_path)) == Shape(700, 2, "writeback")
     limited = Node("n1", "database", "", (), tmp_path, memory_mb=300, cpus=1.0)
     assert _vm_lending.shape_of(settings, limited) == Shape(300, 1, "writeback")
