@@ -13,11 +13,12 @@ STORE ?= store
 # Of which processors `make agents` builds the agent; empty for all.
 AGENTS ?=
 
-.PHONY: help setup agents quickstart test check check-python check-rust test-rust bench wheels lock clean
+.PHONY: help setup agents quickstart test test-elsewhere check check-python check-rust test-rust bench wheels lock clean
 
 help:
 	@echo "make quickstart   set up, measure 1 and 2 real Cassandra nodes, write the report (about 7 minutes after set-up)"
-	@echo "make test         set up, then every test: unit, contract, golden, end to end"
+	@echo "make test         set up, then the tests: unit, contract, golden, end to end"
+	@echo "make test-elsewhere  the tests in containers, in virtual machines, and of agents for other processors"
 	@echo "make setup        the set-up alone; afterwards $(BIN)/steelyard works"
 	@echo "make agents       static agents for nodes with other processors: x86-64, aarch64, armv7"
 	@echo "make check        formatting, lint, types, imports: no tests"
@@ -78,8 +79,13 @@ test-rust: check-rust
 # judges times runs at the end, when nothing else needs the processor: four at a time, each of which mostly waits.
 test:
 	$(MAKE) --jobs=2 setup check test-rust
-	$(BIN)/pytest --durations=12 --numprocesses 3 --dist loadfile --no-loadscope-reorder -m 'not quiet'
+	$(BIN)/pytest --durations=12 --numprocesses 3 --dist loadfile --no-loadscope-reorder -m 'not quiet and not docker and not vm and not arm'
 	$(BIN)/pytest --durations=12 --numprocesses 4 --dist load -m quiet tests/e2e
+
+# Containers, agents of other processors, virtual machines. Machines may be emulated, so they run one at a time.
+test-elsewhere: setup
+	$(BIN)/pytest --durations=12 --numprocesses 2 --dist loadfile --no-loadscope-reorder -m 'docker or arm'
+	$(BIN)/pytest --durations=12 -m vm
 
 bench: setup
 	$(BIN)/steelyard setup cassandra-stress

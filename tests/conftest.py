@@ -4,6 +4,7 @@ STEELYARD_CI is set, a skip that nobody expected fails the whole."""
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import signal
 from collections.abc import Callable, Iterator
@@ -16,7 +17,8 @@ from steelyard.model.errors import SteelyardError
 from steelyard.node import agent
 from steelyard.node.folders import cache_folder
 from steelyard.node.signals import ENDING
-from steelyard.site import _cgroup, _docker_daemon
+from steelyard.site import _cgroup, _this_machine
+from steelyard.site._vm_refusals import PACKAGES
 
 QUIET_WAIT_VARIABLE = "STEELYARD_QUIET_WAIT_S"
 EXPECTED = ("this kernel ", "this machine has no ", "this network ", "as root ")
@@ -54,12 +56,24 @@ def _no_docker() -> str | None:
     """Why containers cannot be tested; a daemon is started for the tests, whatever runs."""
     if os.geteuid() != 0:
         return "needs root"
-    missing = [name for name in ("docker", "dockerd", "debootstrap") if _docker_daemon.program(name) is None]
+    missing = [name for name in ("docker", "dockerd", "debootstrap") if _this_machine.program(name) is None]
     if missing:
         return f"needs {', '.join(missing)}: apt-get install docker.io debootstrap"
     if not _cgroup.detect().bases:
         return "this machine has no control groups that a Docker daemon could use"
     return None
+
+
+def _no_virtual_machine() -> str | None:
+    """Why no virtual machine can be tested; without KVM it is emulated."""
+    if os.geteuid() != 0:
+        return "needs root"
+    missing = list(dict.fromkeys(package for name, package in PACKAGES.items() if not _this_machine.program(name)))
+    if missing:
+        return f"needs QEMU and what builds its image: apt-get install {' '.join(missing)}"
+    if platform.machine() != "x86_64":
+        return f"this machine has no processor for which images are built: {platform.machine()}"
+    return None if os.path.exists("/dev/net/tun") else "this kernel has no TAP devices"
 
 
 NEEDS: dict[str, Callable[[], str | None]] = {
@@ -69,6 +83,7 @@ NEEDS: dict[str, Callable[[], str | None]] = {
     "browser": _no_browser,
     "sshd": _no_sshd,
     "docker": _no_docker,
+    "vm": _no_virtual_machine,
 }
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from steelyard.model.errors import SiteError
 from steelyard.node.folders import cache_folder
-from steelyard.site import _docker_daemon, _docker_image
+from steelyard.site import _docker_daemon, _docker_image, _this_machine
 
 VARIABLE = "DOCKER_HOST"
 
@@ -34,7 +34,7 @@ def running_daemon(folder: Path) -> Iterator[_docker_daemon.Own]:
     """Run a daemon with the image in it; users' clients reach it for as long as the block lasts."""
     image_or_skip()
     own = _docker_daemon.Own(folder / "run", folder / "data")
-    client = _docker_daemon.program("docker")
+    client = _this_machine.program("docker")
     assert client is not None
 
     async def start() -> None:

@@ -19,6 +19,8 @@ from steelyard.node import agents
 from steelyard.wire import record as wire
 from tests.e2e.agent_load import order
 
+pytestmark = pytest.mark.arm
+
 EMULATED = {"aarch64": "qemu-aarch64-static", "armv7l": "qemu-arm-static"}
 TIMEOUT_S = 120.0
 SERVICE_US = 2000

@@ -145,7 +145,8 @@ class Cluster:
         return self.load_site if self.load_site is not None and node.role == "load" else self.site
 
     def owns(self, pid: int) -> bool:
-        """Whether a process of this machine belongs to this start: its nodes, its load, its probes, its link."""
+        """Whether a process of this machine belongs to this start: its nodes, its load, its probes, and
+        what its lease runs for them, such as a link or virtual machines."""
         start = self.loaders[0].environment.get(START, "")
         of_start = pid in self.readings.process_ids or has_variable(pid, START, start)
         return of_start or has_variable(pid, MARKER, self.lease.id)

@@ -28,6 +28,7 @@ from steelyard.node.base import Node
 from steelyard.node.command import run
 from steelyard.node.folders import cache_folder
 from steelyard.node.processor import Program, start_ticks
+from steelyard.site._this_machine import mounted_below, program, search_path
 
 MARKER = "STEELYARD_DAEMON"
 """Environment variable of our own daemon and its helpers; its value is the daemon's folder."""
@@ -106,11 +107,6 @@ class Own:
 def ours() -> Own:
     """The places of this machine's daemon of our own."""
     return Own(lease_register.FOLDER / "docker", cache_folder() / "docker" / "data")
-
-
-def program(name: str) -> str | None:
-    """Path of a program, also in the folders for root's programs, which users' search paths often lack."""
-    return shutil.which(name, path=_path())
 
 
 def running(client: str) -> Looked:
@@ -208,10 +204,6 @@ async def ensure(own: Own, client: str) -> Daemon:
     return daemon
 
 
-def _path() -> str:
-    return os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"])
-
-
 def _spawn(own: Own, dockerd: str) -> subprocess.Popen[bytes]:
     """Start the daemon in a session of its own. Not by asyncio, which would end it with the event loop."""
     own.folder.mkdir(parents=True, exist_ok=True)
@@ -219,7 +211,7 @@ def _spawn(own: Own, dockerd: str) -> subprocess.Popen[bytes]:
     (own.folder / "daemon.json").write_text("{}\n", encoding="utf-8")
     marks = {lease_records.MARKER, lease_records.RECORD_MARKER}
     environment = {name: value for name, value in os.environ.items() if name not in marks}
-    environment |= {MARKER: str(own.folder), "PATH": _path()}
+    environment |= {MARKER: str(own.folder), "PATH": search_path()}
     with (own.folder / "dockerd.log").open("ab") as log:
         return subprocess.Popen(
             own.argv(dockerd), stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True
@@ -271,18 +263,6 @@ async def _gone(own: Own, within_s: float, *, kill: bool = False) -> bool:
     return True
 
 
-def mounted_below(mountinfo: str, *folders: Path) -> list[Path]:
-    """Mount points below folders, and folders that are mounted on themselves, as a daemon does with its data; the last
-    mounted first. `mountinfo` is the text of /proc/self/mountinfo. Pure."""
-    lines = [line.split() for line in mountinfo.splitlines()]
-    points = [(Path(words[4].replace("\\040", " ")), words[3]) for words in lines if len(words) > 4]
-    return [
-        point
-        for point, root in reversed(points)
-        if any(folder in point.parents or (folder == point and root != "/") for folder in folders)
-    ]
-
-
 def users(besides: str) -> list[str]:
     """Leases of any state folder that use the daemon of our own, living or left over."""
     return [identity for identity, path in lease_register.known().items() if identity != besides and _uses_own(path)]
@@ -301,7 +281,7 @@ def time_s(programs: Mapping[tuple[int, int], Program]) -> dict[str, float]:
     """Processor seconds of daemons, by name, in a census of processes. They belong to no node: they are what the
     machine pays for containers besides. Pure."""
     seconds: dict[str, float] = {}
-    for program in programs.values():
-        if program.name in PROCESS_NAMES:
-            seconds[program.name] = seconds.get(program.name, 0.0) + program.used_s
+    for process in programs.values():
+        if process.name in PROCESS_NAMES:
+            seconds[process.name] = seconds.get(process.name, 0.0) + process.used_s
     return seconds

@@ -15,7 +15,7 @@ from steelyard.node.base import Node
 from steelyard.node.command import run
 from steelyard.node.folders import cache_folder
 from steelyard.node.tasks import together
-from steelyard.site import _cgroup, _docker_containers, _docker_daemon, _docker_image
+from steelyard.site import _cgroup, _docker_containers, _docker_daemon, _docker_image, _this_machine
 from steelyard.site._docker_daemon import Daemon
 from steelyard.site._docker_settings import Settings
 
@@ -92,7 +92,7 @@ class Lending:
         """A daemon of our own, if no other is used; what an earlier one left in its data goes."""
         if self._daemon is not None:
             return
-        client, own = _docker_daemon.program("docker"), _docker_daemon.ours()
+        client, own = _this_machine.program("docker"), _docker_daemon.ours()
         if client is None:
             raise SiteError("there is no program docker", "Debian: apt-get install docker.io")
         async with _docker_daemon.locked(own):
@@ -155,7 +155,7 @@ class Lending:
     def _reached(self, node: Node, container: _docker_containers.Running) -> Node:
         """Commands go through Docker. Instruments join the container's namespaces but not its control groups; without
         the right to do so, they go through Docker, too."""
-        enter = _docker_daemon.program("nsenter")
+        enter = _this_machine.program("nsenter")
         watch_prefix: tuple[str, ...] = ()
         if enter is not None and machine_facts.capable("sys_admin"):
             watch_prefix = (enter, "--target", str(container.pid), "--mount", "--net", "--pid", "--")

@@ -8,7 +8,7 @@ from steelyard.leases import register as lease_register
 from steelyard.model.errors import EngineError
 from steelyard.node import agent, machine_facts
 from steelyard.node.folders import cache_folder
-from steelyard.site import _cgroup, _docker_daemon, _docker_image, _memory
+from steelyard.site import _cgroup, _docker_daemon, _docker_image, _memory, _this_machine
 from steelyard.site._docker_daemon import Looked
 from steelyard.site._docker_settings import Settings
 from steelyard.site.base import Request, Site, unenforced
@@ -49,7 +49,7 @@ def _no_agent() -> str | None:
 
 
 def _no_daemon(settings: Settings) -> str | None:
-    if _docker_daemon.program(settings.program) is None:
+    if _this_machine.program(settings.program) is None:
         return f"there is no program {settings.program} ({INSTALL})"
     docker = looked(settings)
     if docker.daemon is not None:
@@ -61,7 +61,7 @@ def _no_daemon(settings: Settings) -> str | None:
     lacking = []
     if os.geteuid() != 0 or not lease_register.usable() or not machine_facts.capable("sys_admin"):
         lacking.append("it takes root to start one")
-    if _docker_daemon.program("dockerd") is None:
+    if _this_machine.program("dockerd") is None:
         lacking.append(f"there is no program dockerd ({INSTALL})")
     if not _cgroup.detect().bases:
         lacking.append("a daemon needs control groups that it may write to")
@@ -81,7 +81,7 @@ def _no_network(settings: Settings, request: Request) -> str | None:
     if settings.network == "bridge" and request.load_nodes > 1:
         if not machine_facts.capable("net_admin"):
             return "more than one load node on a bridge takes root: their addresses are added to it"
-        if _docker_daemon.program("ip") is None:
+        if _this_machine.program("ip") is None:
             return "more than one load node on a bridge takes the program ip (Debian: apt-get install iproute2)"
     return None
 

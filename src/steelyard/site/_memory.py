@@ -16,9 +16,14 @@ def too_little(request: Request, limit_mb: int | None, memory_mb_per_node: int |
         return None
     if limit_mb is not None and limit_mb < memory_mb_per_node:
         return f"a node needs {memory_mb_per_node} MB, but memory_mb = {limit_mb} is its limit"
-    needed = request.database_nodes * memory_mb_per_node + request.load_nodes * LOAD_NODE_MB
+    return too_many(request.database_nodes, memory_mb_per_node, request.load_nodes)
+
+
+def too_many(databases: int, each_mb: int, loaders: int) -> str | None:
+    """Why so many database nodes of this size, and load nodes, do not fit; None if they do."""
+    needed = databases * each_mb + loaders * LOAD_NODE_MB
     available = int(machine_facts.facts()["memory_available_mb"])
     if needed > available:
-        nodes = f"{request.database_nodes} nodes of {memory_mb_per_node} MB and {request.load_nodes} for load"
+        nodes = f"{databases} nodes of {each_mb} MB and {loaders} for load"
         return f"{nodes} need {needed} MB, but {available} MB are available"
     return None

@@ -85,6 +85,15 @@ async def add_addresses(identity: str, members: Sequence[Member]) -> None:
     await asyncio.gather(*(batch(identity, namespace(identity, member.name), _interface(member)) for member in members))
 
 
+async def add_taps(identity: str, names: Sequence[str], address: str) -> None:
+    """Create a TAP device on the bridge for each virtual machine, and give the bridge an address from which they are
+    reached. Raises SiteError."""
+    lines = [f"address add {address}/{PREFIX_LENGTH} broadcast + dev {BRIDGE}", "link set lo up"]
+    for name in names:
+        lines += [f"tuntap add dev {name} mode tap", f"link set {name} master {BRIDGE} up"]
+    await _batch(identity, switch(identity), lines)
+
+
 def _interface(member: Member) -> list[str]:
     return [
         "link set lo up",

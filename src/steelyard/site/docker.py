@@ -29,7 +29,15 @@ from steelyard.node.base import Node
 from steelyard.node.command import run
 from steelyard.node.folders import cache_folder
 from steelyard.node.processor import Program
-from steelyard.site import _cgroup, _docker_containers, _docker_daemon, _docker_facts, _docker_image, _docker_refusals
+from steelyard.site import (
+    _cgroup,
+    _docker_containers,
+    _docker_daemon,
+    _docker_facts,
+    _docker_image,
+    _docker_refusals,
+    _this_machine,
+)
 from steelyard.site._docker_daemon import Daemon
 from steelyard.site._docker_lending import IP_TIMEOUT_S, Lending, Step, perform
 from steelyard.site._docker_settings import Settings
@@ -56,7 +64,7 @@ async def missing_packages() -> Sequence[str]:
     """Debian packages that `steelyard setup docker` installs: whatever of the daemon and the builder of images is not
     there."""
     programs = ("dockerd", "docker", "debootstrap")
-    return _docker_image.packages_of(name for name in programs if _docker_daemon.program(name) is None)
+    return _docker_image.packages_of(name for name in programs if _this_machine.program(name) is None)
 
 
 def create(settings: Any, state_folder: Path) -> DockerSite:
@@ -196,7 +204,7 @@ class DockerSite:
         """Every daemon that may hold something of ours and answers."""
         reached = _docker_daemon.running(self._settings.program)
         daemons = [reached.daemon] if reached.daemon is not None else []
-        client, own = _docker_daemon.program("docker"), _docker_daemon.ours()
+        client, own = _this_machine.program("docker"), _docker_daemon.ours()
         if client is not None and _docker_daemon.lives(own):
             daemon = Daemon(client, own.address, own=True)
             daemons += [] if _docker_daemon.answers(daemon) else [daemon]

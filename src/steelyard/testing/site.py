@@ -37,7 +37,6 @@ COMMAND_TIMEOUT_S = 20.0
 VICTIM_TIMEOUT_S = 60.0
 SLEEP_S = "600"
 KILL_MOMENTS = (0.0, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9, 1.05)
-"""When the conductor is killed, as fractions of the time that a lease takes."""
 
 
 def make_site(module: str, settings: Mapping[str, Any], state: Path) -> Site:
@@ -56,6 +55,8 @@ class SiteContract:
     load_nodes: ClassVar[int] = 1
     leases_at_once: ClassVar[bool] = True
     """Whether two leases can be held at the same time."""
+    kill_moments: ClassVar[Sequence[float]] = KILL_MOMENTS
+    """When the conductor is killed, as fractions of the time that a lease takes."""
 
     def remains(self, lease: Lease) -> list[str]:
         """All remains of a lease; must be empty after its release."""
@@ -194,7 +195,7 @@ class SiteContract:
         begun = time.monotonic()
         with self._leased(tmp_path):
             duration_s = time.monotonic() - begun
-        for part in KILL_MOMENTS:
+        for part in self.kill_moments:
             with _victim(self, tmp_path) as child:
                 assert _line(child) == "ready"
                 time.sleep(part * duration_s)

@@ -17,7 +17,17 @@ from steelyard.model.study import NodeLimits
 from steelyard.node import machine_facts
 from steelyard.node.base import Node
 from steelyard.node.processor import Program
-from steelyard.site import _cgroup, _docker_containers, _docker_daemon, _docker_facts, _docker_image, docker, local
+from steelyard.site import (
+    _cgroup,
+    _debian,
+    _docker_containers,
+    _docker_daemon,
+    _docker_facts,
+    _docker_image,
+    _this_machine,
+    docker,
+    local,
+)
 from steelyard.site._docker_daemon import Daemon, Looked
 from steelyard.site.base import Request, helpers_time_s
 
@@ -137,9 +147,9 @@ def test_control_groups_of_both_versions() -> None:
 
 
 def test_a_mirror_is_read_from_apt_s_files() -> None:
-    assert list(_docker_image.mirrors([SOURCES], "bookworm")) == ["http://one.example/debian"]
-    assert list(_docker_image.mirrors([SOURCES_822], "bookworm")) == ["http://two.example/debian"]
-    assert list(_docker_image.mirrors(["", SOURCES, SOURCES_822], "trixie")) == []
+    assert list(_debian.mirrors([SOURCES], "bookworm")) == ["http://one.example/debian"]
+    assert list(_debian.mirrors([SOURCES_822], "bookworm")) == ["http://two.example/debian"]
+    assert list(_debian.mirrors(["", SOURCES, SOURCES_822], "trixie")) == []
 
 
 def test_the_image_is_named_by_its_recipe(tmp_path: Path) -> None:
@@ -149,8 +159,8 @@ def test_the_image_is_named_by_its_recipe(tmp_path: Path) -> None:
     wanted = _docker_image.recipe(tmp_path)
     assert (wanted.suite, wanted.mirror) == ("bookworm", "http://two.example/debian")
     assert wanted.packages == ("openjdk-17-jre-headless",)
-    assert wanted.image == f"steelyard/node:{wanted.key}"
-    other = _docker_image.Recipe(wanted.suite, wanted.mirror, (*wanted.packages, "iproute2"), wanted.architecture)
+    assert _docker_image.name_of(wanted) == f"steelyard/node:{wanted.key}"
+    other = _debian.Recipe(wanted.suite, wanted.mirror, (*wanted.packages, "iproute2"), wanted.architecture)
     assert other.key != wanted.key
     assert _docker_image.archive(tmp_path, wanted).name == f"image-{wanted.key}.tar"
 
@@ -185,7 +195,7 @@ def test_what_a_daemon_of_our_own_leaves_mounted_is_found_deepest_first() -> Non
     lines = [line.format(number, "/", place) for number, place in enumerate(places)]
 
     def found(text: str) -> list[str]:
-        return [str(place) for place in _docker_daemon.mounted_below(text, Path("/run/d"), Path(data))]
+        return [str(place) for place in _this_machine.mounted_below(text, Path("/run/d"), Path(data))]
 
     deepest_first = [places[3], places[2], places[0]]
     assert found("\n".join(lines)) == deepest_first
@@ -254,7 +264,8 @@ def found(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     machine: dict[str, Any] = {"looked": RUNNING, "programs": {"docker", "dockerd", "ip"}, "able": True, "uid": 0}
     places = {"program": lambda name: f"/bin/{name}" if name in machine["programs"] else None}
     monkeypatch.setattr(_docker_daemon, "running", lambda client: machine["looked"])
-    monkeypatch.setattr(_docker_daemon, "program", places["program"])
+    for module in (_this_machine, _docker_daemon):
+        monkeypatch.setattr(module, "program", places["program"])
     monkeypatch.setattr(_docker_image, "lacking", lambda cache: machine.get("image", ""))
     monkeypatch.setattr(machine_facts, "capable", lambda name, status=None: machine["able"])
     monkeypatch.setattr(os, "geteuid", lambda: machine["uid"])

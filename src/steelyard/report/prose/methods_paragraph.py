@@ -15,7 +15,8 @@ from steelyard.report.prose import method_and_facts
 
 HARDWARE: Final = {
     "cpu_model": "processor", "cores": "cores", "memory_mb": "memory (MB)", "kernel": "kernel",
-    "virtualisation": "virtualisation", "java": "Java", "disk": "disk", "architecture": "architecture",
+    "virtualisation": "virtualisation",
+    "vm_accelerator": "virtual machine by", "java": "Java", "disk": "disk", "architecture": "architecture",
 }  # fmt: skip
 """Facts that readers of a paper need, with their names in the text."""
 LINE: Final = 100

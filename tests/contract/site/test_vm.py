@@ -1,0 +1,157 @@
+"""Site `vm` keeps the contract of a site; a machine is what was asked for, and nothing of it outlives its lease but its
+disk for data."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from steelyard.lab import clocks
+from steelyard.leases import records as lease_records
+from steelyard.leases import register as lease_register
+from steelyard.leases.lease import Lease
+from steelyard.link.ping import measure_link
+from steelyard.model.study import NodeLimits
+from steelyard.node import files
+from steelyard.node.command import run
+from steelyard.node.processor import census
+from steelyard.site import _cgroup, _network, _ssh_connection, _vm_lending, vm
+from steelyard.site.base import Request, helpers_time_s
+from steelyard.testing.site import SiteContract
+from tests.virtual_machines import image_or_skip
+
+pytestmark = [pytest.mark.vm, pytest.mark.agent, pytest.mark.usefixtures("image")]
+
+MEMORY_MB = 256
+REQUEST = Request("contract", 1, 1)
+TIMEOUT_S = 300.0
+KILLED_AT_STEP = """
+import asyncio, os, signal, sys
+from datetime import timedelta
+from pathlib import Path
+from steelyard.leases import records as lease_records
+from steelyard.site import vm
+from steelyard.site.base import Request
+
+async def perform(step):
+    await step.act()
+    if step.name == sys.argv[2]:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+site = vm.VmSite(vm.Settings(default_memory_mb=256), Path(sys.argv[1]), perform)
+asyncio.run(site.lease(Request("victim", 1, 1), lease_records.utc_now() + timedelta(hours=1)))
+"""
+
+
+@pytest.fixture(scope="module")
+def image() -> None:
+    image_or_skip()
+
+
+def traces(lease: Lease) -> list[str]:
+    """What a lease has left beside its record and processes."""
+    left = [str(group) for group in _cgroup.present(_cgroup.detect(), lease.id).get(lease.id, [])]
+    left += _network.present(lease.id).get(lease.id, [])
+    left += [str(path) for path in _ssh_connection.control_folder().glob(f"{lease.id}*")]
+    folder = lease_records.nodes_folder(lease.record.parent.parent, lease.id)
+    left += [str(folder)] if folder.exists() else []
+    left += [f"process {pid}" for pid in lease_records.processes(lease.id)]
+    return left + ([lease.id] if lease.id in lease_register.known() else [])
+
+
+class TestVm(SiteContract):
+    module = "vm"
+    settings: ClassVar = {"default_memory_mb": MEMORY_MB}
+    database_nodes = 1
+    leases_at_once = False
+    kill_moments = (0.1, 0.3, 0.7)
+
+    def remains(self, lease: Lease) -> list[str]:
+        return [*super().remains(lease), *traces(lease)]
+
+
+@contextmanager
+def leased(state: Path, request: Request = REQUEST) -> Iterator[tuple[Any, Lease]]:
+    site = vm.create(vm.Settings(default_memory_mb=MEMORY_MB), state)
+    lease = asyncio.run(site.lease(request, lease_records.utc_now() + timedelta(hours=1)))
+    try:
+        yield site, lease
+    finally:
+        asyncio.run(site.release(lease))
+        assert traces(lease) == []
+
+
+def test_a_machine_is_what_was_asked(tmp_path: Path) -> None:
+    """Memory, processors, kernel, clock, network and account of its time."""
+    request = replace(REQUEST, limits=NodeLimits(memory_mb=320, cpus=2.0))
+    with leased(tmp_path, request) as (site, lease):
+        (node,), (loader,) = lease.databases, lease.loaders
+        facts = asyncio.run(site.facts(node))
+        assert 0.8 * 320 < int(facts["memory_mb"]) <= 320
+        assert (facts["cores"], facts["vm_processors"], facts["vm_memory_mb"]) == ("2", "2", "320")
+        assert facts["vm_accelerator"] in ("kvm", "tcg")
+        assert facts["vm_accelerator_reason"]
+        assert facts["vm_emulator"].startswith("QEMU ")
+        assert facts["kernel"] != asyncio.run(site.facts(loader))["kernel"]
+        read = asyncio.run(run(node, ["cat", "/proc/sys/kernel/random/boot_id"], timeout_s=20.0))
+        assert read.stdout.decode().strip() != lease_records.boot_id()
+        (offset,) = asyncio.run(clocks.read(lease.nodes)).values()
+        assert abs(offset.offset_s) < 1.0
+        assert asyncio.run(measure_link(loader, node))["rtt_ms_min"] < 1000
+        before = helpers_time_s(site, census())
+        asyncio.run(run(node, ["sh", "-c", "for i in $(seq 20000); do :; done"], timeout_s=60.0))
+        assert helpers_time_s(site, census()) > before
+        asyncio.run(_stranger_is_refused(tmp_path, lease))
+
+
+async def _stranger_is_refused(state: Path, lease: Lease) -> None:
+    """A machine with another key than the one that was made for it."""
+    (node,) = lease.databases
+    connection = _vm_lending.connection_of(state, lease.id, node)
+    await connection.close()
+    folder = lease_records.nodes_folder(state, lease.id)
+    known, genuine = folder / "known_hosts", (folder / "known_hosts").read_text()
+    other = " ".join((folder / "key.pub").read_text().split()[:2])
+    known.write_text(f"{node.address} {other}\n")
+    with pytest.raises(_ssh_connection.Unreachable, match="its key is another one than before"):
+        await connection.shell("true")
+    known.write_text(genuine)
+    assert (await connection.shell("true")).exit_code == 0
+
+
+def test_the_disk_for_data_outlives_the_lease_and_its_nodes_do_not(tmp_path: Path) -> None:
+    content = tmp_path.name.encode()
+    with leased(tmp_path) as (_, lease):
+        (node,) = lease.databases
+        assert node.cache is not None
+        asyncio.run(files.put(node, node.cache / "contract" / "kept", content))
+        asyncio.run(files.put(node, node.folder / "data", content))
+    with leased(tmp_path) as (_, lease):
+        (node,) = lease.databases
+        assert node.cache is not None
+        assert asyncio.run(files.read(node, node.cache / "contract" / "kept")) == content
+        assert set(asyncio.run(files.sizes(node, node.cache / "nodes"))) == set()
+        asyncio.run(files.remove(node, node.cache / "contract", below=node.cache))
+
+
+@pytest.mark.parametrize("step", ["record", "files", "network", "machines"])
+def test_a_conductor_that_is_killed_at_a_step_leaves_nothing(tmp_path: Path, step: str) -> None:
+    argv = [sys.executable, "-c", KILLED_AT_STEP, str(tmp_path), step]
+    assert subprocess.run(argv, timeout=TIMEOUT_S, check=False).returncode == -signal.SIGKILL
+    site = vm.create(vm.Settings(), tmp_path)
+    (left,) = [lease for lease in asyncio.run(site.leftovers()) if lease.record.exists()]
+    assert _vm_lending.runs(left.id, "n1") == (step == "machines")
+    asyncio.run(site.release(left))
+    assert traces(left) == []
+    assert lease_records.processes(left.id) == set()
+    assert not left.record.exists()

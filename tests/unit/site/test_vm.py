@@ -1,0 +1,202 @@
+"""Site `vm` where it needs no virtual machine: settings, QEMU's words, identities, accelerators, refusals."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import tarfile
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from steelyard.model.errors import SiteError
+from steelyard.model.study import NodeLimits
+from steelyard.node import machine_facts
+from steelyard.node.base import Node
+from steelyard.node.processor import Program
+from steelyard.site import _debian, _vm_accelerator, _vm_image, _vm_lending, _vm_machine, _vm_refusals, vm
+from steelyard.site._vm_accelerator import Accelerator
+from steelyard.site._vm_image import Image
+from steelyard.site._vm_machine import Files, Shape
+from steelyard.site.base import Request, helpers_time_s, on_this_machine, own_network
+
+RECIPE = _debian.Recipe("bookworm", "http://one.example/debian", ("jre", *_vm_image.PACKAGES), "x86_64")
+EMULATED = Accelerator(name="tcg", why="there is no /dev/kvm")
+
+
+@pytest.fixture
+def image(tmp_path: Path) -> Image:
+    return Image(tmp_path / "vm" / "image-0123", "0123")
+
+
+@pytest.fixture
+def able(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine on which virtual machines can be made."""
+    monkeypatch.setattr(_vm_refusals, "no_machine", lambda settings: None)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"default_memory_mb": 100},
+        {"default_processors": 0},
+        {"accelerator": "xen"},
+        {"disk_cache": "unsafe"},
+        {"subnet": "10"},
+        {"subnet": "127.1"},
+        {"subnet": "10.256"},
+        {"image": "debian"},
+    ],
+)
+def test_settings_that_cannot_be(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        vm.Settings.model_validate(wrong)
+
+
+def test_shares_the_machine_but_no_network_clock_or_kernel(tmp_path: Path) -> None:
+    site = vm.create(vm.Settings(), tmp_path / "state")
+    assert site.shares == {"cpu", "memory", "disk"}
+    assert on_this_machine(site)
+    assert own_network(site)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_machine_s_command_line(tmp_path: Path, image: Image) -> None:
+    places = Files(tmp_path / "a, b", tmp_path / "n3.img")
+    words = _vm_machine.qemu_words("sy-0123abcd-n3", 3, "n3", places, image, Shape(512, 2, "none"), EMULATED)
+    pairs = set(pairwise(words))
+    assert {
+        ("-name", "sy-0123abcd-n3,process=sy-0123abcd-n3"),
+        ("-m", "512M"),
+        ("-smp", "2"),
+        ("-accel", "tcg,thread=multi,tb-size=256"),
+        ("-netdev", "tap,id=net,ifname=n3,script=no,downscript=no"),
+        ("-device", "virtio-net-pci,netdev=net,mac=02:73:79:00:00:03,romfile="),
+        ("-device", "virtio-blk-pci,drive=data,serial=data"),
+        ("-serial", f"file:{tmp_path}/a,, b/console.log"),
+    } <= pairs
+    layer = next(word for word in words if word.startswith("if=none,id=root"))
+    assert layer.endswith(f"file={tmp_path}/a,, b/root.qcow2,format=qcow2,werror=report,cache=none")
+    assert "-daemonize" in words
+    assert len(_vm_machine.process_name("0123abcd", "n99")) <= 15
+
+
+def test_time_that_machines_of_a_lease_take_from_each_other_is_no_steal() -> None:
+    assert Accelerator(name="kvm", why="").words == ["-accel", "kvm", "-cpu", "host,kvm-steal-time=off"]
+    assert Accelerator(name="kvm", why="").overhead_mb < EMULATED.overhead_mb
+
+
+def test_a_machine_is_told_who_it_is() -> None:
+    addresses = {"n1": "10.117.0.1", "n2": "10.117.0.2", "l1": "10.117.1.1"}
+    content = _vm_machine.identity_archive("n2", addresses, b"secret", b"public")
+    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+        texts = {entry.name: archive.extractfile(entry).read() for entry in archive}  # type: ignore[union-attr]
+        modes = {entry.name: entry.mode for entry in archive}
+    assert texts["etc/hostname"] == b"n2\n"
+    assert texts["etc/steelyard/address"] == b"10.117.0.2/16\n"
+    assert b"10.117.1.1 l1" in texts["etc/hosts"]
+    assert (texts["etc/ssh/steelyard_key"], modes["etc/ssh/steelyard_key"]) == (b"secret", 0o600)
+
+
+def test_the_image_is_named_by_all_that_it_is_made_from(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    key = _vm_image.key_of(RECIPE)
+    assert _vm_image.image(tmp_path, RECIPE).folder == tmp_path / "vm" / f"image-{key}"
+    assert not _vm_image.image(tmp_path, RECIPE).complete
+    monkeypatch.setattr(_vm_image._vm_scripts, "SECOND_INIT", "other")
+    assert _vm_image.key_of(RECIPE) != key
+
+
+def test_an_image_is_built_on_debian_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc/os-release").write_text("ID=ubuntu\nVERSION_CODENAME=noble\n")
+    monkeypatch.setattr(_vm_image.platform, "machine", lambda: "x86_64")
+    with pytest.raises(SiteError, match="on Debian only"):
+        _vm_image.recipe(tmp_path)
+    monkeypatch.setattr(_vm_image.platform, "machine", lambda: "aarch64")
+    with pytest.raises(SiteError, match="x86_64 only, this is aarch64"):
+        _vm_image.recipe(tmp_path)
+
+
+def test_without_the_device_machines_are_emulated(
+    image: Image, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_vm_accelerator, "DEVICE", tmp_path / "kvm")
+    caller = _vm_accelerator.marked({})
+    chosen = asyncio.run(_vm_accelerator.choose("auto", image, caller))
+    assert chosen == Accelerator(name="tcg", why=f"there is no {tmp_path / 'kvm'}")
+    with pytest.raises(SiteError, match="KVM does not work here: there is no"):
+        asyncio.run(_vm_accelerator.choose("kvm", image, caller))
+
+
+def test_a_trial_boot_is_made_once_and_its_outcome_is_kept(
+    image: Image, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device = tmp_path / "kvm"
+    device.touch()
+    boots: list[str] = []
+
+    async def hangs(of: Image, caller: Node) -> tuple[bool, str]:
+        boots.append(of.key)
+        return False, "a guest under KVM did not boot within 15 s"
+
+    async def version(caller: Node) -> str:
+        return "7.2.17"
+
+    monkeypatch.setattr(_vm_accelerator, "DEVICE", device)
+    monkeypatch.setattr(_vm_accelerator, "_trial_boot", hangs)
+    monkeypatch.setattr(_vm_accelerator, "version", version)
+    image.folder.mkdir(parents=True)
+    caller = _vm_accelerator.marked({})
+    assert _vm_accelerator.known(image, "7.2.17") is None
+    for _ in range(2):
+        chosen = asyncio.run(_vm_accelerator.choose("auto", image, caller))
+        assert (chosen.name, chosen.why) == ("tcg", "a guest under KVM did not boot within 15 s")
+    assert boots == ["0123"]
+    assert _vm_accelerator.known(image, "7.2.17") == chosen
+    assert _vm_accelerator.known(image, "8.0") is None, "another QEMU may do better"
+
+
+@pytest.mark.usefixtures("able")
+@pytest.mark.parametrize(
+    ("limits", "needed_mb", "message"),
+    [
+        ({"cpus": 0.5}, None, "a virtual machine has whole processors"),
+        ({"cpus": 4096.0}, None, "but there are"),
+        ({"memory_mb": 64}, None, "does not boot with less than 192"),
+        ({"memory_mb": 512}, 500, "a node needs 500 MB and its kernel 96, but its virtual machine has 512"),
+        ({}, 900, None),
+        ({"memory_mb": 512, "cpus": 1.0}, 300, None),
+    ],
+)
+def test_limits_that_a_machine_cannot_have(
+    limits: dict[str, Any], needed_mb: int | None, message: str | None, tmp_path: Path
+) -> None:
+    request = Request("study", 1, 1, NodeLimits.model_validate(limits))
+    refusal = vm.create(vm.Settings(default_memory_mb=1024), tmp_path).refuse(request, needed_mb)
+    assert refusal is None if message is None else message in str(refusal)
+
+
+@pytest.mark.usefixtures("able")
+def test_machines_that_do_not_fit_into_memory_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine_facts, "facts", lambda: {"memory_available_mb": "4000", "cores": "2"})
+    site = vm.create(vm.Settings(default_memory_mb=1024), tmp_path)
+    assert site.refuse(Request("study", 3, 1), None) is None
+    assert "4 nodes of 1088 MB" in str(site.refuse(Request("study", 4, 1), None))
+
+
+def test_a_shape_is_asked_by_the_node_else_by_the_site(tmp_path: Path) -> None:
+    settings = vm.Settings(default_memory_mb=700, default_processors=2, disk_cache="writeback")
+    assert _vm_lending.shape_of(settings, Node("n1", "database", "", (), tmp_path)) == Shape(700, 2, "writeback")
+    limited = Node("n1", "database", "", (), tmp_path, memory_mb=300, cpus=1.0)
+    assert _vm_lending.shape_of(settings, limited) == Shape(300, 1, "writeback")
+
+
+def test_the_time_of_machines_is_a_helper_s_and_not_that_of_other_people_s(tmp_path: Path) -> None:
+    site = vm.create(vm.Settings(), tmp_path)
+    names = {"sy-0123abcd-n1": 2.0, "sy-0123abcd-n2": 1.0, "qemu-system-x86": 50.0, "sy-0123abcd-sw": 7.0}
+    programs = {(pid, 1): Program(name, used_s) for pid, (name, used_s) in enumerate(names.items(), 1)}
+    assert helpers_time_s(site, programs) == 3.0
+    assert site.helper_times_s({}) == {}
