@@ -9,6 +9,9 @@ mod enter;
 mod exit;
 mod files;
 mod keep;
+mod link_command;
+mod link_live;
+mod linktest;
 mod load;
 mod ops;
 mod probe;
@@ -63,6 +66,10 @@ enum Command {
     Clock(clock_command::Arguments),
     /// Measure round-trip times to another node.
     Rtt(rtt::Arguments),
+    /// Emulate links between nodes: TAP devices, and a medium between them.
+    Link(link_command::Arguments),
+    /// Measure the path to another node: round trips, losses, TCP's goodput.
+    Linktest(linktest::Arguments),
     /// Run a command that ends when standard input does.
     Tie(tie::Arguments),
 }
@@ -81,6 +88,8 @@ fn main() -> ExitCode {
         Command::Sweep(arguments) => sweep::run(&arguments),
         Command::Clock(arguments) => clock_command::run(&arguments),
         Command::Rtt(arguments) => rtt::run(&arguments),
+        Command::Link(arguments) => link_command::run(&arguments),
+        Command::Linktest(arguments) => linktest::run(&arguments),
         Command::Tie(arguments) => tie::run(&arguments),
     };
     match outcome {

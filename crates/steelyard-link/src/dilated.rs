@@ -4,7 +4,7 @@
 //! multiplied by k. So no medium knows of dilation.
 
 use crate::config::ConfigError;
-use crate::medium::{Counters, Delivery, Frame, Medium};
+use crate::medium::{Counters, Delivery, Frame, Loss, Medium};
 
 /// Least and most dilation.
 const RANGE: std::ops::RangeInclusive<f64> = 0.01..=1000.0;
@@ -31,12 +31,20 @@ impl Dilated {
     }
 
     /// The medium's time at a time of the caller. Half a nanosecond keeps `inner(outer(t)) >= t` in spite of rounding.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)] // 2^53 ns are 104 days
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss
+    )] // 2^53 ns are 104 days
     fn inner(&self, outer_ns: u64) -> u64 {
         ((outer_ns as f64 + 0.5) / self.factor) as u64
     }
 
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss
+    )]
     fn outer(&self, inner_ns: u64) -> u64 {
         (inner_ns as f64 * self.factor).ceil() as u64
     }
@@ -57,6 +65,10 @@ impl Medium for Dilated {
         for delivery in &mut out[first..] {
             delivery.at_ns = self.outer(delivery.at_ns);
         }
+    }
+
+    fn losses(&mut self, out: &mut Vec<(u64, Loss)>) {
+        self.medium.losses(out);
     }
 
     fn counters(&self) -> Counters {

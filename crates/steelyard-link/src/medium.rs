@@ -26,6 +26,15 @@ pub struct Delivery {
     pub at_ns: u64,
 }
 
+/// Why an accepted frame does not arrive at a receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// A queue on its way was full.
+    QueueFull,
+    /// It was lost at random, damaged, or given up.
+    Lost,
+}
+
 /// What a medium has done so far. A medium leaves at 0 what it does not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counters {
@@ -60,6 +69,9 @@ pub trait Medium: Send {
     fn due_ns(&self) -> Option<u64>;
     /// Carries out all events up to `now_ns`, in order, and appends what arrives. Lost frames never come out.
     fn advance(&mut self, now_ns: u64, out: &mut Vec<Delivery>);
+    /// Appends the accepted frames that will not arrive, by id, once per receiver, as far as they are known since the call before:
+    /// whoever keeps their bytes may then forget them.
+    fn losses(&mut self, _out: &mut Vec<(u64, Loss)>) {}
     /// What it has done so far.
     fn counters(&self) -> Counters;
 }
