@@ -69,7 +69,7 @@ fn first_interface() -> String {
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Live: the file with the link's configuration (JSON).
+    /// Live: the file with the configuration (JSON): seed, dilation, MTU, medium, ports.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Live: print counters at this interval.

@@ -11,6 +11,7 @@ mod files;
 mod keep;
 mod link_command;
 mod link_live;
+mod link_simulation;
 mod linktest;
 mod load;
 mod ops;
@@ -66,7 +67,7 @@ enum Command {
     Clock(clock_command::Arguments),
     /// Measure round-trip times to another node.
     Rtt(rtt::Arguments),
-    /// Emulate links between nodes: TAP devices, and a medium between them.
+    /// A medium between nodes, in user space: live between network namespaces, or 802.11 simulated without packets.
     Link(link_command::Arguments),
     /// Measure the path to another node: round trips, losses, TCP's goodput.
     Linktest(linktest::Arguments),

@@ -74,7 +74,10 @@ pub struct WifiConfig {
     /// Pairs of ports, by name, that do not hear each other. The access point hears all, and is heard by all.
     #[serde(default)]
     pub hidden: Vec<(String, String)>,
-    /// Most frames that wait at a station, and at the access point.
+    /// Access points on the channel, joined by a wire; stations associate with them in turn.
+    #[serde(default = "one_access_point")]
+    pub access_points: usize,
+    /// Most frames that wait at a station, and at an access point.
     #[serde(default = "queue_frames")]
     pub queue_frames: usize,
 }
@@ -107,6 +110,10 @@ const fn queue_frames() -> usize {
 }
 
 const fn no_aggregate() -> usize {
+    1
+}
+
+const fn one_access_point() -> usize {
     1
 }
 

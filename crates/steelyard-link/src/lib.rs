@@ -13,8 +13,11 @@ mod frames;
 mod medium;
 mod point;
 mod priority;
+mod random;
 mod run;
+mod simulate;
 mod tap;
+mod wifi;
 
 pub use config::{ConfigError, Duplex, MediumConfig, PointConfig, Port, WifiConfig};
 pub use dilated::Dilated;
@@ -22,7 +25,9 @@ pub use medium::{Counters, Delivery, Frame, Loss, Medium};
 pub use point::PointToPoint;
 pub use priority::{Scheduling, real_time};
 pub use run::{LinkError, Live, Report};
+pub use simulate::{Outcome, Scenario, Traffic, simulate};
 pub use tap::{Mac, Tap, TapConfig, TapError, parse_address, parse_mac};
+use wifi::Wifi;
 
 /// The medium of a configuration, between `ports`, which frames name by their place in the list.
 ///
@@ -31,9 +36,7 @@ pub use tap::{Mac, Tap, TapConfig, TapError, parse_address, parse_mac};
 pub fn build(config: &MediumConfig, ports: &[Port], dilation: f64, seed: u64) -> Result<Box<dyn Medium>, ConfigError> {
     let medium: Box<dyn Medium> = match config {
         MediumConfig::PointToPoint(config) => Box::new(PointToPoint::new(config, ports.len(), seed)?),
-        // The arm of `wifi/`.
-        MediumConfig::Wifi(_) => return Err(ConfigError::NotBuilt("802.11")),
+        MediumConfig::Wifi(wifi) => Box::new(Wifi::new(wifi, ports, |_| None, seed)?),
     };
-    let _ = (ports, seed);
     Dilated::around(medium, dilation)
 }

@@ -46,7 +46,8 @@ pub struct Counters {
     pub delivered_bytes: u64,
     /// Frames that found a full queue, at the sender or at the access point.
     pub queue_drops: u64,
-    /// Frames lost at random (`loss_percent`), or, on 802.11, given up at the retry limit and broadcasts not received.
+    /// Frames lost at random (`loss_percent`), or, on 802.11, given up at the retry limit and broadcasts not received: once per
+    /// receiver.
     pub lost: u64,
     /// 802.11: attempts at the medium, an aggregate or an RTS counted once.
     pub attempts: u64,
