@@ -11,7 +11,6 @@ from steelyard.model.node_limits import NodeLimits
 from steelyard.node import machine_facts
 from steelyard.site import _cgroup, _disk
 
-KVM = Path("/dev/kvm")
 ANY_DISK = NodeLimits(disk_gb=1.0)
 THROTTLED = NodeLimits(disk_read_mb_per_s=1.0)
 NO_DISKS = "without it, studies that limit a node's disk (profiles of boards and clouds) are refused"
@@ -20,7 +19,7 @@ NO_DISKS = "without it, studies that limit a node's disk (profiles of boards and
 def look() -> list[Finding]:
     """Every finding. Nothing is created or changed."""
     hierarchies = _cgroup.detect()
-    return [_disks(hierarchies), _rates(hierarchies), _cores(hierarchies), _swap(hierarchies), _kvm()]
+    return [_disks(hierarchies), _rates(hierarchies), _cores(hierarchies), _swap(hierarchies)]
 
 
 def _disks(hierarchies: _cgroup.Hierarchies) -> Finding:
@@ -59,12 +58,3 @@ def _swap(hierarchies: _cgroup.Hierarchies) -> Finding:
     text = f"{data_size(swap_mb * 2**20)}, {'limited per node' if counted else 'not limited per node'}"
     mend = "boot with swapaccount=1, or as root: swapoff -a; otherwise nodes swap beyond their memory"
     return judged("swap", text, counted, mend)
-
-
-def _kvm() -> Finding:
-    """Only whether it is there: opening it is harmless, but a stock kernel can hang under one that is nested."""
-    if not KVM.exists():
-        mend = "virtual machines are emulated, 10 to 30 times as slow; enable virtualisation in the firmware"
-        return Finding(name="kvm", state="poor", found="no /dev/kvm", mend=mend)
-    able = os.access(KVM, os.R_OK | os.W_OK)
-    return judged("kvm", "/dev/kvm is there; not tried", able, "as root: adduser $USER kvm")

@@ -91,7 +91,7 @@ async def add_taps(identity: str, names: Sequence[str], address: str) -> None:
     lines = [f"address add {address}/{PREFIX_LENGTH} broadcast + dev {BRIDGE}", "link set lo up"]
     for name in names:
         lines += [f"tuntap add dev {name} mode tap", f"link set {name} master {BRIDGE} up"]
-    await _batch(identity, switch(identity), lines)
+    await batch(identity, switch(identity), lines)
 
 
 def _interface(member: Member) -> list[str]:
