@@ -246,10 +246,11 @@ class Conductor:
     def _tell_other_links(self, cluster: Cluster) -> None:
         """Warn of links that are not as asked."""
         measured = covariates_of(cluster.facts, cluster.links)
-        for one in asked_and_measured(cluster.link or PLAIN, measured):
-            if one.differs and one.asked is not None:
-                numbers = f"{number(one.measured)} {one.unit} measured, {number(one.asked)} {one.unit} asked"
-                message = f"{one.quantity} of the nodes' links: {numbers}"
+        for compared in asked_and_measured(cluster.link or PLAIN, measured):
+            if compared.differs and compared.asked is not None:
+                unit = compared.unit
+                numbers = f"{number(compared.measured)} {unit} measured, {number(compared.asked)} {unit} asked"
+                message = f"{compared.quantity} of the nodes' links: {numbers}"
                 self.watcher.tell(Trouble(message, "measured all the same: the report says so"))
 
     async def _links_after(self, cluster: Cluster, first: PlannedTrial) -> None:
