@@ -60,7 +60,9 @@ def test_losses_are_as_many_as_asked(tmp_path: Path) -> None:
     with places(2) as (first, second):
         config = write_config(tmp_path, _point(loss_percent=20.0), [first, second], seed=3)
         with link(config) as running:
-            measured = measure(first, second, *PROBES_ONLY, "--probes", "400", "--interval-ms", "1", "--timeout-ms", "1000")
+            measured = measure(
+                first, second, *PROBES_ONLY, "--probes", "400", "--interval-ms", "1", "--timeout-ms", "1000"
+            )
             counters = running.end()
     # 36% of the round trips, 144 with a standard deviation of 9.6: five of them.
     assert 96 <= measured["lost"] <= 192
@@ -121,7 +123,9 @@ def test_nothing_is_left_of_a_program_that_is_ended(tmp_path: Path, number: sign
 def test_what_stands_in_the_way_is_named(tmp_path: Path) -> None:
     def refusal(config: Path) -> tuple[int, str]:
         argv = [program(), "link", "--config", str(config)]
-        done = subprocess.run(argv, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT_S)
+        done = subprocess.run(
+            argv, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT_S
+        )
         return done.returncode, done.stderr
 
     with places(2) as (first, second):
