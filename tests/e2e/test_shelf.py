@@ -119,3 +119,22 @@ def test_a_study_goes_on_when_a_board_has_started_anew(shelf: Shelf, laboratory:
     assert process.wait(300) == 0, (laboratory.folder / "stderr.txt").read_text()
     assert len(Store(laboratory.store / "shelf").trials()) == 4
     assert left(shelf, laboratory) == []
+
+
+def test_machines_are_handed_on_from_start_to_start(shelf: Shelf, laboratory: Laboratory, tmp_path: Path) -> None:
+    """Two starts of the same size are one lease on the machines, and two in the store."""
+    inventory = shelf.inventory().read_text().replace('"ssh_config"', f'"{shelf.ssh_config}"')
+    (tmp_path / "shelf.toml").write_text(inventory)
+    path = tmp_path / "study.toml"
+    path.write_text(STUDY.replace("starts = 1", "starts = 2").replace("nodes = [1, 2]", "nodes = [2]"))
+    process = laboratory.start("run", path, "--store", laboratory.store, "--plain")
+    leases: set[str] = set()
+    while process.poll() is None:
+        leases |= {record.stem for record in (laboratory.folder / "state" / "leases").glob("*.json")}
+        time.sleep(0.05)
+    assert process.returncode == 0, (laboratory.folder / "stderr.txt").read_text()
+    records = Store(laboratory.store / "shelf").trials()
+    assert len({record.start for record in records}) == 2
+    assert {record.verdict.outcome for record in records} == {"valid"}
+    assert len(leases) == 1
+    assert left(shelf, laboratory) == []

@@ -27,13 +27,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     let (program, rest) = arguments.argv.split_first().ok_or("with-variables: no command")?;
     // Not through the buffer of `io::stdin`, which would keep what follows the line.
     let mut input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
-    let variables = first_line(&mut input)?
-        .and_then(|line| parsed(&line))
-        .ok_or_else(|| {
-            // Nothing of the line is repeated: it may hold a password.
-            let message = "with-variables: standard input does not begin with a line of JSON, {\"NAME\": \"text\"}";
-            Exit::boxed(REFUSED, message)
-        })?;
+    let variables = first_line(&mut input)?.and_then(|line| parsed(&line)).ok_or_else(|| {
+        // Nothing of the line is repeated: it may hold a password.
+        let message = "with-variables: standard input does not begin with a line of JSON, {\"NAME\": \"text\"}";
+        Exit::boxed(REFUSED, message)
+    })?;
     let error = Command::new(program).args(rest).envs(variables).exec();
     let program = program.to_string_lossy();
     Err(Exit::boxed(
@@ -89,7 +87,12 @@ mod tests {
     fn only_what_an_environment_can_hold_is_taken() {
         assert_eq!(parsed(b"{\"A\": \"1\", \"B\": \"\"}").unwrap().len(), 2);
         for line in [
-            "", "[]", "{\"A\": 1}", "{\"\": \"1\"}", "{\"A=\": \"1\"}", "{\"A\": \"\\u0000\"}",
+            "",
+            "[]",
+            "{\"A\": 1}",
+            "{\"\": \"1\"}",
+            "{\"A=\": \"1\"}",
+            "{\"A\": \"\\u0000\"}",
         ] {
             assert_eq!(parsed(line.as_bytes()), None, "{line}");
         }
