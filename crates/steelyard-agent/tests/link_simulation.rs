@@ -51,7 +51,10 @@ fn rts_without_a_number_is_for_all_frames() {
 fn people_get_words() {
     let output = simulate("--seconds 1");
     let words = text(&output.stdout);
-    assert!(words.contains("throughput: 29."), "{words}");
+    assert!(
+        words.contains("throughput: 28.96 Mb/s of 1500-byte payloads"),
+        "{words}"
+    );
     assert!(words.contains("times as fast as real time"), "{words}");
 }
 
