@@ -13,8 +13,12 @@ from tools.wireless.page import FIGURE, figure, kept, page
 def main(arguments: Sequence[str] | None = None) -> int:
     """Returns 0, or 1 if a cell is too far from its model."""
     parser = argparse.ArgumentParser(prog="python -m tools.wireless", description=__doc__)
-    parser.add_argument("--write", metavar="FILE", type=Path, help="write the page and its figure instead of printing it")
-    parser.add_argument("--figures", metavar="DIR", type=Path, help="where the figure goes; default: ../figures from FILE")
+    parser.add_argument(
+        "--write", metavar="FILE", type=Path, help="write the page and its figure instead of printing it"
+    )
+    parser.add_argument(
+        "--figures", metavar="DIR", type=Path, help="where the figure goes; default: ../figures from FILE"
+    )
     asked = parser.parse_args(arguments)
     if asked.write:
         asked.write.write_text(page(), encoding="utf-8")

@@ -4,6 +4,7 @@ mod clock;
 mod enter;
 mod files;
 mod keep;
+mod link_simulation;
 mod linktest;
 mod load_and_cql;
 mod program;
