@@ -10,7 +10,9 @@ mod exit;
 mod files;
 mod keep;
 mod link_command;
+mod link_live;
 mod link_simulation;
+mod linktest;
 mod load;
 mod ops;
 mod probe;
@@ -53,8 +55,6 @@ enum Command {
     Sim(sim::Arguments),
     /// Print what is added to a file, a line of JSON every interval.
     Tail(tail::Arguments),
-    /// A medium between nodes, in user space; 802.11 simulated without packets.
-    Link(link_command::Arguments),
     /// Run a command inside a network namespace and cgroups.
     Enter(enter::Arguments),
     /// Start a process that outlives this command; ask for it, signal it, stop it.
@@ -67,6 +67,10 @@ enum Command {
     Clock(clock_command::Arguments),
     /// Measure round-trip times to another node.
     Rtt(rtt::Arguments),
+    /// A medium between nodes, in user space: live between network namespaces, or 802.11 simulated without packets.
+    Link(link_command::Arguments),
+    /// Measure the path to another node: round trips, losses, TCP's goodput.
+    Linktest(linktest::Arguments),
     /// Run a command that ends when standard input does.
     Tie(tie::Arguments),
 }
@@ -79,13 +83,14 @@ fn main() -> ExitCode {
         Command::Probe(arguments) => probe::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
         Command::Tail(arguments) => tail::run(&arguments),
-        Command::Link(arguments) => link_command::run(&arguments),
         Command::Enter(arguments) => enter::run(&arguments),
         Command::Keep(arguments) => keep::run(&arguments),
         Command::Files(arguments) => files::run(&arguments),
         Command::Sweep(arguments) => sweep::run(&arguments),
         Command::Clock(arguments) => clock_command::run(&arguments),
         Command::Rtt(arguments) => rtt::run(&arguments),
+        Command::Link(arguments) => link_command::run(&arguments),
+        Command::Linktest(arguments) => linktest::run(&arguments),
         Command::Tie(arguments) => tie::run(&arguments),
     };
     match outcome {

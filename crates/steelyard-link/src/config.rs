@@ -6,7 +6,7 @@ use serde::Deserialize;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "kind")]
 pub enum MediumConfig {
-    /// A link of its own between every two ports.
+    /// A switch, and a cable of its own to every port.
     #[serde(rename = "point-to-point")]
     PointToPoint(PointConfig),
     /// One shared half-duplex medium with an access point.
@@ -25,26 +25,27 @@ pub enum Duplex {
     Half,
 }
 
-/// Settings of point-to-point links.
+/// Settings of point-to-point links: what a frame meets between two ports.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PointConfig {
-    /// Rate of a port, in Mb/s; None: unlimited.
+    /// Rate of a port's cable, in each direction where it is full duplex, in Mb/s of Ethernet frames without preamble, checksum and
+    /// gap; None: unlimited.
     #[serde(default)]
     pub rate_mbit: Option<f64>,
-    /// One-way delay, in ms.
+    /// One-way delay from port to port, in ms, without the time on the cables.
     #[serde(default)]
     pub delay_ms: f64,
-    /// Half width of the delay's variation, in ms.
+    /// Half width of the delay's uniform variation, in ms; frames from one port to another never overtake each other.
     #[serde(default)]
     pub jitter_ms: f64,
-    /// Frames lost at random, in per cent.
+    /// Frames lost at random between two ports, in per cent.
     #[serde(default)]
     pub loss_percent: f64,
     /// Whether a port sends and receives at the same time.
     #[serde(default)]
     pub duplex: Duplex,
-    /// Most frames that wait at a sender.
+    /// Most frames that wait before each direction of a cable.
     #[serde(default = "queue_frames")]
     pub queue_frames: usize,
 }
