@@ -1,5 +1,6 @@
-"""The link program beside the kernel's veth pairs and bridge: latency at rest, frames per second, processor time. Writes
-JSON to stdout.
+"""The link program beside the kernel's veth pairs and bridge: latency at rest, frames per second, processor time.
+
+Writes JSON to stdout.
 
 Two namespaces that this program makes itself (root); every row is measured in turns with the others, several times, so
 compare ratios of one go.
@@ -79,7 +80,9 @@ def measure(nodes: list[str], *options: str) -> dict[str, Any]:
     try:
         assert server.stdout is not None
         server.stdout.readline()
-        argv = inside(nodes[0], program, "linktest", "measure", "--address", ADDRESSES[1], "--port", str(PORT), *options)
+        argv = inside(
+            nodes[0], program, "linktest", "measure", "--address", ADDRESSES[1], "--port", str(PORT), *options
+        )
         done = subprocess.run(argv, stdout=subprocess.PIPE, check=True, timeout=LIMIT_S)
         return dict(json.loads(done.stdout))
     finally:

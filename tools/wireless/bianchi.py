@@ -1,7 +1,8 @@
 """Bianchi's model of the saturation throughput of 802.11, and the airtimes that it needs.
 
-G. Bianchi, "Performance analysis of the IEEE 802.11 distributed coordination function", IEEE JSAC 18(3), 2000. Correction:
-G. Bianchi and I. Tinnirello, "Remarks on IEEE 802.11 DCF performance analysis", IEEE Communications Letters 9(8), 2005.
+G. Bianchi, "Performance analysis of the IEEE 802.11 distributed coordination function", IEEE JSAC 18(3), 2000.
+Correction: G. Bianchi and I. Tinnirello, "Remarks on IEEE 802.11 DCF performance analysis", IEEE Communications Letters
+9(8), 2005.
 """
 
 from __future__ import annotations
@@ -39,11 +40,14 @@ class Model:
     """Whether who has just sent may draw 0 and send again before others count (2005)."""
 
     def throughput_mbit(self, stations: int) -> float:
-        """Payload per second of all stations together. Of one station, for which the model is an approximation, the exact
-        arithmetic: payload over exchange and mean back-off."""
+        """Payload per second of all stations together.
+
+        Of one station, for which the model is an approximation, the exact arithmetic: payload over exchange and mean
+        back-off.
+        """
         if stations == 1:
             return self.payload_bits / (self.success_us + self.slot_us * (self.window - 1) / 2)
-        tau = self._tau(stations)
+        tau = self.tau(stations)
         idle = (1 - tau) ** stations
         success = stations * tau * (1 - tau) ** (stations - 1)
         again = 1 / self.window if self.corrected else 0.0
@@ -51,7 +55,7 @@ class Model:
         slot_us = idle * self.slot_us + success * success_us + (1 - idle - success) * self.collision_us
         return success * self.payload_bits / (1 - again) / slot_us
 
-    def _tau(self, stations: int) -> float:
+    def tau(self, stations: int) -> float:
         """Probability that a station sends in a slot: the fixed point of collisions and windows."""
 
         def excess(tau: float) -> float:
@@ -60,6 +64,26 @@ class Model:
             return tau - 2 / (1 + self.window + p * self.window * windows)
 
         return float(optimize.brentq(excess, 0.0, 1.0, xtol=1e-12))
+
+
+def beside_a_slow_one_mbit(fast: Model, slow: Model, stations: int) -> float:
+    """Payload per second of each station if one of them is slow: Bianchi's model with two durations, corrected.
+
+    All send equally often, so all have the same throughput: M. Heusse and others, "Performance anomaly of 802.11b",
+    INFOCOM 2003.
+    """
+    tau, others, again = fast.tau(stations), stations - 1, 1 / fast.window
+    alone = tau * (1 - tau) ** others
+    fast_ones_collide = (1 - tau) * (1 - (1 - tau) ** others - others * tau * (1 - tau) ** (others - 1))
+    slow_one_collides = tau * (1 - (1 - tau) ** others)
+    success_us = [model.success_us / (1 - again) + model.slot_us for model in (fast, slow)]
+    slot_us = (
+        (1 - tau) ** stations * fast.slot_us
+        + alone * (others * success_us[0] + success_us[1])
+        + fast_ones_collide * fast.collision_us
+        + slow_one_collides * slow.collision_us
+    )
+    return alone * fast.payload_bits / (1 - again) / slot_us
 
 
 def ofdm_us(preamble_us: float, size_bytes: int, bits_per_symbol: int) -> float:
@@ -91,7 +115,7 @@ def model_b() -> Model:
 
 
 def model_n(aggregate: int, *, corrected: bool = False) -> Model:
-    """802.11n, 20 MHz, 65 Mb/s, answers at 24 Mb/s, EIFS variant: one frame and its ACK, or an A-MPDU and its block ACK."""
+    """802.11n, 20 MHz, 65 Mb/s, answers at 24 Mb/s, EIFS variant: a frame and its ACK, an A-MPDU and its block ACK."""
     data_bytes = FRAME_BYTES + 2 if aggregate == 1 else aggregate * SUBFRAME_BYTES
     answer_bytes = ACK_BYTES if aggregate == 1 else BLOCK_ACK_BYTES
     data_us = ofdm_us(HT_PREAMBLE_US, data_bytes, 260)

@@ -53,9 +53,10 @@ def verdict() -> str:
     cells = _differences_and_promises()
     several = max(abs(difference) for difference, promised in cells if promised == PROMISED)
     alone = max(abs(difference) for difference, promised in cells if promised == PROMISED_ALONE)
+    is_kept = "It is kept" if kept() else "**It is not kept**"
     return (
         f"Promised: within {PROMISED:.0%} of the model for 2 stations and more, within {PROMISED_ALONE:.1%} of exact "
-        f"arithmetic for one. {'It is kept' if kept() else '**It is not kept**'} in all {len(cells)} cells of the two tables: "
+        f"arithmetic for one. {is_kept} in all {len(cells)} cells of the two tables: "
         f"the greatest differences are {several:.1%} and {alone:.2%}."
     )
 

@@ -21,6 +21,7 @@ enum TrafficArgument {
 
 #[derive(clap::Args)]
 #[command(next_help_heading = "With --simulate")]
+#[group(skip)] // its name would be that of the command's own
 pub struct Arguments {
     /// Standard and data rate: 802.11b-11, 802.11g-6 to 802.11g-54, 802.11n-6.5 to 802.11n-65.
     #[arg(long, default_value = "802.11g-54")]

@@ -5,6 +5,7 @@ mod enter;
 mod files;
 mod gauge;
 mod keep;
+mod link_simulation;
 mod linktest;
 mod load_and_cql;
 mod program;

@@ -142,3 +142,29 @@ def test_what_stands_in_the_way_is_named(tmp_path: Path) -> None:
     code, message = refusal(config)
     assert code == 2
     assert "loss_percent" in message
+
+
+@pytest.mark.parametrize(
+    ("wired", "least", "most"),
+    [
+        # 1500 bytes take 394 us on their way to the access point and as long from there, an acknowledgement of 52 bytes
+        # for two of them some 170: 2 x 1448 bytes in 2 x 2 x 394 + 2 x 170 us are 12 Mb/s.
+        pytest.param((), 6.0, 18.0, id="station to station"),
+        # Half of that time: 24 Mb/s.
+        pytest.param((2,), 12.0, 31.0, id="station to wire"),
+    ],
+)
+def test_one_flow_over_802_11_takes_the_airtime_of_its_hops(
+    tmp_path: Path, wired: tuple[int, ...], least: float, most: float
+) -> None:
+    medium = {"kind": "802.11", "phy": "802.11g-54", "queue_frames": 100}
+    with places(3, wired=wired) as (first, second, third):
+        config = write_config(tmp_path, medium, [first, second, third])
+        with link(config) as running:
+            measured = measure(first, second, "--probes", "20", "--seconds", "1")
+            counters = running.end()
+    assert least < measured["mbit_per_s"] < most
+    assert measured["rtt_ms_min"] > 0.1, "two or four frames of 84 bytes"
+    assert balanced(counters)
+    assert counters["receivers"] > counters["frames"] > 0
+    assert counters["delivered"] > 0

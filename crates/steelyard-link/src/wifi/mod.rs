@@ -97,7 +97,7 @@ impl Wifi {
     }
 
     /// Node to which a station sends, or which sends to it.
-    const fn access_point(&self, station: usize) -> usize {
+    fn access_point(&self, station: usize) -> usize {
         access_point(self.port_of.len(), self.access_points, station)
     }
 
