@@ -68,6 +68,7 @@ fn first_interface() -> String {
 }
 
 #[derive(clap::Args)]
+#[group(skip)] // its name would be that of the command's own
 pub struct Arguments {
     /// Live: the file with the configuration (JSON): seed, dilation, MTU, medium, ports.
     #[arg(long, value_name = "FILE")]
