@@ -279,7 +279,7 @@ def _validity(drawing: _Drawing) -> dict[str, Any]:
         "more_validity": drawing.more(Section.VALIDITY),
         "crimes_table": numbers.table(validity_grids.crimes(suspicions)),
         "clear_crimes_table": numbers.table(validity_grids.clear_crimes(suspicions)),
-        "limits_table": numbers.table(node_limits(page_input.gaugings)),
+        "limits_table": numbers.table(node_limits(page_input.gaugings, page_input.facts, records)),
         "levels_table": numbers.table(named_levels(page_input.study)),
         "further_last": drawing.further(Section.EVERY_TRIAL),
         "more_last": drawing.more(Section.EVERY_TRIAL),

@@ -47,10 +47,11 @@ def test_deviations_are_sentences() -> None:
 
 
 def test_the_table_names_the_odd_node() -> None:
-    table = node_limits([BEFORE])
+    table = node_limits([BEFORE], {"n1": {"limit_cpu_period_ms": "100"}}, ())
     assert table is not None
     texts = [[cell.text for cell in row] for row in table.rows]
     assert texts[0][0] == "processors"
     assert texts[0][-1] == "n3 (0.35)"
     assert texts[0][-2] == "3"
-    assert node_limits([]) is None
+    assert "The period of a quota is 100 ms." in table.caption
+    assert node_limits([], {}, ()) is None

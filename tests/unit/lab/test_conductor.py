@@ -11,10 +11,13 @@ import pytest
 from steelyard.lab import cluster as cluster_module
 from steelyard.lab.conductor import Conductor, Outcome
 from steelyard.model.errors import EngineError, SiteError, SteelyardError, SystemFault
+from steelyard.model.node_limits import NodeLimits
 from steelyard.model.study import Study
+from steelyard.node import gauge
+from steelyard.node.base import Node
 from steelyard.progress.events import Silent, TimeLeft
 from steelyard.store import Store, StoreWriter
-from steelyard.store.journal import StoppingJudged
+from steelyard.store.journal import NodesGauged, StoppingJudged
 from tests.unit.lab.fakes import FakeParts, FakeSite, FakeSystem, Script, plan_of, study, without_waiting
 
 
@@ -277,3 +280,19 @@ def test_a_treatment_that_never_starts_does_not_hold_a_stopping_rule_up(script: 
     script.on_ready = three_nodes_die
     outcome = conduct(script, study(data={"state": "continue"}, design=UNTIL))
     assert outcome == Outcome(planned=18, valid=6, invalid=6, missing=0, not_needed=6)
+
+
+@pytest.mark.parametrize(("node", "measured"), [({}, []), ({"memory_mb": 64}, ["before", "after"])])
+def test_limits_are_measured_before_and_after_a_start_that_has_any(
+    script: Script, monkeypatch: pytest.MonkeyPatch, node: dict[str, int], measured: list[str]
+) -> None:
+    async def gauged(node: Node, limits: NodeLimits) -> tuple[dict[str, float], dict[str, float]]:
+        return {"memory_mb": float(limits.memory_mb or 0)}, {"memory_mb": 60.0, "work_per_cpu_s": 1.0}
+
+    monkeypatch.setattr(gauge, "gauge", gauged)
+    conduct(script, study(data={"state": "continue"}, node=node, factors={"nodes": [2]}, design={"starts": 1}))
+    events = [entry.event for entry in stored(script).journal()]
+    found = [event.gauged for event in events if isinstance(event, NodesGauged)]
+    assert [one.moment for one in found] == measured
+    assert all(set(one.measured) == {"n1", "n2"} and one.asked == {"memory_mb": 64.0} for one in found)
+    assert script.leases == script.released

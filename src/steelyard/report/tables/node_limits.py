@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import statistics
+from collections.abc import Mapping, Sequence
 
-from steelyard.format import NONE, listed, number, percent
+from steelyard.format import NONE, count, listed, number, percent
 from steelyard.judging.gauge import SPEED, TOLERANCE, GaugedLimit, limits_of
 from steelyard.model.gauged import Gauged
+from steelyard.model.trial import TrialRecord
 from steelyard.report.tables.generic import Cell, Column, Table
 
 NAME = "node-limits"
+PERIOD = "limit_cpu_period_ms"
+THROTTLED = "cpu_throttled_percent_mean"
 UNITS = {
     "cpus": ("processors", "cores"),
     "memory_mb": ("memory", "MiB"),
@@ -22,8 +26,11 @@ UNITS = {
 }
 
 
-def node_limits(gaugings: Sequence[Gauged]) -> Table | None:
-    """One row for each limit and number asked, over all nodes, starts and both moments; None without any."""
+def node_limits(
+    gaugings: Sequence[Gauged], facts: Mapping[str, Mapping[str, str]], records: Sequence[TrialRecord]
+) -> Table | None:
+    """One row for each limit and number asked, over all nodes, starts and both moments; None without any. `facts`: of
+    nodes, for the quota's period; `records`: for how often it throttled."""
     rows = tuple(_row(limit) for limit in limits_of(gaugings))
     if not rows:
         return None
@@ -43,7 +50,20 @@ def node_limits(gaugings: Sequence[Gauged]) -> Table | None:
     )
     problems = {f"{node}: {problem}" for gauged in gaugings for node, problem in gauged.problems.items()}
     more = f" Not measured: {'; '.join(sorted(problems))}." if problems else ""
-    return Table(NAME, caption + more, columns, rows)
+    return Table(NAME, caption + _quota(facts, records) + more, columns, rows)
+
+
+def _quota(facts: Mapping[str, Mapping[str, str]], records: Sequence[TrialRecord]) -> str:
+    """The period of the quotas and how often nodes used theirs up; empty without one."""
+    periods = sorted({known[PERIOD] for known in facts.values() if PERIOD in known})
+    shares = [share for record in records if (share := record.measures.get(THROTTLED)) is not None]
+    if not periods:
+        return ""
+    sentence = f" The period of a quota is {listed(periods)} ms"
+    if not shares:
+        return f"{sentence}."
+    how = f"in {_short(statistics.median(shares))}% of its periods a node used it up and waited"
+    return f"{sentence}; {how} (median of {count(len(shares), 'attempt')})."
 
 
 def _row(limit: GaugedLimit) -> tuple[Cell, ...]:
