@@ -21,8 +21,7 @@ class Covariate(TreatmentRow):
     """Start of a cluster."""
     name: str
     """rtt_ms_min, rtt_ms_mean: round trip between load and database nodes, mean over links; cores, memory_mb: what a
-    database node was given, its limit or what its machine has, mean over nodes; dilation: by how much time was
-    stretched."""
+    database node was given, its limit or what its machine has, mean over nodes."""
     value: Annotated[float, Column(unit="in the unit of column `unit`")]
     """The number, as measured or read when the cluster started."""
     unit: str
