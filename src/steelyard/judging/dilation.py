@@ -31,9 +31,11 @@ TIMES: Final = (
     "ramp_s", "step_s", "period_s", "duration_s", "warm_up_s", "capacity_s", "window_s", "settle_s",
 )  # fmt: skip
 """Fields of a load that are seconds."""
-PER_SECOND: Final = re.compile(r"(_per_s|_cores|_watts|_mbit|(^|_)cores)(_(min|mean|max|p99))?$")
+OF_SEVERAL: Final = "(_(min|mean|max|p99|least|after))*"
+"""Ends of names that say which of several values it is."""
+PER_SECOND: Final = re.compile(rf"(_per_s|_watts|_mbit|(^|_)cores){OF_SEVERAL}$")
 """Names of metrics, covariates and facts that count something per second; cores are processor seconds per second."""
-SECONDS: Final = re.compile(r"_(s|ms|us|ns)(_(min|mean|max|p99))?$")
+SECONDS: Final = re.compile(rf"_(s|ms|us|ns){OF_SEVERAL}$")
 """Names that are times."""
 
 

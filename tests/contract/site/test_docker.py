@@ -118,6 +118,21 @@ def test_limits_are_in_force(tmp_path: Path, settings: docker.Settings, cpus: fl
 
 
 @pytest.mark.usefixtures("daemon")
+def test_processors_are_limited_while_containers_run(tmp_path: Path) -> None:
+    """Lifted, limited, lifted: as the kernel reports it."""
+    request = replace(REQUEST, limits=NodeLimits(cpus=0.5, cpus_from="warm"))
+    with leased(tmp_path, docker.Settings(), request) as (site, lease):
+        seen = []
+        for limited in (False, True, False):
+            asyncio.run(site.throttle(lease, limited))
+            seen.append(asyncio.run(site.facts(lease.databases[0]))["limit_cpus"])
+        assert seen == ["none", "0.5", "none"]
+    bound = docker.create(docker.Settings(cpu_limit="cpuset"), tmp_path)
+    whole = replace(REQUEST, limits=NodeLimits(cpus=1.0, cpus_from="warm"))
+    assert 'node.cpus_from = "start"' in (bound.refuse(whole, None) or "")
+
+
+@pytest.mark.usefixtures("daemon")
 def test_a_server_is_confined_and_an_instrument_is_not_charged(tmp_path: Path) -> None:
     """What is started through Docker has its seccomp filter and its control group; what watches has neither."""
     filters = ["sh", "-c", "grep -E '^(Seccomp|CapEff):' /proc/self/status; cat /proc/self/cgroup"]

@@ -12,6 +12,7 @@ from tools.campaigns.small_disk import mounted
 
 from steelyard.judging.stopping import decide
 from steelyard.judging.stopping_rule import rule_of
+from steelyard.model.gauged import Gauged
 from steelyard.model.server_warm_up import ServerWarmth
 from steelyard.model.trial import Phase, PhaseTime
 from steelyard.model.verdict_reasons import Reason, ReasonKind
@@ -37,6 +38,8 @@ EVENTS: tuple[journal.Event, ...] = (
         cluster="b01-1-abc",
         warmth=ServerWarmth(seconds=4.5, rounds=2, operations=99, reached=True),
     ),
+    journal.NodesGauged(start="b01-1", gauged=Gauged(moment="before", asked={"cpus": 0.4})),
+    journal.ProcessorsLimited(start="b01-1", cluster="b01-1-abc", cpus={"n1": 0.4}),
     journal.StartEnded(start="b01-1", phases=(PhaseTime(phase=Phase.DEPLOY, entered_s=1.0, left_s=2.0),)),
     journal.LaboratoryFailed(start="b01-1", message="no disk", notes=("and no wipe",)),
     journal.QuietAwaited(

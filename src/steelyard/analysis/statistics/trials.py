@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 from steelyard.analysis.frame import TrialFrame
-from steelyard.analysis.row import Column, TreatmentRow
+from steelyard.analysis.row import NO_UNIT, Column, TreatmentRow
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.heavy import pl
+from steelyard.judging import dilation
+from steelyard.model.trial_columns import COVARIATE
+
+DILATION = f"{COVARIATE}{dilation.COVARIATE}"
 
 
 class Point(TreatmentRow):
@@ -45,6 +48,9 @@ class Point(TreatmentRow):
     """When it began."""
     elapsed_h: Annotated[float, Column(unit="hours")]
     """Since the first trial of the study began."""
+    dilation: Annotated[float, Column(unit=NO_UNIT)] = 1.0
+    """By how much the trial's time was stretched: its times are the clock's divided by it, its rates multiplied by it;
+    1: not dilated."""
 
 
 def points(frame: TrialFrame, response: str) -> tuple[Point, ...]:
@@ -61,14 +67,13 @@ def _point(row: Mapping[str, object], response: str, factors: Sequence[str], fir
             "position", "used", "warm_up", "control", "outcome", "begun_s")  # fmt: skip
     treatment = {name: row[name] for name in factors if row[name] is not None}
     begun_s = float(str(row["begun_s"]))
-    return Point.model_validate(
-        dict(
-            itertools.chain(
-                ((name, row[name]) for name in kept),
-                (("treatment", treatment), ("value", row[response]), ("elapsed_h", (begun_s - first_s) / 3600)),
-            )
-        )
-    )
+    own = {
+        "treatment": treatment,
+        "value": row[response],
+        "elapsed_h": (begun_s - first_s) / 3600,
+        "dilation": row.get(DILATION) or 1.0,
+    }
+    return Point.model_validate({**{name: row[name] for name in kept}, **own})
 
 
 STATISTIC = Statistic(
