@@ -9,6 +9,10 @@ mod enter;
 mod exit;
 mod files;
 mod keep;
+mod link_command;
+mod link_live;
+mod link_simulation;
+mod linktest;
 mod load;
 mod ops;
 mod probe;
@@ -63,6 +67,10 @@ enum Command {
     Clock(clock_command::Arguments),
     /// Measure round-trip times to another node.
     Rtt(rtt::Arguments),
+    /// A medium between nodes, in user space: live between network namespaces, or 802.11 simulated without packets.
+    Link(link_command::Arguments),
+    /// Measure the path to another node: round trips, losses, TCP's goodput.
+    Linktest(linktest::Arguments),
     /// Run a command that ends when standard input does.
     Tie(tie::Arguments),
 }
@@ -81,6 +89,8 @@ fn main() -> ExitCode {
         Command::Sweep(arguments) => sweep::run(&arguments),
         Command::Clock(arguments) => clock_command::run(&arguments),
         Command::Rtt(arguments) => rtt::run(&arguments),
+        Command::Link(arguments) => link_command::run(&arguments),
+        Command::Linktest(arguments) => linktest::run(&arguments),
         Command::Tie(arguments) => tie::run(&arguments),
     };
     match outcome {

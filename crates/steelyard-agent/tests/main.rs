@@ -4,6 +4,7 @@ mod clock;
 mod enter;
 mod files;
 mod keep;
+mod linktest;
 mod load_and_cql;
 mod program;
 mod rtt;

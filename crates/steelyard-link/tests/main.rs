@@ -1,0 +1,6 @@
+//! Integration tests in one program, so that they are linked once.
+
+mod bianchi;
+mod scenarios;
+mod shared;
+mod wifi;
