@@ -37,8 +37,8 @@ TUN = Path("/dev/net/tun")
 BURST_S = 0.001
 """Time at full rate that may pass at once: a timer of the kernel may be as late without loss of rate."""
 FAST_MBIT = 200.0
-"""From this rate on segmentation offload stays on, because the processor would limit the rate, and the bucket is larger:
-single segments of 64 KiB are then taken apart by the kernel, or pass at once."""
+"""From this rate on segmentation offload stays on, because the processor would limit the rate, and the bucket is
+larger, so that a segment of 64 KiB fits."""
 FAST_BURST_S = 0.003
 BURST_FRAMES = 2
 """And at least so many frames."""
