@@ -53,7 +53,8 @@ def test_a_study_over_links(laboratory: Laboratory, tmp_path: Path) -> None:
     after = [entry.event for entry in store.journal() if isinstance(entry.event, LinksMeasured)]
     assert {event.cluster for event in after} == {record.start for record in records}
     assert [len(event.links) for event in after] == [3, 3]
-    rows = laboratory.tables("links")["link"]
+    table = laboratory.tables("links")["link"]
+    rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
     assert {(row["link"], row["quantity"]) for row in rows} >= {("nodal", "rate"), ("ethernet-100", "rate")}
     assert all(row["after"] is not None for row in rows)
     assert laboratory.call("verify", laboratory.store / "links").returncode == 0

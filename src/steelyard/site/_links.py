@@ -37,6 +37,10 @@ MEDIA = frozenset({"switched", "802.11"})
 TUN = Path("/dev/net/tun")
 BURST_S = 0.001
 """Time at full rate that may pass at once: a timer of the kernel may be as late without loss of rate."""
+FAST_MBIT = 200.0
+"""From this rate on segmentation offload stays on, because the processor would limit the rate, and the bucket is
+larger, so that a segment of 64 KiB fits."""
+FAST_BURST_S = 0.003
 BURST_FRAMES = 2
 """And at least so many frames."""
 DEFAULT_QUEUE_FRAMES = 1000
@@ -229,11 +233,11 @@ async def has_netem() -> bool:
 
 
 def interface_lines(identity: str, members: Sequence[Member], link: LinkChoice) -> dict[str, list[str]]:
-    """Lines for `ip -batch`, by namespace: the MTU of both ends; without segmentation offload, so that frames are those
-    of the link and a queue holds them one by one."""
+    """Lines for `ip -batch`, by namespace: the MTU of both ends; on slow links no segmentation offload, so that frames
+    are those of the link and a queue holds them one by one."""
     bridge_end = [f"link set {member.name} mtu {link.mtu}" for member in members] if link.mtu is not None else []
     own_end = [f"link set {INTERFACE} mtu {link.mtu}"] if link.mtu is not None else []
-    if link.rate_mbit is not None or _delays(link):
+    if (link.rate_mbit is not None or _delays(link)) and not _fast(link):
         own_end.append(f"link set {INTERFACE} gso_max_segs 1")
     lines = {_network.namespace(identity, member.name): own_end for member in members}
     return {_network.switch(identity): bridge_end, **lines}
@@ -254,9 +258,14 @@ def discipline_lines(identity: str, members: Sequence[Member], link: LinkChoice)
 def _tbf(link: LinkChoice) -> str:
     frame_bytes = (link.mtu or DEFAULT_MTU) + HEADER_BYTES
     rate_bit = round((link.rate_mbit or 0.0) * 1e6)
-    burst_bytes = max(BURST_FRAMES * frame_bytes, round(rate_bit / 8 * BURST_S))
+    burst_s = FAST_BURST_S if _fast(link) else BURST_S
+    burst_bytes = max(BURST_FRAMES * frame_bytes, round(rate_bit / 8 * burst_s))
     limit_bytes = (link.queue_frames or DEFAULT_QUEUE_FRAMES) * frame_bytes
     return f"tbf rate {rate_bit}bit burst {burst_bytes}b limit {max(limit_bytes, burst_bytes)}b"
+
+
+def _fast(link: LinkChoice) -> bool:
+    return link.rate_mbit is not None and link.rate_mbit >= FAST_MBIT
 
 
 def _netem(link: LinkChoice) -> str:

@@ -64,6 +64,8 @@ def test_both_ends_have_the_mtu_and_frames_are_not_joined() -> None:
         f"{HERE}-n1": ["link set eth0 mtu 1400", "link set eth0 gso_max_segs 1"],
         f"{HERE}-l1": ["link set eth0 mtu 1400", "link set eth0 gso_max_segs 1"],
     }
+    fast = _links.interface_lines("0a1b2c3d", MEMBERS, LinkChoice(medium="switched", rate_mbit=1000))
+    assert fast[f"{HERE}-n1"] == [], "without offload the processor would be the limit"
     jumbo = _links.interface_lines("0a1b2c3d", MEMBERS, LinkChoice(medium="switched", mtu=9000))
     assert jumbo[f"{HERE}-n1"] == ["link set eth0 mtu 9000"]
 
