@@ -7,7 +7,16 @@ use crate::scratch::{Scratch, agent};
 fn every_part_is_measured_on_request() {
     let scratch = Scratch::new();
     let out = agent()
-        .args(["gauge", "--cpu-s", "0.02", "--disk-s", "0.01", "--memory-mb", "3", "--folder"])
+        .args([
+            "gauge",
+            "--cpu-s",
+            "0.02",
+            "--disk-s",
+            "0.01",
+            "--memory-mb",
+            "3",
+            "--folder",
+        ])
         .arg(&scratch.0)
         .output()
         .unwrap();
@@ -38,7 +47,10 @@ fn without_a_folder_no_disk_is_measured() {
 
 #[test]
 fn a_folder_that_is_not_there_is_named() {
-    let out = agent().args(["gauge", "--cpu-s", "0.01", "--folder", "/none"]).output().unwrap();
+    let out = agent()
+        .args(["gauge", "--cpu-s", "0.01", "--folder", "/none"])
+        .output()
+        .unwrap();
     assert_eq!(out.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&out.stderr).contains("cannot measure the disk of /none"));
 }

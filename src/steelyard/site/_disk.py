@@ -159,14 +159,14 @@ def in_force(folder: Path, hierarchies: Hierarchies) -> dict[str, str]:
     if device is None:
         return {}
     number = _number(device)
-    found = {"node_disk_device": device, "node_disk_bytes": str(int(_read(BLOCK_DEVICES / device / "size") or 0) * 512)}
-    found["node_disk_direct_io"] = "yes" if _read(BLOCK_DEVICES / device / "loop" / "dio") == "1" else "no"
+    facts = {"node_disk_device": device, "node_disk_bytes": str(int(_read(BLOCK_DEVICES / device / "size") or 0) * 512)}
+    facts["node_disk_direct_io"] = "yes" if _read(BLOCK_DEVICES / device / "loop" / "dio") == "1" else "no"
     for field, name in VERSION_1_FILES.items():
         fact = f"limit_{field.replace('_mb_per_s', '_bytes_per_s')}"
         if hierarchies.blkio is not None:
             lines = (line.split() for line in _read(hierarchies.blkio / name).splitlines())
-            found[fact] = next((line[1] for line in lines if line[:1] == [number]), "none")
-    return found
+            facts[fact] = next((line[1] for line in lines if line[:1] == [number]), "none")
+    return facts
 
 
 def present(nodes: Path | None = None) -> dict[str, list[tuple[str, Path]]]:

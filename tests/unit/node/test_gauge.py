@@ -14,6 +14,9 @@ from steelyard.model.node_limits import NodeLimits
 from steelyard.node import gauge
 from steelyard.node.base import Node
 from steelyard.node.command import Completed
+from steelyard.plan import expand
+from steelyard.plan.estimate import estimate
+from steelyard.study import read_text
 
 NODE = Node("n1", "database", "127.0.0.1", (), Path("/n1"), agent="/bin/agent")
 ANSWER = {"cpus": 0.5, "work_per_cpu_s": 90.0, "memory_mb": 98, "memory_ended": "killed", "machine_swap_mb": 0}
@@ -68,3 +71,27 @@ def test_the_disk_is_measured_in_the_node_s_folder(monkeypatch: pytest.MonkeyPat
 def test_an_answer_that_cannot_be_read_names_the_node(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(NodeError, match="n1: the answer of the gauge cannot be read"):
         asked(monkeypatch, NodeLimits(cpus=1), {"cpus": 1})
+
+
+def test_the_plan_counts_it_before_and_after_each_start() -> None:
+    text = """
+format = 1
+[study]
+name = "counted"
+question = "?"
+[site]
+name = "local"
+nodes = 3
+[system]
+name = "simulated"
+[workload]
+name = "ycsb-c"
+[load]
+operations = 100
+[design]
+starts = 2
+"""
+    plain, limited = (read_text(text + rest) for rest in ("", "[node]\ncpus = 0.5\n"))
+    hours = [estimate(expand(asked), asked, cores=2).whole_s for asked in (plain, limited)]
+    each = gauge.expected_s(NodeLimits(cpus=0.5))
+    assert hours[1] - hours[0] == pytest.approx(2 * 2 * 3 * each)

@@ -33,6 +33,10 @@ EVENTS: tuple[journal.Event, ...] = (
     journal.StartBegan(start="b01-1", block=1, trials=4),
     journal.StartFailed(start="b01-1", message="no port", count=1),
     journal.StartReady(start="b01-1", cluster="b01-1-abc"),
+    journal.NodesGauged(
+        start="b01-1",
+        gauged=Gauged(moment="before", asked={"cpus": 0.5}, measured={"n1": {"cpus": 0.49}}, problems={"n2": "no"}),
+    ),
     journal.ServersWarmedUp(
         start="b01-1",
         cluster="b01-1-abc",

@@ -33,7 +33,9 @@ pub struct Processor {
 /// Measures for `window`, and up to twice LOOK longer.
 pub fn measure(window: Duration) -> Processor {
     // Not available_parallelism(), which has the quota in it that is to be measured.
-    let threads = sched_getaffinity(None).map_or(1, |cores| cores.count()).clamp(1, MOST_THREADS);
+    let threads = sched_getaffinity(None)
+        .map_or(1, |cores| cores.count())
+        .clamp(1, MOST_THREADS);
     let ended = Arc::new(AtomicBool::new(false));
     let others: Vec<_> = (1..threads)
         .map(|seed| {
@@ -127,7 +129,11 @@ impl Work {
         for _ in 0..ROUNDS {
             let place = usize::try_from(self.next() % TABLE as u64).unwrap_or(0);
             let value = self.table[place];
-            sum = if value & 1 == 0 { sum.wrapping_add(value) } else { sum ^ value.rotate_left(7) };
+            sum = if value & 1 == 0 {
+                sum.wrapping_add(value)
+            } else {
+                sum ^ value.rotate_left(7)
+            };
             self.table[place] = value.wrapping_add(sum);
         }
         black_box(sum);
