@@ -11,6 +11,7 @@ from pathlib import Path
 from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
 from steelyard.model.errors import SiteError
+from steelyard.model.node_limits import NodeLimits
 from steelyard.node import agent
 from steelyard.node.base import Node
 from steelyard.node.folders import cache_folder
@@ -113,7 +114,7 @@ class Lending:
         for node in self._loaders:
             node.folder.mkdir(parents=True, exist_ok=True)
             if node.cgroups:
-                _cgroup.make(hierarchies, self.record.id, node.name, _cgroup.NodeLimits())
+                _cgroup.make(hierarchies, self.record.id, node.name, NodeLimits())
         folder = lease_records.nodes_folder(self._state, self.record.id)
         await _vm_machine.make_key(self._caller, folder / "key")
         user_key = (folder / "key.pub").read_bytes()
