@@ -125,7 +125,9 @@ def test_a_record_is_put_into_modelled_time_once() -> None:
     [
         ("node_cpu_user_cores", 2.0), ("node_disk_read_bytes_per_s", 2.0), ("node_gc_pause_ms", 0.5),
         ("node_local_read_p99_ms", 0.5), ("machine_cpu_idle_fraction", 1.0), ("node_memory_bytes", 1.0),
-        ("machine_load_average_1min", 1.0), ("rtt_ms_mean", 0.5), ("rtt_ms_min_after", 0.5), ("link_mbit_per_s_least_after", 2.0), ("link_loss_percent", 1.0), ("cores", 2.0), ("memory_mb", 1.0),
+        ("machine_load_average_1min", 1.0), ("rtt_ms_mean", 0.5),
+        ("rtt_ms_min_after", 0.5), ("link_mbit_per_s_least_after", 2.0), ("link_loss_percent", 1.0),
+        ("cores", 2.0), ("memory_mb", 1.0),
     ],
 )  # fmt: skip
 def test_metrics_are_known_by_their_names(name: str, factor: float) -> None:
