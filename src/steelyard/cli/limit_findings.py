@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from steelyard.cli.finding import Finding, judged
 from steelyard.format import data_size
 from steelyard.model.node_limits import NodeLimits
