@@ -32,6 +32,7 @@ EVENTS: tuple[journal.Event, ...] = (
     journal.StartBegan(start="b01-1", block=1, trials=4),
     journal.StartFailed(start="b01-1", message="no port", count=1),
     journal.StartReady(start="b01-1", cluster="b01-1-abc"),
+    journal.LinksMeasured(start="b01-s1", cluster="b01-s1-x", links=({"from": "l1", "to": "n1", "rtt_ms_min": 0.1},)),
     journal.ServersWarmedUp(
         start="b01-1",
         cluster="b01-1-abc",
