@@ -11,9 +11,11 @@ from typing import Any
 
 from steelyard.judging.noise_floor import Circumstances, FoundFloor
 from steelyard.lab import cluster as cluster_module
+from steelyard.lab import links as links_module
 from steelyard.lab.parts import Known
 from steelyard.leases.lease import Lease
 from steelyard.model.data_model import Schema
+from steelyard.model.link import LinkChoice
 from steelyard.model.study import Study
 from steelyard.node.base import Node
 from steelyard.plan import expand
@@ -58,12 +60,17 @@ class Script:
     on_drive: Callable[[int, Mapping[str, Any]], None] = lambda count, order: None
     on_ready: Callable[[Node], bool] = lambda node: True
     healthy: bool = True
+    broken_links: set[str] = field(default_factory=set)
+    """Leases whose link no longer works."""
+    links: list[LinkChoice] = field(default_factory=list)
+    """The link of each lease."""
     hang_at_drive: int | None = None
 
 
 class FakeSite:
     name = "fake"
     shares = frozenset({"cpu"})
+    links = frozenset({"switched"})
 
     def __init__(self, script: Script) -> None:
         self.script = script
@@ -71,6 +78,7 @@ class FakeSite:
     async def lease(self, request: Request, until: datetime) -> Lease:
         name = f"lease{len(self.script.leases)}"
         self.script.leases.append(name)
+        self.script.links.append(request.link)
         nodes = [
             Node(f"n{i + 1}", "database", f"10.0.0.{i + 1}", (), self.script.folder)
             for i in range(request.database_nodes)
@@ -83,6 +91,9 @@ class FakeSite:
 
     async def leftovers(self) -> Sequence[Lease]:
         return ()
+
+    def link_failure(self, lease: Lease) -> str | None:
+        return "the link program ended with code -9" if lease.id in self.script.broken_links else None
 
     async def facts(self, node: Node) -> dict[str, str]:
         return {"cpu": "fake"}
@@ -258,7 +269,11 @@ def without_waiting(monkeypatch: Any) -> None:
     async def no_link(*_: Any) -> dict[str, float]:
         return {"rtt_ms_min": 0.1, "rtt_ms_mean": 0.1}
 
-    monkeypatch.setattr(cluster_module, "measure_link", no_link)
+    async def slow_link(*_: Any) -> dict[str, float]:
+        return {"rtt_ms_min": 0.1, "rtt_ms_mean": 0.1, "mbit_per_s": 50.0, "loss_percent": 0.0}
+
+    monkeypatch.setattr(links_module, "measure_link", no_link)
+    monkeypatch.setattr(links_module, "measure_path", slow_link)
     monkeypatch.setattr(cluster_module, "HEALTH_TIMEOUT_S", 0.5)
 
 

@@ -16,7 +16,8 @@ from steelyard.model.study import Study
 from steelyard.node import gauge
 from steelyard.node.base import Node
 from steelyard.progress.events import Silent, TimeLeft
-from steelyard.store import Store, StoreWriter
+from steelyard.reading.measured import with_links_after
+from steelyard.store import Store, StoreWriter, journal
 from steelyard.store.journal import NodesGauged, StoppingJudged
 from tests.unit.lab.fakes import FakeParts, FakeSite, FakeSystem, Script, plan_of, study, without_waiting
 
@@ -68,6 +69,50 @@ def test_a_fault_of_the_laboratory_voids_the_attempt_and_is_repeated(script: Scr
     attempts = [record for record in stored(script).trials() if record.attempt == 2 or not record.responses.operations]
     assert [record.verdict.outcome for record in attempts] == ["invalid", "valid"]
     assert attempts[0].verdict.reasons[0].kind.name == "LAB_FAULT"
+
+
+def test_a_link_that_breaks_is_the_laboratory_s_fault_and_ends_the_start(script: Script) -> None:
+    """The system cannot be reached then, but it is not to blame."""
+
+    def cut(count: int, order: Any) -> None:
+        if count == 2:
+            script.broken_links.add(script.leases[-1])
+            raise EngineError("connection refused")
+
+    script.on_drive = cut
+    assert (
+        conduct(script, study(data={"state": "continue"}, factors={"nodes": [1], "link": ["ethernet-100"]})).valid == 4
+    )
+    (voided,) = [record for record in stored(script).trials() if record.verdict.outcome == "invalid"]
+    (reason,) = voided.verdict.reasons
+    assert (reason.kind.name, reason.detail) == ("LAB_FAULT", "the link program ended with code -9")
+    assert len({record.start for record in stored(script).trials()}) == 3, "its start ended, and was done again"
+    assert script.leases == script.released
+    assert {link.rate_mbit for link in script.links} == {100.0}
+
+
+def test_a_start_that_fails_because_its_link_broke_is_not_infeasible(script: Script) -> None:
+    def cut(node: Any) -> bool:
+        if len(script.leases) == 1:
+            script.broken_links.add(script.leases[-1])
+            raise SystemFault("n1: sees no other")
+        return True
+
+    script.on_ready = cut
+    assert (
+        conduct(script, study(data={"state": "continue"}, factors={"nodes": [3], "link": ["ethernet-100"]})).valid == 4
+    )
+    failures = [one.event for one in stored(script).journal() if isinstance(one.event, journal.LaboratoryFailed)]
+    assert [event.message for event in failures] == ["the link program ended with code -9"]
+
+
+def test_links_are_measured_before_and_after_and_told_where_they_differ(script: Script) -> None:
+    conduct(script, study(data={"state": "continue"}, factors={"nodes": [1, 3], "link": ["ethernet-100"]}))
+    store = stored(script)
+    after = [one.event for one in store.journal() if isinstance(one.event, journal.LinksMeasured)]
+    assert sorted(len(event.links) for event in after) == [1, 1, 6, 6]
+    assert {record.covariates["link_mbit_per_s"] for record in store.trials()} == {50.0}
+    assert {"link_mbit_per_s_after"} <= set(with_links_after(store, store.trials())[0].covariates)
 
 
 def test_a_fault_of_the_system_is_a_result_and_the_rest_goes_on(script: Script) -> None:

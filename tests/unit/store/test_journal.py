@@ -37,6 +37,7 @@ EVENTS: tuple[journal.Event, ...] = (
         start="b01-1",
         gauged=Gauged(moment="before", asked={"cpus": 0.5}, measured={"n1": {"cpus": 0.49}}, problems={"n2": "no"}),
     ),
+    journal.LinksMeasured(start="b01-s1", cluster="b01-s1-x", links=({"from": "l1", "to": "n1", "rtt_ms_min": 0.1},)),
     journal.ServersWarmedUp(
         start="b01-1",
         cluster="b01-1-abc",
