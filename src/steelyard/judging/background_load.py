@@ -130,18 +130,18 @@ def steal_fraction(samples: Sequence[Sample], begun_s: float, ended_s: float) ->
 def background_load(
     samples: Mapping[str, Sequence[Sample]], machines: Machines, own: OwnTime, begun_s: float, ended_s: float
 ) -> list[BackgroundLoad] | None:
-    """Background load of each machine; None if it cannot be determined: too few readings, or a database node whose own
-    use is unknown."""
+    """Background load of each machine whose nodes all say their own use; None if there is none such, or if one of them
+    has too few readings. A member of a cluster that exists does not say its own use."""
     used = {node: _node_cores(found, begun_s, ended_s) for node, found in samples.items()}
     for node, seconds in own.load_s.items():
         if used.get(node) is None:
             used[node] = seconds / (ended_s - begun_s) if ended_s > begun_s else 0.0
-    if not used or any(cores is None for cores in used.values()):
-        return None
     known = {node: cores for node, cores in used.items() if cores is not None}
     by_machine = []
     for kernel in sorted({machines.kernel(node) for node in samples}):
         read = [node for node in samples if machines.kernel(node) == kernel]
+        if any(node not in known for node in read):
+            continue
         whole = [_machine_cores(samples[node], machines.cores.get(node, 0), begun_s, ended_s) for node in read]
         busy = [cores for cores in whole if cores is not None]
         if not busy:

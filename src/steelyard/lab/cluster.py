@@ -196,7 +196,8 @@ async def started(
         probes = [parts.probe(name, study.probe.get(name, {})) for name in study.probes]
         watched = await watched_nodes(system, (*cluster.databases, *cluster.loaders)) if probes else ()
         offsets_s = {node: reading.offset_s for node, reading in (await clocks.read(cluster.reachable)).items()}
-        async with watching(probes, watched, watcher, offsets_s) as cluster.readings:
+        first_reading_s = patience_of(site).first_reading_s
+        async with watching(probes, watched, watcher, offsets_s, first_reading_s) as cluster.readings:
             yield cluster
     except BaseException as first:
         try:

@@ -17,10 +17,10 @@ from steelyard.node.base import Node
 from steelyard.node.command import end, spawn
 from steelyard.probe.base import Placement, Probe, Watched, placements_of
 from steelyard.progress.events import Sampled, Watcher
+from steelyard.site.base import PATIENCE
 from steelyard.system.base import Observed, System
 
 INTERVAL_S = 1.0
-FIRST_LINE_TIMEOUT_S = 10.0
 REACH_TIMEOUT_S = 10.0
 POLL_S = 0.05
 END_GRACE_S = 2.0
@@ -117,11 +117,15 @@ class _Running:
 
 @contextlib.asynccontextmanager
 async def watching(
-    probes: Sequence[Probe], watched: Sequence[Watched], watcher: Watcher, offsets_s: Mapping[str, float] | None = None
+    probes: Sequence[Probe],
+    watched: Sequence[Watched],
+    watcher: Watcher,
+    offsets_s: Mapping[str, float] | None = None,
+    first_reading_s: float = PATIENCE.first_reading_s,
 ) -> AsyncIterator[Readings]:
     """Run the commands of every probe for as long as the block lasts. Returns when each has given its first line.
     `offsets_s`: of the nodes' clocks, for as long as `Readings.offsets_s` is not replaced. Raises ProbeError for a
-    probe that finds nothing to read, and for one that gives no line."""
+    probe that finds nothing to read, and for one that gives no line within `first_reading_s`."""
     placed = [(probe, placement) for probe in probes for placement in placements_of(probe, watched, INTERVAL_S)]
     samples: dict[Instrument, list[Sample]] = {(probe.name, node): [] for probe, at in placed for node in at.speaks_of}
     readings = Readings(samples=samples, offsets_s=offsets_s or {})
@@ -136,7 +140,7 @@ async def watching(
                 readings.process_ids.append(process.pid)
                 running.append(_Running(probe, placement, process, last_words))
                 readers.append(asyncio.create_task(_read(running[-1], readings, watcher)))
-            await _all_started(running, readings)
+            await _all_started(running, readings, first_reading_s)
             yield readings
         finally:
             # First the readers, to which a command that is ended here would have ended by itself.
@@ -146,15 +150,15 @@ async def watching(
             await asyncio.gather(*(end(each.process, END_GRACE_S) for each in running))
 
 
-async def _all_started(running: Sequence[_Running], readings: Readings) -> None:
+async def _all_started(running: Sequence[_Running], readings: Readings, within_s: float) -> None:
     try:
-        async with asyncio.timeout(FIRST_LINE_TIMEOUT_S):
+        async with asyncio.timeout(within_s):
             for each in running:
                 await each.started.wait()
     except TimeoutError:
         silent = [each for each in running if not each.started.is_set()]
         words = "; ".join(f"{each.name}{_said(each)}" for each in silent)
-        raise ProbeError(f"no reading within {FIRST_LINE_TIMEOUT_S:g} s: {words}") from None
+        raise ProbeError(f"no reading within {within_s:g} s: {words}") from None
     if readings.failure is not None:
         raise readings.failure
 
@@ -175,6 +179,9 @@ async def _read(running: _Running, readings: Readings, watcher: Watcher) -> None
         raise await _ended(running)
     except ProbeError as error:
         readings.failure = readings.failure or error
+    except Exception as error:  # whatever a plug-in's parser raises
+        failure = ProbeError(f"the probe {running.name} cannot read its own line: {type(error).__name__}: {error}")
+        readings.failure = readings.failure or failure
     finally:
         running.started.set()
 

@@ -45,7 +45,7 @@ from steelyard.node.processor import busiest, census, process_time_s
 from steelyard.node.tasks import in_a_thread
 from steelyard.progress.events import PhaseEntered, Ticked, Trouble, Waiting, Watcher
 from steelyard.progress.reason_words import short
-from steelyard.site.base import helpers_time_s, on_this_machine
+from steelyard.site.base import helpers_time_s
 from steelyard.store.plain_file import sha256_of
 from steelyard.store.write import TrialDraft
 from steelyard.wire.record import Done, Hello, Interval, Record
@@ -166,9 +166,8 @@ class TrialRunner:
         )
 
     async def _attempt(self, planned: PlannedTrial, phases: PhaseLog, course: Course) -> Verdict:
-        """Settle, drive and judge; an error while driving becomes a verdict that says who is to blame. An error
-        before is
-        not this trial's: it is raised, and the start is over."""
+        """Settle, drive and judge; an error while driving becomes a verdict that says who is to blame. An error before
+        is not this trial's: it is raised, and the start is over."""
         load = planned.settings.load
         workload = self.parts.workload(planned.settings)
         course.phases = load.measured
@@ -218,12 +217,20 @@ class TrialRunner:
             if of_the_disk(error):
                 raise
             self.watcher.tell(Waiting("the cluster to answer: is it still well?"))
-            if await self.cluster.healthy():
-                return _blamed(ReasonKind.LAB_FAULT, error)
-            return _blamed(ReasonKind.SYSTEM_FAULT, await self.cluster.death() or error)
+            return await self._blamed_by_the_cluster(error)
         finally:
             self.cluster.state.used(workload)
         return None
+
+    async def _blamed_by_the_cluster(self, error: Exception) -> Verdict:
+        """The verdict on an error while driving: the laboratory's fault if the cluster is well, or if a node of it
+        cannot be reached, so that nobody knows."""
+        try:
+            if await self.cluster.healthy():
+                return _blamed(ReasonKind.LAB_FAULT, error)
+            return _blamed(ReasonKind.SYSTEM_FAULT, await self.cluster.death() or error)
+        except NodeError as unreachable:
+            return _blamed(ReasonKind.LAB_FAULT, unreachable)
 
     async def _capacity(
         self, planned: PlannedTrial, load: Load, workload: Workload, phases: PhaseLog, course: Course
@@ -380,13 +387,11 @@ class TrialRunner:
         return pid == os.getpid() or self.cluster.owns(pid)
 
     def _machines(self) -> Machines:
-        """How the nodes are spread over machines: by the kernels that they name, else by what the site shares."""
+        """How the nodes are spread over machines: by the kernels that they name."""
         facts = self.cluster.facts
         cores = {node.name: facts.get(node.name, {}).get("cores", "") for node in self.cluster.reachable}
         known = {name: int(text) for name, text in cores.items() if text.isdigit()}
-        elsewhere = not on_this_machine(self.cluster.site)
-        nodes = (*self.cluster.databases, *self.cluster.loaders)
-        kernels = {node.name: node.kernel or (node.name if elsewhere else "") for node in nodes}
+        kernels = {node.name: node.kernel for node in (*self.cluster.databases, *self.cluster.loaders)}
         return Machines(cores=known, kernels=kernels)
 
     async def _collect(

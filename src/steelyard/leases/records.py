@@ -54,7 +54,9 @@ class Owner(Value):
 
 
 class Record(Value):
-    """The content of a lease's file: owner, end, and the names of everything that is created for it."""
+    """The content of a lease's file: owner, end, and the names of everything that is created for it.
+
+    A new field needs a default, so that leases of earlier versions can be taken back."""
 
     format: Literal[1] = 1
     id: str

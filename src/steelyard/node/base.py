@@ -21,7 +21,9 @@ random choices with it, so that a repeated study repeats them."""
 
 @dataclass(frozen=True)
 class Node:
-    """One leased node. `prefix` is put before every argv; `folder` is the node's own directory, as the node sees it."""
+    """One leased node. `prefix` is put before every argv; `folder` is the node's own directory, as the node sees it.
+
+    Nodes are kept in the records of leases: a new field needs a default, so that records of before are still read."""
 
     name: str
     """`n1`, `n2`, ... for databases, `l1`, ... for load; the same in every lease from the same site."""
@@ -49,10 +51,11 @@ class Node:
     processes: Literal["same", "through"] = "same"
     """same: process ids of the node are those of the conductor's /proc; through: only commands on the node see them."""
     hardware: str = ""
-    """Name of the machine that the node stands on; empty for the conductor's. Nodes of one machine share its
-    processor."""
+    """Name of the machine that the node stands on, for its facts; empty for the conductor's. Which nodes share a
+    processor follows from `kernel`."""
     kernel: str = ""
-    """Name of the kernel that the node runs on, whose clock and /proc it has; empty for the conductor's."""
+    """Name of the kernel that the node runs on, whose clock and /proc it has; empty for the conductor's. Nodes with
+    equal names share processor, memory and clock."""
     agent: str = ""
     """Path of steelyard-agent as the node sees it; empty where it is the conductor's own."""
     cache: Path | None = None

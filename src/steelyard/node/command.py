@@ -19,6 +19,8 @@ from steelyard.node.base import Node
 STDERR_TAIL_CHARS = 2000
 KILL_GRACE_S = 5.0
 EXIT_POLL_S = 0.01
+CONNECTION_LOST = 255
+"""Exit code of ssh when it has no connection to the machine."""
 NO_COMMANDS = 126
 """Exit code of shells for what cannot be executed."""
 
@@ -86,7 +88,11 @@ async def run(
         raise
     code = process.returncode if process.returncode is not None else -1
     if check and code != 0:
-        raise CommandFailed(name, argv, code, stderr.decode(errors="replace")[-STDERR_TAIL_CHARS:])
+        lost = node is not None and node.words == "shell" and code == CONNECTION_LOST
+        hint = (
+            f"ssh has no connection to {name}: `steelyard doctor --site INVENTORY` says what mends it" if lost else ""
+        )
+        raise CommandFailed(name, argv, code, stderr.decode(errors="replace")[-STDERR_TAIL_CHARS:], hint)
     return Completed(tuple(argv), code, stdout, stderr)
 
 

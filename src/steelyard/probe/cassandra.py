@@ -187,7 +187,7 @@ QUESTIONS: Final[tuple[Question, ...]] = (
         _disk,
     ),
 )
-"""Those that are asked in turn stand last, as their answers do."""
+"""Questions in the order of the table of metrics; those of IN_TURN are asked and answered last."""
 
 
 class CassandraProbe:
@@ -196,7 +196,8 @@ class CassandraProbe:
     name = NAME
 
     def __init__(self, settings: Settings) -> None:
-        self._questions = tuple(question for question in QUESTIONS if question.view in settings.views)
+        asked = [question for question in QUESTIONS if question.view in settings.views]
+        self._questions = tuple(sorted(asked, key=lambda question: question.view in IN_TURN))
         self.metrics = tuple(metric for question in self._questions for metric in question.metrics)
 
     def placements(self, watched: Sequence[Watched], interval_s: float) -> Sequence[Placement]:

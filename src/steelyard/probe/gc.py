@@ -1,5 +1,7 @@
 """Garbage collection probe: the pauses that a Java server writes into its collector's log (`-Xlog:gc`).
 
+Read are collectors that log their pauses under the tag `gc`: Serial, Parallel, G1, Shenandoah. ZGC logs its pauses
+under `gc,phases`, which the laboratory's servers do not write.
 The agent follows the log (`steelyard-agent tail`) and prints what was added, once per interval; this module reads the
 lines. Each pause is a sample at the instant of its end, with its length, so that it can be laid beside the second that
 it fell in.
@@ -23,10 +25,9 @@ WAY: Final = "gc_log"
 MS_PER_S: Final = 1000.0
 LINE: Final = re.compile(
     r"^\[(?P<at>\d{4}-\d\d-\d\dT[\d:.]+[+-]\d{4})\].*?"
-    r"GC\(\d+\) (?:[yYoO]: )?Pause (?P<what>.*) (?P<ms>[\d.,]+)ms$"
+    r"GC\(\d+\) Pause (?P<what>.*) (?P<ms>[\d.,]+)ms$"
 )
-"""A line of a pause: time of its end, kind and cause, perhaps the heap, milliseconds. A generational collector names
-the generation before it."""
+"""A line of a pause: time of its end, kind and cause, perhaps the heap, milliseconds."""
 HEAP: Final = re.compile(r"\d+[KMG]->(?P<after>\d+)(?P<unit>[KMG])\(\d+[KMG]\)$")
 BYTES: Final = {"K": 2**10, "M": 2**20, "G": 2**30}
 PAUSE: Final = "node_gc_pause_ms"

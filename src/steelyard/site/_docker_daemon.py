@@ -190,13 +190,18 @@ async def ensure(own: Own, client: str) -> Daemon:
     dockerd = program("dockerd")
     if dockerd is None:
         raise SiteError("there is no program dockerd", "Debian: apt-get install docker.io")
+    started: subprocess.Popen[bytes] | None = None
     if not lives(own):
         await stop(own)
-        await asyncio.to_thread(_spawn, own, dockerd)
+        started = await asyncio.to_thread(_spawn, own, dockerd)
     deadline = time.monotonic() + START_TIMEOUT_S
     while problem := await asyncio.to_thread(answers, daemon):
-        if not lives(own) or time.monotonic() > deadline:
+        # A process that is still being loaded from a slow disk has no environment yet by which it would be found.
+        alive = lives(own) if started is None else started.poll() is None
+        if not alive or time.monotonic() > deadline:
             log = _tail(own.folder / "dockerd.log") or problem
+            if started is not None:
+                started.terminate()
             await stop(own)
             raise SiteError(f"dockerd did not start: {log}", "`steelyard doctor` says what this machine can do")
         await asyncio.sleep(POLL_S)
@@ -207,7 +212,7 @@ def _path() -> str:
     return os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"])
 
 
-def _spawn(own: Own, dockerd: str) -> None:
+def _spawn(own: Own, dockerd: str) -> subprocess.Popen[bytes]:
     """Start the daemon in a session of its own. Not by asyncio, which would end it with the event loop."""
     own.folder.mkdir(parents=True, exist_ok=True)
     own.data.mkdir(parents=True, exist_ok=True)
@@ -216,7 +221,7 @@ def _spawn(own: Own, dockerd: str) -> None:
     environment = {name: value for name, value in os.environ.items() if name not in marks}
     environment |= {MARKER: str(own.folder), "PATH": _path()}
     with (own.folder / "dockerd.log").open("ab") as log:
-        subprocess.Popen(
+        return subprocess.Popen(
             own.argv(dockerd), stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True
         )
 
@@ -237,10 +242,7 @@ async def stop(own: Own) -> None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)
         await _gone(own, STOP_GRACE_S)
-    for pid in processes(own):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-    if not await _gone(own, KILL_TIMEOUT_S):
+    if not await _gone(own, KILL_TIMEOUT_S, kill=True):
         left = ", ".join(f"{name} {pid}" for pid, name in processes(own).items())
         raise SiteError(f"the Docker daemon of Steelyard did not end within {KILL_TIMEOUT_S:g} s: {left}")
     for place in mounted_below(Path("/proc/self/mountinfo").read_text(encoding="utf-8"), own.folder, own.data):
@@ -256,11 +258,15 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-async def _gone(own: Own, within_s: float) -> bool:
+async def _gone(own: Own, within_s: float, *, kill: bool = False) -> bool:
+    """Whether all processes of the daemon end in time; `kill` ends those that a look finds."""
     deadline = time.monotonic() + within_s
-    while processes(own):
+    while left := processes(own):
         if time.monotonic() > deadline:
             return False
+        for pid in left if kill else ():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         await asyncio.sleep(POLL_S)
     return True
 

@@ -1,7 +1,8 @@
 """Site `ssh`: machines of an inventory, reached by the user's own ssh.
 
-A machine lends one node. It needs sshd, a POSIX shell and a folder; the agent is brought there, nothing else. While a
-lease has it, the file `busy` in that folder says whose it is, so that two studies do not share a machine unawares.
+A machine lends one node. It needs sshd, a POSIX shell and a folder; the agent is brought there, and what a system
+brings (jars, a Java runtime). While a lease has it, the file `busy` in that folder says whose it is, so that two
+studies do not share a machine unawares.
 """
 
 from __future__ import annotations

@@ -196,6 +196,17 @@ def test_background_load_is_what_nobody_of_ours_accounts_for() -> None:
     assert judge(crowd(0.6), Limits(background_cpu_fraction=0.5)).outcome == "valid"
 
 
+def test_a_machine_with_a_node_that_does_not_say_its_own_use_is_left_out() -> None:
+    """A member of a cluster that exists: its machine is unknown, the load node's is judged."""
+    machines = Machines(cores={"n1": 2, "l1": 2}, kernels={"n1": "elsewhere"})
+    samples = {"n1": seconds("n1", MACHINE), "l1": seconds("l1", MACHINE)}
+    (reason,) = judge(crowd(0.0, samples=samples, machines=machines), Limits()).reasons
+    assert (reason.kind, "this machine" in reason.detail) == (ReasonKind.STEAL, True)
+    alone = judge(crowd(0.0, samples=samples), Limits())
+    assert alone.outcome == "valid"
+    assert any("background" in note for note in alone.notes), "nothing can be said of one machine for all"
+
+
 def test_reading_commands_are_the_laboratorys_own_and_noted() -> None:
     """0.6 of 1.4 cores busy were `report`'s: what is left is within the limit."""
     own = OwnTime(elapsed_s=6.0, conductor_s=0.6, load_s={"l1": 0.6}, reading_s=3.6)

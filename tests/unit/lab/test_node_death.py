@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,7 +12,9 @@ import pytest
 from steelyard.lab import node_death
 from steelyard.lab.conductor import Conductor
 from steelyard.lab.node_death import while_alive
-from steelyard.model.errors import EngineError, SystemFault
+from steelyard.lab.trial import TrialRunner
+from steelyard.model.errors import EngineError, NodeError, SteelyardError, SystemFault
+from steelyard.model.verdict_reasons import ReasonKind
 from steelyard.node.base import Node
 from steelyard.progress.events import Silent, TimeLeft
 from steelyard.store import Store, StoreWriter
@@ -72,6 +75,30 @@ def test_nothing_else_ends_otherwise_than_before(nodes: list[Node], tmp_path: Pa
     asyncio.run(while_alive(ends(), system, nodes))
     with pytest.raises(EngineError, match="tripped"):
         asyncio.run(while_alive(fails(), system, nodes))
+
+
+@pytest.mark.parametrize(
+    ("death", "kind"),
+    [
+        (SystemFault("n1: dead", node="n1"), ReasonKind.SYSTEM_FAULT),
+        (NodeError("n1 cannot be reached", node="n1"), ReasonKind.LAB_FAULT),
+    ],
+    ids=["dead", "out of reach"],
+)
+def test_who_is_to_blame_where_a_load_failed(death: SteelyardError, kind: ReasonKind) -> None:
+    async def unwell() -> bool:
+        return False
+
+    async def asked() -> SystemFault:
+        if isinstance(death, SystemFault):
+            return death
+        raise death
+
+    unused: Any = None
+    cluster: Any = SimpleNamespace(healthy=unwell, death=asked)
+    runner = TrialRunner(unused, cluster, unused, unused)
+    verdict = asyncio.run(runner._blamed_by_the_cluster(EngineError("no answer")))
+    assert [(reason.kind, death.message in reason.detail) for reason in verdict.reasons] == [(kind, True)]
 
 
 @pytest.mark.parametrize("phase", ["filling", "measuring"])

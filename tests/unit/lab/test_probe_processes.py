@@ -65,6 +65,20 @@ def test_a_line_of_no_node_is_an_error() -> None:
         asyncio.run(readings_of(Meter(PRINT, "n3 1.5 40"), 1))
 
 
+def test_a_parser_that_raises_anything_ends_its_readings_with_the_cause() -> None:
+    with pytest.raises(ProbeError, match=r"meter on this machine .* cannot read its own line: ValueError"):
+        asyncio.run(readings_of(Meter(PRINT, "n1 not numbers at all"), 1))
+
+
+def test_a_probe_that_says_nothing_is_waited_for_as_long_as_its_site_says() -> None:
+    async def wait() -> None:
+        async with watching([Meter(PRINT)], [], Silent(), first_reading_s=0.2):
+            pass
+
+    with pytest.raises(ProbeError, match=r"no reading within 0\.2 s: meter"):
+        asyncio.run(wait())
+
+
 def test_a_probe_that_ends_says_why() -> None:
     with pytest.raises(ProbeError, match=r"ended by itself with code 1: the meter is not plugged in"):
         asyncio.run(readings_of(Meter(FAIL, speaks_of=("n1",)), 99))

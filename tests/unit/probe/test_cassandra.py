@@ -89,6 +89,18 @@ def test_its_command_asks_what_the_views_need(monkeypatch: pytest.MonkeyPatch, t
         probe.placements([load], 1.0)
 
 
+def test_answers_stand_in_the_order_of_the_questions_wherever_a_view_stands_in_the_table(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A question that is added below those that are asked in turn is still answered before them."""
+    monkeypatch.setattr(cassandra, "QUESTIONS", tuple(reversed(cassandra.QUESTIONS)))
+    pools = answer("name active_tasks pending_tasks blocked_tasks_all_time", ["ReadStage", 4, 12, None])
+    disk = answer("keyspace_name table_name mebibytes", ["ks", "a", 3])
+    assert ("disk" in cassandra.IN_TURN, "pools" in cassandra.IN_TURN) == (True, False)
+    values = samples(["disk", "pools"], pools, disk)
+    assert (values["node_read_active_tasks"], values["node_tables_disk_bytes"]) == (4.0, 3 * 2**20)
+
+
 def test_the_page_has_the_metrics_of_the_modules() -> None:
     probes = (gc.create(), cassandra.create(cassandra.Settings()), jmx.create(jmx.Settings()))
     listed = {metric.name: metric.unit for probe in probes for metric in probe.metrics}

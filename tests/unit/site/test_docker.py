@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import subprocess
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -198,6 +200,21 @@ def test_a_daemon_of_our_own_makes_no_filters_and_no_bridge(tmp_path: Path) -> N
     pairs = dict(pairwise(argv))
     assert (pairs["--bridge"], pairs["--data-root"]) == ("none", str(tmp_path / "data"))
     assert pairs["--host"] == f"unix://{tmp_path}/run/docker.sock"
+
+
+def test_a_daemon_that_is_still_being_loaded_is_waited_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """On a slow disk a process has no environment for a while, so it cannot be found by its mark."""
+    own = _docker_daemon.Own(tmp_path / "run", tmp_path / "data")
+    answers = iter(["no socket yet", "no socket yet", ""])
+    with subprocess.Popen(["sleep", "60"]) as late:
+        monkeypatch.setattr(_docker_daemon, "program", lambda name: name)
+        monkeypatch.setattr(_docker_daemon, "processes", lambda _: {})
+        monkeypatch.setattr(_docker_daemon, "_spawn", lambda *_: late)
+        monkeypatch.setattr(_docker_daemon, "answers", lambda _: next(answers))
+        daemon = asyncio.run(_docker_daemon.ensure(own, "docker"))
+        late.kill()
+    assert daemon.own
+    assert next(answers, "asked until it answered") == "asked until it answered"
 
 
 def test_helpers_are_counted_by_name() -> None:

@@ -18,3 +18,13 @@ def test_inventory_and_study_of_the_page(tmp_path: Path) -> None:
     machines = _inventory.read(tmp_path / "shelf.toml")
     assert [place.machine.name for place in _inventory.places(machines, 3, 1)] == ["pi1", "pi2", "pi3", "desk"]
     read(tmp_path / "study.toml")
+
+
+def test_every_machine_of_the_page_gets_the_key_under_the_name_that_ssh_is_told(tmp_path: Path) -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    (tmp_path / "shelf.toml").write_text(re.findall(r"```toml\n(.*?)```", text, re.DOTALL)[0])
+    machines = _inventory.read(tmp_path / "shelf.toml").machines
+    ways = {f"{machine.user}@{machine.destination}" for machine in machines}
+    (boards,) = re.findall(r"for pi in (.*); do ssh-copy-id pi@\$pi; done", text)
+    assert ways == {f"pi@{board}" for board in boards.split()} | {"anna@desk"}
+    assert "ssh-copy-id anna@desk" in text
