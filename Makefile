@@ -93,6 +93,7 @@ bench: setup
 	$(BIN)/python benchmarks/instrument.py
 	$(BIN)/python benchmarks/side_by_side.py
 	$(BIN)/python benchmarks/large_report.py
+	$(BIN)/python benchmarks/limits.py
 
 wheels: $(VENV)/.locked
 	$(BIN)/python -m build --no-isolation --wheel --outdir dist .

@@ -14,7 +14,7 @@ from steelyard.node.command import run
 
 TIMEOUT_S = 120.0
 CPU_S = 0.8
-DISK_S = 1.6
+DISK_S = 2.2
 MEMORY_S_PER_GIB = 0.5
 """Expected seconds of the parts, on a node with one processor."""
 BEYOND = 1.25
