@@ -55,7 +55,7 @@ asyncio.run(site.lease(Request("victim", 1, 1, limits), lease_records.utc_now() 
 @pytest.fixture(autouse=True)
 def _able() -> None:
     if why := _disk.lacking(_cgroup.detect(), DISK):
-        pytest.skip(f"this machine cannot lend disks: {why}")
+        pytest.skip(f"this machine has no disks to lend: {why}")
 
 
 def disk_traces(identity: str, state: Path) -> list[str]:
