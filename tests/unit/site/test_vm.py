@@ -198,5 +198,5 @@ def test_the_time_of_machines_is_a_helper_s_and_not_that_of_other_people_s(tmp_p
     site = vm.create(vm.Settings(), tmp_path)
     names = {"sy-0123abcd-n1": 2.0, "sy-0123abcd-n2": 1.0, "qemu-system-x86": 50.0, "sy-0123abcd-sw": 7.0}
     programs = {(pid, 1): Program(name, used_s) for pid, (name, used_s) in enumerate(names.items(), 1)}
-    assert helpers_time_s(site, programs) == 3.0
+    assert helpers_time_s([site], programs) == 3.0
     assert site.helper_times_s({}) == {}

@@ -59,7 +59,7 @@ def test_shipped_profiles_have_sources_and_say_what_they_do_not_model() -> None:
 
 
 def test_every_limit_but_the_kind_of_processor_limit_can_come_from_a_profile() -> None:
-    assert set(NodeLimits.model_fields) - {"profile", "cpu_limit", "cpus"} == set(Profile.model_fields) - {
+    assert set(NodeLimits.model_fields) - {"profile", "cpu_limit", "cpus", "cpus_from", "dilation"} == set(Profile.model_fields) - {
         "title", "source", "not_modelled", "cores", "relative_speed", "heap_mb",
     }  # fmt: skip
 
@@ -69,7 +69,7 @@ def test_complete_settings_hold_the_numbers() -> None:
     assert settings["node"] == {
         "profile": "raspberry-pi-2", "memory_mb": 1024, "cpus": 0.36, "swap_mb": 100, "disk_gb": 32.0,
         "disk_read_mb_per_s": 18.45, "disk_write_mb_per_s": 14.0, "disk_read_ops_per_s": 1958,
-        "disk_write_ops_per_s": 732,
+        "disk_write_ops_per_s": 732, "cpus_from": "warm",
     }  # fmt: skip
     assert settings["system"]["heap_mb"] == 512
     assert complete("")["system"]["heap_mb"] != 512 or "node" not in complete("")
@@ -111,7 +111,7 @@ def test_a_file_beside_the_study(tmp_path: Path) -> None:
     plugins = Plugins(tmp_path)
     settings = settings_of(read(path, plugins=plugins), {}, plugins)
     assert settings["node"] == {
-        "profile": "thin.toml", "cpus": 0.6, "memory_mb": 2048, "disk_write_mb_per_s": 40.0
+        "profile": "thin.toml", "cpus": 0.6, "memory_mb": 2048, "disk_write_mb_per_s": 40.0, "cpus_from": "warm"
     }  # fmt: skip
     assert settings["system"]["heap_mb"] == 768
 
