@@ -25,4 +25,4 @@ def with_parts(page: str, parts: Mapping[str, Callable[[], Iterator[str]]]) -> s
 
 def cell(text: str) -> str:
     """Text for a cell of a Markdown table."""
-    return text.replace("|", "\\|")
+    return " ".join(text.split("\n")).replace("|", "\\|")
