@@ -45,6 +45,8 @@ from steelyard.site.base import LeaseTimes, Patience, Request
 
 __all__ = ["Settings", "Step", "VmSite", "create", "missing_packages"]
 
+OWN_PROCESSORS = True
+"""`node.cpus` is a machine's number of processors, from its start on; no quota that could be set later."""
 EXPECTED_LEASE_S = 6.0
 EXPECTED_NODE_S = 12.0
 """An emulated machine on a processor of its own; under KVM a third of it."""

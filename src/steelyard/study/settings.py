@@ -85,7 +85,10 @@ def complete(
             rest = {key: item for key, item in table.items() if key not in own}
             settings[section] |= _plugin_settings(plugins, section, name, rest, errors)
     errors += [*misspelt(settings), *_limit_twice(settings), *_load_nodes_twice(settings)]
-    return _with_beginning_of_limits(former_words.settings(_saying_something(settings))), errors
+    whole = _with_beginning_of_limits(
+        former_words.settings(_saying_something(settings)), _own_processors(changed, plugins)
+    )
+    return whole, errors
 
 
 def _profile_problems(changed: dict[str, Any], plugins: Plugins) -> list[StudyError]:
@@ -141,12 +144,21 @@ def _saying_something(settings: Mapping[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def _with_beginning_of_limits(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings with `node.cpus_from` where processors are limited: warm unless the study says start, which is said
-    by leaving it out, as trials of earlier versions do."""
+def _own_processors(changed: Mapping[str, Any], plugins: Plugins) -> bool:
+    """Whether the nodes of the chosen site have processors of their own, so that `node.cpus` is their number and no
+    quota: modules of such sites say OWN_PROCESSORS."""
+    try:
+        return bool(getattr(plugins.find("site", str(changed["site"].get("name", ""))), "OWN_PROCESSORS", False))
+    except StudyError:
+        return False  # reported with the site's settings
+
+
+def _with_beginning_of_limits(settings: dict[str, Any], own_processors: bool) -> dict[str, Any]:
+    """The settings with `node.cpus_from` where processors are limited by a quota: warm unless the study says start,
+    which is said by leaving it out, as trials of earlier versions do."""
     node = dict(settings.get("node") or {})
     since = node.pop("cpus_from", None) or (
-        "warm" if node.get("cpus") is not None and node.get("cpu_limit") != "cpuset" else "start"
+        "warm" if node.get("cpus") is not None and node.get("cpu_limit") != "cpuset" and not own_processors else "start"
     )
     if since == "warm":
         node["cpus_from"] = since

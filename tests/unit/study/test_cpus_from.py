@@ -50,3 +50,10 @@ def test_a_store_of_an_earlier_version_goes_on_from_the_start() -> None:
     with pytest.raises(StudyError, match="had processor limits from the start") as caught:
         refuse_change(before, after, expand(after), records)
     assert 'node.cpus_from = "start"' in caught.value.hint
+
+
+def test_processors_of_a_virtual_machine_are_no_quota() -> None:
+    study = read_text(SMALL_STUDY.replace('name = "local"', 'name = "vm"') + "[node]\ncpus = 2.0\n")
+    trial = expand(study).trials[0]
+    assert trial.settings.root["node"] == {"cpus": 2.0}
+    assert not trial.settings.node.limited_when_warm
