@@ -12,6 +12,7 @@ use std::thread;
 
 use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 use rustix::fd::OwnedFd;
+use steelyard_channel::events::wait;
 use steelyard_cql::response::{Detail, Glance, Response, Rows, glance};
 use steelyard_cql::{CqlError, Header, code, murmur3, request};
 use steelyard_load::client::{Client, Completion};
@@ -479,18 +480,18 @@ impl Client for CqlClient {
 
     fn poll(&mut self, clock: &Clock, until: Nanos, completions: &mut Vec<Completion>) -> io::Result<()> {
         self.flush(clock, completions);
-        let wait = if completions.is_empty() {
+        let wait_ns = if completions.is_empty() {
             until.saturating_sub(clock.now())
         } else {
             0
         };
         let timeout = Timespec {
-            tv_sec: (wait / 1_000_000_000) as i64,
-            tv_nsec: (wait % 1_000_000_000) as _,
+            tv_sec: (wait_ns / 1_000_000_000) as i64,
+            tv_nsec: (wait_ns % 1_000_000_000) as _,
         };
         let mut room = [const { MaybeUninit::uninit() }; MAX_EVENTS];
-        let events = match epoll::wait(&self.epoll, &mut room, Some(&timeout)) {
-            Ok((events, _)) => events,
+        let events = match wait(&self.epoll, &mut room, Some(&timeout)) {
+            Ok(events) => events,
             Err(rustix::io::Errno::INTR) => return Ok(()),
             Err(error) => return Err(error.into()),
         };

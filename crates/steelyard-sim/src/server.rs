@@ -11,6 +11,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
+use steelyard_channel::events::wait;
 use steelyard_channel::{Channel, ClientTls, ServerTls};
 use steelyard_cql::{Frame, HEADER_LENGTH, code};
 use steelyard_wire::Verify;
@@ -140,8 +141,8 @@ impl Server {
         let mut events = [MaybeUninit::<epoll::Event>::uninit(); EVENTS_AT_ONCE];
         loop {
             let limit = self.wait_limit();
-            let events = match epoll::wait(&self.epoll, &mut events, limit.as_ref()) {
-                Ok((events, _)) => events,
+            let events = match wait(&self.epoll, &mut events, limit.as_ref()) {
+                Ok(events) => events,
                 Err(rustix::io::Errno::INTR) => continue,
                 Err(error) => {
                     return SimError::Kernel {

@@ -71,7 +71,7 @@ class Lending:
                 if place not in leases:
                     leases[place] = await lender.site.lease(lender.request, until)
             whole = united([leases[place] for place in sorted(leases)])
-            if reason := _unreachable(whole):
+            if len(lenders) > 1 and (reason := _unreachable(whole)):
                 raise SiteError(reason, "docs/reference/study-file.md says which sites go together: [load_site]")
         except BaseException as first:
             if leases:
