@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from steelyard.model.errors import StudyError
@@ -200,6 +200,7 @@ def test_a_node_is_on_the_same_machine_in_every_lease(roles: list[str], database
         assert all(larger[place.name] == place.machine for place in places(inventory, fewer, loads))
 
 
+@example("\ufeff")
 @given(st.text(max_size=200))
 def test_any_text_is_read_or_refused(text: str) -> None:
     for reader in (of_toml, of_ansible):
