@@ -33,7 +33,7 @@ def of_inventory(inventory: Inventory, visits: Sequence[Visit]) -> list[Finding]
     machines = count(len(inventory.machines), "machine")
     text = f"{machines}, {len(reached)} of them answer; {roles}"
     enough = most(inventory, "database") > 0 and most(inventory, "load") > 0 and len(inventory.machines) > 1
-    mend = "a study takes a machine for a database and another one that drives load"
+    mend = 'a study takes a machine for a database and another one that drives load, or [load_site] name = "local"'
     findings = [judged("inventory", text, enough, mend, bad=True)]
     for visit in visits:
         findings += of_visit(visit)
