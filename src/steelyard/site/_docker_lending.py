@@ -23,6 +23,9 @@ Say = Callable[[str], None]
 
 IP_TIMEOUT_S = 20.0
 CHECK_TIMEOUT_S = 20.0
+NAMESPACES = ("--mount", "--uts", "--net", "--pid")
+"""What instruments share with the processes of a container: with its name, too, which its table of hosts holds. Under
+the machine's they would ask a name server for themselves."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +161,7 @@ class Lending:
         enter = _this_machine.program("nsenter")
         watch_prefix: tuple[str, ...] = ()
         if enter is not None and machine_facts.capable("sys_admin"):
-            watch_prefix = (enter, "--target", str(container.pid), "--mount", "--net", "--pid", "--")
+            watch_prefix = (enter, "--target", str(container.pid), *NAMESPACES, "--")
         return replace(
             node,
             prefix=(*self.daemon.client, "exec", "--interactive", container.name),

@@ -190,7 +190,7 @@ class Patience(Value):
     """Until data are wiped, and again until the nodes are taken back."""
     inspect_s: float = Field(default=120.0, gt=0)
     """Until all nodes have said their facts."""
-    first_reading_s: float = Field(default=30.0, gt=0)
+    first_reading_s: float = Field(default=10.0, gt=0)
     """Until every probe has given its first reading."""
 
 

@@ -185,6 +185,20 @@ def test_load_nodes_reach_databases_beside_a_lease_of_site_local(tmp_path: Path,
         asyncio.run(bare.release(beside))
 
 
+@pytest.mark.usefixtures("daemon")
+@pytest.mark.parametrize("network", ["host", "bridge"])
+def test_whoever_enters_a_container_goes_by_its_name(tmp_path: Path, network: str) -> None:
+    """The container's table of hosts has it, so that no name server is asked; Java asks for it by itself."""
+    with leased(tmp_path, docker.Settings.model_validate({"network": network})) as (_, lease):
+        node = lease.databases[0]
+        seen = [
+            asyncio.run(run(node, ["hostname"], timeout_s=20.0, watch=watch)).stdout.split() for watch in (False, True)
+        ]
+        names = asyncio.run(run(node, ["cat", "/etc/hosts"], timeout_s=20.0)).stdout.split()
+        assert seen[0] == seen[1]
+        assert network == "host" or seen[0][0] in names
+
+
 @contextmanager
 def alone(places: _docker_daemon.Own) -> Iterator[_docker_daemon.Own]:
     """No daemon of our own before, and none after, whatever fails."""

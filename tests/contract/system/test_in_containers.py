@@ -11,9 +11,13 @@ from typing import Any, ClassVar
 
 import pytest
 
+from steelyard.lab.probe_processes import watched_nodes, watching
 from steelyard.leases import records as lease_records
 from steelyard.leases.lease import Lease
 from steelyard.node.base import Node
+from steelyard.plugin import Plugins
+from steelyard.plugin_factory import make_probe
+from steelyard.progress.events import Silent
 from steelyard.site import docker
 from steelyard.site.base import Request
 from steelyard.testing.system import SystemContract
@@ -81,3 +85,14 @@ class TestCassandra(InContainers):
 
     def cache_folder(self, tmp_path: Path) -> Path:
         return test_cassandra.own_cache(tmp_path)
+
+    def test_beans_are_read_within_the_wait_of_every_site(self, tmp_path: Path) -> None:
+        """No name server answers on this network, and none is needed."""
+
+        async def body() -> None:
+            async with self._running(tmp_path) as (system, nodes):
+                watched = await watched_nodes(system, nodes)
+                async with watching([make_probe(Plugins(), "jmx")], watched, Silent()) as readings:
+                    assert readings.failure is None
+
+        asyncio.run(body())

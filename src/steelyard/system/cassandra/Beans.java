@@ -42,6 +42,9 @@ public final class Beans {
 
     // A connector to the beans behind ADDRESS:PORT, not connected yet.
     static RMIConnector connector(String contact) throws Exception {
+        // Java's RMI looks up the name of its own host before it connects, which takes 10 s where a name server does not
+        // answer. It is needed only by a program that offers objects to others, which this one does not.
+        System.setProperty("java.rmi.server.hostname", "localhost");
         int colon = contact.lastIndexOf(':');
         int port = Integer.parseInt(contact.substring(colon + 1));
         RMIServer server = (RMIServer) LocateRegistry.getRegistry(contact.substring(0, colon), port).lookup("jmxrmi");
