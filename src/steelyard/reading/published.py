@@ -34,7 +34,7 @@ PROPORTIONS = ("read_proportion", "write_proportion", "update_proportion", "inse
                "read_modify_write_proportion")  # fmt: skip
 MIB_PER_GIB = 1024
 VIRTUAL_MACHINES = "vm-"
-"""Beginning of the names of profiles that stand for virtual machines."""
+"""Beginning of the names of profiles that stand for virtual machines; their memory follows: `vm-2gb`."""
 KINDS_OF_LINKS = ("802.11", "ethernet")
 Values = dict[tuple[str, str], dict[str, list[float]]]
 """(treatment, response) to the values of its trials by start."""
@@ -141,13 +141,16 @@ def lay(
 
 def _place_of(facets: Mapping[str, str], placed: Mapping[str, str]) -> dict[str, str]:
     """Platform, memory and link of a treatment that limits its nodes' memory or says which hardware they stand for, and
-    the link of one that names it, as facets of the published columns; empty for any other treatment."""
+    the link of one that names it, as facets of the published columns; empty for any other treatment. Nodes that stand
+    for hardware have its memory here, whatever their limit: a study on a small scale divides memory and rows."""
     memory, profile, link = (facets.get(name) for name in ("node.memory_mb", "node.profile", "link.name"))
     place = {} if link is None else {"link": _kind_of_link(link)}
     if memory is not None or profile is not None:
         board = profile if profile and not profile.startswith(VIRTUAL_MACHINES) else ""
         place = {"platform": board or "virtual-machine", "link": NODAL, **place}
-    if memory is not None:
+    if profile and profile.startswith(VIRTUAL_MACHINES):
+        place["ram_gb"] = profile.removeprefix(VIRTUAL_MACHINES).removesuffix("gb")
+    elif memory is not None and not profile:
         place["ram_gb"] = f"{float(memory) / MIB_PER_GIB:g}"
     return {f"{PLACED}{column}": level for column, level in place.items() if column in placed}
 
@@ -261,12 +264,18 @@ def _derived(settings: TrialSettings) -> dict[str, str]:
         "workload.letter": name.rsplit("-", 1)[-1].upper(),
         "load.consistency": str(read) if read == write else f"{read} for reads and {write} for writes",
         "system.version": f"{system.name} {system.settings.get('version', '')}".strip(),
+        **_memory_gb(settings),
         "site.docker": "yes" if settings.site.name == "docker" else "no",
     }
     shares = {key: float(settings.workload.settings.get(key) or 0.0) for key in PROPORTIONS}
     if sum(shares.values()) > 0:
         derived["workload.read_fraction"] = f"{shares['read_proportion'] / sum(shares.values()):.12g}"
     return derived
+
+
+def _memory_gb(settings: TrialSettings) -> dict[str, str]:
+    memory = settings.at("node.memory_mb")
+    return {} if memory is None else {"node.memory_gb": f"{float(str(memory)) / MIB_PER_GIB:g}"}
 
 
 def platform_of(facts: Mapping[str, Mapping[str, str]]) -> str | None:

@@ -99,6 +99,28 @@ def test_richardson2017_can_be_tried_small() -> None:
     assert len(plan.trials) == 93 * 30
 
 
+def test_the_small_richardson2017_divides_rows_memory_and_heap_alike() -> None:
+    (_, plan), (_, published) = planned("richardson2017-small"), planned("richardson2017")
+    whole = {str(one.treatment): one.settings for one in published.trials}
+    assert {one.start for one in plan.trials} and len({str(one.treatment) for one in plan.trials}) == 30
+    for trial in plan.trials:
+        small, large = trial.settings, whole[str(trial.treatment)]
+        assert small.root["workload"]["records"] * 2 == large.root["workload"]["records"]
+        assert small.root["system"]["heap_mb"] * 2 == large.root["system"]["heap_mb"]
+        assert (small.node.memory_mb or 0) * 2 == large.node.memory_mb
+    cpus = {str(one.treatment["hardware"]): one.settings.node.cpus for one in plan.trials}
+    assert cpus.pop("raspberry-pi-2") == 0.36
+    assert set(cpus.values()) == {None}
+
+
+def test_the_pilot_has_compression_by_link_on_three_boards() -> None:
+    _, plan = planned("richardson2017-pilot")
+    assert plan.hard == ("system.compression", "link")
+    assert {one.settings.root["site"]["nodes"] for one in plan.trials} == {3}
+    assert {one.settings.node.profile for one in plan.trials} == {"raspberry-pi-2"}
+    assert len({str(one.treatment) for one in plan.trials}) == 3 * 2 * 2
+
+
 def test_chekkilla2016_is_as_published() -> None:
     _, plan = planned("chekkilla2016")
     assert len(plan.trials) == 2 * 3 * 2 * 10

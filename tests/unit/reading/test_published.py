@@ -33,6 +33,14 @@ def test_a_limit_of_memory_means_a_virtual_machine_on_its_host_s_network() -> No
     board = {"node.memory_mb": "1024", "node.profile": "raspberry-pi-2", "link.name": "802.11n"}
     assert _place_of(board, PLACED) == {
         "beside.platform": "raspberry-pi-2",
-        "beside.ram_gb": "1",
         "beside.link": "802.11",
+    }
+
+
+def test_a_profile_has_its_memory_whatever_the_limit_on_a_small_scale() -> None:
+    small = {"node.memory_mb": "512", "node.profile": "vm-1gb", "link.name": "nodal"}
+    assert _place_of(small, PLACED) == {
+        "beside.platform": "virtual-machine",
+        "beside.ram_gb": "1",
+        "beside.link": "nodal",
     }
