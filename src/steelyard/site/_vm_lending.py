@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from steelyard.leases import processes as lease_processes
 from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
 from steelyard.model.errors import SiteError
@@ -232,7 +233,7 @@ def connection_of(state: Path, identity: str, node: Node) -> Connection:
 def runs(identity: str, name: str) -> bool:
     """Whether a lease's machine runs, which is known by the name of its process."""
     wanted = _vm_machine.process_name(identity, name)[:15]
-    return any(_name_of(pid) == wanted for pid in lease_records.processes(identity))
+    return any(_name_of(pid) == wanted for pid in lease_processes.of(identity))
 
 
 def _name_of(pid: int) -> str:

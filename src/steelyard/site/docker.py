@@ -18,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
+from steelyard.leases import processes as lease_processes
 from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
 from steelyard.leases.lease import Lease
@@ -175,7 +176,7 @@ class DockerSite:
                 continue
             orphans = {thing.lease: thing.record for thing in things if not thing.record.exists()}
             left |= {lease: Lease(lease, self.name, (), now, path) for lease, path in orphans.items()}
-        for stray in lease_records.strays(self.name):
+        for stray in lease_processes.strays(self.name):
             left.setdefault(stray.id, stray)
         if _docker_daemon.lives(_docker_daemon.ours()) and not _docker_daemon.users(UNKNOWN_LEASE):
             path = lease_records.record_path(self._state, UNKNOWN_LEASE)
@@ -259,7 +260,7 @@ class DockerSite:
         return f"{self._subnet()}.{0 if role == 'database' else 1}.{number}"
 
     async def _kill(self, identity: str, hierarchies: _cgroup.Hierarchies) -> None:
-        await lease_records.kill(identity, _cgroup.present(hierarchies, identity).get(identity, []))
+        await lease_processes.kill(identity, _cgroup.present(hierarchies, identity).get(identity, []))
 
 
 async def _stop_unused(identity: str) -> None:

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from steelyard.leases import processes as lease_processes
 from steelyard.leases import records as lease_records
 from steelyard.leases.lease import Lease
 from steelyard.model.errors import SiteError
@@ -87,7 +88,7 @@ class FakeSite:
         fail."""
         if self._settings.fail == "release":
             raise SiteError(f"site fake was told to fail when it takes back {lease.id}")
-        await lease_records.kill(lease.id)
+        await lease_processes.kill(lease.id)
         folder = lease_records.nodes_folder(lease.record.parent.parent, lease.id)
         if folder.exists():
             await asyncio.to_thread(shutil.rmtree, folder)
@@ -99,7 +100,7 @@ class FakeSite:
         known = lease_records.records(self._state, self.name)
         return [
             *(record.lease(path) for path, record in known if lease_records.abandoned(record, now)),
-            *lease_records.strays(self.name),
+            *lease_processes.strays(self.name),
         ]
 
     async def facts(self, node: Node) -> dict[str, str]:

@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
+from steelyard.leases import processes as lease_processes
 from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
 from steelyard.leases.lease import Lease
@@ -184,7 +185,7 @@ class LocalSite:
         abandoned = [record.lease(path) for path, record in known if lease_records.abandoned(record, now)]
         orphans = self._orphans({record.id for _, record in known}, now)
         seen = {lease.id for lease in (*abandoned, *orphans)}
-        return [*abandoned, *orphans, *(stray for stray in lease_records.strays(self.name) if stray.id not in seen)]
+        return [*abandoned, *orphans, *(stray for stray in lease_processes.strays(self.name) if stray.id not in seen)]
 
     async def facts(self, node: Node) -> dict[str, str]:
         """The machine's facts, and the node's own: address, network, limits as the kernel reports them."""
@@ -393,7 +394,7 @@ class LocalSite:
     async def _kill(self, identity: str, hierarchies: _cgroup.Hierarchies) -> None:
         groups = _cgroup.present(hierarchies, identity).get(identity, [])
         networks = [_network.path(name) for name in _network.present(identity).get(identity, [])]
-        await lease_records.kill(identity, groups, networks)
+        await lease_processes.kill(identity, groups, networks)
 
     def _orphans(self, recorded: set[str], now: datetime) -> list[Lease]:
         """Namespaces, cgroups and disks that match our pattern and have no record anywhere; only as root."""

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from steelyard.leases import processes as lease_processes
 from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
 from steelyard.leases.lease import Lease
@@ -150,7 +151,7 @@ class VmSite:
         now = lease_records.utc_now()
         known = lease_records.records(self._state, self.name)
         left = {record.id: record.lease(path) for path, record in known if lease_records.abandoned(record, now)}
-        for stray in lease_records.strays(self.name):
+        for stray in lease_processes.strays(self.name):
             left.setdefault(stray.id, stray)
         return list(left.values())
 
@@ -248,4 +249,4 @@ class VmSite:
 async def _kill(identity: str, hierarchies: _cgroup.Hierarchies) -> None:
     groups = _cgroup.present(hierarchies, identity).get(identity, [])
     networks = [_network.path(name) for name in _network.present(identity).get(identity, [])]
-    await lease_records.kill(identity, groups, networks)
+    await lease_processes.kill(identity, groups, networks)

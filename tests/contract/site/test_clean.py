@@ -18,6 +18,7 @@ from rich.console import Console
 from steelyard.cli.commands import doctor as doctor_module
 from steelyard.cli.commands.clean import clean, reclaim
 from steelyard.cli.commands.doctor import doctor
+from steelyard.leases import processes as lease_processes
 from steelyard.leases import records as lease_records
 from steelyard.leases.lease import Lease
 from steelyard.model.errors import SiteError
@@ -69,7 +70,7 @@ def test_clean_shows_then_removes(killed: str, state: Path) -> None:
         assert text.startswith(f"left over: lease {killed} of site fake (study victim, 1 node, 2 processes): its owner")
     code, text = cleaned()
     assert (code, text.split(" of ")[0]) == (0, f"removed lease {killed}")
-    assert lease_records.processes(killed) == set()
+    assert lease_processes.of(killed) == set()
     assert list((state / "nodes").iterdir()) == []
     assert cleaned() == (0, "nothing is left over at fake\n")
 

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from steelyard.leases import processes as lease_processes
 from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
 from steelyard.leases.lease import Lease
@@ -259,7 +260,7 @@ def _killed_at(places: _docker_daemon.Own, tmp_path: Path, step: str) -> Lease:
     (left,) = [lease for lease in asyncio.run(site.leftovers()) if lease.record.exists()]
     asyncio.run(site.release(left))
     assert traces(left) == []
-    assert lease_records.processes(left.id) == set()
+    assert lease_processes.of(left.id) == set()
     assert _docker_daemon.processes(places) == {}
     assert mounted(places) == []
     return left

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from steelyard.leases import processes as lease_processes
 from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
 from steelyard.leases.lease import Lease
@@ -96,7 +97,7 @@ def traces(identity: str, state: Path) -> list[str]:
         if path.exists()
     ]
     entered = [identity] if identity in lease_register.known() else []
-    return [*map(str, groups), *networks, *map(str, files), *entered, *map(str, lease_records.processes(identity))]
+    return [*map(str, groups), *networks, *map(str, files), *entered, *map(str, lease_processes.of(identity))]
 
 
 def ids(state: Path) -> list[str]:

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import pytest
 
 from steelyard.lab import clocks
+from steelyard.leases import processes as lease_processes
 from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
 from steelyard.leases.lease import Lease
@@ -65,7 +66,7 @@ def traces(lease: Lease) -> list[str]:
     left += [str(path) for path in _ssh_connection.control_folder().glob(f"{lease.id}*")]
     folder = lease_records.nodes_folder(lease.record.parent.parent, lease.id)
     left += [str(folder)] if folder.exists() else []
-    left += [f"process {pid}" for pid in lease_records.processes(lease.id)]
+    left += [f"process {pid}" for pid in lease_processes.of(lease.id)]
     return left + ([lease.id] if lease.id in lease_register.known() else [])
 
 
@@ -153,5 +154,5 @@ def test_a_conductor_that_is_killed_at_a_step_leaves_nothing(tmp_path: Path, ste
     assert _vm_lending.runs(left.id, "n1") == (step == "machines")
     asyncio.run(site.release(left))
     assert traces(left) == []
-    assert lease_records.processes(left.id) == set()
+    assert lease_processes.of(left.id) == set()
     assert not left.record.exists()

@@ -1,11 +1,9 @@
-"""The lease's record, its owner and its processes."""
+"""The lease's record and its owner."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 import subprocess
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -32,13 +30,6 @@ def record(identity: str = "0a1b2c3d", **changes: object) -> lease_records.Recor
         "nodes": (node,),
     }
     return lease_records.Record.model_validate({**whole, **changes})
-
-
-@pytest.fixture
-def sleeper() -> Iterator[subprocess.Popen[bytes]]:
-    with subprocess.Popen(["sleep", "60"], env={**os.environ, lease_records.MARKER: "5eedbeef"}) as process:
-        yield process
-        process.kill()
 
 
 def test_record_comes_back_as_it_went(tmp_path: Path) -> None:
@@ -116,46 +107,6 @@ def test_ids_are_new_and_of_the_pattern(taken: set[str]) -> None:
     identity = lease_records.new_id(taken)
     assert identity not in taken
     assert lease_records.ID_PATTERN.fullmatch(identity)
-
-
-def test_processes_are_found_by_mark_and_by_group(sleeper: subprocess.Popen[bytes], tmp_path: Path) -> None:
-    assert lease_records.processes("5eedbeef") == {sleeper.pid}
-    assert lease_records.processes("5eedbee0") == set()
-    (tmp_path / "below").mkdir()
-    (tmp_path / "below" / "cgroup.procs").write_text(f"{sleeper.pid}\n0\n{os.getpid()}\n")
-    assert lease_records.processes("5eedbee0", [tmp_path]) == {sleeper.pid}
-
-
-def test_kill_ends_the_lease_s_processes_and_no_other(sleeper: subprocess.Popen[bytes]) -> None:
-    with subprocess.Popen(["sleep", "60"], env={**os.environ, lease_records.MARKER: "5eedbee0"}) as other:
-        asyncio.run(lease_records.kill("5eedbeef"))
-        assert sleeper.wait(5) == -9
-        assert other.poll() is None
-        other.kill()
-    asyncio.run(lease_records.kill("5eedbeef"))
-
-
-def test_a_process_that_does_not_die_is_named(
-    sleeper: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lease_records, "KILL_TIMEOUT_S", 0.05)
-    monkeypatch.setattr(lease_records, "_kill_verified", lambda *arguments: None)
-    with pytest.raises(SiteError, match=str(sleeper.pid)):
-        asyncio.run(lease_records.kill("5eedbeef"))
-
-
-def test_a_process_whose_record_is_gone_is_a_stray(tmp_path: Path) -> None:
-    path = lease_records.record_path(tmp_path, "5eedbeef")
-    lease_records.write(path, record("5eedbeef"))
-    with subprocess.Popen(
-        ["sleep", "60"], env={**os.environ, **lease_records.environment(tmp_path, "5eedbeef")}
-    ) as process:
-        assert "5eedbeef" not in [lease.id for lease in lease_records.strays("local")]
-        path.unlink()
-        (stray,) = [lease for lease in lease_records.strays("local") if lease.id == "5eedbeef"]
-        assert stray.record == path
-        asyncio.run(lease_records.kill(stray.id))
-        assert process.wait(5) == -9
 
 
 def test_drafts_of_dead_writers_go(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from steelyard.cli import completion
 from steelyard.cli.signature import Json
 from steelyard.cli.terminal.output import message_console, say
 from steelyard.format import count
+from steelyard.leases import processes as lease_processes
 from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
 from steelyard.leases.lease import Lease
@@ -112,7 +113,7 @@ def _described(lease: Lease) -> Found:
         study=record.study if record else "",
         reason=lease_records.abandoned(record, lease_records.utc_now()) if record else NO_RECORD,
         nodes=len(lease.nodes),
-        processes=len(lease_records.processes(lease.id)),
+        processes=len(lease_processes.of(lease.id)),
         outcome="found",
     )
 
