@@ -12,12 +12,12 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from steelyard.atomic_file import replace_file
 from steelyard.file_errors import foreseen
@@ -35,6 +35,12 @@ RECORD_MARKER = "STEELYARD_LEASE_RECORD"
 """Environment variable with the path of the lease's record; a process whose record is gone has no owner."""
 
 ID_PATTERN = re.compile(r"[0-9a-f]{8}")
+FORMER_MODES: Final = {
+    "local": re.compile("(?P<network>namespaces|loopback)"),
+    "docker": re.compile("(?P<daemon>running|own), (?P<network>bridge|host) (?P<subnet>[0-9.]+)"),
+    "vm": re.compile("(?P<accelerator>kvm|tcg): (?P<accelerator_why>.*)", re.DOTALL),
+}
+"""The field `mode` of former records, by site."""
 LOCK_TIMEOUT_S = 10.0
 LOCK_POLL_S = 0.02
 
@@ -56,7 +62,6 @@ class Record(Value):
     format: Literal[1] = 1
     id: str
     site: str
-    mode: str
     study: str
     owner: Owner
     created: datetime
@@ -67,12 +72,39 @@ class Record(Value):
     folders: tuple[Path, ...] = ()
     disks: tuple[Path, ...] = ()
     """Files with the file systems of nodes that have a disk of their own."""
+    network: Literal["", "namespaces", "loopback", "bridge", "host"] = ""
+    """How the nodes are joined, at a site that has several ways."""
+    subnet: str = ""
+    """First octets of the nodes' addresses, where another lease with the same ones cannot be lent."""
+    daemon: Literal["", "running", "own"] = ""
+    """Site `docker`: the daemon that was running, or one of Steelyard's own."""
+    accelerator: Literal["", "kvm", "tcg"] = ""
+    """Site `vm`: what runs the virtual machines; empty before it is chosen."""
+    accelerator_why: str = ""
+    """Why it was chosen: what was seen, in words."""
     settings: dict[str, Any] = Field(default_factory=dict)
     """Complete settings of the site, so that the lease can be taken back without the study."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_former_versions(cls, fields: Any) -> Any:
+        return current(fields) if isinstance(fields, dict) else fields
 
     def lease(self, path: Path) -> Lease:
         """The lease of this record at `path`."""
         return Lease(id=self.id, site=self.site, nodes=self.nodes, until=self.until, record=path)
+
+
+def current(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of a record, also of one with the former field `mode`: at site `local` the network, at `docker` the
+    daemon, the network and the subnet (`own, bridge 10.114`), at `vm` the accelerator and why (`tcg: no /dev/kvm`).
+    What is not understood is left out, because the lease can be taken back without it. Pure."""
+    known = {name: value for name, value in fields.items() if name != "mode"}
+    mode = fields.get("mode")
+    if not isinstance(mode, str) or fields.get("site") not in FORMER_MODES:
+        return known
+    match = FORMER_MODES[fields["site"]].fullmatch(mode)
+    return known if match is None else match.groupdict() | known
 
 
 def new_id(taken: Collection[str] = ()) -> str:
@@ -95,6 +127,11 @@ def nodes_folder(state: Path, identity: str) -> Path:
 def environment(state: Path, identity: str) -> dict[str, str]:
     """Environment variables that mark every process of a lease."""
     return {MARKER: identity, RECORD_MARKER: str(record_path(state, identity))}
+
+
+def marked(environment: Mapping[str, str]) -> Node:
+    """This machine, with a lease's marks, so that a command that outlives a killed conductor is found and ended."""
+    return Node("", "load", "", (), Path("/"), environment=dict(environment))
 
 
 def write(path: Path, record: Record) -> None:
@@ -129,6 +166,11 @@ def records(state: Path, site: str | None = None) -> list[tuple[Path, Record]]:
         if record is not None and site in (None, record.site):
             pairs.append((path, record))
     return sorted(pairs, key=lambda pair: pair[1].created)
+
+
+def left_over(state: Path, site: str, now: datetime) -> list[Lease]:
+    """Leases of a site in a state folder that count as left over, oldest first."""
+    return [record.lease(path) for path, record in records(state, site) if abandoned(record, now)]
 
 
 @contextlib.contextmanager
@@ -190,6 +232,17 @@ def abandoned(record: Record, now: datetime) -> str:
     if aware(record.until) < now:
         return f"its end, {record.until.isoformat(timespec='seconds')}, has passed"
     return ""
+
+
+def claimed(other: Record, has: str, otherwise: str, left: str) -> SiteError:
+    """The error for what two leases cannot share: that another lease `has` it, or that it was killed and has `left`
+    something. `otherwise`: what can be done besides waiting."""
+    if lives(other.owner):
+        who = f"study {other.study} (lease {other.id}, process {other.owner.pid})"
+        return SiteError(f"{who} {has}", f"wait for it, or {otherwise}")
+    return SiteError(
+        f"study {other.study} (lease {other.id}) was killed and left {left}", f"say `steelyard clean {other.site}`"
+    )
 
 
 def owner_of(lease: Lease) -> Owner | None:

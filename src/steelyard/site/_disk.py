@@ -19,11 +19,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from steelyard.leases.records import ID_PATTERN, MARKER
+from steelyard.leases.records import ID_PATTERN, MARKER, marked
 from steelyard.model.errors import CommandFailed, SiteError
 from steelyard.model.node_limits import NodeLimits
 from steelyard.node import machine_facts
-from steelyard.node.base import Node
 from steelyard.node.command import run
 from steelyard.site._cgroup import ROOT, Hierarchies
 
@@ -248,11 +247,9 @@ def _program(name: str) -> str | None:
 
 
 async def _run(identity: str, name: str, *words: str) -> None:
-    # With the lease's mark, so that a program that outlives a killed conductor is found and ended.
-    bystander = Node("", "load", "", (), Path("/"), environment={MARKER: identity})
     argv: Sequence[str] = [_program(name) or name, *words]
     try:
-        await run(bystander, argv, timeout_s=COMMAND_TIMEOUT_S)
+        await run(marked({MARKER: identity}), argv, timeout_s=COMMAND_TIMEOUT_S)
     except CommandFailed as error:
         why = error.stderr_tail.strip() or error.message
         raise SiteError(f"{name} failed: {why}", "`steelyard doctor` says what this machine can do") from error

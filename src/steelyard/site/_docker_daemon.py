@@ -24,7 +24,6 @@ from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
 from steelyard.model.errors import SiteError
 from steelyard.node import fetch
-from steelyard.node.base import Node
 from steelyard.node.command import run
 from steelyard.node.folders import cache_folder
 from steelyard.node.processor import Program, start_ticks
@@ -152,8 +151,8 @@ async def ask(
 ) -> str:
     """What a command for the daemon prints, empty if it failed and `check` is off. It carries the lease's mark, so that
     it is found and ended if its conductor was killed. Raises CommandFailed."""
-    marked = Node("", "load", "", (), Path("/"), environment={lease_records.MARKER: identity})
-    done = await run(marked, [*daemon.client, *words], timeout_s=timeout_s, check=check)
+    here = lease_records.marked({lease_records.MARKER: identity})
+    done = await run(here, [*daemon.client, *words], timeout_s=timeout_s, check=check)
     return done.stdout.decode(errors="replace").strip() if done.exit_code == 0 else ""
 
 
@@ -269,10 +268,11 @@ def users(besides: str) -> list[str]:
 
 
 def _uses_own(record: Path) -> bool:
-    """Whether a record is of a lease with a daemon of our own. It may be another version's: only two fields count."""
+    """Whether a record is of a lease with a daemon of our own. It may be another version's: only the site and the
+    daemon count."""
     try:
         fields = json.loads(record.read_text(encoding="utf-8"))
-        return bool(fields["site"] == "docker" and fields["mode"].startswith("own"))
+        return bool(fields["site"] == "docker" and lease_records.current(fields)["daemon"] == "own")
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
 

@@ -10,20 +10,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal
 
 from steelyard.leases import processes as lease_processes
 from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
 from steelyard.leases.lease import Lease
-from steelyard.leases.removal import remove_record, remove_tree
-from steelyard.model.errors import CommandFailed, FileError, SiteError
+from steelyard.leases.removal import remove_tree
+from steelyard.leases.steps import Perform, perform, taking_back, undone_on_error
+from steelyard.model.errors import CommandFailed, SiteError
 from steelyard.model.facts import Role
 from steelyard.node import agent
 from steelyard.node.base import Node
@@ -40,11 +39,11 @@ from steelyard.site import (
     _this_machine,
 )
 from steelyard.site._docker_daemon import Daemon
-from steelyard.site._docker_lending import IP_TIMEOUT_S, Lending, Step, perform
+from steelyard.site._docker_lending import IP_TIMEOUT_S, Lending
 from steelyard.site._docker_settings import Settings
 from steelyard.site.base import LeaseTimes, Patience, Request
 
-__all__ = ["DockerSite", "Settings", "Step", "create", "missing_packages"]
+__all__ = ["DockerSite", "Settings", "create", "missing_packages"]
 
 LETTERS: dict[Role, str] = {"database": "n", "load": "l"}
 LOOPBACK_LOADERS = "127.0.0"
@@ -81,9 +80,7 @@ class DockerSite:
     patience = Patience(lease_s=LEASE_TIMEOUT_S)
     entered = True
 
-    def __init__(
-        self, settings: Settings, state_folder: Path, perform: Callable[[Step], Awaitable[None]] = perform
-    ) -> None:
+    def __init__(self, settings: Settings, state_folder: Path, perform: Perform = perform) -> None:
         self._settings = settings
         self._state = state_folder.absolute()
         self._perform = perform
@@ -105,24 +102,12 @@ class DockerSite:
         lending = Lending(self._settings, self._state, record, looked.daemon, say)
         lease = record.lease(lease_records.record_path(self._state, record.id))
 
-        async def undo(
-            kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-        ) -> bool:
-            try:
-                await self.release(lease)
-            except SiteError as second:
-                if error is not None:
-                    error.add_note(f"while taking the lease back: {second.message}")
-            return False
-
-        async with AsyncExitStack() as stack:
-            stack.push_async_exit(undo)
+        async with undone_on_error(lambda: self.release(lease)):
             try:
                 for step in lending.steps():
                     await self._perform(step)
             except CommandFailed as error:
                 raise SiteError(f"Docker cannot lend the nodes: {error.message}", error.hint) from error
-            stack.pop_all()
         return lending.record.lease(lease.record)
 
     async def release(self, lease: Lease) -> None:
@@ -130,31 +115,17 @@ class DockerSite:
         Each step is performed even if an earlier one failed; then one SiteError is raised for all, and the record is
         kept."""
         hierarchies = _cgroup.detect()
-        errors: list[SiteError | CommandFailed | FileError] = []
-
-        async def tried(action: Awaitable[None]) -> None:
-            try:
-                await action
-            except (SiteError, CommandFailed, FileError) as error:
-                errors.append(error)
-
-        # Clients first: what they have asked for must not come after the look for it.
-        await tried(self._kill(lease.id, hierarchies))
-        for daemon in await asyncio.to_thread(self._daemons):
-            await tried(_docker_containers.remove(daemon, lease.id))
-        await tried(self._kill(lease.id, hierarchies))
-        await tried(_remove_link(_docker_containers.bridge_name(lease.id)))
-        await tried(_cgroup.remove(hierarchies, lease.id))
-        await tried(_stop_unused(lease.id))
-        await tried(_docker_containers.remove_groups(lease.nodes))
-        await tried(remove_tree(lease_records.nodes_folder(lease.record.parent.parent, lease.id)))
-        if not errors:
-            await tried(remove_record(lease))
-        if errors:
-            raise SiteError(
-                f"lease {lease.id} was not taken back completely: " + "; ".join(error.message for error in errors),
-                "say `steelyard clean docker` when the cause is gone",
-            ) from errors[0]
+        async with taking_back(lease, "say `steelyard clean docker` when the cause is gone") as attempt:
+            # Clients first: what they have asked for must not come after the look for it.
+            await attempt(self._kill(lease.id, hierarchies))
+            for daemon in await asyncio.to_thread(self._daemons):
+                await attempt(_docker_containers.remove(daemon, lease.id))
+            await attempt(self._kill(lease.id, hierarchies))
+            await attempt(_remove_link(_docker_containers.bridge_name(lease.id)))
+            await attempt(_cgroup.remove(hierarchies, lease.id))
+            await attempt(_stop_unused(lease.id))
+            await attempt(_docker_containers.remove_groups(lease.nodes))
+            await attempt(remove_tree(lease_records.nodes_folder(lease.record.parent.parent, lease.id)))
 
     async def throttle(self, lease: Lease, limited: bool) -> None:
         """Set or lift the CPU quotas of the containers that have one, in their control groups. Idempotent. Raises
@@ -167,8 +138,7 @@ class DockerSite:
         """Leases whose owner is dead or whose end has passed; containers, networks, processes without a record; a
         daemon of our own that nobody uses."""
         now = lease_records.utc_now()
-        known = lease_records.records(self._state, self.name)
-        left = {record.id: record.lease(path) for path, record in known if lease_records.abandoned(record, now)}
+        left = {lease.id: lease for lease in lease_records.left_over(self._state, self.name, now)}
         for daemon in await asyncio.to_thread(self._daemons):
             try:
                 things = await _docker_containers.labelled(daemon)
@@ -212,15 +182,16 @@ class DockerSite:
         return list({daemon.address: daemon for daemon in daemons}.values())
 
     def _record(self, request: Request, until: datetime, daemon: Literal["running", "own"]) -> lease_records.Record:
-        taken = {path.stem for path in (self._state / "leases").glob("*.json")} | lease_register.known().keys()
-        identity = lease_records.new_id(taken)
+        identity = lease_register.new_id(self._state)
         names: list[tuple[Role, int]] = [("database", index + 1) for index in range(request.database_nodes)]
         names += [("load", index + 1) for index in range(request.load_nodes)]
         nodes = tuple(self._node(identity, role, number, request) for role, number in names)
         return lease_records.Record(
             id=identity,
             site=self.name,
-            mode=f"{daemon}, {self._settings.network} {self._subnet()}",
+            network=self._settings.network,
+            subnet=self._subnet(),
+            daemon=daemon,
             study=request.study,
             owner=lease_records.owner(),
             created=lease_records.utc_now(),

@@ -17,6 +17,7 @@ from pydantic import Field
 
 from steelyard.leases import processes as lease_processes
 from steelyard.leases import records as lease_records
+from steelyard.leases import register as lease_register
 from steelyard.leases.lease import Lease
 from steelyard.model.errors import SiteError
 from steelyard.model.facts import Role
@@ -55,7 +56,7 @@ class FakeSite:
         """Lend folders. Raises SiteError if set to fail."""
         if reason := self.refuse(request, None):
             raise SiteError(f"site fake cannot lend to {request.study}: {reason}")
-        identity = lease_records.new_id({record.id for _, record in lease_records.records(self._state, self.name)})
+        identity = lease_register.new_id(self._state)
         roles: list[tuple[Role, str, int]] = [("database", "n", index + 1) for index in range(request.database_nodes)]
         roles += [("load", "l", index + 1) for index in range(request.load_nodes)]
         nodes = tuple(
@@ -65,7 +66,6 @@ class FakeSite:
         record = lease_records.Record(
             id=identity,
             site=self.name,
-            mode="fake",
             study=request.study,
             owner=lease_records.owner(),
             created=lease_records.utc_now(),
@@ -96,12 +96,8 @@ class FakeSite:
 
     async def leftovers(self) -> Sequence[Lease]:
         """Leases whose owner is dead or whose end has passed, and processes of a released lease."""
-        now = lease_records.utc_now()
-        known = lease_records.records(self._state, self.name)
-        return [
-            *(record.lease(path) for path, record in known if lease_records.abandoned(record, now)),
-            *lease_processes.strays(self.name),
-        ]
+        known = lease_records.left_over(self._state, self.name, lease_records.utc_now())
+        return [*known, *lease_processes.strays(self.name)]
 
     async def facts(self, node: Node) -> dict[str, str]:
         """The node's address and folder."""

@@ -218,7 +218,9 @@ def mounted(own: _docker_daemon.Own) -> list[Path]:
 
 def test_a_daemon_of_our_own_ends_with_the_last_lease(own: _docker_daemon.Own, tmp_path: Path) -> None:
     with leased(tmp_path, OWN) as (_, lease):
-        assert lease_records.read(lease.record).mode.startswith("own, host")  # type: ignore[union-attr]
+        record = lease_records.read(lease.record)
+        assert record is not None
+        assert (record.daemon, record.network) == ("own", "host")
         before = _docker_daemon.processes(own)
         assert {"dockerd", "containerd", "containerd-shim"} <= {name[:15] for name in before.values()}
         assert _docker_daemon.time_s(census())["dockerd"] > 0

@@ -15,6 +15,7 @@ import pytest
 from steelyard.lab.gauging import gauge_nodes
 from steelyard.leases import records as lease_records
 from steelyard.leases.lease import Lease
+from steelyard.leases.steps import Step
 from steelyard.model.errors import SiteError
 from steelyard.model.node_limits import NodeLimits
 from steelyard.node import files
@@ -95,7 +96,7 @@ def test_a_disk_is_in_force_and_goes(tmp_path: Path) -> None:
 def test_steps_of_a_disk_are_those_that_the_tests_try(tmp_path: Path) -> None:
     done: list[str] = []
 
-    async def perform(step: local.Step) -> None:
+    async def perform(step: Step) -> None:
         done.append(step.name)
         await step.act()
 
@@ -109,7 +110,7 @@ def test_steps_of_a_disk_are_those_that_the_tests_try(tmp_path: Path) -> None:
 def test_a_step_that_fails_takes_everything_back(tmp_path: Path, failing: str) -> None:
     seen: list[str] = []
 
-    async def perform(step: local.Step) -> None:
+    async def perform(step: Step) -> None:
         await step.act()
         seen.extend(identity for identity in ids(tmp_path) if identity not in seen)
         if step.name == failing:

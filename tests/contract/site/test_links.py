@@ -18,6 +18,7 @@ import pytest
 
 from steelyard.leases import records as lease_records
 from steelyard.leases.lease import Lease
+from steelyard.leases.steps import Step
 from steelyard.link.linktest import measure_path
 from steelyard.link.ping import measure_link
 from steelyard.model.errors import SiteError
@@ -137,7 +138,7 @@ def test_a_link_that_cannot_be_made_says_why_and_leaves_nothing(tmp_path: Path, 
 def test_a_step_that_fails_takes_everything_back(tmp_path: Path, link: LinkChoice, steps: tuple[str, ...]) -> None:
     seen: list[str] = []
 
-    async def perform(step: local.Step) -> None:
+    async def perform(step: Step) -> None:
         await step.act()
         seen.append(step.name)
         if step.name == steps[-1]:

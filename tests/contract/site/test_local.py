@@ -18,6 +18,7 @@ from steelyard.leases import processes as lease_processes
 from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
 from steelyard.leases.lease import Lease
+from steelyard.leases.steps import Step
 from steelyard.link.ping import measure_link
 from steelyard.model.errors import NodeError, SiteError
 from steelyard.model.study import NodeLimits
@@ -107,7 +108,7 @@ def ids(state: Path) -> list[str]:
 def test_steps_are_those_that_the_tests_try(tmp_path: Path) -> None:
     done: list[str] = []
 
-    async def perform(step: local.Step) -> None:
+    async def perform(step: Step) -> None:
         done.append(step.name)
         await step.act()
 
@@ -121,7 +122,7 @@ def test_steps_are_those_that_the_tests_try(tmp_path: Path) -> None:
 def test_a_step_that_fails_takes_everything_back(tmp_path: Path, failing: str) -> None:
     seen: list[str] = []
 
-    async def perform(step: local.Step) -> None:
+    async def perform(step: Step) -> None:
         await step.act()
         seen.extend(identity for identity in ids(tmp_path) if identity not in seen)
         if step.name == failing:
@@ -136,7 +137,7 @@ def test_a_step_that_fails_takes_everything_back(tmp_path: Path, failing: str) -
 
 
 def test_a_cancelled_lease_is_taken_back(tmp_path: Path) -> None:
-    async def perform(step: local.Step) -> None:
+    async def perform(step: Step) -> None:
         await step.act()
         if step.name == "switch":
             await asyncio.sleep(60)

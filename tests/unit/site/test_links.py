@@ -101,8 +101,8 @@ def test_which_fabric_and_how_facts_call_it(tmp_path, monkeypatch: pytest.Monkey
     assert [made[name].how for name in made] == [
         "", "ethernet-100: bridge, tbf", "wan: steelyard-agent link", "802.11n: steelyard-agent link",
     ]  # fmt: skip
-    assert [name for name, _ in made["ethernet-100"].steps()] == ["switch", "addresses", "link"]
-    assert [name for name, _ in made["nodal"].steps()] == ["switch", "addresses"]
+    assert [step.name for step in made["ethernet-100"].steps()] == ["switch", "addresses", "link"]
+    assert [step.name for step in made["nodal"].steps()] == ["switch", "addresses"]
 
 
 def test_refusals_say_what_is_lacking(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:

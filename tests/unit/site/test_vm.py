@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from steelyard.leases import records as lease_records
 from steelyard.model.errors import SiteError
 from steelyard.model.study import NodeLimits
 from steelyard.node import machine_facts
@@ -124,7 +125,7 @@ def test_without_the_device_machines_are_emulated(
     image: Image, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_vm_accelerator, "DEVICE", tmp_path / "kvm")
-    caller = _vm_accelerator.marked({})
+    caller = lease_records.marked({})
     chosen = asyncio.run(_vm_accelerator.choose("auto", image, caller))
     assert chosen == Accelerator(name="tcg", why=f"there is no {tmp_path / 'kvm'}")
     with pytest.raises(SiteError, match="KVM does not work here: there is no"):
@@ -149,7 +150,7 @@ def test_a_trial_boot_is_made_once_and_its_outcome_is_kept(
     monkeypatch.setattr(_vm_accelerator, "_trial_boot", hangs)
     monkeypatch.setattr(_vm_accelerator, "version", version)
     image.folder.mkdir(parents=True)
-    caller = _vm_accelerator.marked({})
+    caller = lease_records.marked({})
     assert _vm_accelerator.known(image, "7.2.17") is None
     for _ in range(2):
         chosen = asyncio.run(_vm_accelerator.choose("auto", image, caller))
