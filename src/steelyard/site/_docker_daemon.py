@@ -27,7 +27,8 @@ from steelyard.node import fetch
 from steelyard.node.command import run
 from steelyard.node.folders import cache_folder
 from steelyard.node.processor import Program, start_ticks
-from steelyard.site._this_machine import mounted_below, program, search_path
+from steelyard.site import _mountinfo
+from steelyard.site._this_machine import program, search_path
 
 MARKER = "STEELYARD_DAEMON"
 """Environment variable of our own daemon and its helpers; its value is the daemon's folder."""
@@ -236,7 +237,7 @@ async def stop(own: Own) -> None:
     if not await _gone(own, KILL_TIMEOUT_S, kill=True):
         left = ", ".join(f"{name} {pid}" for pid, name in processes(own).items())
         raise SiteError(f"the Docker daemon of Steelyard did not end within {KILL_TIMEOUT_S:g} s: {left}")
-    for place in mounted_below(Path("/proc/self/mountinfo").read_text(encoding="utf-8"), own.folder, own.data):
+    for place in _mountinfo.below(_mountinfo.here(), own.folder, own.data):
         await run(None, ["umount", "--lazy", str(place)], timeout_s=COMMAND_TIMEOUT_S, check=False)
     for name in ("exec", "docker.sock", "docker.pid", "daemon.json", "dockerd.log"):
         await asyncio.to_thread(_remove, own.folder / name)

@@ -26,7 +26,7 @@ from steelyard.model.study import NodeLimits
 from steelyard.node import kept
 from steelyard.node.command import run, spawn
 from steelyard.node.processor import census
-from steelyard.site import _cgroup, _docker_containers, _docker_daemon, _this_machine, docker, local
+from steelyard.site import _cgroup, _docker_containers, _docker_daemon, _mountinfo, docker, local
 from steelyard.site.base import Request
 from steelyard.testing.site import SiteContract
 from tests.docker_daemon import image_or_skip, running_daemon
@@ -213,7 +213,7 @@ def own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[_docker_dae
 
 
 def mounted(own: _docker_daemon.Own) -> list[Path]:
-    return _this_machine.mounted_below(Path("/proc/self/mountinfo").read_text(), own.folder, own.data)
+    return _mountinfo.below(_mountinfo.here(), own.folder, own.data)
 
 
 def test_a_daemon_of_our_own_ends_with_the_last_lease(own: _docker_daemon.Own, tmp_path: Path) -> None:

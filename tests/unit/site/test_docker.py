@@ -24,6 +24,7 @@ from steelyard.site import (
     _docker_daemon,
     _docker_facts,
     _docker_image,
+    _mountinfo,
     _this_machine,
     docker,
     local,
@@ -195,7 +196,7 @@ def test_what_a_daemon_of_our_own_leaves_mounted_is_found_deepest_first() -> Non
     lines = [line.format(number, "/", place) for number, place in enumerate(places)]
 
     def found(text: str) -> list[str]:
-        return [str(place) for place in _this_machine.mounted_below(text, Path("/run/d"), Path(data))]
+        return [str(place) for place in _mountinfo.below(_mountinfo.parse(text), Path("/run/d"), Path(data))]
 
     deepest_first = [places[3], places[2], places[0]]
     assert found("\n".join(lines)) == deepest_first
