@@ -6,8 +6,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,6 +25,7 @@ from steelyard.node.command import run
 from steelyard.node.processor import census
 from steelyard.site import _links, _network, local
 from steelyard.site.base import Request
+from tests.contract.site.killed_at_step import Moment, kill_at
 from tests.contract.site.test_local import ids, traces
 
 pytestmark = [pytest.mark.root, pytest.mark.agent]
@@ -36,26 +35,6 @@ FAR = LinkChoice(name="far", medium="switched", rate_mbit=50, delay_ms=5, jitter
 RADIO = LinkChoice(name="802.11g", medium="802.11", phy="802.11g-54", mtu=1400)
 NAMESPACES = local.Settings(mode="namespaces")
 BY_KERNEL, BY_PROGRAM = ("switch", "addresses", "link"), ("loopbacks", "link")
-KILLED_AT_STEP = """
-import asyncio, os, signal, sys
-from datetime import timedelta
-from pathlib import Path
-from steelyard.leases import records as lease_records
-from steelyard.model.link import LinkChoice
-from steelyard.site import local
-from steelyard.site.base import Request
-
-async def perform(step):
-    if step.name == sys.argv[2] and sys.argv[3] == "before":
-        os.kill(os.getpid(), signal.SIGKILL)
-    await step.act()
-    if step.name == sys.argv[2]:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-link = LinkChoice.model_validate_json(sys.argv[4])
-site = local.LocalSite(local.Settings(mode="namespaces"), Path(sys.argv[1]), perform)
-asyncio.run(site.lease(Request("victim", 2, 1, link=link), lease_records.utc_now() + timedelta(hours=1)))
-"""
 
 
 @contextmanager
@@ -158,9 +137,8 @@ def test_a_step_that_fails_takes_everything_back(tmp_path: Path, link: LinkChoic
     [(ETHERNET, "link"), *((FAR, step) for step in BY_PROGRAM)],
     ids=["kernel-link", "program-loopbacks", "program-link"],
 )
-def test_killed_at_a_step(tmp_path: Path, link: LinkChoice, step: str, moment: str) -> None:
-    argv = [sys.executable, "-c", KILLED_AT_STEP, str(tmp_path), step, moment, link.model_dump_json()]
-    assert subprocess.run(argv, timeout=60, check=False).returncode == -signal.SIGKILL
+def test_killed_at_a_step(tmp_path: Path, link: LinkChoice, step: str, moment: Moment) -> None:
+    kill_at(step, "local", NAMESPACES, Request("victim", 2, 1, link=link), tmp_path, moment)
     (recorded,) = ids(tmp_path)
     site = local.create(NAMESPACES, tmp_path)
     for lease in asyncio.run(site.leftovers()):

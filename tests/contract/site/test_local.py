@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,6 +25,7 @@ from steelyard.node.base import Node
 from steelyard.node.command import run, spawn
 from steelyard.site import _cgroup, _network, local
 from steelyard.site.base import Request
+from tests.contract.site.killed_at_step import Moment, kill_at
 
 pytestmark = [pytest.mark.root, pytest.mark.agent]
 
@@ -42,24 +42,6 @@ STEPS = (
     "addresses",
 )
 
-KILLED_AT_STEP = """
-import asyncio, os, signal, sys
-from datetime import timedelta
-from pathlib import Path
-from steelyard.leases import records as lease_records
-from steelyard.site import local
-from steelyard.site.base import Request
-
-async def perform(step):
-    if step.name == sys.argv[2] and sys.argv[3] == "before":
-        os.kill(os.getpid(), signal.SIGKILL)
-    await step.act()
-    if step.name == sys.argv[2]:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-site = local.LocalSite(local.Settings(mode="namespaces"), Path(sys.argv[1]), perform)
-asyncio.run(site.lease(Request("victim", 2, 1), lease_records.utc_now() + timedelta(hours=1)))
-"""
 
 SERVER = """
 import socket, sys
@@ -155,9 +137,8 @@ def test_a_cancelled_lease_is_taken_back(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("step", STEPS)
-def test_killed_at_a_step(tmp_path: Path, step: str, moment: str) -> None:
-    argv = [sys.executable, "-c", KILLED_AT_STEP, str(tmp_path), step, moment]
-    assert subprocess.run(argv, timeout=60, check=False).returncode == -signal.SIGKILL
+def test_killed_at_a_step(tmp_path: Path, step: str, moment: Moment) -> None:
+    kill_at(step, "local", NAMESPACES, REQUEST, tmp_path, moment)
     recorded = ids(tmp_path)
     assert len(recorded) == (0 if (step, moment) == ("record", "before") else 1)
     site = local.create(NAMESPACES, tmp_path)
