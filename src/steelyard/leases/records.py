@@ -25,7 +25,7 @@ from steelyard.leases.lease import Lease
 from steelyard.model.errors import SiteError
 from steelyard.model.value import Value
 from steelyard.node.base import Node
-from steelyard.node.process import Server
+from steelyard.node.process import KnownProcess
 from steelyard.node.processor import start_ticks
 
 MARKER = "STEELYARD_LEASE"
@@ -222,7 +222,7 @@ def owner(pid: int | None = None) -> Owner:
 
 def lives(who: Owner) -> bool:
     """Whether exactly this process still runs."""
-    return who.boot_id == boot_id() and Server(who.pid, who.start_ticks).alive
+    return who.boot_id == boot_id() and KnownProcess(who.pid, who.start_ticks).alive
 
 
 def abandoned(record: Record, now: datetime) -> str:

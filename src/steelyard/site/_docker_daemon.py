@@ -26,7 +26,7 @@ from steelyard.model.errors import SiteError
 from steelyard.node import fetch
 from steelyard.node.command import run
 from steelyard.node.folders import cache_folder
-from steelyard.node.processor import Program, start_ticks
+from steelyard.node.processor import RunningProgram, start_ticks
 from steelyard.site import _mountinfo
 from steelyard.site._this_machine import program, search_path
 
@@ -278,7 +278,7 @@ def _uses_own(record: Path) -> bool:
         return False
 
 
-def time_s(programs: Mapping[tuple[int, int], Program]) -> dict[str, float]:
+def time_s(programs: Mapping[tuple[int, int], RunningProgram]) -> dict[str, float]:
     """Processor seconds of daemons, by name, in a census of processes. They belong to no node: they are what the
     machine pays for containers besides. Pure."""
     seconds: dict[str, float] = {}

@@ -28,7 +28,7 @@ from steelyard.model.errors import CommandFailed, SiteError
 from steelyard.model.link import DEFAULT_MTU, HEADER_BYTES, LinkChoice
 from steelyard.node import agent
 from steelyard.node.command import run
-from steelyard.node.processor import Program
+from steelyard.node.processor import RunningProgram
 from steelyard.node.tasks import in_a_thread
 from steelyard.site import _network
 from steelyard.site._network import BRIDGE, INTERFACE, PREFIX_LENGTH, Member
@@ -319,7 +319,7 @@ def hardware_address(address: str) -> str:
     return ":".join(f"{byte:02x}" for byte in (0x02, 0x00, *IPv4Address(address).packed))
 
 
-def program_time_s(process_ids: frozenset[int], programs: Mapping[tuple[int, int], Program]) -> float:
+def program_time_s(process_ids: frozenset[int], programs: Mapping[tuple[int, int], RunningProgram]) -> float:
     """Processor seconds of some processes in a census. Pure."""
     return sum(program.used_s for (pid, _), program in programs.items() if pid in process_ids)
 

@@ -20,7 +20,7 @@ from steelyard.model.node_limits import NodeLimits
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.value import Value
 from steelyard.node.base import Node
-from steelyard.node.processor import Program
+from steelyard.node.processor import RunningProgram
 
 NO_LIMITS = NodeLimits()
 
@@ -230,12 +230,12 @@ class Helped(Protocol):
     """Ability: needs programs of this machine besides its nodes, such as a container daemon. Their processor time
     belongs to no node and is no background load."""
 
-    def helper_times_s(self, programs: Mapping[tuple[int, int], Program]) -> Mapping[str, float]:
+    def helper_times_s(self, programs: Mapping[tuple[int, int], RunningProgram]) -> Mapping[str, float]:
         """Processor seconds of such programs so far, by name, in a census of processes. Pure."""
         ...
 
 
-def helpers_time_s(sites: Iterable[Site], programs: Mapping[tuple[int, int], Program]) -> float:
+def helpers_time_s(sites: Iterable[Site], programs: Mapping[tuple[int, int], RunningProgram]) -> float:
     """Processor seconds so far of the programs that sites need besides their nodes; 0 without any. Pure."""
     by_name = {site.name: site for site in sites if isinstance(site, Helped)}
     return sum(sum(site.helper_times_s(programs).values()) for site in by_name.values())

@@ -28,7 +28,7 @@ from steelyard.node import agent
 from steelyard.node.base import Node
 from steelyard.node.command import run
 from steelyard.node.folders import cache_folder
-from steelyard.node.processor import Program
+from steelyard.node.processor import RunningProgram
 from steelyard.site import (
     _cgroup,
     _docker_containers,
@@ -39,8 +39,8 @@ from steelyard.site import (
     _this_machine,
 )
 from steelyard.site._docker_daemon import Daemon
-from steelyard.site._docker_lending import IP_TIMEOUT_S, Lending
 from steelyard.site._docker_settings import Settings
+from steelyard.site._docker_steps import IP_TIMEOUT_S, ContainerSteps
 from steelyard.site.base import LeaseTimes, Patience, Request
 
 __all__ = ["DockerSite", "Settings", "create", "missing_packages"]
@@ -99,16 +99,16 @@ class DockerSite:
             raise SiteError(f"site docker cannot lend to {request.study}: {reason}", "`steelyard doctor` says more")
         looked = _docker_refusals.looked(self._settings)
         record = self._record(request, until, "running" if looked.daemon else "own")
-        lending = Lending(self._settings, self._state, record, looked.daemon, say)
+        steps = ContainerSteps(self._settings, self._state, record, looked.daemon, say)
         lease = record.lease(lease_records.record_path(self._state, record.id))
 
         async with undone_on_error(lambda: self.release(lease)):
             try:
-                for step in lending.steps():
+                for step in steps.in_order():
                     await self._perform(step)
             except CommandFailed as error:
                 raise SiteError(f"Docker cannot lend the nodes: {error.message}", error.hint) from error
-        return lending.record.lease(lease.record)
+        return steps.record.lease(lease.record)
 
     async def release(self, lease: Lease) -> None:
         """Take back everything belonging to the lease, by its id, whether or not its record still exists. Idempotent.
@@ -161,7 +161,7 @@ class DockerSite:
         """Why no containers can be lent for the request, or None."""
         return _docker_refusals.refuse(self, self._settings, request, memory_mb_per_node)
 
-    def helper_times_s(self, programs: Mapping[tuple[int, int], Program]) -> Mapping[str, float]:
+    def helper_times_s(self, programs: Mapping[tuple[int, int], RunningProgram]) -> Mapping[str, float]:
         """Processor seconds of the daemon's processes, by name, in a census. Pure."""
         return _docker_daemon.time_s(programs)
 

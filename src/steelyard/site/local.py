@@ -27,7 +27,7 @@ from steelyard.model.node_limits import NodeLimits
 from steelyard.model.value import Value
 from steelyard.node import agent, machine_facts
 from steelyard.node.base import Node
-from steelyard.node.processor import Program
+from steelyard.node.processor import RunningProgram
 from steelyard.site import _cgroup, _disk, _kernel, _links, _memory, _network
 from steelyard.site.base import LeaseTimes, Request, unenforced
 
@@ -179,7 +179,7 @@ class LocalSite:
         fabric = self._fabrics.get(lease.id)
         return None if fabric is None else fabric.failure()
 
-    def helper_times_s(self, programs: Mapping[tuple[int, int], Program]) -> Mapping[str, float]:
+    def helper_times_s(self, programs: Mapping[tuple[int, int], RunningProgram]) -> Mapping[str, float]:
         """Processor seconds of the link programs of this object's leases, in a census. Pure."""
         running = [fabric.process_ids() for fabric in self._fabrics.values()]
         return {"link": _links.program_time_s(frozenset().union(*running), programs)}

@@ -27,7 +27,7 @@ from steelyard.node.base import Node
 from steelyard.node.tasks import to_the_end, together
 from steelyard.site import _inventory, _node_facts, _ssh_agent, _ssh_connection, _ssh_scripts
 from steelyard.site._inventory import Place
-from steelyard.site._ssh_agent import Program
+from steelyard.site._ssh_agent import AgentProgram
 from steelyard.site._ssh_connection import Connection
 from steelyard.site._ssh_scripts import Holder, Identity
 from steelyard.site.base import LeaseTimes, Patience, Request, unenforced
@@ -175,7 +175,7 @@ class SshSite:
         seconds = round((record.until - lease_records.utc_now()).total_seconds())
         return str(seconds), f"study {record.study} {_who()}, state folder {self._state}"
 
-    async def _prepare(self, record: lease_records.Record, node: Node, program: Program) -> None:
+    async def _prepare(self, record: lease_records.Record, node: Node, program: AgentProgram) -> None:
         """Claim a machine for the lease and bring the agent. Raises SiteError."""
         connection = connection_of(node)
         former: list[str] = []
@@ -205,7 +205,7 @@ class SshSite:
         )
 
 
-async def _look(identity: str, place: Place, connection: Connection, ssh_config: str) -> tuple[Node, Program]:
+async def _look(identity: str, place: Place, connection: Connection, ssh_config: str) -> tuple[Node, AgentProgram]:
     """The node that a machine becomes, and the agent for it, after a look that changes nothing. Raises
     SiteError."""
     machine = await identify(connection, place.machine.folder)

@@ -24,7 +24,7 @@ from steelyard.model.errors import CommandFailed, SiteError, SteelyardError
 from steelyard.node import agent
 from steelyard.node.base import Node
 from steelyard.node.folders import cache_folder
-from steelyard.node.processor import Program
+from steelyard.node.processor import RunningProgram
 from steelyard.node.tasks import together
 from steelyard.site import (
     _cgroup,
@@ -33,14 +33,14 @@ from steelyard.site import (
     _vm_accelerator,
     _vm_facts,
     _vm_image,
-    _vm_lending,
     _vm_machine,
     _vm_refusals,
     _vm_scripts,
+    _vm_steps,
 )
-from steelyard.site._vm_lending import Lending
 from steelyard.site._vm_refusals import missing_packages
 from steelyard.site._vm_settings import Settings
+from steelyard.site._vm_steps import MachineSteps
 from steelyard.site.base import LeaseTimes, Patience, Request
 
 __all__ = ["Settings", "VmSite", "create", "missing_packages"]
@@ -88,16 +88,16 @@ class VmSite:
         if reason := self.refuse(request, None):
             raise SiteError(f"site vm cannot lend to {request.study}: {reason}", "`steelyard doctor` says more")
         record = self._record(request, until)
-        lending = Lending(self._settings, self._state, record, say)
+        steps = MachineSteps(self._settings, self._state, record, say)
         lease = record.lease(lease_records.record_path(self._state, record.id))
 
         async with undone_on_error(lambda: self.release(lease)):
             try:
-                for step in lending.steps():
+                for step in steps.in_order():
                     await self._perform(step)
             except CommandFailed as error:
                 raise SiteError(f"site vm cannot lend the nodes: {error.message}", error.stderr_tail) from error
-        return lending.record.lease(lease.record)
+        return steps.record.lease(lease.record)
 
     async def release(self, lease: Lease) -> None:
         """Take back everything belonging to the lease, by its id, whether or not its record still exists. Idempotent.
@@ -134,7 +134,7 @@ class VmSite:
         """Why no virtual machines can be lent for the request, or None."""
         return _vm_refusals.refuse(self, self._settings, request, memory_mb_per_node)
 
-    def helper_times_s(self, programs: Mapping[tuple[int, int], Program]) -> Mapping[str, float]:
+    def helper_times_s(self, programs: Mapping[tuple[int, int], RunningProgram]) -> Mapping[str, float]:
         """Processor seconds of virtual machines in a census. What their nodes use is told by the machines themselves;
         seen from outside, it is the work of QEMU. Pure."""
         used = [program.used_s for program in programs.values() if PROCESS.fullmatch(program.name)]
@@ -148,10 +148,10 @@ class VmSite:
     async def _written_out(self, state: Path, identity: str, node: Node) -> None:
         """Have a machine that is up write to its disk what it holds in memory: snapshots outlive the lease."""
         places = _vm_machine.files(state, cache_folder(), identity, node.name)
-        if not (_vm_machine.is_up(places) and _vm_lending.runs(identity, node.name)):
+        if not (_vm_machine.is_up(places) and _vm_steps.runs(identity, node.name)):
             return
         try:
-            connection = _vm_lending.connection_of(state, identity, node)
+            connection = _vm_steps.connection_of(state, identity, node)
             await connection.shell("sync", timeout_s=SYNC_TIMEOUT_S)
             await connection.close()
         except SteelyardError as error:

@@ -23,7 +23,7 @@ from steelyard.model.study import NodeLimits
 from steelyard.node import files
 from steelyard.node.command import run
 from steelyard.node.processor import census
-from steelyard.site import _cgroup, _network, _ssh_connection, _vm_lending, vm
+from steelyard.site import _cgroup, _network, _ssh_connection, _vm_steps, vm
 from steelyard.site.base import Request, helpers_time_s
 from steelyard.testing.site import SiteContract
 from tests.contract.site.killed_at_step import kill_at
@@ -100,7 +100,7 @@ def test_a_machine_is_what_was_asked(tmp_path: Path) -> None:
 async def _stranger_is_refused(state: Path, lease: Lease) -> None:
     """A machine with another key than the one that was made for it."""
     (node,) = lease.databases
-    connection = _vm_lending.connection_of(state, lease.id, node)
+    connection = _vm_steps.connection_of(state, lease.id, node)
     await connection.close()
     folder = lease_records.nodes_folder(state, lease.id)
     known, genuine = folder / "known_hosts", (folder / "known_hosts").read_text()
@@ -132,7 +132,7 @@ def test_a_conductor_that_is_killed_at_a_step_leaves_nothing(tmp_path: Path, ste
     kill_at(step, "vm", vm.Settings(default_memory_mb=256), Request("victim", 1, 1), tmp_path)
     site = vm.create(vm.Settings(), tmp_path)
     (left,) = [lease for lease in asyncio.run(site.leftovers()) if lease.record.exists()]
-    assert _vm_lending.runs(left.id, "n1") == (step == "machines")
+    assert _vm_steps.runs(left.id, "n1") == (step == "machines")
     asyncio.run(site.release(left))
     assert traces(left) == []
     assert lease_processes.of(left.id) == set()

@@ -16,7 +16,7 @@ from steelyard.leases import records as lease_records
 from steelyard.model.study import NodeLimits
 from steelyard.node import machine_facts
 from steelyard.node.base import Node
-from steelyard.node.processor import Program
+from steelyard.node.processor import RunningProgram
 from steelyard.site import (
     _cgroup,
     _debian,
@@ -230,10 +230,10 @@ def test_a_daemon_that_is_still_being_loaded_is_waited_for(monkeypatch: pytest.M
 
 def test_helpers_are_counted_by_name() -> None:
     programs = {
-        (1, 1): Program("dockerd", 2.0),
-        (2, 1): Program("containerd-shim", 0.25),
-        (3, 1): Program("containerd-shim", 0.5),
-        (4, 1): Program("java", 100.0),
+        (1, 1): RunningProgram("dockerd", 2.0),
+        (2, 1): RunningProgram("containerd-shim", 0.25),
+        (3, 1): RunningProgram("containerd-shim", 0.5),
+        (4, 1): RunningProgram("java", 100.0),
     }
     assert _docker_daemon.time_s(programs) == {"dockerd": 2.0, "containerd-shim": 0.75}
 
@@ -325,9 +325,9 @@ def test_a_daemon_elsewhere_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 def test_the_time_of_daemons_is_told_from_that_of_everything_else() -> None:
     census = {
-        (1, 1): Program("dockerd", 3.0),
-        (2, 2): Program("containerd", 2.0),
-        (3, 3): Program("java", 100.0),
+        (1, 1): RunningProgram("dockerd", 3.0),
+        (2, 2): RunningProgram("containerd", 2.0),
+        (3, 3): RunningProgram("java", 100.0),
     }
     site = docker.create(docker.Settings(), Path("/no/state"))
     assert helpers_time_s([site], census) == 5.0

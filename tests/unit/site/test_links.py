@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from steelyard.model.link import PLAIN, LinkChoice
-from steelyard.node.processor import Program
+from steelyard.node.processor import RunningProgram
 from steelyard.site import _links, fake, local
 from steelyard.site._links import Bridge, LinkProgram
 from steelyard.site._network import Member
@@ -126,5 +126,5 @@ def test_sites_without_links_refuse_them(tmp_path) -> None:
 
 
 def test_only_the_link_program_is_a_helper() -> None:
-    programs = {(7, 1): Program("steelyard-agent", 2.5), (8, 1): Program("java", 100.0)}
+    programs = {(7, 1): RunningProgram("steelyard-agent", 2.5), (8, 1): RunningProgram("java", 100.0)}
     assert _links.program_time_s(frozenset({7, 9}), programs) == 2.5

@@ -26,7 +26,7 @@ IP_TIMEOUT_S = 20.0
 CHECK_TIMEOUT_S = 20.0
 
 
-class Lending:
+class ContainerSteps:
     """The steps of one lease, and what they find out."""
 
     def __init__(
@@ -41,7 +41,7 @@ class Lending:
         self._image = ""
         self._path = lease_records.record_path(state, record.id)
 
-    def steps(self) -> list[Step]:
+    def in_order(self) -> list[Step]:
         """The steps in order; the record comes first."""
         steps = [Step("record", self._write), Step("folders", self._folders), Step("daemon", self._ensure_daemon)]
         steps += [Step("image", self._ensure_image)]

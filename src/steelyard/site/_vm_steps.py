@@ -36,7 +36,7 @@ SET_CLOCK = 'date --set="$1 seconds" > /dev/null'
 """Argument: seconds by which the clock is behind. The machine read it to the second when it booted."""
 
 
-class Lending:
+class MachineSteps:
     """The steps of one lease, and what they find out."""
 
     def __init__(self, settings: Settings, state: Path, record: lease_records.Record, say: Say) -> None:
@@ -49,9 +49,9 @@ class Lending:
         self._caller = lease_records.marked(lease_records.environment(state, record.id))
         self._image: Image | None = None
         self._accelerator: Accelerator | None = None
-        self._program: _ssh_agent.Program | None = None
+        self._program: _ssh_agent.AgentProgram | None = None
 
-    def steps(self) -> list[Step]:
+    def in_order(self) -> list[Step]:
         """The steps in order; the record comes first."""
         return [
             Step("record", self._write),
