@@ -11,12 +11,13 @@ import contextlib
 import errno
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard.model.errors import SiteError
 from steelyard.model.node_limits import NodeLimits
+from steelyard.node.base import Node
 from steelyard.site import _mountinfo
 
 ROOT = "steelyard"
@@ -285,6 +286,13 @@ def throttle(groups: Sequence[Path], cpus: float | None) -> None:
         ) from error
     if not written and cpus is not None:
         raise SiteError("a node has no control group with a CPU quota", FROM_START)
+
+
+def throttle_all(nodes: Iterable[Node], *, limited: bool) -> None:
+    """Set or lift the quotas of those nodes that have a limit of processors. Idempotent. Raises SiteError."""
+    for node in nodes:
+        if node.cpus is not None:
+            throttle(node.cgroups, node.cpus if limited else None)
 
 
 def in_force(groups: Sequence[Path]) -> dict[str, str]:

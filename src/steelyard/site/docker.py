@@ -36,16 +36,16 @@ from steelyard.site import (
     _docker_facts,
     _docker_image,
     _docker_refusals,
+    _lease_processes,
     _this_machine,
 )
 from steelyard.site._docker_daemon import Daemon
 from steelyard.site._docker_settings import Settings
 from steelyard.site._docker_steps import IP_TIMEOUT_S, ContainerSteps
-from steelyard.site.base import LeaseTimes, Patience, Request
+from steelyard.site.base import LeaseTimes, Patience, Request, node_name
 
 __all__ = ["DockerSite", "Settings", "create", "missing_packages"]
 
-LETTERS: dict[Role, str] = {"database": "n", "load": "l"}
 LOOPBACK_LOADERS = "127.0.0"
 LEASE_TIMEOUT_S = 1800.0
 """Once, an image is built or pulled; afterwards seconds are enough."""
@@ -117,10 +117,10 @@ class DockerSite:
         hierarchies = _cgroup.detect()
         async with taking_back(lease, "say `steelyard clean docker` when the cause is gone") as attempt:
             # Clients first: what they have asked for must not come after the look for it.
-            await attempt(self._kill(lease.id, hierarchies))
+            await attempt(_lease_processes.end(lease.id, hierarchies))
             for daemon in await asyncio.to_thread(self._daemons):
                 await attempt(_docker_containers.remove(daemon, lease.id))
-            await attempt(self._kill(lease.id, hierarchies))
+            await attempt(_lease_processes.end(lease.id, hierarchies))
             await attempt(_remove_link(_docker_containers.bridge_name(lease.id)))
             await attempt(_cgroup.remove(hierarchies, lease.id))
             await attempt(_stop_unused(lease.id))
@@ -130,9 +130,7 @@ class DockerSite:
     async def throttle(self, lease: Lease, limited: bool) -> None:
         """Set or lift the CPU quotas of the containers that have one, in their control groups. Idempotent. Raises
         SiteError."""
-        for node in lease.databases:
-            if node.cpus is not None:
-                _cgroup.throttle(node.cgroups, node.cpus if limited else None)
+        _cgroup.throttle_all(lease.databases, limited=limited)
 
     async def leftovers(self) -> Sequence[Lease]:
         """Leases whose owner is dead or whose end has passed; containers, networks, processes without a record; a
@@ -183,9 +181,7 @@ class DockerSite:
 
     def _record(self, request: Request, until: datetime, daemon: Literal["running", "own"]) -> lease_records.Record:
         identity = lease_register.new_id(self._state)
-        names: list[tuple[Role, int]] = [("database", index + 1) for index in range(request.database_nodes)]
-        names += [("load", index + 1) for index in range(request.load_nodes)]
-        nodes = tuple(self._node(identity, role, number, request) for role, number in names)
+        nodes = tuple(self._node(identity, role, number, request) for role, number in request.places)
         return lease_records.Record(
             id=identity,
             site=self.name,
@@ -208,7 +204,7 @@ class DockerSite:
 
     def _node(self, identity: str, role: Role, number: int, request: Request) -> Node:
         """A node as it is known before its container: what it is reached by comes with that."""
-        name = f"{LETTERS[role]}{number}"
+        name = node_name(role, number)
         folder = lease_records.nodes_folder(self._state, identity) / name
         environment = lease_records.environment(self._state, identity)
         node = Node(name, role, self._address(role, number), (), folder, environment=environment)
@@ -229,9 +225,6 @@ class DockerSite:
         if self._settings.network == "host":
             return f"{self._subnet() if role == 'database' else LOOPBACK_LOADERS}.{number}"
         return f"{self._subnet()}.{0 if role == 'database' else 1}.{number}"
-
-    async def _kill(self, identity: str, hierarchies: _cgroup.Hierarchies) -> None:
-        await lease_processes.kill(identity, _cgroup.present(hierarchies, identity).get(identity, []))
 
 
 async def _stop_unused(identity: str) -> None:

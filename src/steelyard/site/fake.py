@@ -23,7 +23,7 @@ from steelyard.model.errors import SiteError
 from steelyard.model.facts import Role
 from steelyard.model.value import Value
 from steelyard.node.base import Node
-from steelyard.site.base import LeaseTimes, Request, unenforced
+from steelyard.site.base import LeaseTimes, Request, node_name, unenforced
 
 
 class Settings(Value):
@@ -57,11 +57,9 @@ class FakeSite:
         if reason := self.refuse(request, None):
             raise SiteError(f"site fake cannot lend to {request.study}: {reason}")
         identity = lease_register.new_id(self._state)
-        roles: list[tuple[Role, str, int]] = [("database", "n", index + 1) for index in range(request.database_nodes)]
-        roles += [("load", "l", index + 1) for index in range(request.load_nodes)]
         nodes = tuple(
-            self._node(identity, role, f"{letter}{number}", 100 * (role == "load") + number)
-            for role, letter, number in roles
+            self._node(identity, role, node_name(role, number), 100 * (role == "load") + number)
+            for role, number in request.places
         )
         record = lease_records.Record(
             id=identity,

@@ -28,8 +28,8 @@ from steelyard.model.value import Value
 from steelyard.node import agent, machine_facts
 from steelyard.node.base import Node
 from steelyard.node.processor import RunningProgram
-from steelyard.site import _cgroup, _disk, _kernel, _links, _memory, _network
-from steelyard.site.base import LeaseTimes, Request, unenforced
+from steelyard.site import _cgroup, _disk, _kernel, _lease_processes, _links, _memory, _network
+from steelyard.site.base import LETTERS, LeaseTimes, Request, node_name, unenforced
 
 MOST_NODES = 250
 """Limit per role: the last octet of an address."""
@@ -37,7 +37,6 @@ EXPECTED_LEASE_S = 0.1
 EXPECTED_RELEASE_S = 0.2
 LOOPBACK_DATABASES = "127.113.0"
 LOOPBACK_LOADERS = "127.0.0"
-LETTERS: dict[Role, str] = {"database": "n", "load": "l"}
 
 
 class Settings(Value):
@@ -121,19 +120,17 @@ class LocalSite:
         async with taking_back(lease, "say `steelyard clean` when the cause is gone") as attempt:
             if (fabric := self._fabrics.pop(lease.id, None)) is not None:
                 await attempt(fabric.end())
-            await attempt(self._kill(lease.id, hierarchies))
+            await attempt(_lease_processes.end(lease.id, hierarchies))
             await attempt(_network.delete(lease.id))
             await attempt(_cgroup.remove(hierarchies, lease.id))
             # A command that was starting when its conductor was killed may get its mark only now.
-            await attempt(self._kill(lease.id, hierarchies))
+            await attempt(_lease_processes.end(lease.id, hierarchies))
             await attempt(_disk.remove(lease.id, hierarchies))
             await attempt(remove_tree(lease_records.nodes_folder(lease.record.parent.parent, lease.id)))
 
     async def throttle(self, lease: Lease, limited: bool) -> None:
         """Set or lift the CPU quotas of the database nodes that have one. Idempotent. Raises SiteError."""
-        for node in lease.databases:
-            if node.cpus is not None:
-                _cgroup.throttle(node.cgroups, node.cpus if limited else None)
+        _cgroup.throttle_all(lease.databases, limited=limited)
 
     async def leftovers(self) -> Sequence[Lease]:
         """Leases whose owner is dead or whose end has passed; namespaces, cgroups, processes without a record."""
@@ -216,9 +213,7 @@ class LocalSite:
 
     def _record(self, request: Request, until: datetime, hierarchies: _cgroup.Hierarchies) -> lease_records.Record:
         identity = lease_register.new_id(self._state)
-        names: list[tuple[Role, int]] = [("database", index + 1) for index in range(request.database_nodes)]
-        names += [("load", index + 1) for index in range(request.load_nodes)]
-        nodes = tuple(self._node(identity, role, number, hierarchies, request) for role, number in names)
+        nodes = tuple(self._node(identity, role, number, hierarchies, request) for role, number in request.places)
         namespaces = [_network.namespace(identity, node.name) for node in nodes]
         own_disks = self._limits("database", request).own_disk
         return lease_records.Record(
@@ -238,7 +233,7 @@ class LocalSite:
         )
 
     def _node(self, identity: str, role: Role, number: int, hierarchies: _cgroup.Hierarchies, request: Request) -> Node:
-        name = f"{LETTERS[role]}{number}"
+        name = node_name(role, number)
         limits = self._limits(role, request)
         entry = self._entry()
         groups = _cgroup.folders(hierarchies, identity, name, limits) if entry else ()
@@ -336,11 +331,6 @@ class LocalSite:
                     otherwise='use mode = "namespaces" as root',
                     left="processes on the loopback addresses",
                 )
-
-    async def _kill(self, identity: str, hierarchies: _cgroup.Hierarchies) -> None:
-        groups = _cgroup.present(hierarchies, identity).get(identity, [])
-        networks = [_network.path(name) for name in _network.present(identity).get(identity, [])]
-        await lease_processes.kill(identity, groups, networks)
 
     def _orphans(self, recorded: set[str], now: datetime) -> list[Lease]:
         """Namespaces, cgroups and disks that match our pattern and have no record anywhere; only as root."""

@@ -28,6 +28,7 @@ from steelyard.node.processor import RunningProgram
 from steelyard.node.tasks import together
 from steelyard.site import (
     _cgroup,
+    _lease_processes,
     _network,
     _ssh_connection,
     _vm_accelerator,
@@ -107,11 +108,11 @@ class VmSite:
         state = lease.record.parent.parent
         await together(self._written_out(state, lease.id, node) for node in lease.databases)
         async with taking_back(lease, "say `steelyard clean vm` when the cause is gone") as attempt:
-            await attempt(_kill(lease.id, hierarchies))
+            await attempt(_lease_processes.end(lease.id, hierarchies))
             await attempt(_network.delete(lease.id))
             await attempt(_cgroup.remove(hierarchies, lease.id))
             # A command that was starting when its conductor was killed may get its mark only now.
-            await attempt(_kill(lease.id, hierarchies))
+            await attempt(_lease_processes.end(lease.id, hierarchies))
             await attempt(remove_tree(lease_records.nodes_folder(state, lease.id)))
             for socket in _ssh_connection.control_folder().glob(f"{lease.id}-*"):
                 socket.unlink(missing_ok=True)
@@ -212,9 +213,3 @@ class VmSite:
             cgroups=groups,
             environment=lease_records.environment(self._state, identity),
         )
-
-
-async def _kill(identity: str, hierarchies: _cgroup.Hierarchies) -> None:
-    groups = _cgroup.present(hierarchies, identity).get(identity, [])
-    networks = [_network.path(name) for name in _network.present(identity).get(identity, [])]
-    await lease_processes.kill(identity, groups, networks)
