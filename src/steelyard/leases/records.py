@@ -100,10 +100,8 @@ def current(fields: Mapping[str, Any]) -> dict[str, Any]:
     daemon, the network and the subnet (`own, bridge 10.114`), at `vm` the accelerator and why (`tcg: no /dev/kvm`).
     What is not understood is left out, because the lease can be taken back without it. Pure."""
     known = {name: value for name, value in fields.items() if name != "mode"}
-    mode = fields.get("mode")
-    if not isinstance(mode, str) or fields.get("site") not in FORMER_MODES:
-        return known
-    match = FORMER_MODES[fields["site"]].fullmatch(mode)
+    former = FORMER_MODES.get(str(fields.get("site")))
+    match = former.fullmatch(str(fields.get("mode"))) if former else None
     return known if match is None else match.groupdict() | known
 
 

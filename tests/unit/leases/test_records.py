@@ -88,9 +88,10 @@ def test_the_former_mode_is_read_as_fields(tmp_path: Path, site: str, mode: str,
 def test_no_record_and_no_such_record(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     assert lease_records.read(path) is None
-    path.write_text('{"format": 2}')
-    with pytest.raises(SiteError, match=r"x\.json is not a lease's record"):
-        lease_records.read(path)
+    for text in ('{"format": 2}', '{"site": [], "mode": {}}', "[]"):
+        path.write_text(text)
+        with pytest.raises(SiteError, match=r"x\.json is not a lease's record"):
+            lease_records.read(path)
 
 
 def test_record_that_cannot_be_written_names_the_path(tmp_path: Path) -> None:
