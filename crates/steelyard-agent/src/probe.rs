@@ -11,7 +11,8 @@ use steelyard_sample::{
 };
 use steelyard_wire::{FORMAT, Failure, Hello, Record, Sample};
 
-use crate::ticks::{interval, listened_to, until_next};
+use crate::seconds::interval;
+use crate::ticks::{listened_to, until_next};
 use crate::wall_clock::{OffsetError, WallClock};
 
 const OWN_NETWORK: &str = "/proc/self/ns/net";

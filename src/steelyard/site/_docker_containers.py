@@ -162,7 +162,7 @@ def _running(item: Mapping[str, Any]) -> Running:
 def cgroups(pid: int) -> tuple[Path, ...]:
     """The control groups of a container by its first process, as the probe reads them. Raises SiteError if this machine
     does not show them: the daemon is then in another one."""
-    mounts = _cgroup.parse_mounts(_text(Path("/proc/self/mountinfo")))
+    mounts = _cgroup.mounts_here()
     folders = folders_of(_text(Path(f"/proc/{pid}/cgroup")), mounts)
     if not folders or not all(folder.is_dir() for folder in folders):
         raise SiteError(
@@ -174,7 +174,7 @@ def cgroups(pid: int) -> tuple[Path, ...]:
 
 async def remove_groups(nodes: Sequence[Node]) -> None:
     """Remove the empty control groups of containers whose daemon was killed before it could. Idempotent."""
-    mounts = _cgroup.parse_mounts(_text(Path("/proc/self/mountinfo")))
+    mounts = _cgroup.mounts_here()
     groups = [folder for node in nodes if node.role == "database" for folder in node.cgroups]
     deadline = time.monotonic() + GROUPS_TIMEOUT_S
     for group in groups:

@@ -15,20 +15,20 @@ import os
 import select
 import subprocess
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any, Protocol
 
 from steelyard.judging.dilation import effective_link
-from steelyard.leases.records import MARKER
+from steelyard.leases.records import MARKER, marked
+from steelyard.leases.steps import Step
 from steelyard.model.errors import CommandFailed, SiteError
 from steelyard.model.link import DEFAULT_MTU, HEADER_BYTES, LinkChoice
 from steelyard.node import agent
-from steelyard.node.base import Node
 from steelyard.node.command import run
-from steelyard.node.processor import Program
+from steelyard.node.processor import RunningProgram
 from steelyard.node.tasks import in_a_thread
 from steelyard.site import _network
 from steelyard.site._network import BRIDGE, INTERFACE, PREFIX_LENGTH, Member
@@ -53,8 +53,6 @@ LONGEST_LINE_BYTES = 1 << 16
 STDERR_TAIL_CHARS = 500
 CONFIG_FILE, LOG_FILE = "link.json", "link.log"
 
-Act = Callable[[], Awaitable[None]]
-
 
 class Fabric(Protocol):
     """What joins the nodes of a lease, once their namespaces exist."""
@@ -64,8 +62,8 @@ class Fabric(Protocol):
         """What makes the link, for people; empty for the network as it is."""
         ...
 
-    def steps(self) -> Sequence[tuple[str, Act]]:
-        """What makes it, step by step, by name."""
+    def steps(self) -> Sequence[Step]:
+        """What makes it."""
         ...
 
     def failure(self) -> str | None:
@@ -97,13 +95,13 @@ class Bridge:
         disciplines = [name for name, used in (("tbf", self.link.rate_mbit), ("netem", _delays(self.link))) if used]
         return f"{self.link.name}: bridge{''.join(f', {name}' for name in disciplines)}"
 
-    def steps(self) -> Sequence[tuple[str, Act]]:
+    def steps(self) -> Sequence[Step]:
         """Bridge and veth pairs, addresses, then what the link asks for."""
-        steps: list[tuple[str, Act]] = [
-            ("switch", lambda: _network.add_switch(self.identity, self.members)),
-            ("addresses", lambda: _network.add_addresses(self.identity, self.members)),
+        steps = [
+            Step("switch", lambda: _network.add_switch(self.identity, self.members)),
+            Step("addresses", lambda: _network.add_addresses(self.identity, self.members)),
         ]
-        return steps if self.link.plain else [*steps, ("link", self._shape)]
+        return steps if self.link.plain else [*steps, Step("link", self._shape)]
 
     def failure(self) -> str | None:
         """The kernel's does not fail."""
@@ -143,9 +141,9 @@ class LinkProgram:
         """The link, and the program."""
         return f"{self._link.name}: steelyard-agent link"
 
-    def steps(self) -> Sequence[tuple[str, Act]]:
+    def steps(self) -> Sequence[Step]:
         """Loopback interfaces, then the program, which makes all others."""
-        return [("loopbacks", self._loopbacks), ("link", self._start)]
+        return [Step("loopbacks", self._loopbacks), Step("link", self._start)]
 
     def failure(self) -> str | None:
         """How the program ended, if it has."""
@@ -321,7 +319,7 @@ def hardware_address(address: str) -> str:
     return ":".join(f"{byte:02x}" for byte in (0x02, 0x00, *IPv4Address(address).packed))
 
 
-def program_time_s(process_ids: frozenset[int], programs: Mapping[tuple[int, int], Program]) -> float:
+def program_time_s(process_ids: frozenset[int], programs: Mapping[tuple[int, int], RunningProgram]) -> float:
     """Processor seconds of some processes in a census. Pure."""
     return sum(program.used_s for (pid, _), program in programs.items() if pid in process_ids)
 
@@ -330,9 +328,8 @@ async def _tc(identity: str, name: str, lines: Sequence[str]) -> None:
     if not lines:
         return
     text = "".join(f"{line}\n" for line in lines).encode()
-    marked = Node("", "load", "", (), Path("/"), environment={MARKER: identity})
     try:
-        await run(marked, ["tc", "-netns", name, "-batch", "-"], timeout_s=TC_TIMEOUT_S, stdin=text)
+        await run(marked({MARKER: identity}), ["tc", "-netns", name, "-batch", "-"], timeout_s=TC_TIMEOUT_S, stdin=text)
     except CommandFailed as error:
         reason = error.stderr_tail.strip() or error.message
         raise SiteError(

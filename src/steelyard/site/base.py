@@ -15,14 +15,17 @@ from pydantic import Field
 
 from steelyard.judging.dilation import effective_limits
 from steelyard.leases.lease import Lease
+from steelyard.model.facts import Role
 from steelyard.model.link import PLAIN, LinkChoice
 from steelyard.model.node_limits import NodeLimits
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.value import Value
 from steelyard.node.base import Node
-from steelyard.node.processor import Program
+from steelyard.node.processor import RunningProgram
 
 NO_LIMITS = NodeLimits()
+LETTERS: Mapping[Role, str] = {"database": "n", "load": "l"}
+"""First letters of nodes' names."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,17 @@ class Request:
     """Determines what a site draws at random, such as lost frames."""
     dilation: float = 1.0
     """By how much time is stretched (`judging.dilation`): rates of links are divided by it, delays multiplied."""
+
+    @property
+    def places(self) -> tuple[tuple[Role, int], ...]:
+        """The nodes by role and number, from 1: those of the databases first."""
+        wanted: tuple[tuple[Role, int], ...] = (("database", self.database_nodes), ("load", self.load_nodes))
+        return tuple((role, number) for role, count in wanted for number in range(1, count + 1))
+
+
+def node_name(role: Role, number: int) -> str:
+    """Name of a node in its lease: n1, n2, ... of databases, l1, ... of load nodes."""
+    return f"{LETTERS[role]}{number}"
 
 
 def requests_of(study: str, databases: int, settings: TrialSettings, seed: int = 0) -> tuple[Request, ...]:
@@ -230,12 +244,12 @@ class Helped(Protocol):
     """Ability: needs programs of this machine besides its nodes, such as a container daemon. Their processor time
     belongs to no node and is no background load."""
 
-    def helper_times_s(self, programs: Mapping[tuple[int, int], Program]) -> Mapping[str, float]:
+    def helper_times_s(self, programs: Mapping[tuple[int, int], RunningProgram]) -> Mapping[str, float]:
         """Processor seconds of such programs so far, by name, in a census of processes. Pure."""
         ...
 
 
-def helpers_time_s(sites: Iterable[Site], programs: Mapping[tuple[int, int], Program]) -> float:
+def helpers_time_s(sites: Iterable[Site], programs: Mapping[tuple[int, int], RunningProgram]) -> float:
     """Processor seconds so far of the programs that sites need besides their nodes; 0 without any. Pure."""
     by_name = {site.name: site for site in sites if isinstance(site, Helped)}
     return sum(sum(site.helper_times_s(programs).values()) for site in by_name.values())

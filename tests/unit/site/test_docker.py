@@ -16,7 +16,7 @@ from steelyard.leases import records as lease_records
 from steelyard.model.study import NodeLimits
 from steelyard.node import machine_facts
 from steelyard.node.base import Node
-from steelyard.node.processor import Program
+from steelyard.node.processor import RunningProgram
 from steelyard.site import (
     _cgroup,
     _debian,
@@ -24,6 +24,7 @@ from steelyard.site import (
     _docker_daemon,
     _docker_facts,
     _docker_image,
+    _mountinfo,
     _this_machine,
     docker,
     local,
@@ -195,7 +196,7 @@ def test_what_a_daemon_of_our_own_leaves_mounted_is_found_deepest_first() -> Non
     lines = [line.format(number, "/", place) for number, place in enumerate(places)]
 
     def found(text: str) -> list[str]:
-        return [str(place) for place in _this_machine.mounted_below(text, Path("/run/d"), Path(data))]
+        return [str(place) for place in _mountinfo.below(_mountinfo.parse(text), Path("/run/d"), Path(data))]
 
     deepest_first = [places[3], places[2], places[0]]
     assert found("\n".join(lines)) == deepest_first
@@ -229,10 +230,10 @@ def test_a_daemon_that_is_still_being_loaded_is_waited_for(monkeypatch: pytest.M
 
 def test_helpers_are_counted_by_name() -> None:
     programs = {
-        (1, 1): Program("dockerd", 2.0),
-        (2, 1): Program("containerd-shim", 0.25),
-        (3, 1): Program("containerd-shim", 0.5),
-        (4, 1): Program("java", 100.0),
+        (1, 1): RunningProgram("dockerd", 2.0),
+        (2, 1): RunningProgram("containerd-shim", 0.25),
+        (3, 1): RunningProgram("containerd-shim", 0.5),
+        (4, 1): RunningProgram("java", 100.0),
     }
     assert _docker_daemon.time_s(programs) == {"dockerd": 2.0, "containerd-shim": 0.75}
 
@@ -324,9 +325,9 @@ def test_a_daemon_elsewhere_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 def test_the_time_of_daemons_is_told_from_that_of_everything_else() -> None:
     census = {
-        (1, 1): Program("dockerd", 3.0),
-        (2, 2): Program("containerd", 2.0),
-        (3, 3): Program("java", 100.0),
+        (1, 1): RunningProgram("dockerd", 3.0),
+        (2, 2): RunningProgram("containerd", 2.0),
+        (3, 3): RunningProgram("java", 100.0),
     }
     site = docker.create(docker.Settings(), Path("/no/state"))
     assert helpers_time_s([site], census) == 5.0

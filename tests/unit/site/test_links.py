@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from steelyard.model.link import PLAIN, LinkChoice
-from steelyard.node.processor import Program
+from steelyard.node.processor import RunningProgram
 from steelyard.site import _links, fake, local
 from steelyard.site._links import Bridge, LinkProgram
 from steelyard.site._network import Member
@@ -101,8 +101,8 @@ def test_which_fabric_and_how_facts_call_it(tmp_path, monkeypatch: pytest.Monkey
     assert [made[name].how for name in made] == [
         "", "ethernet-100: bridge, tbf", "wan: steelyard-agent link", "802.11n: steelyard-agent link",
     ]  # fmt: skip
-    assert [name for name, _ in made["ethernet-100"].steps()] == ["switch", "addresses", "link"]
-    assert [name for name, _ in made["nodal"].steps()] == ["switch", "addresses"]
+    assert [step.name for step in made["ethernet-100"].steps()] == ["switch", "addresses", "link"]
+    assert [step.name for step in made["nodal"].steps()] == ["switch", "addresses"]
 
 
 def test_refusals_say_what_is_lacking(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,5 +126,5 @@ def test_sites_without_links_refuse_them(tmp_path) -> None:
 
 
 def test_only_the_link_program_is_a_helper() -> None:
-    programs = {(7, 1): Program("steelyard-agent", 2.5), (8, 1): Program("java", 100.0)}
+    programs = {(7, 1): RunningProgram("steelyard-agent", 2.5), (8, 1): RunningProgram("java", 100.0)}
     assert _links.program_time_s(frozenset({7, 9}), programs) == 2.5
