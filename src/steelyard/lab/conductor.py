@@ -27,7 +27,16 @@ from steelyard.lab.parts import Parts
 from steelyard.lab.quiet import Ours, QuietGate
 from steelyard.lab.resume import attempts_by_id, missing, settled
 from steelyard.lab.trial import TrialRunner
-from steelyard.model.errors import FileError, NotQuiet, SiteError, SteelyardError, StoreError, StudyError, SystemFault
+from steelyard.model.errors import (
+    FileError,
+    LastingSiteError,
+    NotQuiet,
+    SiteError,
+    SteelyardError,
+    StoreError,
+    StudyError,
+    SystemFault,
+)
 from steelyard.model.gauged import Gauged
 from steelyard.model.link import PLAIN
 from steelyard.model.plan import Plan, PlannedTrial
@@ -58,6 +67,8 @@ LEAST_LINKS_S = 30.0
 """Least time limit of measuring the links after the last trial of a start."""
 FAILED_LAB_LIMIT = 3
 """So many failures of the laboratory in a row end the study."""
+NOT_REPEATED = (FileError, LastingSiteError, StoreError, StudyError)
+"""Failures of the laboratory that the next attempt would meet again: the first ends the study."""
 
 Foresight = Callable[[Sequence[PlannedTrial], Sequence[TrialRecord]], TimeLeft]
 
@@ -268,7 +279,7 @@ class Conductor:
         notes = tuple(getattr(error, "__notes__", ()))
         with contextlib.suppress(OSError):
             self.writer.event(journal.LaboratoryFailed(start=first.start, message=error.message, notes=notes))
-        if self._failed_in_a_row >= FAILED_LAB_LIMIT or isinstance(error, FileError | StoreError | StudyError):
+        if self._failed_in_a_row >= FAILED_LAB_LIMIT or isinstance(error, NOT_REPEATED):
             raise error
         self.watcher.tell(Trouble(error.message, "starting the cluster once more"))
 

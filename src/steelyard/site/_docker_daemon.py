@@ -22,7 +22,7 @@ from pathlib import Path
 
 from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
-from steelyard.model.errors import SiteError
+from steelyard.model.errors import LastingSiteError, SiteError
 from steelyard.node import fetch
 from steelyard.node.base import Node
 from steelyard.node.command import run
@@ -185,7 +185,7 @@ async def ensure(own: Own, client: str) -> Daemon:
     daemon = Daemon(client, own.address, own=True)
     dockerd = program("dockerd")
     if dockerd is None:
-        raise SiteError("there is no program dockerd", "Debian: apt-get install docker.io")
+        raise LastingSiteError("there is no program dockerd", "Debian: apt-get install docker.io")
     started: subprocess.Popen[bytes] | None = None
     if not lives(own):
         await stop(own)

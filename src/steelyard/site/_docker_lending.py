@@ -9,7 +9,7 @@ from pathlib import Path
 
 from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
-from steelyard.model.errors import CommandFailed, SiteError
+from steelyard.model.errors import CommandFailed, LastingSiteError, SiteError
 from steelyard.node import agent, machine_facts
 from steelyard.node.base import Node
 from steelyard.node.command import run
@@ -94,7 +94,7 @@ class Lending:
             return
         client, own = _this_machine.program("docker"), _docker_daemon.ours()
         if client is None:
-            raise SiteError("there is no program docker", "Debian: apt-get install docker.io")
+            raise LastingSiteError("there is no program docker", "Debian: apt-get install docker.io")
         async with _docker_daemon.locked(own):
             self._daemon = await _docker_daemon.ensure(own, client)
         things = await _docker_containers.labelled(self.daemon, "")
@@ -170,7 +170,7 @@ class Lending:
         try:
             await run(node, [str(agent.find()), "--version"], timeout_s=CHECK_TIMEOUT_S)
         except CommandFailed as error:
-            raise SiteError(
+            raise LastingSiteError(
                 f"the agent does not run in containers of {self._image}: {error.stderr_tail.strip() or error.message}",
                 "the image's C library may be too old: name another with site.image, or build a static agent",
             ) from error

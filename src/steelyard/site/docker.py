@@ -22,7 +22,7 @@ from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
 from steelyard.leases.lease import Lease
 from steelyard.leases.removal import remove_record, remove_tree
-from steelyard.model.errors import CommandFailed, FileError, SiteError
+from steelyard.model.errors import CommandFailed, FileError, LastingSiteError, SiteError
 from steelyard.model.facts import Role
 from steelyard.node import agent
 from steelyard.node.base import Node
@@ -98,7 +98,9 @@ class DockerSite:
     async def lease(self, request: Request, until: datetime) -> Lease:
         """Lend nodes. Raises SiteError after undoing all completed steps."""
         if reason := self.refuse(request, None):
-            raise SiteError(f"site docker cannot lend to {request.study}: {reason}", "`steelyard doctor` says more")
+            raise LastingSiteError(
+                f"site docker cannot lend to {request.study}: {reason}", "`steelyard doctor` says more"
+            )
         looked = _docker_refusals.looked(self._settings)
         record = self._record(request, until, "running" if looked.daemon else "own")
         lending = Lending(self._settings, self._state, record, looked.daemon, say)

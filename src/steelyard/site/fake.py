@@ -17,7 +17,7 @@ from pydantic import Field
 
 from steelyard.leases import records as lease_records
 from steelyard.leases.lease import Lease
-from steelyard.model.errors import SiteError
+from steelyard.model.errors import LastingSiteError, SiteError
 from steelyard.model.facts import Role
 from steelyard.model.value import Value
 from steelyard.node.base import Node
@@ -53,7 +53,7 @@ class FakeSite:
     async def lease(self, request: Request, until: datetime) -> Lease:
         """Lend folders. Raises SiteError if set to fail."""
         if reason := self.refuse(request, None):
-            raise SiteError(f"site fake cannot lend to {request.study}: {reason}")
+            raise LastingSiteError(f"site fake cannot lend to {request.study}: {reason}")
         identity = lease_records.new_id({record.id for _, record in lease_records.records(self._state, self.name)})
         roles: list[tuple[Role, str, int]] = [("database", "n", index + 1) for index in range(request.database_nodes)]
         roles += [("load", "l", index + 1) for index in range(request.load_nodes)]

@@ -22,7 +22,7 @@ from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
 from steelyard.leases.lease import Lease
 from steelyard.leases.removal import remove_record, remove_tree
-from steelyard.model.errors import CommandFailed, EngineError, FileError, SiteError
+from steelyard.model.errors import CommandFailed, EngineError, FileError, LastingSiteError, SiteError
 from steelyard.model.facts import Role
 from steelyard.model.node_limits import NodeLimits
 from steelyard.model.value import Value
@@ -116,7 +116,9 @@ class LocalSite:
     async def lease(self, request: Request, until: datetime) -> Lease:
         """Lend nodes. Raises SiteError after undoing all completed steps."""
         if reason := self.refuse(request, None):
-            raise SiteError(f"site local cannot lend to {request.study}: {reason}", "`steelyard doctor` says more")
+            raise LastingSiteError(
+                f"site local cannot lend to {request.study}: {reason}", "`steelyard doctor` says more"
+            )
         hierarchies = _cgroup.detect()
         record = self._record(request, until, hierarchies)
         lease = record.lease(lease_records.record_path(self._state, record.id))

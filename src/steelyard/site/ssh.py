@@ -20,7 +20,7 @@ from pydantic import Field
 from steelyard.leases import records as lease_records
 from steelyard.leases.lease import Lease
 from steelyard.leases.removal import remove_record
-from steelyard.model.errors import SiteError, SteelyardError, StudyError
+from steelyard.model.errors import LastingSiteError, SiteError, SteelyardError, StudyError
 from steelyard.model.value import Value
 from steelyard.node.base import Node
 from steelyard.node.tasks import to_the_end, together
@@ -66,7 +66,9 @@ class SshSite:
     async def lease(self, request: Request, until: datetime) -> Lease:
         """Lend nodes. Raises SiteError after undoing all completed steps, Unreachable for a machine that is away."""
         if reason := self.refuse(request, None):
-            raise SiteError(f"site ssh cannot lend to {request.study}: {reason}", "`steelyard doctor --site` says more")
+            raise LastingSiteError(
+                f"site ssh cannot lend to {request.study}: {reason}", "`steelyard doctor --site` says more"
+            )
         taken = {record.id for _, record in lease_records.records(self._state, self.name)}
         identity = lease_records.new_id(taken)
         inventory = self._inventory()

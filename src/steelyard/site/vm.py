@@ -20,7 +20,7 @@ from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
 from steelyard.leases.lease import Lease
 from steelyard.leases.removal import remove_record, remove_tree
-from steelyard.model.errors import CommandFailed, FileError, SiteError, SteelyardError
+from steelyard.model.errors import CommandFailed, FileError, LastingSiteError, SiteError, SteelyardError
 from steelyard.node import agent
 from steelyard.node.base import Node
 from steelyard.node.folders import cache_folder
@@ -88,7 +88,7 @@ class VmSite:
     async def lease(self, request: Request, until: datetime) -> Lease:
         """Lend nodes. Raises SiteError after undoing all completed steps."""
         if reason := self.refuse(request, None):
-            raise SiteError(f"site vm cannot lend to {request.study}: {reason}", "`steelyard doctor` says more")
+            raise LastingSiteError(f"site vm cannot lend to {request.study}: {reason}", "`steelyard doctor` says more")
         record = self._record(request, until)
         lending = Lending(self._settings, self._state, record, say)
         lease = record.lease(lease_records.record_path(self._state, record.id))
@@ -109,7 +109,7 @@ class VmSite:
                 for step in lending.steps():
                     await self._perform(step)
             except CommandFailed as error:
-                raise SiteError(f"site vm cannot lend the nodes: {error.message}", error.stderr_tail) from error
+                raise LastingSiteError(f"site vm cannot lend the nodes: {error.message}", error.stderr_tail) from error
             stack.pop_all()
         return lending.record.lease(lease.record)
 

@@ -10,7 +10,7 @@ import pytest
 
 from steelyard.lab import cluster as cluster_module
 from steelyard.lab.conductor import Conductor, Outcome
-from steelyard.model.errors import EngineError, SiteError, SteelyardError, SystemFault
+from steelyard.model.errors import EngineError, LastingSiteError, SiteError, SteelyardError, SystemFault
 from steelyard.model.node_limits import NodeLimits
 from steelyard.model.study import Study
 from steelyard.node import gauge
@@ -190,6 +190,22 @@ def test_too_many_failures_of_the_laboratory_end_the_study(script: Script) -> No
     with pytest.raises(EngineError):
         conduct(script)
     assert script.leases == script.released
+
+
+def test_a_site_that_refuses_for_good_is_asked_once(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    async def refuse(self: FakeSite, request: Any, until: Any) -> Any:
+        asked.append(request)
+        raise LastingSiteError("the image is not here", "docker load")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(FakeSite, "lease", refuse)
+        with pytest.raises(LastingSiteError, match="the image is not here"):
+            conduct(script)
+    assert len(asked) == 1
+    assert stored(script).trials() == ()
+    assert conduct(script).valid == 8, "mended, the same command does everything"
 
 
 def test_a_missing_program_is_no_result_about_the_system(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
