@@ -17,12 +17,12 @@ from steelyard.model.sample import Sample
 from steelyard.node.base import Node
 from steelyard.node.command import end, spawn
 from steelyard.node.secrets import cql_credentials
-from steelyard.probe.base import Placement, Probe, Watched, placements_of
+from steelyard.probe.base import READ_EVERY_S, Placement, Probe, Watched, placements_of
 from steelyard.progress.events import Sampled, Watcher
 from steelyard.site.base import PATIENCE
 from steelyard.system.base import Observed, System
 
-INTERVAL_S = 1.0
+INTERVAL_S = READ_EVERY_S
 REACH_TIMEOUT_S = 10.0
 POLL_S = 0.05
 END_GRACE_S = 2.0

@@ -132,6 +132,11 @@ def answers(daemon: Daemon) -> str:
     return "" if answer.returncode == 0 else _last_line(answer.stderr) or f"it ended with {answer.returncode}"
 
 
+def shows(daemon: Daemon, *words: str) -> bool:
+    """Whether a command for a daemon succeeds. Takes up to LOOK_TIMEOUT_S; for commands that only read."""
+    return _call([*daemon.client, *words]).returncode == 0
+
+
 def _call(argv: Sequence[str]) -> subprocess.CompletedProcess[str]:
     try:
         return subprocess.run(

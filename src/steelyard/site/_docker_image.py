@@ -15,7 +15,7 @@ from steelyard.node import fetch
 from steelyard.node.command import run
 from steelyard.site import _debian
 from steelyard.site._debian import Recipe, Say
-from steelyard.site._docker_daemon import Daemon, ask
+from steelyard.site._docker_daemon import Daemon, ask, shows
 from steelyard.site._this_machine import program
 
 REPOSITORY = "steelyard/node"
@@ -148,6 +148,12 @@ def not_pulled(name: str, error: CommandFailed, here: Sequence[str], *, own: boo
         *([f"name an image that is here ({', '.join(named)})"] if named else []),
     ]
     return f"the image {name} is not here, and {why}", "; or ".join(mends)
+
+
+def is_here(daemon: Daemon, named: str) -> bool:
+    """Whether a daemon has an image, the user's or, without a name, our own. Read-only. Raises SiteError where there is
+    none of our own."""
+    return shows(daemon, "image", "inspect", "--format", "{{.Id}}", named or name_of(recipe()))
 
 
 async def _has(daemon: Daemon, identity: str, name: str) -> bool:

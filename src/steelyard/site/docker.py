@@ -24,6 +24,7 @@ from steelyard.leases.lease import Lease
 from steelyard.leases.removal import remove_record, remove_tree
 from steelyard.model.errors import CommandFailed, FileError, LastingSiteError, SiteError
 from steelyard.model.facts import Role
+from steelyard.model.node_limits import NodeLimits
 from steelyard.node import agent
 from steelyard.node.base import Node
 from steelyard.node.command import run
@@ -88,6 +89,14 @@ class DockerSite:
         self._perform = perform
         shared = {"network"} if settings.network == "host" else set()
         self.shares = frozenset({"cpu", "memory", "disk", "clock", "kernel"} | shared)
+
+    def cpus_by(self, limits: NodeLimits) -> str:
+        """A quota, or with `site.cpu_limit = "cpuset"` whole cores."""
+        return "whole cores" if self._settings.cpu_limit == "cpuset" else "a quota of CPU time"
+
+    def notes(self, request: Request) -> Sequence[str]:
+        """Which daemon and image `run` has to start, pull or build first."""
+        return _docker_refusals.notes(self._settings)
 
     async def prepare(self) -> None:
         """Build the image if it is Steelyard's own and not in the cache yet: a minute or two, once. Raises

@@ -113,6 +113,10 @@ class LocalSite:
             return self
         return LocalSite(self._settings.model_copy(update={"mode": "loopback"}), self._state, self._perform)
 
+    def cpus_by(self, limits: NodeLimits) -> str:
+        """A quota, or with `node.cpu_limit = "cpuset"` whole cores."""
+        return "whole cores" if limits.cpu_limit == "cpuset" else "a quota of CPU time"
+
     async def lease(self, request: Request, until: datetime) -> Lease:
         """Lend nodes. Raises SiteError after undoing all completed steps."""
         if reason := self.refuse(request, None):

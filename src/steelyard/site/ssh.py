@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import pwd
 import socket
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -154,6 +154,15 @@ class SshSite:
         except ValueError as error:
             return str(error)
         return unenforced(self, request)
+
+    def machines(self, request: Request) -> Mapping[str, str]:
+        """The machines of the inventory that a request gets, by the way to them. Empty if there are too few. Raises
+        StudyError."""
+        try:
+            places = _inventory.places(self._inventory(), request.database_nodes, request.load_nodes)
+        except ValueError:
+            return {}
+        return {_inventory.way_to(place.machine): place.machine.name for place in places}
 
     def times(self, request: Request) -> LeaseTimes:
         """A constant time: machines are prepared together."""

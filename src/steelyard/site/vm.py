@@ -21,6 +21,7 @@ from steelyard.leases import register as lease_register
 from steelyard.leases.lease import Lease
 from steelyard.leases.removal import remove_record, remove_tree
 from steelyard.model.errors import CommandFailed, FileError, LastingSiteError, SiteError, SteelyardError
+from steelyard.model.node_limits import NodeLimits
 from steelyard.node import agent
 from steelyard.node.base import Node
 from steelyard.node.folders import cache_folder
@@ -77,6 +78,10 @@ class VmSite:
         self._settings = settings
         self._state = state_folder.absolute()
         self._perform = perform
+
+    def cpus_by(self, limits: NodeLimits) -> str:
+        """As many processors as a machine has."""
+        return "the number of its processors"
 
     async def prepare(self) -> None:
         """Build the image if it is not in the cache yet, and find out whether KVM works: some minutes, once. Raises

@@ -300,6 +300,8 @@ def test_refusals_say_why_and_what_mends_it(found: dict[str, Any], tmp_path: Pat
 def test_limits_that_cannot_be_enforced_are_refused(found: dict[str, Any], tmp_path: Path) -> None:
     half = Request("s", 1, limits=NodeLimits(cpus=0.5))
     assert refusal(tmp_path, half) == ""
+    bound = Request("s", 1, limits=NodeLimits(cpus=1, cpu_limit="cpuset"))
+    assert 'of containers site.cpu_limit = "cpuset" says' in refusal(tmp_path, bound)
     assert "not a whole number of cores" in refusal(tmp_path, half, cpu_limit="cpuset")
     assert "cores" in refusal(tmp_path, Request("s", 1, limits=NodeLimits(cpus=10_000)))
     small = Request("s", 1, limits=NodeLimits(memory_mb=100))
@@ -358,6 +360,56 @@ def test_what_a_site_refuses_lasts(found: dict[str, Any], tmp_path: Path) -> Non
     site = docker.create(docker.Settings(), tmp_path)
     with pytest.raises(LastingSiteError, match="251 nodes of one role"):
         asyncio.run(site.lease(Request("s", 251), lease_records.utc_now()))
+
+
+def test_cores_without_a_number_of_them_are_refused(found: dict[str, Any], tmp_path: Path) -> None:
+    assert "limits nothing without node.cpus" in refusal(tmp_path, cpu_limit="cpuset")
+    assert refusal(tmp_path, cpu_limit="quota") == ""
+
+
+def test_cores_that_this_machine_cannot_give_are_refused(
+    found: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bare = _cgroup.Hierarchies({}, None, frozenset(), ())
+    monkeypatch.setattr(_cgroup, "detect", lambda: bare)
+    one_core = Request("s", 1, limits=NodeLimits(cpus=1, cpus_from="start"))
+    assert "no controller cpuset" in refusal(tmp_path, one_core, cpu_limit="cpuset")
+
+
+def notes(tmp_path: Path, **settings: Any) -> list[str]:
+    return list(docker.create(docker.Settings(**settings), tmp_path).notes(THREE))
+
+
+def test_what_run_starts_or_pulls_first_is_a_note(
+    found: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here: set[str] = {"debian:12"}
+    monkeypatch.setattr(_docker_image, "is_here", lambda daemon, named: named in here)
+    monkeypatch.setattr(_docker_daemon, "lives", lambda own: False)
+    assert notes(tmp_path, image="debian:12") == []
+    (pulls,) = notes(tmp_path, image="cassandra:5")
+    assert pulls.startswith("the image cassandra:5 is not on the Docker that runs here: `run` pulls it")
+    found["looked"] = ABSENT
+    monkeypatch.setattr(_cgroup, "detect", lambda: _cgroup.Hierarchies({"cpu": tmp_path}, None, frozenset(), ()))
+    monkeypatch.setattr("steelyard.leases.register.usable", lambda: True)
+    starts, shows = notes(tmp_path, image="cassandra:5")
+    assert starts.startswith("no Docker runs here: `run` starts a Docker daemon of its own, as root, and ends it with")
+    assert "whether that daemon has the image cassandra:5 shows when it runs" in shows
+    assert notes(tmp_path, image="cassandra:5", daemon="running") == [], "refused instead"
+    monkeypatch.setattr(_docker_daemon, "lives", lambda own: True)
+    assert notes(tmp_path, image="debian:12") == []
+
+
+def test_an_own_image_that_is_not_built_is_a_note(
+    found: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_docker_image, "is_here", lambda daemon, named: False)
+    monkeypatch.setattr(_docker_image, "recipe", lambda: None)
+    monkeypatch.setattr(_docker_image, "archive", lambda cache, wanted: tmp_path / "image.tar")
+    (built,) = notes(tmp_path)
+    assert built.startswith("Steelyard's own image is not built yet: `run` builds it, a minute or two")
+    (tmp_path / "image.tar").touch()
+    assert notes(tmp_path) == []
 
 
 def test_a_daemon_elsewhere_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
