@@ -10,7 +10,7 @@ import functools
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from steelyard.format import number
 from steelyard.judging.asked_link import asked_and_measured
@@ -151,8 +151,11 @@ class Conductor:
 
     def _missing(self) -> list[PlannedTrial]:
         todo = self._todo()
-        self.watcher.tell(self.foresight(todo, self._records))
+        self._tell_time_left(todo)
         return todo
+
+    def _tell_time_left(self, todo: Sequence[PlannedTrial]) -> None:
+        self.watcher.tell(replace(self.foresight(todo, self._records), trials=len(todo)))
 
     def _todo(self) -> list[PlannedTrial]:
         """Missing trials that the stopping rule needs, as far as it can decide now."""
@@ -329,8 +332,9 @@ class Conductor:
             )
         )
         self._seek_floor()
+        # First what is left, which the line about this trial ends with.
+        self._tell_time_left(self._todo())
         self.watcher.tell(TrialSealed(record, number, len(self.plan.trials)))
-        self.watcher.tell(self.foresight(self._todo(), self._records))
         if self._failed_in_a_row >= FAILED_LAB_LIMIT:
             detail = record.verdict.reasons[0].detail
             message = f"the laboratory failed {self._failed_in_a_row} times in a row, at last with: {detail}"
