@@ -74,8 +74,8 @@ def chosen(page_input: ReportInput, this: View, numbers: Numbers) -> dict[str, A
 def pauses_note(page_input: ReportInput) -> str:
     """Why the pauses that a probe has watched are laid beside no worst window: the trials are too short for any."""
     short = set(page_input.too_short)
-    lost = [one.record for one in page_input.traces if (one.record.id, one.record.attempt) in short]
-    watched = any(pauses_watched(one.samples) for one in page_input.traces)
+    lost = [trace for trace in page_input.traces if (trace.record.id, trace.record.attempt) in short]
+    watched = any(pauses_watched(trace.samples) for trace in page_input.traces)
     if not watched or len(lost) < len(page_input.traces):
         return ""
     return (
