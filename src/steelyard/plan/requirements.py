@@ -11,7 +11,7 @@ from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.plan.abilities import Abilities, load_of, requests_of
 from steelyard.plan.machine import Machine
-from steelyard.site.base import own_network, unenforced, unreached
+from steelyard.site.base import both_need, own_network, unenforced, unreached
 from steelyard.system.base import Existing, Foretells
 
 STORE_BYTES_PER_TRIAL = 300_000
@@ -21,6 +21,7 @@ OWN_NETWORK = (
     "its nodes have a network of their own, from which a cluster that exists cannot be reached; site local: mode = "
     '"loopback"'
 )
+ONCE = "one machine lends one node: fewer nodes, or without [load_site] one inventory for both (site.load_nodes)"
 THIS_MACHINE = frozenset({"cpu", "memory", "kernel"})
 """A site whose nodes share one of these resources lends parts of this machine."""
 
@@ -118,6 +119,8 @@ def _refusal(study: str, settings: TrialSettings, abilities: Abilities) -> tuple
             return section, site.name, reason
     if len(sites) > 1 and requests[0].database_nodes and (reason := unreached(*sites)):
         return "load_site", sites[1].name, reason
+    if len(sites) > 1 and (twice := both_need(sites, requests)):
+        return "load_site", sites[1].name, f"the databases have {twice} already; {ONCE}"
     return None
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from steelyard.leases import records as lease_records
-from steelyard.model.errors import CommandFailed, EngineError, SiteError
+from steelyard.model.errors import CommandFailed, EngineError, LastingSiteError, SiteError
 from steelyard.node import agent, java
 from steelyard.node.base import Node
 from steelyard.site import _cgroup
@@ -138,11 +138,11 @@ def programs(cache: Path, more: Sequence[Path]) -> list[Path]:
     try:
         program = agent.find()
     except EngineError as error:
-        raise SiteError(error.message, error.hint) from error
+        raise LastingSiteError(error.message, error.hint) from error
     homes = [path.resolve().parent.parent for path in java.candidates() if path.is_file()]
     settings = sorted(Path("/").glob(JAVA_SETTINGS.lstrip("/"))) if homes else []
     if missing := [str(path) for path in more if not path.exists()]:
-        raise SiteError(f"site.mounts names {', '.join(missing)}, which does not exist")
+        raise LastingSiteError(f"site.mounts names {', '.join(missing)}, which does not exist")
     return list(dict.fromkeys([program, cache, *homes, *settings, *more]))
 
 
@@ -151,7 +151,7 @@ async def inspect(daemon: Daemon, identity: str, names: Sequence[str]) -> list[R
     described = json.loads(await ask(daemon, identity, "container", "inspect", *names))
     containers = [_running(item) for item in described]
     if dead := [container.name for container in containers if container.pid == 0]:
-        raise SiteError(f"{', '.join(dead)} ended at once", "does the image have the program sleep?")
+        raise LastingSiteError(f"{', '.join(dead)} ended at once", "does the image have the program sleep?")
     return containers
 
 
@@ -165,7 +165,7 @@ def cgroups(pid: int) -> tuple[Path, ...]:
     mounts = _cgroup.mounts_here()
     folders = folders_of(_text(Path(f"/proc/{pid}/cgroup")), mounts)
     if not folders or not all(folder.is_dir() for folder in folders):
-        raise SiteError(
+        raise LastingSiteError(
             "the control groups of the containers are not to be seen here",
             "site docker needs a daemon on this very machine, not in a virtual one",
         )

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
-from steelyard.model.errors import SiteError
+from steelyard.model.errors import LastingSiteError, SiteError
 from steelyard.node import fetch
 from steelyard.node.command import run
 from steelyard.node.folders import cache_folder
@@ -132,6 +132,11 @@ def answers(daemon: Daemon) -> str:
     return "" if answer.returncode == 0 else _last_line(answer.stderr) or f"it ended with {answer.returncode}"
 
 
+def shows(daemon: Daemon, *words: str) -> bool:
+    """Whether a command for a daemon succeeds. Takes up to LOOK_TIMEOUT_S; for commands that only read."""
+    return _call([*daemon.client, *words]).returncode == 0
+
+
 def _call(argv: Sequence[str]) -> subprocess.CompletedProcess[str]:
     try:
         return subprocess.run(
@@ -185,7 +190,7 @@ async def ensure(own: Own, client: str) -> Daemon:
     daemon = Daemon(client, own.address, own=True)
     dockerd = program("dockerd")
     if dockerd is None:
-        raise SiteError("there is no program dockerd", "Debian: apt-get install docker.io")
+        raise LastingSiteError("there is no program dockerd", "Debian: apt-get install docker.io")
     started: subprocess.Popen[bytes] | None = None
     if not lives(own):
         await stop(own)

@@ -10,7 +10,7 @@ from pathlib import Path
 from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
 from steelyard.leases.steps import Step
-from steelyard.model.errors import CommandFailed, SiteError
+from steelyard.model.errors import CommandFailed, LastingSiteError, SiteError
 from steelyard.node import agent, machine_facts
 from steelyard.node.base import Node
 from steelyard.node.command import run
@@ -81,7 +81,7 @@ class ContainerSteps:
             return
         client, own = _this_machine.program("docker"), _docker_daemon.ours()
         if client is None:
-            raise SiteError("there is no program docker", "Debian: apt-get install docker.io")
+            raise LastingSiteError("there is no program docker", "Debian: apt-get install docker.io")
         async with _docker_daemon.locked(own):
             self._daemon = await _docker_daemon.ensure(own, client)
         things = await _docker_containers.labelled(self.daemon, "")
@@ -157,7 +157,7 @@ class ContainerSteps:
         try:
             await run(node, [str(agent.find()), "--version"], timeout_s=CHECK_TIMEOUT_S)
         except CommandFailed as error:
-            raise SiteError(
+            raise LastingSiteError(
                 f"the agent does not run in containers of {self._image}: {error.stderr_tail.strip() or error.message}",
                 "the image's C library may be too old: name another with site.image, or build a static agent",
             ) from error

@@ -13,6 +13,7 @@ from typing import Protocol, runtime_checkable
 
 from pydantic import Field
 
+from steelyard.format import listed
 from steelyard.judging.dilation import effective_limits
 from steelyard.leases.lease import Lease
 from steelyard.model.facts import Role
@@ -174,6 +175,44 @@ class Throttling(Protocol):
         """Set the processor limits of a lease's database nodes to what its request says, or lift them: of processes
         that run and of those that start later. Idempotent. Raises SiteError."""
         ...
+
+
+@runtime_checkable
+class Apportions(Protocol):
+    """Ability: says how it enforces `node.cpus`, which sites do in different ways."""
+
+    def cpus_by(self, limits: NodeLimits) -> str:
+        """How, in words such as `a quota of CPU time`. Pure."""
+        ...
+
+
+@runtime_checkable
+class Announces(Protocol):
+    """Ability: knows before it lends what the user should know, such as an image that is still to be pulled."""
+
+    def notes(self, request: Request) -> Sequence[str]:
+        """A sentence for each such thing, in which `run` is what lends. Read-only, within seconds."""
+        ...
+
+
+@runtime_checkable
+class Picks(Protocol):
+    """Ability: knows before it lends which machines a request gets, so that two requests of a start get no machine
+    twice."""
+
+    def machines(self, request: Request) -> Mapping[str, str]:
+        """What a machine is reached by, the same in every study and file, to its name for people. Pure but for the
+        files that settings name."""
+        ...
+
+
+def both_need(sites: Sequence[Site], requests: Sequence[Request]) -> str:
+    """Machines that the databases and the load nodes of a start would both get, in words; empty if there are none."""
+    picked = [
+        site.machines(request) if isinstance(site, Picks) else {} for site, request in zip(sites, requests, strict=True)
+    ]
+    twice = [name for way, name in picked[0].items() if any(way in machines for machines in picked[1:])]
+    return listed(twice)
 
 
 NO_AMOUNTS = frozenset({"cpus_from", "dilation", "profile"})

@@ -22,8 +22,9 @@ from steelyard.leases import register as lease_register
 from steelyard.leases.lease import Lease
 from steelyard.leases.removal import remove_tree
 from steelyard.leases.steps import Perform, perform, taking_back, undone_on_error
-from steelyard.model.errors import CommandFailed, SiteError
+from steelyard.model.errors import CommandFailed, LastingSiteError, SiteError
 from steelyard.model.facts import Role
+from steelyard.model.node_limits import NodeLimits
 from steelyard.node import agent
 from steelyard.node.base import Node
 from steelyard.node.command import run
@@ -87,6 +88,14 @@ class DockerSite:
         shared = {"network"} if settings.network == "host" else set()
         self.shares = frozenset({"cpu", "memory", "disk", "clock", "kernel"} | shared)
 
+    def cpus_by(self, limits: NodeLimits) -> str:
+        """A quota, or with `site.cpu_limit = "cpuset"` whole cores."""
+        return "whole cores" if self._settings.cpu_limit == "cpuset" else "a quota of CPU time"
+
+    def notes(self, request: Request) -> Sequence[str]:
+        """Which daemon and image `run` has to start, pull or build first."""
+        return _docker_refusals.notes(self._settings)
+
     async def prepare(self) -> None:
         """Build the image if it is Steelyard's own and not in the cache yet: a minute or two, once. Raises
         SiteError."""
@@ -96,7 +105,9 @@ class DockerSite:
     async def lease(self, request: Request, until: datetime) -> Lease:
         """Lend nodes. Raises SiteError after undoing all completed steps."""
         if reason := self.refuse(request, None):
-            raise SiteError(f"site docker cannot lend to {request.study}: {reason}", "`steelyard doctor` says more")
+            raise LastingSiteError(
+                f"site docker cannot lend to {request.study}: {reason}", "`steelyard doctor` says more"
+            )
         looked = _docker_refusals.looked(self._settings)
         record = self._record(request, until, "running" if looked.daemon else "own")
         steps = ContainerSteps(self._settings, self._state, record, looked.daemon, say)

@@ -19,7 +19,7 @@ from steelyard.leases import processes as lease_processes
 from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
 from steelyard.leases.lease import Lease
-from steelyard.model.errors import SiteError
+from steelyard.model.errors import LastingSiteError, SiteError
 from steelyard.model.facts import Role
 from steelyard.model.value import Value
 from steelyard.node.base import Node
@@ -55,7 +55,7 @@ class FakeSite:
     async def lease(self, request: Request, until: datetime) -> Lease:
         """Lend folders. Raises SiteError if set to fail."""
         if reason := self.refuse(request, None):
-            raise SiteError(f"site fake cannot lend to {request.study}: {reason}")
+            raise LastingSiteError(f"site fake cannot lend to {request.study}: {reason}")
         identity = lease_register.new_id(self._state)
         nodes = tuple(
             self._node(identity, role, node_name(role, number), 100 * (role == "load") + number)

@@ -21,7 +21,7 @@ from steelyard.leases import register as lease_register
 from steelyard.leases.lease import Lease
 from steelyard.leases.removal import remove_tree
 from steelyard.leases.steps import Perform, Step, perform, taking_back, undone_on_error
-from steelyard.model.errors import EngineError, SiteError
+from steelyard.model.errors import EngineError, LastingSiteError, SiteError
 from steelyard.model.facts import Role
 from steelyard.model.node_limits import NodeLimits
 from steelyard.model.value import Value
@@ -96,10 +96,16 @@ class LocalSite:
             return self
         return LocalSite(self._settings.model_copy(update={"mode": "loopback"}), self._state, self._perform)
 
+    def cpus_by(self, limits: NodeLimits) -> str:
+        """A quota, or with `node.cpu_limit = "cpuset"` whole cores."""
+        return "whole cores" if limits.cpu_limit == "cpuset" else "a quota of CPU time"
+
     async def lease(self, request: Request, until: datetime) -> Lease:
         """Lend nodes. Raises SiteError after undoing all completed steps."""
         if reason := self.refuse(request, None):
-            raise SiteError(f"site local cannot lend to {request.study}: {reason}", "`steelyard doctor` says more")
+            raise LastingSiteError(
+                f"site local cannot lend to {request.study}: {reason}", "`steelyard doctor` says more"
+            )
         hierarchies = _cgroup.detect()
         record = self._record(request, until, hierarchies)
         lease = record.lease(lease_records.record_path(self._state, record.id))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import pwd
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
 from steelyard.leases.lease import Lease
 from steelyard.leases.steps import taking_back, undone_on_error
-from steelyard.model.errors import SiteError, StudyError
+from steelyard.model.errors import LastingSiteError, SiteError, StudyError
 from steelyard.model.value import Value
 from steelyard.node.base import Node
 from steelyard.node.tasks import to_the_end, together
@@ -67,7 +67,9 @@ class SshSite:
     async def lease(self, request: Request, until: datetime) -> Lease:
         """Lend nodes. Raises SiteError after undoing all completed steps, Unreachable for a machine that is away."""
         if reason := self.refuse(request, None):
-            raise SiteError(f"site ssh cannot lend to {request.study}: {reason}", "`steelyard doctor --site` says more")
+            raise LastingSiteError(
+                f"site ssh cannot lend to {request.study}: {reason}", "`steelyard doctor --site` says more"
+            )
         identity = lease_register.new_id(self._state)
         inventory = self._inventory()
         places = _inventory.places(inventory, request.database_nodes, request.load_nodes)
@@ -140,6 +142,15 @@ class SshSite:
         except ValueError as error:
             return str(error)
         return unenforced(self, request)
+
+    def machines(self, request: Request) -> Mapping[str, str]:
+        """The machines of the inventory that a request gets, by the way to them. Empty if there are too few. Raises
+        StudyError."""
+        try:
+            places = _inventory.places(self._inventory(), request.database_nodes, request.load_nodes)
+        except ValueError:
+            return {}
+        return {_inventory.way_to(place.machine): place.machine.name for place in places}
 
     def times(self, request: Request) -> LeaseTimes:
         """A constant time: machines are prepared together."""

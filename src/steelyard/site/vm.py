@@ -20,7 +20,8 @@ from steelyard.leases import register as lease_register
 from steelyard.leases.lease import Lease
 from steelyard.leases.removal import remove_tree
 from steelyard.leases.steps import Perform, perform, taking_back, undone_on_error
-from steelyard.model.errors import CommandFailed, SiteError, SteelyardError
+from steelyard.model.errors import CommandFailed, LastingSiteError, SiteError, SteelyardError
+from steelyard.model.node_limits import NodeLimits
 from steelyard.node import agent
 from steelyard.node.base import Node
 from steelyard.node.folders import cache_folder
@@ -77,6 +78,10 @@ class VmSite:
         self._state = state_folder.absolute()
         self._perform = perform
 
+    def cpus_by(self, limits: NodeLimits) -> str:
+        """As many processors as a machine has."""
+        return "the number of its processors"
+
     async def prepare(self) -> None:
         """Build the image if it is not in the cache yet, and find out whether KVM works: some minutes, once. Raises
         SiteError."""
@@ -87,7 +92,7 @@ class VmSite:
     async def lease(self, request: Request, until: datetime) -> Lease:
         """Lend nodes. Raises SiteError after undoing all completed steps."""
         if reason := self.refuse(request, None):
-            raise SiteError(f"site vm cannot lend to {request.study}: {reason}", "`steelyard doctor` says more")
+            raise LastingSiteError(f"site vm cannot lend to {request.study}: {reason}", "`steelyard doctor` says more")
         record = self._record(request, until)
         steps = MachineSteps(self._settings, self._state, record, say)
         lease = record.lease(lease_records.record_path(self._state, record.id))
