@@ -24,6 +24,7 @@ from steelyard.leases.lease import Lease
 from steelyard.leases.removal import remove_record, remove_tree
 from steelyard.model.errors import CommandFailed, EngineError, FileError, SiteError
 from steelyard.model.facts import Role
+from steelyard.model.link import LinkChoice
 from steelyard.model.node_limits import NodeLimits
 from steelyard.model.value import Value
 from steelyard.node import agent, machine_facts
@@ -221,6 +222,10 @@ class LocalSite:
         fabric = self._fabrics.get(lease.id)
         return None if fabric is None else fabric.failure()
 
+    def link_made_by(self, link: LinkChoice) -> str:
+        """What makes a link between the nodes: parts of the kernel, or the link program. Pure."""
+        return _links.made_by(link)
+
     def helper_times_s(self, programs: Mapping[tuple[int, int], Program]) -> Mapping[str, float]:
         """Processor seconds of the link programs of this object's leases, in a census. Pure."""
         running = [fabric.process_ids() for fabric in self._fabrics.values()]
@@ -309,6 +314,7 @@ class LocalSite:
             memory_mb=limits.memory_mb,
             cpus=limits.cpus,
             cgroups=groups,
+            own_disk=limits.own_disk,
             environment=lease_records.environment(self._state, identity),
         )
 

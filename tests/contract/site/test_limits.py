@@ -18,7 +18,9 @@ from steelyard.leases.lease import Lease
 from steelyard.model.errors import SiteError
 from steelyard.model.node_limits import NodeLimits
 from steelyard.node import files
-from steelyard.node.command import run
+from steelyard.node.base import Node
+from steelyard.node.command import run, spawn
+from steelyard.probe import os as os_probe
 from steelyard.site import _cgroup, _disk, local
 from steelyard.site.base import Request
 from tests.contract.site.test_local import ids, leased, traces
@@ -90,6 +92,36 @@ def test_a_disk_is_in_force_and_goes(tmp_path: Path) -> None:
         device = facts["node_disk_device"]
     assert disk_traces(lease.id, tmp_path) == []
     assert throttled(device) == []
+
+
+def test_the_probe_counts_what_reaches_the_disk(tmp_path: Path) -> None:
+    """A writer that has ended is no process of the node any more, but its bytes are on the disk."""
+    written = 8 << 20
+    writing = ["dd", "if=/dev/zero", "of=x", "bs=1M", f"count={written >> 20}", "oflag=direct"]
+
+    async def drive(node: Node) -> list[float]:
+        argv = list(os_probe.create().command(node, 0.5, ()))
+        assert argv[argv.index("--disk") + 1] == str(node.folder)
+        probe = await spawn(node, [*argv, "--lines", "4"], stdout=asyncio.subprocess.PIPE, watch=True)
+        assert probe.stdout is not None
+        lines = [await probe.stdout.readline(), await probe.stdout.readline()]
+        await run(node, ["sh", "-c", f"cd {node.folder} && exec {' '.join(writing)}"], timeout_s=60)
+        lines += (await probe.stdout.read()).splitlines()
+        await probe.wait()
+        samples = [list(os_probe.create().parse(node.name, line)) for line in lines if line]
+        before_s, amounts = 0.0, dict.fromkeys(("bytes", "operations"), 0.0)
+        for sample in (sample for line in samples for sample in line):
+            for what in amounts:
+                if sample.metric == f"node_disk_write_{what}_per_s":
+                    amounts[what] += sample.value * (min(1.0, sample.t_s - before_s) if before_s else 0.5)
+            before_s = sample.t_s if sample.metric == "node_disk_write_operations_per_s" else before_s
+        return [*amounts.values()]
+
+    with leased(tmp_path, LOOPBACK, REQUEST) as (_, lease):
+        assert [node.own_disk for node in (*lease.databases, *lease.loaders)] == [True, False]
+        written_bytes, operations = asyncio.run(drive(lease.databases[0]))
+    assert written_bytes > 0.9 * written
+    assert operations >= 8
 
 
 def test_steps_of_a_disk_are_those_that_the_tests_try(tmp_path: Path) -> None:
