@@ -65,7 +65,7 @@ def start_phases(
             if not warmed_up:
                 populate_s += cluster.schema_s + cluster.restore_s
                 starts = 2
-    gauge_s = gauge.expected_s(limits) * settings.site.nodes if gauge.wanted(settings.node) else 0.0
+    gauge_s = gauge.expected_s(limits) * settings.site.nodes
     link = effective_link(settings.link, settings.node.dilation)
     links_s = expected_s(link, settings.load_nodes, settings.site.nodes) if links else 0.0
     return {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import signal
 import subprocess
@@ -96,32 +97,32 @@ def test_a_disk_is_in_force_and_goes(tmp_path: Path) -> None:
 
 def test_the_probe_counts_what_reaches_the_disk(tmp_path: Path) -> None:
     """A writer that has ended is no process of the node any more, but its bytes are on the disk."""
-    written = 8 << 20
-    writing = ["dd", "if=/dev/zero", "of=x", "bs=1M", f"count={written >> 20}", "oflag=direct"]
+    written_bytes, operations = 8 << 20, 8
 
-    async def drive(node: Node) -> list[float]:
+    async def watched(node: Node) -> list[float]:
+        """Bytes and operations that the probe saw written, from its second reading on."""
         argv = list(os_probe.create().command(node, 0.5, ()))
         assert argv[argv.index("--disk") + 1] == str(node.folder)
-        probe = await spawn(node, [*argv, "--lines", "4"], stdout=asyncio.subprocess.PIPE, watch=True)
+        probe = await spawn(node, [*argv, "--lines", "6"], stdout=asyncio.subprocess.PIPE, watch=True)
         assert probe.stdout is not None
         lines = [await probe.stdout.readline(), await probe.stdout.readline()]
-        await run(node, ["sh", "-c", f"cd {node.folder} && exec {' '.join(writing)}"], timeout_s=60)
+        file = f"of={node.folder / 'x'}"
+        await run(node, ["dd", "if=/dev/zero", file, "bs=1M", f"count={operations}", "oflag=direct"], timeout_s=60)
         lines += (await probe.stdout.read()).splitlines()
         await probe.wait()
-        samples = [list(os_probe.create().parse(node.name, line)) for line in lines if line]
-        before_s, amounts = 0.0, dict.fromkeys(("bytes", "operations"), 0.0)
-        for sample in (sample for line in samples for sample in line):
-            for what in amounts:
-                if sample.metric == f"node_disk_write_{what}_per_s":
-                    amounts[what] += sample.value * (min(1.0, sample.t_s - before_s) if before_s else 0.5)
-            before_s = sample.t_s if sample.metric == "node_disk_write_operations_per_s" else before_s
-        return [*amounts.values()]
+        every = [list(os_probe.create().parse(node.name, line)) for line in lines]
+        readings = [(line[0].t_s, {sample.metric: sample.value for sample in line}) for line in every if line]
+        return [
+            sum(values[f"node_disk_write_{what}_per_s"] * (t_s - before_s) for (before_s, _), (t_s, values) in pairs)
+            for what in ("bytes", "operations")
+            if (pairs := list(itertools.pairwise(readings)))
+        ]
 
     with leased(tmp_path, LOOPBACK, REQUEST) as (_, lease):
         assert [node.own_disk for node in (*lease.databases, *lease.loaders)] == [True, False]
-        written_bytes, operations = asyncio.run(drive(lease.databases[0]))
-    assert written_bytes > 0.9 * written
-    assert operations >= 8
+        counted = asyncio.run(watched(lease.databases[0]))
+    assert counted[0] > 0.9 * written_bytes
+    assert counted[1] >= operations - 1
 
 
 def test_steps_of_a_disk_are_those_that_the_tests_try(tmp_path: Path) -> None:
