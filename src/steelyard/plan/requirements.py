@@ -53,19 +53,25 @@ def written_bytes(settings: TrialSettings, abilities: Abilities) -> float:
     return (settings.load.operations or 0) * shape.writes * abilities.copies(settings) * shape.record_bytes
 
 
-def disk_bytes(plan: Plan, abilities: Abilities) -> int:
-    """Live data and logs of the largest cluster, a snapshot of every filled state, and the store."""
-    snapshots: dict[str, int] = {}
+def stored_bytes(plan: Plan, abilities: Abilities) -> Iterator[tuple[PlannedTrial, float]]:
+    """Each trial in order, with the bytes that its cluster stores at its end, all copies counted."""
     written: dict[str, float] = {}
-    largest = 0
     for trial in plan.trials:
         shape = abilities.shape(trial.settings)
-        row_bytes = abilities.copies(trial.settings) * shape.record_bytes
-        snapshots[filled_state(trial.settings, shape.records)] = shape.records * row_bytes
         added = written_bytes(trial.settings, abilities)
         continues = trial.settings.data.state == "continue"
         written[trial.start] = written.get(trial.start, 0.0) + added if continues else added
-        stored = shape.records * row_bytes + written[trial.start]
+        yield trial, shape.records * abilities.copies(trial.settings) * shape.record_bytes + written[trial.start]
+
+
+def disk_bytes(plan: Plan, abilities: Abilities) -> int:
+    """Live data and logs of the largest cluster, a snapshot of every filled state, and the store."""
+    snapshots: dict[str, int] = {}
+    largest = 0
+    for trial, stored in stored_bytes(plan, abilities):
+        shape = abilities.shape(trial.settings)
+        filled = shape.records * abilities.copies(trial.settings) * shape.record_bytes
+        snapshots[filled_state(trial.settings, shape.records)] = filled
         largest = max(largest, abilities.disk_bytes(trial.settings, stored))
     return largest + sum(snapshots.values()) + len(plan.trials) * STORE_BYTES_PER_TRIAL
 

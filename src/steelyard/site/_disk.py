@@ -20,13 +20,12 @@ from typing import Final
 
 from steelyard.leases.records import ID_PATTERN, MARKER, marked
 from steelyard.model.errors import CommandFailed, SiteError
-from steelyard.model.node_limits import NodeLimits
+from steelyard.model.node_limits import DEFAULT_DISK_GB, NodeLimits
 from steelyard.node import machine_facts
 from steelyard.node.command import run
 from steelyard.site import _mountinfo
 from steelyard.site._cgroup import ROOT, Hierarchies
 
-DEFAULT_GB = 16.0
 SUFFIX = ".disk"
 """End of the name of a node's file system in a file; before it, the node's name."""
 BLOCK_DEVICES = Path("/sys/block")
@@ -93,7 +92,7 @@ async def make_file_system(identity: str, folder: Path, limits: NodeLimits) -> N
     path = image(folder)
     try:
         with path.open("wb") as file:
-            file.truncate(round((limits.disk_gb or DEFAULT_GB) * 1e9))
+            file.truncate(round(limits.disk_size_bytes or DEFAULT_DISK_GB * 1e9))
     except OSError as error:
         raise SiteError(f"cannot make {path}: {error.strerror}") from error
     now = "lazy_itable_init=0,lazy_journal_init=0,nodiscard"

@@ -10,7 +10,7 @@ from pathlib import Path
 from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
 from steelyard.leases.steps import Step
-from steelyard.model.errors import CommandFailed, LastingSiteError, SiteError
+from steelyard.model.errors import CommandFailed, LastingSiteError
 from steelyard.node import agent, machine_facts
 from steelyard.node.base import Node
 from steelyard.node.command import run

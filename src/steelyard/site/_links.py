@@ -51,6 +51,7 @@ READY_TIMEOUT_S = 20.0
 END_TIMEOUT_S = 3.0
 LONGEST_LINE_BYTES = 1 << 16
 STDERR_TAIL_CHARS = 500
+PROGRAM = "steelyard-agent link"
 CONFIG_FILE, LOG_FILE = "link.json", "link.log"
 
 
@@ -139,7 +140,7 @@ class LinkProgram:
     @property
     def how(self) -> str:
         """The link, and the program."""
-        return f"{self._link.name}: steelyard-agent link"
+        return f"{self._link.name}: {PROGRAM}"
 
     def steps(self) -> Sequence[Step]:
         """Loopback interfaces, then the program, which makes all others."""
@@ -178,6 +179,17 @@ class LinkProgram:
                 f"{_tail(self._log)}",
                 "`steelyard doctor` says whether this machine has TAP devices",
             )
+
+
+def made_by(link: LinkChoice) -> str:
+    """What makes a link, before it is known whether the kernel has netem. Pure."""
+    if link.plain:
+        return "kernel: bridge"
+    if takes_program(link, netem=True):
+        return PROGRAM
+    disciplines = [name for name, used in (("tbf", link.rate_mbit), ("netem", _delays(link))) if used]
+    without = f"; without netem, {PROGRAM}" if _delays(link) else ""
+    return f"kernel: {', '.join(['bridge', *disciplines])}{without}"
 
 
 def takes_program(link: LinkChoice, *, netem: bool) -> bool:

@@ -161,6 +161,15 @@ class Linking(Protocol):
         ...
 
 
+@runtime_checkable
+class SaysLinks(Protocol):
+    """Ability: says before anything is lent what would make a link."""
+
+    def link_made_by(self, link: LinkChoice) -> str:
+        """What makes it, in a few words. Pure."""
+        ...
+
+
 def link_failure(site: Site, lease: Lease) -> str | None:
     """Why the link of a lease no longer works as asked, or None."""
     return site.link_failure(lease) if isinstance(site, Linking) else None

@@ -21,8 +21,9 @@ from steelyard.leases import register as lease_register
 from steelyard.leases.lease import Lease
 from steelyard.leases.removal import remove_tree
 from steelyard.leases.steps import Perform, Step, perform, taking_back, undone_on_error
-from steelyard.model.errors import EngineError, LastingSiteError, SiteError
+from steelyard.model.errors import EngineError, LastingSiteError
 from steelyard.model.facts import Role
+from steelyard.model.link import LinkChoice
 from steelyard.model.node_limits import NodeLimits
 from steelyard.model.value import Value
 from steelyard.node import agent, machine_facts
@@ -182,6 +183,10 @@ class LocalSite:
         fabric = self._fabrics.get(lease.id)
         return None if fabric is None else fabric.failure()
 
+    def link_made_by(self, link: LinkChoice) -> str:
+        """What makes a link between the nodes: parts of the kernel, or the link program. Pure."""
+        return _links.made_by(link)
+
     def helper_times_s(self, programs: Mapping[tuple[int, int], RunningProgram]) -> Mapping[str, float]:
         """Processor seconds of the link programs of this object's leases, in a census. Pure."""
         running = [fabric.process_ids() for fabric in self._fabrics.values()]
@@ -265,6 +270,7 @@ class LocalSite:
             memory_mb=limits.memory_mb,
             cpus=limits.cpus,
             cgroups=groups,
+            own_disk=limits.own_disk,
             environment=lease_records.environment(self._state, identity),
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 from datetime import timedelta
 from pathlib import Path
@@ -16,7 +17,9 @@ from steelyard.leases.steps import Step
 from steelyard.model.errors import SiteError
 from steelyard.model.node_limits import NodeLimits
 from steelyard.node import files
-from steelyard.node.command import run
+from steelyard.node.base import Node
+from steelyard.node.command import run, spawn
+from steelyard.probe import os as os_probe
 from steelyard.site import _cgroup, _disk, _mountinfo, local
 from steelyard.site.base import Request
 from tests.contract.site.killed_at_step import Moment, kill_at
@@ -68,6 +71,36 @@ def test_a_disk_is_in_force_and_goes(tmp_path: Path) -> None:
         device = facts["node_disk_device"]
     assert disk_traces(lease.id, tmp_path) == []
     assert throttled(device) == []
+
+
+def test_the_probe_counts_what_reaches_the_disk(tmp_path: Path) -> None:
+    """A writer that has ended is no process of the node any more, but its bytes are on the disk."""
+    written_bytes, operations = 8 << 20, 8
+
+    async def watched(node: Node) -> list[float]:
+        """Bytes and operations that the probe saw written, from its second reading on."""
+        argv = list(os_probe.create().command(node, 0.5, ()))
+        assert argv[argv.index("--disk") + 1] == str(node.folder)
+        probe = await spawn(node, [*argv, "--lines", "6"], stdout=asyncio.subprocess.PIPE, watch=True)
+        assert probe.stdout is not None
+        lines = [await probe.stdout.readline(), await probe.stdout.readline()]
+        file = f"of={node.folder / 'x'}"
+        await run(node, ["dd", "if=/dev/zero", file, "bs=1M", f"count={operations}", "oflag=direct"], timeout_s=60)
+        lines += (await probe.stdout.read()).splitlines()
+        await probe.wait()
+        every = [list(os_probe.create().parse(node.name, line)) for line in lines]
+        readings = [(line[0].t_s, {sample.metric: sample.value for sample in line}) for line in every if line]
+        return [
+            sum(values[f"node_disk_write_{what}_per_s"] * (t_s - before_s) for (before_s, _), (t_s, values) in pairs)
+            for what in ("bytes", "operations")
+            if (pairs := list(itertools.pairwise(readings)))
+        ]
+
+    with leased(tmp_path, LOOPBACK, REQUEST) as (_, lease):
+        assert [node.own_disk for node in (*lease.databases, *lease.loaders)] == [True, False]
+        counted = asyncio.run(watched(lease.databases[0]))
+    assert counted[0] > 0.9 * written_bytes
+    assert counted[1] >= operations - 1
 
 
 def test_steps_of_a_disk_are_those_that_the_tests_try(tmp_path: Path) -> None:
