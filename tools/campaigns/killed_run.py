@@ -1,8 +1,8 @@
 """`python -m tools.campaigns.killed_run PHASE NTH DELAY_S TARGET STATE WORDS...`: `steelyard WORDS`, with a kill -9.
 
 DELAY_S after the study has come to PHASE for the NTH time, TARGET is killed: `conductor` (this process), `agent` (a
-load generator of the study), `node` (a database process) or `link` (the link program). Other processes are found by their lease. The last line
-of standard error says what was killed; if nothing was there to kill, the line says so.
+load generator of the study), `node` (a database process) or `link` (the link program). Other processes are found by
+their lease. The last line of standard error says what was killed; if nothing was there to kill, the line says so.
 """
 
 from __future__ import annotations

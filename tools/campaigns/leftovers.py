@@ -29,7 +29,8 @@ def left_behind(state: Path) -> list[str]:
     """Records, folders, mounts, loop devices and processes that belong to leases of `state` and should not be there."""
     records = [f"record {path.name}" for path in state.glob("leases/*.json")]
     folders = [f"folder {path}" for path in state.glob("nodes/*")]
-    mounts = [f"mount {line.split()[4]}" for line in Path("/proc/self/mountinfo").open() if f" {state}/" in line]
+    mounted = (line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines())
+    mounts = [f"mount {place}" for place in mounted if place.startswith(f"{state}/")]
     backing = Path("/sys/block").glob("loop*/loop/backing_file")
     loops = [f"loop device {path.parent.parent.name}" for path in backing if f"{state}/" in _text(path)]
     return [
