@@ -142,7 +142,9 @@ def choose(mounts: Sequence[Mount], enabled: frozenset[str], own_path: str) -> H
         base, controllers, why = _delegated(unified, own_path)
         problems += why
     if base is not None and controllers:
-        on_demand = frozenset(_read(base / "cgroup.controllers").split()) & set(ON_DEMAND)
+        # A group that holds processes can only go on handing down what it hands down already.
+        file = "cgroup.subtree_control" if _blocked(base) else "cgroup.controllers"
+        on_demand = frozenset(_read(base / file).split()) & set(ON_DEMAND)
     if not mounts:
         problems.append("no cgroup hierarchy is mounted")
     extra = {
@@ -169,15 +171,19 @@ def _delegated(mount: Path, own_path: str) -> tuple[Path | None, frozenset[str],
             continue
         given = set(_read(place / "cgroup.controllers").split()) & set(VERSION_2_CONTROLLERS)
         handed_down = given & set(_read(place / "cgroup.subtree_control").split())
-        is_top = not (place / "cgroup.type").exists()
-        blocked = not is_top and bool(_read(place / "cgroup.procs").split())
-        usable = frozenset(handed_down if blocked else given)
+        usable = frozenset(handed_down if _blocked(place) else given)
         if missing := set(VERSION_2_CONTROLLERS) - usable:
             why = "it holds processes itself" if given >= missing else "they are not delegated to it"
             problems.append(f"{place} cannot hand down {', '.join(sorted(missing))}: {why}")
         if best[0] is None or len(usable) > len(best[1]):
             best = (place, usable)
     return best[0], best[1], [] if len(best[1]) == len(VERSION_2_CONTROLLERS) else problems
+
+
+def _blocked(place: Path) -> bool:
+    """Whether a group of version 2 cannot hand down more controllers, because processes are in it; the root can."""
+    is_top = not (place / "cgroup.type").exists()
+    return not is_top and bool(_read(place / "cgroup.procs").split())
 
 
 def folders(hierarchies: Hierarchies, identity: str, node: str, limits: NodeLimits = NO_LIMITS) -> tuple[Path, ...]:

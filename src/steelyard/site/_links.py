@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import math
 import os
 import select
 import subprocess
@@ -45,6 +46,8 @@ BURST_FRAMES = 2
 """And at least so many frames."""
 DEFAULT_QUEUE_FRAMES = 1000
 """The default length of Linux's transmit queues."""
+UNLIMITED_MBIT = 10_000.0
+"""The rate for which a delay without a rate has room."""
 TC_TIMEOUT_S = 30.0
 PROBE_TIMEOUT_S = 5.0
 READY_TIMEOUT_S = 20.0
@@ -247,7 +250,7 @@ def interface_lines(identity: str, members: Sequence[Member], link: LinkChoice) 
     are those of the link and a queue holds them one by one."""
     bridge_end = [f"link set {member.name} mtu {link.mtu}" for member in members] if link.mtu is not None else []
     own_end = [f"link set {INTERFACE} mtu {link.mtu}"] if link.mtu is not None else []
-    if (link.rate_mbit is not None or _delays(link)) and not _fast(link):
+    if _delays(link) or (link.rate_mbit is not None and not _fast(link)):
         own_end.append(f"link set {INTERFACE} gso_max_segs 1")
     lines = {_network.namespace(identity, member.name): own_end for member in members}
     return {_network.switch(identity): bridge_end, **lines}
@@ -266,7 +269,7 @@ def discipline_lines(identity: str, members: Sequence[Member], link: LinkChoice)
 
 
 def _tbf(link: LinkChoice) -> str:
-    frame_bytes = (link.mtu or DEFAULT_MTU) + HEADER_BYTES
+    frame_bytes = _frame_bytes(link)
     rate_bit = round((link.rate_mbit or 0.0) * 1e6)
     burst_s = FAST_BURST_S if _fast(link) else BURST_S
     burst_bytes = max(BURST_FRAMES * frame_bytes, round(rate_bit / 8 * burst_s))
@@ -278,8 +281,14 @@ def _fast(link: LinkChoice) -> bool:
     return link.rate_mbit is not None and link.rate_mbit >= FAST_MBIT
 
 
+def _frame_bytes(link: LinkChoice) -> int:
+    return (link.mtu or DEFAULT_MTU) + HEADER_BYTES
+
+
 def _netem(link: LinkChoice) -> str:
-    words = ["netem", f"limit {link.queue_frames or DEFAULT_QUEUE_FRAMES}"]
+    # Its limit counts what is under way, too, and not only what waits (tc-netem(8)).
+    under_way = math.ceil((link.rate_mbit or UNLIMITED_MBIT) * 1e3 * (link.delay_ms or 0.0) / 8 / _frame_bytes(link))
+    words = ["netem", f"limit {(link.queue_frames or DEFAULT_QUEUE_FRAMES) + under_way}"]
     words += [f"delay {round(link.delay_ms * 1000)}us"] if link.delay_ms else []
     words += [f"loss {link.loss_percent:g}%"] if link.loss_percent else []
     words += [f"rate {round(link.rate_mbit * 1e6)}bit"] if link.rate_mbit else []

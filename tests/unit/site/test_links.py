@@ -50,9 +50,11 @@ def test_a_rate_holds_at_both_ends_of_every_pair() -> None:
 
 def test_delay_and_loss_are_met_once_each_way() -> None:
     lines = _links.discipline_lines("0a1b2c3d", MEMBERS, WAN)
-    netem = "qdisc add dev eth0 root netem limit 1000 delay 10000us loss 0.5% rate 50000000bit"
+    netem = "qdisc add dev eth0 root netem limit 1042 delay 10000us loss 0.5% rate 50000000bit"
     assert lines[f"{HERE}-n1"] == lines[f"{HERE}-l1"] == [netem]
     assert [line.split(" root ")[1].split()[0] for line in lines[f"{HERE}-sw"]] == ["tbf", "tbf"]
+    unlimited = _links.discipline_lines("0a1b2c3d", MEMBERS, LinkChoice(medium="switched", delay_ms=20))
+    assert "netem limit 17513 delay 20000us" in unlimited[f"{HERE}-n1"][0], "what is under way counts in its limit"
     only_loss = _links.discipline_lines("0a1b2c3d", MEMBERS, LinkChoice(medium="switched", loss_percent=1))
     assert only_loss[f"{HERE}-sw"] == []
 
