@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 from steelyard.format import count, number
 from steelyard.judging.dilation import effective_link
+from steelyard.model.errors import StudyError
 from steelyard.model.link import DEFAULT_MTU, PHY, LinkChoice
 from steelyard.model.plan import Plan
+from steelyard.model.trial_settings import TrialSettings
 from steelyard.node.folders import state_folder
 from steelyard.plan.abilities import Abilities
 from steelyard.plugin import Plugins
-from steelyard.site.base import SaysLinks, Site
+from steelyard.site.base import SaysLinks
 
 AS_IT_IS = "as it is"
 FURTHER = {
@@ -43,24 +45,31 @@ class PlannedLink:
 def links_of(plan: Plan, plugins: Plugins) -> tuple[PlannedLink, ...]:
     """The links of a plan's trials, each once: the network as it is, then the others by name."""
     abilities = Abilities(plugins, state_folder())
-    links = {
-        _in_words(each.settings.link, each.settings.node.dilation, abilities.site(each.settings)): None
-        for each in plan.trials
-    }
+    links = {_in_words(each.settings, abilities): None for each in plan.trials}
     return tuple(sorted(links, key=lambda link: (not link.plain, link.cells)))
 
 
-def _in_words(link: LinkChoice, dilation: float, site: Site) -> PlannedLink:
-    maker = site.link_made_by(effective_link(link, dilation)) if isinstance(site, SaysLinks) else ""
+def _in_words(settings: TrialSettings, abilities: Abilities) -> PlannedLink:
+    link, dilation = settings.link, settings.node.dilation
+    maker = _maker(effective_link(link, dilation), settings, abilities)
     dilated = f"; dilated by {dilation:g}" if dilation != 1 and not link.plain else ""
     return PlannedLink(
         name=link.name,
         medium=", ".join(["site's network" if link.plain else link.medium or "", *_further(link)]),
         rate=_rate(link),
         delay=_delay(link),
-        made_by=f"{maker or f'site {site.name}'}{dilated}",
+        made_by=f"{maker or f'site {settings.site.name}'}{dilated}",
         plain=link.plain,
     )
+
+
+def _maker(link: LinkChoice, settings: TrialSettings, abilities: Abilities) -> str:
+    """What makes a link, if its site says so; empty for a site that does not exist yet."""
+    try:
+        site = abilities.site(settings)
+    except StudyError:
+        return ""
+    return site.link_made_by(link) if isinstance(site, SaysLinks) else ""
 
 
 def _rate(link: LinkChoice) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from steelyard.model.errors import NodeError
-from steelyard.model.node_limits import NodeLimits
+from steelyard.model.node_limits import LIMIT_SETTLE_S, NodeLimits
 from steelyard.node import gauge
 from steelyard.node.base import Node
 from steelyard.node.command import Completed
@@ -94,4 +94,4 @@ starts = 2
     plain, limited = (read_text(text + rest) for rest in ("", "[node]\ncpus = 0.5\n"))
     hours = [estimate(expand(asked), asked, cores=2).whole_s for asked in (plain, limited)]
     each = gauge.expected_s(NodeLimits(cpus=0.5))
-    assert hours[1] - hours[0] == pytest.approx(2 * 2 * 3 * each)
+    assert hours[1] - hours[0] == pytest.approx(2 * (2 * 3 * each + LIMIT_SETTLE_S))
