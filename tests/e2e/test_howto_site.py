@@ -37,7 +37,7 @@ def test_the_printed_site_carries_a_study(tmp_path: Path) -> None:
     page = Printed("add-a-site.md")
     shutil.copyfile(page.file("shelf.py"), tmp_path / "shelf.py")
     study = tmp_path / "study.toml"
-    study.write_text(STUDY)
+    study.write_text(STUDY.replace("./shelf.py", str(tmp_path / "shelf.py")))
     laboratory = Laboratory(tmp_path)
     done = laboratory.run(study)
     assert done.returncode == 0, done.stderr
