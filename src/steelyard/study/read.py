@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from steelyard import plugin
+from steelyard.judging import load_response
 from steelyard.judging.settings_hash import canonical
 from steelyard.model.errors import StudyError
 from steelyard.model.named_level import level_key
@@ -95,7 +96,7 @@ def read_text(
     refuse(errors)
     assert study is not None
     refuse(_treatment_problems(study, plugins))
-    return study
+    return load_response.for_its_load(study, treatments_of(study, plugins))
 
 
 def _spelt(key: str, lines: Mapping[str, int]) -> str:

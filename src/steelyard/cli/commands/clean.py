@@ -15,7 +15,7 @@ from steelyard import plugin
 from steelyard.cli import completion
 from steelyard.cli.signature import Json
 from steelyard.cli.terminal.output import message_console, say
-from steelyard.format import count
+from steelyard.format import count, listed
 from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
 from steelyard.leases.lease import Lease
@@ -37,6 +37,9 @@ class Found(Value):
     reason: str
     """Why it counts as left over."""
     nodes: int
+    """Nodes of both roles."""
+    databases: int = 0
+    """How many of them are database nodes; the others drive load."""
     processes: int
     outcome: Literal["found", "removed", "kept", "failed"]
     """found: only looked; kept: its owner lives, so it is not ours to end; failed: see `error`."""
@@ -69,7 +72,8 @@ async def _clean(site_names: Sequence[str], *, dry_run: bool, console: Console, 
     for identity, folder in elsewhere.items():
         say(console, f"lease {identity} is left over in {folder}: {STATE_VARIABLE}={folder} steelyard clean")
     if not leases:
-        say(console, f"nothing is left over at {', '.join(site_names)}")
+        sites = f"{'site' if len(site_names) == 1 else 'sites'} {listed(site_names)}"
+        say(console, f"nothing is left over: no record names a lease, at any site, and {sites} found nothing besides")
     return EXIT_LABORATORY if any(entry.outcome == "failed" for entry in leases) else EXIT_DONE
 
 
@@ -112,6 +116,7 @@ def _described(lease: Lease) -> Found:
         study=record.study if record else "",
         reason=lease_records.abandoned(record, lease_records.utc_now()) if record else NO_RECORD,
         nodes=len(lease.nodes),
+        databases=len(lease.databases),
         processes=len(lease_records.processes(lease.id)),
         outcome="found",
     )
@@ -141,10 +146,16 @@ def _site(name: str, asked: Mapping[str, Any] | None = None) -> Site:
     return site
 
 
+def _nodes(entry: Found) -> str:
+    """The nodes of a lease by role: `1 database node and 1 load node`."""
+    roles = {"database node": entry.databases, "load node": entry.nodes - entry.databases}
+    return listed([count(amount, role) for role, amount in roles.items() if amount]) or "no nodes"
+
+
 def _say(leases: Sequence[Found], console: Console) -> None:
     for entry in leases:
         study = f"study {entry.study}, " if entry.study else ""
-        size = f"{count(entry.nodes, 'node')}, {count(entry.processes, 'process', 'processes')}"
+        size = f"{_nodes(entry)}, {count(entry.processes, 'process', 'processes')}"
         what = f"lease {entry.lease} of site {entry.site} ({study}{size})"
         line = {
             "found": f"left over: {what}: {entry.reason}",
