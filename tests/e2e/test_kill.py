@@ -130,6 +130,18 @@ def test_clean_takes_back_what_a_killed_study_left(laboratory: Laboratory, tmp_p
 
 
 @pytest.mark.root
+@pytest.mark.parametrize(
+    "name", ["linked-09-conductor-collect", "linked-12-conductor-release", "linked-14-link-measure"]
+)
+def test_a_kill_over_the_link_program_leaves_nothing(tmp_path: Path, name: str) -> None:
+    """Three cases of the campaign of kills: nothing is left, and a trial that lost its link is void and repeated."""
+    (case,) = (case for case in CAMPAIGN.cases(SEED) if case.name == name)
+    outcome = CAMPAIGN.run(None, case, tmp_path)
+    assert list(outcome.findings) == []
+    assert outcome.facts["killed"] == [f"killed: {case.values['target']}"]
+
+
+@pytest.mark.root
 def test_a_killed_load_generator_is_repeated_and_leaves_nothing(tmp_path: Path) -> None:
     """One case of the campaign of kills."""
     kills = CAMPAIGN.cases(SEED)

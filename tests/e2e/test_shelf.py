@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.leases import records as lease_records
+from steelyard.leases import processes as lease_processes
 from steelyard.store import Store
 from tests.contract import shelf as shelves
 from tests.contract.shelf import Shelf
@@ -102,7 +102,7 @@ def test_a_killed_conductor_leaves_nothing_after_clean_or_the_same_command(
     done = laboratory.run(study)
     assert done.returncode == 0, done.stderr
     assert left(shelf, laboratory) == []
-    assert lease_records.strays("local") == []
+    assert lease_processes.strays("local") == []
 
 
 def test_a_study_goes_on_when_a_board_has_started_anew(shelf: Shelf, laboratory: Laboratory, study: Path) -> None:

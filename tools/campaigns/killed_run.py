@@ -1,8 +1,8 @@
 """`python -m tools.campaigns.killed_run PHASE NTH DELAY_S TARGET STATE WORDS...`: `steelyard WORDS`, with a kill -9.
 
 DELAY_S after the study has come to PHASE for the NTH time, TARGET is killed: `conductor` (this process), `agent` (a
-load generator of the study), or `node` (a database process). Other processes are found by their lease. The last line
-of standard error says what was killed; if nothing was there to kill, the line says so.
+load generator of the study), `node` (a database process) or `link` (the link program). Other processes are found by
+their lease. The last line of standard error says what was killed; if nothing was there to kill, the line says so.
 """
 
 from __future__ import annotations
@@ -21,8 +21,12 @@ from steelyard.progress.publisher import Publisher
 from steelyard.store.write import TrialDraft
 from tools.campaigns.leftovers import processes_of
 
-CONDUCTOR, AGENT, NODE = "conductor", "agent", "node"
-WORDS_OF = {AGENT: ("steelyard-agent load",), NODE: ("steelyard-agent sim", "CassandraDaemon")}
+CONDUCTOR, AGENT, NODE, LINK = "conductor", "agent", "node", "link"
+WORDS_OF = {
+    AGENT: ("steelyard-agent load",),
+    NODE: ("steelyard-agent sim", "CassandraDaemon"),
+    LINK: ("steelyard-agent link ",),
+}
 """What the command line of a target holds."""
 KILLED = "killed:"
 

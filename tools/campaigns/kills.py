@@ -1,9 +1,12 @@
-"""The campaign of kills: a study loses its conductor, its load generator or a database process in every phase.
+"""The campaign of kills: a study loses its conductor, its load generator, a database process or its
+link in every phase.
 
 A study of two trials per cluster is run with a kill -9 in it (`killed_run`). A killed conductor is followed by the same
 command, which must end with every trial valid; a killed generator is repeated by the same run; a killed node is a
 result, named, and the study goes on. Afterwards the store verifies, no trial that was sealed has changed, and nothing
-is left on the machine. 74 kills on simulated clusters, 32 on real Cassandra; each phase at least five times.
+is left on the machine. 74 kills on simulated clusters, 32 on real Cassandra; each phase at least five times. 22 more
+on simulated nodes that the link program joins, which have disks of their own where the kernel lets them: of the
+conductor in each phase, and of the link program, whose trial is void and is repeated.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from steelyard.model.trial import Phase
 from steelyard.node.folders import STATE_VARIABLE
 from steelyard.store import Store, layout
 from tools.campaigns.campaign import LIMITS_LIFTED, Case, Finding, Outcome, no_world
-from tools.campaigns.killed_run import AGENT, CONDUCTOR, KILLED, NODE
+from tools.campaigns.killed_run import AGENT, CONDUCTOR, KILLED, LINK, NODE
 from tools.campaigns.leftovers import left_behind, unknown
 
 NAME: Final = "killed"
@@ -73,6 +76,28 @@ nodes = [1]
 [node]
 cpus = 1.0
 """,
+    "linked": """
+[system]
+name = "simulated"
+service_us = 300
+[workload]
+name = "ycsb-a"
+records = 100
+[load]
+threads = 4
+duration_s = 1.0
+warm_up_s = 0.5
+[server_warm_up]
+mode = "off"
+[factors]
+nodes = [1]
+[node]
+cpus = 1.0
+memory_mb = 256
+disk_gb = 0.1
+[link]
+name = "802.11g"
+""",
 }
 FRAME: Final = """
 [study]
@@ -92,9 +117,12 @@ LOADED: Final = (Phase.SERVER_WARM_UP, Phase.WARM_UP, Phase.MEASURE)
 CONDUCTOR_KILLS: Final = {
     "simulated": (*(*Phase,) * 4, Phase.CAPACITY),
     "cassandra": tuple(one for one in Phase if one != Phase.CAPACITY) * 2,
+    "linked": tuple(one for one in Phase if one not in (Phase.CAPACITY, Phase.SERVER_WARM_UP)),
 }
-OTHER_KILLS: Final = {"simulated": {AGENT: 8, NODE: 9}, "cassandra": {AGENT: 3, NODE: 3}}
-"""Kills of a load generator and of a node."""
+OTHER_KILLS: Final = {"simulated": {AGENT: 8, NODE: 9}, "cassandra": {AGENT: 3, NODE: 3}, "linked": {LINK: 10}}
+"""Kills of a load generator, of a node and of a link program."""
+LINK_PHASES: Final = (Phase.WARM_UP, Phase.MEASURE, Phase.SETTLE, Phase.DEPLOY, Phase.WIPE)
+BROKEN_LINK: Final = "the link program ended with code -9"
 LONGEST_DELAY_S: Final = {Phase.MEASURE: 1.2, Phase.SERVER_WARM_UP: 1.5, Phase.DEPLOY: 1.0, Phase.POPULATE: 0.5}
 """Where in a phase is killed, at random up to this; other phases take a fraction of a second."""
 SHORT_S: Final = 0.05
@@ -109,7 +137,7 @@ class Kills:
     limit_s = 600.0
 
     def cases(self, seed: int) -> Sequence[Case]:
-        """74 on simulated clusters, 32 on Cassandra."""
+        """74 on simulated clusters, 32 on Cassandra, 22 over the link program."""
         drawn = random.Random(seed)
         return [case for system in STUDIES for case in _cases(system, drawn)]
 
@@ -125,7 +153,8 @@ class Kills:
 def _cases(system: str, drawn: random.Random) -> list[Case]:
     targets = [(phase, CONDUCTOR) for phase in CONDUCTOR_KILLS[system]]
     for target, kills in OTHER_KILLS[system].items():
-        targets += [(LOADED[number % len(LOADED)], target) for number in range(kills)]
+        phases = LINK_PHASES if target == LINK else LOADED
+        targets += [(phases[number % len(phases)], target) for number in range(kills)]
     cases = []
     for number, (phase, target) in enumerate(targets, start=1):
         delay_s = drawn.uniform(0, LONGEST_DELAY_S.get(phase, SHORT_S))
@@ -165,8 +194,10 @@ class _Killed:
             code, printed = self._call(*_steelyard(), *words)
             self._expect(code, (0,), "the same command again", printed)
         else:
-            # 1: a lost node is a result; a lost generator is repeated.
-            self._expect(code, (0,) if target == AGENT else (0, 1), f"the run that lost a {target}", printed)
+            # 1: a lost node is a result; a lost generator or link is repeated.
+            self._expect(code, (0, 1) if target == NODE else (0,), f"the run that lost a {target}", printed)
+        if target == LINK and self._values["phase"] in (Phase.WARM_UP, Phase.MEASURE):
+            self._void_by_its_link()
         self._unchanged(sealed)
         code, printed = self._call(*_steelyard(), "verify", str(self._store))
         self._expect(code, (0,), "verify", printed)
@@ -210,6 +241,15 @@ class _Killed:
         if len(names) != len(set(names)):
             self._fault("silently-wrong", "a trial is there twice")
         self._facts["outcomes"] = [str(record.verdict.outcome) for record in records]
+
+    def _void_by_its_link(self) -> None:
+        """The trial that lost its link says so and is void; another attempt of it is valid."""
+        records = Store(self._store).trials()
+        void = [record for record in records if any(BROKEN_LINK in reason.detail for reason in record.verdict.reasons)]
+        valid = {record.id for record in records if record.verdict.outcome == "valid"}
+        if len(void) != 1 or void[0].verdict.outcome != "invalid" or void[0].id not in valid:
+            reasons = [(str(record.verdict.outcome), record.verdict.reasons) for record in records]
+            self._fault("silently-wrong", f"no trial is void by its link and repeated: {reasons}")
 
     def _drafts(self) -> list[str]:
         return [f"draft {path.name}" for path in self._store.glob("trials/.*")]

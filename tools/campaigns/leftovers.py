@@ -26,10 +26,27 @@ def processes_of(state: Path) -> dict[int, str]:
 
 
 def left_behind(state: Path) -> list[str]:
-    """Records, folders and processes that belong to leases of `state` and should not be there."""
+    """Records, folders, mounts, loop devices and processes that belong to leases of `state` and should not be there."""
     records = [f"record {path.name}" for path in state.glob("leases/*.json")]
     folders = [f"folder {path}" for path in state.glob("nodes/*")]
-    return [*records, *folders, *(f"process {pid} {words[:80]}" for pid, words in processes_of(state).items())]
+    mounted = (line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines())
+    mounts = [f"mount {place}" for place in mounted if place.startswith(f"{state}/")]
+    backing = Path("/sys/block").glob("loop*/loop/backing_file")
+    loops = [f"loop device {path.parent.parent.name}" for path in backing if f"{state}/" in _text(path)]
+    return [
+        *records,
+        *folders,
+        *mounts,
+        *loops,
+        *(f"process {pid} {words[:80]}" for pid, words in processes_of(state).items()),
+    ]
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:  # it is just being detached
+        return ""
 
 
 def unknown(state: Path) -> list[str]:

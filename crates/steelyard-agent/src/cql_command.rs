@@ -15,8 +15,11 @@ use steelyard_wire::{Tls, Verify};
 use crate::cql_json::to_json;
 use crate::cql_watch::{self, Wanted};
 use crate::exit::{Exit, UNREACHABLE};
-use crate::ticks::interval;
+use crate::seconds::{interval, within};
 use crate::wall_clock::WallClock;
+
+const SHORTEST_TIMEOUT_S: f64 = 0.001;
+const LONGEST_TIMEOUT_S: f64 = 86_400.0;
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -24,7 +27,7 @@ pub struct Arguments {
     #[arg(long, value_name = "ADDRESS:PORT")]
     contact: String,
     /// Longest wait for the connection, and for each answer.
-    #[arg(long, default_value_t = 10.0, value_parser = seconds)]
+    #[arg(long, default_value_t = 10.0, value_parser = timeout)]
     timeout_s: f64,
     /// How many replicas must answer.
     #[arg(long, default_value = "ONE", value_parser = level)]
@@ -105,11 +108,8 @@ fn verify(name: &str) -> Result<Verify, String> {
     }
 }
 
-fn seconds(text: &str) -> Result<f64, String> {
-    text.parse()
-        .ok()
-        .filter(|seconds| *seconds > 0.0 && *seconds <= 86_400.0)
-        .ok_or_else(|| "allowed: above 0, up to 86400".to_owned())
+fn timeout(text: &str) -> Result<f64, String> {
+    within(text, SHORTEST_TIMEOUT_S..=LONGEST_TIMEOUT_S)
 }
 
 fn beginning(text: &str) -> Result<(String, String), String> {
@@ -201,6 +201,6 @@ mod tests {
     fn consistency_and_time_out_are_checked() {
         assert_eq!(level("local_quorum"), Ok(Consistency::LocalQuorum));
         assert!(level("MOST").unwrap_err().contains("LOCAL_QUORUM"));
-        assert!(seconds("0").is_err() && seconds("x").is_err() && seconds("0.5").is_ok());
+        assert!(timeout("0").is_err() && timeout("x").is_err() && timeout("0.5").is_ok());
     }
 }

@@ -18,7 +18,7 @@ use steelyard_link::{
 };
 
 use crate::exit::{Exit, REFUSED};
-use crate::ticks::interval;
+use crate::seconds::interval;
 
 /// Least and most bytes of an IP packet of a TAP device.
 const MTU: std::ops::RangeInclusive<u32> = 68..=65_521;

@@ -11,7 +11,8 @@ use steelyard_sample::{
 };
 use steelyard_wire::{FORMAT, Failure, Hello, Record, Sample};
 
-use crate::ticks::{interval, listened_to, until_next};
+use crate::seconds::interval;
+use crate::ticks::{listened_to, until_next};
 use crate::wall_clock::{OffsetError, WallClock};
 
 const OWN_NETWORK: &str = "/proc/self/ns/net";
@@ -29,6 +30,9 @@ pub struct Arguments {
     /// A process of the node, if there are no cgroups; may be repeated.
     #[arg(long, value_name = "ID")]
     pid: Vec<u32>,
+    /// A folder on a file system of the node's own: its disk's bytes and operations are those of that block device.
+    #[arg(long, value_name = "FOLDER")]
+    disk: Option<PathBuf>,
     /// Inode of the network namespace that several nodes share. In it, traffic is the machine's, not the node's.
     #[arg(long, value_name = "INODE")]
     shared_netns: Option<u64>,
@@ -120,10 +124,11 @@ fn open(arguments: &Arguments) -> Result<Vec<Box<dyn Sampler>>, SampleError> {
         Box::new(MachineSampler::open()?),
         Box::new(NetworkSampler::open(scope(arguments.shared_netns))?),
     ];
-    if !arguments.cgroup.is_empty() || !arguments.pid.is_empty() {
+    if !arguments.cgroup.is_empty() || !arguments.pid.is_empty() || arguments.disk.is_some() {
         let source = NodeSource {
             cgroups: arguments.cgroup.clone(),
             process_ids: arguments.pid.clone(),
+            disk: arguments.disk.clone(),
         };
         samplers.push(Box::new(NodeSampler::open(&source)?));
     }

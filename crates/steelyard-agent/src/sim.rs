@@ -6,6 +6,8 @@ use std::net::SocketAddr;
 
 use steelyard_sim::{Config, Distribution, Law, Stall, Timing, TlsFiles, WarmUp, serve};
 
+use crate::seconds::within;
+
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum ServiceDistribution {
     /// Every operation takes the same time.
@@ -144,7 +146,7 @@ fn parse_stall(text: &str) -> Result<Stall, String> {
         .split_once(':')
         .ok_or_else(|| format!("{text:?} is not AT_S:FOR_S"))?;
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // at most 1e15 ns
-    let nanoseconds = |text: &str| number(text, 0.0, 1e6).map(|seconds| (seconds * 1e9).round() as u64);
+    let nanoseconds = |text: &str| within(text, 0.0..=1e6).map(|seconds| (seconds * 1e9).round() as u64);
     Ok(Stall {
         at_ns: nanoseconds(at)?,
         for_ns: nanoseconds(long)?,

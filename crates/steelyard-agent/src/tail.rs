@@ -12,7 +12,8 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use crate::ticks::{interval, listened_to, until_next};
+use crate::seconds::interval;
+use crate::ticks::{listened_to, until_next};
 use crate::wall_clock::WallClock;
 
 /// Most bytes of one interval; what is beyond comes with the next.

@@ -40,14 +40,6 @@ pub(crate) fn until_next(now_s: f64, interval_s: f64) -> f64 {
     }
 }
 
-/// Parses an interval of an option, such as `--every 1`.
-pub(crate) fn interval(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(value) if (0.01..=3600.0).contains(&value) => Ok(value),
-        _ => Err(format!("{text:?} is not a number of seconds from 0.01 to 3600")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -63,14 +55,6 @@ mod tests {
         ] {
             let got = until_next(now_s, interval_s);
             assert!((got - wait_s).abs() < 1e-9, "{now_s} {interval_s}: {got}");
-        }
-    }
-
-    #[test]
-    fn an_interval_is_seconds_up_to_an_hour() {
-        assert_eq!(interval("0.5"), Ok(0.5));
-        for refused in ["0", "3601", "NaN", "soon"] {
-            assert!(interval(refused).is_err(), "{refused}");
         }
     }
 }

@@ -59,6 +59,10 @@ impl Medium for Dilated {
         self.medium.due_ns().map(|due| self.outer(due))
     }
 
+    fn wake_ns(&self) -> Option<u64> {
+        self.medium.wake_ns().map(|wake| self.outer(wake))
+    }
+
     fn advance(&mut self, now_ns: u64, out: &mut Vec<Delivery>) {
         let first = out.len();
         self.medium.advance(self.inner(now_ns), out);

@@ -68,6 +68,12 @@ pub trait Medium: Send {
     fn offer(&mut self, now_ns: u64, frame: Frame) -> bool;
     /// Virtual time of the next event; None while nothing is under way.
     fn due_ns(&self) -> Option<u64>;
+    /// No earlier than `due_ns`, no later than the next delivery if nothing is offered; None while nothing is under way. Events
+    /// before it may be carried out at any later time, before anything is offered: what comes out, and its virtual times, is the
+    /// same.
+    fn wake_ns(&self) -> Option<u64> {
+        self.due_ns()
+    }
     /// Carries out all events up to `now_ns`, in order, and appends what arrives. Lost frames never come out.
     fn advance(&mut self, now_ns: u64, out: &mut Vec<Delivery>);
     /// Appends the accepted frames that will not arrive, by id, once per receiver, as far as they are known since the call before:

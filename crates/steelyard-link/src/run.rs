@@ -193,7 +193,7 @@ impl Live {
                     }
                 }
             }
-            let wake_ns = self.medium.due_ns().into_iter().chain(report_ns).min();
+            let wake_ns = self.medium.wake_ns().into_iter().chain(report_ns).min();
             let limit = self.wait_until(wake_ns)?;
             let events = match epoll::wait(&self.epoll, &mut events, limit.as_ref()) {
                 Ok((events, _)) => events,

@@ -7,6 +7,7 @@
 #![deny(missing_docs)]
 
 mod counter;
+mod device;
 mod hardware;
 mod machine;
 mod metrics;

@@ -40,6 +40,8 @@ pub const METRICS: &[Metric] = &[
     metric("node_memory_limit_hits", "hits"),
     metric("node_disk_read_bytes_per_s", "bytes/s"),
     metric("node_disk_write_bytes_per_s", "bytes/s"),
+    metric("node_disk_read_operations_per_s", "operations/s"),
+    metric("node_disk_write_operations_per_s", "operations/s"),
     metric("node_read_calls_per_s", "calls/s"),
     metric("node_write_calls_per_s", "calls/s"),
     metric("node_processes", "processes"),

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::counter::Counter;
+use crate::device::Device;
 use crate::proc_file::ProcFile;
 use crate::processes::{Growth, Processes, Wanted};
 use crate::{Readings, SampleError, Sampler, parse};
@@ -17,6 +18,8 @@ pub struct NodeSource {
     pub cgroups: Vec<PathBuf>,
     /// Its processes, where there are no cgroups.
     pub process_ids: Vec<u32>,
+    /// A folder on a file system of the node's own, whose block device nothing else uses; `None`: the node shares a disk.
+    pub disk: Option<PathBuf>,
 }
 
 /// CPU time of the cgroup.
@@ -62,12 +65,13 @@ pub struct NodeSampler {
     members: Option<ProcFile>,
     process_ids: Vec<u32>,
     processes: Processes,
+    disk: Option<Device>,
     ticks_per_s: f64,
     page_bytes: f64,
 }
 
 impl NodeSampler {
-    /// Raises `NoCgroup` for a folder that is none.
+    /// Raises `NoCgroup` for a folder that is none, `Unreadable` for a disk whose device has no counters.
     pub fn open(source: &NodeSource) -> Result<Self, SampleError> {
         for folder in &source.cgroups {
             if !folder.join("cgroup.procs").exists() {
@@ -98,6 +102,7 @@ impl NodeSampler {
                 .find_map(|folder| ProcFile::open(folder.join("cgroup.procs")).ok()),
             process_ids: source.process_ids.clone(),
             processes: Processes::new(wanted),
+            disk: source.disk.as_deref().map(Device::of).transpose()?,
             ticks_per_s: rustix::param::clock_ticks_per_second() as f64,
             page_bytes: rustix::param::page_size() as f64,
         })
@@ -143,8 +148,10 @@ impl NodeSampler {
         if self.memory.is_none() && growth.alive > 0 {
             self.put_resident(&growth, into);
         }
-        into.put("node_disk_read_bytes_per_s", rate(growth.read_bytes));
-        into.put("node_disk_write_bytes_per_s", rate(growth.written_bytes));
+        if self.disk.is_none() {
+            into.put("node_disk_read_bytes_per_s", rate(growth.read_bytes));
+            into.put("node_disk_write_bytes_per_s", rate(growth.written_bytes));
+        }
         into.put("node_read_calls_per_s", rate(growth.read_calls));
         into.put("node_write_calls_per_s", rate(growth.write_calls));
         into.put("node_processes", Some(f64::from(growth.alive)));
@@ -174,6 +181,9 @@ impl Sampler for NodeSampler {
             memory.read(into);
         }
         self.read_processes(elapsed_s, into);
+        if let Some(disk) = &mut self.disk {
+            disk.read(elapsed_s, into);
+        }
     }
 }
 

@@ -35,6 +35,7 @@ fn twice(folders: &[&Folder], change: impl Fn()) -> Readings {
     let source = NodeSource {
         cgroups: folders.iter().map(|folder| folder.0.clone()).collect(),
         process_ids: vec![],
+        disk: None,
     };
     let mut sampler = NodeSampler::open(&source).unwrap();
     let mut readings = Readings::default();
@@ -152,6 +153,7 @@ fn processes_stand_in_for_cgroups() {
     let source = NodeSource {
         cgroups: vec![],
         process_ids: vec![std::process::id()],
+        disk: None,
     };
     let mut sampler = NodeSampler::open(&source).unwrap();
     let mut readings = Readings::default();
@@ -176,6 +178,7 @@ fn a_folder_that_is_no_cgroup_is_refused() {
     let source = NodeSource {
         cgroups: vec![PathBuf::from("/nowhere/at/all")],
         process_ids: vec![],
+        disk: None,
     };
     let error = NodeSampler::open(&source).unwrap_err();
     assert!(error.to_string().contains("/nowhere/at/all"), "{error}");
@@ -187,6 +190,7 @@ fn every_reading_is_in_the_table() {
     let source = NodeSource {
         cgroups: vec![],
         process_ids: vec![std::process::id()],
+        disk: None,
     };
     let mut samplers: Vec<Box<dyn Sampler>> = vec![
         Box::new(crate::MachineSampler::open().unwrap()),

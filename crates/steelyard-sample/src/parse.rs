@@ -4,6 +4,8 @@
 
 /// A sector of /proc/diskstats, whatever the disk's own sectors are.
 pub const SECTOR_BYTES: u64 = 512;
+/// Counters of a device up to the sectors written; newer kernels have more behind them.
+const COUNTERS: usize = 7;
 
 /// Time of all cores since boot, in clock ticks (first line of /proc/stat).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -96,6 +98,29 @@ pub struct DiskTotals {
     pub written_bytes: u64,
 }
 
+/// Totals of one block device (/sys/dev/block/MAJOR:MINOR/stat); `None`: the text is none.
+pub fn device_totals(stat: &str) -> Option<DiskTotals> {
+    let fields: Vec<u64> = stat
+        .split_ascii_whitespace()
+        .take(COUNTERS)
+        .map_while(|word| word.parse().ok())
+        .collect();
+    of_counters(&fields)
+}
+
+/// The first counters of a device: reads, merged, sectors, ms; the same of writes.
+fn of_counters(fields: &[u64]) -> Option<DiskTotals> {
+    let &[reads, _, sectors_read, _, writes, _, sectors_written] = fields else {
+        return None;
+    };
+    Some(DiskTotals {
+        reads,
+        read_bytes: sectors_read * SECTOR_BYTES,
+        writes,
+        written_bytes: sectors_written * SECTOR_BYTES,
+    })
+}
+
 /// Sums over the disks whose names `counts` accepts; `None`: there is none.
 pub fn disk_totals(diskstats: &str, counts: impl Fn(&str) -> bool) -> Option<DiskTotals> {
     let mut totals: Option<DiskTotals> = None;
@@ -105,14 +130,13 @@ pub fn disk_totals(diskstats: &str, counts: impl Fn(&str) -> bool) -> Option<Dis
         if !counts(name) {
             continue;
         }
-        let fields: Vec<u64> = words.take(7).map_while(|word| word.parse().ok()).collect();
-        // reads, merged, sectors, ms; the same of writes
-        if let [reads, _, sectors_read, _, writes, _, sectors_written] = fields[..] {
+        let fields: Vec<u64> = words.take(COUNTERS).map_while(|word| word.parse().ok()).collect();
+        if let Some(disk) = of_counters(&fields) {
             let sum = totals.get_or_insert_default();
-            sum.reads += reads;
-            sum.read_bytes += sectors_read * SECTOR_BYTES;
-            sum.writes += writes;
-            sum.written_bytes += sectors_written * SECTOR_BYTES;
+            sum.reads += disk.reads;
+            sum.read_bytes += disk.read_bytes;
+            sum.writes += disk.writes;
+            sum.written_bytes += disk.written_bytes;
         }
     }
     totals

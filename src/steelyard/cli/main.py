@@ -154,7 +154,7 @@ def main() -> None:
         complain(message_console(), error)
         sys.exit(EXIT_LABORATORY)
     except USAGE_ERROR as error:
-        _misused(error)
+        _misused(error, wanted)
         sys.exit(EXIT_STUDY)
     except KeyboardInterrupt:
         say(message_console(), "interrupted", style="yellow")
@@ -175,11 +175,13 @@ def _unforeseen(error: Exception) -> SteelyardError:
     return SteelyardError(f"{type(error).__name__}: {error}", hint)
 
 
-def _misused(error: Any) -> None:
+def _misused(error: Any, wanted: str) -> None:
     """Words that no command understands, in the style of all other errors."""
     message = error.format_message()
     if type(error).__name__ == "NoArgsIsHelpError":
         print(message)
         return
-    path = error.ctx.command_path if error.ctx is not None else "steelyard"
+    # An option without its argument has no context in its error.
+    known = any(wanted in commands for commands in CONTENTS.values())
+    path = error.ctx.command_path if error.ctx is not None else f"steelyard {wanted}" if known else "steelyard"
     complain(message_console(), StudyError(message[:1].lower() + message[1:].removesuffix("."), f"see: {path} --help"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from steelyard.cli.finding import Finding, judged
+from steelyard.leases import records as lease_records
 from steelyard.model.errors import SteelyardError
 from steelyard.node.folders import cache_folder
 from steelyard.site import _vm_accelerator, _vm_image, _vm_refusals
@@ -27,7 +28,7 @@ def _kvm() -> Finding:
         return judged("kvm", problem, False, EMULATED)
     try:
         image = _vm_image.image(cache_folder(), _vm_image.recipe())
-        qemu = asyncio.run(_vm_accelerator.version(_vm_accelerator.marked({})))
+        qemu = asyncio.run(_vm_accelerator.version(lease_records.marked({})))
         known = _vm_accelerator.known(image, qemu)
     except SteelyardError:
         known = None

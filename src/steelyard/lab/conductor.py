@@ -10,7 +10,7 @@ import functools
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from steelyard.format import number
 from steelyard.judging.asked_link import asked_and_measured
@@ -27,7 +27,16 @@ from steelyard.lab.parts import Parts
 from steelyard.lab.quiet import Ours, QuietGate
 from steelyard.lab.resume import attempts_by_id, missing, settled
 from steelyard.lab.trial import TrialRunner
-from steelyard.model.errors import FileError, NotQuiet, SiteError, SteelyardError, StoreError, StudyError, SystemFault
+from steelyard.model.errors import (
+    FileError,
+    LastingSiteError,
+    NotQuiet,
+    SiteError,
+    SteelyardError,
+    StoreError,
+    StudyError,
+    SystemFault,
+)
 from steelyard.model.gauged import Gauged
 from steelyard.model.link import PLAIN
 from steelyard.model.plan import Plan, PlannedTrial
@@ -58,6 +67,8 @@ LEAST_LINKS_S = 30.0
 """Least time limit of measuring the links after the last trial of a start."""
 FAILED_LAB_LIMIT = 3
 """So many failures of the laboratory in a row end the study."""
+NOT_REPEATED = (FileError, LastingSiteError, StoreError, StudyError)
+"""Failures of the laboratory that the next attempt would meet again: the first ends the study."""
 
 Foresight = Callable[[Sequence[PlannedTrial], Sequence[TrialRecord]], TimeLeft]
 
@@ -140,8 +151,11 @@ class Conductor:
 
     def _missing(self) -> list[PlannedTrial]:
         todo = self._todo()
-        self.watcher.tell(self.foresight(todo, self._records))
+        self._tell_time_left(todo)
         return todo
+
+    def _tell_time_left(self, todo: Sequence[PlannedTrial]) -> None:
+        self.watcher.tell(replace(self.foresight(todo, self._records), trials=len(todo)))
 
     def _todo(self) -> list[PlannedTrial]:
         """Missing trials that the stopping rule needs, as far as it can decide now."""
@@ -268,7 +282,7 @@ class Conductor:
         notes = tuple(getattr(error, "__notes__", ()))
         with contextlib.suppress(OSError):
             self.writer.event(journal.LaboratoryFailed(start=first.start, message=error.message, notes=notes))
-        if self._failed_in_a_row >= FAILED_LAB_LIMIT or isinstance(error, FileError | StoreError | StudyError):
+        if self._failed_in_a_row >= FAILED_LAB_LIMIT or isinstance(error, NOT_REPEATED):
             raise error
         self.watcher.tell(Trouble(error.message, "starting the cluster once more"))
 
@@ -318,8 +332,9 @@ class Conductor:
             )
         )
         self._seek_floor()
+        # First what is left, which the line about this trial ends with.
+        self._tell_time_left(self._todo())
         self.watcher.tell(TrialSealed(record, number, len(self.plan.trials)))
-        self.watcher.tell(self.foresight(self._todo(), self._records))
         if self._failed_in_a_row >= FAILED_LAB_LIMIT:
             detail = record.verdict.reasons[0].detail
             message = f"the laboratory failed {self._failed_in_a_row} times in a row, at last with: {detail}"

@@ -14,7 +14,7 @@ from typing import Any
 
 from steelyard.judging.settings_hash import canonical
 from steelyard.leases.lease import Lease, united
-from steelyard.model.errors import SiteError, SteelyardError
+from steelyard.model.errors import LastingSiteError, SteelyardError
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.node.base import is_loopback
 from steelyard.node.tasks import to_the_end, together
@@ -72,7 +72,7 @@ class Lending:
                     leases[place] = await lender.site.lease(lender.request, until)
             whole = united([leases[place] for place in sorted(leases)])
             if len(lenders) > 1 and (reason := _unreachable(whole)):
-                raise SiteError(reason, "docs/reference/study-file.md says which sites go together: [load_site]")
+                raise LastingSiteError(reason, "docs/reference/study-file.md says which sites go together: [load_site]")
         except BaseException as first:
             if leases:
                 await _undo(first, _release((lenders[place].site, lease) for place, lease in leases.items()))

@@ -11,17 +11,18 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from steelyard.format import listed
 from steelyard.model.errors import ProbeError
 from steelyard.model.sample import Sample
 from steelyard.node.base import Node
 from steelyard.node.command import end, spawn
 from steelyard.node.secrets import cql_credentials
-from steelyard.probe.base import Placement, Probe, Watched, placements_of
+from steelyard.probe.base import READ_EVERY_S, Placement, Probe, Watched, placements_of
 from steelyard.progress.events import Sampled, Watcher
 from steelyard.site.base import PATIENCE
 from steelyard.system.base import Observed, System
 
-INTERVAL_S = 1.0
+INTERVAL_S = READ_EVERY_S
 REACH_TIMEOUT_S = 10.0
 POLL_S = 0.05
 END_GRACE_S = 2.0
@@ -30,6 +31,7 @@ EXIT_TIMEOUT_S = 2.0
 STDERR_BYTES = 2000
 """What is kept of a probe's last words."""
 STDERR_LINES = 3
+NOTHING_WRITTEN = " (nothing on its standard error)"
 
 
 Instrument = tuple[str, str]
@@ -46,6 +48,8 @@ class Readings:
     failure: ProbeError | None = None
     offsets_s: Mapping[str, float] = field(default_factory=dict)
     """How far the clocks of nodes are ahead of the conductor's, where they have one of their own."""
+    last_words: dict[Instrument, Path] = field(default_factory=dict)
+    """Files with what each instrument's command wrote to its standard error."""
 
     def on_our_clock(self, samples: Iterable[Sample], where: str) -> list[Sample]:
         """Samples with their times on the conductor's clock; `where`: the node whose clock they are by."""
@@ -69,14 +73,18 @@ class Readings:
         while True:
             if self.failure is not None:
                 raise self.failure
-            late = [
-                f"{probe} of {node}" for (probe, node), all_ in self.samples.items() if not all_ or all_[-1].t_s < t_s
-            ]
+            late = [who for who, all_ in self.samples.items() if not all_ or all_[-1].t_s < t_s]
             if not late:
                 return
             if time.monotonic() > deadline:
-                raise ProbeError(f"no reading for {REACH_TIMEOUT_S:g} s: {', '.join(late)}")
+                words = "; ".join(f"{probe} of {node}{self._wrote(probe, node)}" for probe, node in late)
+                what = f"no reading for {REACH_TIMEOUT_S:g} s after the load: {words}"
+                raise ProbeError(what, _without({probe for probe, _ in late}))
             await asyncio.sleep(POLL_S)
+
+    def _wrote(self, probe: str, node: str) -> str:
+        path = self.last_words.get((probe, node))
+        return _last_lines(path) or NOTHING_WRITTEN if path is not None else ""
 
 
 async def watched_nodes(system: System, nodes: Sequence[Node]) -> tuple[Watched, ...]:
@@ -143,6 +151,7 @@ async def watching(
                 )
                 readings.process_ids.append(process.pid)
                 running.append(_Running(probe, placement, process, last_words))
+                readings.last_words |= {(probe.name, node): last_words for node in placement.speaks_of}
                 readers.append(asyncio.create_task(_read(running[-1], readings, watcher)))
             await _all_started(running, readings, first_reading_s)
             yield readings
@@ -161,8 +170,9 @@ async def _all_started(running: Sequence[_Running], readings: Readings, within_s
                 await each.started.wait()
     except TimeoutError:
         silent = [each for each in running if not each.started.is_set()]
-        words = "; ".join(f"{each.name}{_said(each)}" for each in silent)
-        raise ProbeError(f"no reading within {within_s:g} s: {words}") from None
+        words = "; ".join(f"{each.name}{_last_lines(each.last_words) or NOTHING_WRITTEN}" for each in silent)
+        what = f"no reading within {within_s:g} s, as long as a first one is waited for on this site: {words}"
+        raise ProbeError(what, _without({each.probe.name for each in silent})) from None
     if readings.failure is not None:
         raise readings.failure
 
@@ -207,17 +217,22 @@ async def _ended(running: _Running) -> ProbeError:
         await asyncio.wait_for(running.process.wait(), EXIT_TIMEOUT_S)
     code = running.process.returncode
     how = "closed its output" if code is None else f"ended by itself with {_code(code)}"
-    return ProbeError(f"the probe {running.name} {how}{_said(running)}")
+    return ProbeError(f"the probe {running.name} {how}{_last_lines(running.last_words)}")
 
 
 def _code(code: int) -> str:
     return f"code {code}" if code >= 0 else f"signal {-code}"
 
 
-def _said(running: _Running) -> str:
-    """The last lines of a command's standard error, after a colon; empty if it said nothing."""
+def _without(probes: Iterable[str]) -> str:
+    """What lets a study go on although probes are silent."""
+    return f"if that does not mend itself: without {listed(sorted(probes))} in `probes` the study goes on"
+
+
+def _last_lines(last_words: Path) -> str:
+    """The last lines of a command's standard error, after a colon; empty if it wrote nothing."""
     try:
-        with running.last_words.open("rb") as file:
+        with last_words.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - STDERR_BYTES))
             lines = file.read().decode(errors="replace").splitlines()

@@ -23,7 +23,7 @@ from steelyard.model.errors import NotQuiet
 from steelyard.model.study import Limits
 from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
 from steelyard.node import reading_commands
-from steelyard.node.processor import MachineTime, Program, busiest, census, machine_time
+from steelyard.node.processor import MachineTime, RunningProgram, busiest, census, machine_time
 from steelyard.progress.events import QuietAwaited, QuietReached, Watcher
 from steelyard.progress.reason_words import short
 from steelyard.store import StoreWriter, journal
@@ -45,7 +45,7 @@ class Look:
     t_s: float
     """Seconds of a clock that is never set."""
     machine: MachineTime
-    programs: dict[tuple[int, int], Program] = field(default_factory=dict)
+    programs: dict[tuple[int, int], RunningProgram] = field(default_factory=dict)
     own_s: float = 0.0
     """Seconds of this process and of those that it has waited for."""
     reading_s: dict[str, float] = field(default_factory=dict)

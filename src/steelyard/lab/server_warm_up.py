@@ -28,7 +28,7 @@ from steelyard.model.server_warm_up import BUSY_FACTOR, NodeWarmth, ServerWarmth
 from steelyard.model.study import Study
 from steelyard.model.trial import Phase
 from steelyard.node.base import Node
-from steelyard.node.servers import servers_time_s
+from steelyard.node.process_time import processes_time_s
 from steelyard.node.tasks import together
 from steelyard.progress.events import Ticked, Waiting, Watcher
 from steelyard.system.base import CompilesCode, System
@@ -115,7 +115,7 @@ def _parts_of(trials: Sequence[PlannedTrial], parts: Parts) -> tuple[Part, ...]:
 
 
 async def _server_time_s(system: System, node: Node) -> float:
-    return await servers_time_s(node, await system.process_ids(node))
+    return await processes_time_s(node, await system.process_ids(node))
 
 
 class _Warming:

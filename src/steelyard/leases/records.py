@@ -1,4 +1,4 @@
-"""Lease records: record file, owner and processes of a lease.
+"""Lease records: the file that says what a lease has created and whose it is, and whether that owner lives.
 
 The record is written before anything is created, and removed last, so that all leftovers of a killed conductor can be
 found by the lease's id. Everything that a lease creates carries that id in its name or in its environment.
@@ -6,20 +6,18 @@ found by the lease's id. Everything that a lease creates carries that id in its 
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import fcntl
 import os
 import re
 import secrets
-import signal
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from steelyard.atomic_file import replace_file
 from steelyard.file_errors import foreseen
@@ -27,7 +25,7 @@ from steelyard.leases.lease import Lease
 from steelyard.model.errors import SiteError
 from steelyard.model.value import Value
 from steelyard.node.base import Node
-from steelyard.node.process import Server
+from steelyard.node.process import KnownProcess
 from steelyard.node.processor import start_ticks
 
 MARKER = "STEELYARD_LEASE"
@@ -37,11 +35,14 @@ RECORD_MARKER = "STEELYARD_LEASE_RECORD"
 """Environment variable with the path of the lease's record; a process whose record is gone has no owner."""
 
 ID_PATTERN = re.compile(r"[0-9a-f]{8}")
-KILL_TIMEOUT_S = 20.0
-"""Time limit for a killed process to disappear; beyond it, something (a dead disk, a debugger) holds it."""
-KILL_POLL_S = 0.02
-QUIET_LOOKS = 2
+FORMER_MODES: Final = {
+    "local": re.compile("(?P<network>namespaces|loopback)"),
+    "docker": re.compile("(?P<daemon>running|own), (?P<network>bridge|host) (?P<subnet>[0-9.]+)"),
+    "vm": re.compile("(?P<accelerator>kvm|tcg): (?P<accelerator_why>.*)", re.DOTALL),
+}
+"""The field `mode` of former records, by site."""
 LOCK_TIMEOUT_S = 10.0
+LOCK_POLL_S = 0.02
 
 
 class Owner(Value):
@@ -61,7 +62,6 @@ class Record(Value):
     format: Literal[1] = 1
     id: str
     site: str
-    mode: str
     study: str
     owner: Owner
     created: datetime
@@ -72,12 +72,37 @@ class Record(Value):
     folders: tuple[Path, ...] = ()
     disks: tuple[Path, ...] = ()
     """Files with the file systems of nodes that have a disk of their own."""
+    network: Literal["", "namespaces", "loopback", "bridge", "host"] = ""
+    """How the nodes are joined, at a site that has several ways."""
+    subnet: str = ""
+    """First octets of the nodes' addresses, where another lease with the same ones cannot be lent."""
+    daemon: Literal["", "running", "own"] = ""
+    """Site `docker`: the daemon that was running, or one of Steelyard's own."""
+    accelerator: Literal["", "kvm", "tcg"] = ""
+    """Site `vm`: what runs the virtual machines; empty before it is chosen."""
+    accelerator_why: str = ""
+    """Why it was chosen: what was seen, in words."""
     settings: dict[str, Any] = Field(default_factory=dict)
     """Complete settings of the site, so that the lease can be taken back without the study."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_former_versions(cls, fields: Any) -> Any:
+        return current(fields) if isinstance(fields, dict) else fields
 
     def lease(self, path: Path) -> Lease:
         """The lease of this record at `path`."""
         return Lease(id=self.id, site=self.site, nodes=self.nodes, until=self.until, record=path)
+
+
+def current(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of a record, also of one with the former field `mode`: at site `local` the network, at `docker` the
+    daemon, the network and the subnet (`own, bridge 10.114`), at `vm` the accelerator and why (`tcg: no /dev/kvm`).
+    What is not understood is left out, because the lease can be taken back without it. Pure."""
+    known = {name: value for name, value in fields.items() if name != "mode"}
+    former = FORMER_MODES.get(str(fields.get("site")))
+    match = former.fullmatch(str(fields.get("mode"))) if former else None
+    return known if match is None else match.groupdict() | known
 
 
 def new_id(taken: Collection[str] = ()) -> str:
@@ -100,6 +125,11 @@ def nodes_folder(state: Path, identity: str) -> Path:
 def environment(state: Path, identity: str) -> dict[str, str]:
     """Environment variables that mark every process of a lease."""
     return {MARKER: identity, RECORD_MARKER: str(record_path(state, identity))}
+
+
+def marked(environment: Mapping[str, str]) -> Node:
+    """This machine, with a lease's marks, so that a command that outlives a killed conductor is found and ended."""
+    return Node("", "load", "", (), Path("/"), environment=dict(environment))
 
 
 def write(path: Path, record: Record) -> None:
@@ -136,6 +166,11 @@ def records(state: Path, site: str | None = None) -> list[tuple[Path, Record]]:
     return sorted(pairs, key=lambda pair: pair[1].created)
 
 
+def left_over(state: Path, site: str, now: datetime) -> list[Lease]:
+    """Leases of a site in a state folder that count as left over, oldest first."""
+    return [record.lease(path) for path, record in records(state, site) if abandoned(record, now)]
+
+
 @contextlib.contextmanager
 def locked(state: Path) -> Iterator[None]:
     """Exclusive lock on the leases of this state folder, held for milliseconds. Raises FileError or SiteError."""
@@ -155,7 +190,7 @@ def locked(state: Path) -> Iterator[None]:
             except BlockingIOError:
                 if time.monotonic() > deadline:
                     raise SiteError(f"{folder / '.lock'} is held for more than {LOCK_TIMEOUT_S:g} s") from None
-                time.sleep(KILL_POLL_S)
+                time.sleep(LOCK_POLL_S)
         # Records are only written under this lock, so a draft belongs to a dead writer.
         for draft in folder.glob("*.draft"):
             draft.unlink(missing_ok=True)
@@ -185,7 +220,7 @@ def owner(pid: int | None = None) -> Owner:
 
 def lives(who: Owner) -> bool:
     """Whether exactly this process still runs."""
-    return who.boot_id == boot_id() and Server(who.pid, who.start_ticks).alive
+    return who.boot_id == boot_id() and KnownProcess(who.pid, who.start_ticks).alive
 
 
 def abandoned(record: Record, now: datetime) -> str:
@@ -197,6 +232,17 @@ def abandoned(record: Record, now: datetime) -> str:
     return ""
 
 
+def claimed(other: Record, has: str, otherwise: str, left: str) -> SiteError:
+    """The error for what two leases cannot share: that another lease `has` it, or that it was killed and has `left`
+    something. `otherwise`: what can be done besides waiting."""
+    if lives(other.owner):
+        who = f"study {other.study} (lease {other.id}, process {other.owner.pid})"
+        return SiteError(f"{who} {has}", f"wait for it, or {otherwise}")
+    return SiteError(
+        f"study {other.study} (lease {other.id}) was killed and left {left}", f"say `steelyard clean {other.site}`"
+    )
+
+
 def owner_of(lease: Lease) -> Owner | None:
     """The living owner of a lease; None if it is dead or unknown. Raises SiteError if the record is unreadable."""
     record = read(lease.record)
@@ -206,88 +252,3 @@ def owner_of(lease: Lease) -> Owner | None:
 def utc_now() -> datetime:
     """Current time, with its time zone."""
     return datetime.now(UTC)
-
-
-def processes(identity: str, cgroups: Collection[Path] = (), networks: Collection[Path] = ()) -> set[int]:
-    """Every living process of a lease except this one: marked by its environment, in its cgroups, or in its
-    networks."""
-    pids = {pid for folder in cgroups for pid in _cgroup_members(folder)}
-    files = {key for path in networks if (key := _file_identity(path)) is not None}
-    for entry in os.listdir("/proc"):
-        if entry.isdigit() and (pid := int(entry)) not in pids and _belongs(pid, identity, files):
-            pids.add(pid)
-    return {pid for pid in pids if pid != os.getpid() and start_ticks(pid) is not None}
-
-
-def strays(site: str) -> list[Lease]:
-    """Leases without a record but with a living process: it was starting when its conductor was killed, and got its
-    mark after the lease had been released."""
-    record_by_lease: dict[str, Path] = {}
-    for entry in os.listdir("/proc"):
-        variables = dict(line.partition("=")[::2] for line in _environment_of(entry)) if entry.isdigit() else {}
-        if variables.get(RECORD_MARKER) and ID_PATTERN.fullmatch(variables.get(MARKER, "")):
-            record_by_lease[variables[MARKER]] = Path(variables[RECORD_MARKER])
-    gone = {identity: record for identity, record in record_by_lease.items() if not record.exists()}
-    return [Lease(identity, site, (), utc_now(), record) for identity, record in sorted(gone.items())]
-
-
-async def kill(identity: str, cgroups: Collection[Path] = (), networks: Collection[Path] = ()) -> None:
-    """End every process of a lease with SIGKILL and wait until it is gone. Raises SiteError after KILL_TIMEOUT_S.
-
-    Two searches in a row must find nothing, because a process that is being started gets its mark only when it is
-    executed."""
-    files = {key for path in networks if (key := _file_identity(path)) is not None}
-    deadline = time.monotonic() + KILL_TIMEOUT_S
-    quiet = 0
-    while quiet < QUIET_LOOKS:
-        alive = processes(identity, cgroups, networks)
-        quiet = 0 if alive else quiet + 1
-        if alive and time.monotonic() > deadline:
-            raise SiteError(
-                f"processes {sorted(alive)} of lease {identity} did not die within {KILL_TIMEOUT_S:g} s of SIGKILL",
-                "see `ps -o pid,stat,wchan,args`; state D waits for a disk",
-            )
-        for pid in alive:
-            _kill_verified(pid, identity, cgroups, files)
-        await asyncio.sleep(KILL_POLL_S)
-
-
-def _kill_verified(pid: int, identity: str, cgroups: Collection[Path], files: Collection[tuple[int, int]]) -> None:
-    """Open a pidfd, which pins the process, then check it again, because its id may have been reused."""
-    with contextlib.suppress(ProcessLookupError):
-        descriptor = os.pidfd_open(pid)
-        try:
-            if _belongs(pid, identity, files) or any(pid in _cgroup_members(folder) for folder in cgroups):
-                signal.pidfd_send_signal(descriptor, signal.SIGKILL)
-        finally:
-            os.close(descriptor)
-
-
-def _belongs(pid: int, identity: str, networks: Collection[tuple[int, int]]) -> bool:
-    if f"{MARKER}={identity}" in _environment_of(str(pid)):
-        return True
-    return bool(networks) and _file_identity(Path(f"/proc/{pid}/ns/net")) in networks
-
-
-def _environment_of(pid: str) -> list[str]:
-    # Processes of other users and those that have just ended cannot be read: they are not ours.
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace").split("\0")
-    return []
-
-
-def _cgroup_members(folder: Path) -> set[int]:
-    """Processes in a cgroup and in the cgroups below it. Id 0 means a process of another pid namespace."""
-    pids: set[int] = set()
-    for place, _, _ in os.walk(folder):
-        with contextlib.suppress(OSError):
-            pids.update(int(line) for line in Path(place, "cgroup.procs").read_text(encoding="ascii").split())
-    return pids - {0}
-
-
-def _file_identity(path: Path) -> tuple[int, int] | None:
-    try:
-        stat = path.stat()
-    except OSError:
-        return None
-    return stat.st_dev, stat.st_ino

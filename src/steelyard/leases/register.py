@@ -8,6 +8,7 @@ never removed, and a namespace whose record is gone is known to have no owner. A
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 
@@ -41,6 +42,35 @@ def leave(identity: str) -> None:
             path.unlink(missing_ok=True)
     except OSError as error:
         raise foreseen(error) or SiteError(f"cannot remove {FOLDER / identity}: {error.strerror}") from error
+
+
+def new_id(state: Path) -> str:
+    """An id that no lease has in this state folder or in the register."""
+    return lease_records.new_id({path.stem for path in (state / "leases").glob("*.json")} | known().keys())
+
+
+def begin(record: lease_records.Record, state: Path, claim: Callable[[], None]) -> None:
+    """Write the record of a lease and enter it, unless `claim` raises SiteError because another lease has what this one
+    takes. Raises FileError or SiteError."""
+    path = lease_records.record_path(state, record.id)
+    with lease_records.locked(state):
+        claim()
+        lease_records.write(path, record)
+    if usable():
+        enter(record.id, path)
+
+
+def others(wanted: lease_records.Record, state: Path) -> Iterator[lease_records.Record]:
+    """Records of the other leases of the same site: those of a state folder, and those in the register."""
+    paths = {path: path.stem for path in (state / "leases").glob("*.json")}
+    paths |= {path: identity for identity, path in known().items()}
+    for path, identity in paths.items():
+        try:
+            other = lease_records.read(path)
+        except SiteError:
+            continue  # of another version, in a state folder of its own
+        if other is not None and identity != wanted.id and other.site == wanted.site:
+            yield other
 
 
 def known() -> dict[str, Path]:

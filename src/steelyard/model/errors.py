@@ -47,6 +47,11 @@ class SiteError(SteelyardError):
     """The site could not lend nodes, or take them back."""
 
 
+class LastingSiteError(SiteError):
+    """The site could not lend nodes, nor will it when it is asked again: an image that cannot be had, a setting that it
+    refuses. A study ends at the first."""
+
+
 class NodeError(SteelyardError):
     """A node did not do what it was asked to do."""
 

@@ -8,6 +8,11 @@ from pydantic import Field, model_validator
 
 from steelyard.model.value import Value
 
+LIMIT_SETTLE_S = 2.0
+"""Seconds from when processor limits begin until the first trial: twenty periods of a quota."""
+DEFAULT_DISK_GB = 16.0
+"""Size of a node's own disk where only its rates are said, GB (10^9 bytes)."""
+
 
 class NodeLimits(Value):
     """Limits of a database node, whatever site lends it. Load nodes have none, because they would limit the
@@ -59,6 +64,11 @@ class NodeLimits(Value):
     def limited_when_warm(self) -> bool:
         """Whether processors are limited only once the cluster is ready and warm."""
         return self.cpus is not None and self.cpus_from == "warm"
+
+    @property
+    def disk_size_bytes(self) -> float | None:
+        """Size of a node's own disk; None where it has none of its own."""
+        return (self.disk_gb or DEFAULT_DISK_GB) * 1e9 if self.own_disk else None
 
     @property
     def own_disk(self) -> bool:

@@ -68,6 +68,8 @@ class Node:
     cpus: float | None = None
     cgroups: tuple[Path, ...] = ()
     """cgroup directories of this machine that hold the node's processes; empty where there are none."""
+    own_disk: bool = False
+    """Whether `folder` is a file system on a block device that nothing but the node uses, whose counters are its."""
     environment: dict[str, str] = field(default_factory=dict)
     """Environment variables that every process on the node gets; they mark processes as belonging to the lease."""
 

@@ -18,7 +18,7 @@ from typing import Any
 from steelyard.node import agent, files
 from steelyard.node.base import Node
 from steelyard.node.command import run
-from steelyard.node.process import POLL_S, Server, gone
+from steelyard.node.process import POLL_S, KnownProcess, gone
 
 LAUNCH_TIMEOUT_S = 60.0
 ASK_TIMEOUT_S = 30.0
@@ -103,7 +103,7 @@ async def send(node: Node, record: Path, number: int) -> None:
     if _here(node):
         kept = _read(record)
         if kept is not None:
-            Server(kept.pid, kept.started_ticks).signal(number)
+            KnownProcess(kept.pid, kept.started_ticks).signal(number)
         return
     words = ["keep", "signal", "--record", str(record), "--number", str(int(number))]
     await run(node, [agent.on(node), *words], timeout_s=ASK_TIMEOUT_S, watch=True)
@@ -118,7 +118,7 @@ async def stop(node: Node, record: Path, grace_s: float) -> None:
         return
     kept = _read(record)
     if kept is not None and kept.alive:
-        server = Server(kept.pid, kept.started_ticks)
+        server = KnownProcess(kept.pid, kept.started_ticks)
         if grace_s > 0:
             server.signal(signals.SIGTERM)
         if grace_s <= 0 or not await gone(server, grace_s):
@@ -149,7 +149,7 @@ def _here(node: Node) -> bool:
 def _read(record: Path) -> Kept | None:
     try:
         content = json.loads(record.read_text(encoding="utf-8"))
-        server = Server(int(content["pid"]), int(content["started_ticks"]))
+        server = KnownProcess(int(content["pid"]), int(content["started_ticks"]))
         asked = tuple(content.get("argv", ()))
     except (OSError, ValueError, KeyError, TypeError):
         return None

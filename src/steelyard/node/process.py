@@ -17,7 +17,7 @@ POLL_S = 0.02
 
 
 @dataclass(frozen=True)
-class Server:
+class KnownProcess:
     """A process by id and start time (clock ticks after boot), so that a reused id is never taken for it."""
 
     pid: int
@@ -37,10 +37,10 @@ class Server:
                 return
 
 
-async def gone(server: Server, timeout_s: float) -> bool:
+async def gone(process: KnownProcess, timeout_s: float) -> bool:
     """Wait until a process has ended; False if it has not after `timeout_s`."""
     deadline = time.monotonic() + timeout_s
-    while server.alive:
+    while process.alive:
         if time.monotonic() > deadline:
             return False
         await asyncio.sleep(POLL_S)

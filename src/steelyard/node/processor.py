@@ -82,7 +82,7 @@ def most_resident_bytes(pid: int) -> int:
 
 
 @dataclass(frozen=True)
-class Program:
+class RunningProgram:
     """A process at one moment."""
 
     name: str
@@ -92,7 +92,7 @@ class Program:
     """Id of the process that started it; 0 if unknown."""
 
 
-def census() -> dict[tuple[int, int], Program]:
+def census() -> dict[tuple[int, int], RunningProgram]:
     """All visible processes, by id and start time in ticks."""
     programs = {}
     ticks = os.sysconf("SC_CLK_TCK")
@@ -106,13 +106,13 @@ def census() -> dict[tuple[int, int], Program]:
         head, _, tail = text.rpartition(")")
         fields = tail.split()
         used_s = (int(fields[11]) + int(fields[12])) / ticks
-        programs[int(entry), int(fields[19])] = Program(head.partition("(")[2], used_s, int(fields[1]))
+        programs[int(entry), int(fields[19])] = RunningProgram(head.partition("(")[2], used_s, int(fields[1]))
     return programs
 
 
 def busiest(
-    before: Mapping[tuple[int, int], Program],
-    after: Mapping[tuple[int, int], Program],
+    before: Mapping[tuple[int, int], RunningProgram],
+    after: Mapping[tuple[int, int], RunningProgram],
     elapsed_s: float,
     ours: Callable[[int], bool],
 ) -> list[tuple[str, float]]:

@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from steelyard.node.processor import Program, census, process_time_s, start_ticks
+from steelyard.node.processor import RunningProgram, census, process_time_s, start_ticks
 
 FOLDER, SESSIONS = "readers", "sessions"
 LASTING = frozenset({"serve"})
@@ -136,7 +136,7 @@ def at_idle_priority() -> bool:
     return True
 
 
-def times_s(state: Path, programs: Mapping[tuple[int, int], Program]) -> dict[str, float]:
+def times_s(state: Path, programs: Mapping[tuple[int, int], RunningProgram]) -> dict[str, float]:
     """Processor seconds of each recorded command so far, of processes that it started too, by `PID.TICKS.COMMAND`.
     `programs`: a census of now."""
     living = _living(state, programs)
@@ -150,7 +150,7 @@ def times_s(state: Path, programs: Mapping[tuple[int, int], Program]) -> dict[st
     return seconds
 
 
-def process_ids(state: Path, programs: Mapping[tuple[int, int], Program]) -> frozenset[int]:
+def process_ids(state: Path, programs: Mapping[tuple[int, int], RunningProgram]) -> frozenset[int]:
     """Recorded commands that are running, with all processes that they started."""
     return frozenset(pid for family in _living(state, programs).values() for pid in family)
 
@@ -204,7 +204,7 @@ def _names(folder: Path) -> list[str]:
         return []
 
 
-def _living(state: Path, programs: Mapping[tuple[int, int], Program]) -> dict[str, list[int]]:
+def _living(state: Path, programs: Mapping[tuple[int, int], RunningProgram]) -> dict[str, list[int]]:
     """Record to the process and all its descendants."""
     roots = {}
     for name in _names(state / FOLDER):

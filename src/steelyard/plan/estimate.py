@@ -11,6 +11,7 @@ from steelyard.model.study import Study
 from steelyard.model.trial import Phase, TrialRecord
 from steelyard.model.value import Value
 from steelyard.plan.abilities import Abilities, load_of
+from steelyard.plan.limited_times import slowed_from_start
 from steelyard.plan.phase_times import (
     Corrections,
     capacity_s,
@@ -87,7 +88,8 @@ def estimate(
                 trial.settings, abilities, cores, has_snapshot=state in filled, warmed_up=warm, links=links
             )
             seconds = sum(second * known.of(phase) for phase, second in phases.items())
-            seconds += server_warm_up_s(study.server_warm_up, history) if warm else 0.0
+            slowed = slowed_from_start(trial.settings, abilities)
+            seconds += server_warm_up_s(study.server_warm_up, history, slowed=slowed) if warm else 0.0
             filled.add(state)
             starts[trial.start] = (trial.settings.site.nodes, seconds)
             left_s += seconds if trial.start in unfinished else 0.0

@@ -13,8 +13,10 @@ from collections.abc import Sequence
 
 from pydantic import Field, ValidationError
 
+from steelyard.judging.dilation import effective_limits, effective_link
 from steelyard.link.linktest import expected_s
 from steelyard.model.errors import StudyError
+from steelyard.model.node_limits import LIMIT_SETTLE_S
 from steelyard.model.server_warm_up import ServerWarmUp
 from steelyard.model.trial import Phase, TrialRecord
 from steelyard.model.trial_settings import TrialSettings
@@ -22,6 +24,7 @@ from steelyard.model.value import Value
 from steelyard.model.workload_shape import WorkloadShape
 from steelyard.node import gauge
 from steelyard.plan.abilities import Abilities, load_of
+from steelyard.plan.limited_times import limited_times
 from steelyard.system.base import ClusterTimes
 
 DRAIN_S = 0.6
@@ -48,7 +51,8 @@ def start_phases(
     state; without server warm-up, a start that fills the tables and takes a snapshot is then wiped and started again
     from it. `links`: whether all paths between the nodes are measured, before its first trial and after its last."""
     lease = abilities.lease_times(settings)
-    cluster = abilities.cluster_times(settings, cores)
+    limits = effective_limits(settings.node)
+    cluster = limited_times(settings, abilities, cores, processors=not settings.node.limited_when_warm)
     populate_s = cluster.schema_s
     starts = 1
     match settings.data.state:
@@ -61,27 +65,40 @@ def start_phases(
             if not warmed_up:
                 populate_s += cluster.schema_s + cluster.restore_s
                 starts = 2
-    gauge_s = gauge.expected_s(settings.node) * settings.site.nodes
-    links_s = expected_s(settings.link, settings.load_nodes, settings.site.nodes) if links else 0.0
+    gauge_s = gauge.expected_s(limits) * settings.site.nodes
+    link = effective_link(settings.link, settings.node.dilation)
+    links_s = expected_s(link, settings.load_nodes, settings.site.nodes) if links else 0.0
     return {
         Phase.LEASE: lease.lease_s,
         Phase.DEPLOY: cluster.start_s * starts + gauge_s + links_s,
         Phase.POPULATE: populate_s,
+        **_limit_phase(settings, cluster, warmed_up=warmed_up),
         Phase.WIPE: cluster.wipe_s * starts + gauge_s,
         Phase.RELEASE: lease.release_s + links_s,
     }
 
 
-def server_warm_up_s(settings: ServerWarmUp, history: Sequence[TrialRecord]) -> float:
+def _limit_phase(settings: TrialSettings, cluster: ClusterTimes, *, warmed_up: bool) -> dict[Phase, float]:
+    """The phase in which processor limits are put in force, where they begin when the cluster is warm: the data are put
+    back before."""
+    if not settings.node.limited_when_warm:
+        return {}
+    puts_back = warmed_up and settings.data.state in ("restore", "continue")
+    return {Phase.LIMIT: (cluster.restore_s if puts_back else 0.0) + cluster.settle_s + LIMIT_SETTLE_S}
+
+
+def server_warm_up_s(settings: ServerWarmUp, history: Sequence[TrialRecord], *, slowed: bool = False) -> float:
     """Expected seconds of the server warm-up of a start: the mean of those of the history, else a part of the deadline.
-    What is not warm by the deadline takes all of it."""
+    What is not warm by the deadline takes all of it, as servers do that are held to a quota meanwhile (`slowed`)."""
     starts = {record.start: record.server_warm_up.seconds for record in history if record.server_warm_up is not None}
-    return statistics.fmean(starts.values()) if starts else SERVER_WARM_UP_PART * settings.deadline_s
+    return (
+        statistics.fmean(starts.values()) if starts else settings.deadline_s * (1.0 if slowed else SERVER_WARM_UP_PART)
+    )
 
 
 def trial_phases(settings: TrialSettings, abilities: Abilities, cores: int) -> dict[Phase, float]:
-    """Expected seconds of the phases of a trial."""
-    cluster = abilities.cluster_times(settings, cores)
+    """Expected seconds of the phases of a trial, whose limits are in force."""
+    cluster = limited_times(settings, abilities, cores, processors=True)
     restored_s = _restore_s(settings.data.state, abilities.shape(settings), cluster)
     return {
         Phase.SETTLE: cluster.settle_s + restored_s,

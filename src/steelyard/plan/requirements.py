@@ -11,7 +11,7 @@ from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.plan.abilities import Abilities, load_of, requests_of
 from steelyard.plan.machine import Machine
-from steelyard.site.base import own_network, unenforced, unreached
+from steelyard.site.base import both_need, own_network, unenforced, unreached
 from steelyard.system.base import Existing, Foretells
 
 STORE_BYTES_PER_TRIAL = 300_000
@@ -21,6 +21,7 @@ OWN_NETWORK = (
     "its nodes have a network of their own, from which a cluster that exists cannot be reached; site local: mode = "
     '"loopback"'
 )
+ONCE = "one machine lends one node: fewer nodes, or without [load_site] one inventory for both (site.load_nodes)"
 THIS_MACHINE = frozenset({"cpu", "memory", "kernel"})
 """A site whose nodes share one of these resources lends parts of this machine."""
 
@@ -52,19 +53,25 @@ def written_bytes(settings: TrialSettings, abilities: Abilities) -> float:
     return (settings.load.operations or 0) * shape.writes * abilities.copies(settings) * shape.record_bytes
 
 
-def disk_bytes(plan: Plan, abilities: Abilities) -> int:
-    """Live data and logs of the largest cluster, a snapshot of every filled state, and the store."""
-    snapshots: dict[str, int] = {}
+def stored_bytes(plan: Plan, abilities: Abilities) -> Iterator[tuple[PlannedTrial, float]]:
+    """Each trial in order, with the bytes that its cluster stores at its end, all copies counted."""
     written: dict[str, float] = {}
-    largest = 0
     for trial in plan.trials:
         shape = abilities.shape(trial.settings)
-        row_bytes = abilities.copies(trial.settings) * shape.record_bytes
-        snapshots[filled_state(trial.settings, shape.records)] = shape.records * row_bytes
         added = written_bytes(trial.settings, abilities)
         continues = trial.settings.data.state == "continue"
         written[trial.start] = written.get(trial.start, 0.0) + added if continues else added
-        stored = shape.records * row_bytes + written[trial.start]
+        yield trial, shape.records * abilities.copies(trial.settings) * shape.record_bytes + written[trial.start]
+
+
+def disk_bytes(plan: Plan, abilities: Abilities) -> int:
+    """Live data and logs of the largest cluster, a snapshot of every filled state, and the store."""
+    snapshots: dict[str, int] = {}
+    largest = 0
+    for trial, stored in stored_bytes(plan, abilities):
+        shape = abilities.shape(trial.settings)
+        filled = shape.records * abilities.copies(trial.settings) * shape.record_bytes
+        snapshots[filled_state(trial.settings, shape.records)] = filled
         largest = max(largest, abilities.disk_bytes(trial.settings, stored))
     return largest + sum(snapshots.values()) + len(plan.trials) * STORE_BYTES_PER_TRIAL
 
@@ -118,6 +125,8 @@ def _refusal(study: str, settings: TrialSettings, abilities: Abilities) -> tuple
             return section, site.name, reason
     if len(sites) > 1 and requests[0].database_nodes and (reason := unreached(*sites)):
         return "load_site", sites[1].name, reason
+    if len(sites) > 1 and (twice := both_need(sites, requests)):
+        return "load_site", sites[1].name, f"the databases have {twice} already; {ONCE}"
     return None
 
 

@@ -15,6 +15,9 @@ from steelyard.model.errors import ProbeError
 from steelyard.model.sample import Metric, Sample
 from steelyard.node.base import Node
 
+READ_EVERY_S = 1.0
+"""Seconds between two readings of a probe that is not told otherwise."""
+
 
 @dataclass(frozen=True)
 class Watched:
@@ -69,6 +72,19 @@ class Placed(Protocol):
     def placements(self, watched: Sequence[Watched], interval_s: float) -> Sequence[Placement]:
         """The commands to run while samples are needed. Pure. Raises ProbeError if there is nothing that it could
         read."""
+        ...
+
+
+@runtime_checkable
+class TakesTurns(Protocol):
+    """Ability: does not read all of its metrics at once, but some after the other."""
+
+    def turn_s(self, interval_s: float) -> float:
+        """Seconds after which each metric was read once. Pure."""
+        ...
+
+    def faster(self, interval_s: float) -> str:
+        """The setting that makes it shorter, and to what, in words; empty where none does. Pure."""
         ...
 
 

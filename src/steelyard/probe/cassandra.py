@@ -220,6 +220,15 @@ class CassandraProbe:
             for each in with_way(watched, WAY, NAME)
         ]
 
+    def turn_s(self, interval_s: float) -> float:
+        """Seconds after which every question was asked once."""
+        return interval_s * max(1, sum(question.view in IN_TURN for question in self._questions))
+
+    def faster(self, interval_s: float) -> str:
+        """Fewer views, where there is more than one of them."""
+        views = list(dict.fromkeys(question.view for question in self._questions if question.view in IN_TURN))
+        return f"fewer of {', '.join(views)} ([probe.{NAME}] views)" if len(views) > 1 else ""
+
     def parse(self, node: str, line: bytes) -> Iterable[Sample]:
         """Samples of one round of answers; none of a connection that was opened or lost. Raises ProbeError on any other
         line."""

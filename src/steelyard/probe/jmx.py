@@ -187,6 +187,16 @@ class JmxProbe:
         groups += [[each] for each in offering if not _reachable(each)]
         return [_placement(group, max(interval_s, self._every_s)) for group in groups]
 
+    def turn_s(self, interval_s: float) -> float:
+        """Seconds after which every group was read once."""
+        return len(GROUPS) * max(interval_s, self._every_s)
+
+    def faster(self, interval_s: float) -> str:
+        """The shortest time between two groups."""
+        if self._every_s <= interval_s:
+            return ""
+        return f"[probe.{NAME}] every_s = {interval_s:g}, which reads each every {len(GROUPS) * interval_s:g} s"
+
     def parse(self, node: str, line: bytes) -> Iterable[Sample]:
         """Samples of one reading; none of a connection that was opened or lost. Raises ProbeError on any other line."""
         words = line.decode(errors="replace").split()

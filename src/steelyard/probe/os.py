@@ -54,8 +54,10 @@ METRICS = (
     _amount("node_memory_bytes", "bytes", "memory charged to the node: its cgroup's, or resident in its processes"),
     _amount("node_memory_rss_bytes", "bytes", "anonymous memory of the node: heaps and stacks, no page cache"),
     _change("node_memory_limit_hits", "hits", "times the memory limit was hit since the sample before"),
-    _change("node_disk_read_bytes_per_s", "bytes/s", "fetched from storage for the node's processes"),
-    _change("node_disk_write_bytes_per_s", "bytes/s", "dirtied by the node's processes, to be stored"),
+    _change("node_disk_read_bytes_per_s", "bytes/s", "read from the node's own disk, else for its processes"),
+    _change("node_disk_write_bytes_per_s", "bytes/s", "written to the node's own disk, else dirtied by its processes"),
+    _change("node_disk_read_operations_per_s", "operations/s", "reads that the node's own disk completed"),
+    _change("node_disk_write_operations_per_s", "operations/s", "writes that the node's own disk completed"),
     _change("node_read_calls_per_s", "calls/s", "read-like system calls of the node's processes"),
     _change("node_write_calls_per_s", "calls/s", "write-like system calls of the node's processes"),
     _amount("node_processes", "processes", "processes of the node that live"),
@@ -70,12 +72,15 @@ class OsProbe:
 
     def command(self, node: Node, interval_s: float, process_ids: Sequence[int]) -> Sequence[str]:
         """argv of the agent. A node of this kernel is given the network namespace that it may share with this process,
-        so that shared traffic is not charged to it. Raises EngineError if there is no agent."""
+        so that shared traffic is not charged to it; one with a disk of its own, where that is mounted. Raises
+        EngineError if there is no agent."""
         argv = [agent.on(node), "probe", "--interval-s", f"{interval_s:g}"]
         for folder in node.cgroups:
             argv += ["--cgroup", str(folder)]
         for process_id in process_ids:
             argv += ["--pid", str(process_id)]
+        if node.own_disk:
+            argv += ["--disk", str(node.folder)]
         if not node.kernel and OWN_NETWORK.exists():
             argv += ["--shared-netns", str(OWN_NETWORK.stat().st_ino)]
         return argv

@@ -44,6 +44,8 @@ class TimeLeft:
     seconds: float
     low_s: float
     high_s: float
+    trials: int | None = None
+    """Trials that are left, the one under way not counted; None if that was not said."""
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,8 @@ LAST_SECONDS: Final = 180
 """Newest intervals of load that are kept, of all load nodes together and whatever the trial."""
 LAST_TROUBLES: Final = 20
 
+CLEANING_UP: Final = "once the cluster is stopped and its nodes are given back"
+"""The end of a study after its last trial."""
 SHORTLY_S = 120.0
 """An end that is nearer is said in seconds: the clock has whole minutes."""
 
@@ -82,6 +84,8 @@ class Left(_Part):
     low_s: float
     high_s: float
     said_s: float
+    trials: int | None = None
+    """Trials that were left then; None if that was not said."""
 
 
 class LoadSecond(_Part):
@@ -266,7 +270,7 @@ def _left(event: events.TimeLeft, now_s: float) -> Left | None:
     times = (event.seconds, event.low_s, event.high_s)
     if not all(math.isfinite(seconds) for seconds in times):
         return None
-    return Left(seconds=event.seconds, low_s=event.low_s, high_s=event.high_s, said_s=now_s)
+    return Left(seconds=event.seconds, low_s=event.low_s, high_s=event.high_s, said_s=now_s, trials=event.trials)
 
 
 def second_of(node: str, interval: Interval) -> LoadSecond:
@@ -358,9 +362,12 @@ def newest_of_nodes(seconds: Sequence[LoadSecond]) -> dict[str, LoadSecond]:
 
 
 def expected_finish(live: Live, now_s: float) -> str:
-    """When the study will be done: `about 05:40 (05:20 to 06:15)`, shortly before it `within 40 s`; empty if nothing is
-    known. Never a time that has passed: the wait for a quiet machine is no progress."""
+    """When the study will be done: `about 05:40 (05:20 to 06:15)`, shortly before it `within 40 s`; after the last
+    trial, what is still done. Empty if nothing is known. Never a time that has passed: the wait for a quiet machine is
+    no progress."""
     left = live.left
+    if left is not None and left.trials == 0 and live.trial is None and live.start is not None:
+        return CLEANING_UP
     if left is None or left.seconds <= 0:
         return ""
     waited_s = now_s - live.quiet.since_s if live.quiet is not None else 0.0

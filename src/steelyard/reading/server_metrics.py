@@ -22,6 +22,11 @@ WORST_OF: Final = ("p99", "p90", "p50")
 """The percentile whose highest window is looked at: the first that any window supports."""
 
 
+def pauses_watched(samples: pl.DataFrame) -> bool:
+    """Whether any server's pauses were looked for."""
+    return not samples.filter(pl.col("metric") == WATCHED).is_empty()
+
+
 @dataclass(frozen=True)
 class StripGroup:
     """One metric of every node over a trial."""

@@ -9,7 +9,8 @@ from typing import Any, Final
 from steelyard.analysis.treatments import label
 from steelyard.format import count
 from steelyard.reading.report_input import ReportInput
-from steelyard.reading.time_courses import Timeline
+from steelyard.reading.server_metrics import pauses_watched
+from steelyard.reading.time_courses import FEWEST_WINDOWS, STEPS_S, Timeline
 from steelyard.report.data.presentation import View
 from steelyard.report.figures import timelines
 from steelyard.report.numbering import Numbered, Numbers
@@ -68,6 +69,20 @@ def chosen(page_input: ReportInput, this: View, numbers: Numbers) -> dict[str, A
             "below; the store has them all."
         )
     return {"chosen": chosen, "chosen_note": note, "not_drawn": _not_drawn(page_input, fitting) if chosen else ()}
+
+
+def pauses_note(page_input: ReportInput) -> str:
+    """Why the pauses that a probe has watched are laid beside no worst window: the trials are too short for any."""
+    short = set(page_input.too_short)
+    lost = [trace for trace in page_input.traces if (trace.record.id, trace.record.attempt) in short]
+    watched = any(pauses_watched(trace.samples) for trace in page_input.traces)
+    if not watched or len(lost) < len(page_input.traces):
+        return ""
+    return (
+        f"Pauses for garbage collection were watched, but no trial lasts the {FEWEST_WINDOWS} windows of "
+        f"{STEPS_S[0]:g} s or more that a course over time takes, so none says who paused in its worst window: longer "
+        "trials (load.duration_s, load.operations)."
+    )
 
 
 def _not_drawn(page_input: ReportInput, fitting: Sequence[Timeline]) -> tuple[NotDrawn, ...]:

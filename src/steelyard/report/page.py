@@ -243,6 +243,7 @@ def _within(drawing: _Drawing) -> dict[str, Any]:
     drawn = (numbers.figure(node_traces.figure(trace, most=most)) for trace in shown)
     context["trace_figures"] = [numbered for numbered in drawn if numbered is not None]
     context["node_table"] = numbers.table(time_courses.nodes(shown))
+    context["pauses_note"] = drawn_trials.pauses_note(page_input)
     context["server_table"] = numbers.table(time_courses.servers(shown))
     context["further_energy"] = drawing.further(Section.ENERGY)
     context["more_energy"] = drawing.more(Section.ENERGY)

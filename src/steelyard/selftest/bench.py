@@ -41,7 +41,7 @@ class BenchServer:
 
     contact: str
     """`address:port`."""
-    server: process.Server
+    server: process.KnownProcess
 
     def stop(self) -> None:
         """Suspend it with SIGSTOP."""
@@ -66,10 +66,10 @@ async def serving(*options: str) -> AsyncIterator[BenchServer]:
             if ticks is None:
                 raise _silent(errors)
             await _create_table(contact)
-            yield BenchServer(contact, process.Server(started.pid, ticks))
+            yield BenchServer(contact, process.KnownProcess(started.pid, ticks))
         finally:
             if ticks is not None:
-                process.Server(started.pid, ticks).signal(signal.SIGCONT)
+                process.KnownProcess(started.pid, ticks).signal(signal.SIGCONT)
             await to_the_end(end(started))
 
 

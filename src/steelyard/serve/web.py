@@ -68,7 +68,7 @@ class Refused(Exception):
         self.text = text
 
 
-class Server(ThreadingHTTPServer):
+class PageServer(ThreadingHTTPServer):
     """Answers on one loopback address, to whoever has the token, until it is closed. Raises StudyError for any other
     address, SteelyardError if the port is in use or not allowed."""
 
@@ -191,7 +191,7 @@ def allowed_names(port: int) -> frozenset[str]:
 class Handler(BaseHTTPRequestHandler):
     """One connection."""
 
-    server: Server
+    server: PageServer
     protocol_version = "HTTP/1.1"
     timeout = IDLE_S
     server_version = "steelyard"

@@ -11,16 +11,20 @@ import contextlib
 import errno
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard.model.errors import SiteError
 from steelyard.model.node_limits import NodeLimits
+from steelyard.node.base import Node
+from steelyard.site import _mountinfo
 
 ROOT = "steelyard"
 """Our folder in every hierarchy."""
 CONTROLLERS = ("cpu", "cpuacct", "memory")
+MOUNTED_CONTROLLERS = frozenset({*CONTROLLERS, "blkio", "cpuset", "pids", "freezer"})
+"""Those of version 1 that are looked for where it is mounted."""
 VERSION_2_CONTROLLERS = ("cpu", "memory")
 """Version 2 has accounting of CPU time without any controller."""
 ON_DEMAND = ("cpuset", "io")
@@ -39,7 +43,7 @@ NO_LIMITS = NodeLimits()
 
 @dataclass(frozen=True)
 class Mount:
-    """One mounted hierarchy in /proc/self/mountinfo."""
+    """One mounted hierarchy."""
 
     path: Path
     version: int
@@ -87,21 +91,19 @@ class Hierarchies:
 
 
 def parse_mounts(mountinfo: str) -> tuple[Mount, ...]:
-    """The cgroup hierarchies in the text of /proc/self/mountinfo; see proc_pid_mountinfo(5)."""
+    """The cgroup hierarchies in the text of a mountinfo. Pure."""
     mounts = []
-    for line in mountinfo.splitlines():
-        before, separator, after = line.partition(" - ")
-        if not separator or len(after.split()) < 3:
-            continue
-        kind, _, options = after.split()[:3]
-        path = Path(before.split()[4].replace("\\040", " "))
-        if kind == "cgroup2":
-            mounts.append(Mount(path, 2, frozenset()))
-        elif kind == "cgroup":
-            mounts.append(
-                Mount(path, 1, frozenset(options.split(",")) & {*CONTROLLERS, "blkio", "cpuset", "pids", "freezer"})
-            )
+    for mounted in _mountinfo.parse(mountinfo):
+        if mounted.kind == "cgroup2":
+            mounts.append(Mount(mounted.point, 2, frozenset()))
+        elif mounted.kind == "cgroup":
+            mounts.append(Mount(mounted.point, 1, frozenset(mounted.more_options.split(",")) & MOUNTED_CONTROLLERS))
     return tuple(mounts)
+
+
+def mounts_here() -> tuple[Mount, ...]:
+    """The cgroup hierarchies that this process sees."""
+    return parse_mounts(_read(_mountinfo.MOUNTINFO))
 
 
 def parse_enabled(cgroups: str) -> frozenset[str]:
@@ -112,7 +114,7 @@ def parse_enabled(cgroups: str) -> frozenset[str]:
 
 def detect() -> Hierarchies:
     """The hierarchies that we can use on this machine. Read-only."""
-    mounts = parse_mounts(_read(Path("/proc/self/mountinfo")))
+    mounts = mounts_here()
     # Newer kernels list version 1 controllers only, or have no such file.
     enabled = parse_enabled(_read(Path("/proc/cgroups"))) or frozenset(CONTROLLERS)
     return choose(mounts, enabled, _own_path(_read(Path("/proc/self/cgroup"))))
@@ -140,7 +142,9 @@ def choose(mounts: Sequence[Mount], enabled: frozenset[str], own_path: str) -> H
         base, controllers, why = _delegated(unified, own_path)
         problems += why
     if base is not None and controllers:
-        on_demand = frozenset(_read(base / "cgroup.controllers").split()) & set(ON_DEMAND)
+        # A group that holds processes can only go on handing down what it hands down already.
+        file = "cgroup.subtree_control" if _blocked(base) else "cgroup.controllers"
+        on_demand = frozenset(_read(base / file).split()) & set(ON_DEMAND)
     if not mounts:
         problems.append("no cgroup hierarchy is mounted")
     extra = {
@@ -167,15 +171,19 @@ def _delegated(mount: Path, own_path: str) -> tuple[Path | None, frozenset[str],
             continue
         given = set(_read(place / "cgroup.controllers").split()) & set(VERSION_2_CONTROLLERS)
         handed_down = given & set(_read(place / "cgroup.subtree_control").split())
-        is_top = not (place / "cgroup.type").exists()
-        blocked = not is_top and bool(_read(place / "cgroup.procs").split())
-        usable = frozenset(handed_down if blocked else given)
+        usable = frozenset(handed_down if _blocked(place) else given)
         if missing := set(VERSION_2_CONTROLLERS) - usable:
             why = "it holds processes itself" if given >= missing else "they are not delegated to it"
             problems.append(f"{place} cannot hand down {', '.join(sorted(missing))}: {why}")
         if best[0] is None or len(usable) > len(best[1]):
             best = (place, usable)
     return best[0], best[1], [] if len(best[1]) == len(VERSION_2_CONTROLLERS) else problems
+
+
+def _blocked(place: Path) -> bool:
+    """Whether a group of version 2 cannot hand down more controllers, because processes are in it; the root can."""
+    is_top = not (place / "cgroup.type").exists()
+    return not is_top and bool(_read(place / "cgroup.procs").split())
 
 
 def folders(hierarchies: Hierarchies, identity: str, node: str, limits: NodeLimits = NO_LIMITS) -> tuple[Path, ...]:
@@ -284,6 +292,13 @@ def throttle(groups: Sequence[Path], cpus: float | None) -> None:
         ) from error
     if not written and cpus is not None:
         raise SiteError("a node has no control group with a CPU quota", FROM_START)
+
+
+def throttle_all(nodes: Iterable[Node], *, limited: bool) -> None:
+    """Set or lift the quotas of those nodes that have a limit of processors. Idempotent. Raises SiteError."""
+    for node in nodes:
+        if node.cpus is not None:
+            throttle(node.cgroups, node.cpus if limited else None)
 
 
 def in_force(groups: Sequence[Path]) -> dict[str, str]:

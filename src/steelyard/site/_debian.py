@@ -16,7 +16,8 @@ from pathlib import Path
 from steelyard.model.errors import SiteError
 from steelyard.node import fetch
 from steelyard.node.command import run
-from steelyard.site._this_machine import mounted_below, program
+from steelyard.site import _mountinfo
+from steelyard.site._this_machine import program
 
 Say = Callable[[str], None]
 
@@ -120,10 +121,9 @@ async def bootstrap(
 
 async def discard(folder: Path) -> None:
     """Remove an unfinished build, but never through something that is mounted in it."""
-    text = Path("/proc/self/mountinfo").read_text(encoding="utf-8")
-    for place in mounted_below(text, folder):
+    for place in _mountinfo.below(_mountinfo.here(), folder):
         await run(None, ["umount", str(place)], timeout_s=UMOUNT_TIMEOUT_S, check=False)
-    if not mounted_below(Path("/proc/self/mountinfo").read_text(encoding="utf-8"), folder):
+    if not _mountinfo.below(_mountinfo.here(), folder):
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
 

@@ -12,27 +12,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import re
 import shutil
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from steelyard.leases.records import ID_PATTERN, MARKER
+from steelyard.leases.records import ID_PATTERN, MARKER, marked
 from steelyard.model.errors import CommandFailed, SiteError
-from steelyard.model.node_limits import NodeLimits
+from steelyard.model.node_limits import DEFAULT_DISK_GB, NodeLimits
 from steelyard.node import machine_facts
-from steelyard.node.base import Node
 from steelyard.node.command import run
+from steelyard.site import _mountinfo
 from steelyard.site._cgroup import ROOT, Hierarchies
 
-DEFAULT_GB = 16.0
 SUFFIX = ".disk"
 """End of the name of a node's file system in a file; before it, the node's name."""
 BLOCK_DEVICES = Path("/sys/block")
 BACKING_DEVICES = Path("/sys/class/bdi")
-MOUNTS = Path("/proc/self/mountinfo")
 LOOP_CONTROL = Path("/dev/loop-control")
 PROGRAMS = ("mke2fs", "losetup", "mount", "umount")
 PACKAGES = {"mke2fs": "e2fsprogs", "losetup": "mount", "mount": "mount", "umount": "mount"}
@@ -95,7 +92,7 @@ async def make_file_system(identity: str, folder: Path, limits: NodeLimits) -> N
     path = image(folder)
     try:
         with path.open("wb") as file:
-            file.truncate(round((limits.disk_gb or DEFAULT_GB) * 1e9))
+            file.truncate(round(limits.disk_size_bytes or DEFAULT_DISK_GB * 1e9))
     except OSError as error:
         raise SiteError(f"cannot make {path}: {error.strerror}") from error
     now = "lazy_itable_init=0,lazy_journal_init=0,nodiscard"
@@ -224,12 +221,8 @@ def device_of(folder: Path) -> str | None:
 
 def _mounted(device: str) -> list[Path]:
     """Where a device is mounted, last mount first."""
-    number, places = _number(device), []
-    for line in _read(MOUNTS).splitlines():
-        fields = line.split()
-        if len(fields) > 4 and fields[2] == number:
-            places.append(Path(re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), fields[4])))
-    return places[::-1]
+    number = _number(device)
+    return [mount.point for mount in reversed(_mountinfo.parse(_read(_mountinfo.MOUNTINFO))) if mount.numbers == number]
 
 
 def _number(device: str) -> str:
@@ -248,11 +241,9 @@ def _program(name: str) -> str | None:
 
 
 async def _run(identity: str, name: str, *words: str) -> None:
-    # With the lease's mark, so that a program that outlives a killed conductor is found and ended.
-    bystander = Node("", "load", "", (), Path("/"), environment={MARKER: identity})
     argv: Sequence[str] = [_program(name) or name, *words]
     try:
-        await run(bystander, argv, timeout_s=COMMAND_TIMEOUT_S)
+        await run(marked({MARKER: identity}), argv, timeout_s=COMMAND_TIMEOUT_S)
     except CommandFailed as error:
         why = error.stderr_tail.strip() or error.message
         raise SiteError(f"{name} failed: {why}", "`steelyard doctor` says what this machine can do") from error

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from steelyard.leases import records as lease_records
-from steelyard.model.errors import CommandFailed, EngineError, SiteError
+from steelyard.model.errors import CommandFailed, EngineError, LastingSiteError, SiteError
 from steelyard.node import agent, java
 from steelyard.node.base import Node
 from steelyard.site import _cgroup
@@ -138,11 +138,11 @@ def programs(cache: Path, more: Sequence[Path]) -> list[Path]:
     try:
         program = agent.find()
     except EngineError as error:
-        raise SiteError(error.message, error.hint) from error
+        raise LastingSiteError(error.message, error.hint) from error
     homes = [path.resolve().parent.parent for path in java.candidates() if path.is_file()]
     settings = sorted(Path("/").glob(JAVA_SETTINGS.lstrip("/"))) if homes else []
     if missing := [str(path) for path in more if not path.exists()]:
-        raise SiteError(f"site.mounts names {', '.join(missing)}, which does not exist")
+        raise LastingSiteError(f"site.mounts names {', '.join(missing)}, which does not exist")
     return list(dict.fromkeys([program, cache, *homes, *settings, *more]))
 
 
@@ -151,7 +151,7 @@ async def inspect(daemon: Daemon, identity: str, names: Sequence[str]) -> list[R
     described = json.loads(await ask(daemon, identity, "container", "inspect", *names))
     containers = [_running(item) for item in described]
     if dead := [container.name for container in containers if container.pid == 0]:
-        raise SiteError(f"{', '.join(dead)} ended at once", "does the image have the program sleep?")
+        raise LastingSiteError(f"{', '.join(dead)} ended at once", "does the image have the program sleep?")
     return containers
 
 
@@ -162,10 +162,10 @@ def _running(item: Mapping[str, Any]) -> Running:
 def cgroups(pid: int) -> tuple[Path, ...]:
     """The control groups of a container by its first process, as the probe reads them. Raises SiteError if this machine
     does not show them: the daemon is then in another one."""
-    mounts = _cgroup.parse_mounts(_text(Path("/proc/self/mountinfo")))
+    mounts = _cgroup.mounts_here()
     folders = folders_of(_text(Path(f"/proc/{pid}/cgroup")), mounts)
     if not folders or not all(folder.is_dir() for folder in folders):
-        raise SiteError(
+        raise LastingSiteError(
             "the control groups of the containers are not to be seen here",
             "site docker needs a daemon on this very machine, not in a virtual one",
         )
@@ -174,7 +174,7 @@ def cgroups(pid: int) -> tuple[Path, ...]:
 
 async def remove_groups(nodes: Sequence[Node]) -> None:
     """Remove the empty control groups of containers whose daemon was killed before it could. Idempotent."""
-    mounts = _cgroup.parse_mounts(_text(Path("/proc/self/mountinfo")))
+    mounts = _cgroup.mounts_here()
     groups = [folder for node in nodes if node.role == "database" for folder in node.cgroups]
     deadline = time.monotonic() + GROUPS_TIMEOUT_S
     for group in groups:

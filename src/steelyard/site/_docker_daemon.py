@@ -22,13 +22,13 @@ from pathlib import Path
 
 from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
-from steelyard.model.errors import SiteError
+from steelyard.model.errors import LastingSiteError, SiteError
 from steelyard.node import fetch
-from steelyard.node.base import Node
 from steelyard.node.command import run
 from steelyard.node.folders import cache_folder
-from steelyard.node.processor import Program, start_ticks
-from steelyard.site._this_machine import mounted_below, program, search_path
+from steelyard.node.processor import RunningProgram, start_ticks
+from steelyard.site import _mountinfo
+from steelyard.site._this_machine import program, search_path
 
 MARKER = "STEELYARD_DAEMON"
 """Environment variable of our own daemon and its helpers; its value is the daemon's folder."""
@@ -132,6 +132,11 @@ def answers(daemon: Daemon) -> str:
     return "" if answer.returncode == 0 else _last_line(answer.stderr) or f"it ended with {answer.returncode}"
 
 
+def shows(daemon: Daemon, *words: str) -> bool:
+    """Whether a command for a daemon succeeds. Takes up to LOOK_TIMEOUT_S; for commands that only read."""
+    return _call([*daemon.client, *words]).returncode == 0
+
+
 def _call(argv: Sequence[str]) -> subprocess.CompletedProcess[str]:
     try:
         return subprocess.run(
@@ -152,8 +157,8 @@ async def ask(
 ) -> str:
     """What a command for the daemon prints, empty if it failed and `check` is off. It carries the lease's mark, so that
     it is found and ended if its conductor was killed. Raises CommandFailed."""
-    marked = Node("", "load", "", (), Path("/"), environment={lease_records.MARKER: identity})
-    done = await run(marked, [*daemon.client, *words], timeout_s=timeout_s, check=check)
+    here = lease_records.marked({lease_records.MARKER: identity})
+    done = await run(here, [*daemon.client, *words], timeout_s=timeout_s, check=check)
     return done.stdout.decode(errors="replace").strip() if done.exit_code == 0 else ""
 
 
@@ -185,7 +190,7 @@ async def ensure(own: Own, client: str) -> Daemon:
     daemon = Daemon(client, own.address, own=True)
     dockerd = program("dockerd")
     if dockerd is None:
-        raise SiteError("there is no program dockerd", "Debian: apt-get install docker.io")
+        raise LastingSiteError("there is no program dockerd", "Debian: apt-get install docker.io")
     started: subprocess.Popen[bytes] | None = None
     if not lives(own):
         await stop(own)
@@ -237,7 +242,7 @@ async def stop(own: Own) -> None:
     if not await _gone(own, KILL_TIMEOUT_S, kill=True):
         left = ", ".join(f"{name} {pid}" for pid, name in processes(own).items())
         raise SiteError(f"the Docker daemon of Steelyard did not end within {KILL_TIMEOUT_S:g} s: {left}")
-    for place in mounted_below(Path("/proc/self/mountinfo").read_text(encoding="utf-8"), own.folder, own.data):
+    for place in _mountinfo.below(_mountinfo.here(), own.folder, own.data):
         await run(None, ["umount", "--lazy", str(place)], timeout_s=COMMAND_TIMEOUT_S, check=False)
     for name in ("exec", "docker.sock", "docker.pid", "daemon.json", "dockerd.log"):
         await asyncio.to_thread(_remove, own.folder / name)
@@ -269,15 +274,16 @@ def users(besides: str) -> list[str]:
 
 
 def _uses_own(record: Path) -> bool:
-    """Whether a record is of a lease with a daemon of our own. It may be another version's: only two fields count."""
+    """Whether a record is of a lease with a daemon of our own. It may be another version's: only the site and the
+    daemon count."""
     try:
         fields = json.loads(record.read_text(encoding="utf-8"))
-        return bool(fields["site"] == "docker" and fields["mode"].startswith("own"))
+        return bool(fields["site"] == "docker" and lease_records.current(fields)["daemon"] == "own")
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
 
 
-def time_s(programs: Mapping[tuple[int, int], Program]) -> dict[str, float]:
+def time_s(programs: Mapping[tuple[int, int], RunningProgram]) -> dict[str, float]:
     """Processor seconds of daemons, by name, in a census of processes. They belong to no node: they are what the
     machine pays for containers besides. Pure."""
     seconds: dict[str, float] = {}

@@ -7,21 +7,30 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from steelyard.model.errors import CommandFailed, SiteError
+from steelyard.model.errors import CommandFailed, LastingSiteError, SiteError
 from steelyard.node import fetch
 from steelyard.node.command import run
 from steelyard.site import _debian
 from steelyard.site._debian import Recipe, Say
-from steelyard.site._docker_daemon import Daemon, ask
+from steelyard.site._docker_daemon import Daemon, ask, shows
 from steelyard.site._this_machine import program
 
 REPOSITORY = "steelyard/node"
 PULL_TIMEOUT_S = 1200.0
 PACK_TIMEOUT_S = 300.0
 IMPORT_TIMEOUT_S = 300.0
+MOST_NAMED = 5
+"""Images that are there, of which an error names so many."""
+ABSENT = ("manifest unknown", "not found", "does not exist", "access denied", "unauthorized", "name unknown")
+"""Docker's words for a registry that answered, and has no such image for this user."""
+UNREACHED = (
+    *("dial tcp", "no such host", "timeout", "timed out", "unreachable", "connection refused"),
+    *("proxyconnect", "x509", ": eof"),
+)
+"""Docker's words for a registry that did not answer; only the first sentence of an error depends on them."""
 OTHERWISE = 'name an image with site.image, such as "debian:12": Java and the agent are this machine\'s'
 
 
@@ -94,19 +103,57 @@ async def ensure(daemon: Daemon, identity: str, named: str, cache: Path, say: Sa
     name = name_of(wanted) if wanted is not None else named
     if await _has(daemon, identity, name):
         return name
+    if wanted is None:
+        await _pull(daemon, identity, named, say)
+        return name
+    wanted, path = await build(cache, say)
     try:
-        if wanted is None:
-            say(f"pulling {named}")
-            await ask(daemon, identity, "pull", "--quiet", named, timeout_s=PULL_TIMEOUT_S)
-            return name
-        wanted, path = await build(cache, say)
         say(f"importing {name}")
         change = f"LABEL steelyard.recipe={wanted.key}"
         await ask(daemon, identity, "import", "--change", change, str(path), name, timeout_s=IMPORT_TIMEOUT_S)
     except CommandFailed as error:
-        hint = "see that its name is right and that its registry can be reached" if named else OTHERWISE
-        raise SiteError(f"there is no image {name}: {error.message}", hint) from error
+        raise SiteError(f"the image {name} could not be imported: {error.message}", OTHERWISE) from error
     return name
+
+
+async def _pull(daemon: Daemon, identity: str, name: str, say: Say) -> None:
+    """Have a daemon pull an image. Raises LastingSiteError: the client has tried more than once by itself."""
+    say(f"pulling {name}")
+    try:
+        await ask(daemon, identity, "pull", "--quiet", name, timeout_s=PULL_TIMEOUT_S)
+    except CommandFailed as error:
+        tags = await ask(daemon, identity, "image", "ls", "--format", "{{.Repository}}:{{.Tag}}", check=False)
+        raise LastingSiteError(*not_pulled(name, error, tags.splitlines(), own=daemon.own)) from error
+
+
+def not_pulled(name: str, error: CommandFailed, here: Sequence[str], *, own: bool) -> tuple[str, str]:
+    """Message and hint for an image that a daemon neither has nor could pull. `here`: names of the images that it has;
+    `own`: it is a daemon of our own. Pure."""
+    answer = " ".join(error.stderr_tail.split()) or error.message
+    unreached = any(words in answer.lower() for words in UNREACHED)
+    absent = not unreached and any(words in answer.lower() for words in ABSENT)
+    if error.exit_code is None:
+        why = f"`docker pull {name}` did not end within {PULL_TIMEOUT_S:g} s"
+    elif unreached:
+        why = f"its registry could not be reached: `docker pull {name}` ended with: {answer}"
+    elif absent:
+        why = f"its registry has none of that name, or not for everybody: `docker pull {name}` ended with: {answer}"
+    else:
+        why = f"it could not be pulled: `docker pull {name}` ended with: {answer}"
+    named = [tag for tag in here if not tag.startswith(REPOSITORY) and "<none>" not in tag][:MOST_NAMED]
+    mends = [
+        "look at its name" if absent else "look at this machine's network, and at the proxy of Docker",
+        "`docker save` it where it is and `docker load` it " + ("in a Docker that runs here" if own else "here"),
+        'have Steelyard build its own (site.image = "", `steelyard setup docker`)',
+        *([f"name an image that is here ({', '.join(named)})"] if named else []),
+    ]
+    return f"the image {name} is not here, and {why}", "; or ".join(mends)
+
+
+def is_here(daemon: Daemon, named: str) -> bool:
+    """Whether a daemon has an image, the user's or, without a name, our own. Read-only. Raises SiteError where there is
+    none of our own."""
+    return shows(daemon, "image", "inspect", "--format", "{{.Id}}", named or name_of(recipe()))
 
 
 async def _has(daemon: Daemon, identity: str, name: str) -> bool:

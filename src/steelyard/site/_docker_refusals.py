@@ -9,7 +9,7 @@ from steelyard.model.errors import EngineError
 from steelyard.node import agent, machine_facts
 from steelyard.node.folders import cache_folder
 from steelyard.site import _cgroup, _docker_daemon, _docker_image, _memory, _this_machine
-from steelyard.site._docker_daemon import Looked
+from steelyard.site._docker_daemon import Daemon, Looked
 from steelyard.site._docker_settings import Settings
 from steelyard.site.base import Request, Site, unenforced
 
@@ -38,6 +38,35 @@ def refuse(site: Site, settings: Settings, request: Request, memory_mb_per_node:
         or _no_limit(site, settings, request)
         or _memory.too_little(request, request.limits.memory_mb, memory_mb_per_node)
     )
+
+
+def notes(settings: Settings) -> list[str]:
+    """What a lease does first, where nothing refuses it: start a daemon, pull or build an image."""
+    if _no_daemon(settings) is not None or _no_image(settings) is not None:
+        return []
+    daemon, client, own = looked(settings).daemon, _this_machine.program("docker"), _docker_daemon.ours()
+    if daemon is None and client is not None and _docker_daemon.lives(own):
+        daemon = Daemon(client, own.address, own=True)
+    if daemon is not None:
+        return [] if _docker_image.is_here(daemon, settings.image) else _not_here(settings, daemon)
+    asked = 'site.daemon = "own"' if settings.daemon == "own" else "no Docker runs here"
+    starts = f"{asked}: `run` starts a Docker daemon of its own, as root, and ends it with its last lease"
+    return [starts, *_not_here(settings, None)]
+
+
+def _not_here(settings: Settings, daemon: Daemon | None) -> list[str]:
+    """What is done about an image that a daemon does not have; None: one that does not run, so that nobody knows."""
+    if not settings.image:
+        built = _docker_image.archive(cache_folder(), _docker_image.recipe()).is_file()
+        mend = "a minute or two, once (`steelyard setup docker` does so now)"
+        return [] if built else [f"Steelyard's own image is not built yet: `run` builds it, {mend}"]
+    pulls = "`run` pulls it, which takes its registry"
+    if daemon is None:
+        return [f"whether that daemon has the image {settings.image} shows when it runs: if not, {pulls}"]
+    now = f"`docker pull {settings.image}` shows now whether it can be had"
+    return [
+        f"the image {settings.image} is not on the Docker that runs here: {pulls}" + ("" if daemon.own else f" ({now})")
+    ]
 
 
 def _no_agent() -> str | None:
@@ -94,14 +123,26 @@ def _no_layer(settings: Settings) -> str | None:
 
 def _no_limit(site: Site, settings: Settings, request: Request) -> str | None:
     cpus, cores = request.limits.cpus, os.cpu_count() or 1
-    if cpus is not None:
-        if cpus > cores:
-            return f"cpus = {cpus:g} a node, but there are {cores} cores"
-        if settings.cpu_limit == "cpuset" and cpus != round(cpus):
-            return f'cpus = {cpus:g} is not a whole number of cores, which site.cpu_limit = "cpuset" takes'
-        if request.limits.limited_when_warm and (reason := _no_throttle(settings)):
-            return f'{reason}: node.cpus_from = "start"'
+    if (how := request.limits.cpu_limit) is not None:
+        return f'node.cpu_limit = "{how}": of containers site.cpu_limit = "{how}" says how processors are limited'
+    if cpus is not None and cpus > cores:
+        return f"cpus = {cpus:g} a node, but there are {cores} cores"
+    if settings.cpu_limit == "cpuset" and request.database_nodes and (reason := _no_cores(cpus)):
+        return reason
+    if cpus is not None and request.limits.limited_when_warm and (reason := _no_throttle(settings)):
+        return f'{reason}: node.cpus_from = "start"'
     return unenforced(site, request)
+
+
+def _no_cores(cpus: float | None) -> str | None:
+    """Why nodes cannot be bound to whole cores, or None."""
+    if cpus is None:
+        return 'site.cpu_limit = "cpuset" limits nothing without node.cpus, the number of cores of a node'
+    if cpus != round(cpus):
+        return f'cpus = {cpus:g} is not a whole number of cores, which site.cpu_limit = "cpuset" takes'
+    if os.geteuid() == 0 and not _cgroup.detect().has("cpuset"):
+        return 'this machine shows no controller cpuset, which site.cpu_limit = "cpuset" takes: "quota" needs none'
+    return None
 
 
 def _no_throttle(settings: Settings) -> str | None:

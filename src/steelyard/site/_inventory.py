@@ -174,7 +174,7 @@ def _twice(machines: dict[str, Machine]) -> Iterator[StudyError]:
     ways: dict[str, Callable[[Machine], str]] = {
         "name": lambda machine: machine.name,
         "address": lambda machine: machine.address,
-        "connect": lambda machine: f"{machine.user}@{machine.destination}:{machine.port}",
+        "connect": way_to,
     }
     known: dict[str, dict[str, str]] = {field: {} for field in ways}
     for key, machine in machines.items():
@@ -185,6 +185,11 @@ def _twice(machines: dict[str, Machine]) -> Iterator[StudyError]:
             yield problem(f"{key}.{same}", values[same], f"is {other}'s, too: one machine lends one node", near=False)
         for field, value in values.items():
             known[field].setdefault(value, machine.name)
+
+
+def way_to(machine: Machine) -> str:
+    """How a machine is reached, by which it is known in another inventory."""
+    return f"{machine.user}@{machine.destination}:{machine.port}"
 
 
 def most(inventory: Inventory, role: Role) -> int:

@@ -8,9 +8,10 @@ import re
 import resource
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from steelyard.node.machine_texts import Texts, ThisMachine
+from steelyard.site import _mountinfo
+from steelyard.site._mountinfo import MountedFileSystem
 
 SYSCTLS = (
     "vm.swappiness", "vm.max_map_count", "vm.overcommit_memory", "vm.zone_reclaim_mode", "vm.dirty_ratio",
@@ -35,7 +36,6 @@ LABELS = {
 }
 """The same as /proc/PID/limits calls them."""
 CHOSEN = re.compile(r"\[([^\]]+)\]")
-ESCAPED = re.compile(r"\\([0-7]{3})")
 QUEUE_FILES = ("queue/scheduler", "queue/rotational", "queue/read_ahead_kb", "device/model", "device/name")
 """Files of a disk below /sys/block; an SD card has a name instead of a model."""
 
@@ -112,18 +112,18 @@ def disk(folder: Path, mounts: str | None = None, sys: Path = Path("/sys")) -> d
 
     `mounts` is the text of /proc/self/mountinfo.
     """
-    text = read(Path("/proc/self/mountinfo")) if mounts is None else mounts
+    text = read(_mountinfo.MOUNTINFO) if mounts is None else mounts
     mount = _mount(os.path.realpath(folder), text)
     if mount is None:
         return {}
     queue = _queue(sys, mount.numbers)
     here = ThisMachine({"/queue": queue, "/device": queue.parent / "device"}) if queue else None
-    return mount.facts() | (_queue_facts(here, "/queue", "/device") if here else {})
+    return _mount_facts(mount) | (_queue_facts(here, "/queue", "/device") if here else {})
 
 
 def disk_of(texts: Texts, folder: str) -> dict[str, str]:
     """The same from texts of another machine, where `folder` must not be a symbolic link."""
-    mount = _mount(folder, texts.text("/proc/self/mountinfo"))
+    mount = _mount(folder, texts.text(str(_mountinfo.MOUNTINFO)))
     disks = {texts.text(path): path.removesuffix("/dev") for path in texts.matching("/sys/block/*/dev")}
     parts = {
         texts.text(path): path.rpartition("/")[0].rpartition("/")[0] for path in texts.matching("/sys/block/*/*/dev")
@@ -133,36 +133,18 @@ def disk_of(texts: Texts, folder: str) -> dict[str, str]:
     if mount is None:
         return {}
     device = (parts | disks).get(mount.numbers)
-    return mount.facts() | (_queue_facts(texts, f"{device}/queue", f"{device}/device") if device else {})
+    return _mount_facts(mount) | (_queue_facts(texts, f"{device}/queue", f"{device}/device") if device else {})
 
 
-class _Mount(NamedTuple):
-    """A mounted file system."""
-
-    point: str
-    numbers: str
-    """Of its device, `major:minor`."""
-    options: str
-    kind: str
-    device: str
-
-    def facts(self) -> dict[str, str]:
-        return {"disk_filesystem": f"{self.kind} ({self.options})", "disk_device": self.device}
-
-
-def _mount(place: str, mounts: str) -> _Mount | None:
+def _mount(place: str, mountinfo: str) -> MountedFileSystem | None:
     """The file system that a path is on, by the text of a mountinfo: the innermost; of two at one point the later."""
-    best: _Mount | None = None
-    for line in mounts.splitlines():
-        left, _, right = line.partition(" - ")
-        words, kind = left.split(), right.split()
-        if len(words) < 6 or len(kind) < 2:
-            continue
-        point = ESCAPED.sub(lambda match: chr(int(match.group(1), 8)), words[4])
-        inside = place == point or place.startswith(point.rstrip("/") + "/")
-        if inside and (best is None or len(point) >= len(best.point)):
-            best = _Mount(point, words[2], words[5], kind[0], kind[1])
-    return best
+    around = [mount for mount in _mountinfo.parse(mountinfo) if Path(place).is_relative_to(mount.point)]
+    # Of equal ones, max takes the first.
+    return max(reversed(around), key=lambda mount: len(mount.point.parts), default=None)
+
+
+def _mount_facts(mount: MountedFileSystem) -> dict[str, str]:
+    return {"disk_filesystem": f"{mount.kind} ({mount.options})", "disk_device": mount.device}
 
 
 def _queue_facts(texts: Texts, queue: str, device: str) -> dict[str, str]:

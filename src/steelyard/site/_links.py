@@ -11,24 +11,25 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import math
 import os
 import select
 import subprocess
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any, Protocol
 
 from steelyard.judging.dilation import effective_link
-from steelyard.leases.records import MARKER
+from steelyard.leases.records import MARKER, marked
+from steelyard.leases.steps import Step
 from steelyard.model.errors import CommandFailed, SiteError
 from steelyard.model.link import DEFAULT_MTU, HEADER_BYTES, LinkChoice
 from steelyard.node import agent
-from steelyard.node.base import Node
 from steelyard.node.command import run
-from steelyard.node.processor import Program
+from steelyard.node.processor import RunningProgram
 from steelyard.node.tasks import in_a_thread
 from steelyard.site import _network
 from steelyard.site._network import BRIDGE, INTERFACE, PREFIX_LENGTH, Member
@@ -45,15 +46,16 @@ BURST_FRAMES = 2
 """And at least so many frames."""
 DEFAULT_QUEUE_FRAMES = 1000
 """The default length of Linux's transmit queues."""
+UNLIMITED_MBIT = 10_000.0
+"""The rate for which a delay without a rate has room."""
 TC_TIMEOUT_S = 30.0
 PROBE_TIMEOUT_S = 5.0
 READY_TIMEOUT_S = 20.0
 END_TIMEOUT_S = 3.0
 LONGEST_LINE_BYTES = 1 << 16
 STDERR_TAIL_CHARS = 500
+PROGRAM = "steelyard-agent link"
 CONFIG_FILE, LOG_FILE = "link.json", "link.log"
-
-Act = Callable[[], Awaitable[None]]
 
 
 class Fabric(Protocol):
@@ -64,8 +66,8 @@ class Fabric(Protocol):
         """What makes the link, for people; empty for the network as it is."""
         ...
 
-    def steps(self) -> Sequence[tuple[str, Act]]:
-        """What makes it, step by step, by name."""
+    def steps(self) -> Sequence[Step]:
+        """What makes it."""
         ...
 
     def failure(self) -> str | None:
@@ -97,13 +99,13 @@ class Bridge:
         disciplines = [name for name, used in (("tbf", self.link.rate_mbit), ("netem", _delays(self.link))) if used]
         return f"{self.link.name}: bridge{''.join(f', {name}' for name in disciplines)}"
 
-    def steps(self) -> Sequence[tuple[str, Act]]:
+    def steps(self) -> Sequence[Step]:
         """Bridge and veth pairs, addresses, then what the link asks for."""
-        steps: list[tuple[str, Act]] = [
-            ("switch", lambda: _network.add_switch(self.identity, self.members)),
-            ("addresses", lambda: _network.add_addresses(self.identity, self.members)),
+        steps = [
+            Step("switch", lambda: _network.add_switch(self.identity, self.members)),
+            Step("addresses", lambda: _network.add_addresses(self.identity, self.members)),
         ]
-        return steps if self.link.plain else [*steps, ("link", self._shape)]
+        return steps if self.link.plain else [*steps, Step("link", self._shape)]
 
     def failure(self) -> str | None:
         """The kernel's does not fail."""
@@ -141,11 +143,11 @@ class LinkProgram:
     @property
     def how(self) -> str:
         """The link, and the program."""
-        return f"{self._link.name}: steelyard-agent link"
+        return f"{self._link.name}: {PROGRAM}"
 
-    def steps(self) -> Sequence[tuple[str, Act]]:
+    def steps(self) -> Sequence[Step]:
         """Loopback interfaces, then the program, which makes all others."""
-        return [("loopbacks", self._loopbacks), ("link", self._start)]
+        return [Step("loopbacks", self._loopbacks), Step("link", self._start)]
 
     def failure(self) -> str | None:
         """How the program ended, if it has."""
@@ -180,6 +182,17 @@ class LinkProgram:
                 f"{_tail(self._log)}",
                 "`steelyard doctor` says whether this machine has TAP devices",
             )
+
+
+def made_by(link: LinkChoice) -> str:
+    """What makes a link, before it is known whether the kernel has netem. Pure."""
+    if link.plain:
+        return "kernel: bridge"
+    if takes_program(link, netem=True):
+        return PROGRAM
+    disciplines = [name for name, used in (("tbf", link.rate_mbit), ("netem", _delays(link))) if used]
+    without = f"; without netem, {PROGRAM}" if _delays(link) else ""
+    return f"kernel: {', '.join(['bridge', *disciplines])}{without}"
 
 
 def takes_program(link: LinkChoice, *, netem: bool) -> bool:
@@ -237,7 +250,7 @@ def interface_lines(identity: str, members: Sequence[Member], link: LinkChoice) 
     are those of the link and a queue holds them one by one."""
     bridge_end = [f"link set {member.name} mtu {link.mtu}" for member in members] if link.mtu is not None else []
     own_end = [f"link set {INTERFACE} mtu {link.mtu}"] if link.mtu is not None else []
-    if (link.rate_mbit is not None or _delays(link)) and not _fast(link):
+    if _delays(link) or (link.rate_mbit is not None and not _fast(link)):
         own_end.append(f"link set {INTERFACE} gso_max_segs 1")
     lines = {_network.namespace(identity, member.name): own_end for member in members}
     return {_network.switch(identity): bridge_end, **lines}
@@ -256,7 +269,7 @@ def discipline_lines(identity: str, members: Sequence[Member], link: LinkChoice)
 
 
 def _tbf(link: LinkChoice) -> str:
-    frame_bytes = (link.mtu or DEFAULT_MTU) + HEADER_BYTES
+    frame_bytes = _frame_bytes(link)
     rate_bit = round((link.rate_mbit or 0.0) * 1e6)
     burst_s = FAST_BURST_S if _fast(link) else BURST_S
     burst_bytes = max(BURST_FRAMES * frame_bytes, round(rate_bit / 8 * burst_s))
@@ -268,8 +281,14 @@ def _fast(link: LinkChoice) -> bool:
     return link.rate_mbit is not None and link.rate_mbit >= FAST_MBIT
 
 
+def _frame_bytes(link: LinkChoice) -> int:
+    return (link.mtu or DEFAULT_MTU) + HEADER_BYTES
+
+
 def _netem(link: LinkChoice) -> str:
-    words = ["netem", f"limit {link.queue_frames or DEFAULT_QUEUE_FRAMES}"]
+    # Its limit counts what is under way, too, and not only what waits (tc-netem(8)).
+    under_way = math.ceil((link.rate_mbit or UNLIMITED_MBIT) * 1e3 * (link.delay_ms or 0.0) / 8 / _frame_bytes(link))
+    words = ["netem", f"limit {(link.queue_frames or DEFAULT_QUEUE_FRAMES) + under_way}"]
     words += [f"delay {round(link.delay_ms * 1000)}us"] if link.delay_ms else []
     words += [f"loss {link.loss_percent:g}%"] if link.loss_percent else []
     words += [f"rate {round(link.rate_mbit * 1e6)}bit"] if link.rate_mbit else []
@@ -321,7 +340,7 @@ def hardware_address(address: str) -> str:
     return ":".join(f"{byte:02x}" for byte in (0x02, 0x00, *IPv4Address(address).packed))
 
 
-def program_time_s(process_ids: frozenset[int], programs: Mapping[tuple[int, int], Program]) -> float:
+def program_time_s(process_ids: frozenset[int], programs: Mapping[tuple[int, int], RunningProgram]) -> float:
     """Processor seconds of some processes in a census. Pure."""
     return sum(program.used_s for (pid, _), program in programs.items() if pid in process_ids)
 
@@ -330,9 +349,8 @@ async def _tc(identity: str, name: str, lines: Sequence[str]) -> None:
     if not lines:
         return
     text = "".join(f"{line}\n" for line in lines).encode()
-    marked = Node("", "load", "", (), Path("/"), environment={MARKER: identity})
     try:
-        await run(marked, ["tc", "-netns", name, "-batch", "-"], timeout_s=TC_TIMEOUT_S, stdin=text)
+        await run(marked({MARKER: identity}), ["tc", "-netns", name, "-batch", "-"], timeout_s=TC_TIMEOUT_S, stdin=text)
     except CommandFailed as error:
         reason = error.stderr_tail.strip() or error.message
         raise SiteError(

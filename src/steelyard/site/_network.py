@@ -13,10 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from steelyard.leases.records import MARKER
+from steelyard.leases.records import MARKER, marked
 from steelyard.model.errors import CommandFailed, SiteError
 from steelyard.model.facts import Role
-from steelyard.node.base import Node
 from steelyard.node.command import run
 
 NETNS_FOLDER = Path("/run/netns")
@@ -122,7 +121,7 @@ async def _no_bridge_filters(identity: str) -> None:
     time; a kernel without br_netfilter has no such files, and needs none."""
     files = [f"/proc/sys/net/bridge/{name}" for name in BRIDGE_FILTERS]
     argv = ["ip", "netns", "exec", switch(identity), "tee", *files]
-    await run(_bystander(identity), argv, timeout_s=IP_TIMEOUT_S, stdin=b"0\n", check=False)
+    await run(marked({MARKER: identity}), argv, timeout_s=IP_TIMEOUT_S, stdin=b"0\n", check=False)
 
 
 async def batch(identity: str, inside: str | None, lines: Sequence[str]) -> None:
@@ -139,10 +138,4 @@ async def batch(identity: str, inside: str | None, lines: Sequence[str]) -> None
 
 async def _ip(identity: str, arguments: Sequence[str], lines: Sequence[str]) -> None:
     text = "".join(f"{line}\n" for line in lines).encode()
-    await run(_bystander(identity), ["ip", *arguments], timeout_s=IP_TIMEOUT_S, stdin=text)
-
-
-def _bystander(identity: str) -> Node:
-    """This machine, with the lease's mark, so that an `ip` process that outlives a killed conductor is found and
-    ended."""
-    return Node("", "load", "", (), Path("/"), environment={MARKER: identity})
+    await run(marked({MARKER: identity}), ["ip", *arguments], timeout_s=IP_TIMEOUT_S, stdin=text)

@@ -21,19 +21,19 @@ CHECK = '[ -x "$1" ] && exec "$1" --version'
 
 
 @dataclass(frozen=True)
-class Program:
+class AgentProgram:
     """An agent on this machine for machines of one architecture."""
 
     path: Path
     digest: str
 
 
-def program(machine: str, architecture: str) -> Program:
+def program(machine: str, architecture: str) -> AgentProgram:
     """The agent for a machine of an architecture, as `uname -m` says it. Raises SiteError with the mend."""
     try:
         path = agents.find(architecture)
         status = path.stat()
-        return Program(path, _digest(path, status.st_mtime_ns, status.st_size))
+        return AgentProgram(path, _digest(path, status.st_mtime_ns, status.st_size))
     except EngineError as error:
         raise SiteError(f"{machine}: {error.message}", error.hint) from error
     except OSError as error:
@@ -46,12 +46,12 @@ def _digest(path: Path, changed_ns: int, size: int) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def path_on(folder: Path, agent: Program) -> Path:
+def path_on(folder: Path, agent: AgentProgram) -> Path:
     """Where the agent is on a machine with this folder of Steelyard's."""
     return folder / "bin" / f"{PROGRAM}-{agent.digest[:DIGEST_CHARS]}"
 
 
-async def bring(connection: Connection, folder: Path, agent: Program) -> str:
+async def bring(connection: Connection, folder: Path, agent: AgentProgram) -> str:
     """Path of the agent on a machine; sent there unless it is there. Raises SiteError if it does not run there or is of
     another version."""
     target = str(path_on(folder, agent))

@@ -7,7 +7,6 @@ the image's own kernel is booted once with a deadline, and the outcome is kept f
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -109,11 +108,6 @@ async def version(caller: Node) -> str:
         raise SiteError(f"{path} does not run: {error.message}") from error
     first = (done.stdout.decode(errors="replace").splitlines() or [""])[0]
     return first.removeprefix("QEMU emulator version ").strip()
-
-
-def marked(environment: Mapping[str, str]) -> Node:
-    """This machine, with a lease's marks, so that what outlives a killed conductor is found and ended."""
-    return Node("", "load", "", (), Path("/"), environment=dict(environment))
 
 
 def machine_words(name: str, memory_mb: int, processors: int) -> list[str]:

@@ -8,7 +8,7 @@ from steelyard.leases import records as lease_records
 from steelyard.model.errors import CommandFailed, SiteError
 from steelyard.node import machine_facts
 from steelyard.node.base import Node
-from steelyard.site import _cgroup, _kernel, _node_facts, _vm_accelerator, _vm_image, _vm_lending
+from steelyard.site import _cgroup, _kernel, _node_facts, _vm_accelerator, _vm_image, _vm_steps
 from steelyard.site._vm_settings import Settings
 
 
@@ -23,12 +23,11 @@ async def of(node: Node, record: Path, settings: Settings) -> dict[str, str]:
     except CommandFailed as error:
         raise SiteError(f"{node.name}: its virtual machine does not say its facts: {error.message}") from error
     lent = lease_records.read(record)
-    accelerator, _, why = (lent.mode if lent is not None else "").partition(": ")
-    shape = _vm_lending.shape_of(settings, node)
+    shape = _vm_steps.shape_of(settings, node)
     running = {
-        "vm_accelerator": accelerator,
-        "vm_accelerator_reason": why,
-        "vm_emulator": f"QEMU {await _vm_accelerator.version(_vm_accelerator.marked({}))}",
+        "vm_accelerator": lent.accelerator if lent is not None else "",
+        "vm_accelerator_reason": lent.accelerator_why if lent is not None else "",
+        "vm_emulator": f"QEMU {await _vm_accelerator.version(lease_records.marked({}))}",
         "vm_memory_mb": str(shape.memory_mb),
         "vm_processors": str(shape.processors),
         "vm_disk_cache": shape.disk_cache,

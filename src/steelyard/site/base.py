@@ -13,16 +13,20 @@ from typing import Protocol, runtime_checkable
 
 from pydantic import Field
 
+from steelyard.format import listed
 from steelyard.judging.dilation import effective_limits
 from steelyard.leases.lease import Lease
+from steelyard.model.facts import Role
 from steelyard.model.link import PLAIN, LinkChoice
 from steelyard.model.node_limits import NodeLimits
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.value import Value
 from steelyard.node.base import Node
-from steelyard.node.processor import Program
+from steelyard.node.processor import RunningProgram
 
 NO_LIMITS = NodeLimits()
+LETTERS: Mapping[Role, str] = {"database": "n", "load": "l"}
+"""First letters of nodes' names."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,17 @@ class Request:
     """Determines what a site draws at random, such as lost frames."""
     dilation: float = 1.0
     """By how much time is stretched (`judging.dilation`): rates of links are divided by it, delays multiplied."""
+
+    @property
+    def places(self) -> tuple[tuple[Role, int], ...]:
+        """The nodes by role and number, from 1: those of the databases first."""
+        wanted: tuple[tuple[Role, int], ...] = (("database", self.database_nodes), ("load", self.load_nodes))
+        return tuple((role, number) for role, count in wanted for number in range(1, count + 1))
+
+
+def node_name(role: Role, number: int) -> str:
+    """Name of a node in its lease: n1, n2, ... of databases, l1, ... of load nodes."""
+    return f"{LETTERS[role]}{number}"
 
 
 def requests_of(study: str, databases: int, settings: TrialSettings, seed: int = 0) -> tuple[Request, ...]:
@@ -146,6 +161,15 @@ class Linking(Protocol):
         ...
 
 
+@runtime_checkable
+class SaysLinks(Protocol):
+    """Ability: says before anything is lent what would make a link."""
+
+    def link_made_by(self, link: LinkChoice) -> str:
+        """What makes it, in a few words. Pure."""
+        ...
+
+
 def link_failure(site: Site, lease: Lease) -> str | None:
     """Why the link of a lease no longer works as asked, or None."""
     return site.link_failure(lease) if isinstance(site, Linking) else None
@@ -160,6 +184,44 @@ class Throttling(Protocol):
         """Set the processor limits of a lease's database nodes to what its request says, or lift them: of processes
         that run and of those that start later. Idempotent. Raises SiteError."""
         ...
+
+
+@runtime_checkable
+class Apportions(Protocol):
+    """Ability: says how it enforces `node.cpus`, which sites do in different ways."""
+
+    def cpus_by(self, limits: NodeLimits) -> str:
+        """How, in words such as `a quota of CPU time`. Pure."""
+        ...
+
+
+@runtime_checkable
+class Announces(Protocol):
+    """Ability: knows before it lends what the user should know, such as an image that is still to be pulled."""
+
+    def notes(self, request: Request) -> Sequence[str]:
+        """A sentence for each such thing, in which `run` is what lends. Read-only, within seconds."""
+        ...
+
+
+@runtime_checkable
+class Picks(Protocol):
+    """Ability: knows before it lends which machines a request gets, so that two requests of a start get no machine
+    twice."""
+
+    def machines(self, request: Request) -> Mapping[str, str]:
+        """What a machine is reached by, the same in every study and file, to its name for people. Pure but for the
+        files that settings name."""
+        ...
+
+
+def both_need(sites: Sequence[Site], requests: Sequence[Request]) -> str:
+    """Machines that the databases and the load nodes of a start would both get, in words; empty if there are none."""
+    picked = [
+        site.machines(request) if isinstance(site, Picks) else {} for site, request in zip(sites, requests, strict=True)
+    ]
+    twice = [name for way, name in picked[0].items() if any(way in machines for machines in picked[1:])]
+    return listed(twice)
 
 
 NO_AMOUNTS = frozenset({"cpus_from", "dilation", "profile"})
@@ -230,12 +292,12 @@ class Helped(Protocol):
     """Ability: needs programs of this machine besides its nodes, such as a container daemon. Their processor time
     belongs to no node and is no background load."""
 
-    def helper_times_s(self, programs: Mapping[tuple[int, int], Program]) -> Mapping[str, float]:
+    def helper_times_s(self, programs: Mapping[tuple[int, int], RunningProgram]) -> Mapping[str, float]:
         """Processor seconds of such programs so far, by name, in a census of processes. Pure."""
         ...
 
 
-def helpers_time_s(sites: Iterable[Site], programs: Mapping[tuple[int, int], Program]) -> float:
+def helpers_time_s(sites: Iterable[Site], programs: Mapping[tuple[int, int], RunningProgram]) -> float:
     """Processor seconds so far of the programs that sites need besides their nodes; 0 without any. Pure."""
     by_name = {site.name: site for site in sites if isinstance(site, Helped)}
     return sum(sum(site.helper_times_s(programs).values()) for site in by_name.values())

@@ -10,25 +10,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal
 
+from steelyard.leases import processes as lease_processes
 from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
 from steelyard.leases.lease import Lease
-from steelyard.leases.removal import remove_record, remove_tree
-from steelyard.model.errors import CommandFailed, FileError, SiteError
+from steelyard.leases.removal import remove_tree
+from steelyard.leases.steps import Perform, perform, taking_back, undone_on_error
+from steelyard.model.errors import CommandFailed, LastingSiteError, SiteError
 from steelyard.model.facts import Role
+from steelyard.model.node_limits import NodeLimits
 from steelyard.node import agent
 from steelyard.node.base import Node
 from steelyard.node.command import run
 from steelyard.node.folders import cache_folder
-from steelyard.node.processor import Program
+from steelyard.node.processor import RunningProgram
 from steelyard.site import (
     _cgroup,
     _docker_containers,
@@ -36,16 +37,16 @@ from steelyard.site import (
     _docker_facts,
     _docker_image,
     _docker_refusals,
+    _lease_processes,
     _this_machine,
 )
 from steelyard.site._docker_daemon import Daemon
-from steelyard.site._docker_lending import IP_TIMEOUT_S, Lending, Step, perform
 from steelyard.site._docker_settings import Settings
-from steelyard.site.base import LeaseTimes, Patience, Request
+from steelyard.site._docker_steps import IP_TIMEOUT_S, ContainerSteps
+from steelyard.site.base import LeaseTimes, Patience, Request, node_name
 
-__all__ = ["DockerSite", "Settings", "Step", "create", "missing_packages"]
+__all__ = ["DockerSite", "Settings", "create", "missing_packages"]
 
-LETTERS: dict[Role, str] = {"database": "n", "load": "l"}
 LOOPBACK_LOADERS = "127.0.0"
 LEASE_TIMEOUT_S = 1800.0
 """Once, an image is built or pulled; afterwards seconds are enough."""
@@ -80,14 +81,20 @@ class DockerSite:
     patience = Patience(lease_s=LEASE_TIMEOUT_S)
     entered = True
 
-    def __init__(
-        self, settings: Settings, state_folder: Path, perform: Callable[[Step], Awaitable[None]] = perform
-    ) -> None:
+    def __init__(self, settings: Settings, state_folder: Path, perform: Perform = perform) -> None:
         self._settings = settings
         self._state = state_folder.absolute()
         self._perform = perform
         shared = {"network"} if settings.network == "host" else set()
         self.shares = frozenset({"cpu", "memory", "disk", "clock", "kernel"} | shared)
+
+    def cpus_by(self, limits: NodeLimits) -> str:
+        """A quota, or with `site.cpu_limit = "cpuset"` whole cores."""
+        return "whole cores" if self._settings.cpu_limit == "cpuset" else "a quota of CPU time"
+
+    def notes(self, request: Request) -> Sequence[str]:
+        """Which daemon and image `run` has to start, pull or build first."""
+        return _docker_refusals.notes(self._settings)
 
     async def prepare(self) -> None:
         """Build the image if it is Steelyard's own and not in the cache yet: a minute or two, once. Raises
@@ -98,76 +105,49 @@ class DockerSite:
     async def lease(self, request: Request, until: datetime) -> Lease:
         """Lend nodes. Raises SiteError after undoing all completed steps."""
         if reason := self.refuse(request, None):
-            raise SiteError(f"site docker cannot lend to {request.study}: {reason}", "`steelyard doctor` says more")
+            raise LastingSiteError(
+                f"site docker cannot lend to {request.study}: {reason}", "`steelyard doctor` says more"
+            )
         looked = _docker_refusals.looked(self._settings)
         record = self._record(request, until, "running" if looked.daemon else "own")
-        lending = Lending(self._settings, self._state, record, looked.daemon, say)
+        steps = ContainerSteps(self._settings, self._state, record, looked.daemon, say)
         lease = record.lease(lease_records.record_path(self._state, record.id))
 
-        async def undo(
-            kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-        ) -> bool:
+        async with undone_on_error(lambda: self.release(lease)):
             try:
-                await self.release(lease)
-            except SiteError as second:
-                if error is not None:
-                    error.add_note(f"while taking the lease back: {second.message}")
-            return False
-
-        async with AsyncExitStack() as stack:
-            stack.push_async_exit(undo)
-            try:
-                for step in lending.steps():
+                for step in steps.in_order():
                     await self._perform(step)
             except CommandFailed as error:
                 raise SiteError(f"Docker cannot lend the nodes: {error.message}", error.hint) from error
-            stack.pop_all()
-        return lending.record.lease(lease.record)
+        return steps.record.lease(lease.record)
 
     async def release(self, lease: Lease) -> None:
         """Take back everything belonging to the lease, by its id, whether or not its record still exists. Idempotent.
         Each step is performed even if an earlier one failed; then one SiteError is raised for all, and the record is
         kept."""
         hierarchies = _cgroup.detect()
-        errors: list[SiteError | CommandFailed | FileError] = []
-
-        async def tried(action: Awaitable[None]) -> None:
-            try:
-                await action
-            except (SiteError, CommandFailed, FileError) as error:
-                errors.append(error)
-
-        # Clients first: what they have asked for must not come after the look for it.
-        await tried(self._kill(lease.id, hierarchies))
-        for daemon in await asyncio.to_thread(self._daemons):
-            await tried(_docker_containers.remove(daemon, lease.id))
-        await tried(self._kill(lease.id, hierarchies))
-        await tried(_remove_link(_docker_containers.bridge_name(lease.id)))
-        await tried(_cgroup.remove(hierarchies, lease.id))
-        await tried(_stop_unused(lease.id))
-        await tried(_docker_containers.remove_groups(lease.nodes))
-        await tried(remove_tree(lease_records.nodes_folder(lease.record.parent.parent, lease.id)))
-        if not errors:
-            await tried(remove_record(lease))
-        if errors:
-            raise SiteError(
-                f"lease {lease.id} was not taken back completely: " + "; ".join(error.message for error in errors),
-                "say `steelyard clean docker` when the cause is gone",
-            ) from errors[0]
+        async with taking_back(lease, "say `steelyard clean docker` when the cause is gone") as attempt:
+            # Clients first: what they have asked for must not come after the look for it.
+            await attempt(_lease_processes.end(lease.id, hierarchies))
+            for daemon in await asyncio.to_thread(self._daemons):
+                await attempt(_docker_containers.remove(daemon, lease.id))
+            await attempt(_lease_processes.end(lease.id, hierarchies))
+            await attempt(_remove_link(_docker_containers.bridge_name(lease.id)))
+            await attempt(_cgroup.remove(hierarchies, lease.id))
+            await attempt(_stop_unused(lease.id))
+            await attempt(_docker_containers.remove_groups(lease.nodes))
+            await attempt(remove_tree(lease_records.nodes_folder(lease.record.parent.parent, lease.id)))
 
     async def throttle(self, lease: Lease, limited: bool) -> None:
         """Set or lift the CPU quotas of the containers that have one, in their control groups. Idempotent. Raises
         SiteError."""
-        for node in lease.databases:
-            if node.cpus is not None:
-                _cgroup.throttle(node.cgroups, node.cpus if limited else None)
+        _cgroup.throttle_all(lease.databases, limited=limited)
 
     async def leftovers(self) -> Sequence[Lease]:
         """Leases whose owner is dead or whose end has passed; containers, networks, processes without a record; a
         daemon of our own that nobody uses."""
         now = lease_records.utc_now()
-        known = lease_records.records(self._state, self.name)
-        left = {record.id: record.lease(path) for path, record in known if lease_records.abandoned(record, now)}
+        left = {lease.id: lease for lease in lease_records.left_over(self._state, self.name, now)}
         for daemon in await asyncio.to_thread(self._daemons):
             try:
                 things = await _docker_containers.labelled(daemon)
@@ -175,7 +155,7 @@ class DockerSite:
                 continue
             orphans = {thing.lease: thing.record for thing in things if not thing.record.exists()}
             left |= {lease: Lease(lease, self.name, (), now, path) for lease, path in orphans.items()}
-        for stray in lease_records.strays(self.name):
+        for stray in lease_processes.strays(self.name):
             left.setdefault(stray.id, stray)
         if _docker_daemon.lives(_docker_daemon.ours()) and not _docker_daemon.users(UNKNOWN_LEASE):
             path = lease_records.record_path(self._state, UNKNOWN_LEASE)
@@ -190,7 +170,7 @@ class DockerSite:
         """Why no containers can be lent for the request, or None."""
         return _docker_refusals.refuse(self, self._settings, request, memory_mb_per_node)
 
-    def helper_times_s(self, programs: Mapping[tuple[int, int], Program]) -> Mapping[str, float]:
+    def helper_times_s(self, programs: Mapping[tuple[int, int], RunningProgram]) -> Mapping[str, float]:
         """Processor seconds of the daemon's processes, by name, in a census. Pure."""
         return _docker_daemon.time_s(programs)
 
@@ -211,15 +191,14 @@ class DockerSite:
         return list({daemon.address: daemon for daemon in daemons}.values())
 
     def _record(self, request: Request, until: datetime, daemon: Literal["running", "own"]) -> lease_records.Record:
-        taken = {path.stem for path in (self._state / "leases").glob("*.json")} | lease_register.known().keys()
-        identity = lease_records.new_id(taken)
-        names: list[tuple[Role, int]] = [("database", index + 1) for index in range(request.database_nodes)]
-        names += [("load", index + 1) for index in range(request.load_nodes)]
-        nodes = tuple(self._node(identity, role, number, request) for role, number in names)
+        identity = lease_register.new_id(self._state)
+        nodes = tuple(self._node(identity, role, number, request) for role, number in request.places)
         return lease_records.Record(
             id=identity,
             site=self.name,
-            mode=f"{daemon}, {self._settings.network} {self._subnet()}",
+            network=self._settings.network,
+            subnet=self._subnet(),
+            daemon=daemon,
             study=request.study,
             owner=lease_records.owner(),
             created=lease_records.utc_now(),
@@ -236,7 +215,7 @@ class DockerSite:
 
     def _node(self, identity: str, role: Role, number: int, request: Request) -> Node:
         """A node as it is known before its container: what it is reached by comes with that."""
-        name = f"{LETTERS[role]}{number}"
+        name = node_name(role, number)
         folder = lease_records.nodes_folder(self._state, identity) / name
         environment = lease_records.environment(self._state, identity)
         node = Node(name, role, self._address(role, number), (), folder, environment=environment)
@@ -257,9 +236,6 @@ class DockerSite:
         if self._settings.network == "host":
             return f"{self._subnet() if role == 'database' else LOOPBACK_LOADERS}.{number}"
         return f"{self._subnet()}.{0 if role == 'database' else 1}.{number}"
-
-    async def _kill(self, identity: str, hierarchies: _cgroup.Hierarchies) -> None:
-        await lease_records.kill(identity, _cgroup.present(hierarchies, identity).get(identity, []))
 
 
 async def _stop_unused(identity: str) -> None:

@@ -15,13 +15,15 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from steelyard.leases import processes as lease_processes
 from steelyard.leases import records as lease_records
+from steelyard.leases import register as lease_register
 from steelyard.leases.lease import Lease
-from steelyard.model.errors import SiteError
+from steelyard.model.errors import LastingSiteError, SiteError
 from steelyard.model.facts import Role
 from steelyard.model.value import Value
 from steelyard.node.base import Node
-from steelyard.site.base import LeaseTimes, Request, unenforced
+from steelyard.site.base import LeaseTimes, Request, node_name, unenforced
 
 
 class Settings(Value):
@@ -53,18 +55,15 @@ class FakeSite:
     async def lease(self, request: Request, until: datetime) -> Lease:
         """Lend folders. Raises SiteError if set to fail."""
         if reason := self.refuse(request, None):
-            raise SiteError(f"site fake cannot lend to {request.study}: {reason}")
-        identity = lease_records.new_id({record.id for _, record in lease_records.records(self._state, self.name)})
-        roles: list[tuple[Role, str, int]] = [("database", "n", index + 1) for index in range(request.database_nodes)]
-        roles += [("load", "l", index + 1) for index in range(request.load_nodes)]
+            raise LastingSiteError(f"site fake cannot lend to {request.study}: {reason}")
+        identity = lease_register.new_id(self._state)
         nodes = tuple(
-            self._node(identity, role, f"{letter}{number}", 100 * (role == "load") + number)
-            for role, letter, number in roles
+            self._node(identity, role, node_name(role, number), 100 * (role == "load") + number)
+            for role, number in request.places
         )
         record = lease_records.Record(
             id=identity,
             site=self.name,
-            mode="fake",
             study=request.study,
             owner=lease_records.owner(),
             created=lease_records.utc_now(),
@@ -87,7 +86,7 @@ class FakeSite:
         fail."""
         if self._settings.fail == "release":
             raise SiteError(f"site fake was told to fail when it takes back {lease.id}")
-        await lease_records.kill(lease.id)
+        await lease_processes.kill(lease.id)
         folder = lease_records.nodes_folder(lease.record.parent.parent, lease.id)
         if folder.exists():
             await asyncio.to_thread(shutil.rmtree, folder)
@@ -95,12 +94,8 @@ class FakeSite:
 
     async def leftovers(self) -> Sequence[Lease]:
         """Leases whose owner is dead or whose end has passed, and processes of a released lease."""
-        now = lease_records.utc_now()
-        known = lease_records.records(self._state, self.name)
-        return [
-            *(record.lease(path) for path, record in known if lease_records.abandoned(record, now)),
-            *lease_records.strays(self.name),
-        ]
+        known = lease_records.left_over(self._state, self.name, lease_records.utc_now())
+        return [*known, *lease_processes.strays(self.name)]
 
     async def facts(self, node: Node) -> dict[str, str]:
         """The node's address and folder."""

@@ -9,28 +9,28 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
+from steelyard.leases import processes as lease_processes
 from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
 from steelyard.leases.lease import Lease
-from steelyard.leases.removal import remove_record, remove_tree
-from steelyard.model.errors import CommandFailed, EngineError, FileError, SiteError
+from steelyard.leases.removal import remove_tree
+from steelyard.leases.steps import Perform, Step, perform, taking_back, undone_on_error
+from steelyard.model.errors import EngineError, LastingSiteError
 from steelyard.model.facts import Role
+from steelyard.model.link import LinkChoice
 from steelyard.model.node_limits import NodeLimits
 from steelyard.model.value import Value
 from steelyard.node import agent, machine_facts
 from steelyard.node.base import Node
-from steelyard.node.processor import Program
-from steelyard.site import _cgroup, _disk, _kernel, _links, _memory, _network
-from steelyard.site.base import LeaseTimes, Request, unenforced
+from steelyard.node.processor import RunningProgram
+from steelyard.site import _cgroup, _disk, _kernel, _lease_processes, _links, _memory, _network
+from steelyard.site.base import LETTERS, LeaseTimes, Request, node_name, unenforced
 
 MOST_NODES = 250
 """Limit per role: the last octet of an address."""
@@ -38,7 +38,6 @@ EXPECTED_LEASE_S = 0.1
 EXPECTED_RELEASE_S = 0.2
 LOOPBACK_DATABASES = "127.113.0"
 LOOPBACK_LOADERS = "127.0.0"
-LETTERS: dict[Role, str] = {"database": "n", "load": "l"}
 
 
 class Settings(Value):
@@ -65,19 +64,6 @@ class Settings(Value):
         return text
 
 
-@dataclass(frozen=True)
-class Step:
-    """One named step of lending."""
-
-    name: str
-    act: Callable[[], Awaitable[None]]
-
-
-async def perform(step: Step) -> None:
-    """Perform a step; tests replace this with a function that fails or kills at a given step."""
-    await step.act()
-
-
 def create(settings: Any, state_folder: Path) -> LocalSite:
     """Make the site; no side effects. `settings` is a `Settings`."""
     return LocalSite(Settings.model_validate(settings), state_folder)
@@ -95,9 +81,7 @@ class LocalSite:
     limits = frozenset(NodeLimits.model_fields) - {"profile"}
     links = _links.MEDIA
 
-    def __init__(
-        self, settings: Settings, state_folder: Path, perform: Callable[[Step], Awaitable[None]] = perform
-    ) -> None:
+    def __init__(self, settings: Settings, state_folder: Path, perform: Perform = perform) -> None:
         self._settings = settings
         self._state = state_folder.absolute()
         self._perform = perform
@@ -113,32 +97,26 @@ class LocalSite:
             return self
         return LocalSite(self._settings.model_copy(update={"mode": "loopback"}), self._state, self._perform)
 
+    def cpus_by(self, limits: NodeLimits) -> str:
+        """A quota, or with `node.cpu_limit = "cpuset"` whole cores."""
+        return "whole cores" if limits.cpu_limit == "cpuset" else "a quota of CPU time"
+
     async def lease(self, request: Request, until: datetime) -> Lease:
         """Lend nodes. Raises SiteError after undoing all completed steps."""
         if reason := self.refuse(request, None):
-            raise SiteError(f"site local cannot lend to {request.study}: {reason}", "`steelyard doctor` says more")
+            raise LastingSiteError(
+                f"site local cannot lend to {request.study}: {reason}", "`steelyard doctor` says more"
+            )
         hierarchies = _cgroup.detect()
         record = self._record(request, until, hierarchies)
         lease = record.lease(lease_records.record_path(self._state, record.id))
 
-        async def undo(
-            kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-        ) -> bool:
-            try:
-                await self.release(lease)
-            except SiteError as second:
-                if error is not None:
-                    error.add_note(f"while taking the lease back: {second.message}")
-            return False
-
-        async with AsyncExitStack() as stack:
-            stack.push_async_exit(undo)
+        async with undone_on_error(lambda: self.release(lease)):
             for step in self._steps(record, lease, hierarchies, self._limits("database", request)):
                 await self._perform(step)
             if self.mode == "namespaces":
                 for step in await self._joining(record, request):
                     await self._perform(step)
-            stack.pop_all()
         return lease
 
     async def release(self, lease: Lease) -> None:
@@ -146,45 +124,29 @@ class LocalSite:
         Each step is performed even if an earlier one failed; then one SiteError is raised for all, and the record is
         kept."""
         hierarchies = _cgroup.detect()
-        errors: list[SiteError | CommandFailed | FileError] = []
-
-        async def tried(action: Awaitable[None]) -> None:
-            try:
-                await action
-            except (SiteError, CommandFailed, FileError) as error:
-                errors.append(error)
-
-        if (fabric := self._fabrics.pop(lease.id, None)) is not None:
-            await tried(fabric.end())
-        await tried(self._kill(lease.id, hierarchies))
-        await tried(_network.delete(lease.id))
-        await tried(_cgroup.remove(hierarchies, lease.id))
-        # A command that was starting when its conductor was killed may get its mark only now.
-        await tried(self._kill(lease.id, hierarchies))
-        await tried(_disk.remove(lease.id, hierarchies))
-        await tried(remove_tree(lease_records.nodes_folder(lease.record.parent.parent, lease.id)))
-        if not errors:
-            await tried(remove_record(lease))
-        if errors:
-            raise SiteError(
-                f"lease {lease.id} was not taken back completely: " + "; ".join(error.message for error in errors),
-                "say `steelyard clean` when the cause is gone",
-            ) from errors[0]
+        async with taking_back(lease, "say `steelyard clean` when the cause is gone") as attempt:
+            if (fabric := self._fabrics.pop(lease.id, None)) is not None:
+                await attempt(fabric.end())
+            await attempt(_lease_processes.end(lease.id, hierarchies))
+            await attempt(_network.delete(lease.id))
+            await attempt(_cgroup.remove(hierarchies, lease.id))
+            # A command that was starting when its conductor was killed may get its mark only now.
+            await attempt(_lease_processes.end(lease.id, hierarchies))
+            await attempt(_disk.remove(lease.id, hierarchies))
+            await attempt(remove_tree(lease_records.nodes_folder(lease.record.parent.parent, lease.id)))
 
     async def throttle(self, lease: Lease, limited: bool) -> None:
         """Set or lift the CPU quotas of the database nodes that have one. Idempotent. Raises SiteError."""
-        for node in lease.databases:
-            if node.cpus is not None:
-                _cgroup.throttle(node.cgroups, node.cpus if limited else None)
+        _cgroup.throttle_all(lease.databases, limited=limited)
 
     async def leftovers(self) -> Sequence[Lease]:
         """Leases whose owner is dead or whose end has passed; namespaces, cgroups, processes without a record."""
         now = lease_records.utc_now()
-        known = lease_records.records(self._state, self.name)
-        abandoned = [record.lease(path) for path, record in known if lease_records.abandoned(record, now)]
-        orphans = self._orphans({record.id for _, record in known}, now)
+        abandoned = lease_records.left_over(self._state, self.name, now)
+        recorded = {record.id for _, record in lease_records.records(self._state, self.name)}
+        orphans = self._orphans(recorded, now)
         seen = {lease.id for lease in (*abandoned, *orphans)}
-        return [*abandoned, *orphans, *(stray for stray in lease_records.strays(self.name) if stray.id not in seen)]
+        return [*abandoned, *orphans, *(stray for stray in lease_processes.strays(self.name) if stray.id not in seen)]
 
     async def facts(self, node: Node) -> dict[str, str]:
         """The machine's facts, and the node's own: address, network, limits as the kernel reports them."""
@@ -221,7 +183,11 @@ class LocalSite:
         fabric = self._fabrics.get(lease.id)
         return None if fabric is None else fabric.failure()
 
-    def helper_times_s(self, programs: Mapping[tuple[int, int], Program]) -> Mapping[str, float]:
+    def link_made_by(self, link: LinkChoice) -> str:
+        """What makes a link between the nodes: parts of the kernel, or the link program. Pure."""
+        return _links.made_by(link)
+
+    def helper_times_s(self, programs: Mapping[tuple[int, int], RunningProgram]) -> Mapping[str, float]:
         """Processor seconds of the link programs of this object's leases, in a census. Pure."""
         running = [fabric.process_ids() for fabric in self._fabrics.values()]
         return {"link": _links.program_time_s(frozenset().union(*running), programs)}
@@ -257,19 +223,14 @@ class LocalSite:
         return reason or unenforced(self, request)
 
     def _record(self, request: Request, until: datetime, hierarchies: _cgroup.Hierarchies) -> lease_records.Record:
-        taken = {
-            record.id for _, record in lease_records.records(self._state, self.name)
-        } | lease_register.known().keys()
-        identity = lease_records.new_id(taken)
-        names: list[tuple[Role, int]] = [("database", index + 1) for index in range(request.database_nodes)]
-        names += [("load", index + 1) for index in range(request.load_nodes)]
-        nodes = tuple(self._node(identity, role, number, hierarchies, request) for role, number in names)
+        identity = lease_register.new_id(self._state)
+        nodes = tuple(self._node(identity, role, number, hierarchies, request) for role, number in request.places)
         namespaces = [_network.namespace(identity, node.name) for node in nodes]
         own_disks = self._limits("database", request).own_disk
         return lease_records.Record(
             id=identity,
             site=self.name,
-            mode=self.mode,
+            network=self.mode,
             study=request.study,
             owner=lease_records.owner(),
             created=lease_records.utc_now(),
@@ -283,7 +244,7 @@ class LocalSite:
         )
 
     def _node(self, identity: str, role: Role, number: int, hierarchies: _cgroup.Hierarchies, request: Request) -> Node:
-        name = f"{LETTERS[role]}{number}"
+        name = node_name(role, number)
         limits = self._limits(role, request)
         entry = self._entry()
         groups = _cgroup.folders(hierarchies, identity, name, limits) if entry else ()
@@ -309,6 +270,7 @@ class LocalSite:
             memory_mb=limits.memory_mb,
             cpus=limits.cpus,
             cgroups=groups,
+            own_disk=limits.own_disk,
             environment=lease_records.environment(self._state, identity),
         )
 
@@ -338,11 +300,7 @@ class LocalSite:
         members = _members(record)
 
         async def write() -> None:
-            with lease_records.locked(self._state):
-                self._claim_loopback(record)
-                lease_records.write(lease.record, record)
-            if lease_register.usable():
-                lease_register.enter(record.id, lease.record)
+            lease_register.begin(record, self._state, lambda: self._claim_loopback(record))
 
         async def folders() -> None:
             for node in record.nodes:
@@ -363,14 +321,14 @@ class LocalSite:
             steps.append(Step("namespaces", lambda: _network.add_namespaces(record.id, members)))
         return steps
 
-    async def _joining(self, record: lease_records.Record, request: Request) -> list[Step]:
+    async def _joining(self, record: lease_records.Record, request: Request) -> Sequence[Step]:
         """The steps that join the namespaces of a lease."""
         folder = lease_records.nodes_folder(self._state, record.id)
         mark = lease_records.environment(self._state, record.id)
         link, k = request.link, request.dilation
         fabric = await _links.fabric(record.id, _members(record), link, folder, mark, request.seed, k)
         self._fabrics[record.id] = fabric
-        return [Step(name, act) for name, act in fabric.steps()]
+        return fabric.steps()
 
     def _claim_loopback(self, wanted: lease_records.Record) -> None:
         """Claim the loopback addresses, which two leases cannot share. Raises SiteError."""
@@ -378,22 +336,13 @@ class LocalSite:
             return
         addresses = {node.address for node in wanted.nodes}
         for _, other in lease_records.records(self._state, self.name):
-            if other.mode != "loopback" or addresses.isdisjoint(node.address for node in other.nodes):
-                continue
-            if lease_records.lives(other.owner):
-                raise SiteError(
-                    f"study {other.study} (lease {other.id}, process {other.owner.pid}) uses the loopback addresses",
-                    'wait for it, or use mode = "namespaces" as root',
+            if other.network == "loopback" and not addresses.isdisjoint(node.address for node in other.nodes):
+                raise lease_records.claimed(
+                    other,
+                    has="uses the loopback addresses",
+                    otherwise='use mode = "namespaces" as root',
+                    left="processes on the loopback addresses",
                 )
-            raise SiteError(
-                f"study {other.study} (lease {other.id}) was killed and left processes on the loopback addresses",
-                "say `steelyard clean local`",
-            )
-
-    async def _kill(self, identity: str, hierarchies: _cgroup.Hierarchies) -> None:
-        groups = _cgroup.present(hierarchies, identity).get(identity, [])
-        networks = [_network.path(name) for name in _network.present(identity).get(identity, [])]
-        await lease_records.kill(identity, groups, networks)
 
     def _orphans(self, recorded: set[str], now: datetime) -> list[Lease]:
         """Namespaces, cgroups and disks that match our pattern and have no record anywhere; only as root."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import pwd
 import socket
-from collections.abc import Coroutine, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -18,15 +18,16 @@ from typing import Any
 from pydantic import Field
 
 from steelyard.leases import records as lease_records
+from steelyard.leases import register as lease_register
 from steelyard.leases.lease import Lease
-from steelyard.leases.removal import remove_record
-from steelyard.model.errors import SiteError, SteelyardError, StudyError
+from steelyard.leases.steps import taking_back, undone_on_error
+from steelyard.model.errors import LastingSiteError, SiteError, StudyError
 from steelyard.model.value import Value
 from steelyard.node.base import Node
 from steelyard.node.tasks import to_the_end, together
 from steelyard.site import _inventory, _node_facts, _ssh_agent, _ssh_connection, _ssh_scripts
 from steelyard.site._inventory import Place
-from steelyard.site._ssh_agent import Program
+from steelyard.site._ssh_agent import AgentProgram
 from steelyard.site._ssh_connection import Connection
 from steelyard.site._ssh_scripts import Holder, Identity
 from steelyard.site.base import LeaseTimes, Patience, Request, unenforced
@@ -66,9 +67,10 @@ class SshSite:
     async def lease(self, request: Request, until: datetime) -> Lease:
         """Lend nodes. Raises SiteError after undoing all completed steps, Unreachable for a machine that is away."""
         if reason := self.refuse(request, None):
-            raise SiteError(f"site ssh cannot lend to {request.study}: {reason}", "`steelyard doctor --site` says more")
-        taken = {record.id for _, record in lease_records.records(self._state, self.name)}
-        identity = lease_records.new_id(taken)
+            raise LastingSiteError(
+                f"site ssh cannot lend to {request.study}: {reason}", "`steelyard doctor --site` says more"
+            )
+        identity = lease_register.new_id(self._state)
         inventory = self._inventory()
         places = _inventory.places(inventory, request.database_nodes, request.load_nodes)
         controls = _ssh_connection.control_folder()
@@ -88,14 +90,8 @@ class SshSite:
         except BaseException:
             await to_the_end(_close(connections))
             raise
-        try:
+        async with undone_on_error(lambda: self.release(lease)):
             await together(self._prepare(record, node, program) for node, program in looks)
-        except BaseException as error:
-            try:
-                await to_the_end(self.release(lease))
-            except SiteError as second:
-                error.add_note(f"while taking the lease back: {second.message}")
-            raise
         return lease
 
     async def recycle(self, lease: Lease, request: Request, until: datetime) -> Lease | None:
@@ -120,19 +116,13 @@ class SshSite:
         """Take back everything belonging to the lease, on every machine that can be reached. Idempotent. If one
         cannot, the record is kept and SiteError is raised."""
         controls = _ssh_connection.control_folder()
-        results = await together(_attempted(_take_back(lease.id, node, controls)) for node in lease.nodes)
-        if errors := [error for error in results if error is not None]:
-            raise SiteError(
-                f"lease {lease.id} was not taken back completely: " + "; ".join(error.message for error in errors),
-                "its record is kept: say `steelyard clean` when the machine is back",
-            ) from errors[0]
-        await remove_record(lease)
+        hint = "its record is kept: say `steelyard clean` when the machine is back"
+        async with taking_back(lease, hint) as attempt:
+            await attempt(*(_take_back(lease.id, node, controls) for node in lease.nodes))
 
     async def leftovers(self) -> Sequence[Lease]:
         """Leases whose owner is dead or whose end has passed."""
-        now = lease_records.utc_now()
-        known = lease_records.records(self._state, self.name)
-        return [record.lease(path) for path, record in known if lease_records.abandoned(record, now)]
+        return lease_records.left_over(self._state, self.name, lease_records.utc_now())
 
     async def facts(self, node: Node) -> dict[str, str]:
         """The machine's facts, as it tells them itself, and its place in the inventory."""
@@ -152,6 +142,15 @@ class SshSite:
         except ValueError as error:
             return str(error)
         return unenforced(self, request)
+
+    def machines(self, request: Request) -> Mapping[str, str]:
+        """The machines of the inventory that a request gets, by the way to them. Empty if there are too few. Raises
+        StudyError."""
+        try:
+            places = _inventory.places(self._inventory(), request.database_nodes, request.load_nodes)
+        except ValueError:
+            return {}
+        return {_inventory.way_to(place.machine): place.machine.name for place in places}
 
     def times(self, request: Request) -> LeaseTimes:
         """A constant time: machines are prepared together."""
@@ -187,7 +186,7 @@ class SshSite:
         seconds = round((record.until - lease_records.utc_now()).total_seconds())
         return str(seconds), f"study {record.study} {_who()}, state folder {self._state}"
 
-    async def _prepare(self, record: lease_records.Record, node: Node, program: Program) -> None:
+    async def _prepare(self, record: lease_records.Record, node: Node, program: AgentProgram) -> None:
         """Claim a machine for the lease and bring the agent. Raises SiteError."""
         connection = connection_of(node)
         former: list[str] = []
@@ -208,7 +207,6 @@ class SshSite:
         return lease_records.Record(
             id=identity,
             site=self.name,
-            mode="ssh",
             study=request.study,
             owner=lease_records.owner(),
             created=lease_records.utc_now(),
@@ -218,7 +216,7 @@ class SshSite:
         )
 
 
-async def _look(identity: str, place: Place, connection: Connection, ssh_config: str) -> tuple[Node, Program]:
+async def _look(identity: str, place: Place, connection: Connection, ssh_config: str) -> tuple[Node, AgentProgram]:
     """The node that a machine becomes, and the agent for it, after a look that changes nothing. Raises
     SiteError."""
     machine = await identify(connection, place.machine.folder)
@@ -296,15 +294,6 @@ async def _release_on(connection: Connection, node: Node, identity: str) -> None
     if done.exit_code != 0:
         why = done.stderr.decode(errors="replace").strip()
         raise SiteError(f"{connection.name}: lease {identity} is still there: {why or f'code {done.exit_code}'}")
-
-
-async def _attempted(action: Coroutine[Any, Any, None]) -> SteelyardError | None:
-    """The error of an action, if it fails: the others go on."""
-    try:
-        await action
-    except SteelyardError as error:
-        return error
-    return None
 
 
 async def _close(connections: Sequence[Connection]) -> None:

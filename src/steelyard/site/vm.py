@@ -9,41 +9,43 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
+from steelyard.leases import processes as lease_processes
 from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
 from steelyard.leases.lease import Lease
-from steelyard.leases.removal import remove_record, remove_tree
-from steelyard.model.errors import CommandFailed, FileError, SiteError, SteelyardError
+from steelyard.leases.removal import remove_tree
+from steelyard.leases.steps import Perform, perform, taking_back, undone_on_error
+from steelyard.model.errors import CommandFailed, LastingSiteError, SiteError, SteelyardError
+from steelyard.model.node_limits import NodeLimits
 from steelyard.node import agent
 from steelyard.node.base import Node
 from steelyard.node.folders import cache_folder
-from steelyard.node.processor import Program
+from steelyard.node.processor import RunningProgram
 from steelyard.node.tasks import together
 from steelyard.site import (
     _cgroup,
+    _lease_processes,
     _network,
     _ssh_connection,
     _vm_accelerator,
     _vm_facts,
     _vm_image,
-    _vm_lending,
     _vm_machine,
     _vm_refusals,
     _vm_scripts,
+    _vm_steps,
 )
-from steelyard.site._vm_lending import Lending, Step, perform
 from steelyard.site._vm_refusals import missing_packages
 from steelyard.site._vm_settings import Settings
+from steelyard.site._vm_steps import MachineSteps
 from steelyard.site.base import LeaseTimes, Patience, Request
 
-__all__ = ["Settings", "Step", "VmSite", "create", "missing_packages"]
+__all__ = ["Settings", "VmSite", "create", "missing_packages"]
 
 OWN_PROCESSORS = True
 """`node.cpus` is a machine's number of processors, from its start on; no quota that could be set later."""
@@ -71,47 +73,37 @@ class VmSite:
     """Once, an image is built; emulated machines boot slowly."""
     shares = frozenset({"cpu", "memory", "disk"})
 
-    def __init__(
-        self, settings: Settings, state_folder: Path, perform: Callable[[Step], Awaitable[None]] = perform
-    ) -> None:
+    def __init__(self, settings: Settings, state_folder: Path, perform: Perform = perform) -> None:
         self._settings = settings
         self._state = state_folder.absolute()
         self._perform = perform
+
+    def cpus_by(self, limits: NodeLimits) -> str:
+        """As many processors as a machine has."""
+        return "the number of its processors"
 
     async def prepare(self) -> None:
         """Build the image if it is not in the cache yet, and find out whether KVM works: some minutes, once. Raises
         SiteError."""
         image = await _vm_image.build(cache_folder(), say)
-        accelerator = await _vm_accelerator.choose(self._settings.accelerator, image, _vm_accelerator.marked({}))
+        accelerator = await _vm_accelerator.choose(self._settings.accelerator, image, lease_records.marked({}))
         say(f"virtual machines run by {accelerator.name}: {accelerator.why}")
 
     async def lease(self, request: Request, until: datetime) -> Lease:
         """Lend nodes. Raises SiteError after undoing all completed steps."""
         if reason := self.refuse(request, None):
-            raise SiteError(f"site vm cannot lend to {request.study}: {reason}", "`steelyard doctor` says more")
+            raise LastingSiteError(f"site vm cannot lend to {request.study}: {reason}", "`steelyard doctor` says more")
         record = self._record(request, until)
-        lending = Lending(self._settings, self._state, record, say)
+        steps = MachineSteps(self._settings, self._state, record, say)
         lease = record.lease(lease_records.record_path(self._state, record.id))
 
-        async def undo(
-            kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-        ) -> bool:
+        async with undone_on_error(lambda: self.release(lease)):
             try:
-                await self.release(lease)
-            except SiteError as second:
-                if error is not None:
-                    error.add_note(f"while taking the lease back: {second.message}")
-            return False
-
-        async with AsyncExitStack() as stack:
-            stack.push_async_exit(undo)
-            try:
-                for step in lending.steps():
+                for step in steps.in_order():
                     await self._perform(step)
             except CommandFailed as error:
                 raise SiteError(f"site vm cannot lend the nodes: {error.message}", error.stderr_tail) from error
-            stack.pop_all()
-        return lending.record.lease(lease.record)
+        return steps.record.lease(lease.record)
 
     async def release(self, lease: Lease) -> None:
         """Take back everything belonging to the lease, by its id, whether or not its record still exists. Idempotent.
@@ -119,38 +111,23 @@ class VmSite:
         kept."""
         hierarchies = _cgroup.detect()
         state = lease.record.parent.parent
-        errors: list[SiteError | CommandFailed | FileError] = []
-
-        async def tried(action: Awaitable[None]) -> None:
-            try:
-                await action
-            except (SiteError, CommandFailed, FileError) as error:
-                errors.append(error)
-
         await together(self._written_out(state, lease.id, node) for node in lease.databases)
-        await tried(_kill(lease.id, hierarchies))
-        await tried(_network.delete(lease.id))
-        await tried(_cgroup.remove(hierarchies, lease.id))
-        # A command that was starting when its conductor was killed may get its mark only now.
-        await tried(_kill(lease.id, hierarchies))
-        await tried(remove_tree(lease_records.nodes_folder(state, lease.id)))
-        for socket in _ssh_connection.control_folder().glob(f"{lease.id}-*"):
-            socket.unlink(missing_ok=True)
-        if not errors:
-            await tried(remove_record(lease))
-        if errors:
-            raise SiteError(
-                f"lease {lease.id} was not taken back completely: " + "; ".join(error.message for error in errors),
-                "say `steelyard clean vm` when the cause is gone",
-            ) from errors[0]
+        async with taking_back(lease, "say `steelyard clean vm` when the cause is gone") as attempt:
+            await attempt(_lease_processes.end(lease.id, hierarchies))
+            await attempt(_network.delete(lease.id))
+            await attempt(_cgroup.remove(hierarchies, lease.id))
+            # A command that was starting when its conductor was killed may get its mark only now.
+            await attempt(_lease_processes.end(lease.id, hierarchies))
+            await attempt(remove_tree(lease_records.nodes_folder(state, lease.id)))
+            for socket in _ssh_connection.control_folder().glob(f"{lease.id}-*"):
+                socket.unlink(missing_ok=True)
 
     async def leftovers(self) -> Sequence[Lease]:
         """Leases whose owner is dead or whose end has passed; processes of machines without a record. Networks without
         a record are those of site local."""
         now = lease_records.utc_now()
-        known = lease_records.records(self._state, self.name)
-        left = {record.id: record.lease(path) for path, record in known if lease_records.abandoned(record, now)}
-        for stray in lease_records.strays(self.name):
+        left = {lease.id: lease for lease in lease_records.left_over(self._state, self.name, now)}
+        for stray in lease_processes.strays(self.name):
             left.setdefault(stray.id, stray)
         return list(left.values())
 
@@ -163,7 +140,7 @@ class VmSite:
         """Why no virtual machines can be lent for the request, or None."""
         return _vm_refusals.refuse(self, self._settings, request, memory_mb_per_node)
 
-    def helper_times_s(self, programs: Mapping[tuple[int, int], Program]) -> Mapping[str, float]:
+    def helper_times_s(self, programs: Mapping[tuple[int, int], RunningProgram]) -> Mapping[str, float]:
         """Processor seconds of virtual machines in a census. What their nodes use is told by the machines themselves;
         seen from outside, it is the work of QEMU. Pure."""
         used = [program.used_s for program in programs.values() if PROCESS.fullmatch(program.name)]
@@ -177,18 +154,17 @@ class VmSite:
     async def _written_out(self, state: Path, identity: str, node: Node) -> None:
         """Have a machine that is up write to its disk what it holds in memory: snapshots outlive the lease."""
         places = _vm_machine.files(state, cache_folder(), identity, node.name)
-        if not (_vm_machine.is_up(places) and _vm_lending.runs(identity, node.name)):
+        if not (_vm_machine.is_up(places) and _vm_steps.runs(identity, node.name)):
             return
         try:
-            connection = _vm_lending.connection_of(state, identity, node)
+            connection = _vm_steps.connection_of(state, identity, node)
             await connection.shell("sync", timeout_s=SYNC_TIMEOUT_S)
             await connection.close()
         except SteelyardError as error:
             say(f"{node.name}: what it had not written is lost: {error.message}")
 
     def _record(self, request: Request, until: datetime) -> lease_records.Record:
-        taken = {path.stem for path in (self._state / "leases").glob("*.json")} | lease_register.known().keys()
-        identity = lease_records.new_id(taken)
+        identity = lease_register.new_id(self._state)
         numbers = range(1, request.database_nodes + 1)
         databases = [self._database(identity, f"n{number}", number, request) for number in numbers]
         loaders = [self._loader(identity, f"l{number}", number) for number in range(1, request.load_nodes + 1)]
@@ -196,7 +172,6 @@ class VmSite:
         return lease_records.Record(
             id=identity,
             site=self.name,
-            mode="",
             study=request.study,
             owner=lease_records.owner(),
             created=lease_records.utc_now(),
@@ -243,9 +218,3 @@ class VmSite:
             cgroups=groups,
             environment=lease_records.environment(self._state, identity),
         )
-
-
-async def _kill(identity: str, hierarchies: _cgroup.Hierarchies) -> None:
-    groups = _cgroup.present(hierarchies, identity).get(identity, [])
-    networks = [_network.path(name) for name in _network.present(identity).get(identity, [])]
-    await lease_records.kill(identity, groups, networks)

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from steelyard import plugin
+from steelyard.leases import processes as lease_processes
 from steelyard.leases import records as lease_records
 from steelyard.leases.lease import Lease
 from steelyard.model.errors import SiteError
@@ -62,7 +63,7 @@ class SiteContract:
         """All remains of a lease; must be empty after its release."""
         places = [lease.record, *(node.folder for node in lease.nodes if node.files == "same")]
         left = [str(place) for place in places if place.exists()]
-        return left + [f"process {pid}" for pid in lease_records.processes(lease.id)]
+        return left + [f"process {pid}" for pid in lease_processes.of(lease.id)]
 
     def request(self) -> Request:
         """The request of the tests."""

@@ -18,6 +18,7 @@ from rich.console import Console
 from steelyard.cli.commands import doctor as doctor_module
 from steelyard.cli.commands.clean import clean, reclaim
 from steelyard.cli.commands.doctor import doctor
+from steelyard.leases import processes as lease_processes
 from steelyard.leases import records as lease_records
 from steelyard.leases.lease import Lease
 from steelyard.model.errors import SiteError
@@ -36,7 +37,11 @@ def state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 @pytest.fixture
 def killed(state: Path) -> str:
     """The lease of a conductor that was killed with a process on its node."""
-    argv = [sys.executable, "-m", "steelyard.testing.site", str(state), json.dumps(["fake", {}, 1, 0])]
+    return killed_at(state, "fake")
+
+
+def killed_at(state: Path, site: str) -> str:
+    argv = [sys.executable, "-m", "steelyard.testing.site", str(state), json.dumps([site, {}, 1, 0])]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
         lines = [child.stdout.readline().split() for _ in range(3)]
@@ -69,7 +74,7 @@ def test_clean_shows_then_removes(killed: str, state: Path) -> None:
         assert text.startswith(f"left over: lease {killed} of site fake (study victim, 1 node, 2 processes): its owner")
     code, text = cleaned()
     assert (code, text.split(" of ")[0]) == (0, f"removed lease {killed}")
-    assert lease_records.processes(killed) == set()
+    assert lease_processes.of(killed) == set()
     assert list((state / "nodes").iterdir()) == []
     assert cleaned() == (0, "nothing is left over at fake\n")
 
@@ -79,6 +84,37 @@ def test_clean_as_data(killed: str, state: Path) -> None:
     assert [(lease["lease"], lease["outcome"], lease["processes"]) for lease in data["leases"]] == [
         (killed, "removed", 2)
     ]
+
+
+SITE_FILE = '''"""A site of one's own: that of the tests under another name."""
+from pathlib import Path
+from steelyard.site.fake import FakeSite, Settings
+
+class Boards(FakeSite):
+    name = "boards"
+
+def create(settings: Settings, state_folder: Path) -> Boards:
+    return Boards(settings, state_folder)
+'''
+
+
+def test_a_site_that_is_a_file_is_cleaned_by_its_path(state: Path, tmp_path: Path) -> None:
+    """Its record names the site, and only the path says where it is."""
+    file = tmp_path / "boards.py"
+    file.write_text(SITE_FILE, encoding="utf-8")
+    lease = killed_at(state, str(file))
+    unknown = printed(lambda: clean(["fake"]))
+    assert unknown.code == 3
+    assert f"could not remove lease {lease} of site boards" in unknown.err
+    assert "steelyard clean ./FILE.py" in unknown.err
+    assert lease_processes.of(lease)
+    looked = printed(lambda: clean([str(file)], dry_run=True))
+    assert (looked.code, looked.err.partition(" (")[0]) == (0, f"left over: lease {lease} of site boards")
+    removed = printed(lambda: clean([str(file)]))
+    assert (removed.code, removed.err.partition(" (")[0]) == (0, f"removed lease {lease} of site boards")
+    assert lease_processes.of(lease) == set()
+    assert list((state / "nodes").iterdir()) == []
+    assert lease_records.records(state) == []
 
 
 def test_clean_never_touches_a_lease_whose_owner_lives(state: Path) -> None:

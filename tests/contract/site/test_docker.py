@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +15,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from steelyard.leases import processes as lease_processes
 from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
 from steelyard.leases.lease import Lease
@@ -25,9 +24,10 @@ from steelyard.model.study import NodeLimits
 from steelyard.node import kept
 from steelyard.node.command import run, spawn
 from steelyard.node.processor import census
-from steelyard.site import _cgroup, _docker_containers, _docker_daemon, _this_machine, docker, local
+from steelyard.site import _cgroup, _docker_containers, _docker_daemon, _mountinfo, docker, local
 from steelyard.site.base import Request
 from steelyard.testing.site import SiteContract
+from tests.contract.site.killed_at_step import kill_at
 from tests.docker_daemon import image_or_skip, running_daemon
 
 pytestmark = [pytest.mark.docker, pytest.mark.agent]
@@ -35,22 +35,6 @@ pytestmark = [pytest.mark.docker, pytest.mark.agent]
 REQUEST = Request("contract", 2, 1)
 TIMEOUT_S = 60.0
 OWN = docker.Settings(daemon="own")
-KILLED_AT_STEP = """
-import asyncio, os, signal, sys
-from datetime import timedelta
-from pathlib import Path
-from steelyard.leases import records as lease_records
-from steelyard.site import docker
-from steelyard.site.base import Request
-
-async def perform(step):
-    await step.act()
-    if step.name == sys.argv[2]:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-site = docker.DockerSite(docker.Settings(daemon="own"), Path(sys.argv[1]), perform)
-asyncio.run(site.lease(Request("victim", 2, 1), lease_records.utc_now() + timedelta(hours=1)))
-"""
 
 
 @pytest.fixture(scope="module")
@@ -226,12 +210,14 @@ def own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[_docker_dae
 
 
 def mounted(own: _docker_daemon.Own) -> list[Path]:
-    return _this_machine.mounted_below(Path("/proc/self/mountinfo").read_text(), own.folder, own.data)
+    return _mountinfo.below(_mountinfo.here(), own.folder, own.data)
 
 
 def test_a_daemon_of_our_own_ends_with_the_last_lease(own: _docker_daemon.Own, tmp_path: Path) -> None:
     with leased(tmp_path, OWN) as (_, lease):
-        assert lease_records.read(lease.record).mode.startswith("own, host")  # type: ignore[union-attr]
+        record = lease_records.read(lease.record)
+        assert record is not None
+        assert (record.daemon, record.network) == ("own", "host")
         before = _docker_daemon.processes(own)
         assert {"dockerd", "containerd", "containerd-shim"} <= {name[:15] for name in before.values()}
         assert _docker_daemon.time_s(census())["dockerd"] > 0
@@ -266,14 +252,13 @@ def test_a_conductor_that_is_killed_at_a_step_leaves_no_daemon(tmp_path: Path, s
 
 
 def _killed_at(places: _docker_daemon.Own, tmp_path: Path, step: str) -> Lease:
-    argv = [sys.executable, "-c", KILLED_AT_STEP, str(tmp_path), step]
-    assert subprocess.run(argv, timeout=TIMEOUT_S, check=False).returncode == -signal.SIGKILL
+    kill_at(step, "docker", OWN, REQUEST, tmp_path)
     assert _docker_daemon.lives(places) == (step != "record")
     site = docker.create(docker.Settings(), tmp_path)
     (left,) = [lease for lease in asyncio.run(site.leftovers()) if lease.record.exists()]
     asyncio.run(site.release(left))
     assert traces(left) == []
-    assert lease_records.processes(left.id) == set()
+    assert lease_processes.of(left.id) == set()
     assert _docker_daemon.processes(places) == {}
     assert mounted(places) == []
     return left

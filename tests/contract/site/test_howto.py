@@ -1,4 +1,5 @@
-"""The example of docs/howto/add-a-site.md keeps the contract, exactly as it is printed there."""
+"""The example of docs/howto/add-a-site.md keeps the contract, exactly as it is printed there. A study on it:
+tests/e2e/test_howto_site.py."""
 
 from __future__ import annotations
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
-import signal
-import subprocess
-import sys
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,12 +13,16 @@ import pytest
 from steelyard.lab.gauging import gauge_nodes
 from steelyard.leases import records as lease_records
 from steelyard.leases.lease import Lease
+from steelyard.leases.steps import Step
 from steelyard.model.errors import SiteError
 from steelyard.model.node_limits import NodeLimits
 from steelyard.node import files
-from steelyard.node.command import run
-from steelyard.site import _cgroup, _disk, local
+from steelyard.node.base import Node
+from steelyard.node.command import run, spawn
+from steelyard.probe import os as os_probe
+from steelyard.site import _cgroup, _disk, _mountinfo, local
 from steelyard.site.base import Request
+from tests.contract.site.killed_at_step import Moment, kill_at
 from tests.contract.site.test_local import ids, leased, traces
 
 pytestmark = [pytest.mark.root, pytest.mark.agent]
@@ -29,27 +31,6 @@ DISK = NodeLimits(disk_gb=0.1, disk_read_mb_per_s=50, disk_write_mb_per_s=40, di
 REQUEST = Request("limits", 1, 1, DISK)
 LOOPBACK = local.Settings(mode="loopback")
 DISK_STEPS = ("file system of n1", "loop device of n1", "mount of n1")
-
-KILLED_AT_STEP = """
-import asyncio, os, signal, sys
-from datetime import timedelta
-from pathlib import Path
-from steelyard.leases import records as lease_records
-from steelyard.model.node_limits import NodeLimits
-from steelyard.site import local
-from steelyard.site.base import Request
-
-async def perform(step):
-    if step.name == sys.argv[2] and sys.argv[3] == "before":
-        os.kill(os.getpid(), signal.SIGKILL)
-    await step.act()
-    if step.name == sys.argv[2]:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-site = local.LocalSite(local.Settings(mode="loopback"), Path(sys.argv[1]), perform)
-limits = NodeLimits(disk_gb=0.1, disk_write_mb_per_s=40)
-asyncio.run(site.lease(Request("victim", 1, 1, limits), lease_records.utc_now() + timedelta(hours=1)))
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -60,7 +41,7 @@ def _able() -> None:
 
 def disk_traces(identity: str, state: Path) -> list[str]:
     nodes = lease_records.nodes_folder(state, identity)
-    mounts = [line for line in _disk.MOUNTS.read_text().splitlines() if str(nodes) in line]
+    mounts = [line for line in _mountinfo.MOUNTINFO.read_text().splitlines() if str(nodes) in line]
     return [*traces(identity, state), *map(str, _disk.present().get(identity, [])), *mounts]
 
 
@@ -92,10 +73,40 @@ def test_a_disk_is_in_force_and_goes(tmp_path: Path) -> None:
     assert throttled(device) == []
 
 
+def test_the_probe_counts_what_reaches_the_disk(tmp_path: Path) -> None:
+    """A writer that has ended is no process of the node any more, but its bytes are on the disk."""
+    written_bytes, operations = 8 << 20, 8
+
+    async def watched(node: Node) -> list[float]:
+        """Bytes and operations that the probe saw written, from its second reading on."""
+        argv = list(os_probe.create().command(node, 0.5, ()))
+        assert argv[argv.index("--disk") + 1] == str(node.folder)
+        probe = await spawn(node, [*argv, "--lines", "6"], stdout=asyncio.subprocess.PIPE, watch=True)
+        assert probe.stdout is not None
+        lines = [await probe.stdout.readline(), await probe.stdout.readline()]
+        file = f"of={node.folder / 'x'}"
+        await run(node, ["dd", "if=/dev/zero", file, "bs=1M", f"count={operations}", "oflag=direct"], timeout_s=60)
+        lines += (await probe.stdout.read()).splitlines()
+        await probe.wait()
+        every = [list(os_probe.create().parse(node.name, line)) for line in lines]
+        readings = [(line[0].t_s, {sample.metric: sample.value for sample in line}) for line in every if line]
+        return [
+            sum(values[f"node_disk_write_{what}_per_s"] * (t_s - before_s) for (before_s, _), (t_s, values) in pairs)
+            for what in ("bytes", "operations")
+            if (pairs := list(itertools.pairwise(readings)))
+        ]
+
+    with leased(tmp_path, LOOPBACK, REQUEST) as (_, lease):
+        assert [node.own_disk for node in (*lease.databases, *lease.loaders)] == [True, False]
+        counted = asyncio.run(watched(lease.databases[0]))
+    assert counted[0] > 0.9 * written_bytes
+    assert counted[1] >= operations - 1
+
+
 def test_steps_of_a_disk_are_those_that_the_tests_try(tmp_path: Path) -> None:
     done: list[str] = []
 
-    async def perform(step: local.Step) -> None:
+    async def perform(step: Step) -> None:
         done.append(step.name)
         await step.act()
 
@@ -109,7 +120,7 @@ def test_steps_of_a_disk_are_those_that_the_tests_try(tmp_path: Path) -> None:
 def test_a_step_that_fails_takes_everything_back(tmp_path: Path, failing: str) -> None:
     seen: list[str] = []
 
-    async def perform(step: local.Step) -> None:
+    async def perform(step: Step) -> None:
         await step.act()
         seen.extend(identity for identity in ids(tmp_path) if identity not in seen)
         if step.name == failing:
@@ -123,9 +134,9 @@ def test_a_step_that_fails_takes_everything_back(tmp_path: Path, failing: str) -
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("step", DISK_STEPS)
-def test_killed_at_a_step(tmp_path: Path, step: str, moment: str) -> None:
-    argv = [sys.executable, "-c", KILLED_AT_STEP, str(tmp_path), step, moment]
-    assert subprocess.run(argv, timeout=60, check=False).returncode == -signal.SIGKILL
+def test_killed_at_a_step(tmp_path: Path, step: str, moment: Moment) -> None:
+    limits = NodeLimits(disk_gb=0.1, disk_write_mb_per_s=40)
+    kill_at(step, "local", LOOPBACK, Request("victim", 1, 1, limits), tmp_path, moment)
     (identity,) = ids(tmp_path)
     site = local.create(LOOPBACK, tmp_path)
     (left,) = [lease for lease in asyncio.run(site.leftovers()) if lease.id == identity]

@@ -6,8 +6,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +16,7 @@ import pytest
 
 from steelyard.leases import records as lease_records
 from steelyard.leases.lease import Lease
+from steelyard.leases.steps import Step
 from steelyard.link.linktest import measure_path
 from steelyard.link.ping import measure_link
 from steelyard.model.errors import SiteError
@@ -26,6 +25,7 @@ from steelyard.node.command import run
 from steelyard.node.processor import census
 from steelyard.site import _links, _network, local
 from steelyard.site.base import Request
+from tests.contract.site.killed_at_step import Moment, kill_at
 from tests.contract.site.test_local import ids, traces
 
 pytestmark = [pytest.mark.root, pytest.mark.agent]
@@ -35,26 +35,6 @@ FAR = LinkChoice(name="far", medium="switched", rate_mbit=50, delay_ms=5, jitter
 RADIO = LinkChoice(name="802.11g", medium="802.11", phy="802.11g-54", mtu=1400)
 NAMESPACES = local.Settings(mode="namespaces")
 BY_KERNEL, BY_PROGRAM = ("switch", "addresses", "link"), ("loopbacks", "link")
-KILLED_AT_STEP = """
-import asyncio, os, signal, sys
-from datetime import timedelta
-from pathlib import Path
-from steelyard.leases import records as lease_records
-from steelyard.model.link import LinkChoice
-from steelyard.site import local
-from steelyard.site.base import Request
-
-async def perform(step):
-    if step.name == sys.argv[2] and sys.argv[3] == "before":
-        os.kill(os.getpid(), signal.SIGKILL)
-    await step.act()
-    if step.name == sys.argv[2]:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-link = LinkChoice.model_validate_json(sys.argv[4])
-site = local.LocalSite(local.Settings(mode="namespaces"), Path(sys.argv[1]), perform)
-asyncio.run(site.lease(Request("victim", 2, 1, link=link), lease_records.utc_now() + timedelta(hours=1)))
-"""
 
 
 @contextmanager
@@ -137,7 +117,7 @@ def test_a_link_that_cannot_be_made_says_why_and_leaves_nothing(tmp_path: Path, 
 def test_a_step_that_fails_takes_everything_back(tmp_path: Path, link: LinkChoice, steps: tuple[str, ...]) -> None:
     seen: list[str] = []
 
-    async def perform(step: local.Step) -> None:
+    async def perform(step: Step) -> None:
         await step.act()
         seen.append(step.name)
         if step.name == steps[-1]:
@@ -157,9 +137,8 @@ def test_a_step_that_fails_takes_everything_back(tmp_path: Path, link: LinkChoic
     [(ETHERNET, "link"), *((FAR, step) for step in BY_PROGRAM)],
     ids=["kernel-link", "program-loopbacks", "program-link"],
 )
-def test_killed_at_a_step(tmp_path: Path, link: LinkChoice, step: str, moment: str) -> None:
-    argv = [sys.executable, "-c", KILLED_AT_STEP, str(tmp_path), step, moment, link.model_dump_json()]
-    assert subprocess.run(argv, timeout=60, check=False).returncode == -signal.SIGKILL
+def test_killed_at_a_step(tmp_path: Path, link: LinkChoice, step: str, moment: Moment) -> None:
+    kill_at(step, "local", NAMESPACES, Request("victim", 2, 1, link=link), tmp_path, moment)
     (recorded,) = ids(tmp_path)
     site = local.create(NAMESPACES, tmp_path)
     for lease in asyncio.run(site.leftovers()):

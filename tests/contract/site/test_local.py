@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,9 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from steelyard.leases import processes as lease_processes
 from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
 from steelyard.leases.lease import Lease
+from steelyard.leases.steps import Step
 from steelyard.link.ping import measure_link
 from steelyard.model.errors import NodeError, SiteError
 from steelyard.model.study import NodeLimits
@@ -24,6 +25,7 @@ from steelyard.node.base import Node
 from steelyard.node.command import run, spawn
 from steelyard.site import _cgroup, _network, local
 from steelyard.site.base import Request
+from tests.contract.site.killed_at_step import Moment, kill_at
 
 pytestmark = [pytest.mark.root, pytest.mark.agent]
 
@@ -40,24 +42,6 @@ STEPS = (
     "addresses",
 )
 
-KILLED_AT_STEP = """
-import asyncio, os, signal, sys
-from datetime import timedelta
-from pathlib import Path
-from steelyard.leases import records as lease_records
-from steelyard.site import local
-from steelyard.site.base import Request
-
-async def perform(step):
-    if step.name == sys.argv[2] and sys.argv[3] == "before":
-        os.kill(os.getpid(), signal.SIGKILL)
-    await step.act()
-    if step.name == sys.argv[2]:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-site = local.LocalSite(local.Settings(mode="namespaces"), Path(sys.argv[1]), perform)
-asyncio.run(site.lease(Request("victim", 2, 1), lease_records.utc_now() + timedelta(hours=1)))
-"""
 
 SERVER = """
 import socket, sys
@@ -96,7 +80,7 @@ def traces(identity: str, state: Path) -> list[str]:
         if path.exists()
     ]
     entered = [identity] if identity in lease_register.known() else []
-    return [*map(str, groups), *networks, *map(str, files), *entered, *map(str, lease_records.processes(identity))]
+    return [*map(str, groups), *networks, *map(str, files), *entered, *map(str, lease_processes.of(identity))]
 
 
 def ids(state: Path) -> list[str]:
@@ -106,7 +90,7 @@ def ids(state: Path) -> list[str]:
 def test_steps_are_those_that_the_tests_try(tmp_path: Path) -> None:
     done: list[str] = []
 
-    async def perform(step: local.Step) -> None:
+    async def perform(step: Step) -> None:
         done.append(step.name)
         await step.act()
 
@@ -120,7 +104,7 @@ def test_steps_are_those_that_the_tests_try(tmp_path: Path) -> None:
 def test_a_step_that_fails_takes_everything_back(tmp_path: Path, failing: str) -> None:
     seen: list[str] = []
 
-    async def perform(step: local.Step) -> None:
+    async def perform(step: Step) -> None:
         await step.act()
         seen.extend(identity for identity in ids(tmp_path) if identity not in seen)
         if step.name == failing:
@@ -135,7 +119,7 @@ def test_a_step_that_fails_takes_everything_back(tmp_path: Path, failing: str) -
 
 
 def test_a_cancelled_lease_is_taken_back(tmp_path: Path) -> None:
-    async def perform(step: local.Step) -> None:
+    async def perform(step: Step) -> None:
         await step.act()
         if step.name == "switch":
             await asyncio.sleep(60)
@@ -153,9 +137,8 @@ def test_a_cancelled_lease_is_taken_back(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("step", STEPS)
-def test_killed_at_a_step(tmp_path: Path, step: str, moment: str) -> None:
-    argv = [sys.executable, "-c", KILLED_AT_STEP, str(tmp_path), step, moment]
-    assert subprocess.run(argv, timeout=60, check=False).returncode == -signal.SIGKILL
+def test_killed_at_a_step(tmp_path: Path, step: str, moment: Moment) -> None:
+    kill_at(step, "local", NAMESPACES, REQUEST, tmp_path, moment)
     recorded = ids(tmp_path)
     assert len(recorded) == (0 if (step, moment) == ("record", "before") else 1)
     site = local.create(NAMESPACES, tmp_path)

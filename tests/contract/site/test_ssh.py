@@ -13,6 +13,7 @@ import pytest
 
 from steelyard.cli.commands.doctor import doctor
 from steelyard.cli.finding import Finding
+from steelyard.leases import processes as lease_processes
 from steelyard.leases import records as lease_records
 from steelyard.leases.lease import Lease
 from steelyard.model.errors import CommandFailed, SiteError, StudyError
@@ -125,12 +126,12 @@ def test_a_lease_whose_end_has_passed_is_taken_over(site: Site, shelf: Shelf, tm
     """Its record is lost, so nobody else could ever take it back."""
     lost = leased(site, minutes=-1)
     asyncio.run(run(lost.nodes[0], ["sh", "-c", "sleep 600 > /dev/null 2>&1 &"], timeout_s=20))
-    assert lease_records.processes(lost.id)
+    assert lease_processes.of(lost.id)
     lost.record.unlink()
     for node in lost.nodes:
         asyncio.run(ssh.connection_of(node).close())
     lease = leased(site)
-    assert lease_records.processes(lost.id) == set()
+    assert lease_processes.of(lost.id) == set()
     assert all(left_on(machine, lost) == [] for machine in shelf.machines)
     asyncio.run(site.release(lease))
     nothing_left(shelf, tmp_path)
@@ -259,7 +260,7 @@ def test_a_machine_that_goes_away_while_it_is_used(way: str, site: Site, shelf: 
         shelf.plug(machine)
         assert left_on(machine, lease)
     asyncio.run(site.release(lease))
-    assert lease_records.processes(lease.id) == set()
+    assert lease_processes.of(lease.id) == set()
     nothing_left(shelf, tmp_path)
 
 

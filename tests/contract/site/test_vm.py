@@ -4,9 +4,6 @@ disk for data."""
 from __future__ import annotations
 
 import asyncio
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,6 +14,7 @@ from typing import Any, ClassVar
 import pytest
 
 from steelyard.lab import clocks
+from steelyard.leases import processes as lease_processes
 from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
 from steelyard.leases.lease import Lease
@@ -25,9 +23,10 @@ from steelyard.model.study import NodeLimits
 from steelyard.node import files
 from steelyard.node.command import run
 from steelyard.node.processor import census
-from steelyard.site import _cgroup, _network, _ssh_connection, _vm_lending, vm
+from steelyard.site import _cgroup, _network, _ssh_connection, _vm_steps, vm
 from steelyard.site.base import Request, helpers_time_s
 from steelyard.testing.site import SiteContract
+from tests.contract.site.killed_at_step import kill_at
 from tests.virtual_machines import image_or_skip
 
 pytestmark = [pytest.mark.vm, pytest.mark.agent, pytest.mark.usefixtures("image")]
@@ -35,22 +34,6 @@ pytestmark = [pytest.mark.vm, pytest.mark.agent, pytest.mark.usefixtures("image"
 MEMORY_MB = 256
 REQUEST = Request("contract", 1, 1)
 TIMEOUT_S = 300.0
-KILLED_AT_STEP = """
-import asyncio, os, signal, sys
-from datetime import timedelta
-from pathlib import Path
-from steelyard.leases import records as lease_records
-from steelyard.site import vm
-from steelyard.site.base import Request
-
-async def perform(step):
-    await step.act()
-    if step.name == sys.argv[2]:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-site = vm.VmSite(vm.Settings(default_memory_mb=256), Path(sys.argv[1]), perform)
-asyncio.run(site.lease(Request("victim", 1, 1), lease_records.utc_now() + timedelta(hours=1)))
-"""
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +48,7 @@ def traces(lease: Lease) -> list[str]:
     left += [str(path) for path in _ssh_connection.control_folder().glob(f"{lease.id}*")]
     folder = lease_records.nodes_folder(lease.record.parent.parent, lease.id)
     left += [str(folder)] if folder.exists() else []
-    left += [f"process {pid}" for pid in lease_records.processes(lease.id)]
+    left += [f"process {pid}" for pid in lease_processes.of(lease.id)]
     return left + ([lease.id] if lease.id in lease_register.known() else [])
 
 
@@ -117,7 +100,7 @@ def test_a_machine_is_what_was_asked(tmp_path: Path) -> None:
 async def _stranger_is_refused(state: Path, lease: Lease) -> None:
     """A machine with another key than the one that was made for it."""
     (node,) = lease.databases
-    connection = _vm_lending.connection_of(state, lease.id, node)
+    connection = _vm_steps.connection_of(state, lease.id, node)
     await connection.close()
     folder = lease_records.nodes_folder(state, lease.id)
     known, genuine = folder / "known_hosts", (folder / "known_hosts").read_text()
@@ -146,12 +129,11 @@ def test_the_disk_for_data_outlives_the_lease_and_its_nodes_do_not(tmp_path: Pat
 
 @pytest.mark.parametrize("step", ["record", "files", "network", "machines"])
 def test_a_conductor_that_is_killed_at_a_step_leaves_nothing(tmp_path: Path, step: str) -> None:
-    argv = [sys.executable, "-c", KILLED_AT_STEP, str(tmp_path), step]
-    assert subprocess.run(argv, timeout=TIMEOUT_S, check=False).returncode == -signal.SIGKILL
+    kill_at(step, "vm", vm.Settings(default_memory_mb=256), Request("victim", 1, 1), tmp_path)
     site = vm.create(vm.Settings(), tmp_path)
     (left,) = [lease for lease in asyncio.run(site.leftovers()) if lease.record.exists()]
-    assert _vm_lending.runs(left.id, "n1") == (step == "machines")
+    assert _vm_steps.runs(left.id, "n1") == (step == "machines")
     asyncio.run(site.release(left))
     assert traces(left) == []
-    assert lease_records.processes(left.id) == set()
+    assert lease_processes.of(left.id) == set()
     assert not left.record.exists()

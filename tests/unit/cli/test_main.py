@@ -92,6 +92,10 @@ def test_an_example_is_understood(line: str) -> None:
     ("words", "lines"),
     [
         (["run", "--bogus"], ["error: no such option: --bogus", "  see: steelyard run --help"]),
+        (
+            ["report", "s", "--tables"],
+            ["error: option '--tables' requires an argument", "  see: steelyard report --help"],
+        ),
         (["run"], ["error: missing argument 'STUDY'", "  see: steelyard run --help"]),
         (["chek"], ["error: no such command 'chek'. Did you mean 'check'?", "  see: steelyard --help"]),
     ],

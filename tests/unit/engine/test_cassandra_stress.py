@@ -104,6 +104,20 @@ def test_distributions_are_said_as_the_tool_writes_them() -> None:
     assert said(order(population="sequence(1..50)")).count("-pop seq=1..50 ") == 1
 
 
+@pytest.mark.parametrize(
+    ("contacts", "names", "port"),
+    [
+        (["[fd00:116::1]:9042"], "fd00:116::1", 9042),
+        (["[fd00:116::1]:9142", "[fd00:116::2]:9142"], "fd00:116::1,fd00:116::2", 9142),
+        (["[::1]:9042", "10.0.0.2:9042", "node-3:9042"], "::1,10.0.0.2,node-3", 9042),
+    ],
+)
+def test_addresses_in_brackets_lose_them(contacts: list[str], names: str, port: int) -> None:
+    """The tool takes addresses and port apart, so that nothing has to part an IPv6 address from its port."""
+    text = said(order({"contacts": contacts}))
+    assert f"-node {names} -port native={port} " in text
+
+
 def _program(change: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
     made = copy.deepcopy(order())
     change(made["workload"])
@@ -122,6 +136,7 @@ REFUSED = [
     ({"stop": {"operations": 5, "duration_s": None}}, "warm_up_s with load.operations"),
     ({"stop": {"operations": None, "duration_s": 5.5}}, "15.5 s of load"),
     ({"contacts": ["a:1", "b:2"]}, "several ports"),
+    ({"contacts": ["[fd00::1]:9042", "[fd00::1]:9043"]}, "several ports (9042, 9043)"),
 ]
 
 

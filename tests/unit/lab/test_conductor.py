@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from steelyard.lab import cluster as cluster_module
 from steelyard.lab.conductor import Conductor, Outcome
-from steelyard.model.errors import EngineError, SiteError, SteelyardError, SystemFault
+from steelyard.model.errors import EngineError, LastingSiteError, SiteError, SteelyardError, SystemFault
 from steelyard.model.node_limits import NodeLimits
 from steelyard.model.study import Study
 from steelyard.node import gauge
 from steelyard.node.base import Node
-from steelyard.progress.events import Silent, TimeLeft
+from steelyard.progress.events import Event, Silent, TimeLeft, TrialSealed, Watcher
+from steelyard.progress.state import beginning, expected_finish, fold
 from steelyard.reading.measured import with_links_after
 from steelyard.store import Store, StoreWriter, journal
 from steelyard.store.journal import NodesGauged, StoppingJudged
@@ -28,13 +29,13 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Script:
     return Script(tmp_path)
 
 
-def conduct(script: Script, a_study: Study | None = None) -> Outcome:
+def conduct(script: Script, a_study: Study | None = None, watcher: Watcher | None = None) -> Outcome:
     chosen = a_study or study(data={"state": "continue"})
     plan = plan_of(chosen)
     with StoreWriter(script.folder / "store", "fake") as writer:
         writer.intend(chosen, "", plan)
         parts: Any = FakeParts(script)
-        conductor = Conductor(chosen, plan, writer, parts, Silent(), lambda todo, records: TimeLeft(0, 0, 0))
+        conductor = Conductor(chosen, plan, writer, parts, watcher or Silent(), lambda todo, records: TimeLeft(0, 0, 0))
         return asyncio.run(conductor.run())
 
 
@@ -190,6 +191,38 @@ def test_too_many_failures_of_the_laboratory_end_the_study(script: Script) -> No
     with pytest.raises(EngineError):
         conduct(script)
     assert script.leases == script.released
+
+
+def test_the_line_about_the_last_trial_knows_that_none_is_left(script: Script) -> None:
+    class Noting(Silent):
+        lines: ClassVar[list[tuple[int | None, str]]] = []
+        live = beginning(0.0)
+
+        def tell(self, event: Event) -> None:
+            self.live = fold(self.live, event, 0.0)
+            if isinstance(event, TrialSealed) and self.live.left is not None:
+                self.lines.append((self.live.left.trials, expected_finish(self.live, 0.0)))
+
+    conduct(script, watcher=Noting())
+    assert [left for left, _ in Noting.lines] == [7, 6, 5, 4, 3, 2, 1, 0]
+    assert {end for _, end in Noting.lines[:-1]} == {""}
+    assert Noting.lines[-1][1] == "once the cluster is stopped and its nodes are given back"
+
+
+def test_a_site_that_refuses_for_good_is_asked_once(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    async def refuse(self: FakeSite, request: Any, until: Any) -> Any:
+        asked.append(request)
+        raise LastingSiteError("the image is not here", "docker load")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(FakeSite, "lease", refuse)
+        with pytest.raises(LastingSiteError, match="the image is not here"):
+            conduct(script)
+    assert len(asked) == 1
+    assert stored(script).trials() == ()
+    assert conduct(script).valid == 8, "mended, the same command does everything"
 
 
 def test_a_missing_program_is_no_result_about_the_system(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:

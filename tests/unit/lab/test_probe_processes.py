@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from steelyard.lab import probe_processes
 from steelyard.lab.probe_processes import watched_nodes, watching
 from steelyard.model.errors import ProbeError
 from steelyard.model.sample import Metric, Sample
@@ -17,6 +18,8 @@ from steelyard.probe.base import Placement, Watched, placements_of, with_way
 from steelyard.progress.events import Silent
 
 PRINT = "import sys, time\nfor line in sys.argv[1:]:\n    print(line, flush=True)\ntime.sleep(30)"
+MUTTER = "import sys, time\nprint('the port is closed', file=sys.stderr, flush=True)\ntime.sleep(30)"
+GREET = "import sys, time\nprint('lost it', file=sys.stderr, flush=True)\nprint('1.0 5', flush=True)\ntime.sleep(30)"
 FAIL = "import sys\nprint('1.0 5', flush=True)\nsys.exit('the meter is not plugged in')"
 
 
@@ -75,8 +78,32 @@ def test_a_probe_that_says_nothing_is_waited_for_as_long_as_its_site_says() -> N
         async with watching([Meter(PRINT)], [], Silent(), first_reading_s=0.2):
             pass
 
-    with pytest.raises(ProbeError, match=r"no reading within 0\.2 s: meter"):
+    with pytest.raises(ProbeError, match=r"no reading within 0\.2 s, .*: meter on .*nothing on its standard") as raised:
         asyncio.run(wait())
+    assert raised.value.hint.endswith("without meter in `probes` the study goes on")
+
+
+def test_a_silent_probe_is_cited_with_what_it_last_wrote() -> None:
+    async def wait() -> None:
+        async with watching([Meter(MUTTER)], [], Silent(), first_reading_s=5.0):
+            pass
+
+    with pytest.raises(ProbeError, match=r"no reading within 5 s, .*: the port is closed$"):
+        asyncio.run(wait())
+
+
+def test_a_probe_that_falls_silent_is_cited_with_what_it_last_wrote_and_how_to_go_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(probe_processes, "REACH_TIMEOUT_S", 0.1)
+
+    async def wait() -> None:
+        async with watching([Meter(GREET, speaks_of=("n1",))], [], Silent()) as readings:
+            await readings.reach(100.0)
+
+    with pytest.raises(ProbeError, match=r"no reading for 0\.1 s after the load: meter of n1: lost it$") as raised:
+        asyncio.run(wait())
+    assert "without meter in `probes`" in raised.value.hint
 
 
 def test_a_probe_that_ends_says_why() -> None:

@@ -17,7 +17,7 @@ from steelyard.lab.quiet import Look, QuietGate, disturbed
 from steelyard.model.errors import NotQuiet
 from steelyard.model.study import Limits, Study
 from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
-from steelyard.node.processor import MachineTime, Program
+from steelyard.node.processor import MachineTime, RunningProgram
 from steelyard.progress import events
 from steelyard.progress.events import Silent, TimeLeft
 from steelyard.store import Store, StoreWriter, journal
@@ -64,8 +64,8 @@ class FakeMachine:
             t_s=self.now_s,
             machine=MachineTime(used_s, self.totals["steal"], CORES * self.now_s),
             programs={
-                (OTHER_PID, 1): Program("cargo", self.totals["other"]),
-                (NODE_PID, 1): Program("java", self.totals["node"]),
+                (OTHER_PID, 1): RunningProgram("cargo", self.totals["other"]),
+                (NODE_PID, 1): RunningProgram("java", self.totals["node"]),
             },
         )
 
@@ -204,7 +204,7 @@ def test_reading_commands_are_the_laboratorys_own() -> None:
     before = Look(t_s=0.0, machine=MachineTime(0.0, 0.0, 0.0), reading_s={"7.1.report": 1.0})
     after = Look(
         t_s=10.0, machine=MachineTime(9.0, 0.0, 40.0), reading_s={"7.1.report": 9.0, "8.2.status": 0.5},
-        programs={(7, 1): Program("steelyard", 9.0)}, readers=frozenset({7}),
+        programs={(7, 1): RunningProgram("steelyard", 9.0)}, readers=frozenset({7}),
     )  # fmt: skip
     strict = Limits(background_cpu_fraction=0.01)
     (reason,) = disturbed(before, after, lambda pid: False, strict)

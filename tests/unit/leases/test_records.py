@@ -1,11 +1,10 @@
-"""The lease's record, its owner and its processes."""
+"""The lease's record and its owner."""
 
 from __future__ import annotations
 
-import asyncio
+import json
 import os
 import subprocess
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -24,7 +23,7 @@ def record(identity: str = "0a1b2c3d", **changes: object) -> lease_records.Recor
     whole = {
         "id": identity,
         "site": "local",
-        "mode": "loopback",
+        "network": "loopback",
         "study": "s",
         "owner": lease_records.owner(),
         "created": now,
@@ -32,13 +31,6 @@ def record(identity: str = "0a1b2c3d", **changes: object) -> lease_records.Recor
         "nodes": (node,),
     }
     return lease_records.Record.model_validate({**whole, **changes})
-
-
-@pytest.fixture
-def sleeper() -> Iterator[subprocess.Popen[bytes]]:
-    with subprocess.Popen(["sleep", "60"], env={**os.environ, lease_records.MARKER: "5eedbeef"}) as process:
-        yield process
-        process.kill()
 
 
 def test_record_comes_back_as_it_went(tmp_path: Path) -> None:
@@ -66,14 +58,40 @@ def test_a_record_of_the_first_version_is_still_read(tmp_path: Path) -> None:
     first = lease_records.read(path)
     assert first is not None
     assert (first.settings, first.nodes[0].kernel, first.nodes[0].files) == ({}, "", "same")
+    assert (first.network, first.subnet, first.daemon, first.accelerator) == ("namespaces", "", "", "")
+
+
+@pytest.mark.parametrize(
+    ("site", "mode", "fields"),
+    [
+        ("local", "loopback", {"network": "loopback"}),
+        ("docker", "own, bridge 10.114", {"daemon": "own", "network": "bridge", "subnet": "10.114"}),
+        ("docker", "running, host 127.114.0", {"daemon": "running", "network": "host", "subnet": "127.114.0"}),
+        ("vm", "tcg: there is no /dev/kvm", {"accelerator": "tcg", "accelerator_why": "there is no /dev/kvm"}),
+        ("vm", "", {}),
+        ("ssh", "ssh", {}),
+        ("./site.py", "folders", {}),
+        ("docker", "of a time to come", {}),
+    ],
+)
+def test_the_former_mode_is_read_as_fields(tmp_path: Path, site: str, mode: str, fields: dict[str, str]) -> None:
+    path = tmp_path / "0a1b2c3d.json"
+    first = json.loads(FIRST_RECORD)
+    path.write_text(json.dumps({**first, "site": site, "mode": mode}), encoding="utf-8")
+    former = lease_records.read(path)
+    assert former is not None
+    names = ("network", "subnet", "daemon", "accelerator", "accelerator_why")
+    assert {name: getattr(former, name) for name in names if getattr(former, name)} == fields
+    assert "mode" not in json.loads(former.model_dump_json())
 
 
 def test_no_record_and_no_such_record(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     assert lease_records.read(path) is None
-    path.write_text('{"format": 2}')
-    with pytest.raises(SiteError, match=r"x\.json is not a lease's record"):
-        lease_records.read(path)
+    for text in ('{"format": 2}', '{"site": [], "mode": {}}', "[]"):
+        path.write_text(text)
+        with pytest.raises(SiteError, match=r"x\.json is not a lease's record"):
+            lease_records.read(path)
 
 
 def test_record_that_cannot_be_written_names_the_path(tmp_path: Path) -> None:
@@ -116,46 +134,6 @@ def test_ids_are_new_and_of_the_pattern(taken: set[str]) -> None:
     identity = lease_records.new_id(taken)
     assert identity not in taken
     assert lease_records.ID_PATTERN.fullmatch(identity)
-
-
-def test_processes_are_found_by_mark_and_by_group(sleeper: subprocess.Popen[bytes], tmp_path: Path) -> None:
-    assert lease_records.processes("5eedbeef") == {sleeper.pid}
-    assert lease_records.processes("5eedbee0") == set()
-    (tmp_path / "below").mkdir()
-    (tmp_path / "below" / "cgroup.procs").write_text(f"{sleeper.pid}\n0\n{os.getpid()}\n")
-    assert lease_records.processes("5eedbee0", [tmp_path]) == {sleeper.pid}
-
-
-def test_kill_ends_the_lease_s_processes_and_no_other(sleeper: subprocess.Popen[bytes]) -> None:
-    with subprocess.Popen(["sleep", "60"], env={**os.environ, lease_records.MARKER: "5eedbee0"}) as other:
-        asyncio.run(lease_records.kill("5eedbeef"))
-        assert sleeper.wait(5) == -9
-        assert other.poll() is None
-        other.kill()
-    asyncio.run(lease_records.kill("5eedbeef"))
-
-
-def test_a_process_that_does_not_die_is_named(
-    sleeper: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lease_records, "KILL_TIMEOUT_S", 0.05)
-    monkeypatch.setattr(lease_records, "_kill_verified", lambda *arguments: None)
-    with pytest.raises(SiteError, match=str(sleeper.pid)):
-        asyncio.run(lease_records.kill("5eedbeef"))
-
-
-def test_a_process_whose_record_is_gone_is_a_stray(tmp_path: Path) -> None:
-    path = lease_records.record_path(tmp_path, "5eedbeef")
-    lease_records.write(path, record("5eedbeef"))
-    with subprocess.Popen(
-        ["sleep", "60"], env={**os.environ, **lease_records.environment(tmp_path, "5eedbeef")}
-    ) as process:
-        assert "5eedbeef" not in [lease.id for lease in lease_records.strays("local")]
-        path.unlink()
-        (stray,) = [lease for lease in lease_records.strays("local") if lease.id == "5eedbeef"]
-        assert stray.record == path
-        asyncio.run(lease_records.kill(stray.id))
-        assert process.wait(5) == -9
 
 
 def test_drafts_of_dead_writers_go(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 from steelyard.model.errors import CommandFailed
 from steelyard.node import kept
 from steelyard.node.base import Node
-from steelyard.node.process import Server
+from steelyard.node.process import KnownProcess
 
 pytestmark = pytest.mark.agent
 
@@ -54,7 +54,7 @@ def test_a_process_outlives_the_command_that_started_it(node: Node, record: Path
     server = asyncio.run(kept.living(node, record))
     assert server is not None
     assert (server.alive, server.argv, server.ended) == (True, tuple(argv), "")
-    assert Server(server.pid, server.started_ticks).alive
+    assert KnownProcess(server.pid, server.started_ticks).alive
     assert asyncio.run(kept.asked_argv(node, record)) == tuple(argv)
     asyncio.run(kept.send(node, record, signal.SIGKILL))
     assert asyncio.run(kept.ending(node, record)) == "killed by SIGKILL"
@@ -87,7 +87,7 @@ def test_stop_kills_what_does_not_listen(node: Node, record: Path, tmp_path: Pat
     begun_s = time.monotonic()
     asyncio.run(kept.stop(node, record, grace_s))
     assert time.monotonic() - begun_s >= grace_s
-    assert not Server(server.pid, server.started_ticks).alive
+    assert not KnownProcess(server.pid, server.started_ticks).alive
     assert not record.exists()
 
 
@@ -118,6 +118,6 @@ def test_a_reused_id_is_never_ended(tmp_path: Path, record: Path) -> None:
     try:
         assert asyncio.run(kept.living(here, record)) is None
         asyncio.run(kept.stop(here, record, 0.0))
-        assert Server(server.pid, server.started_ticks).alive
+        assert KnownProcess(server.pid, server.started_ticks).alive
     finally:
-        Server(server.pid, server.started_ticks).signal(signal.SIGKILL)
+        KnownProcess(server.pid, server.started_ticks).signal(signal.SIGKILL)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from steelyard.node import process
-from steelyard.node.process import Server
+from steelyard.node.process import KnownProcess
 from steelyard.node.processor import start_ticks
 
 
@@ -23,15 +23,15 @@ def child() -> Iterator[subprocess.Popen[bytes]]:
 
 
 def test_a_reused_id_is_another_process(child: subprocess.Popen[bytes]) -> None:
-    server = Server(child.pid, start_ticks(child.pid) or 0)
-    earlier = Server(child.pid, server.started_ticks - 1)
+    server = KnownProcess(child.pid, start_ticks(child.pid) or 0)
+    earlier = KnownProcess(child.pid, server.started_ticks - 1)
     assert (server.alive, earlier.alive) == (True, False)
     earlier.signal(signal.SIGKILL)
     assert server.alive
 
 
 def test_a_process_that_ended_is_gone_before_it_is_waited_for(child: subprocess.Popen[bytes]) -> None:
-    server = Server(child.pid, start_ticks(child.pid) or 0)
+    server = KnownProcess(child.pid, start_ticks(child.pid) or 0)
     assert not asyncio.run(process.gone(server, 0.05))
     os.kill(child.pid, signal.SIGKILL)
     assert asyncio.run(process.gone(server, 5.0))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.node import reading_commands
-from steelyard.node.processor import Program, census, start_ticks
+from steelyard.node.processor import RunningProgram, census, start_ticks
 from steelyard.node.reading_commands import process_ids, taken_s, times_s
 
 BUSY = """
@@ -56,9 +56,13 @@ def test_a_command_is_known_while_it_runs_and_after_its_end(tmp_path: Path) -> N
 def test_what_a_command_started_is_its_own(tmp_path: Path) -> None:
     (tmp_path / "readers").mkdir()
     (tmp_path / "readers" / "10.5.serve").touch()
-    programs = {(1, 1): Program("init", 9.0, 0), (10, 5): Program("serve", 1.0, 1), (11, 6): Program("report", 2.0, 10)}
+    programs = {
+        (1, 1): RunningProgram("init", 9.0, 0),
+        (10, 5): RunningProgram("serve", 1.0, 1),
+        (11, 6): RunningProgram("report", 2.0, 10),
+    }
     assert process_ids(tmp_path, programs) == {10, 11}
-    reused = {(10, 7): Program("another", 1.0, 1)}
+    reused = {(10, 7): RunningProgram("another", 1.0, 1)}
     assert process_ids(tmp_path, reused) == frozenset(), "a process id that was used again"
 
 

@@ -102,7 +102,7 @@ def test_richardson2017_can_be_tried_small() -> None:
 def test_the_small_richardson2017_divides_rows_memory_and_heap_alike() -> None:
     (_, plan), (_, published) = planned("richardson2017-small"), planned("richardson2017")
     whole = {str(one.treatment): one.settings for one in published.trials}
-    assert {one.start for one in plan.trials} and len({str(one.treatment) for one in plan.trials}) == 30
+    assert len({str(one.treatment) for one in plan.trials}) == 30
     for trial in plan.trials:
         small, large = trial.settings, whole[str(trial.treatment)]
         assert small.root["workload"]["records"] * 2 == large.root["workload"]["records"]

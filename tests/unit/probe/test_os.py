@@ -53,6 +53,13 @@ def test_command_names_cgroups_and_processes(fake_agent: str) -> None:
     ]  # fmt: skip
 
 
+def test_a_disk_of_its_own_is_named_by_its_mount(fake_agent: str) -> None:
+    shared, own = _node(), _node(own_disk=True)
+    commands = [list(os_probe.create().command(node, 1.0, ())) for node in (shared, own)]
+    assert "--disk" not in commands[0]
+    assert commands[1][commands[1].index("--disk") + 1] == str(own.folder)
+
+
 def test_a_machine_of_its_own_shares_no_network() -> None:
     away = _node(processes="through", prefix=("ssh", "pi3"), agent="/far/agent", kernel="pi3")
     argv = os_probe.create().command(away, 1.0, ())

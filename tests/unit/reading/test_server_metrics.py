@@ -16,7 +16,10 @@ from steelyard.reading.server_metrics import (
     server_strips,
     worst_window,
 )
-from steelyard.report.figures.timelines import of_worst
+from steelyard.reading.time_courses import timeline
+from steelyard.report.figures.timelines import NO_WORST, figure, of_worst
+from tests.unit.reading.test_time_courses import intervals
+from tests.unit.report import synthetic
 
 BEGUN_S = 1_790_000_000.0
 
@@ -73,6 +76,21 @@ def test_no_pause_in_the_worst_window_is_said_too() -> None:
     )
     assert worst_window(windows, {}, 0.0) is None, "pauses were not watched"
     assert worst_window([Window(0.0)], {"n1": []}, 0.0) is None, "no percentile is supported"
+
+
+def test_a_course_whose_windows_support_no_percentile_says_why_it_names_no_worst_one() -> None:
+    study_records = synthetic.records(synthetic.study(nodes=(1,), workloads=("A",), starts=1, trials=1), faults=False)
+    few = intervals([(float(at), "ok", 1, 1) for at in range(6)])
+    begun_s = float(few["t_s"].min())  # type: ignore[arg-type]
+    rows = [(begun_s + 1.0, "n1", WATCHED, 0.0)]
+    quiet = pl.DataFrame(rows, schema=["t_s", "node", "metric", "value"], orient="row")
+    course = timeline(study_records[0], few, samples=quiet)
+    assert course is not None
+    assert course.worst is None
+    assert figure(course).caption.count(NO_WORST) == 1
+    unwatched = timeline(study_records[0], few, samples=quiet.clear())
+    assert unwatched is not None
+    assert NO_WORST not in figure(unwatched).caption
 
 
 def test_strips_are_of_what_is_more_than_nothing() -> None:

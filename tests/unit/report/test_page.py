@@ -10,6 +10,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import steelyard
@@ -22,7 +23,9 @@ from steelyard.model.study import Study
 from steelyard.reading import time_courses
 from steelyard.reading.node_traces import Trace, median_trials
 from steelyard.reading.report_input import ReportInput
+from steelyard.reading.server_metrics import WATCHED
 from steelyard.reference.comparison import Beside
+from steelyard.report import drawn_trials
 from steelyard.report.basics import embedded_data
 from steelyard.report.basics.hover_text import HoverTexts
 from steelyard.report.data.presentation import view
@@ -222,6 +225,20 @@ def test_attempts_without_a_course_are_named() -> None:
     assert "too short to plot over time (1)" in page
     assert f'<dd class="ids">{lost.id}' in page
     assert 'id="not-drawn"' not in build(made)
+
+
+def test_pauses_of_trials_too_short_for_a_course_have_a_note() -> None:
+    made = page_input(synthetic.study(workloads=("A",)))
+    assert drawn_trials.pauses_note(made) == "", "drawn, or not watched"
+    gc = pl.DataFrame({"t_s": [1.0], "node": ["n1"], "metric": [WATCHED], "value": [0.0]})
+    traces = [replace(trace, samples=pl.concat([trace.samples.select(gc.columns), gc])) for trace in made.traces]
+    assert drawn_trials.pauses_note(replace(made, traces=traces)) == ""
+    short = [(trace.record.id, trace.record.attempt) for trace in traces]
+    lost = replace(made, traces=traces, timelines=[], too_short=short)
+    assert drawn_trials.pauses_note(lost).startswith(
+        "Pauses for garbage collection were watched, but no trial lasts the 5"
+    )
+    assert "longer trials (load.duration_s, load.operations)" in build(lost)
 
 
 def test_numbers_read_under_the_pointer_stand_in_a_table(page: str) -> None:

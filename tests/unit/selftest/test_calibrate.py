@@ -117,7 +117,7 @@ def test_processor_time_is_read_as_the_kernel_says_it() -> None:
 
 def test_programs_are_told_by_what_they_used_in_between() -> None:
     me = next(who for who in processor.census() if who[0] == os.getpid())
-    program = processor.Program
+    program = processor.RunningProgram
     before = {(1, 5): program("old", 10.0), (2, 5): program("ours", 0.0), me: program("me", 0.0)}
     after = {(1, 5): program("old", 11.0), (1, 6): program("new", 3.0), (2, 5): program("ours", 9.0)}
     assert processor.busiest(before, after, 2.0, lambda pid: pid == 2) == [("new", 1.5), ("old", 0.5)]

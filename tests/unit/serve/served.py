@@ -15,7 +15,7 @@ from pathlib import Path
 from steelyard.serve import routes
 from steelyard.serve.report_jobs import Maker
 from steelyard.serve.store_cache import Shelf
-from steelyard.serve.web import Server
+from steelyard.serve.web import PageServer
 from tests.unit.serve.stores import a_record, write
 
 REPORT = (
@@ -45,7 +45,7 @@ class Served:
     """A server, and what it serves."""
 
     root: Path
-    server: Server
+    server: PageServer
     maker: Maker
     complaints: list[str]
 
@@ -100,7 +100,7 @@ def serving(tmp_path: Path) -> Iterator[Served]:
         lambda kind, store, into: [sys.executable, "-c", FAKE, kind, str(store), str(into), REPORT],
         tmp_path / "scratch",
     )
-    with Server("127.0.0.1", 0, TOKEN, routes.Routes(shelf, maker).answer, complaints.append) as server:
+    with PageServer("127.0.0.1", 0, TOKEN, routes.Routes(shelf, maker).answer, complaints.append) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         thread.start()
         yield Served(root, server, maker, complaints)

@@ -159,6 +159,14 @@ def test_the_end_by_the_clock_has_a_range() -> None:
     assert expected_finish(live, NOW_S + 2000) == "overdue: it takes longer than expected"
 
 
+def test_after_the_last_trial_the_end_is_what_is_still_done() -> None:
+    none_left = events.TimeLeft(0.0, 0.0, 0.0, trials=0)
+    assert expected_finish(fold(Live(t_s=NOW_S), none_left, NOW_S), NOW_S) == "", "nothing was begun"
+    live = fold(Live(t_s=NOW_S), events.StartBegan("s1", 1, 1, {}, 1), NOW_S)
+    assert expected_finish(fold(live, none_left, NOW_S), NOW_S).startswith("once the cluster is stopped and its nodes")
+    assert expected_finish(fold(live, events.TimeLeft(22.0, 10.0, 40.0, trials=1), NOW_S), NOW_S) == "within 40 s"
+
+
 def test_the_wait_for_a_quiet_machine_is_no_progress() -> None:
     live = Live(t_s=NOW_S, left=Left(seconds=600.0, low_s=300.0, high_s=1200.0, said_s=NOW_S))
     live = fold(live, events.QuietAwaited([], 0.0, 1800.0), NOW_S)

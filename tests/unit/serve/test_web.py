@@ -20,7 +20,7 @@ import pytest
 from steelyard.model.errors import SteelyardError, StudyError
 from steelyard.serve import report_jobs, routes, web
 from steelyard.serve.store_cache import Shelf
-from steelyard.serve.web import CONNECTIONS, Server, allowed_names
+from steelyard.serve.web import CONNECTIONS, PageServer, allowed_names
 from steelyard.store import layout
 from tests.unit.serve.served import REPORT, TOKEN, Served
 from tests.unit.serve.stores import a_record, write
@@ -391,7 +391,7 @@ def test_a_crowd_is_turned_away_with_an_answer(served: Served) -> None:
 @pytest.mark.parametrize("address", ["0.0.0.0", "::", "192.168.1.2", "localhost", "", "example.org", "127.0.0.2"])
 def test_other_addresses_are_refused_in_plain_words(address: str) -> None:
     with pytest.raises(StudyError, match="on this machine only") as caught:
-        Server(address, 0, TOKEN, answer_nothing, print)
+        PageServer(address, 0, TOKEN, answer_nothing, print)
     assert "127.0.0.1 or ::1" in caught.value.hint
 
 
@@ -401,7 +401,7 @@ def answer_nothing(target: str) -> routes.Answer:
 
 def test_a_taken_port_is_an_error_for_people(untouched: Served) -> None:
     with pytest.raises(SteelyardError, match=f"port {untouched.server.port} of 127.0.0.1 is in use") as caught:
-        Server("127.0.0.1", untouched.server.port, TOKEN, answer_nothing, print)
+        PageServer("127.0.0.1", untouched.server.port, TOKEN, answer_nothing, print)
     assert "--port 0" in caught.value.hint
 
 

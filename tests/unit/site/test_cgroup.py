@@ -97,6 +97,12 @@ def test_version_2_in_a_container_cannot_hand_down_while_it_holds_processes(tmp_
     assert "it holds processes itself" in chosen.problems[0]
 
 
+def test_version_2_that_holds_processes_has_only_what_it_hands_down(tmp_path: Path) -> None:
+    group(tmp_path, "cpu cpuset io memory", handed_down="cpu memory cpuset", members="1\n")
+    chosen = _cgroup.choose((Mount(tmp_path, 2, frozenset()),), ENABLED, "/")
+    assert (chosen.has("memory"), chosen.has("cpuset"), chosen.has("io")) == (True, True, False)
+
+
 def test_version_2_takes_a_delegated_ancestor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     slice_ = group(tmp_path / "user.slice", "cpu memory", "cpu memory")
     service = group(slice_ / "user@1000.service", "cpu memory", "cpu memory")

@@ -13,10 +13,11 @@ import pytest
 from pydantic import ValidationError
 
 from steelyard.leases import records as lease_records
+from steelyard.model.errors import CommandFailed, LastingSiteError
 from steelyard.model.study import NodeLimits
 from steelyard.node import machine_facts
 from steelyard.node.base import Node
-from steelyard.node.processor import Program
+from steelyard.node.processor import RunningProgram
 from steelyard.site import (
     _cgroup,
     _debian,
@@ -24,6 +25,7 @@ from steelyard.site import (
     _docker_daemon,
     _docker_facts,
     _docker_image,
+    _mountinfo,
     _this_machine,
     docker,
     local,
@@ -195,7 +197,7 @@ def test_what_a_daemon_of_our_own_leaves_mounted_is_found_deepest_first() -> Non
     lines = [line.format(number, "/", place) for number, place in enumerate(places)]
 
     def found(text: str) -> list[str]:
-        return [str(place) for place in _this_machine.mounted_below(text, Path("/run/d"), Path(data))]
+        return [str(place) for place in _mountinfo.below(_mountinfo.parse(text), Path("/run/d"), Path(data))]
 
     deepest_first = [places[3], places[2], places[0]]
     assert found("\n".join(lines)) == deepest_first
@@ -229,10 +231,10 @@ def test_a_daemon_that_is_still_being_loaded_is_waited_for(monkeypatch: pytest.M
 
 def test_helpers_are_counted_by_name() -> None:
     programs = {
-        (1, 1): Program("dockerd", 2.0),
-        (2, 1): Program("containerd-shim", 0.25),
-        (3, 1): Program("containerd-shim", 0.5),
-        (4, 1): Program("java", 100.0),
+        (1, 1): RunningProgram("dockerd", 2.0),
+        (2, 1): RunningProgram("containerd-shim", 0.25),
+        (3, 1): RunningProgram("containerd-shim", 0.5),
+        (4, 1): RunningProgram("java", 100.0),
     }
     assert _docker_daemon.time_s(programs) == {"dockerd": 2.0, "containerd-shim": 0.75}
 
@@ -299,6 +301,8 @@ def test_refusals_say_why_and_what_mends_it(found: dict[str, Any], tmp_path: Pat
 def test_limits_that_cannot_be_enforced_are_refused(found: dict[str, Any], tmp_path: Path) -> None:
     half = Request("s", 1, limits=NodeLimits(cpus=0.5))
     assert refusal(tmp_path, half) == ""
+    bound = Request("s", 1, limits=NodeLimits(cpus=1, cpu_limit="cpuset"))
+    assert 'of containers site.cpu_limit = "cpuset" says' in refusal(tmp_path, bound)
     assert "not a whole number of cores" in refusal(tmp_path, half, cpu_limit="cpuset")
     assert "cores" in refusal(tmp_path, Request("s", 1, limits=NodeLimits(cpus=10_000)))
     small = Request("s", 1, limits=NodeLimits(memory_mb=100))
@@ -307,6 +311,106 @@ def test_limits_that_cannot_be_enforced_are_refused(found: dict[str, Any], tmp_p
     found |= {"uid": 1000, "able": False}
     assert "takes root: the layers" in refusal(tmp_path, storage="overlay")
     assert "more than one load node" in refusal(tmp_path, Request("s", 1, 2), network="bridge")
+
+
+UNREACHABLE = 'Error: Get "https://registry.example/v2/": dial tcp: lookup registry.example: no such host'
+DENIED = "Error response from daemon: pull access denied for cassandr, repository does not exist"
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "words", "mend"),
+    [
+        (UNREACHABLE, 1, "its registry could not be reached: `docker pull cassandra:5` ended with: Error", "network"),
+        (DENIED, 1, "its registry has none of that name, or not for everybody: `docker pull", "look at its name"),
+        ("no space left on device", 1, "it could not be pulled: `docker pull cassandra:5` ended with: no space", ""),
+        ("", None, "`docker pull cassandra:5` did not end within 1200 s", "network"),
+    ],
+)
+def test_an_image_that_cannot_be_had_is_told_from_a_registry_that_cannot_be_reached(
+    answer: str, code: int | None, words: str, mend: str
+) -> None:
+    error = CommandFailed("", ("docker", "pull"), code, answer)
+    here = ["debian:12", "<none>:<none>", f"{_docker_image.REPOSITORY}:1"]
+    message, hint = _docker_image.not_pulled("cassandra:5", error, here, own=False)
+    assert message.startswith(f"the image cassandra:5 is not here, and {words}")
+    assert mend in hint
+    assert "`docker load` it here" in hint
+    assert 'site.image = ""' in hint
+    assert hint.endswith("name an image that is here (debian:12)")
+    assert "in a Docker that runs here" in _docker_image.not_pulled("cassandra:5", error, [], own=True)[1]
+
+
+def test_an_image_that_could_not_be_pulled_is_not_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    async def ask(daemon: Daemon, identity: str, *words: str, timeout_s: float = 1.0, check: bool = True) -> str:
+        asked.append(words[0])
+        if words[0] == "pull":
+            raise CommandFailed("", ("docker", *words), 1, UNREACHABLE)
+        return ""
+
+    monkeypatch.setattr(_docker_image, "ask", ask)
+    daemon = Daemon("/bin/docker", "unix:///d.sock")
+    with pytest.raises(LastingSiteError, match=r"could not be reached"):
+        asyncio.run(_docker_image.ensure(daemon, "0123abcd", "cassandra:5", Path("/nowhere"), lambda text: None))
+    assert asked.count("pull") == 1
+
+
+@pytest.mark.agent
+def test_what_a_site_refuses_lasts(found: dict[str, Any], tmp_path: Path) -> None:
+    site = docker.create(docker.Settings(), tmp_path)
+    with pytest.raises(LastingSiteError, match="251 nodes of one role"):
+        asyncio.run(site.lease(Request("s", 251), lease_records.utc_now()))
+
+
+def test_cores_without_a_number_of_them_are_refused(found: dict[str, Any], tmp_path: Path) -> None:
+    assert "limits nothing without node.cpus" in refusal(tmp_path, cpu_limit="cpuset")
+    assert refusal(tmp_path, cpu_limit="quota") == ""
+
+
+def test_cores_that_this_machine_cannot_give_are_refused(
+    found: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bare = _cgroup.Hierarchies({}, None, frozenset(), ())
+    monkeypatch.setattr(_cgroup, "detect", lambda: bare)
+    one_core = Request("s", 1, limits=NodeLimits(cpus=1, cpus_from="start"))
+    assert "no controller cpuset" in refusal(tmp_path, one_core, cpu_limit="cpuset")
+
+
+def notes(tmp_path: Path, **settings: Any) -> list[str]:
+    return list(docker.create(docker.Settings(**settings), tmp_path).notes(THREE))
+
+
+def test_what_run_starts_or_pulls_first_is_a_note(
+    found: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here: set[str] = {"debian:12"}
+    monkeypatch.setattr(_docker_image, "is_here", lambda daemon, named: named in here)
+    monkeypatch.setattr(_docker_daemon, "lives", lambda own: False)
+    assert notes(tmp_path, image="debian:12") == []
+    (pulls,) = notes(tmp_path, image="cassandra:5")
+    assert pulls.startswith("the image cassandra:5 is not on the Docker that runs here: `run` pulls it")
+    found["looked"] = ABSENT
+    monkeypatch.setattr(_cgroup, "detect", lambda: _cgroup.Hierarchies({"cpu": tmp_path}, None, frozenset(), ()))
+    monkeypatch.setattr("steelyard.leases.register.usable", lambda: True)
+    starts, shows = notes(tmp_path, image="cassandra:5")
+    assert starts.startswith("no Docker runs here: `run` starts a Docker daemon of its own, as root, and ends it with")
+    assert "whether that daemon has the image cassandra:5 shows when it runs" in shows
+    assert notes(tmp_path, image="cassandra:5", daemon="running") == [], "refused instead"
+    monkeypatch.setattr(_docker_daemon, "lives", lambda own: True)
+    assert notes(tmp_path, image="debian:12") == []
+
+
+def test_an_own_image_that_is_not_built_is_a_note(
+    found: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_docker_image, "is_here", lambda daemon, named: False)
+    monkeypatch.setattr(_docker_image, "recipe", lambda: None)
+    monkeypatch.setattr(_docker_image, "archive", lambda cache, wanted: tmp_path / "image.tar")
+    (built,) = notes(tmp_path)
+    assert built.startswith("Steelyard's own image is not built yet: `run` builds it, a minute or two")
+    (tmp_path / "image.tar").touch()
+    assert notes(tmp_path) == []
 
 
 def test_a_daemon_elsewhere_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -324,9 +428,9 @@ def test_a_daemon_elsewhere_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 def test_the_time_of_daemons_is_told_from_that_of_everything_else() -> None:
     census = {
-        (1, 1): Program("dockerd", 3.0),
-        (2, 2): Program("containerd", 2.0),
-        (3, 3): Program("java", 100.0),
+        (1, 1): RunningProgram("dockerd", 3.0),
+        (2, 2): RunningProgram("containerd", 2.0),
+        (3, 3): RunningProgram("java", 100.0),
     }
     site = docker.create(docker.Settings(), Path("/no/state"))
     assert helpers_time_s([site], census) == 5.0

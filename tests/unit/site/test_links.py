@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from steelyard.model.link import PLAIN, LinkChoice
-from steelyard.node.processor import Program
+from steelyard.node.processor import RunningProgram
 from steelyard.site import _links, fake, local
 from steelyard.site._links import Bridge, LinkProgram
 from steelyard.site._network import Member
@@ -50,9 +50,11 @@ def test_a_rate_holds_at_both_ends_of_every_pair() -> None:
 
 def test_delay_and_loss_are_met_once_each_way() -> None:
     lines = _links.discipline_lines("0a1b2c3d", MEMBERS, WAN)
-    netem = "qdisc add dev eth0 root netem limit 1000 delay 10000us loss 0.5% rate 50000000bit"
+    netem = "qdisc add dev eth0 root netem limit 1042 delay 10000us loss 0.5% rate 50000000bit"
     assert lines[f"{HERE}-n1"] == lines[f"{HERE}-l1"] == [netem]
     assert [line.split(" root ")[1].split()[0] for line in lines[f"{HERE}-sw"]] == ["tbf", "tbf"]
+    unlimited = _links.discipline_lines("0a1b2c3d", MEMBERS, LinkChoice(medium="switched", delay_ms=20))
+    assert "netem limit 17513 delay 20000us" in unlimited[f"{HERE}-n1"][0], "what is under way counts in its limit"
     only_loss = _links.discipline_lines("0a1b2c3d", MEMBERS, LinkChoice(medium="switched", loss_percent=1))
     assert only_loss[f"{HERE}-sw"] == []
 
@@ -101,8 +103,8 @@ def test_which_fabric_and_how_facts_call_it(tmp_path, monkeypatch: pytest.Monkey
     assert [made[name].how for name in made] == [
         "", "ethernet-100: bridge, tbf", "wan: steelyard-agent link", "802.11n: steelyard-agent link",
     ]  # fmt: skip
-    assert [name for name, _ in made["ethernet-100"].steps()] == ["switch", "addresses", "link"]
-    assert [name for name, _ in made["nodal"].steps()] == ["switch", "addresses"]
+    assert [step.name for step in made["ethernet-100"].steps()] == ["switch", "addresses", "link"]
+    assert [step.name for step in made["nodal"].steps()] == ["switch", "addresses"]
 
 
 def test_refusals_say_what_is_lacking(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,5 +128,5 @@ def test_sites_without_links_refuse_them(tmp_path) -> None:
 
 
 def test_only_the_link_program_is_a_helper() -> None:
-    programs = {(7, 1): Program("steelyard-agent", 2.5), (8, 1): Program("java", 100.0)}
+    programs = {(7, 1): RunningProgram("steelyard-agent", 2.5), (8, 1): RunningProgram("java", 100.0)}
     assert _links.program_time_s(frozenset({7, 9}), programs) == 2.5

@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from steelyard.leases import records as lease_records
 from steelyard.model.errors import SiteError
 from steelyard.model.study import NodeLimits
 from steelyard.node import machine_facts
 from steelyard.node.base import Node
-from steelyard.node.processor import Program
-from steelyard.site import _debian, _vm_accelerator, _vm_image, _vm_lending, _vm_machine, _vm_refusals, vm
+from steelyard.node.processor import RunningProgram
+from steelyard.site import _debian, _vm_accelerator, _vm_image, _vm_machine, _vm_refusals, _vm_steps, vm
 from steelyard.site._vm_accelerator import Accelerator
 from steelyard.site._vm_image import Image
 from steelyard.site._vm_machine import Files, Shape
@@ -124,7 +125,7 @@ def test_without_the_device_machines_are_emulated(
     image: Image, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_vm_accelerator, "DEVICE", tmp_path / "kvm")
-    caller = _vm_accelerator.marked({})
+    caller = lease_records.marked({})
     chosen = asyncio.run(_vm_accelerator.choose("auto", image, caller))
     assert chosen == Accelerator(name="tcg", why=f"there is no {tmp_path / 'kvm'}")
     with pytest.raises(SiteError, match="KVM does not work here: there is no"):
@@ -149,7 +150,7 @@ def test_a_trial_boot_is_made_once_and_its_outcome_is_kept(
     monkeypatch.setattr(_vm_accelerator, "_trial_boot", hangs)
     monkeypatch.setattr(_vm_accelerator, "version", version)
     image.folder.mkdir(parents=True)
-    caller = _vm_accelerator.marked({})
+    caller = lease_records.marked({})
     assert _vm_accelerator.known(image, "7.2.17") is None
     for _ in range(2):
         chosen = asyncio.run(_vm_accelerator.choose("auto", image, caller))
@@ -189,14 +190,14 @@ def test_machines_that_do_not_fit_into_memory_are_refused(tmp_path: Path, monkey
 
 def test_a_shape_is_asked_by_the_node_else_by_the_site(tmp_path: Path) -> None:
     settings = vm.Settings(default_memory_mb=700, default_processors=2, disk_cache="writeback")
-    assert _vm_lending.shape_of(settings, Node("n1", "database", "", (), tmp_path)) == Shape(700, 2, "writeback")
+    assert _vm_steps.shape_of(settings, Node("n1", "database", "", (), tmp_path)) == Shape(700, 2, "writeback")
     limited = Node("n1", "database", "", (), tmp_path, memory_mb=300, cpus=1.0)
-    assert _vm_lending.shape_of(settings, limited) == Shape(300, 1, "writeback")
+    assert _vm_steps.shape_of(settings, limited) == Shape(300, 1, "writeback")
 
 
 def test_the_time_of_machines_is_a_helper_s_and_not_that_of_other_people_s(tmp_path: Path) -> None:
     site = vm.create(vm.Settings(), tmp_path)
     names = {"sy-0123abcd-n1": 2.0, "sy-0123abcd-n2": 1.0, "qemu-system-x86": 50.0, "sy-0123abcd-sw": 7.0}
-    programs = {(pid, 1): Program(name, used_s) for pid, (name, used_s) in enumerate(names.items(), 1)}
+    programs = {(pid, 1): RunningProgram(name, used_s) for pid, (name, used_s) in enumerate(names.items(), 1)}
     assert helpers_time_s([site], programs) == 3.0
     assert site.helper_times_s({}) == {}

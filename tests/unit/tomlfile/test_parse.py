@@ -78,6 +78,42 @@ def test_deep_nesting(line: str, study: Path) -> None:
     assert "within each other" in message
 
 
+@pytest.mark.parametrize("before", ["", "# a comment\n\n"], ids=["first line", "third line"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"], ids=["", "byte order mark"])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a = ]", "not TOML: column 5: Invalid value"),
+        ("= 1", "not TOML: column 1: Invalid statement"),
+        ("a = ", "not TOML: Invalid value"),
+        (f"a = {'9' * 5000}", "not TOML: Exceeds the limit"),
+        (f"a = {'[' * 40}", "more than 30 lists and tables"),
+        (f"a = {{b{'.b' * 40} = 1}}", "a.b.b.b"),
+        (f"{'a' * 300} = 1", "aaaaaaaaaa"),
+        (f"a = [1, '{'x' * 30_000}']", "a.1: a text of 30,000 characters"),
+    ],
+)
+def test_a_problem_has_its_line_also_the_first(before: str, mark: str, text: str, message: str) -> None:
+    line = before.count("\n") + 1
+    with pytest.raises(StudyError) as caught:
+        parsed(f"{mark}{before}{text}", "file.toml")
+    assert caught.value.message.startswith(f"file.toml:{line}: {message}")
+    assert caught.value.line == line
+
+
+def test_what_is_not_utf8_on_the_first_line(tmp_path: Path) -> None:
+    path = tmp_path / "file.toml"
+    path.write_bytes(b"\xf6 = 1")
+    with pytest.raises(StudyError, match=r"file\.toml:1: not UTF-8 text: byte 0xf6 at column 1"):
+        text_of(path, "study file")
+
+
+@pytest.mark.parametrize("mark", ["", "\ufeff"], ids=["", "byte order mark"])
+def test_a_key_on_the_first_line_that_is_none_is_placed_there(mark: str, study: Path) -> None:
+    study.write_text(f"{mark}foo = 1\n{SMALL_STUDY}", encoding="utf-8")
+    assert refusal(study).startswith(f"{study}:1: foo = 1: no such key")
+
+
 def test_brackets_in_texts_and_comments_nest_nothing() -> None:
     brackets = "[" * 100
     text = f"a = \"{brackets}\\\"{brackets}\" # {brackets}\nb = '{brackets}'\nc = '''{brackets}\n'{brackets}'''\n"

@@ -71,6 +71,23 @@ def test_every_way_to_write_a_key_has_its_line() -> None:
     assert {key: found.get(key) for key in EXPECTED} == EXPECTED
 
 
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("a = 1", {"a": 1}),
+        ("[a]\nb = 1", {"a": 1, "a.b": 2}),
+        ("[[a]]\n[[a]]", {"a": 1, "a.0": 1, "a.1": 2}),
+        ("a = [1,\n2]", {"a": 1, "a.0": 1, "a.1": 2}),
+        ("a.1 = 2", {"a": 1, "a.1": 1}),
+        ("1 = 2", {"1": 1}),
+    ],
+)
+def test_the_first_line_is_1_and_so_is_the_second_item(mark: str, text: str, lines: dict[str, int]) -> None:
+    assert key_lines(mark + text) == lines
+    assert line_of(lines, f"{next(iter(lines))}.nothing") == 1
+
+
 def test_text_that_looks_like_a_key_is_none() -> None:
     assert not any("line" in key for key in key_lines(TEXT))
 

@@ -13,6 +13,7 @@ use serde_json::json;
 
 use super::protocol::{ANSWER_BYTES, Answer, LONGEST, PROBE_BYTES, echoed, probe, stream_header};
 use crate::exit::{Exit, UNREACHABLE};
+use crate::seconds;
 
 /// Most probes.
 const MOST_PROBES: i64 = 100_000;
@@ -246,11 +247,7 @@ fn wait(file: &impl AsFd, wanted: PollFlags, until: Instant) -> io::Result<()> {
 }
 
 fn stream_seconds(text: &str) -> Result<Duration, String> {
-    text.parse::<f64>()
-        .ok()
-        .filter(|seconds| (0.0..=LONGEST.as_secs_f64()).contains(seconds))
-        .map(Duration::from_secs_f64)
-        .ok_or_else(|| format!("allowed: seconds from 0 to {}", LONGEST.as_secs()))
+    seconds::length(text, LONGEST)
 }
 
 #[cfg(test)]

@@ -67,6 +67,18 @@ impl Contention {
         self.silent().then(|| counted_ns.max(self.ready_ns))
     }
 
+    /// No later than when a frame that waits may be sent, whatever comes in between. `first_end_ns`: the first end of any
+    /// transmission, for a station that hears one now. EIFS may end early: what is decoded meanwhile puts DIFS in its place.
+    pub fn earliest_access_ns(&self, first_end_ns: u64) -> u64 {
+        let idle_ns = if self.silent() {
+            self.carrier_end_ns
+        } else {
+            first_end_ns
+        };
+        let from_ns = idle_ns.max(self.reserved_until_ns) + self.timing.ifs_ns;
+        (from_ns + u64::from(self.slots) * self.timing.slot_ns).max(self.ready_ns)
+    }
+
     /// A frame has come to a station that had nothing to send.
     pub fn ready(&mut self, now_ns: u64, random: &mut Random) {
         self.ready_ns = now_ns;

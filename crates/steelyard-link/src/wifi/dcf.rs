@@ -4,6 +4,8 @@
 //! hears, and cannot decode what overlaps. Transmissions that begin at the same instant do not hear each other; one that begins
 //! later, by however little, does: propagation and carrier sensing take no time. Nothing is captured: whatever overlaps is lost.
 
+mod foresight;
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 

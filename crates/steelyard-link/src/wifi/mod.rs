@@ -144,9 +144,24 @@ impl Wifi {
 
     fn enqueue(&mut self, now_ns: u64, frame: Frame, node: usize, next: Option<usize>) -> bool {
         let origin = self.node_of[frame.from].unwrap_or(node);
-        let room = self.dcf.enqueue(now_ns, node, Packet { frame, origin, next });
+        let relayed = next.is_some_and(|next| next >= self.port_of.len()) && !self.reaches_wires(frame);
+        let packet = Packet {
+            frame,
+            origin,
+            next,
+            relayed,
+        };
+        let room = self.dcf.enqueue(now_ns, node, packet);
         self.counters.queue_drops += u64::from(!room);
         room
+    }
+
+    /// Whether a wired port receives the frame.
+    fn reaches_wires(&self, frame: Frame) -> bool {
+        match frame.to {
+            Some(to) => self.node_of[to].is_none(),
+            None => self.port_of.len() < self.node_of.len(),
+        }
     }
 
     /// Ethernet takes no time here.
@@ -202,6 +217,11 @@ impl Medium for Wifi {
             .first()
             .map(|delivery| delivery.at_ns)
             .or_else(|| self.dcf.due_ns())
+    }
+
+    fn wake_ns(&self) -> Option<u64> {
+        let over_wires = self.over_wires.first().map(|delivery| delivery.at_ns);
+        over_wires.or_else(|| self.dcf.wake_ns())
     }
 
     fn advance(&mut self, now_ns: u64, out: &mut Vec<Delivery>) {

@@ -17,6 +17,8 @@ pub struct Packet {
     pub origin: usize,
     /// Node that is to receive it; None: all of the access point that sends it (broadcast).
     pub next: Option<usize>,
+    /// Whether its reception is nothing that a port sees: an access point only passes it on over the medium.
+    pub relayed: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +81,29 @@ impl Queue {
             });
         }
         room
+    }
+
+    /// Least payload of what the next two transmissions may begin with, with up to `most` frames each; 0 if nothing waits.
+    pub fn least_bytes(&self, most: usize) -> usize {
+        let bytes = self.next(most).map(|packet| packet.frame.bytes);
+        bytes.min().unwrap_or(0)
+    }
+
+    /// Whether a port sees the reception of any of them.
+    pub fn surfaces(&self, most: usize) -> bool {
+        self.next(most).any(|packet| !packet.relayed)
+    }
+
+    /// Whether the receiver has frames that it cannot pass up yet.
+    pub fn holds_back(&self) -> bool {
+        self.entries.iter().any(|entry| entry.received && !entry.passed)
+    }
+
+    /// What the next two transmissions may hold. Frames that go one by one go in order: the first one is sent, or sent again, and
+    /// then the second one.
+    fn next(&self, most: usize) -> impl Iterator<Item = &Packet> {
+        let reach = if most < 2 { 2 } else { self.entries.len() };
+        self.entries.iter().take(reach).map(|entry| &entry.packet)
     }
 
     /// The frame in that place.
@@ -217,7 +242,8 @@ mod tests {
             assert!(queue.push(Packet {
                 frame,
                 origin: 0,
-                next: *next
+                next: *next,
+                relayed: false
             }));
         }
         queue

@@ -16,16 +16,18 @@ from steelyard.cli import completion
 from steelyard.cli.signature import Json
 from steelyard.cli.terminal.output import message_console, say
 from steelyard.format import count, listed
+from steelyard.leases import processes as lease_processes
 from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
 from steelyard.leases.lease import Lease
-from steelyard.model.errors import SiteError, SteelyardError
+from steelyard.model.errors import SiteError, SteelyardError, StudyError
 from steelyard.model.value import Value
 from steelyard.node.folders import STATE_VARIABLE, state_folder
 from steelyard.site.base import Site
 
 EXIT_DONE, EXIT_LABORATORY = 0, 3
 NO_RECORD = "no record says whose it is"
+OWN_FILE = "if it is a file of yours, name that: steelyard clean ./FILE.py"
 
 
 class Found(Value):
@@ -100,7 +102,8 @@ async def _sweep(sites: Sequence[Site], *, dry_run: bool) -> list[Found]:
                 site = by_path.get(record.site) or _site(record.site, record.settings)
                 leases[record.id] = await _take_back(site, lease, dry_run=dry_run)
             except SteelyardError as error:
-                leases[record.id] = _described(lease).model_copy(update={"outcome": "failed", "error": error.message})
+                what = f"{error.message}; {OWN_FILE}" if isinstance(error, StudyError) else error.message
+                leases[record.id] = _described(lease).model_copy(update={"outcome": "failed", "error": what})
     for site in sites:
         for lease in await site.leftovers():
             if lease.id not in leases:
@@ -117,7 +120,7 @@ def _described(lease: Lease) -> Found:
         reason=lease_records.abandoned(record, lease_records.utc_now()) if record else NO_RECORD,
         nodes=len(lease.nodes),
         databases=len(lease.databases),
-        processes=len(lease_records.processes(lease.id)),
+        processes=len(lease_processes.of(lease.id)),
         outcome="found",
     )
 

@@ -29,7 +29,7 @@ from steelyard.serve.pages import address as page_of
 from steelyard.serve.report_jobs import ENDS_WITH_US, FIGURES, PAGE, TABLES, Kind, Maker
 from steelyard.serve.routes import Routes
 from steelyard.serve.store_cache import Shelf, find
-from steelyard.serve.web import Server
+from steelyard.serve.web import PageServer
 from steelyard.store import layout
 
 EXIT_INTERRUPTED = 130
@@ -75,7 +75,9 @@ def serve(
             scratch_folder() as scratch,
             contextlib.closing(Shelf(root)) as shelf,
             contextlib.closing(Maker(_argv, scratch)) as maker,
-            Server(address, port, kept_token(state_folder() / TOKEN), Routes(shelf, maker).answer, complain) as server,
+            PageServer(
+                address, port, kept_token(state_folder() / TOKEN), Routes(shelf, maker).answer, complain
+            ) as server,
         ):
             _say(server, root, console)
             if open_browser:
@@ -114,13 +116,13 @@ def _door(url: str, scratch: Path) -> Path:
     return page
 
 
-def _url(server: Server, root: Path) -> str:
+def _url(server: PageServer, root: Path) -> str:
     """The page to begin with, and the token that opens it."""
     alone = (root / layout.STUDY_JSON).is_file()
     return server.access.address(f"{server.url}{page_of(root.name) if alone else '/'}")
 
 
-def _say(server: Server, root: Path, console: Console) -> None:
+def _say(server: PageServer, root: Path, console: Console) -> None:
     print(_url(server, root), flush=True)
     stores = len(find(root))
     say(console, f"{count(stores, 'store')} in {root}")

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from steelyard.cli.planned_links import links_of
 from steelyard.cli.study_check import Check, explanations
 from steelyard.cli.terminal import gate_forecast_output
 from steelyard.cli.terminal.load_output import explanation_sentence, explanation_table
@@ -37,6 +38,7 @@ def draw(checked: Check, console: Console, *, everything: bool) -> None:
     console.print()
     tables = (
         _sites(checked.plan),
+        _links(checked),
         *_workloads(checked),
         _factors(checked),
         _named_levels(checked.study),
@@ -64,6 +66,15 @@ def _sites(plan: Plan) -> Table:
     for role, site in dict.fromkeys((role, site) for role, site, _ in lent):
         numbers = sorted({number for of, at, number in lent if (of, at) == (role, site)})
         table.add_row(role, escape(site), ", ".join(str(number) for number in numbers))
+    return table
+
+
+def _links(checked: Check) -> Table:
+    """What joins the nodes; empty where that is the network of every site as it is."""
+    table = titled_table("Links", "link", "medium", "rate", "delay", "made by")
+    links = links_of(checked.plan, checked.plugins)
+    for link in links if any(not each.plain for each in links) else ():
+        table.add_row(*(escape(text) for text in link.cells))
     return table
 
 

@@ -41,8 +41,8 @@ def _total(name: str, label: str, definition: str, metric: str, order: int) -> R
     )
 
 
-READ = "Read from storage for a database node's processes"
-WRITTEN = "Written by a database node's processes, to be stored"
+READ = "Read from a database node's own disk, or from storage for its processes where it has none"
+WRITTEN = "Written to a database node's own disk, or by its processes, to be stored, where it has none"
 DEVICES = "disks of a database node's machine"
 
 RESPONSES = (
@@ -53,10 +53,10 @@ RESPONSES = (
         on_page=True),
     _of("disk_written_kb_per_s_max_30s", "highest disk writes of a database node over 30 s", WRITTEN,
         "node_disk_write_bytes_per_s", 123, "max_30s"),
-    _total("disk_read_mb_total", "disk reads of all database nodes", "Read from storage for the processes of all "
-           "database nodes.", "node_disk_read_bytes_per_s", 124),
-    _total("disk_written_mb_total", "disk writes of all database nodes", "Written by the processes of all database "
-           "nodes, to be stored.", "node_disk_write_bytes_per_s", 125),
+    _total("disk_read_mb_total", "disk reads of all database nodes", "Read from the own disks of all database "
+           "nodes, or from storage for their processes.", "node_disk_read_bytes_per_s", 124),
+    _total("disk_written_mb_total", "disk writes of all database nodes", "Written to the own disks of all database "
+           "nodes, or by their processes, to be stored.", "node_disk_write_bytes_per_s", 125),
     _of("machine_disk_read_kb_per_s_mean", "reads of a database node's disks", f"Read from the {DEVICES}, as "
         "`iostat -d` has it", "machine_disk_read_bytes_per_s", 126, more=SHARED, shared="disk"),
     _of("machine_disk_written_kb_per_s_mean", "writes of a database node's disks", f"Written to the {DEVICES}, as "

@@ -83,6 +83,12 @@ def _name(this: View, timeline: Timeline) -> str:
     return f"trial {timeline.record.id}{attempt}" + (f" ({marks})" if marks else "")
 
 
+NO_WORST = (
+    "Pauses were watched, but no measured window has operations enough for a percentile, so there is no worst one "
+    "to lay them beside: more operations a second."
+)
+
+
 def figure(timeline: Timeline) -> Figure:
     """Rate, percentiles and heat map of one trial, stacked on one time axis."""
     shown = [name for name in QUANTILES if any(name in window.percentiles_ms for window in timeline.windows)]
@@ -113,6 +119,8 @@ def figure(timeline: Timeline) -> Figure:
         caption += f" Below it, as the servers say it: {listed([group.title for group in timeline.server])}."
     if timeline.worst is not None:
         caption += " " + of_worst(timeline.worst)
+    elif timeline.paused_ms:
+        caption += f" {NO_WORST}"
     if len(timeline.spans) > 1 or timeline.events or timeline.bands:
         phases = [f"{span.name} {span.from_s:.0f} to {span.to_s:.0f} s" for span in (*timeline.spans, *timeline.bands)]
         phases += [f"{name} at {at_s:.1f} s" for at_s, name in timeline.events]

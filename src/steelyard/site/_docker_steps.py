@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
-from steelyard.model.errors import CommandFailed, SiteError
+from steelyard.leases.steps import Step
+from steelyard.model.errors import CommandFailed, LastingSiteError
 from steelyard.node import agent, machine_facts
 from steelyard.node.base import Node
 from steelyard.node.command import run
@@ -28,20 +29,7 @@ NAMESPACES = ("--mount", "--uts", "--net", "--pid")
 the machine's they would ask a name server for themselves."""
 
 
-@dataclass(frozen=True)
-class Step:
-    """One named step of lending."""
-
-    name: str
-    act: Callable[[], Awaitable[None]]
-
-
-async def perform(step: Step) -> None:
-    """Perform a step; tests replace this with a function that fails or kills at a given step."""
-    await step.act()
-
-
-class Lending:
+class ContainerSteps:
     """The steps of one lease, and what they find out."""
 
     def __init__(
@@ -56,7 +44,7 @@ class Lending:
         self._image = ""
         self._path = lease_records.record_path(state, record.id)
 
-    def steps(self) -> list[Step]:
+    def in_order(self) -> list[Step]:
         """The steps in order; the record comes first."""
         steps = [Step("record", self._write), Step("folders", self._folders), Step("daemon", self._ensure_daemon)]
         steps += [Step("image", self._ensure_image)]
@@ -75,11 +63,7 @@ class Lending:
         return self._daemon
 
     async def _write(self) -> None:
-        with lease_records.locked(self._state):
-            _claim_addresses(self.record, self._state)
-            lease_records.write(self._path, self.record)
-        if lease_register.usable():
-            lease_register.enter(self.record.id, self._path)
+        lease_register.begin(self.record, self._state, lambda: _claim_addresses(self.record, self._state))
 
     async def _folders(self) -> None:
         hierarchies = _cgroup.detect()
@@ -97,7 +81,7 @@ class Lending:
             return
         client, own = _this_machine.program("docker"), _docker_daemon.ours()
         if client is None:
-            raise SiteError("there is no program docker", "Debian: apt-get install docker.io")
+            raise LastingSiteError("there is no program docker", "Debian: apt-get install docker.io")
         async with _docker_daemon.locked(own):
             self._daemon = await _docker_daemon.ensure(own, client)
         things = await _docker_containers.labelled(self.daemon, "")
@@ -173,7 +157,7 @@ class Lending:
         try:
             await run(node, [str(agent.find()), "--version"], timeout_s=CHECK_TIMEOUT_S)
         except CommandFailed as error:
-            raise SiteError(
+            raise LastingSiteError(
                 f"the agent does not run in containers of {self._image}: {error.stderr_tail.strip() or error.message}",
                 "the image's C library may be too old: name another with site.image, or build a static agent",
             ) from error
@@ -188,24 +172,9 @@ def _limits(settings: Settings, node: Node, index: int) -> _docker_containers.Li
 
 def _claim_addresses(wanted: lease_records.Record, state: Path) -> None:
     """Claim the addresses, which two leases on one machine cannot share. Raises SiteError."""
-    paths = {path: path.stem for path in (state / "leases").glob("*.json")}
-    paths |= {path: identity for identity, path in lease_register.known().items()}
-    network = wanted.mode.partition(", ")[2]
-    for path, identity in paths.items():
-        try:
-            other = lease_records.read(path)
-        except SiteError:
-            continue  # of another version, in a state folder of its own
-        if other is None or identity == wanted.id or other.site != "docker":
-            continue
-        if other.mode.partition(", ")[2] != network:
-            continue
-        if lease_records.lives(other.owner):
-            raise SiteError(
-                f"study {other.study} (lease {other.id}, process {other.owner.pid}) uses the addresses of {network}",
-                "wait for it, or set site.subnet",
+    addresses = f"the addresses of {wanted.network} {wanted.subnet}"
+    for other in lease_register.others(wanted, state):
+        if (other.network, other.subnet) == (wanted.network, wanted.subnet):
+            raise lease_records.claimed(
+                other, has=f"uses {addresses}", otherwise="set site.subnet", left=f"containers with {addresses}"
             )
-        raise SiteError(
-            f"study {other.study} (lease {other.id}) was killed and left containers with the addresses of {network}",
-            "say `steelyard clean docker`",
-        )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
+from steelyard.leases import processes as lease_processes
 from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
+from steelyard.leases.steps import Step
 from steelyard.model.errors import SiteError
 from steelyard.model.node_limits import NodeLimits
 from steelyard.node import agent
@@ -34,20 +36,7 @@ SET_CLOCK = 'date --set="$1 seconds" > /dev/null'
 """Argument: seconds by which the clock is behind. The machine read it to the second when it booted."""
 
 
-@dataclass(frozen=True)
-class Step:
-    """One named step of lending."""
-
-    name: str
-    act: Callable[[], Awaitable[None]]
-
-
-async def perform(step: Step) -> None:
-    """Perform a step; tests replace this with a function that fails or kills at a given step."""
-    await step.act()
-
-
-class Lending:
+class MachineSteps:
     """The steps of one lease, and what they find out."""
 
     def __init__(self, settings: Settings, state: Path, record: lease_records.Record, say: Say) -> None:
@@ -57,12 +46,12 @@ class Lending:
         self._state = state
         self._say = say
         self._path = lease_records.record_path(state, record.id)
-        self._caller = _vm_accelerator.marked(lease_records.environment(state, record.id))
+        self._caller = lease_records.marked(lease_records.environment(state, record.id))
         self._image: Image | None = None
         self._accelerator: Accelerator | None = None
-        self._program: _ssh_agent.Program | None = None
+        self._program: _ssh_agent.AgentProgram | None = None
 
-    def steps(self) -> list[Step]:
+    def in_order(self) -> list[Step]:
         """The steps in order; the record comes first."""
         return [
             Step("record", self._write),
@@ -86,11 +75,7 @@ class Lending:
         return _vm_machine.files(self._state, cache_folder(), self.record.id, node.name)
 
     async def _write(self) -> None:
-        with lease_records.locked(self._state):
-            _claim_disks(self.record, self._state)
-            lease_records.write(self._path, self.record)
-        if lease_register.usable():
-            lease_register.enter(self.record.id, self._path)
+        lease_register.begin(self.record, self._state, lambda: _claim_disks(self.record, self._state))
 
     async def _ensure_image(self) -> None:
         self._image = await _vm_image.build(cache_folder(), self._say)
@@ -105,7 +90,8 @@ class Lending:
             raise SiteError(
                 f"site vm cannot lend to {self.record.study}: {reason}", "fewer nodes, or less node.memory_mb"
             )
-        self._keep(self.record.model_copy(update={"mode": f"{self._accelerator.name}: {self._accelerator.why}"}))
+        chosen = {"accelerator": self._accelerator.name, "accelerator_why": self._accelerator.why}
+        self._keep(self.record.model_copy(update=chosen))
 
     async def _make_files(self) -> None:
         """Keys, disks, identities; folders and control groups of load nodes."""
@@ -232,7 +218,7 @@ def connection_of(state: Path, identity: str, node: Node) -> Connection:
 def runs(identity: str, name: str) -> bool:
     """Whether a lease's machine runs, which is known by the name of its process."""
     wanted = _vm_machine.process_name(identity, name)[:15]
-    return any(_name_of(pid) == wanted for pid in lease_records.processes(identity))
+    return any(_name_of(pid) == wanted for pid in lease_processes.of(identity))
 
 
 def _name_of(pid: int) -> str:
@@ -244,20 +230,10 @@ def _name_of(pid: int) -> str:
 
 def _claim_disks(wanted: lease_records.Record, state: Path) -> None:
     """Claim the disks for data, which two leases cannot share. Raises SiteError."""
-    paths = {path: path.stem for path in (state / "leases").glob("*.json")}
-    paths |= {path: identity for identity, path in lease_register.known().items()}
-    for path, identity in paths.items():
-        try:
-            other = lease_records.read(path)
-        except SiteError:
-            continue  # of another version, in a state folder of its own
-        if other is None or identity == wanted.id or other.site != wanted.site:
-            continue
-        if lease_records.lives(other.owner):
-            raise SiteError(
-                f"study {other.study} (lease {other.id}, process {other.owner.pid}) has the disks of virtual machines",
-                "wait for it, or set STEELYARD_CACHE to another folder",
-            )
-        raise SiteError(
-            f"study {other.study} (lease {other.id}) was killed and left virtual machines", "say `steelyard clean vm`"
+    for other in lease_register.others(wanted, state):
+        raise lease_records.claimed(
+            other,
+            has="has the disks of virtual machines",
+            otherwise="set STEELYARD_CACHE to another folder",
+            left="virtual machines",
         )

@@ -1,4 +1,4 @@
-"""Processor time of servers on a node."""
+"""Processor time of processes on a node, which may be elsewhere."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from steelyard.node.base import Node
 from steelyard.node.processor import process_time_s, time_of_stat_s
 
 
-async def servers_time_s(node: Node, process_ids: Sequence[int]) -> float:
+async def processes_time_s(node: Node, process_ids: Sequence[int]) -> float:
     """User and system seconds of a node's processes and of the children that they have waited for, in sum; those that
     have ended count 0."""
     if node.processes == "same":

@@ -1,0 +1,110 @@
+"""Processes of a lease: how they are found on this machine, and their end.
+
+They are known by the lease's mark in their environment, by its cgroups and by its networks, so that they are found
+without their conductor and without the lease's record.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Collection
+from pathlib import Path
+
+from steelyard.leases.lease import Lease
+from steelyard.leases.records import ID_PATTERN, MARKER, RECORD_MARKER, utc_now
+from steelyard.model.errors import SiteError
+from steelyard.node.processor import start_ticks
+
+KILL_TIMEOUT_S = 20.0
+"""Time limit for a killed process to disappear; beyond it, something (a dead disk, a debugger) holds it."""
+KILL_POLL_S = 0.02
+QUIET_LOOKS = 2
+
+
+def of(identity: str, cgroups: Collection[Path] = (), networks: Collection[Path] = ()) -> set[int]:
+    """Every living process of a lease except this one: marked by its environment, in its cgroups, or in its
+    networks."""
+    pids = {pid for folder in cgroups for pid in _cgroup_members(folder)}
+    files = {key for path in networks if (key := _file_identity(path)) is not None}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit() and (pid := int(entry)) not in pids and _belongs(pid, identity, files):
+            pids.add(pid)
+    return {pid for pid in pids if pid != os.getpid() and start_ticks(pid) is not None}
+
+
+def strays(site: str) -> list[Lease]:
+    """Leases without a record but with a living process: it was starting when its conductor was killed, and got its
+    mark after the lease had been released."""
+    record_by_lease: dict[str, Path] = {}
+    for entry in os.listdir("/proc"):
+        variables = dict(line.partition("=")[::2] for line in _environment_of(entry)) if entry.isdigit() else {}
+        if variables.get(RECORD_MARKER) and ID_PATTERN.fullmatch(variables.get(MARKER, "")):
+            record_by_lease[variables[MARKER]] = Path(variables[RECORD_MARKER])
+    gone = {identity: record for identity, record in record_by_lease.items() if not record.exists()}
+    return [Lease(identity, site, (), utc_now(), record) for identity, record in sorted(gone.items())]
+
+
+async def kill(identity: str, cgroups: Collection[Path] = (), networks: Collection[Path] = ()) -> None:
+    """End every process of a lease with SIGKILL and wait until it is gone. Raises SiteError after KILL_TIMEOUT_S.
+
+    Two searches in a row must find nothing, because a process that is being started gets its mark only when it is
+    executed."""
+    files = {key for path in networks if (key := _file_identity(path)) is not None}
+    deadline = time.monotonic() + KILL_TIMEOUT_S
+    quiet = 0
+    while quiet < QUIET_LOOKS:
+        alive = of(identity, cgroups, networks)
+        quiet = 0 if alive else quiet + 1
+        if alive and time.monotonic() > deadline:
+            raise SiteError(
+                f"processes {sorted(alive)} of lease {identity} did not die within {KILL_TIMEOUT_S:g} s of SIGKILL",
+                "see `ps -o pid,stat,wchan,args`; state D waits for a disk",
+            )
+        for pid in alive:
+            _kill_verified(pid, identity, cgroups, files)
+        await asyncio.sleep(KILL_POLL_S)
+
+
+def _kill_verified(pid: int, identity: str, cgroups: Collection[Path], files: Collection[tuple[int, int]]) -> None:
+    """Open a pidfd, which pins the process, then check it again, because its id may have been reused."""
+    with contextlib.suppress(ProcessLookupError):
+        descriptor = os.pidfd_open(pid)
+        try:
+            if _belongs(pid, identity, files) or any(pid in _cgroup_members(folder) for folder in cgroups):
+                signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+        finally:
+            os.close(descriptor)
+
+
+def _belongs(pid: int, identity: str, networks: Collection[tuple[int, int]]) -> bool:
+    if f"{MARKER}={identity}" in _environment_of(str(pid)):
+        return True
+    return bool(networks) and _file_identity(Path(f"/proc/{pid}/ns/net")) in networks
+
+
+def _environment_of(pid: str) -> list[str]:
+    # Processes of other users and those that have just ended cannot be read: they are not ours.
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace").split("\0")
+    return []
+
+
+def _cgroup_members(folder: Path) -> set[int]:
+    """Processes in a cgroup and in the cgroups below it. Id 0 means a process of another pid namespace."""
+    pids: set[int] = set()
+    for place, _, _ in os.walk(folder):
+        with contextlib.suppress(OSError):
+            pids.update(int(line) for line in Path(place, "cgroup.procs").read_text(encoding="ascii").split())
+    return pids - {0}
+
+
+def _file_identity(path: Path) -> tuple[int, int] | None:
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return stat.st_dev, stat.st_ino

@@ -1,0 +1,65 @@
+"""What sites and probes of a plan say of themselves before anything starts, as notes of `check`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from steelyard.format import duration, listed
+from steelyard.judging.settings_hash import canonical
+from steelyard.model.plan import Plan
+from steelyard.model.study import Study
+from steelyard.model.trial_settings import TrialSettings
+from steelyard.plan.abilities import Abilities, requests_of
+from steelyard.plan.phase_times import measured_s
+from steelyard.plugin_factory import make_probe
+from steelyard.probe.base import READ_EVERY_S, TakesTurns
+from steelyard.site.base import Announces, Apportions
+
+
+def notes(study: Study, plan: Plan, cores: int, abilities: Abilities) -> Iterator[str]:
+    """A sentence for each thing that a site has to do first, for sites that enforce processor limits in different ways,
+    and for probes that read more slowly than trials last."""
+    yield from dict.fromkeys(_of_sites(plan, abilities))
+    yield from _of_processors(plan, abilities)
+    yield from _of_probes(study, plan, cores, abilities)
+
+
+def _distinct(plan: Plan, *parts: str) -> list[TrialSettings]:
+    """Settings of one trial of each combination of some sections."""
+    return list({canonical(trial.settings.part(*parts)): trial.settings for trial in plan.trials}.values())
+
+
+def _of_sites(plan: Plan, abilities: Abilities) -> Iterator[str]:
+    """What sites know before they lend."""
+    for settings in _distinct(plan, "site", "load_site", "system", "node", "link"):
+        requests = requests_of(plan.study, settings, abilities.system(settings))
+        for site, request in zip(abilities.sites(settings), requests, strict=True):
+            if isinstance(site, Announces) and (request.database_nodes or request.load_nodes):
+                yield from (f"site {site.name}: {sentence}" for sentence in site.notes(request))
+
+
+def _of_processors(plan: Plan, abilities: Abilities) -> Iterator[str]:
+    """A sentence where sites that are compared enforce `node.cpus` in different ways."""
+    ways: dict[str, set[str]] = {}
+    for settings in _distinct(plan, "site", "node"):
+        site = abilities.site(settings)
+        if settings.node.cpus is not None and isinstance(site, Apportions):
+            ways.setdefault(site.name, set()).add(site.cpus_by(settings.node))
+    if len(ways) > 1 and len(set.union(*ways.values())) > 1:
+        each = [f"site {name} by {' or '.join(sorted(how))}" for name, how in sorted(ways.items())]
+        yield f"node.cpus is enforced in different ways, {listed(each)}: what differs between these sites may be that"
+
+
+def _of_probes(study: Study, plan: Plan, cores: int, abilities: Abilities) -> Iterator[str]:
+    """A sentence for each probe that takes longer to read all of its metrics once than the shortest trial lasts."""
+    distinct = _distinct(plan, "site", "system", "workload", "load", "node")
+    shortest_s = min(measured_s(settings, abilities.cluster_times(settings, cores)) for settings in distinct)
+    for name in study.probes:
+        probe = make_probe(abilities.plugins, name, study.probe.get(name, {}))
+        if isinstance(probe, TakesTurns) and (turn_s := probe.turn_s(READ_EVERY_S)) > shortest_s:
+            faster = probe.faster(READ_EVERY_S)
+            yield (
+                f"probe {name} reads each metric of a turn every {duration(turn_s)}, and the shortest trial measures "
+                f"{duration(shortest_s)}: it may have none of some, and rates are of more than the trial; longer "
+                f"trials{f', or {faster}' if faster else ''}"
+            )

@@ -1,0 +1,61 @@
+"""Mounted file systems, by the text of a /proc/PID/mountinfo, see proc_pid_mountinfo(5): the one place that reads its
+lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+MOUNTINFO: Final = Path("/proc/self/mountinfo")
+ESCAPED: Final = re.compile(r"\\([0-7]{3})")
+"""White space and backslashes in paths."""
+
+
+@dataclass(frozen=True)
+class MountedFileSystem:
+    """A line of a mountinfo."""
+
+    numbers: str
+    """Of its device, `major:minor`."""
+    root: str
+    """What of the file system is mounted: `/` for all of it."""
+    point: Path
+    """Where it is mounted."""
+    options: str
+    """Of this mount."""
+    kind: str
+    device: str
+    more_options: str
+    """Of the file system, wherever it is mounted."""
+
+
+def parse(text: str) -> tuple[MountedFileSystem, ...]:
+    """What is mounted, in the order of the text, which is that of mounting; lines of another form are passed over.
+    Pure."""
+    mounts = []
+    for line in text.splitlines():
+        left, _, right = line.partition(" - ")
+        words, kind = left.split(), right.split()
+        if len(words) < 6 or len(kind) < 2:
+            continue
+        root, point = (ESCAPED.sub(lambda match: chr(int(match[1], 8)), word) for word in words[3:5])
+        mounts.append(MountedFileSystem(words[2], root, Path(point), words[5], kind[0], kind[1], "".join(kind[2:3])))
+    return tuple(mounts)
+
+
+def here() -> tuple[MountedFileSystem, ...]:
+    """What is mounted for this process. Raises OSError."""
+    return parse(MOUNTINFO.read_text(encoding="utf-8", errors="surrogateescape"))
+
+
+def below(mounts: Iterable[MountedFileSystem], *folders: Path) -> list[Path]:
+    """Mount points below folders, and folders that are mounted on themselves, as a daemon does with its data; the last
+    mounted first. Pure."""
+    return [
+        mount.point
+        for mount in reversed(tuple(mounts))
+        if any(folder in mount.point.parents or (folder == mount.point and mount.root != "/") for folder in folders)
+    ]

@@ -1,0 +1,55 @@
+"""The processes of a lease: found by mark and group, and ended."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from steelyard.leases import processes as lease_processes
+from steelyard.leases import records as lease_records
+from steelyard.model.errors import SiteError
+from tests.unit.leases.test_records import record
+
+
+def test_processes_are_found_by_mark_and_by_group(sleeper: subprocess.Popen[bytes], tmp_path: Path) -> None:
+    assert lease_processes.of("5eedbeef") == {sleeper.pid}
+    assert lease_processes.of("5eedbee0") == set()
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "cgroup.procs").write_text(f"{sleeper.pid}\n0\n{os.getpid()}\n")
+    assert lease_processes.of("5eedbee0", [tmp_path]) == {sleeper.pid}
+
+
+def test_kill_ends_the_lease_s_processes_and_no_other(sleeper: subprocess.Popen[bytes]) -> None:
+    with subprocess.Popen(["sleep", "60"], env={**os.environ, lease_records.MARKER: "5eedbee0"}) as other:
+        asyncio.run(lease_processes.kill("5eedbeef"))
+        assert sleeper.wait(5) == -9
+        assert other.poll() is None
+        other.kill()
+    asyncio.run(lease_processes.kill("5eedbeef"))
+
+
+def test_a_process_that_does_not_die_is_named(
+    sleeper: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lease_processes, "KILL_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(lease_processes, "_kill_verified", lambda *arguments: None)
+    with pytest.raises(SiteError, match=str(sleeper.pid)):
+        asyncio.run(lease_processes.kill("5eedbeef"))
+
+
+def test_a_process_whose_record_is_gone_is_a_stray(tmp_path: Path) -> None:
+    path = lease_records.record_path(tmp_path, "5eedbeef")
+    lease_records.write(path, record("5eedbeef"))
+    with subprocess.Popen(
+        ["sleep", "60"], env={**os.environ, **lease_records.environment(tmp_path, "5eedbeef")}
+    ) as process:
+        assert "5eedbeef" not in [lease.id for lease in lease_processes.strays("local")]
+        path.unlink()
+        (stray,) = [lease for lease in lease_processes.strays("local") if lease.id == "5eedbeef"]
+        assert stray.record == path
+        asyncio.run(lease_processes.kill(stray.id))
+        assert process.wait(5) == -9

@@ -1,0 +1,65 @@
+"""Notes of sites and probes before anything starts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steelyard.plan import expand, part_notes
+from steelyard.plan.abilities import Abilities
+from steelyard.plugin import Plugins
+from steelyard.site import docker, fake
+from steelyard.study import read_text
+from tests.unit.lab.fakes import plan_of, study
+from tests.unit.small_study import SMALL_STUDY
+
+
+def notes(tmp_path: Path, **changes: Any) -> list[str]:
+    chosen = study(**changes)
+    abilities = Abilities(Plugins(), tmp_path, tmp_path)
+    return list(part_notes.notes(chosen, plan_of(chosen), 2, abilities))
+
+
+def compared(tmp_path: Path, node: str, cpu_limit: str) -> list[str]:
+    """Notes of a study of sites local and docker."""
+    sites = f'[site.docker]\ncpu_limit = "{cpu_limit}"\n[node]\n{node}\ncpus_from = "start"\n[system]'
+    text = SMALL_STUDY.replace("[system]", sites) + 'site = ["local", "docker"]\n'
+    chosen = read_text(text)
+    return list(part_notes.notes(chosen, expand(chosen), 2, Abilities(Plugins(), tmp_path, tmp_path)))
+
+
+def test_a_probe_that_reads_more_slowly_than_a_trial_lasts_is_a_note(tmp_path: Path) -> None:
+    short = {"duration_s": 8.0}
+    (jmx,) = notes(tmp_path, load=short, probes=["os", "jmx"])
+    assert jmx.startswith("probe jmx reads each metric of a turn every 15 s, and the shortest trial measures 8 s")
+    assert jmx.endswith("longer trials, or [probe.jmx] every_s = 1, which reads each every 5 s")
+    assert notes(tmp_path, load=short, probes=["jmx"], probe={"jmx": {"every_s": 1}}) == []
+    assert notes(tmp_path, load={"duration_s": 20.0}, probes=["jmx", "cassandra"]) == []
+    (fastest,) = notes(tmp_path, load={"duration_s": 3.0}, probes=["jmx"], probe={"jmx": {"every_s": 1}})
+    assert fastest.endswith("rates are of more than the trial; longer trials")
+    (cassandra,) = notes(tmp_path, load=short, probes=["cassandra"])
+    assert "longer trials, or fewer of operations, " in cassandra
+    assert "([probe.cassandra] views)" in cassandra
+
+
+def test_what_a_site_says_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def notes_of(self: object, request: object) -> Sequence[str]:
+        return ["`run` starts it"]
+
+    monkeypatch.setattr(fake.FakeSite, "notes", notes_of, raising=False)
+    assert notes(tmp_path, site={"name": "fake"}) == ["site fake: `run` starts it"]
+
+
+def test_sites_that_limit_processors_in_different_ways_are_a_note(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(docker.DockerSite, "notes", lambda self, request: [])
+    (note,) = compared(tmp_path, "cpus = 1.0", "cpuset")
+    assert note.startswith(
+        "node.cpus is enforced in different ways, site docker by whole cores and site local by a quota of CPU time"
+    )
+    assert compared(tmp_path, "cpus = 1.0", "quota") == []
+    assert compared(tmp_path, "memory_mb = 512", "cpuset") == [], "no limit, no difference"
