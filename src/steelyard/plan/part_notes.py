@@ -19,7 +19,7 @@ from steelyard.site.base import Announces, Apportions
 def notes(study: Study, plan: Plan, cores: int, abilities: Abilities) -> Iterator[str]:
     """A sentence for each thing that a site has to do first, for sites that enforce processor limits in different ways,
     and for probes that read more slowly than trials last."""
-    yield from dict.fromkeys(_of_sites(plan, abilities))
+    yield from of_sites(plan, abilities)
     yield from _of_processors(plan, abilities)
     yield from _of_probes(study, plan, cores, abilities)
 
@@ -29,8 +29,12 @@ def _distinct(plan: Plan, *parts: str) -> list[TrialSettings]:
     return list({canonical(trial.settings.part(*parts)): trial.settings for trial in plan.trials}.values())
 
 
+def of_sites(plan: Plan, abilities: Abilities) -> tuple[str, ...]:
+    """What sites know before they lend, a sentence each."""
+    return tuple(dict.fromkeys(_of_sites(plan, abilities)))
+
+
 def _of_sites(plan: Plan, abilities: Abilities) -> Iterator[str]:
-    """What sites know before they lend."""
     for settings in _distinct(plan, "site", "load_site", "system", "node", "link"):
         requests = requests_of(plan.study, settings, abilities.system(settings))
         for site, request in zip(abilities.sites(settings), requests, strict=True):

@@ -276,7 +276,13 @@ def located(errors: Sequence[StudyError], path: Path) -> tuple[StudyError, ...]:
 
     def find_line(key: str) -> int:
         factor = _spelt(f"factors.{key}", lines)
-        levels = (name for name in lines if name.startswith("levels.") and name.endswith(f".{key}"))
-        return line_of(lines, factor if factor in lines else next(levels, _spelt(key, lines)))
+        section, _, field = key.partition(".")
+        elsewhere = (
+            name
+            for name in lines
+            if (name.startswith("levels.") and name.endswith(f".{key}"))
+            or (key not in lines and re.fullmatch(rf"{section}\.[^.]+\.{re.escape(field)}", name))
+        )
+        return line_of(lines, factor if factor in lines else next(elsewhere, _spelt(key, lines)))
 
     return tuple(placed(error, str(path), find_line(error.key)) for error in errors)

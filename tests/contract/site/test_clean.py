@@ -27,6 +27,8 @@ from steelyard.site import fake
 from steelyard.site.base import Request
 from tests.unit.cli.screen import printed
 
+NOTHING = "nothing is left over: no record names a lease, at any site, and site fake found nothing besides\n"
+
 
 @pytest.fixture
 def state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
@@ -64,19 +66,21 @@ def expired(fail: str = "") -> Lease:
 
 
 def test_clean_where_nothing_is_left(state: Path) -> None:
-    assert cleaned() == (0, "nothing is left over at fake\n")
+    assert cleaned() == (0, NOTHING)
 
 
 def test_clean_shows_then_removes(killed: str, state: Path) -> None:
     for _ in range(2):
         code, text = cleaned(dry_run=True)
         assert code == 0
-        assert text.startswith(f"left over: lease {killed} of site fake (study victim, 1 node, 2 processes): its owner")
+        assert text.startswith(
+            f"left over: lease {killed} of site fake (study victim, 1 database node, 2 processes): its owner"
+        )
     code, text = cleaned()
     assert (code, text.split(" of ")[0]) == (0, f"removed lease {killed}")
     assert lease_processes.of(killed) == set()
     assert list((state / "nodes").iterdir()) == []
-    assert cleaned() == (0, "nothing is left over at fake\n")
+    assert cleaned() == (0, NOTHING)
 
 
 def test_clean_as_data(killed: str, state: Path) -> None:

@@ -303,7 +303,7 @@ def test_hardware_commands_data_and_citation_stand_beside_the_answer(page: str) 
     text = re.sub(r"<[^>]*>", "", page)
     assert "all nodes on one machine; Cassandra 5.0.5, heap 512 MB" in text
     assert "steelyard run store/synthetic/study.toml --store again" in text
-    assert "steelyard verify store/synthetic" in text
+    assert "steelyard verify STORE" in text
     assert "intervals/*.parquet" in text
     assert page.index('id="main"') < page.index('id="provenance"') < page.index('id="comparisons"')
 
