@@ -271,6 +271,7 @@ def found(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     monkeypatch.setattr(_docker_image, "lacking", lambda cache: machine.get("image", ""))
     monkeypatch.setattr(machine_facts, "capable", lambda name, status=None: machine["able"])
     monkeypatch.setattr(os, "geteuid", lambda: machine["uid"])
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
     return machine
 
 
