@@ -43,9 +43,9 @@ def daemon(client: str | None, address: str, problem: str, refusal: str | None, 
 def own_image(reason: str | None, *, there: bool) -> Finding:
     """The image for studies that name none: why it can be neither had nor built, or whether it is there. Pure."""
     if reason is not None:
-        return judged("site docker", reason, False, f"{SET_UP}, or a study with site.image")
+        return judged("docker image", reason, False, f"{SET_UP}, or a study with site.image")
     text = "the image is there" if there else "the image is not built yet: the first lease builds it, a minute or two"
-    return judged("site docker", text, True, "")
+    return judged("docker image", text, True, "")
 
 
 def _is_built() -> bool:
