@@ -12,6 +12,7 @@ from steelyard.analysis.results import Results
 from steelyard.analysis.statistics import server_warm_up, stopping, trend
 from steelyard.analysis.statistics.exclusions import Exclusion
 from steelyard.analysis.statistics.law_choice import SIMULATED
+from steelyard.analysis.statistics.main_effect import MainEffect
 from steelyard.analysis.statistics.server_warm_up import WarmedStart
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.statistics.trend import Trend
@@ -60,11 +61,10 @@ def caveats(study: Study, results: Results) -> list[str]:
             f"term for {what}."
         )
     elif results.hard and any(summary.starts == 2 for summary in results.main(Summary)):
-        most = max(summary.starts for summary in results.main(Summary))
         sentences.append(
-            f"Two starts of a level give no interval: one takes {FEWEST_STARTS}, however many trials."
-            if most < FEWEST_STARTS
-            else f"A level with two starts has no interval of its own: one takes {FEWEST_STARTS} starts."
+            "With two starts per level the intervals are wide; more starts narrow them, more trials hardly do."
+            if results.of(MainEffect)
+            else f"Two starts of a level give no interval: one takes {FEWEST_STARTS}, however many trials."
         )
     if results.of(Exclusion):
         sentences.append(_left_out(results.of(Exclusion), results.trials))
