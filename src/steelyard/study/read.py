@@ -22,6 +22,7 @@ from steelyard.study.level_tables import as_written, cross, normalise
 from steelyard.study.levels import contradictions, fields_by_key, level_problems, named_fields, places_of
 from steelyard.study.missing import settings_model, without_missing
 from steelyard.study.named_responses import response_problems
+from steelyard.study.own_place import of_its_own
 from steelyard.study.probe_settings import probe_problems
 from steelyard.study.settings import complete, subtables_of, tables_of
 from steelyard.study.treatments import control_of, design_problems, treatments_of
@@ -92,7 +93,7 @@ def read_text(
         if not any(error.key.endswith(".name") for error in errors):
             errors += _unknown_factors(study, plugins)
             errors += _subtable_problems(tables, plugins, named)
-    refuse(errors)
+    refuse([of_its_own(error) for error in errors])
     assert study is not None
     refuse(_treatment_problems(study, plugins))
     return study

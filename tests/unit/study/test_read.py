@@ -80,6 +80,8 @@ def test_hard_and_easy(factor: str, level: str, hard: bool) -> None:
 
 CASES = {
     "load.thread = 4: no such key; did you mean 'threads'?": "thread = 4\n",
+    "load.server_warm_up = 'off': no such key; [server_warm_up] is a section of its own": "server_warm_up = 'off'\n",
+    "load.probes = 'os': no such key; probes is a key of its own, above the first section": "probes = 'os'\n",
     "paper.toml:20: load.threads = 0: must be at least 1": "threads = 0\n",
     "paper.toml:20: load.threads = 'many': must be a whole number, at least 1": 'threads = "many"\n',
     "load.schedule = 'poison': not allowed; did you mean 'poisson'?": 'schedule = "poison"\n',

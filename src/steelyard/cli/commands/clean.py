@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
@@ -62,8 +63,9 @@ def clean(
 
 
 async def _clean(site_names: Sequence[str], *, dry_run: bool, console: Console, as_json: bool) -> int:
-    leases = await _sweep([_site(name) for name in site_names], dry_run=dry_run)
-    elsewhere = lease_register.abandoned_elsewhere(state_folder(), lease_records.utc_now())
+    named = [site for name in site_names if (site := _without_settings(name)) is not None]
+    leases = await _sweep(named, dry_run=dry_run)
+    elsewhere = _elsewhere()
     if as_json:
         others = [{"lease": identity, "state_folder": str(folder)} for identity, folder in elsewhere.items()]
         print(json.dumps({"leases": [entry.model_dump() for entry in leases], "elsewhere": others}, indent=2))
@@ -73,6 +75,26 @@ async def _clean(site_names: Sequence[str], *, dry_run: bool, console: Console, 
     if not leases:
         say(console, f"nothing is left over at {', '.join(site_names)}")
     return EXIT_LABORATORY if any(entry.outcome == "failed" for entry in leases) else EXIT_DONE
+
+
+def _without_settings(name: str) -> Site | None:
+    """The site with its default settings, to find what no record names; None if it has none, such as one that needs an
+    inventory: its leases have records, which hold their settings. Raises StudyError for an unknown site."""
+    try:
+        return _site(name)
+    except SiteError:
+        return None
+
+
+def _elsewhere() -> dict[str, Path]:
+    """Leases that are left over in other state folders, or whose record there is gone: id -> that folder."""
+    state = state_folder()
+    gone = {
+        identity: record.parent.parent
+        for identity, record in lease_processes.unrecorded().items()
+        if not lease_register.of_state(record, state)
+    }
+    return gone | lease_register.abandoned_elsewhere(state, lease_records.utc_now())
 
 
 async def reclaim(sites: Sequence[Site], *, console: Console) -> None:
@@ -109,13 +131,15 @@ async def _sweep(sites: Sequence[Site], *, dry_run: bool) -> list[Found]:
 
 def _described(lease: Lease) -> Found:
     record = lease_records.read(lease.record)
+    processes = lease_processes.of(lease.id)
+    gone = "; ".join(filter(None, (f"{NO_RECORD}: there is no {lease.record}", lease_processes.described(processes))))
     return Found(
         site=lease.site,
         lease=lease.id,
         study=record.study if record else "",
-        reason=lease_records.abandoned(record, lease_records.utc_now()) if record else NO_RECORD,
+        reason=lease_records.abandoned(record, lease_records.utc_now()) if record else gone,
         nodes=len(lease.nodes),
-        processes=len(lease_processes.of(lease.id)),
+        processes=len(processes),
         outcome="found",
     )
 

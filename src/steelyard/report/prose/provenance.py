@@ -68,11 +68,16 @@ def _system(records: Sequence[TrialRecord]) -> str:
     written = (version for one in records for key, version in one.versions.items() if key in (name, "system"))
     versions = sorted({version.removeprefix(f"{name} ") for version in written})
     called = SYSTEMS.get(name, name)
-    heaps = {str(one.settings.system.settings.get("heap_mb") or "") for one in records}
+    heaps = {_heap_mb(one.settings.system.settings) for one in records}
     heap = next(iter(heaps)) if len(heaps) == 1 else ""
     plain = [version for version in versions if version[:1].isdigit()]
     shown = f"{called} {listed(plain)}" if plain and name in SYSTEMS and name != "simulated" else called
     return f"{shown}, heap {heap} MB per node" if heap else shown
+
+
+def _heap_mb(settings: Mapping[str, object]) -> str:
+    """Heap that the laboratory gave a node, MB; empty for a cluster that exists, which has its own."""
+    return "" if settings.get("managed") is False else str(settings.get("heap_mb") or "")
 
 
 def one_trial(records: Sequence[TrialRecord]) -> str:

@@ -133,6 +133,22 @@ def test_a_lock_that_somebody_waits_for_hides_no_writer(
         assert writer_of(store) == os.getpid()
 
 
+def test_a_study_that_was_killed_a_second_ago_is_not_elsewhere(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its lease says whose process it was."""
+    state = store.parent / "state"
+    monkeypatch.setenv("STEELYARD_STATE", str(state))
+    journal.append(store, [journal.Entry(time.time(), journal.SessionBegan(todo=4, total=4))])
+    live_file.write(store, Live(t_s=time.time()), Concealer())
+    assert "runs elsewhere" in printed(lambda: status(store)).out
+    now = lease_records.utc_now()
+    gone = lease_records.Owner(pid=1, start_ticks=1, boot_id="another")
+    record = lease_records.Record(
+        id="0123abcd", site="fake", study=Store(store).study.study.name, owner=gone, created=now, until=now
+    )
+    lease_records.write(lease_records.record_path(state, record.id), record)
+    assert KILLED in printed(lambda: status(store), 200).out
+
+
 def test_a_store_without_a_trial_has_no_table(store: Path) -> None:
     shutil.rmtree(store / "trials")
     text = printed(lambda: status(store), 200).out
