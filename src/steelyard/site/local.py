@@ -346,8 +346,8 @@ class LocalSite:
                 )
 
     def _orphans(self, recorded: set[str], now: datetime) -> list[Lease]:
-        """Namespaces, cgroups and disks that match our pattern and have no record anywhere; only as root. Those that the
-        register or a process's mark gives to another state folder are left to that installation."""
+        """Namespaces, cgroups and disks that match our pattern and have no record anywhere; only as root. Those of
+        another state folder, by the register or a process's mark, are left to that installation."""
         if not lease_register.usable():
             return []
         groups = [name for name in _cgroup.present(_cgroup.detect()) if lease_records.ID_PATTERN.fullmatch(name)]

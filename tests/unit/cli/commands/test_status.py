@@ -12,6 +12,7 @@ import pytest
 
 from steelyard.cli.commands.status import status
 from steelyard.cli.commands.verify import verify
+from steelyard.leases import records as lease_records
 from steelyard.model.secret import Concealer
 from steelyard.model.study import Limits
 from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
@@ -19,7 +20,7 @@ from steelyard.progress import live_file, session_state
 from steelyard.progress.reason_words import groups, short
 from steelyard.progress.session_state import writer_of
 from steelyard.progress.state import AwaitedQuiet, Live
-from steelyard.store import StoreWriter, journal
+from steelyard.store import Store, StoreWriter, journal
 from tests.unit.cli.screen import printed
 from tests.unit.serve.stores import FAULT, VOIDED, a_record, write
 
@@ -137,7 +138,7 @@ def test_a_study_that_was_killed_a_second_ago_is_not_elsewhere(store: Path, monk
     """Its lease says whose process it was."""
     state = store.parent / "state"
     monkeypatch.setenv("STEELYARD_STATE", str(state))
-    journal.append(store, [journal.Entry(time.time(), journal.SessionBegan(todo=4, total=4))])
+    (store / "events.jsonl").write_text(journal.line(BEGAN, time.time()))
     live_file.write(store, Live(t_s=time.time()), Concealer())
     assert "runs elsewhere" in printed(lambda: status(store)).out
     now = lease_records.utc_now()
