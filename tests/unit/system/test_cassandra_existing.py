@@ -38,7 +38,7 @@ def test_probes_that_it_cannot_be_read_by_are_refused_before_a_start(tmp_path: P
     path = tmp_path / "study.toml"
     path.write_text(text.replace('probes = ["os"]', 'probes = ["os", "gc", "jmx", "cassandra"]'), encoding="utf-8")
     plugins = Plugins(tmp_path)
-    study = read(path, plugins)
+    study = read(path)
     plan = expand(study, plugins=plugins)
     errors = list(probe_ways.refusals(study, plan, Abilities(plugins)))
     assert [error.read for error in errors] == ["gc", "jmx"]
