@@ -54,7 +54,7 @@ ELSEWHERE = " is left over in "
 
 
 def cleaned(*, dry_run: bool = False) -> tuple[int, str]:
-    found = printed(lambda: clean(["fake"], dry_run=dry_run))
+    found = printed(lambda: clean(["fake"], dry_run=dry_run), 400)
     lines = (found.out + found.err).splitlines(keepends=True)
     return found.code, "".join(line for line in lines if ELSEWHERE not in line)
 
@@ -89,7 +89,7 @@ def test_a_process_of_another_state_folder_is_named_and_left_alone(state: Path, 
     marks = lease_records.environment(state / "other", "5eedbee1")
     with subprocess.Popen(["sleep", "60"], env={**os.environ, **marks}) as process:
         try:
-            found = printed(lambda: clean(["fake"]))
+            found = printed(lambda: clean(["fake"]), 400)
             assert f"lease 5eedbee1 is left over in {state / 'other'}: STEELYARD_STATE=" in "".join(
                 found.err.split("\n")
             )
