@@ -10,6 +10,7 @@ their path.
 from __future__ import annotations
 
 import difflib
+import functools
 import hashlib
 import importlib
 import importlib.metadata
@@ -41,14 +42,22 @@ WORKLOAD_FILE = ".toml"
 
 def names(seam: str) -> tuple[str, ...]:
     """Every plug-in of a seam that can be found by name: shipped modules and entry points `steelyard.<seam>`."""
+    return tuple(sorted(_shipped(seam) | _installed(seam, tuple(sys.path)).names))
+
+
+@functools.cache
+def _shipped(seam: str) -> frozenset[str]:
     package = importlib.import_module(f"steelyard.{seam}")
-    shipped = {
-        info.name.replace("_", "-")
-        for info in pkgutil.iter_modules(package.__path__)
-        if info.name != "base" and not info.name.startswith("_")
-    }
-    installed = {entry.name for entry in importlib.metadata.entry_points(group=f"steelyard.{seam}")}
-    return tuple(sorted(shipped | installed))
+    modules = (info.name for info in pkgutil.iter_modules(package.__path__))
+    return frozenset(name.replace("_", "-") for name in modules if name != "base" and not name.startswith("_"))
+
+
+@functools.cache
+def _installed(seam: str, import_path: tuple[str, ...]) -> importlib.metadata.EntryPoints:
+    """Entry points of a seam in the distributions of an import path, which are read once: a study of many treatments
+    asks thousands of times."""
+    del import_path  # the key
+    return importlib.metadata.entry_points(group=f"steelyard.{seam}")
 
 
 def is_path(name: str) -> bool:
@@ -137,7 +146,7 @@ def how_to_add(seam: str) -> str:
 def _named(seam: str, name: str) -> ModuleType:
     if is_path(name):
         return _checked(seam, name, _from_path(seam, Path(name)))
-    if entries := tuple(importlib.metadata.entry_points(group=f"steelyard.{seam}", name=name)):
+    if entries := tuple(_installed(seam, tuple(sys.path)).select(name=name)):
         return _checked(seam, name, entries[0].load())
     known = names(seam)
     if name in known:

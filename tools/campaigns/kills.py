@@ -199,10 +199,10 @@ class _Killed:
         if target == LINK and self._values["phase"] in (Phase.WARM_UP, Phase.MEASURE):
             self._void_by_its_link()
         self._unchanged(sealed)
-        code, printed = self._call(*_steelyard(), "verify", str(self._store))
-        self._expect(code, (0,), "verify", printed)
+        verified, differences = self._call(*_steelyard(), "verify", str(self._store))
+        self._expect(verified, (0,), "verify", differences)
         for name in [*left_behind(self._state), *unknown(self._state), *self._drafts()]:
-            self._fault("leftover", name)
+            self._fault("leftover", f"{name}: {printed[-600:]}")
         return Outcome(tuple(self._findings), self._facts)
 
     def _call(self, *argv: str) -> tuple[int | None, str]:

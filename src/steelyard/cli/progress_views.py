@@ -36,6 +36,8 @@ from steelyard.progress.state import (
 
 QUIET_LIMIT_S = 5.0
 """A plain log is never silent for longer than this while something is waited for."""
+LATE = 2.0
+"""A phase that takes longer than so many times what is expected shows its time limit."""
 BUSY_LIMIT_S = 30.0
 """The same while a quiet machine is waited for, which can take half an hour."""
 MOST_INTERVALS = 6
@@ -94,9 +96,12 @@ def _phase_text(live: Live, now_s: float) -> str:
         return ""
     seconds = now_s - live.phase.entered_s
     waits = f": {live.waiting}" if live.waiting else ""
-    limit_s = live.phase.timeout_s
-    limit = f" (timeout {duration(limit_s)})" if limit_s is not None and seconds > QUIET_LIMIT_S else ""
-    return f"{live.phase.name} {_whole(seconds)}{limit}{waits}"
+    limit_s, expected_s = live.phase.timeout_s, live.phase.expected_s
+    in_time = expected_s is not None and seconds <= LATE * expected_s
+    of = f" of {duration(expected_s)}" if expected_s is not None and in_time else ""
+    limited = limit_s is not None and seconds > QUIET_LIMIT_S and not in_time
+    limit = f" (timeout {duration(limit_s)})" if limit_s is not None and limited else ""
+    return f"{live.phase.name} {_whole(seconds)}{of}{limit}{waits}"
 
 
 def _now(live: Live, now_s: float) -> Text:

@@ -157,10 +157,13 @@ def _same_machine(visit: Visit, visits: Sequence[Visit]) -> Iterator[Finding]:
             continue
         same = other.identity.folder == visit.identity.folder
         text = f"runs on the same kernel as {other.machine.name}: " + (
-            "it is the same machine" if same else "they share processor, memory and clock"
+            "one machine under two names, or two that share processor, memory and clock"
+            if same
+            else "they share processor, memory and clock"
         )
-        mend = "remove one of them from the inventory" if same else "the report says that they share it"
-        yield judged("machine", text, False, mend, bad=same, machine=visit.machine.name)
+        shared = "the report says that they share it"
+        mend = f"of one machine, remove a name: `run` refuses one folder twice; otherwise {shared}" if same else shared
+        yield judged("machine", text, False, mend, machine=visit.machine.name)
 
 
 def _float(text: str) -> float:

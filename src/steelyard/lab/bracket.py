@@ -31,10 +31,12 @@ class PhaseLog:
         self.times: list[PhaseTime] = []
 
     @asynccontextmanager
-    async def bracket(self, phase: Phase, timeout_s: float, blame: type[SteelyardError]) -> AsyncIterator[None]:
+    async def bracket(
+        self, phase: Phase, timeout_s: float, blame: type[SteelyardError], *, expected_s: float | None = None
+    ) -> AsyncIterator[None]:
         """Enter `phase`. When it takes longer than `timeout_s`, `blame` is raised: SystemFault where the system is
         slow, another where the laboratory is."""
-        self._watcher.tell(PhaseEntered(phase, timeout_s))
+        self._watcher.tell(PhaseEntered(phase, timeout_s, expected_s))
         index = len(self.times)
         entered_s = self._clock()
         self.times.append(PhaseTime(phase=phase, entered_s=entered_s))

@@ -294,12 +294,12 @@ class TrialRunner:
         def take(node: str, record: Record) -> None:
             first = self._take(course, node, record)
             if first is not None and load.warm_up_s:
-                self.watcher.tell(PhaseEntered(Phase.MEASURE, limit_s))
+                self.watcher.tell(PhaseEntered(Phase.MEASURE, limit_s, load.duration_s))
                 phases.passed(Phase.WARM_UP, begun_s, first.t_s)
 
-        async with phases.bracket(Phase.MEASURE, limit_s, SystemFault):
+        async with phases.bracket(Phase.MEASURE, limit_s, SystemFault, expected_s=load.duration_s):
             if load.warm_up_s:
-                self.watcher.tell(PhaseEntered(Phase.WARM_UP, load.warm_up_s))
+                self.watcher.tell(PhaseEntered(Phase.WARM_UP, load.warm_up_s, load.warm_up_s))
             own_s, before = self._own_time_s(), census()
             read_s = reading_commands.times_s(self.parts.state_folder, before)
             helped_s = helpers_time_s(cluster.sites, before)

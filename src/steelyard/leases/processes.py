@@ -16,6 +16,7 @@ from pathlib import Path
 
 from steelyard.leases.lease import Lease
 from steelyard.leases.records import ID_PATTERN, MARKER, RECORD_MARKER, utc_now
+from steelyard.leases.register import of_state
 from steelyard.model.errors import SiteError
 from steelyard.node.processor import start_ticks
 
@@ -23,6 +24,9 @@ KILL_TIMEOUT_S = 20.0
 """Time limit for a killed process to disappear; beyond it, something (a dead disk, a debugger) holds it."""
 KILL_POLL_S = 0.02
 QUIET_LOOKS = 2
+MOST_DESCRIBED = 5
+LONGEST_COMMAND = 80
+"""Characters of a command line in a message."""
 
 
 def of(identity: str, cgroups: Collection[Path] = (), networks: Collection[Path] = ()) -> set[int]:
@@ -36,16 +40,39 @@ def of(identity: str, cgroups: Collection[Path] = (), networks: Collection[Path]
     return {pid for pid in pids if pid != os.getpid() and start_ticks(pid) is not None}
 
 
-def strays(site: str) -> list[Lease]:
-    """Leases without a record but with a living process: it was starting when its conductor was killed, and got its
-    mark after the lease had been released."""
+def strays(site: str, state: Path) -> list[Lease]:
+    """Leases of a state folder without a record but with a living process: it was starting when its conductor was
+    killed, and got its mark after the lease had been released. Processes whose record was in another state folder are
+    that installation's to judge (`unrecorded`)."""
+    return [
+        Lease(identity, site, (), utc_now(), record)
+        for identity, record in unrecorded().items()
+        if of_state(record, state)
+    ]
+
+
+def unrecorded() -> dict[str, Path]:
+    """Leases of whatever state folder with a living process and without a record: id -> where that should be."""
     record_by_lease: dict[str, Path] = {}
     for entry in os.listdir("/proc"):
         variables = dict(line.partition("=")[::2] for line in _environment_of(entry)) if entry.isdigit() else {}
         if variables.get(RECORD_MARKER) and ID_PATTERN.fullmatch(variables.get(MARKER, "")):
             record_by_lease[variables[MARKER]] = Path(variables[RECORD_MARKER])
-    gone = {identity: record for identity, record in record_by_lease.items() if not record.exists()}
-    return [Lease(identity, site, (), utc_now(), record) for identity, record in sorted(gone.items())]
+    return {identity: record for identity, record in sorted(record_by_lease.items()) if not record.exists()}
+
+
+def described(pids: Collection[int]) -> str:
+    """Processes with their commands, for messages: `process 12 (sleep 60)`; empty if there are none."""
+    shown = [f"{pid} ({_command_of(pid)})" for pid in sorted(pids)[:MOST_DESCRIBED]]
+    more = f" and {len(pids) - len(shown)} more" if len(pids) > len(shown) else ""
+    return f"{'process' if len(pids) == 1 else 'processes'} {', '.join(shown)}{more}" if shown else ""
+
+
+def _command_of(pid: int) -> str:
+    with contextlib.suppress(OSError):
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+        return " ".join(words).strip()[:LONGEST_COMMAND] or "no command line"
+    return "just ended"
 
 
 async def kill(identity: str, cgroups: Collection[Path] = (), networks: Collection[Path] = ()) -> None:

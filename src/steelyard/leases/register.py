@@ -85,17 +85,23 @@ def known() -> dict[str, Path]:
     return record_by_lease
 
 
+def of_state(record: Path, state: Path) -> bool:
+    """Whether a lease's record is, or was, in this state folder. Pure but for the working directory."""
+    return record.parent.parent.absolute() == state.absolute()
+
+
 def abandoned_elsewhere(state: Path, now: datetime) -> dict[str, Path]:
-    """Abandoned leases of other state folders: id -> that folder. We only report them."""
+    """Abandoned leases of other state folders, and those whose record is gone: id -> that folder. We only report
+    them."""
     state_by_lease = {}
     for identity, path in known().items():
         other = path.parent.parent
-        if other == state.absolute():
+        if of_state(path, state):
             continue
         try:
             record = lease_records.read(path)
         except SiteError:
             continue  # of another version: whoever uses that one takes it back
-        if record is not None and lease_records.abandoned(record, now):
+        if record is None or lease_records.abandoned(record, now):
             state_by_lease[identity] = other
     return state_by_lease

@@ -229,7 +229,9 @@ class AnalysisChoice(Value):
     confidence: float = Field(default=0.95, gt=0.5, lt=1)
     """Confidence of every interval."""
     response: Annotated[str, OneOf(main_names)] = "execution_time_ms"
-    """The main response of the report: any of `docs/reference/numbers.md`, of operations or of samples."""
+    """The main response of the report: any of `docs/reference/numbers.md`, of operations or of samples. Where every
+    trial ends after a duration, its execution time is the study's, and the default is throughput_per_s in a closed
+    loop, response_ms_p99 where the load is offered."""
     responses: tuple[Annotated[str, OneOf(main_names)], ...] = ()
     """Further responses that are analysed like the main one. Their p-values and its own are one family of Holm's
     correction."""

@@ -18,9 +18,10 @@ from typing import Any
 from steelyard.node import agent, files
 from steelyard.node.base import Node
 from steelyard.node.command import run
-from steelyard.node.process import POLL_S, KnownProcess, gone
+from steelyard.node.process import KnownProcess
 
 LAUNCH_TIMEOUT_S = 60.0
+POLL_S = 0.02
 ASK_TIMEOUT_S = 30.0
 ENDING_KNOWN_S = 1.0
 """Time from the end of a process until its supervisor has written how it ended."""
@@ -165,3 +166,13 @@ def _command_line(pid: int) -> tuple[str, ...]:
         return ()
     # Empty for a moment after the process was started, and of one that ends.
     return tuple(text.rstrip("\0").split("\0")) if text else ()
+
+
+async def gone(process: KnownProcess, timeout_s: float) -> bool:
+    """Wait until a process has ended; False if it has not after `timeout_s`."""
+    deadline = time.monotonic() + timeout_s
+    while process.alive:
+        if time.monotonic() > deadline:
+            return False
+        await asyncio.sleep(POLL_S)
+    return True

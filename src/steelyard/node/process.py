@@ -1,4 +1,4 @@
-"""Processes of this machine by id and start time: whether they live, and their end.
+"""Processes of this machine by id and start time: whether they live, and signals to them.
 
 Ids are reused, and the starter of a process may be dead when it is looked for again. The start time distinguishes the
 process from a later one with the same id. Servers on a node, which may be elsewhere, are in `steelyard.node.kept`.
@@ -6,14 +6,10 @@ process from a later one with the same id. Servers on a node, which may be elsew
 
 from __future__ import annotations
 
-import asyncio
 import os
-import time
 from dataclasses import dataclass
 
 from steelyard.node.processor import start_ticks
-
-POLL_S = 0.02
 
 
 @dataclass(frozen=True)
@@ -35,13 +31,3 @@ class KnownProcess:
                 os.kill(self.pid, number)
             except ProcessLookupError:
                 return
-
-
-async def gone(process: KnownProcess, timeout_s: float) -> bool:
-    """Wait until a process has ended; False if it has not after `timeout_s`."""
-    deadline = time.monotonic() + timeout_s
-    while process.alive:
-        if time.monotonic() > deadline:
-            return False
-        await asyncio.sleep(POLL_S)
-    return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from steelyard.judging import load_response
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study
 from steelyard.plan.expand import determines
@@ -19,12 +20,19 @@ MOST_ALIASES = 20
 def warnings(study: Study, plan: Plan, plugins: Plugins | None = None) -> tuple[str, ...]:
     """One sentence for each limitation of the design."""
     return (
+        *_told_time(study, plugins),
         *_aliases(study, plugins),
         *_few(study, plan),
         *_order(study),
         *_entangled(study, plan, plugins),
         *_unused_levels(study, plugins),
     )
+
+
+def _told_time(study: Study, plugins: Plugins | None) -> Iterator[str]:
+    """A sentence where trials last as long as the study says, and that is the response."""
+    if sentence := load_response.told_time(study, treatments_of(study, plugins)):
+        yield f"{sentence[0].lower()}{sentence[1:]}"
 
 
 def _unused_levels(study: Study, plugins: Plugins | None) -> Iterator[str]:

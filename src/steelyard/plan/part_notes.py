@@ -1,4 +1,4 @@
-"""What sites and probes of a plan say of themselves before anything starts, as notes of `check`."""
+"""What sites, systems and probes of a plan say of themselves before anything starts, as notes of `check`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from steelyard.plan.phase_times import measured_s
 from steelyard.plugin_factory import make_probe
 from steelyard.probe.base import READ_EVERY_S, TakesTurns
 from steelyard.site.base import Announces, Apportions
+from steelyard.system.base import Warns
 
 
 def notes(study: Study, plan: Plan, cores: int, abilities: Abilities) -> Iterator[str]:
     """A sentence for each thing that a site has to do first, for sites that enforce processor limits in different ways,
     and for probes that read more slowly than trials last."""
-    yield from dict.fromkeys(_of_sites(plan, abilities))
+    yield from of_sites(plan, abilities)
+    yield from dict.fromkeys(_of_systems(plan, abilities))
     yield from _of_processors(plan, abilities)
     yield from _of_probes(study, plan, cores, abilities)
 
@@ -29,13 +31,25 @@ def _distinct(plan: Plan, *parts: str) -> list[TrialSettings]:
     return list({canonical(trial.settings.part(*parts)): trial.settings for trial in plan.trials}.values())
 
 
+def of_sites(plan: Plan, abilities: Abilities) -> tuple[str, ...]:
+    """What sites know before they lend, a sentence each."""
+    return tuple(dict.fromkeys(_of_sites(plan, abilities)))
+
+
 def _of_sites(plan: Plan, abilities: Abilities) -> Iterator[str]:
-    """What sites know before they lend."""
     for settings in _distinct(plan, "site", "load_site", "system", "node", "link"):
         requests = requests_of(plan.study, settings, abilities.system(settings))
         for site, request in zip(abilities.sites(settings), requests, strict=True):
             if isinstance(site, Announces) and (request.database_nodes or request.load_nodes):
                 yield from (f"site {site.name}: {sentence}" for sentence in site.notes(request))
+
+
+def _of_systems(plan: Plan, abilities: Abilities) -> Iterator[str]:
+    """What systems say of themselves."""
+    for settings in _distinct(plan, "system"):
+        system = abilities.system(settings)
+        if isinstance(system, Warns):
+            yield from system.notes()
 
 
 def _of_processors(plan: Plan, abilities: Abilities) -> Iterator[str]:

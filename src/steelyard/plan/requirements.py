@@ -11,7 +11,7 @@ from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.plan.abilities import Abilities, load_of, requests_of
 from steelyard.plan.machine import Machine
-from steelyard.site.base import both_need, own_network, unenforced, unreached
+from steelyard.site.base import Refusal, both_need, own_network, unenforced, unreached
 from steelyard.system.base import Existing, Foretells
 
 STORE_BYTES_PER_TRIAL = 300_000
@@ -95,7 +95,11 @@ def impossible(plan: Plan, machine: Machine, abilities: Abilities) -> Iterator[S
         counts = " or ".join(str(size) for size in sorted(sizes))
         kind = "node" if section == "site" else "load node"
         what = f"site {name} cannot lend {counts} {kind if sizes == {1} else f'{kind}s'}: {reason}"
-        yield StudyError(what, key=f"{section}.nodes", read=max(sizes))
+        if isinstance(reason, Refusal):
+            field = f"{section}.{reason.key.removeprefix('site.')}" if reason.key.startswith("site.") else reason.key
+            yield StudyError(what, reason.hint, key=field)
+        else:
+            yield StudyError(what, key=f"{section}.nodes", read=max(sizes))
 
 
 def _starts_anew(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
@@ -121,6 +125,8 @@ def _refusal(study: str, settings: TrialSettings, abilities: Abilities) -> tuple
         reason = OWN_NETWORK if isinstance(system, Existing) and lends_load and own_network(site) else None
         if request.database_nodes or lends_load:
             reason = reason or site.refuse(request, system.memory_mb_per_node) or unenforced(site, request)
+        if isinstance(reason, Refusal) and reason.key == "node.memory_mb":
+            reason = Refusal(reason, reason.key, reason.hint + _need(settings, system.memory_mb_per_node))
         if reason is not None:
             return section, site.name, reason
     if len(sites) > 1 and requests[0].database_nodes and (reason := unreached(*sites)):
@@ -128,6 +134,14 @@ def _refusal(study: str, settings: TrialSettings, abilities: Abilities) -> tuple
     if len(sites) > 1 and (twice := both_need(sites, requests)):
         return "load_site", sites[1].name, f"the databases have {twice} already; {ONCE}"
     return None
+
+
+def _need(settings: TrialSettings, needed_mb: int) -> str:
+    """Where a node's need of memory comes from, in words that follow its mend."""
+    name, heap_mb = settings.system.name, settings.at("system.heap_mb")
+    if heap_mb is None:
+        return f": system {name} says that a node needs so much"
+    return f", or a lower system.heap_mb: with {heap_mb} MB of heap a node of system {name} needs {needed_mb} MB in all"
 
 
 def _too_little_memory(settings: TrialSettings, machine: Machine, abilities: Abilities) -> Iterator[StudyError]:

@@ -76,6 +76,14 @@ class Placed(Protocol):
 
 
 @runtime_checkable
+class ReadsWay(Protocol):
+    """Ability: reads systems that offer a certain way in, and no others."""
+
+    way: str
+    """The key of `System.ways`."""
+
+
+@runtime_checkable
 class TakesTurns(Protocol):
     """Ability: does not read all of its metrics at once, but some after the other."""
 
@@ -118,10 +126,13 @@ def with_way(watched: Sequence[Watched], way: str, probe: str) -> tuple[Watched,
     """The nodes whose system offers a way in. Raises ProbeError that says what there is, if none does."""
     offering = tuple(each for each in watched if each.ways.get(way))
     if not offering:
-        names = sorted({name for each in watched for name in each.ways})
-        has = f"only {', '.join(names)}" if names else "no way in at all"
-        raise ProbeError(
-            f"the probe {probe} reads systems that offer the way {way!r}; this system offers {has}",
-            f"leave {probe!r} out of `probes`",
-        )
+        what = no_way(probe, way, {name for each in watched for name in each.ways})
+        raise ProbeError(what, f"leave {probe!r} out of `probes`")
     return offering
+
+
+def no_way(probe: str, way: str, offered: Iterable[str]) -> str:
+    """What is wrong with a probe whose way in a system does not offer. Pure."""
+    names = sorted(offered)
+    has = f"only {', '.join(names)}" if names else "no way in at all"
+    return f"the probe {probe} reads systems that offer the way {way!r}; this system offers {has}"

@@ -194,6 +194,7 @@ class CassandraProbe:
     """Probe that runs `steelyard-agent cql --every` on each database node."""
 
     name = NAME
+    way = WAY
 
     def __init__(self, settings: Settings) -> None:
         asked = [question for question in QUESTIONS if question.view in settings.views]

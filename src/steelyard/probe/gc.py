@@ -37,6 +37,7 @@ class GcProbe:
     """Probe that follows the log of the garbage collector on each database node."""
 
     name = NAME
+    way = WAY
     metrics = (
         Metric(
             name=PAUSE,

@@ -173,6 +173,7 @@ class JmxProbe:
     """Probe that reads management beans of database nodes."""
 
     name = NAME
+    way = WAY
     metrics = tuple(metric for metric, _ in TABLE)
 
     def __init__(self, settings: Settings) -> None:

@@ -71,10 +71,11 @@ class TrialBegan:
 
 @dataclass(frozen=True)
 class PhaseEntered:
-    """A bracket was entered; at most `timeout_s` is spent in it."""
+    """A bracket was entered; at most `timeout_s` is spent in it, and `expected_s` where that is known."""
 
     phase: Phase
     timeout_s: float
+    expected_s: float | None = None
 
 
 @dataclass(frozen=True)

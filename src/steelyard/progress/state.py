@@ -65,6 +65,8 @@ class PhaseUnderWay(_Part):
     name: str
     entered_s: float
     timeout_s: float | None = None
+    expected_s: float | None = None
+    """How long it should take, where that is known."""
 
 
 class AwaitedQuiet(_Part):
@@ -211,7 +213,9 @@ def _changes(live: Live, event: events.Event, now_s: float) -> dict[str, Any]:
         case events.TrialBegan():
             changes = _trial_began(event, now_s)
         case events.PhaseEntered():
-            phase = PhaseUnderWay(name=str(event.phase), entered_s=now_s, timeout_s=event.timeout_s)
+            phase = PhaseUnderWay(
+                name=str(event.phase), entered_s=now_s, timeout_s=event.timeout_s, expected_s=event.expected_s
+            )
             changes = {"phase": phase, "waiting": ""}
         case events.Waiting():
             changes = {"waiting": event.what}

@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -42,6 +43,12 @@ LOCK_TIMEOUT_S = 120.0
 POLL_S = 0.05
 LOG_TAIL_LINES = 3
 LOCAL_SCHEME = "unix://"
+REMOTE_SCHEMES = ("tcp://", "ssh://", "http://", "https://")
+HOST_VARIABLE = "DOCKER_HOST"
+"""Names the daemon that the user's client reaches, before every context of it."""
+HOST_MEND = f"unset {HOST_VARIABLE}, or name a socket of this machine: {LOCAL_SCHEME}/var/run/docker.sock"
+PASSWORD = re.compile("//[^/@]*@")
+"""User and password in an address."""
 PROCESS_NAMES = frozenset({"dockerd", "containerd", "containerd-shim", "docker-init", "docker-proxy", "conmon"})
 """Names of a daemon's processes, cut to 15 characters as the kernel does."""
 
@@ -68,6 +75,8 @@ class Looked:
 
     daemon: Daemon | None
     problem: str = ""
+    mend: str = ""
+    """What the user can do about it; empty where that is to start a daemon."""
 
 
 @dataclass(frozen=True)
@@ -118,12 +127,30 @@ def running(client: str) -> Looked:
     if client == "podman":
         answer = _call([path, "version", "--format", "{{.Client.Version}}"])
         return Looked(Daemon(path)) if answer.returncode == 0 else Looked(None, _last_line(answer.stderr))
+    if wanted := os.environ.get(HOST_VARIABLE, ""):
+        problem = _elsewhere(wanted) or answers(Daemon(path, wanted))
+        named = f"{HOST_VARIABLE} = {shown(wanted)!r}: {problem}"
+        return Looked(None, named, HOST_MEND) if problem else Looked(Daemon(path, wanted))
     asked = _call([path, "context", "inspect", "--format", "{{.Endpoints.docker.Host}}"])
-    address = os.environ.get("DOCKER_HOST", "") or asked.stdout.strip() or f"{LOCAL_SCHEME}/var/run/docker.sock"
-    if not address.startswith(LOCAL_SCHEME):
-        return Looked(None, f"the Docker at {address} is reached over a network, and may be on another machine")
+    address = asked.stdout.strip() or f"{LOCAL_SCHEME}/var/run/docker.sock"
+    if problem := _elsewhere(address):
+        return Looked(None, f"{shown(address)} (docker context): {problem}", "docker context use default")
     problem = answers(Daemon(path, address))
     return Looked(None, problem) if problem else Looked(Daemon(path, address))
+
+
+def _elsewhere(address: str) -> str:
+    """Why the daemon at an address cannot be one of this machine; empty if it can. Pure."""
+    if address.startswith(REMOTE_SCHEMES):
+        return "a Docker that is reached over a network, and may be on another machine"
+    if not address.startswith(f"{LOCAL_SCHEME}/"):
+        return f"no address of a socket, which is {LOCAL_SCHEME} and its absolute path"
+    return ""
+
+
+def shown(address: str) -> str:
+    """An address without the user and the password that it may hold. Pure."""
+    return PASSWORD.sub("//", address)
 
 
 def answers(daemon: Daemon) -> str:

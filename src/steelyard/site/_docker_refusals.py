@@ -11,17 +11,18 @@ from steelyard.node.folders import cache_folder
 from steelyard.site import _cgroup, _docker_daemon, _docker_image, _memory, _this_machine
 from steelyard.site._docker_daemon import Daemon, Looked
 from steelyard.site._docker_settings import Settings
-from steelyard.site.base import Request, Site, unenforced
+from steelyard.site.base import Refusal, Request, Site, unenforced
 
 MOST_NODES = 250
 """Limit per role: the last octet of an address."""
+OWN = 'site.daemon = "own"'
 INSTALL = "Debian: apt-get install docker.io, or `steelyard setup docker`"
 
 
 def looked(settings: Settings) -> Looked:
     """The running daemon that the settings allow, or why there is none."""
     if settings.daemon == "own":
-        return Looked(None, 'site.daemon = "own"')
+        return Looked(None, OWN)
     return _docker_daemon.running(settings.program)
 
 
@@ -31,10 +32,10 @@ def refuse(site: Site, settings: Settings, request: Request, memory_mb_per_node:
         return f"{most} nodes of one role were requested, but there are addresses for only {MOST_NODES}"
     return (
         _no_agent()
-        or _no_daemon(settings)
-        or _no_image(settings)
-        or _no_network(settings, request)
-        or _no_layer(settings)
+        or no_daemon(settings)
+        or Refusal.at("site.image", no_image(settings))
+        or Refusal.at("site.load_nodes", _no_network(settings, request))
+        or Refusal.at("site.storage", _no_layer(settings))
         or _no_limit(site, settings, request)
         or _memory.too_little(request, request.limits.memory_mb, memory_mb_per_node)
     )
@@ -42,16 +43,32 @@ def refuse(site: Site, settings: Settings, request: Request, memory_mb_per_node:
 
 def notes(settings: Settings) -> list[str]:
     """What a lease does first, where nothing refuses it: start a daemon, pull or build an image."""
-    if _no_daemon(settings) is not None or _no_image(settings) is not None:
+    if no_daemon(settings) is not None or no_image(settings) is not None:
         return []
-    daemon, client, own = looked(settings).daemon, _this_machine.program("docker"), _docker_daemon.ours()
+    docker, client, own = looked(settings), _this_machine.program("docker"), _docker_daemon.ours()
+    daemon, others = docker.daemon, [ignored] if (ignored := _ignored(settings, docker)) else []
     if daemon is None and client is not None and _docker_daemon.lives(own):
         daemon = Daemon(client, own.address, own=True)
     if daemon is not None:
-        return [] if _docker_image.is_here(daemon, settings.image) else _not_here(settings, daemon)
-    asked = 'site.daemon = "own"' if settings.daemon == "own" else "no Docker runs here"
+        return others + ([] if _docker_image.is_here(daemon, settings.image) else _not_here(settings, daemon))
+    asked = OWN if settings.daemon == "own" else "no Docker runs here"
     starts = f"{asked}: `run` starts a Docker daemon of its own, as root, and ends it with its last lease"
-    return [starts, *_not_here(settings, None)]
+    return [*others, starts, *_not_here(settings, None)]
+
+
+def _ignored(settings: Settings, docker: Looked) -> str:
+    """Which daemon is used where the environment names one, and why not that one; empty where it names none."""
+    wanted = os.environ.get(_docker_daemon.HOST_VARIABLE, "")
+    if not wanted or settings.program == "podman":
+        return ""
+    if docker.daemon is not None:
+        return (
+            f"the containers are made by the Docker that {_docker_daemon.HOST_VARIABLE} names, {docker.daemon.address}"
+        )
+    if settings.daemon == "own":
+        named = f"{_docker_daemon.HOST_VARIABLE} = {_docker_daemon.shown(wanted)!r}"
+        return f"{named} is passed over, because of {OWN}"
+    return f"{docker.problem}; the containers are made by a Docker daemon of Steelyard's own instead ({docker.mend})"
 
 
 def _not_here(settings: Settings, daemon: Daemon | None) -> list[str]:
@@ -77,16 +94,21 @@ def _no_agent() -> str | None:
     return None
 
 
-def _no_daemon(settings: Settings) -> str | None:
+def no_daemon(settings: Settings) -> Refusal | None:
+    """Why no daemon can be used or started, at the setting that is at fault; None if one can."""
     if _this_machine.program(settings.program) is None:
-        return f"there is no program {settings.program} ({INSTALL})"
+        return Refusal(f"there is no program {settings.program} ({INSTALL})", "site.program")
     docker = looked(settings)
-    if docker.daemon is not None:
-        return None
+    return None if docker.daemon is not None else Refusal.at("site.daemon", _not_to_be_had(settings, docker))
+
+
+def _not_to_be_had(settings: Settings, docker: Looked) -> str | None:
+    """Why neither the daemon that runs can be used nor one be started; None if one can be started."""
     if "permission denied" in docker.problem.lower():
         return f"{docker.problem}; add this user to the group docker, or run as root"
     if settings.daemon == "running" or settings.program == "podman":
-        return f'no {settings.program} is running here: {docker.problem}; start it, or site.daemon = "own" as root'
+        mend = docker.mend or "start it"
+        return f"no {settings.program} of this machine can be used: {docker.problem}; {mend}, or {OWN} as root"
     lacking = []
     if os.geteuid() != 0 or not lease_register.usable() or not machine_facts.capable("sys_admin"):
         lacking.append("it takes root to start one")
@@ -96,10 +118,12 @@ def _no_daemon(settings: Settings) -> str | None:
         lacking.append("a daemon needs control groups that it may write to")
     if not lacking:
         return None
-    return f"no Docker is running here ({docker.problem}), and none can be started: {'; '.join(lacking)}"
+    mend = f"; {docker.mend}" if docker.mend else ""
+    return f"no Docker is running here ({docker.problem}), and none can be started: {'; '.join(lacking)}{mend}"
 
 
-def _no_image(settings: Settings) -> str | None:
+def no_image(settings: Settings) -> str | None:
+    """Why Steelyard's own image can neither be had nor be built, where the settings name no other."""
     if settings.image:
         return None
     reason = _docker_image.lacking(cache_folder())
@@ -124,13 +148,14 @@ def _no_layer(settings: Settings) -> str | None:
 def _no_limit(site: Site, settings: Settings, request: Request) -> str | None:
     cpus, cores = request.limits.cpus, os.cpu_count() or 1
     if (how := request.limits.cpu_limit) is not None:
-        return f'node.cpu_limit = "{how}": of containers site.cpu_limit = "{how}" says how processors are limited'
+        words = f'node.cpu_limit = "{how}": of containers site.cpu_limit = "{how}" says how processors are limited'
+        return Refusal(words, "node.cpu_limit")
     if cpus is not None and cpus > cores:
-        return f"cpus = {cpus:g} a node, but there are {cores} cores"
+        return Refusal(f"cpus = {cpus:g} a node, but there are {cores} cores", "node.cpus")
     if settings.cpu_limit == "cpuset" and request.database_nodes and (reason := _no_cores(cpus)):
-        return reason
+        return Refusal(reason, "site.cpu_limit")
     if cpus is not None and request.limits.limited_when_warm and (reason := _no_throttle(settings)):
-        return f'{reason}: node.cpus_from = "start"'
+        return Refusal(f'{reason}: node.cpus_from = "start"', "node.cpus_from")
     return unenforced(site, request)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from steelyard.node import machine_facts
-from steelyard.site.base import Request
+from steelyard.site.base import Refusal, Request
 
 LOAD_NODE_MB = 64
 """Minimum memory of a load node."""
@@ -15,7 +15,8 @@ def too_little(request: Request, limit_mb: int | None, memory_mb_per_node: int |
     if memory_mb_per_node is None:
         return None
     if limit_mb is not None and limit_mb < memory_mb_per_node:
-        return f"a node needs {memory_mb_per_node} MB, but memory_mb = {limit_mb} is its limit"
+        words = f"a node needs {memory_mb_per_node} MB, but memory_mb = {limit_mb} is its limit"
+        return Refusal(words, "node.memory_mb", f"node.memory_mb = {memory_mb_per_node} or more")
     return too_many(request.database_nodes, memory_mb_per_node, request.load_nodes)
 
 

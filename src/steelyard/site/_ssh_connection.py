@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import shlex
 import socket
 import stat
@@ -42,7 +43,7 @@ MENDS: Sequence[tuple[str, str, str]] = (
     (
         "REMOTE HOST IDENTIFICATION HAS CHANGED",
         "its key is another one than before",
-        "if it was installed anew, `ssh-keygen -R {way}`, connect once by hand and compare the key",
+        "if it was installed anew, `{forget}`, connect once by hand (`ssh {way}`) and compare the key",
     ),
     (
         "Host key verification failed",
@@ -133,7 +134,8 @@ class Connection:
         """The error for what ssh printed."""
         for sign, meaning, mend in MENDS:
             if sign in stderr:
-                return Unreachable(f"{self.name} cannot be reached: {meaning}", mend.format(way=self.way))
+                hint = mend.format(way=self.way, forget=_forgetting(stderr, self.argv[-1]))
+                return Unreachable(f"{self.name} cannot be reached: {meaning}", hint)
         lines = [line.strip() for line in stderr.splitlines() if line.strip()]
         return Unreachable(
             f"{self.name} cannot be reached: {lines[-1] if lines else 'the connection ended'}", f"try `ssh {self.way}`"
@@ -145,6 +147,15 @@ class Connection:
         argv = [*options, "-O", "exit", end_of_options, destination]
         with contextlib.suppress(CommandFailed):
             await run(None, argv, timeout_s=CONTROL_TIMEOUT_S, check=False)
+
+
+def _forgetting(stderr: str, destination: str) -> str:
+    """The command that forgets the former host key: of the name and in the file that ssh itself names, because aliases,
+    ports and files of known hosts come from its configuration. Pure."""
+    name = re.search(r"^Host key for (\S+) has changed", stderr, re.MULTILINE)
+    file = re.search(r"^Offending .*key in (.+):\d+\s*$", stderr, re.MULTILINE)
+    words = ["ssh-keygen", "-R", name[1] if name else destination, *(["-f", file[1]] if file else [])]
+    return shlex.join(words)
 
 
 def connection(machine: Machine, control: Path, ssh_config: str = "") -> Connection:

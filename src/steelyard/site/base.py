@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol, runtime_checkable
+from typing import Protocol, Self, runtime_checkable
 
 from pydantic import Field
 
@@ -27,6 +27,31 @@ from steelyard.node.processor import RunningProgram
 NO_LIMITS = NodeLimits()
 LETTERS: Mapping[Role, str] = {"database": "n", "load": "l"}
 """First letters of nodes' names."""
+
+
+class Refusal(str):
+    """Reason of a refusal that knows which key of the study is at fault, and what mends it.
+
+    `Site.refuse` may return one in place of a plain text; without it, the errors point to the number of nodes.
+    """
+
+    __slots__ = ("hint", "key")
+
+    key: str
+    """Dotted name of the field, such as `node.memory_mb`. `site.` stands for the section of the site that refuses."""
+    hint: str
+    """What mends it, where the reason does not say so."""
+
+    def __new__(cls, reason: str, key: str, hint: str = "") -> Self:
+        """A reason with its key."""
+        refusal = super().__new__(cls, reason)
+        refusal.key, refusal.hint = key, hint
+        return refusal
+
+    @classmethod
+    def at(cls, key: str, reason: str | None) -> Self | None:
+        """The reason with its key, if there is one."""
+        return None if reason is None else cls(reason, key)
 
 
 @dataclass(frozen=True)

@@ -153,9 +153,10 @@ class DockerSite:
                 things = await _docker_containers.labelled(daemon)
             except CommandFailed:
                 continue
-            orphans = {thing.lease: thing.record for thing in things if not thing.record.exists()}
+            ours = [thing for thing in things if lease_register.of_state(thing.record, self._state)]
+            orphans = {thing.lease: thing.record for thing in ours if not thing.record.exists()}
             left |= {lease: Lease(lease, self.name, (), now, path) for lease, path in orphans.items()}
-        for stray in lease_processes.strays(self.name):
+        for stray in lease_processes.strays(self.name, self._state):
             left.setdefault(stray.id, stray)
         if _docker_daemon.lives(_docker_daemon.ours()) and not _docker_daemon.users(UNKNOWN_LEASE):
             path = lease_records.record_path(self._state, UNKNOWN_LEASE)

@@ -95,7 +95,7 @@ class FakeSite:
     async def leftovers(self) -> Sequence[Lease]:
         """Leases whose owner is dead or whose end has passed, and processes of a released lease."""
         known = lease_records.left_over(self._state, self.name, lease_records.utc_now())
-        return [*known, *lease_processes.strays(self.name)]
+        return [*known, *lease_processes.strays(self.name, self._state)]
 
     async def facts(self, node: Node) -> dict[str, str]:
         """The node's address and folder."""

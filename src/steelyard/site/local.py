@@ -146,7 +146,8 @@ class LocalSite:
         recorded = {record.id for _, record in lease_records.records(self._state, self.name)}
         orphans = self._orphans(recorded, now)
         seen = {lease.id for lease in (*abandoned, *orphans)}
-        return [*abandoned, *orphans, *(stray for stray in lease_processes.strays(self.name) if stray.id not in seen)]
+        strays = lease_processes.strays(self.name, self._state)
+        return [*abandoned, *orphans, *(stray for stray in strays if stray.id not in seen)]
 
     async def facts(self, node: Node) -> dict[str, str]:
         """The machine's facts, and the node's own: address, network, limits as the kernel reports them."""
@@ -345,13 +346,21 @@ class LocalSite:
                 )
 
     def _orphans(self, recorded: set[str], now: datetime) -> list[Lease]:
-        """Namespaces, cgroups and disks that match our pattern and have no record anywhere; only as root."""
+        """Namespaces, cgroups and disks that match our pattern and have no record anywhere; only as root. Those of
+        another state folder, by the register or a process's mark, are left to that installation."""
         if not lease_register.usable():
             return []
         groups = [name for name in _cgroup.present(_cgroup.detect()) if lease_records.ID_PATTERN.fullmatch(name)]
+        resources = {*_network.present(), *groups, *_disk.present()}
+        # The register is read last: a lease is entered before its first resource is made.
         pointers = lease_register.known()
-        kept = {identity for identity, record in pointers.items() if record.exists()}
-        lost = {*_network.present(), *groups, *_disk.present(), *pointers} - recorded - kept
+        places = {**lease_processes.unrecorded(), **pointers}
+        kept = {
+            identity
+            for identity, record in places.items()
+            if record.exists() or not lease_register.of_state(record, self._state)
+        }
+        lost = (resources | pointers.keys()) - recorded - kept
         return [
             Lease(identity, self.name, (), now, lease_records.record_path(self._state, identity))
             for identity in sorted(lost)

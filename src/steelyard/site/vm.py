@@ -127,7 +127,7 @@ class VmSite:
         a record are those of site local."""
         now = lease_records.utc_now()
         left = {lease.id: lease for lease in lease_records.left_over(self._state, self.name, now)}
-        for stray in lease_processes.strays(self.name):
+        for stray in lease_processes.strays(self.name, self._state):
             left.setdefault(stray.id, stray)
         return list(left.values())
 

@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from steelyard import plugin
+from steelyard.judging import load_response
 from steelyard.judging.settings_hash import canonical
 from steelyard.model.errors import StudyError
 from steelyard.model.named_level import level_key
@@ -22,6 +23,7 @@ from steelyard.study.level_tables import as_written, cross, normalise
 from steelyard.study.levels import contradictions, fields_by_key, level_problems, named_fields, places_of
 from steelyard.study.missing import settings_model, without_missing
 from steelyard.study.named_responses import response_problems
+from steelyard.study.own_place import of_its_own
 from steelyard.study.probe_settings import probe_problems
 from steelyard.study.settings import complete, subtables_of, tables_of
 from steelyard.study.treatments import control_of, design_problems, treatments_of
@@ -92,10 +94,10 @@ def read_text(
         if not any(error.key.endswith(".name") for error in errors):
             errors += _unknown_factors(study, plugins)
             errors += _subtable_problems(tables, plugins, named)
-    refuse(errors)
+    refuse([of_its_own(error) for error in errors])
     assert study is not None
     refuse(_treatment_problems(study, plugins))
-    return study
+    return load_response.for_its_load(study, treatments_of(study, plugins))
 
 
 def _spelt(key: str, lines: Mapping[str, int]) -> str:
@@ -275,7 +277,13 @@ def located(errors: Sequence[StudyError], path: Path) -> tuple[StudyError, ...]:
 
     def find_line(key: str) -> int:
         factor = _spelt(f"factors.{key}", lines)
-        levels = (name for name in lines if name.startswith("levels.") and name.endswith(f".{key}"))
-        return line_of(lines, factor if factor in lines else next(levels, _spelt(key, lines)))
+        section, _, field = key.partition(".")
+        elsewhere = (
+            name
+            for name in lines
+            if (name.startswith("levels.") and name.endswith(f".{key}"))
+            or (key not in lines and re.fullmatch(rf"{section}\.[^.]+\.{re.escape(field)}", name))
+        )
+        return line_of(lines, factor if factor in lines else next(elsewhere, _spelt(key, lines)))
 
     return tuple(placed(error, str(path), find_line(error.key)) for error in errors)

@@ -166,6 +166,23 @@ class Existing(Protocol):
         ...
 
 
+@runtime_checkable
+class Offers(Protocol):
+    """Ability: knows before a start which ways in its nodes will have, whatever the nodes are."""
+
+    offers: Sequence[str]
+    """The keys of `ways`."""
+
+
+@runtime_checkable
+class Warns(Protocol):
+    """Ability: says before a start what whoever measures it should know, as notes of `check`."""
+
+    def notes(self) -> Sequence[str]:
+        """A sentence each. Pure."""
+        ...
+
+
 def nodes_to_lend(system: System, nodes: int) -> int:
     """Number of database nodes that a site lends for a cluster of `nodes` nodes."""
     return 0 if isinstance(system, Existing) and not system.watched else nodes

@@ -27,6 +27,8 @@ from steelyard.site import fake
 from steelyard.site.base import Request
 from tests.unit.cli.screen import printed
 
+NOTHING = "nothing is left over: no record names a lease, at any site, and site fake found nothing besides\n"
+
 
 @pytest.fixture
 def state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
@@ -49,9 +51,14 @@ def killed_at(state: Path, site: str) -> str:
     return lines[1][1]
 
 
+ELSEWHERE = " is left over in "
+"""In lines on other state folders: those of other tests."""
+
+
 def cleaned(*, dry_run: bool = False) -> tuple[int, str]:
-    found = printed(lambda: clean(["fake"], dry_run=dry_run))
-    return found.code, found.out + found.err
+    found = printed(lambda: clean(["fake"], dry_run=dry_run), 400)
+    lines = (found.out + found.err).splitlines(keepends=True)
+    return found.code, "".join(line for line in lines if ELSEWHERE not in line)
 
 
 def site_of(state: Path, fail: str = "") -> fake.FakeSite:
@@ -64,19 +71,51 @@ def expired(fail: str = "") -> Lease:
 
 
 def test_clean_where_nothing_is_left(state: Path) -> None:
-    assert cleaned() == (0, "nothing is left over at fake\n")
+    assert cleaned() == (0, NOTHING)
 
 
 def test_clean_shows_then_removes(killed: str, state: Path) -> None:
     for _ in range(2):
         code, text = cleaned(dry_run=True)
         assert code == 0
-        assert text.startswith(f"left over: lease {killed} of site fake (study victim, 1 node, 2 processes): its owner")
+        assert text.startswith(
+            f"left over: lease {killed} of site fake (study victim, 1 database node, 2 processes): its owner"
+        )
     code, text = cleaned()
     assert (code, text.split(" of ")[0]) == (0, f"removed lease {killed}")
     assert lease_processes.of(killed) == set()
     assert list((state / "nodes").iterdir()) == []
-    assert cleaned() == (0, "nothing is left over at fake\n")
+    assert cleaned() == (0, NOTHING)
+
+
+def test_a_process_of_another_state_folder_is_named_and_left_alone(state: Path, tmp_path: Path) -> None:
+    """Its record is gone, too: that installation may know why."""
+    marks = lease_records.environment(state / "other", "5eedbee1")
+    with subprocess.Popen(["sleep", "60"], env={**os.environ, **marks}) as process:
+        try:
+            found = printed(lambda: clean(["fake"]), 400)
+            assert f"lease 5eedbee1 is left over in {state / 'other'}: STEELYARD_STATE=" in "".join(
+                found.err.split("\n")
+            )
+            assert process.poll() is None
+        finally:
+            process.kill()
+
+
+def test_a_process_without_its_record_is_named_with_its_command(state: Path) -> None:
+    marks = lease_records.environment(state, "5eedbee2")
+    with subprocess.Popen(["sleep", "60"], env={**os.environ, **marks}) as process:
+        code, text = cleaned()
+        path = lease_records.record_path(state, "5eedbee2")
+        assert process.wait(5) == -signal.SIGKILL
+    assert code == 0
+    assert f"no record says whose it is: there is no {path}; process {process.pid} (sleep 60)" in text
+
+
+def test_a_site_that_needs_settings_is_cleaned_by_its_records(state: Path) -> None:
+    """The records hold them; without a record there is nothing that could be found."""
+    found = printed(lambda: clean(["ssh"], dry_run=True))
+    assert (found.code, "nothing is left over at ssh" in found.err) == (0, True)
 
 
 def test_clean_as_data(killed: str, state: Path) -> None:

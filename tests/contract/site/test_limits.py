@@ -145,11 +145,10 @@ def test_killed_at_a_step(tmp_path: Path, step: str, moment: Moment) -> None:
 
 
 def test_a_disk_without_a_record_is_found(tmp_path: Path) -> None:
-    with leased(tmp_path, LOOPBACK, REQUEST) as (_, lease):
+    with leased(tmp_path, LOOPBACK, REQUEST) as (site, lease):
         lease.record.unlink()
-        other = local.create(LOOPBACK, tmp_path / "other")
-        (orphan,) = [left for left in asyncio.run(other.leftovers()) if left.id == lease.id]
-        asyncio.run(other.release(orphan))
+        (orphan,) = [left for left in asyncio.run(site.leftovers()) if left.id == lease.id]
+        asyncio.run(site.release(orphan))
         assert _disk.present().get(lease.id) is None
 
 

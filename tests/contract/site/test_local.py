@@ -153,11 +153,10 @@ def test_resources_without_a_record_are_found(tmp_path: Path) -> None:
     with leased(tmp_path, NAMESPACES) as (site, lease):
         lease.record.unlink()
         other = local.create(NAMESPACES, tmp_path / "other")
-        for anyone in (site, other):
-            assert lease.id in [left.id for left in asyncio.run(anyone.leftovers())]
-        (orphan,) = [left for left in asyncio.run(other.leftovers()) if left.id == lease.id]
-        asyncio.run(other.release(orphan))
-        assert traces(lease.id, tmp_path / "other") == []
+        assert lease.id not in [left.id for left in asyncio.run(other.leftovers())], "another installation's"
+        (orphan,) = [left for left in asyncio.run(site.leftovers()) if left.id == lease.id]
+        asyncio.run(site.release(orphan))
+        assert traces(lease.id, tmp_path) == []
         assert _network.present(lease.id) == {}
 
 

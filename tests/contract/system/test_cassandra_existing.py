@@ -21,7 +21,7 @@ from steelyard.testing import cluster
 from steelyard.testing.system import SCHEMA
 
 PORT = 19_542
-PORTS = {"native_port": PORT, "storage_port": 19_543, "jmx_port": 19_544, "heap_mb": 192}
+PORTS = {"native_port": PORT, "storage_port": 19_543, "jmx_port": 19_544, "heap_mb": 192, "auto_snapshot": True}
 LOADER = Node("l1", "load", "127.0.0.1", (), Path("/"))
 OTHERS = (
     "CREATE KEYSPACE shop WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
@@ -104,6 +104,11 @@ async def rows(node: Node, statement: str) -> Sequence[object]:
     return answer
 
 
+def snapshots(below: Path) -> list[Path]:
+    """What a server with auto_snapshot keeps of the tables that are emptied or dropped."""
+    return [path for kind in ("dropped-*", "truncated-*") for path in below.rglob(f"snapshots/*{kind}")]
+
+
 @pytest.mark.cassandra
 @pytest.mark.agent
 @pytest.mark.usefixtures("brief_java")
@@ -148,6 +153,10 @@ def test_nothing_of_others_is_touched(tmp_path: Path) -> None:
             assert len(await rows(owner, "SELECT * FROM shop.orders")) == 2
             await foreign.wipe(members[0])
             assert await what_is_seen(owner) == before
+            assert facts["snapshots of dropped tables"] == "none"
+            assert snapshots(tmp_path) == []
+            await rows(owner, "DROP TABLE shop.orders")
+            assert len(snapshots(tmp_path)) == 1, "this server keeps what others drop"
 
     asyncio.run(body())
     assert Cassandra.name == ExistingCassandra.name

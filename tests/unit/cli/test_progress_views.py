@@ -6,6 +6,7 @@ import io
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from rich.console import Console
 
 from steelyard.analysis.cells import cell_values
@@ -93,6 +94,20 @@ def test_plain_lines_say_what_matters_and_are_never_silent_for_long() -> None:
     clock.now_s += 6
     view.beat()
     assert len(lines) == before + 2, "also when nothing happens at all"
+
+
+@pytest.mark.parametrize(
+    ("gone_s", "words"),
+    [(6, "still measure 6 s of 5 s"), (11, "still measure 11 s (timeout 60 min)")],
+    ids=["soon done", "late"],
+)
+def test_a_time_limit_is_shown_when_a_phase_is_late(gone_s: float, words: str) -> None:
+    lines: list[str] = []
+    publisher = Publisher(clock := Clock(), view := PlainView(lines.append, clock))
+    publisher.tell(progress.PhaseEntered(Phase.MEASURE, 3600.0, 5.0))
+    clock.now_s += gone_s
+    view.beat()
+    assert lines[-1].endswith(words)
 
 
 def test_the_live_screen_shows_phase_load_nodes_cells_and_troubles() -> None:

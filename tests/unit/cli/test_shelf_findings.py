@@ -112,8 +112,9 @@ def test_an_inventory_with_a_machine_twice() -> None:
     findings = shelf_findings.of_inventory(inventory, [visit(), visit(name="pi2")])
     assert findings[0].found == "2 machines, 2 of them answer; 2 may be databases, 1 may drive load"
     (twice,) = [finding for finding in findings if finding.name == "machine"]
-    assert (twice.machine, twice.state) == ("pi2", "bad")
-    assert twice.found == "runs on the same kernel as pi1: it is the same machine"
+    assert (twice.machine, twice.state) == ("pi2", "poor"), "machines that share a kernel are lent"
+    assert twice.found.startswith("runs on the same kernel as pi1: one machine under two names, or two that share")
+    assert "`run` refuses one folder twice" in twice.mend
     other = visit("folder /mnt/x\n", name="pi2")
     findings = shelf_findings.of_inventory(inventory, [visit(), other])
     (shared,) = [finding for finding in findings if finding.name == "machine"]

@@ -47,9 +47,12 @@ def test_a_process_whose_record_is_gone_is_a_stray(tmp_path: Path) -> None:
     with subprocess.Popen(
         ["sleep", "60"], env={**os.environ, **lease_records.environment(tmp_path, "5eedbeef")}
     ) as process:
-        assert "5eedbeef" not in [lease.id for lease in lease_processes.strays("local")]
+        assert lease_processes.strays("local", tmp_path) == []
         path.unlink()
-        (stray,) = [lease for lease in lease_processes.strays("local") if lease.id == "5eedbeef"]
-        assert stray.record == path
+        (stray,) = lease_processes.strays("local", tmp_path)
+        assert (stray.id, stray.record) == ("5eedbeef", path)
+        assert lease_processes.strays("local", tmp_path / "other") == [], "another installation's"
+        assert lease_processes.unrecorded()["5eedbeef"] == path
+        assert lease_processes.described(lease_processes.of(stray.id)) == f"process {process.pid} (sleep 60)"
         asyncio.run(lease_processes.kill(stray.id))
         assert process.wait(5) == -9

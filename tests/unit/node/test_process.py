@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from steelyard.node import process
+from steelyard.node import kept
 from steelyard.node.process import KnownProcess
 from steelyard.node.processor import start_ticks
 
@@ -32,7 +32,7 @@ def test_a_reused_id_is_another_process(child: subprocess.Popen[bytes]) -> None:
 
 def test_a_process_that_ended_is_gone_before_it_is_waited_for(child: subprocess.Popen[bytes]) -> None:
     server = KnownProcess(child.pid, start_ticks(child.pid) or 0)
-    assert not asyncio.run(process.gone(server, 0.05))
+    assert not asyncio.run(kept.gone(server, 0.05))
     os.kill(child.pid, signal.SIGKILL)
-    assert asyncio.run(process.gone(server, 5.0))
+    assert asyncio.run(kept.gone(server, 5.0))
     server.signal(signal.SIGTERM)

@@ -37,6 +37,11 @@ KINDS: dict[str, tuple[str, Machine, str]] = {
         r"paper\.toml:22: system\.replication_factor = 3 with 1 node: more copies than nodes",
     ),
     "site": ("[factors]\nnodes = [1, 12]\n", LARGE, r"paper\.toml:21: site .* cannot lend 12 nodes: only 9 addresses"),
+    "memory of a node": (
+        "[node]\nmemory_mb = 32\n",
+        LARGE,
+        r"paper\.toml:21: site .* cannot lend 1 node: a node needs 512 MB, but memory_mb = 32 is its limit",
+    ),
     "memory": (
         FACTORS,
         LARGE.model_copy(update={"memory_mb": 2000}),

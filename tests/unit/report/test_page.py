@@ -302,8 +302,8 @@ def test_code_stands_between_backticks_and_no_backtick_is_left(page: str) -> Non
 def test_hardware_commands_data_and_citation_stand_beside_the_answer(page: str) -> None:
     text = re.sub(r"<[^>]*>", "", page)
     assert "all nodes on one machine; Cassandra 5.0.5, heap 512 MB" in text
-    assert "steelyard run store/synthetic/study.toml --store again" in text
-    assert "steelyard verify store/synthetic" in text
+    assert "steelyard run STORE/study.toml --store again" in text
+    assert "steelyard verify STORE" in text
     assert "intervals/*.parquet" in text
     assert page.index('id="main"') < page.index('id="provenance"') < page.index('id="comparisons"')
 
@@ -366,7 +366,7 @@ def test_published_numbers_are_counted_where_the_study_repeats_a_publication() -
     assert text.startswith(
         "Of 2 published numbers: 1 agrees and 1 not comparable. Not comparable, because another machine."
     )
-    assert "`steelyard compare store/synthetic richardson2017`" in text
+    assert "`steelyard compare STORE richardson2017`" in text
     assert "Published numbers" not in {one.term for one in provenance.provenance(made)}
 
 

@@ -31,7 +31,7 @@ from steelyard.site import (
     local,
 )
 from steelyard.site._docker_daemon import Daemon, Looked
-from steelyard.site.base import Request, helpers_time_s
+from steelyard.site.base import Refusal, Request, helpers_time_s
 
 SOURCES = """\
 # deb http://old.example/debian bookworm main
@@ -271,6 +271,7 @@ def found(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     monkeypatch.setattr(_docker_image, "lacking", lambda cache: machine.get("image", ""))
     monkeypatch.setattr(machine_facts, "capable", lambda name, status=None: machine["able"])
     monkeypatch.setattr(os, "geteuid", lambda: machine["uid"])
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
     return machine
 
 
@@ -421,9 +422,53 @@ def test_a_daemon_elsewhere_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_pat
     monkeypatch.setenv("DOCKER_HOST", "tcp://10.0.0.1:2375")
     looked = _docker_daemon.running("docker")
     assert looked.daemon is None
-    assert "may be on another machine" in looked.problem
+    assert looked.problem.startswith("DOCKER_HOST = 'tcp://10.0.0.1:2375': a Docker that is reached over a network")
+    assert looked.mend.startswith("unset DOCKER_HOST, or name a socket of this machine: unix:///")
+    monkeypatch.setenv("DOCKER_HOST", "ssh://me:secret@pi")
+    assert "'ssh://pi'" in _docker_daemon.running("docker").problem
+    for malformed in ("nonsense", "unix://run/docker.sock"):
+        monkeypatch.setenv("DOCKER_HOST", malformed)
+        assert f"DOCKER_HOST = {malformed!r}: no address of a socket" in _docker_daemon.running("docker").problem
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere.sock")
-    assert _docker_daemon.running("docker").problem
+    assert _docker_daemon.running("docker").problem.startswith("DOCKER_HOST = 'unix:///nowhere.sock': ")
+
+
+@pytest.mark.agent
+def test_docker_host_is_said_to_be_used_or_not(
+    found: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_docker_image, "is_here", lambda daemon, named: True)
+    monkeypatch.setenv("DOCKER_HOST", "unix:///d.sock")
+    assert notes(tmp_path, image="debian:12") == [
+        "the containers are made by the Docker that DOCKER_HOST names, unix:///d.sock"
+    ]
+    passed_over, *_ = notes(tmp_path, image="debian:12", daemon="own")
+    assert passed_over == "DOCKER_HOST = 'unix:///d.sock' is passed over, because of site.daemon = \"own\""
+    found["looked"] = Looked(None, "DOCKER_HOST = 'tcp://a:1': over a network", "unset DOCKER_HOST")
+    ignored, starts, *_ = notes(tmp_path, image="debian:12")
+    assert ignored == (
+        "DOCKER_HOST = 'tcp://a:1': over a network; the containers are made by a Docker daemon of Steelyard's own "
+        "instead (unset DOCKER_HOST)"
+    )
+    assert "`run` starts a Docker daemon of its own" in starts
+    refused = refusal(tmp_path, image="debian:12", daemon="running")
+    assert "DOCKER_HOST = 'tcp://a:1': over a network; unset DOCKER_HOST, or site.daemon" in refused
+
+
+@pytest.mark.agent
+def test_refusals_name_the_key_at_fault(found: dict[str, Any], tmp_path: Path) -> None:
+    def key(request: Request = THREE, memory_mb: int | None = None, **settings: Any) -> str:
+        refused = docker.create(docker.Settings(**settings), tmp_path).refuse(request, memory_mb)
+        assert isinstance(refused, Refusal)
+        return refused.key
+
+    assert key(Request("s", 1, limits=NodeLimits(memory_mb=100)), 300) == "node.memory_mb"
+    assert key(cpu_limit="cpuset") == "site.cpu_limit"
+    assert key(Request("s", 1, limits=NodeLimits(cpus=10_000))) == "node.cpus"
+    found["looked"] = ABSENT
+    assert key(daemon="running") == "site.daemon"
+    found["programs"] = set()
+    assert key() == "site.program"
 
 
 def test_the_time_of_daemons_is_told_from_that_of_everything_else() -> None:

@@ -30,6 +30,21 @@ def test_without_more_words_everything_is_ssh_config_s() -> None:
     assert argv[-1] == "pi1"
 
 
+CHANGED = """\
+@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @
+Please contact your system administrator.
+Add correct host key in /home/a b/known to get rid of this message.
+Offending ED25519 key in /home/a b/known:3
+Host key for [10.77.0.12]:2222 has changed and you have requested strict checking.
+Host key verification failed."""
+
+
+def test_a_changed_host_key_is_forgotten_where_ssh_found_it() -> None:
+    error = connection(machine(user="pi", port=2222), Path("/run/x"), "/x/ssh_config").unreachable(CHANGED)
+    assert "`ssh-keygen -R '[10.77.0.12]:2222' -f '/home/a b/known'`" in error.hint
+    assert "(`ssh -F /x/ssh_config -p 2222 pi@" in error.hint
+
+
 @pytest.mark.parametrize(
     ("stderr", "meaning", "mend"),
     [

@@ -5,7 +5,17 @@ from pathlib import Path
 import pytest
 
 from steelyard.model.errors import StudyError
-from steelyard.study import canonical, control_of, is_hard, read, read_text, settings_hash, settings_of, treatments_of
+from steelyard.study import (
+    canonical,
+    control_of,
+    is_hard,
+    located,
+    read,
+    read_text,
+    settings_hash,
+    settings_of,
+    treatments_of,
+)
 from tests.unit.study.paper import HEAD, OTHER, WORKLOAD, study, text
 
 
@@ -80,6 +90,8 @@ def test_hard_and_easy(factor: str, level: str, hard: bool) -> None:
 
 CASES = {
     "load.thread = 4: no such key; did you mean 'threads'?": "thread = 4\n",
+    "load.server_warm_up = 'off': no such key; [server_warm_up] is a section of its own": "server_warm_up = 'off'\n",
+    "load.probes = 'os': no such key; probes is a key of its own, above the first section": "probes = 'os'\n",
     "paper.toml:20: load.threads = 0: must be at least 1": "threads = 0\n",
     "paper.toml:20: load.threads = 'many': must be a whole number, at least 1": 'threads = "many"\n',
     "load.schedule = 'poison': not allowed; did you mean 'poisson'?": 'schedule = "poison"\n',
@@ -263,3 +275,10 @@ def test_a_stopping_rule_is_read_and_what_could_not_work_is_refused() -> None:
     assert "no interval would ever be judged" in capped.message
     assert "must be more than 0" in wrong(f"{UNTIL}width_percent = 0\n").message
     assert "main, execution_time_ms" in wrong(f'{UNTIL}width_percent = 2\nresponse = "speed"\n').message
+
+
+def test_an_error_points_to_the_table_of_its_plug_in(tmp_path: Path) -> None:
+    path = tmp_path / "paper.toml"
+    path.write_text('[site]\nname = "docker"\n[site.docker]\ndaemon = "running"\n[node]\nmemory_mb = 200\n')
+    wrong_keys = [StudyError("x", key=key) for key in ("site.daemon", "node.memory_mb", "site.image")]
+    assert [error.line for error in located(wrong_keys, path)] == [4, 6, 1]

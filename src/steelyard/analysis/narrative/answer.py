@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from steelyard.analysis.comparisons.level_ratios import centre
+from steelyard.analysis.comparisons.level_ratios import FEWEST_STARTS, centre
 from steelyard.analysis.inference import multiplicity
 from steelyard.analysis.narrative.answer_table import LACKS, AnswerRow, AnswerTable, at, factor_asked
 from steelyard.analysis.results import Results
@@ -224,4 +224,15 @@ def _closing(results: Results) -> str:
         return f"The nodes share one processor, so this says nothing about scaling out on separate machines{failed}."
     if all(summary.starts < 2 for summary in results.main(Summary)):
         return f"Each treatment was started once, so another start of the same cluster may well differ{failed}."
+    if not _any_interval(results):
+        few = all(summary.starts < FEWEST_STARTS for summary in results.main(Summary))
+        why = f": one takes {FEWEST_STARTS} starts of each level, however many trials" if few else ""
+        return f"There is no interval{why}{failed}."
     return f"The intervals rest on {count(results.starts, 'start')} of a cluster, not on the number of trials{failed}."
+
+
+def _any_interval(results: Results) -> bool:
+    """Whether the answer has any interval over starts, of a value or of a change."""
+    values = [centre(row.start_means, row.unit, results.confidence) for row in results.main(Summary) if row.start_means]
+    ratios = [row.ratio for row in results.of(Comparison) if row.ratio is not None]
+    return bool(results.of(MainEffect)) or any(estimate.low is not None for estimate in (*values, *ratios))

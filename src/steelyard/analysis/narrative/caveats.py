@@ -6,15 +6,20 @@ from collections.abc import Sequence
 from typing import Final
 
 from steelyard.analysis import dilated, statistics
+from steelyard.analysis.comparisons.level_ratios import FEWEST_STARTS
+from steelyard.analysis.narrative import first_trials
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics import server_warm_up, stopping, trend
 from steelyard.analysis.statistics.exclusions import Exclusion
 from steelyard.analysis.statistics.law_choice import SIMULATED
+from steelyard.analysis.statistics.main_effect import MainEffect
 from steelyard.analysis.statistics.server_warm_up import WarmedStart
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.statistics.trend import Trend
+from steelyard.analysis.statistics.trials import Point
 from steelyard.analysis.treatments import NODES, label
 from steelyard.format import count, listed
+from steelyard.judging import load_response
 from steelyard.model import responses
 from steelyard.model.study import Study
 
@@ -23,7 +28,10 @@ OF_SIMULATED: Final = "The cluster is simulated: this says what the laboratory f
 
 def caveats(study: Study, results: Results) -> list[str]:
     """Caveats, most important first."""
-    sentences = trend.first_rank(results.of(Trend))
+    told_time = load_response.told_time(study, [summary.treatment for summary in results.main(Summary)])
+    sentences = [f"{told_time}."] if told_time else []
+    sentences += _cold(study, results)
+    sentences += trend.first_rank(results.of(Trend)) or first_trials.sentences(results.of(Point), results.response)
     stretched = dilated.sentence(dilated.dilations_of_study(study))
     sentences += [stretched] if stretched else []
     if study.system.name == SIMULATED:
@@ -37,13 +45,6 @@ def caveats(study: Study, results: Results) -> list[str]:
             f"The nodes share one {named}{scaling if 'cpu' in shared and results.size_factor in NODES else ''}."
         )
     published = study.design.order == "published"
-    sizes = results.size_factor in NODES
-    if _may_be_cold(study) and (published or sizes):
-        colder = ": the nodes of a larger cluster serve fewer operations each, so that they were colder"
-        sentences.append(
-            f"The servers were not warmed up before the trials{', as published' if published else ''}"
-            f"{colder if sizes else ''}."
-        )
     sentences += stopping.caveats(results.stopping)
     faults = sum(summary.system_faults for summary in results.main(Summary))
     if faults:
@@ -62,6 +63,8 @@ def caveats(study: Study, results: Results) -> list[str]:
     elif results.hard and any(summary.starts == 2 for summary in results.main(Summary)):
         sentences.append(
             "With two starts per level the intervals are wide; more starts narrow them, more trials hardly do."
+            if results.of(MainEffect)
+            else f"Two starts of a level give no interval: one takes {FEWEST_STARTS}, however many trials."
         )
     if results.of(Exclusion):
         sentences.append(_left_out(results.of(Exclusion), results.trials))
@@ -78,6 +81,19 @@ def caveats(study: Study, results: Results) -> list[str]:
         if statistic.sentences is not None:
             sentences += statistic.sentences(results.of(statistic.row), results.response)
     return sentences
+
+
+def _cold(study: Study, results: Results) -> list[str]:
+    """That the servers were not warmed up, and what follows from it; empty where they were, or need it not."""
+    if not _may_be_cold(study):
+        return []
+    published = ", as published" if study.design.order == "published" else ""
+    colder = (
+        ": the nodes of a larger cluster serve fewer operations each, so that they were colder"
+        if results.size_factor in NODES
+        else ": they may have become faster from trial to trial, so that a level depends on how many a start has"
+    )
+    return [f"The servers were not warmed up before the trials{published}{colder}."]
 
 
 def _may_be_cold(study: Study) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
@@ -15,7 +16,7 @@ from steelyard import plugin
 from steelyard.cli import completion
 from steelyard.cli.signature import Json
 from steelyard.cli.terminal.output import message_console, say
-from steelyard.format import count
+from steelyard.format import count, listed
 from steelyard.leases import processes as lease_processes
 from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
@@ -39,6 +40,9 @@ class Found(Value):
     reason: str
     """Why it counts as left over."""
     nodes: int
+    """Nodes of both roles."""
+    databases: int = 0
+    """How many of them are database nodes; the others drive load."""
     processes: int
     outcome: Literal["found", "removed", "kept", "failed"]
     """found: only looked; kept: its owner lives, so it is not ours to end; failed: see `error`."""
@@ -62,8 +66,9 @@ def clean(
 
 
 async def _clean(site_names: Sequence[str], *, dry_run: bool, console: Console, as_json: bool) -> int:
-    leases = await _sweep([_site(name) for name in site_names], dry_run=dry_run)
-    elsewhere = lease_register.abandoned_elsewhere(state_folder(), lease_records.utc_now())
+    named = [site for name in site_names if (site := _without_settings(name)) is not None]
+    leases = await _sweep(named, dry_run=dry_run)
+    elsewhere = _elsewhere()
     if as_json:
         others = [{"lease": identity, "state_folder": str(folder)} for identity, folder in elsewhere.items()]
         print(json.dumps({"leases": [entry.model_dump() for entry in leases], "elsewhere": others}, indent=2))
@@ -71,8 +76,29 @@ async def _clean(site_names: Sequence[str], *, dry_run: bool, console: Console, 
     for identity, folder in elsewhere.items():
         say(console, f"lease {identity} is left over in {folder}: {STATE_VARIABLE}={folder} steelyard clean")
     if not leases:
-        say(console, f"nothing is left over at {', '.join(site_names)}")
+        sites = f"{'site' if len(site_names) == 1 else 'sites'} {listed(site_names)}"
+        say(console, f"nothing is left over: no record names a lease, at any site, and {sites} found nothing besides")
     return EXIT_LABORATORY if any(entry.outcome == "failed" for entry in leases) else EXIT_DONE
+
+
+def _without_settings(name: str) -> Site | None:
+    """The site with its default settings, to find what no record names; None if it has none, such as one that needs an
+    inventory: its leases have records, which hold their settings. Raises StudyError for an unknown site."""
+    try:
+        return _site(name)
+    except SiteError:
+        return None
+
+
+def _elsewhere() -> dict[str, Path]:
+    """Leases that are left over in other state folders, or whose record there is gone: id -> that folder."""
+    state = state_folder()
+    gone = {
+        identity: record.parent.parent
+        for identity, record in lease_processes.unrecorded().items()
+        if not lease_register.of_state(record, state)
+    }
+    return gone | lease_register.abandoned_elsewhere(state, lease_records.utc_now())
 
 
 async def reclaim(sites: Sequence[Site], *, console: Console) -> None:
@@ -109,13 +135,16 @@ async def _sweep(sites: Sequence[Site], *, dry_run: bool) -> list[Found]:
 
 def _described(lease: Lease) -> Found:
     record = lease_records.read(lease.record)
+    processes = lease_processes.of(lease.id)
+    gone = "; ".join(filter(None, (f"{NO_RECORD}: there is no {lease.record}", lease_processes.described(processes))))
     return Found(
         site=lease.site,
         lease=lease.id,
         study=record.study if record else "",
-        reason=lease_records.abandoned(record, lease_records.utc_now()) if record else NO_RECORD,
+        reason=lease_records.abandoned(record, lease_records.utc_now()) if record else gone,
         nodes=len(lease.nodes),
-        processes=len(lease_processes.of(lease.id)),
+        databases=len(lease.databases),
+        processes=len(processes),
         outcome="found",
     )
 
@@ -144,10 +173,16 @@ def _site(name: str, asked: Mapping[str, Any] | None = None) -> Site:
     return site
 
 
+def _nodes(entry: Found) -> str:
+    """The nodes of a lease by role: `1 database node and 1 load node`."""
+    roles = {"database node": entry.databases, "load node": entry.nodes - entry.databases}
+    return listed([count(amount, role) for role, amount in roles.items() if amount]) or "no nodes"
+
+
 def _say(leases: Sequence[Found], console: Console) -> None:
     for entry in leases:
         study = f"study {entry.study}, " if entry.study else ""
-        size = f"{count(entry.nodes, 'node')}, {count(entry.processes, 'process', 'processes')}"
+        size = f"{_nodes(entry)}, {count(entry.processes, 'process', 'processes')}"
         what = f"lease {entry.lease} of site {entry.site} ({study}{size})"
         line = {
             "found": f"left over: {what}: {entry.reason}",

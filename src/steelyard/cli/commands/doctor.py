@@ -18,7 +18,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from steelyard.cli import limit_findings, link_findings, shelf_findings, vm_findings
+from steelyard.cli import docker_findings, limit_findings, link_findings, shelf_findings, vm_findings
 from steelyard.cli.commands.calibrate import doubts
 from steelyard.cli.finding import Finding, judged
 from steelyard.cli.signature import Json
@@ -269,6 +269,7 @@ LOOKS: tuple[Callable[[], list[Finding]], ...] = (
     _limits,
     limit_findings.look,
     link_findings.of_this_machine,
+    docker_findings.of_this_machine,
     vm_findings.of_this_machine,
     _lease_for_real,
     _leftovers,

@@ -44,7 +44,8 @@ from steelyard.model.trial import TrialRecord
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.node import reading_commands, secrets, signals
 from steelyard.node.folders import cache_folder, state_folder
-from steelyard.plan import estimate, load_feasibility, preflight
+from steelyard.plan import estimate, load_feasibility, part_notes, preflight
+from steelyard.plan.abilities import Abilities
 from steelyard.plan.stopping_simulation import likely_blocks
 from steelyard.plugin import Plugins
 from steelyard.plugin_factory import make_sites
@@ -103,7 +104,7 @@ def run(
         preflight.refuse(examined.refusals)
         study = examined.study
         writer.conceal = secrets.concealer(settings)
-        for note in load_feasibility.notes(plan, examined.history, examined.machine.cores, plugins):
+        for note in _notes(plan, examined, plugins):
             say(console, f"note: {note}")
         writer.intend(study, _text(study_path, scale, leave_out_missing=leave_out_missing), plan)
         if quiet_wait_s is not None:
@@ -128,6 +129,12 @@ def run(
     if interrupted:
         return EXIT_INTERRUPTED
     return EXIT_INVALID if outcome.invalid else EXIT_DONE
+
+
+def _notes(plan: Plan, examined: preflight.Preflight, plugins: Plugins) -> Iterator[str]:
+    """What `check` notes that is still worth a line when the study begins: of its loads, and of what its sites do."""
+    yield from load_feasibility.notes(plan, examined.history, examined.machine.cores, plugins)
+    yield from part_notes.of_sites(plan, Abilities(plugins))
 
 
 def _sites(settings: Sequence[TrialSettings], plugins: Plugins) -> list[Site]:

@@ -30,9 +30,12 @@ from steelyard.format import count, treatment_label
 from steelyard.judging.attempts import attempts_by_id, settled
 from steelyard.judging.stopping import decide, not_needed
 from steelyard.judging.stopping_rule import Decision, Narrowing, rule_of
+from steelyard.leases import records as lease_records
+from steelyard.model.errors import SteelyardError
 from steelyard.model.responses import label_of
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
+from steelyard.node.folders import state_folder
 from steelyard.progress.reason_words import ReasonGroup, groups, other_limits, waiting_words
 from steelyard.progress.session_state import (
     FAILED,
@@ -92,7 +95,7 @@ def status(
             group.model_dump(mode="json")
             for group in groups(reason for record in records for reason in record.verdict.reasons)
         ],
-        **_session(store.folder, live, journal, len(planned), len(planned) - done - spared),
+        **_session(store.folder, study.study.name, live, journal, len(planned), len(planned) - done - spared),
         "last_event": journal[-1].fields() if journal else None,
         "waiting": _waiting(live),
         "objective": study.analysis.objective or None,
@@ -119,7 +122,9 @@ def _live(folder: Path) -> Live | None:
     return live_file.read(folder)
 
 
-def _session(folder: Path, live: Live | None, journal: Sequence[Entry], planned: int, missing: int) -> dict[str, Any]:
+def _session(
+    folder: Path, study: str, live: Live | None, journal: Sequence[Entry], planned: int, missing: int
+) -> dict[str, Any]:
     """State of the study, why, the process that writes the store now, and the command of the newest session."""
     silent_s = None if live is None else max(0.0, time.time() - live.t_s)
     process = writer_of(folder)
@@ -128,11 +133,22 @@ def _session(folder: Path, live: Live | None, journal: Sequence[Entry], planned:
     if silent_s is not None and SILENT_S <= silent_s < LOST_S:
         # On this machine a living study holds the lock; of a copy that is still written, the live file is new.
         silent_s = None
+    if _was_killed(study):
+        silent_s = None
     state, why = session_state(journal, planned=planned, missing=missing, silent_s=silent_s)
     if state == IN_PROGRESS:
         why = "no process of this machine writes the store: the study runs elsewhere, or was killed seconds ago"
     command = command_of(journal) if state in (INTERRUPTED, FAILED) else ()
     return {"state": state, "why": why, "process": None, "command": command}
+
+
+def _was_killed(study: str) -> bool:
+    """Whether a lease of this study is left over here, whose owner no longer runs."""
+    try:
+        owners = [record.owner for _, record in lease_records.records(state_folder()) if record.study == study]
+    except SteelyardError:
+        return False  # `clean` says what is wrong with it
+    return bool(owners) and not any(lease_records.lives(owner) for owner in owners)
 
 
 def _draw_session(summary: Mapping[str, Any], console: Console) -> None:

@@ -19,9 +19,12 @@ from steelyard.judging.stopping_rule import rule_of
 from steelyard.model.named_level import level_key
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
-from steelyard.plan import Resolution, stopping_forecast
+from steelyard.plan import PlanEstimate, Resolution, preflight, stopping_forecast
+from steelyard.plan.abilities import Abilities
 from steelyard.plan.notes import LEAST_STARTS_FOR_INTERVALS
+from steelyard.plan.requirements import MARGIN_MEMORY_MB
 from steelyard.study.treatments import treatments_of
+from steelyard.system.base import Existing
 
 ENTRIES_SHOWN = 30
 TREATMENTS_SHOWN = 40
@@ -198,6 +201,18 @@ def _in_start(plan: Plan, trials: Sequence[PlannedTrial]) -> Iterator[str]:
         yield name if times == 1 else f"{times} x {name}"
 
 
+def _whose_memory(checked: Check, cost: PlanEstimate) -> str:
+    """That it is the laboratory's, where the nodes take none of this machine's."""
+    own = cost.memory_mb == MARGIN_MEMORY_MB
+    return ", the laboratory's own: the cluster exists" if own and _of_existing(checked) else ""
+
+
+def _of_existing(checked: Check) -> bool:
+    abilities = Abilities(checked.plugins)
+    trials = preflight.available(checked.plan).trials
+    return all(isinstance(abilities.system(trial.settings), Existing) for trial in trials)
+
+
 def _needs(checked: Check) -> Table:
     cost, machine = checked.cost, checked.machine
     table = titled_table("Costs", "", "needed", "there is")
@@ -216,7 +231,7 @@ def _needs(checked: Check) -> Table:
     table.add_row("per trial", forecast(cost.trial_s), count(cost.trials, "trial"))
     table.add_row(
         "memory",
-        f"{data_size(cost.memory_mb * BYTES_PER_MIB)} at most",
+        f"{data_size(cost.memory_mb * BYTES_PER_MIB)} at most{_whose_memory(checked, cost)}",
         f"{data_size(machine.memory_mb * BYTES_PER_MIB)} available, {count(machine.cores, 'core')}",
     )
     table.add_row(

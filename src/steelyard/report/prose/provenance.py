@@ -22,6 +22,10 @@ AUTHORS: Final = "The Steelyard developers"
 LICENCE: Final = "Apache-2.0"
 """Title, authors and licence as in CITATION.cff."""
 SYSTEMS: Final = {"cassandra": "Cassandra", "simulated": "simulated cluster"}
+ENCLOSED: Final = {"docker": "in Docker containers", "vm": "in virtual machines"}
+"""Sites whose database nodes are not plain processes of their machine, and what they are in."""
+STORE: Final = "STORE"
+"""Stands for the study's folder in commands: a page does not know where it lies, and the folder may be moved."""
 ONE_MACHINE: Final = "cpu"
 """What nodes share if they stand on one machine."""
 
@@ -35,10 +39,31 @@ class Provenance:
 
 
 def hardware(page_input: ReportInput) -> str:
-    """Hardware and system in one line: `2 CPUs (AMD EPYC), 23.5 GiB of memory, all nodes on one machine; Cassandra
-    5.0.5, heap 256 MB per node`. Empty where no fact is known."""
-    machines = _machines(page_input)
-    return "; ".join(part for part in (machines, _system(page_input.records)) if part)
+    """Hardware, site and system in one line: `2 CPUs (AMD EPYC), 23.5 GiB of memory, all nodes on one machine;
+    database nodes in Docker containers, network host; Cassandra 5.0.5, heap 256 MB per node`. Empty where no fact is
+    known."""
+    parts = (_machines(page_input), enclosed(page_input.records), _system(page_input.records))
+    return "; ".join(part for part in parts if part)
+
+
+def enclosed(records: Sequence[TrialRecord]) -> str:
+    """What encloses the database nodes, with the network of containers; empty where they are plain processes of their
+    machine: `database nodes in Docker containers, network host`."""
+    sites = {str(one.settings.at("site.name") or "") for one in records}
+    return listed(
+        [
+            f"database nodes{f' of site {name}' if len(sites) > 1 else ''} {words}{_networks(records, name)}"
+            for name, words in ENCLOSED.items()
+            if name in sites
+        ]
+    )
+
+
+def _networks(records: Sequence[TrialRecord], site: str) -> str:
+    """The networks that a site gave its nodes: `, network host`; empty where it has no such setting."""
+    of_site = [one.settings for one in records if one.settings.at("site.name") == site]
+    networks = sorted({str(network) for one in of_site if (network := one.at("site.network"))})
+    return f", network {' or '.join(networks)}" if networks else ""
 
 
 def _machines(page_input: ReportInput) -> str:
@@ -68,11 +93,16 @@ def _system(records: Sequence[TrialRecord]) -> str:
     written = (version for one in records for key, version in one.versions.items() if key in (name, "system"))
     versions = sorted({version.removeprefix(f"{name} ") for version in written})
     called = SYSTEMS.get(name, name)
-    heaps = {str(one.settings.system.settings.get("heap_mb") or "") for one in records}
+    heaps = {_heap_mb(one.settings.system.settings) for one in records}
     heap = next(iter(heaps)) if len(heaps) == 1 else ""
     plain = [version for version in versions if version[:1].isdigit()]
     shown = f"{called} {listed(plain)}" if plain and name in SYSTEMS and name != "simulated" else called
     return f"{shown}, heap {heap} MB per node" if heap else shown
+
+
+def _heap_mb(settings: Mapping[str, object]) -> str:
+    """Heap that the laboratory gave a node, MB; empty for a cluster that exists, which has its own."""
+    return "" if settings.get("managed") is False else str(settings.get("heap_mb") or "")
 
 
 def one_trial(records: Sequence[TrialRecord]) -> str:
@@ -123,9 +153,9 @@ def _rows(page_input: ReportInput) -> Iterator[Provenance]:
     folder = f"{ROOT}/{about.name}"
     yield Provenance(
         "Reproduce",
-        f"`steelyard run {folder}/study.toml --store again` measures everything anew; "
-        f"`steelyard report {folder}` makes this page from the stored data, and `steelyard verify {folder}` computes "
-        "its numbers again.",
+        f"With this study's folder for `{STORE}` (`{folder}`, unless `--store` named another): "
+        f"`steelyard run {STORE}/study.toml --store again` measures everything anew; `steelyard report {STORE}` makes "
+        f"this page from the stored data, and `steelyard verify {STORE}` computes its numbers again.",
     )
     attempts = count(len(page_input.records), "attempt")
     yield Provenance(
@@ -143,7 +173,7 @@ def _rows(page_input: ReportInput) -> Iterator[Provenance]:
     )
     if about.source:
         yield Provenance("Source", " ".join(about.source.split()))
-    published = _published(page_input, folder)
+    published = _published(page_input, STORE)
     if published:
         yield Provenance("Published numbers", published)
 

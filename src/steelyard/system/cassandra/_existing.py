@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,15 @@ KEYSPACE = "steelyard"
 """The keyspace of a study that names none."""
 MARK = "made by Steelyard"
 """Comment of every table that the laboratory has created; without it, a table is not touched."""
+NO_SNAPSHOTS = "allow_auto_snapshot"
+"""Option of a table, of Cassandra 5.0 and newer: false takes no snapshot of it when it is emptied or dropped."""
+NO_SNAPSHOTS_SINCE = 5
+"""The first major version with it; an older node in the same cluster could not read such a table's schema."""
+SNAPSHOTS_KEPT = (
+    "a cluster that exists: the tables are dropped at the end; before Cassandra 5.0, with auto_snapshot = true (its "
+    "default), each node keeps a copy of their files when they are emptied or dropped (snapshots/dropped-*, "
+    "snapshots/truncated-*): its owner removes them on each node, `nodetool clearsnapshot --all -- {keyspace}`"
+)
 SCHEMA_TIMEOUT_S = 60.0
 TRUNCATE_TIMEOUT_S = 90.0
 AGREEMENT_TIMEOUT_S = 30.0
@@ -36,10 +45,12 @@ AGREEMENT_POLL_S = 0.2
 
 
 class ExistingCassandra:
-    """Implements `System` and its abilities `Existing`, `Truncates`, `Timed`, `Footprint` and `Foretells`."""
+    """Implements `System` and its abilities `Existing`, `Truncates`, `Timed`, `Footprint`, `Offers`,
+    `Warns` and `Foretells`."""
 
     name = "cassandra"
     protocol = CQL
+    offers = ("cql",)
     memory_mb_per_node = 0
 
     def __init__(self, settings: Settings) -> None:
@@ -49,6 +60,7 @@ class ExistingCassandra:
         self._client: Node | None = None
         self._schema: Schema | None = None
         self._dropped = False
+        self._leaves_snapshots = True
 
     def members(self, lent: Sequence[Node], loaders: Sequence[Node]) -> tuple[Node, ...]:
         """The contact points: as the lent nodes of these addresses where the cluster's machines are watched, else as
@@ -102,9 +114,13 @@ class ExistingCassandra:
                 system=self.name,
             )
         self._schema = ours
+        self._leaves_snapshots = not await self._can_do_without_snapshots(nodes[0])
         await self._say(nodes[0], ours.create_keyspace(self.settings.replication_factor), *self._create(ours))
-        await self._agreed(nodes)
         left = [table.name for table in ours.all_tables() if table.name in there]
+        if not self._leaves_snapshots:
+            alike = [table.name for table in ours.all_tables() if table.name in left and not table.says(NO_SNAPSHOTS)]
+            await self._say(nodes[0], *(f"ALTER TABLE {ours.full_name(n)} WITH {NO_SNAPSHOTS} = false" for n in alike))
+        await self._agreed(nodes)
         await self._say(nodes[0], *(f"TRUNCATE {ours.full_name(name)}" for name in left))
 
     def endpoint(self, nodes: Sequence[Node], schema: Schema) -> Endpoint:
@@ -139,6 +155,7 @@ class ExistingCassandra:
             "data center": str(local[0]["data_center"]),
             "rack": str(local[0]["rack"]),
             "managed": "false: a cluster that exists",
+            "snapshots of dropped tables": "where auto_snapshot is true" if self._leaves_snapshots else "none",
         }
         try:
             (settings,) = await self._ask(node, "SELECT name, value FROM system_views.settings")
@@ -187,6 +204,10 @@ class ExistingCassandra:
         """None of this machine's."""
         return 0
 
+    def notes(self) -> Sequence[str]:
+        """What the cluster's owner may have to remove by hand."""
+        return (SNAPSHOTS_KEPT.format(keyspace=self.settings.keyspace or KEYSPACE),)
+
     def problems(self, nodes: int, load: Load) -> Iterator[StudyError]:
         """Errors for another number of nodes than contact points, and for consistency levels that need more copies than
         there are."""
@@ -209,9 +230,22 @@ class ExistingCassandra:
         def options(table: Table) -> list[str]:
             chosen = self.settings.annotated(TableOption)
             clauses = [f"{name} = {option.literal(value)}" for name, option, value in chosen if not table.says(name)]
-            return [f"comment = '{MARK}'", *clauses]
+            without = not self._leaves_snapshots and not table.says(NO_SNAPSHOTS)
+            return [f"comment = '{MARK}'", *([f"{NO_SNAPSHOTS} = false"] if without else []), *clauses]
 
         return ours.create_rest(options)
+
+    async def _can_do_without_snapshots(self, node: Node) -> bool:
+        """Whether every node of the cluster knows tables of which no snapshots are taken."""
+        local, peers, columns = await self._ask(
+            node,
+            "SELECT release_version FROM system.local",
+            "SELECT release_version FROM system.peers",
+            "SELECT column_name FROM system_schema.columns WHERE keyspace_name = 'system_schema' "
+            "AND table_name = 'tables'",
+        )
+        versions = [str(row["release_version"]) for row in (*local, *peers)]
+        return knows_tables_without_snapshots(versions, {str(row["column_name"]) for row in columns})
 
     async def _tables(self, node: Node, ours: Schema) -> dict[str, str]:
         """Name to comment of every table of the keyspace."""
@@ -242,6 +276,13 @@ class ExistingCassandra:
         self, node: Node, *statements: str, timeout_s: float = _cql.TIMEOUT_S
     ) -> tuple[tuple[dict[str, Any], ...], ...]:
         return await _cql.ask_at(self._contact(node), statements, client=self._client, of=node, timeout_s=timeout_s)
+
+
+def knows_tables_without_snapshots(versions: Sequence[str], columns: Collection[str]) -> bool:
+    """Whether nodes of these versions, whose table of tables has these columns, know `NO_SNAPSHOTS`. Pure."""
+    majors = [version.partition(".")[0] for version in versions]
+    known = all(major.isdecimal() and int(major) >= NO_SNAPSHOTS_SINCE for major in majors)
+    return NO_SNAPSHOTS in columns and known
 
 
 def _member(number: int, address: str) -> Node:

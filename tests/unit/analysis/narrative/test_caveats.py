@@ -105,9 +105,9 @@ def test_seconds_are_summed_up(verdicts, said):
         ({"name": "simulated"}, "published", (3,), None),
         ({"name": "simulated", "warm_up": "3:2000"}, "blocks", (1, 3), "trials: the nodes of a larger cluster"),
         ({"name": "cassandra"}, "blocks", (1, 3), "trials: the nodes of a larger cluster"),
-        ({"name": "cassandra"}, "blocks", (3,), None),
+        ({"name": "cassandra"}, "blocks", (3,), "trials: they may have become faster from trial to trial"),
         ({"name": "cassandra"}, "published", (1, 3), "trials, as published: the nodes of a larger cluster"),
-        ({"name": "cassandra"}, "published", (3,), "trials, as published."),
+        ({"name": "cassandra"}, "published", (3,), "trials, as published: they may have become"),
     ],
 )
 def test_servers_are_called_cold_only_where_they_can_be(system, order, sizes, cold):
@@ -125,3 +125,31 @@ def test_a_simulated_cluster_is_said_to_be_one():
     of_simulated = "The cluster is simulated: this says what the laboratory finds, nothing about any database."
     assert analyse(cell([[1.0]]), study(), seed=1).caveats[0] == of_simulated
     assert of_simulated not in analyse(cell([[1.0]]), study(system={"name": "cassandra"}), seed=1).caveats
+
+
+def test_cold_servers_are_the_first_limit():
+    cold = study(system={"name": "cassandra"}, server_warm_up={"mode": "off"})
+    first = analyse(cell([[100.0, 101.0], [102.0, 103.0]]), cold, seed=1).caveats[0]
+    assert first.startswith("The servers were not warmed up before the trials: ")
+
+
+def test_a_second_trial_that_is_faster_in_every_start_is_said():
+    words = "In every start of workload A, 1 node the second trial was faster than the first, by a factor of 1.8 to 2"
+    caveats = analyse(cell([[200.0, 100.0], [180.0, 100.0]]), study(), seed=1).caveats
+    assert any(one.startswith(words) for one in caveats)
+    for level in ([[200.0, 100.0], [100.0, 100.0]], [[200.0, 100.0]], [[100.0, 200.0], [100.0, 200.0]]):
+        assert not any("second trial was faster" in one for one in analyse(cell(level), study(), seed=1).caveats)
+
+
+def test_the_duration_of_a_load_is_called_no_result():
+    timed = study(load={"duration_s": 4})
+    caveat = analyse(cell([[4000.0, 4001.0], [4000.0, 4002.0]]), timed, seed=1).caveats[0]
+    assert caveat.startswith("Each trial lasts as long as load.duration_s says")
+    assert 'analysis.response = "throughput_per_s" is one.' in caveat
+    assert not any("lasts as long as" in one for one in analyse(cell([[1.0]]), study(), seed=1).caveats)
+
+
+def test_two_starts_are_said_to_give_no_interval():
+    results = analyse(cell([[100.0, 101.0], [102.0, 103.0]]), study(), seed=1)
+    assert any(one.startswith("Two starts of a level give no interval: one takes 3") for one in results.caveats)
+    assert "There is no interval: one takes 3 starts of each level, however many trials." in results.answer

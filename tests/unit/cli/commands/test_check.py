@@ -45,6 +45,23 @@ def test_a_study_that_works_is_laid_out(tmp_path: Path) -> None:
     assert "more (--all)" not in checked(tmp_path, LONG, everything=True).out
 
 
+def test_a_cluster_that_exists_takes_no_memory_of_this_machine(tmp_path: Path) -> None:
+    path = Path(__file__).parents[4] / "studies" / "existing-cluster.toml"
+    found = printed(lambda: check(path, store=tmp_path / "store"), width=400)
+    assert found.code == 0
+    assert "512 MiB at most, the laboratory's own: the cluster exists" in found.out
+    assert "nodetool clearsnapshot" in found.out
+
+
+def test_a_probe_that_a_cluster_cannot_be_read_by_is_refused(tmp_path: Path) -> None:
+    shipped = Path(__file__).parents[4] / "studies" / "existing-cluster.toml"
+    path = tmp_path / "study.toml"
+    path.write_text(shipped.read_text().replace('probes = ["os"]', 'probes = ["os", "gc"]'))
+    found = printed(lambda: check(path, store=tmp_path / "store"), width=400)
+    assert found.code == 2
+    assert "study.toml:5: probes: the probe gc reads systems that offer the way 'gc_log'" in found.err
+
+
 def test_json_has_everything(tmp_path: Path) -> None:
     found = checked(tmp_path, REST, as_json=True)
     data = json.loads(found.out)

@@ -12,6 +12,7 @@ import pytest
 
 from steelyard.cli.commands.status import status
 from steelyard.cli.commands.verify import verify
+from steelyard.leases import records as lease_records
 from steelyard.model.secret import Concealer
 from steelyard.model.study import Limits
 from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
@@ -19,7 +20,7 @@ from steelyard.progress import live_file, session_state
 from steelyard.progress.reason_words import groups, short
 from steelyard.progress.session_state import writer_of
 from steelyard.progress.state import AwaitedQuiet, Live
-from steelyard.store import StoreWriter, journal
+from steelyard.store import Store, StoreWriter, journal
 from tests.unit.cli.screen import printed
 from tests.unit.serve.stores import FAULT, VOIDED, a_record, write
 
@@ -131,6 +132,22 @@ def test_a_lock_that_somebody_waits_for_hides_no_writer(
         locks.write_text(waiters + session_state.LOCKS.read_text())
         monkeypatch.setattr(session_state, "LOCKS", locks)
         assert writer_of(store) == os.getpid()
+
+
+def test_a_study_that_was_killed_a_second_ago_is_not_elsewhere(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its lease says whose process it was."""
+    state = store.parent / "state"
+    monkeypatch.setenv("STEELYARD_STATE", str(state))
+    (store / "events.jsonl").write_text(journal.line(BEGAN, time.time()))
+    live_file.write(store, Live(t_s=time.time()), Concealer())
+    assert "runs elsewhere" in printed(lambda: status(store)).out
+    now = lease_records.utc_now()
+    gone = lease_records.Owner(pid=1, start_ticks=1, boot_id="another")
+    record = lease_records.Record(
+        id="0123abcd", site="fake", study=Store(store).study.study.name, owner=gone, created=now, until=now
+    )
+    lease_records.write(lease_records.record_path(state, record.id), record)
+    assert KILLED in printed(lambda: status(store), 200).out
 
 
 def test_a_store_without_a_trial_has_no_table(store: Path) -> None:

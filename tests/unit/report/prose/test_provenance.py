@@ -8,7 +8,7 @@ import pytest
 
 from steelyard.model.trial import TrialRecord
 from steelyard.model.trial_settings import TrialSettings
-from steelyard.report.prose.provenance import one_trial
+from steelyard.report.prose.provenance import _system, enclosed, one_trial
 from tests.unit.report import synthetic
 
 CLOSED = {"schedule": "closed", "threads": 1, "operations": 2000, "duration_s": None}
@@ -36,3 +36,29 @@ def trials(*loads: dict[str, Any], copies: int | None = 1) -> list[TrialRecord]:
 def test_what_all_trials_have_in_common_is_said(records: list[TrialRecord], line: Any) -> None:
     expected = one_trial(trials(CLOSED)) if line is trials else line
     assert one_trial(records) == expected
+
+
+def test_what_encloses_the_nodes_is_said() -> None:
+    (record, *_) = trials(CLOSED)
+
+    def at(site: dict[str, Any]) -> TrialRecord:
+        return record.model_copy(update={"settings": TrialSettings({**record.settings.root, "site": site})})
+
+    host, bridge = at({"name": "docker", "network": "host"}), at({"name": "docker", "network": "bridge"})
+    local = at({"name": "local", "mode": "loopback"})
+    assert enclosed([host, host]) == "database nodes in Docker containers, network host"
+    assert enclosed([host, bridge]) == "database nodes in Docker containers, network bridge or host"
+    assert enclosed([local, host]) == "database nodes of site docker in Docker containers, network host"
+    assert enclosed([at({"name": "vm"})]) == "database nodes in virtual machines"
+    assert enclosed([local, record]) == enclosed([]) == ""
+
+
+@pytest.mark.parametrize(
+    ("own", "line"),
+    [({"heap_mb": 256}, "Cassandra, heap 256 MB per node"), ({"heap_mb": 256, "managed": False}, "Cassandra")],
+    ids=["of the laboratory's own", "exists"],
+)
+def test_the_heap_is_that_of_clusters_of_the_laboratorys_own(own: dict[str, Any], line: str) -> None:
+    (record,) = trials(CLOSED)
+    settings = TrialSettings({"system": {"name": "cassandra", **own}})
+    assert _system([record.model_copy(update={"settings": settings, "versions": {}})]) == line

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from steelyard.leases.lease import Lease
 from steelyard.model.value import Value
+from steelyard.site import _memory
 from steelyard.site.base import LeaseTimes, Request
 
 
@@ -28,7 +29,10 @@ class Site:
 
     def refuse(self, request: Request, memory_mb_per_node: int | None) -> str | None:
         most = self.settings.most_nodes
-        return f"only {most} addresses" if request.database_nodes > most else None
+        if request.database_nodes > most:
+            return f"only {most} addresses"
+        limit_mb = request.limits.memory_mb
+        return None if limit_mb is None else _memory.too_little(request, limit_mb, memory_mb_per_node)
 
     async def leftovers(self) -> Sequence[Lease]:
         return ()

@@ -1,0 +1,80 @@
+"""Default of `analysis.response`: what the load of a study leaves free to vary.
+
+A load that ends after a number of operations has its execution time as result. One that ends after a duration lasts as
+long as the study says, whatever the system does: its execution time is the study's, not the system's. So where every
+trial's load ends after a duration and the study names no response, the default is throughput in a closed loop, and a
+percentile of the response time where the load is offered, since then the study gives the throughput, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from steelyard.model.load import Load
+from steelyard.model.study import ALIASES, Level, Study
+
+EXECUTION_TIME = "execution_time_ms"
+"""Default of `analysis.response` in the model, which is kept where a load ends after a number of operations."""
+CLOSED, OFFERED = "throughput_per_s", "response_ms_p99"
+
+
+def for_its_load(study: Study, treatments: Iterable[Mapping[str, Level]]) -> Study:
+    """The study with the response that suits the loads of all its treatments, if it names none. Pure."""
+    if "response" in study.analysis.model_fields_set:
+        return study
+    suiting = suiting_response(loads_of(study, treatments))
+    if suiting is None:
+        return study
+    further = tuple(name for name in study.analysis.responses if name != suiting)
+    analysis = study.analysis.model_copy(update={"response": suiting, "responses": further})
+    return study.model_copy(update={"analysis": analysis})
+
+
+def suiting_response(loads: Iterable[Mapping[str, Any]]) -> str | None:
+    """The response of loads that all end after a duration, and are all closed or all offered; None for others. A load
+    is the fields of `model.load.Load` by name."""
+    loads = list(loads)
+    if not loads or not all(lasts_as_told(load) for load in loads):
+        return None
+    schedules = {schedule == "closed" for load in loads for schedule in _schedules(load)}
+    return (CLOSED if schedules == {True} else OFFERED) if len(schedules) == 1 else None
+
+
+def lasts_as_told(load: Mapping[str, Any]) -> bool:
+    """Whether a load lasts as long as the study says: it ends after a duration, and after no number of operations."""
+    ends = load.get("duration_s") is not None and load.get("operations") is None
+    return bool(load.get("phases")) or (ends and load.get("schedule") != "search")
+
+
+def _schedules(load: Mapping[str, Any]) -> list[str]:
+    phases = load.get("phases") or ()
+    return [phase.schedule for phase in phases] if phases else [load.get("schedule", "closed")]
+
+
+def told_time(study: Study, treatments: Iterable[Mapping[str, Level]]) -> str:
+    """Why the execution time of a study's trials is no result, and what to name instead, as a sentence; empty if it is
+    one, or is not the response."""
+    loads = loads_of(study, treatments)
+    if study.analysis.response != EXECUTION_TIME or not loads or not all(lasts_as_told(load) for load in loads):
+        return ""
+    field = "load.phases" if study.load.phases else "load.duration_s"
+    suiting = suiting_response(loads) or CLOSED
+    return (
+        f"Each trial lasts as long as {field} says, whatever the system does, so its execution time is no result: "
+        f'analysis.response = "{suiting}" is one'
+    )
+
+
+def loads_of(study: Study, treatments: Iterable[Mapping[str, Level]]) -> list[dict[str, Any]]:
+    """The load of each treatment: its fields by name. They need not make sense together, which others check."""
+    return [_load_of(study, treatment) for treatment in treatments]
+
+
+def _load_of(study: Study, treatment: Mapping[str, Level]) -> dict[str, Any]:
+    fields = {name: getattr(study.load, name) for name in Load.model_fields}
+    for field, level in study.fields_of(treatment).items():
+        section, _, name = ALIASES.get(field, field).partition(".")
+        if section == "load":
+            fields[name] = level
+    return fields

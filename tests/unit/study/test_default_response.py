@@ -1,0 +1,59 @@
+"""The default of `analysis.response` is what the load of a study leaves free to vary."""
+
+from __future__ import annotations
+
+import pytest
+
+from steelyard.judging.load_response import told_time
+from steelyard.model.study import Study
+from steelyard.plan import warnings
+from steelyard.plan.expand import expand
+from steelyard.plugin import Plugins
+from steelyard.study import read_text
+from tests.unit.study.paper import HEAD, text
+
+TIMED = HEAD.replace("operations = 1000", "duration_s = 4")
+OFFERED = 'schedule = "constant"\nrate_per_s = 10\n'
+PHASES = '[[load.phases]]\nname = "a"\nduration_s = 1\n[[load.phases]]\nname = "b"\nduration_s = 2\n'
+
+
+def read(rest: str, head: str = TIMED) -> Study:
+    return read_text(text(rest, head), "paper.toml")
+
+
+@pytest.mark.parametrize(
+    ("head", "rest", "response"),
+    [
+        (HEAD, "", "execution_time_ms"),
+        (HEAD, "duration_s = 4\n", "execution_time_ms"),
+        (HEAD, OFFERED, "execution_time_ms"),
+        (TIMED, "", "throughput_per_s"),
+        (TIMED, "[factors]\nload.threads = [1, 2]\n", "throughput_per_s"),
+        (TIMED, OFFERED, "response_ms_p99"),
+        (TIMED, "[factors]\nload.operations = [10, 20]\n", "execution_time_ms"),
+        (HEAD.replace("operations = 1000\n", ""), PHASES, "throughput_per_s"),
+    ],
+)
+def test_a_duration_is_no_result(head: str, rest: str, response: str) -> None:
+    assert read(rest, head).analysis.response == response
+
+
+def test_what_the_study_names_is_kept_and_noted() -> None:
+    named = read('[analysis]\nresponse = "execution_time_ms"\n')
+    assert named.analysis.response == "execution_time_ms"
+    (note, *_) = warnings(named, expand(named, Plugins()))
+    assert note.startswith("each trial lasts as long as load.duration_s says")
+    assert 'analysis.response = "throughput_per_s"' in note
+    assert told_time(read(""), [{}]) == ""
+    assert told_time(read("", HEAD), [{}]) == ""
+
+
+def test_a_default_is_not_there_twice() -> None:
+    named = read('[analysis]\nresponses = ["throughput_per_s", "response_ms_p50"]\n').analysis
+    assert (named.response, named.responses) == ("throughput_per_s", ("response_ms_p50",))
+
+
+def test_a_stored_study_keeps_its_response() -> None:
+    before = read('[analysis]\nresponse = "execution_time_ms"\n')
+    stored = Study.model_validate_json(before.model_dump_json())
+    assert stored.analysis.response == "execution_time_ms"
