@@ -59,3 +59,18 @@ def test_a_study_over_links(laboratory: Laboratory, tmp_path: Path) -> None:
     assert all(row["after"] is not None for row in rows)
     assert laboratory.call("verify", laboratory.store / "links").returncode == 0
     assert list((laboratory.folder / "state" / "leases").glob("*.json")) == []
+
+
+def test_a_study_measures_the_network_as_it_is_where_it_says_so(laboratory: Laboratory, tmp_path: Path) -> None:
+    study = tmp_path / "links.toml"
+    as_it_is = STUDY.replace('link = ["nodal", "ethernet-100"]\n', "").replace('"namespaces"', '"loopback"')
+    study.write_text(f"measure_links = true\n{as_it_is}")
+    done = laboratory.run(study)
+    assert done.returncode == 0, done.stderr
+    store = Store(laboratory.store / "links")
+    (record,) = store.trials()
+    assert [(path["from"], path["to"]) for path in store.links(record)] == [("l1", "n1"), ("l1", "n2"), ("n1", "n2")]
+    assert record.covariates["link_mbit_per_s"] > 0
+    table = laboratory.tables("links")["link"]
+    rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
+    assert "rate" in {row["quantity"] for row in rows if row["after"] is not None}

@@ -203,7 +203,7 @@ def text() -> str:
 def _top() -> Iterator[str]:
     own = properties(Study)
     yield "## Keys before the first table\n"
-    yield from rows({name: own[name] for name in ("format", "probes")}, None)
+    yield from rows({name: own[name] for name in ("format", "probes", "measure_links")}, None)
     yield ""
 
 

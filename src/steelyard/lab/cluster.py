@@ -45,7 +45,7 @@ from steelyard.node.tasks import in_a_thread, to_the_end, together
 from steelyard.plan.abilities import requests_of
 from steelyard.progress.events import Waiting, Watcher
 from steelyard.site.base import Site, link_failure, patience_of
-from steelyard.study.links import asks_for_links
+from steelyard.study.links import measures_links
 from steelyard.system.base import Existing, Provides, System, warms_up
 from steelyard.wire.record import Record
 from steelyard.wire.word import PhaseWord
@@ -378,7 +378,7 @@ async def _bring_up(
         engine=state.engine,
         state=state,
         phases=phases,
-        link=effective_link(first.settings.link, first.settings.node.dilation) if asks_for_links(study) else None,
+        link=effective_link(first.settings.link, first.settings.node.dilation) if measures_links(study) else None,
     )
     inspect_s = patience_of(*sites).inspect_s + LINKS_GRACE * cluster.links_s
     async with phases.bracket(Phase.DEPLOY, inspect_s, SiteError):

@@ -49,8 +49,8 @@ ALIASES = {
     "link": "link.name",
 }
 """Short factor names, which plans, stores and tables show."""
-LATER = ("node", "link", "load_site", "levels", "probe")
-"""Sections that stored studies have only where they say something."""
+LATER = ("node", "link", "load_site", "levels", "probe", "measure_links")
+"""Sections and keys that stored studies have only where they say something."""
 
 
 class Choice(Value):
@@ -309,6 +309,9 @@ class Study(Value):
     """Probe plug-ins that take readings of the nodes and of the system on them."""
     probe: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """Name of a probe, as `probes` has it, to its settings."""
+    measure_links: bool = False
+    """Measure round trip, loss and rate of every path between the nodes before the first trial of a start and after its
+    last, as in a study that asks for a link; false: only round trips from load nodes where no link is asked for."""
     factors: dict[str, tuple[Level, ...]] = Field(default_factory=dict)
     """Factor name to its levels; names are dotted field names, or names under `levels`, in the order in which tables
     show them."""

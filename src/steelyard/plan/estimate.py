@@ -23,7 +23,7 @@ from steelyard.plan.phase_times import (
 )
 from steelyard.plan.requirements import STORE_BYTES_PER_TRIAL, disk_bytes, filled_state, memory_mb_of_plan
 from steelyard.plugin import Plugins
-from steelyard.study.links import asks_for_links
+from steelyard.study.links import measures_links
 from steelyard.system.base import warms_up
 
 DEFAULT_SPREAD = 2.5
@@ -75,7 +75,7 @@ def estimate(
     unfinished = {trial.start for trial in plan.trials if trial.id not in done}
     starts: dict[str, tuple[int, float]] = {}
     filled: set[str] = set()
-    links = asks_for_links(study)
+    links = measures_links(study)
     measured: set[tuple[str, str]] = set()
     capacities_s = 0.0
     trials_s: list[float] = []

@@ -45,11 +45,11 @@ def resolve(tables: dict[str, Any], plugins: Plugins) -> None:
     tables["link"] = {**link_of(plugins, name).link, "name": name, **{field: table[field] for field in written}}
 
 
-def asks_for_links(study: Study) -> bool:
-    """Whether any trial of a study has another link than the network of its site as it is. Then every link is
-    measured in full, also the network as it is in its other trials, so that they can be compared."""
+def measures_links(study: Study) -> bool:
+    """Whether every link is measured in full: where a study says so, or where any of its trials has another link than
+    the network of its site as it is, also in its other trials, so that they can be compared."""
     fields = [field for factor in study.tried for field in study.fields_under(factor)]
-    return not study.link.plain or any(field.partition(".")[0] == "link" for field in fields)
+    return study.measure_links or not study.link.plain or any(field.partition(".")[0] == "link" for field in fields)
 
 
 def _refused(name: str, error: ValidationError, prefix: str, model: type[NamedLink | LinkChoice]) -> StudyError:

@@ -111,8 +111,17 @@ def test_every_field_can_be_a_factor_and_needs_a_start_of_its_own() -> None:
     assert {trial.settings.link.rts_threshold_bytes for trial in plan.trials} == {500, 65535}
 
 
+def test_a_study_can_have_the_network_as_it_is_measured_and_its_trials_keep_their_ids() -> None:
+    plain = study_with()
+    asked = plain.model_copy(update={"measure_links": True})
+    assert links.measures_links(asked)
+    assert {trial.id for trial in expand(asked).trials} == {trial.id for trial in expand(plain).trials}
+    assert "measure_links" not in plain.model_dump()
+    assert asked.model_dump()["measure_links"] is True
+
+
 def test_a_study_that_asks_for_any_link_has_all_of_them_measured() -> None:
-    assert not links.asks_for_links(study_with())
-    assert links.asks_for_links(study_with("mtu = 1400"))
-    assert links.asks_for_links(study_with(factors='link = ["nodal", "802.11n"]'))
-    assert links.asks_for_links(study_with('name = "802.11n"', '"link.mtu" = [1400, 1500]'))
+    assert not links.measures_links(study_with())
+    assert links.measures_links(study_with("mtu = 1400"))
+    assert links.measures_links(study_with(factors='link = ["nodal", "802.11n"]'))
+    assert links.measures_links(study_with('name = "802.11n"', '"link.mtu" = [1400, 1500]'))
