@@ -32,7 +32,12 @@ def left_behind(state: Path) -> list[str]:
     mounted = (line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines())
     mounts = [f"mount {place}" for place in mounted if place.startswith(f"{state}/")]
     backing = Path("/sys/block").glob("loop*/loop/backing_file")
-    loops = [f"loop device {path.parent.parent.name}" for path in backing if f"{state}/" in _text(path)]
+    # A device that leaves with the last copy of its mount, in another mount namespace, is nobody's any more.
+    loops = [
+        f"loop device {path.parent.parent.name}"
+        for path in backing
+        if f"{state}/" in _text(path) and _text(path.with_name("autoclear")).strip() != "1"
+    ]
     return [
         *records,
         *folders,

@@ -3,7 +3,8 @@
 A load that ends after a number of operations has its execution time as result. One that ends after a duration lasts as
 long as the study says, whatever the system does: its execution time is the study's, not the system's. So where every
 trial's load ends after a duration and the study names no response, the default is throughput in a closed loop, and a
-percentile of the response time where the load is offered, since then the study gives the throughput, too.
+percentile of the response time where the load is offered, since then the study gives the throughput, too: the 99th, or
+the median where trials are too short for a 99th.
 """
 
 from __future__ import annotations
@@ -12,11 +13,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from steelyard.model.load import Load
+from steelyard.model.percentiles import needed
 from steelyard.model.study import ALIASES, Level, Study
 
 EXECUTION_TIME = "execution_time_ms"
 """Default of `analysis.response` in the model, which is kept where a load ends after a number of operations."""
-CLOSED, OFFERED = "throughput_per_s", "response_ms_p99"
+CLOSED, OFFERED, OFFERED_BRIEFLY = "throughput_per_s", "response_ms_p99", "response_ms_p50"
+SENT = 0.9
+"""Share of the offered operations that a trial is expected to have at least."""
 
 
 def for_its_load(study: Study, treatments: Iterable[Mapping[str, Level]]) -> Study:
@@ -38,7 +42,17 @@ def suiting_response(loads: Iterable[Mapping[str, Any]]) -> str | None:
     if not loads or not all(lasts_as_told(load) for load in loads):
         return None
     schedules = {schedule == "closed" for load in loads for schedule in _schedules(load)}
-    return (CLOSED if schedules == {True} else OFFERED) if len(schedules) == 1 else None
+    if len(schedules) != 1:
+        return None
+    if schedules == {True}:
+        return CLOSED
+    return OFFERED_BRIEFLY if any(_brief(load) for load in loads) else OFFERED
+
+
+def _brief(load: Mapping[str, Any]) -> bool:
+    """Whether an offered load has too few operations for a 99th percentile, as far as its rate is known."""
+    rate_per_s, duration_s = load.get("rate_per_s"), load.get("duration_s")
+    return bool(rate_per_s and duration_s) and SENT * rate_per_s * duration_s < needed(0.99)
 
 
 def lasts_as_told(load: Mapping[str, Any]) -> bool:

@@ -231,7 +231,7 @@ class AnalysisChoice(Value):
     response: Annotated[str, OneOf(main_names)] = "execution_time_ms"
     """The main response of the report: any of `docs/reference/numbers.md`, of operations or of samples. Where every
     trial ends after a duration, its execution time is the study's, and the default is throughput_per_s in a closed
-    loop, response_ms_p99 where the load is offered."""
+    loop, response_ms_p99 where the load is offered, or response_ms_p50 where that is fewer than 1,000 operations."""
     responses: tuple[Annotated[str, OneOf(main_names)], ...] = ()
     """Further responses that are analysed like the main one. Their p-values and its own are one family of Holm's
     correction."""

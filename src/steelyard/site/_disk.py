@@ -55,6 +55,8 @@ VERSION_2_KEYS: Final = {
     "disk_write_ops_per_s": "wiops",
 }
 DELETED = " (deleted)"
+LEAVING = "1"
+"""What the kernel says of a device that was detached while it was in use: it goes with its last user."""
 
 
 def rates(limits: NodeLimits) -> dict[str, int]:
@@ -167,9 +169,13 @@ def in_force(folder: Path, hierarchies: Hierarchies) -> dict[str, str]:
 
 
 def present(nodes: Path | None = None) -> dict[str, list[tuple[str, Path]]]:
-    """Loop devices of our files by lease: device and file. `nodes`: only those below this folder."""
+    """Loop devices of our files by lease: device and file. `nodes`: only those below this folder. Not those that are
+    detached already: they leave with the last process of another mount namespace that has a copy of the mount, such as
+    a command under `ip netns exec`."""
     by_lease: dict[str, list[tuple[str, Path]]] = {}
     for entry in sorted(BLOCK_DEVICES.glob("loop*")):
+        if _read(entry / "loop" / "autoclear") == LEAVING:
+            continue
         path = Path(_read(entry / "loop" / "backing_file").removesuffix(DELETED))
         identity = path.parent.name
         if path.suffix == SUFFIX and ID_PATTERN.fullmatch(identity) and (nodes is None or path.parent == nodes):

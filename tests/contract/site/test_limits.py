@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
+import subprocess
+import time
 from datetime import timedelta
 from pathlib import Path
 
@@ -150,6 +152,25 @@ def test_a_disk_without_a_record_is_found(tmp_path: Path) -> None:
         (orphan,) = [left for left in asyncio.run(site.leftovers()) if left.id == lease.id]
         asyncio.run(site.release(orphan))
         assert _disk.present().get(lease.id) is None
+
+
+def test_a_disk_that_another_mount_namespace_has_a_copy_of_is_given_up(tmp_path: Path) -> None:
+    """A command under `ip netns exec` has copies of all mounts. The device goes with it; the lease need not wait."""
+    with leased(tmp_path, LOOPBACK, REQUEST) as (site, lease):
+        private = ["unshare", "--mount", "--propagation", "private", "sleep", "60"]
+        with subprocess.Popen(private) as holder:
+            try:
+                copies = Path(f"/proc/{holder.pid}/mountinfo")
+                end = time.monotonic() + 5
+                own = os.readlink("/proc/self/ns/mnt")
+                while os.readlink(f"/proc/{holder.pid}/ns/mnt") == own and time.monotonic() < end:
+                    time.sleep(0.01)
+                assert str(lease.databases[0].folder) in copies.read_text()
+                asyncio.run(site.release(lease))
+                assert not lease.record.exists()
+                assert disk_traces(lease.id, tmp_path) == []
+            finally:
+                holder.kill()
 
 
 def test_copies_to_a_disk_of_its_own_are_written_and_not_in_memory(tmp_path: Path) -> None:
