@@ -52,7 +52,7 @@ def suiting_response(loads: Iterable[Mapping[str, Any]]) -> str | None:
 def _brief(load: Mapping[str, Any]) -> bool:
     """Whether an offered load has too few operations for a 99th percentile, as far as its rate is known."""
     rate_per_s, duration_s = load.get("rate_per_s"), load.get("duration_s")
-    return bool(rate_per_s and duration_s) and SENT * rate_per_s * duration_s < needed(0.99)
+    return rate_per_s is not None and duration_s is not None and SENT * rate_per_s * duration_s < needed(0.99)
 
 
 def lasts_as_told(load: Mapping[str, Any]) -> bool:
