@@ -18,7 +18,7 @@ EXAMPLES: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
     "check": (
         ("steelyard check studies/quickstart.toml", "Treatments, order, time, memory, disk."),
         ("steelyard check studies/richardson2017.toml --scale 0.01", "The same for a small trial run of the study."),
-        ("steelyard check studies/richardson2017.toml --without-missing", "Only what can be run today."),
+        ("steelyard check mine.toml --without-missing", "Without levels whose part does not exist yet."),
         ("steelyard check studies/quickstart.toml --json", "Everything as JSON."),
     ),
     "run": (

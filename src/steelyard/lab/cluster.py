@@ -25,7 +25,7 @@ from steelyard.lab.node_death import first_death, while_alive
 from steelyard.lab.node_logs import tails
 from steelyard.lab.parts import Known, Parts, of_all_load_nodes
 from steelyard.lab.probe_processes import Readings, watched_nodes, watching
-from steelyard.lab.processor_limits import LIMIT_TIMEOUT_S, SETTLE_S
+from steelyard.lab.processor_limits import LIMIT_TIMEOUT_S
 from steelyard.leases.lease import Lease
 from steelyard.leases.records import MARKER
 from steelyard.link.linktest import expected_s
@@ -33,7 +33,7 @@ from steelyard.model.errors import EngineError, NodeError, SiteError, SteelyardE
 from steelyard.model.facts import system_facts_name
 from steelyard.model.gauged import Gauged
 from steelyard.model.link import LinkChoice
-from steelyard.model.node_limits import NodeLimits
+from steelyard.model.node_limits import LIMIT_SETTLE_S, NodeLimits
 from steelyard.model.plan import PlannedTrial
 from steelyard.model.server_warm_up import ServerWarmth
 from steelyard.model.study import Study
@@ -118,7 +118,7 @@ class Cluster:
             await self.state.settle()
             watcher.tell(Waiting("processor limits, in force from now on"))
             await processor_limits.enforce(self.site, self.lease)
-            await asyncio.sleep(SETTLE_S)
+            await asyncio.sleep(LIMIT_SETTLE_S)
             await self.read_facts()
             cpus = processor_limits.in_force(self.lease.databases, self.facts)
         when = {processor_limits.FROM: "warm"}

@@ -22,7 +22,6 @@ from steelyard.progress.events import Sampled, Watcher
 from steelyard.site.base import PATIENCE
 from steelyard.system.base import Observed, System
 
-INTERVAL_S = READ_EVERY_S
 REACH_TIMEOUT_S = 10.0
 POLL_S = 0.05
 END_GRACE_S = 2.0
@@ -32,7 +31,6 @@ STDERR_BYTES = 2000
 """What is kept of a probe's last words."""
 STDERR_LINES = 3
 NOTHING_WRITTEN = " (nothing on its standard error)"
-
 
 Instrument = tuple[str, str]
 """A probe and the node that its readings are of."""
@@ -58,7 +56,7 @@ class Readings:
 
     def between(self, begun_s: float, ended_s: float) -> dict[Instrument, list[Sample]]:
         """Samples of a span, and what was sampled within one interval before and after it."""
-        low_s, high_s = begun_s - INTERVAL_S, ended_s + INTERVAL_S
+        low_s, high_s = begun_s - READ_EVERY_S, ended_s + READ_EVERY_S
         return {who: [one for one in samples if low_s <= one.t_s <= high_s] for who, samples in self.samples.items()}
 
     def forget_before(self, t_s: float) -> None:
@@ -135,7 +133,7 @@ async def watching(
     """Run the commands of every probe for as long as the block lasts. Returns when each has given its first line.
     `offsets_s`: of the nodes' clocks, for as long as `Readings.offsets_s` is not replaced. Raises ProbeError for a
     probe that finds nothing to read, and for one that gives no line within `first_reading_s`."""
-    placed = [(probe, placement) for probe in probes for placement in placements_of(probe, watched, INTERVAL_S)]
+    placed = [(probe, placement) for probe in probes for placement in placements_of(probe, watched, READ_EVERY_S)]
     samples: dict[Instrument, list[Sample]] = {(probe.name, node): [] for probe, at in placed for node in at.speaks_of}
     readings = Readings(samples=samples, offsets_s=offsets_s or {})
     running: list[_Running] = []

@@ -13,12 +13,11 @@ from typing import Final
 
 from steelyard.leases.lease import Lease
 from steelyard.model.errors import SiteError
-from steelyard.model.node_limits import LIMIT_SETTLE_S, NodeLimits
+from steelyard.model.node_limits import NodeLimits
 from steelyard.node.base import Node
 from steelyard.site.base import Site, Throttling
 
 LIMIT_TIMEOUT_S: Final = 60.0
-SETTLE_S: Final = LIMIT_SETTLE_S
 FROM: Final = "limit_cpus_from"
 """The fact of a database node whose processors are limited from when the cluster is warm on."""
 FROM_START: Final = 'node.cpus_from = "start" has them in force from when the nodes are lent'

@@ -29,7 +29,6 @@ from steelyard.lab import capacity, clocks, node_logs
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.cluster import Cluster
 from steelyard.lab.parts import Parts
-from steelyard.lab.probe_processes import INTERVAL_S as PROBE_INTERVAL_S
 from steelyard.lab.search import SearchInProgress
 from steelyard.model.capacity import capacity_key
 from steelyard.model.errors import ClockError, NodeError, ProbeError, SteelyardError, SystemFault
@@ -44,6 +43,7 @@ from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
 from steelyard.node import reading_commands
 from steelyard.node.processor import busiest, census, process_time_s
 from steelyard.node.tasks import in_a_thread
+from steelyard.probe.base import READ_EVERY_S
 from steelyard.progress.events import PhaseEntered, Ticked, Trouble, Waiting, Watcher
 from steelyard.progress.reason_words import short
 from steelyard.site.base import helpers_time_s
@@ -220,7 +220,9 @@ class TrialRunner:
             if broken := self._link_fault():
                 return broken
             self.watcher.tell(Waiting("the cluster to answer: is it still well?"))
-            return await self._blamed_by_the_cluster(error)
+            verdict = await self._blamed_by_the_cluster(error)
+            # Asked again: the interfaces of a link program are gone before its end can be seen.
+            return self._link_fault() or verdict
         finally:
             self.cluster.state.used(workload)
         return self._link_fault()
@@ -289,7 +291,7 @@ class TrialRunner:
         limit_s = self.study.limits.trial_timeout_s
         clocks_before = await cluster.read_clocks()
         begun_s = time.time()
-        cluster.readings.forget_before(begun_s - PROBE_INTERVAL_S)
+        cluster.readings.forget_before(begun_s - READ_EVERY_S)
 
         def take(node: str, record: Record) -> None:
             first = self._take(course, node, record)

@@ -92,6 +92,26 @@ def test_a_link_that_breaks_is_the_laboratory_s_fault_and_ends_the_start(script:
     assert {link.rate_mbit for link in script.links} == {100.0}
 
 
+def test_a_link_program_whose_end_is_seen_late_is_named_all_the_same(script: Script) -> None:
+    """Its interfaces go first: the load fails before the program is known to have ended."""
+    lost: list[str] = []
+
+    def cut(count: int, order: Any) -> None:
+        if count == 2:
+            lost.append(script.leases[-1])
+            raise EngineError("network is unreachable")
+
+    def ready(node: Any) -> bool:
+        script.broken_links.update(lost)
+        return True
+
+    script.on_drive, script.on_ready = cut, ready
+    asked = study(data={"state": "continue"}, factors={"nodes": [1], "link": ["ethernet-100"]})
+    assert conduct(script, asked).valid == 4
+    (voided,) = [record for record in stored(script).trials() if record.verdict.outcome == "invalid"]
+    assert [reason.detail for reason in voided.verdict.reasons] == ["the link program ended with code -9"]
+
+
 def test_a_start_that_fails_because_its_link_broke_is_not_infeasible(script: Script) -> None:
     def cut(node: Any) -> bool:
         if len(script.leases) == 1:
