@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +27,15 @@ mode = "off"
 """End of a study file whose test is not about warm servers."""
 ROOT = Path(__file__).resolve().parents[2]
 STEELYARD = Path(sys.executable).parent / "steelyard"
+
+
+@contextmanager
+def loopback_addresses() -> Iterator[None]:
+    """The addresses of site `local` on loopback, for one test at a time: each has a state folder of its own, so their
+    leases do not see each other."""
+    with (Path(tempfile.gettempdir()) / "steelyard-tests-loopback.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pytest
 
 from steelyard.store import Store
 from steelyard.store.journal import LinksMeasured
-from tests.e2e.laboratory import BUSY_MACHINE, COLD, Laboratory
+from tests.e2e.laboratory import BUSY_MACHINE, COLD, Laboratory, loopback_addresses
 
 pytestmark = [pytest.mark.root, pytest.mark.agent]
 
@@ -65,7 +65,8 @@ def test_a_study_measures_the_network_as_it_is_where_it_says_so(laboratory: Labo
     study = tmp_path / "links.toml"
     as_it_is = STUDY.replace('link = ["nodal", "ethernet-100"]\n', "").replace('"namespaces"', '"loopback"')
     study.write_text(f"measure_links = true\n{as_it_is}")
-    done = laboratory.run(study)
+    with loopback_addresses():
+        done = laboratory.run(study)
     assert done.returncode == 0, done.stderr
     store = Store(laboratory.store / "links")
     (record,) = store.trials()
