@@ -15,17 +15,17 @@ from typing import Any, Literal
 from steelyard.engine.base import DrivenByWords, Engine, StampedHere
 from steelyard.format import listed
 from steelyard.judging.dilation import effective_limits, effective_link
-from steelyard.lab import clocks, links, processor_limits
+from steelyard.lab import clocks, limits_from_warm, links
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.data_state import DataState
 from steelyard.lab.gauging import TIMEOUT_S as GAUGE_TIMEOUT_S
 from steelyard.lab.gauging import gauge_nodes
 from steelyard.lab.lending import Lender, Lending, lenders_of
+from steelyard.lab.limits_from_warm import LIMIT_TIMEOUT_S, InForce
 from steelyard.lab.node_death import first_death, while_alive
 from steelyard.lab.node_logs import tails
 from steelyard.lab.parts import Known, Parts, of_all_load_nodes
 from steelyard.lab.probe_processes import Readings, watched_nodes, watching
-from steelyard.lab.processor_limits import LIMIT_TIMEOUT_S
 from steelyard.leases.lease import Lease
 from steelyard.leases.records import MARKER
 from steelyard.link.linktest import expected_s
@@ -105,25 +105,24 @@ class Cluster:
         every = await together(self.site_of(node).facts(node) for node in nodes)
         self.facts |= {node.name: facts for node, facts in zip(nodes, every, strict=True)}
 
-    async def limit_processors(self, limits: NodeLimits, workload: Workload, watcher: Watcher) -> dict[str, float]:
-        """Put processor limits in force that begin when the cluster is warm, after the data of the first trial
-        (`workload`) are back; returns them by node, nothing where there are none or they are in force already. Raises
-        SiteError."""
+    async def limit(self, asked: NodeLimits, workload: Workload, watcher: Watcher) -> InForce:
+        """Put limits in force that begin when the cluster is warm, after the data of the first trial (`workload`) are
+        back; returns them by node, nothing where there are none or they are in force already. Raises SiteError."""
+        limits = effective_limits(asked)
         if not limits.limited_when_warm:
-            return {}
+            return InForce()
         limit_s = LIMIT_TIMEOUT_S + self.state.timeout_s + self.state.data.settle_timeout_s
         async with self.phases.bracket(Phase.LIMIT, limit_s, SiteError):
             if self.state.takes_snapshots:
                 await self.state.ensure(workload)
             await self.state.settle()
-            watcher.tell(Waiting("processor limits, in force from now on"))
-            await processor_limits.enforce(self.site, self.lease)
+            watcher.tell(Waiting("limits of the nodes, in force from now on"))
+            await limits_from_warm.enforce(self.site, self.lease, limits)
             await asyncio.sleep(LIMIT_SETTLE_S)
             await self.read_facts()
-            cpus = processor_limits.in_force(self.lease.databases, self.facts)
-        when = {processor_limits.FROM: "warm"}
-        self.facts |= {node.name: {**self.facts[node.name], **when} for node in self.lease.databases}
-        return cpus
+            limited = limits_from_warm.in_force(self.lease.databases, self.facts, limits)
+        self.facts |= {node.name: {**self.facts[node.name], **limited.since} for node in self.lease.databases}
+        return limited
 
     @property
     def loaders(self) -> tuple[Node, ...]:
@@ -266,7 +265,7 @@ async def started(
                     on_gauged(await gauge_nodes(lease.databases, limits, moment))
 
         await gauge_at("before", Phase.DEPLOY)
-        await processor_limits.lift(sites[0], lease, settings.node)
+        await limits_from_warm.lift(sites[0], lease, effective_limits(settings.node))
         undo.gauge = lambda: gauge_at("after", Phase.WIPE)
         cluster = await _bring_up(study, trials[0], (parts, sites, system), nodes, watcher, phases)
         probes = [parts.probe(name, study.probe.get(name, {})) for name in study.probes]

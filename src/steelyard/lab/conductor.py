@@ -251,11 +251,13 @@ class Conductor:
             )
 
     async def _limit(self, cluster: Cluster, first: PlannedTrial) -> None:
-        """Put processor limits in force, where they begin when the cluster is warm, and record it."""
-        workload = self.parts.workload(first.settings)
-        cpus = await cluster.limit_processors(first.settings.node, workload, self.watcher)
-        if cpus:
-            self.writer.event(journal.ProcessorsLimited(start=first.start, cluster=cluster.start, cpus=cpus))
+        """Put limits in force that begin when the cluster is warm, and record it."""
+        limited = await cluster.limit(first.settings.node, self.parts.workload(first.settings), self.watcher)
+        if limited.cpus:
+            self.writer.event(journal.ProcessorsLimited(start=first.start, cluster=cluster.start, cpus=limited.cpus))
+        if limited.disk_rates:
+            rates = limited.disk_rates
+            self.writer.event(journal.DisksLimited(start=first.start, cluster=cluster.start, rates=rates))
 
     def _tell_other_links(self, cluster: Cluster) -> None:
         """Warn of links that are not as asked."""

@@ -9,9 +9,11 @@ from pydantic import Field, model_validator
 from steelyard.model.value import Value
 
 LIMIT_SETTLE_S = 2.0
-"""Seconds from when processor limits begin until the first trial: twenty periods of a quota."""
+"""Seconds from when limits begin on a warm cluster until the first trial: twenty periods of a quota."""
 DEFAULT_DISK_GB = 16.0
 """Size of a node's own disk where only its rates are said, GB (10^9 bytes)."""
+DISK_RATES = ("disk_read_mb_per_s", "disk_write_mb_per_s", "disk_read_ops_per_s", "disk_write_ops_per_s")
+"""The fields that are rates of a disk."""
 
 
 class NodeLimits(Value):
@@ -54,6 +56,11 @@ class NodeLimits(Value):
     disk_write_ops_per_s: int | None = Field(default=None, ge=1)
     """Write operations of its disk per second that each database node may use; none: no limit."""
 
+    disk_rates_from: Literal["warm", "start"] | None = None
+    """From when on the four rates of the disk are in force. start (default): from when the nodes are lent; warm: tables
+    are filled without them, what is in memory is written out, and they are set right before the first trial. A memory
+    card takes minutes for rows that a trial reads in seconds."""
+
     @model_validator(mode="after")
     def _cores_from_the_start(self) -> NodeLimits:
         if self.cpu_limit == "cpuset" and self.cpus_from == "warm":
@@ -61,9 +68,19 @@ class NodeLimits(Value):
         return self
 
     @property
-    def limited_when_warm(self) -> bool:
+    def processors_from_warm(self) -> bool:
         """Whether processors are limited only once the cluster is ready and warm."""
         return self.cpus is not None and self.cpus_from == "warm"
+
+    @property
+    def disks_from_warm(self) -> bool:
+        """Whether the rates of disks are limited only once the cluster is ready and warm."""
+        return self.disk_rates_from == "warm" and any(getattr(self, name) is not None for name in DISK_RATES)
+
+    @property
+    def limited_when_warm(self) -> bool:
+        """Whether some limits begin only once the cluster is ready and warm."""
+        return self.processors_from_warm or self.disks_from_warm
 
     @property
     def disk_size_bytes(self) -> float | None:
@@ -73,4 +90,4 @@ class NodeLimits(Value):
     @property
     def own_disk(self) -> bool:
         """Whether a node needs a file system of its own."""
-        return any(value is not None for name, value in self if name.startswith("disk_"))
+        return self.disk_gb is not None or any(getattr(self, name) is not None for name in DISK_RATES)

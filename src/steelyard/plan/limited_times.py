@@ -20,19 +20,19 @@ WRITTEN_PER_STORED = 2.0
 BYTES_PER_MB = 1e6
 
 
-def limited_times(settings: TrialSettings, abilities: Abilities, cores: int, *, processors: bool) -> ClusterTimes:
-    """Expected times of the cluster under its limits. `processors`: whether those of processors are in force, too."""
+def limited_times(settings: TrialSettings, abilities: Abilities, cores: int, *, warm: bool) -> ClusterTimes:
+    """Expected times of the cluster under its limits. `warm`: whether those are in force, too, that begin only then."""
     times = abilities.cluster_times(settings, cores)
-    if processors:
+    if warm or not settings.node.processors_from_warm:
         times = _in_quotas(times, settings, abilities, cores)
-    return _on_slow_disks(times, settings, abilities)
+    return _on_slow_disks(times, settings, abilities) if warm or not settings.node.disks_from_warm else times
 
 
 def slowed_from_start(settings: TrialSettings, abilities: Abilities) -> bool:
     """Whether processor limits are in force while servers start, are filled and are warmed up."""
     limits = settings.node
     timed_by_processor = not isinstance(abilities.system(settings), Dilates)
-    return limits.cpus is not None and not limits.limited_when_warm and timed_by_processor
+    return limits.cpus is not None and not limits.processors_from_warm and timed_by_processor
 
 
 def _in_quotas(times: ClusterTimes, settings: TrialSettings, abilities: Abilities, cores: int) -> ClusterTimes:

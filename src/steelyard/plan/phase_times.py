@@ -52,7 +52,7 @@ def start_phases(
     from it. `links`: whether all paths between the nodes are measured, before its first trial and after its last."""
     lease = abilities.lease_times(settings)
     limits = effective_limits(settings.node)
-    cluster = limited_times(settings, abilities, cores, processors=not settings.node.limited_when_warm)
+    cluster = limited_times(settings, abilities, cores, warm=False)
     populate_s = cluster.schema_s
     starts = 1
     match settings.data.state:
@@ -79,8 +79,7 @@ def start_phases(
 
 
 def _limit_phase(settings: TrialSettings, cluster: ClusterTimes, *, warmed_up: bool) -> dict[Phase, float]:
-    """The phase in which processor limits are put in force, where they begin when the cluster is warm: the data are put
-    back before."""
+    """The phase in which limits are put in force that begin when the cluster is warm: the data are put back before."""
     if not settings.node.limited_when_warm:
         return {}
     puts_back = warmed_up and settings.data.state in ("restore", "continue")
@@ -98,7 +97,7 @@ def server_warm_up_s(settings: ServerWarmUp, history: Sequence[TrialRecord], *, 
 
 def trial_phases(settings: TrialSettings, abilities: Abilities, cores: int) -> dict[Phase, float]:
     """Expected seconds of the phases of a trial, whose limits are in force."""
-    cluster = limited_times(settings, abilities, cores, processors=True)
+    cluster = limited_times(settings, abilities, cores, warm=True)
     restored_s = _restore_s(settings.data.state, abilities.shape(settings), cluster)
     return {
         Phase.SETTLE: cluster.settle_s + restored_s,

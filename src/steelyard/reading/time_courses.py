@@ -22,6 +22,7 @@ from steelyard.model.trial import TrialRecord
 from steelyard.reading.node_strips import Strip, cpu_strips
 from steelyard.reading.server_metrics import StripGroup, Worst, paused_ms, pauses_of, server_strips, worst_window
 from steelyard.store.journal import (
+    DisksLimited,
     DraftRemoved,
     Entry,
     ProcessorsLimited,
@@ -50,6 +51,7 @@ BOOKKEEPING: Final = frozenset(
         StartBegan,
         StartReady,
         ProcessorsLimited,
+        DisksLimited,
         StartEnded,
         TrialSealed,
         DraftRemoved,

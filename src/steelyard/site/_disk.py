@@ -35,6 +35,8 @@ PROGRAMS = ("mke2fs", "losetup", "mount", "umount")
 PACKAGES = {"mke2fs": "e2fsprogs", "losetup": "mount", "mount": "mount", "umount": "mount"}
 SYSTEM_FOLDERS = "/usr/sbin:/sbin"
 COMMAND_TIMEOUT_S = 60.0
+SYNC_TIMEOUT_S = 300.0
+"""Until what a node wrote without limits is on its disk."""
 BUSY_TIMEOUT_S = 10.0
 BUSY_POLL_S = 0.05
 BYTES_PER_MB = 1_000_000
@@ -125,6 +127,31 @@ async def mount(identity: str, folder: Path, limits: NodeLimits, hierarchies: Hi
         (folder / "lost+found").rmdir()
 
 
+async def set_rates(identity: str, folder: Path, limits: NodeLimits | None, hierarchies: Hierarchies) -> None:
+    """Limit the disk of a node that runs once what it wrote so far is on the disk; None lifts its limits. Idempotent.
+    Raises SiteError."""
+    device = device_of(folder)
+    if device is None:
+        raise SiteError(f"no loop device has {image(folder)}")
+    number = _number(device)
+    if limits is None:
+        _lift(number, hierarchies)
+        group = _group(hierarchies, identity, folder.name)
+        if group is not None and (group / "io.max").exists():
+            _write(group / "io.max", f"{number} {' '.join(f'{key}=max' for key in VERSION_2_KEYS.values())}")
+        return
+    await _run(identity, "sync", "--file-system", str(folder), timeout_s=SYNC_TIMEOUT_S)
+    for file, text in throttle(number, limits, hierarchies, identity, folder.name):
+        _write(file, text)
+
+
+def _group(hierarchies: Hierarchies, identity: str, node: str) -> Path | None:
+    """The control group of version 2 that has a node's traffic; None where version 1 throttles devices."""
+    if hierarchies.blkio is not None or hierarchies.version_2 is None:
+        return None
+    return hierarchies.version_2 / ROOT / identity / node
+
+
 def throttle(
     number: str, limits: NodeLimits, hierarchies: Hierarchies, identity: str, node: str
 ) -> list[tuple[Path, str]]:
@@ -135,8 +162,7 @@ def throttle(
     if hierarchies.blkio is not None:
         lines += [(hierarchies.blkio / VERSION_1_FILES[field], f"{number} {rate}") for field, rate in wanted.items()]
         lines += _strict(number, wanted.get("disk_write_mb_per_s"))
-    elif wanted and hierarchies.version_2 is not None:
-        group = hierarchies.version_2 / ROOT / identity / node
+    elif wanted and (group := _group(hierarchies, identity, node)) is not None:
         words = " ".join(f"{VERSION_2_KEYS[field]}={rate}" for field, rate in wanted.items())
         lines.append((group / "io.max", f"{number} {words}"))
     return lines
@@ -246,10 +272,10 @@ def _program(name: str) -> str | None:
     return shutil.which(name, path=f"{os.environ.get('PATH', '')}:{SYSTEM_FOLDERS}")
 
 
-async def _run(identity: str, name: str, *words: str) -> None:
+async def _run(identity: str, name: str, *words: str, timeout_s: float = COMMAND_TIMEOUT_S) -> None:
     argv: Sequence[str] = [_program(name) or name, *words]
     try:
-        await run(marked({MARKER: identity}), argv, timeout_s=COMMAND_TIMEOUT_S)
+        await run(marked({MARKER: identity}), argv, timeout_s=timeout_s)
     except CommandFailed as error:
         why = error.stderr_tail.strip() or error.message
         raise SiteError(f"{name} failed: {why}", "`steelyard doctor` says what this machine can do") from error

@@ -154,7 +154,7 @@ def _no_limit(site: Site, settings: Settings, request: Request) -> str | None:
         return Refusal(f"cpus = {cpus:g} a node, but there are {cores} cores", "node.cpus")
     if settings.cpu_limit == "cpuset" and request.database_nodes and (reason := _no_cores(cpus)):
         return Refusal(reason, "site.cpu_limit")
-    if cpus is not None and request.limits.limited_when_warm and (reason := _no_throttle(settings)):
+    if cpus is not None and request.limits.processors_from_warm and (reason := _no_throttle(settings)):
         return Refusal(f'{reason}: node.cpus_from = "start"', "node.cpus_from")
     return unenforced(site, request)
 

@@ -18,7 +18,7 @@ from steelyard.judging.dilation import effective_limits
 from steelyard.leases.lease import Lease
 from steelyard.model.facts import Role
 from steelyard.model.link import PLAIN, LinkChoice
-from steelyard.model.node_limits import NodeLimits
+from steelyard.model.node_limits import DISK_RATES, NodeLimits
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.value import Value
 from steelyard.node.base import Node
@@ -202,12 +202,13 @@ def link_failure(site: Site, lease: Lease) -> str | None:
 
 @runtime_checkable
 class Throttling(Protocol):
-    """Ability: sets and lifts the processor limits of nodes that run, so that a cluster starts and warms up without
-    them. A study whose limits begin when the cluster is warm is refused on a site without it."""
+    """Ability: sets and lifts limits of nodes that run, so that a cluster starts and warms up without them. A study
+    whose limits begin when the cluster is warm is refused on a site without it."""
 
-    async def throttle(self, lease: Lease, limited: bool) -> None:
-        """Set the processor limits of a lease's database nodes to what its request says, or lift them: of processes
-        that run and of those that start later. Idempotent. Raises SiteError."""
+    async def throttle(self, lease: Lease, limits: NodeLimits, *, limited: bool) -> None:
+        """Set those limits of a lease's database nodes that begin when they are warm, or lift them: of processes that
+        run and of those that start later. `limits`: those of the request, some of which the site may not have.
+        Idempotent. Raises SiteError."""
         ...
 
 
@@ -249,7 +250,7 @@ def both_need(sites: Sequence[Site], requests: Sequence[Request]) -> str:
     return listed(twice)
 
 
-NO_AMOUNTS = frozenset({"cpus_from", "dilation", "profile"})
+NO_AMOUNTS = frozenset({"cpus_from", "disk_rates_from", "dilation", "profile"})
 """Fields of section `node` that a site need not enforce: they say when and how much of the others, or name them."""
 
 
@@ -257,8 +258,11 @@ def unenforced(site: Site, request: Request) -> str | None:
     """Why a site cannot hold nodes to the limits of a request, or join them by its link; None if it can."""
     enforced = site.limits if isinstance(site, Limiting) else frozenset()
     asked = request.limits.model_dump(exclude_defaults=True, exclude=set(NO_AMOUNTS))
-    if request.limits.limited_when_warm and "cpus" in enforced and not isinstance(site, Throttling):
-        return 'it cannot set the processor limits of nodes that run: node.cpus_from = "start"'
+    if not isinstance(site, Throttling):
+        if request.limits.processors_from_warm and "cpus" in enforced:
+            return 'it cannot set the processor limits of nodes that run: node.cpus_from = "start"'
+        if request.limits.disks_from_warm and enforced.issuperset(DISK_RATES):
+            return 'it cannot set the rates of disks of nodes that run: node.disk_rates_from = "start"'
     lacking = [f"node.{name} = {value}" for name, value in asked.items() if name not in enforced]
     if lacking:
         return f"it does not enforce {' and '.join(lacking)}"

@@ -138,10 +138,11 @@ class DockerSite:
             await attempt(_docker_containers.remove_groups(lease.nodes))
             await attempt(remove_tree(lease_records.nodes_folder(lease.record.parent.parent, lease.id)))
 
-    async def throttle(self, lease: Lease, limited: bool) -> None:
-        """Set or lift the CPU quotas of the containers that have one, in their control groups. Idempotent. Raises
-        SiteError."""
-        _cgroup.throttle_all(lease.databases, limited=limited)
+    async def throttle(self, lease: Lease, limits: NodeLimits, *, limited: bool) -> None:
+        """Set or lift the CPU quotas of the containers that have one, in their control groups, if they begin when they
+        are warm. Idempotent. Raises SiteError."""
+        if limits.processors_from_warm:
+            _cgroup.throttle_all(lease.databases, limited=limited)
 
     async def leftovers(self) -> Sequence[Lease]:
         """Leases whose owner is dead or whose end has passed; containers, networks, processes without a record; a

@@ -135,9 +135,15 @@ class LocalSite:
             await attempt(_disk.remove(lease.id, hierarchies))
             await attempt(remove_tree(lease_records.nodes_folder(lease.record.parent.parent, lease.id)))
 
-    async def throttle(self, lease: Lease, limited: bool) -> None:
-        """Set or lift the CPU quotas of the database nodes that have one. Idempotent. Raises SiteError."""
-        _cgroup.throttle_all(lease.databases, limited=limited)
+    async def throttle(self, lease: Lease, limits: NodeLimits, *, limited: bool) -> None:
+        """Set or lift the CPU quotas of the database nodes that have one, and the rates of their disks, as far as these
+        begin when they are warm. Idempotent. Raises SiteError."""
+        if limits.processors_from_warm:
+            _cgroup.throttle_all(lease.databases, limited=limited)
+        if limits.disks_from_warm:
+            hierarchies = _cgroup.detect()
+            for node in lease.databases:
+                await _disk.set_rates(lease.id, node.folder, limits if limited else None, hierarchies)
 
     async def leftovers(self) -> Sequence[Lease]:
         """Leases whose owner is dead or whose end has passed; namespaces, cgroups, processes without a record."""

@@ -138,6 +138,18 @@ class ProcessorsLimited(Event):
     """Node to the processors that it may use from now on, as the kernel reports them."""
 
 
+class DisksLimited(Event):
+    """Rates of disks were put in force on the nodes of a start that had begun without them."""
+
+    name = "disks-limited"
+    start: str
+    cluster: str
+    """Unique name of the cluster of this start."""
+    rates: dict[str, dict[str, float]]
+    """Node to its rates from now on as the kernel reports them, in bytes/s and operations/s by the names of facts; none
+    where it reports none."""
+
+
 class LinksMeasured(Event):
     """The paths between the nodes of a start were measured again, after its last trial."""
 
@@ -325,6 +337,7 @@ KINDS: Final[Mapping[str, type[Event]]] = {
         NodesGauged,
         ServersWarmedUp,
         ProcessorsLimited,
+        DisksLimited,
         LinksMeasured,
         StartFailed,
         StartEnded,

@@ -108,7 +108,7 @@ def test_processors_are_limited_while_containers_run(tmp_path: Path) -> None:
     with leased(tmp_path, docker.Settings(), request) as (site, lease):
         seen = []
         for limited in (False, True, False):
-            asyncio.run(site.throttle(lease, limited))
+            asyncio.run(site.throttle(lease, request.limits, limited=limited))
             seen.append(asyncio.run(site.facts(lease.databases[0]))["limit_cpus"])
         assert seen == ["none", "0.5", "none"]
     bound = docker.create(docker.Settings(cpu_limit="cpuset"), tmp_path)

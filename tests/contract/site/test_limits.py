@@ -7,6 +7,7 @@ import itertools
 import os
 import subprocess
 import time
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -72,6 +73,28 @@ def test_a_disk_is_in_force_and_goes(tmp_path: Path) -> None:
         assert b"No space left" in asyncio.run(run(node, filling, timeout_s=60, check=False)).stderr
         device = facts["node_disk_device"]
     assert disk_traces(lease.id, tmp_path) == []
+    assert throttled(device) == []
+
+
+def test_rates_of_a_disk_are_lifted_and_set_while_its_node_runs(tmp_path: Path) -> None:
+    """What was written meanwhile is on the disk before they are set: a writer would wait for it otherwise."""
+    hierarchies = _cgroup.detect()
+    if hierarchies.blkio is None:
+        pytest.skip("the kernel reports rates of disks with control groups of version 1")
+    request = replace(REQUEST, limits=NodeLimits(disk_gb=0.1, disk_write_mb_per_s=1, disk_rates_from="warm"))
+    with leased(tmp_path, LOOPBACK, request) as (site, lease):
+        node = lease.databases[0]
+        device = asyncio.run(site.facts(node))["node_disk_device"]
+        strict, seen = _disk.BACKING_DEVICES / _disk._number(device) / "strict_limit", []
+        for limited in (False, True, True, False):
+            asyncio.run(site.throttle(lease, request.limits, limited=limited))
+            seen.append(asyncio.run(site.facts(node))["limit_disk_write_bytes_per_s"])
+            if not limited:
+                filling = ["dd", "if=/dev/zero", f"of={node.folder / 'x'}", "bs=1M", "count=20", "conv=fsync"]
+                assert asyncio.run(run(node, filling, timeout_s=10)).exit_code == 0
+            if strict.exists():
+                assert strict.read_text().strip() == str(int(limited))
+        assert seen == ["none", "1000000", "1000000", "none"]
     assert throttled(device) == []
 
 

@@ -176,7 +176,7 @@ def test_processors_are_limited_while_nodes_run(tmp_path: Path, mode: str) -> No
     with leased(tmp_path, local.Settings.model_validate({"mode": mode}), request) as (site, lease):
         seen = [asyncio.run(site.facts(lease.databases[0]))["limit_cpus"]]
         for limited in (False, True, True, False):
-            asyncio.run(site.throttle(lease, limited))
+            asyncio.run(site.throttle(lease, request.limits, limited=limited))
             seen.append(asyncio.run(site.facts(lease.databases[0]))["limit_cpus"])
         assert seen == ["0.25", "none", "0.25", "0.25", "none"]
         assert asyncio.run(site.facts(lease.loaders[0]))["limit_cpus"] == "none"

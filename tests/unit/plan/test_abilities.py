@@ -56,7 +56,7 @@ def planned(path: Path, scale: float) -> tuple[Study, Plan]:
     return asked, preflight.available(expand(asked, plugins))
 
 
-def _unlimited(settings: TrialSettings, abilities: Abilities, cores: int, *, processors: bool) -> ClusterTimes:
+def _unlimited(settings: TrialSettings, abilities: Abilities, cores: int, *, warm: bool) -> ClusterTimes:
     return abilities.cluster_times(settings, cores)
 
 

@@ -50,32 +50,39 @@ def test_a_quota_from_the_start_slows_the_start_and_filling(abilities: Abilities
 
 def test_a_quota_that_gives_a_node_its_share_changes_nothing(abilities: Abilities) -> None:
     of = settings('cpus = 1\ncpus_from = "start"')
-    assert limited_times(of, abilities, CORES, processors=True) == abilities.cluster_times(of, CORES)
+    assert limited_times(of, abilities, CORES, warm=True) == abilities.cluster_times(of, CORES)
 
 
 def test_trials_carry_no_more_than_the_quotas_of_all_nodes(abilities: Abilities) -> None:
     free, half = settings(), settings("cpus = 0.5")
     dilated = settings("cpus = 0.5\ndilation = 2")
-    most = [limited_times(each, abilities, CORES, processors=True).most_per_s for each in (free, half, dilated)]
+    most = [limited_times(each, abilities, CORES, warm=True).most_per_s for each in (free, half, dilated)]
     assert most == pytest.approx([most[0], most[0] / 2, most[0] / 4])
-    assert limited_times(half, abilities, CORES, processors=False).most_per_s == most[0]
+    assert limited_times(half, abilities, CORES, warm=False).most_per_s == most[0]
 
 
 def test_planted_times_are_not_the_processors(abilities: Abilities) -> None:
     of = settings('cpus = 0.1\ncpus_from = "start"', "simulated")
-    assert limited_times(of, abilities, CORES, processors=True) == abilities.cluster_times(of, CORES)
+    assert limited_times(of, abilities, CORES, warm=True) == abilities.cluster_times(of, CORES)
     assert not slowed_from_start(of, abilities)
 
 
 def test_a_slow_disk_slows_filling_and_restoring(abilities: Abilities) -> None:
     slow = settings("disk_write_mb_per_s = 0.001\ndisk_read_mb_per_s = 0.001")
-    times, free = limited_times(slow, abilities, CORES, processors=True), abilities.cluster_times(slow, CORES)
+    times, free = limited_times(slow, abilities, CORES, warm=True), abilities.cluster_times(slow, CORES)
     assert times.fill_s == pytest.approx(2 * times.restore_s)
     assert times.restore_s == pytest.approx(times.snapshot_s)
     assert times.restore_s > free.restore_s
     assert times.start_s == free.start_s
     dilated = settings("cpus = 0.5\ndilation = 2\ndisk_write_mb_per_s = 0.001")
-    assert limited_times(dilated, abilities, CORES, processors=False).fill_s == pytest.approx(2 * times.fill_s)
+    assert limited_times(dilated, abilities, CORES, warm=False).fill_s == pytest.approx(2 * times.fill_s)
+
+
+def test_a_disk_limited_when_warm_is_filled_without_its_rates(abilities: Abilities) -> None:
+    later = settings('disk_write_mb_per_s = 0.001\ndisk_rates_from = "warm"')
+    warming, warm = (limited_times(later, abilities, CORES, warm=warm) for warm in (False, True))
+    assert warming == abilities.cluster_times(later, CORES)
+    assert warm.restore_s > warming.restore_s
 
 
 def test_the_gauge_takes_as_long_as_the_limits_in_force_make_it(abilities: Abilities) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study
+from steelyard.model.trial_settings import TrialSettings
 from steelyard.plan import expand, preflight, warnings
 from steelyard.plan.estimate import estimate
 from steelyard.plugin import Plugins
@@ -99,16 +100,25 @@ def test_richardson2017_can_be_tried_small() -> None:
     assert len(plan.trials) == 93 * 30
 
 
+def cell(settings: TrialSettings) -> tuple[object, ...]:
+    """What makes a cell of the thesis: hardware, link, nodes and workload."""
+    hardware = settings.node.profile or f"vm-{(settings.node.memory_mb or 0) // 1024}gb"
+    return hardware, settings.link.name, settings.site.nodes, settings.root["workload"]["name"]
+
+
 def test_the_small_richardson2017_divides_rows_memory_and_heap_alike() -> None:
-    (_, plan), (_, published) = planned("richardson2017-small"), planned("richardson2017")
-    whole = {str(one.treatment): one.settings for one in published.trials}
-    assert len({str(one.treatment) for one in plan.trials}) == 30
-    for trial in plan.trials:
-        small, large = trial.settings, whole[str(trial.treatment)]
+    _, published = planned("richardson2017")
+    whole = {cell(one.settings): one.settings for one in published.trials}
+    halves = [planned(f"richardson2017-{half}")[1].trials for half in ("memory", "boards")]
+    trials = [*halves[0], *halves[1]]
+    assert len({cell(one.settings) for one in trials}) == 24
+    for trial in trials:
+        small, large = trial.settings, whole[cell(trial.settings)]
         assert small.root["workload"]["records"] * 2 == large.root["workload"]["records"]
         assert small.root["system"]["heap_mb"] * 2 == large.root["system"]["heap_mb"]
         assert (small.node.memory_mb or 0) * 2 == large.node.memory_mb
-    cpus = {str(one.treatment["hardware"]): one.settings.node.cpus for one in plan.trials}
+        assert small.node.disk_rates_from == large.node.disk_rates_from
+    cpus = {one.settings.node.profile: one.settings.node.cpus for one in trials}
     assert cpus.pop("raspberry-pi-2") == 0.36
     assert set(cpus.values()) == {None}
 

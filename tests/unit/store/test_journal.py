@@ -45,6 +45,9 @@ EVENTS: tuple[journal.Event, ...] = (
     ),
     journal.NodesGauged(start="b01-1", gauged=Gauged(moment="before", asked={"cpus": 0.4})),
     journal.ProcessorsLimited(start="b01-1", cluster="b01-1-abc", cpus={"n1": 0.4}),
+    journal.DisksLimited(
+        start="b01-1", cluster="b01-1-abc", rates={"n1": {"limit_disk_write_bytes_per_s": 7_000_000.0}}
+    ),
     journal.StartEnded(start="b01-1", phases=(PhaseTime(phase=Phase.DEPLOY, entered_s=1.0, left_s=2.0),)),
     journal.LaboratoryFailed(start="b01-1", message="no disk", notes=("and no wipe",)),
     journal.QuietAwaited(

@@ -22,9 +22,9 @@ def ids(text: str) -> list[str]:
 def test_processors_are_limited_from_warm_on_unless_the_study_says_otherwise() -> None:
     limited, start = (expand(read_text(text)).trials[0].settings for text in (LIMITED, FROM_START))
     assert limited.root["node"] == {"cpus": 0.5, "cpus_from": "warm"}
-    assert limited.node.limited_when_warm
+    assert limited.node.processors_from_warm
     assert start.root["node"] == {"cpus": 0.5}
-    assert not start.node.limited_when_warm
+    assert not start.node.processors_from_warm
     assert ids(LIMITED) == ids(f'{LIMITED}cpus_from = "warm"\n')
     assert not set(ids(LIMITED)) & set(ids(FROM_START))
 
@@ -37,7 +37,7 @@ def test_without_a_limit_the_section_says_nothing() -> None:
 def test_both_can_be_levels_of_a_factor() -> None:
     text = SMALL_STUDY.replace("[factors]", '[factors]\n"node.cpus_from" = ["warm", "start"]') + "[node]\ncpus = 0.5\n"
     plan = expand(read_text(text))
-    assert {(trial.treatment["node.cpus_from"], trial.settings.node.limited_when_warm) for trial in plan.trials} == {
+    assert {(trial.treatment["node.cpus_from"], trial.settings.node.processors_from_warm) for trial in plan.trials} == {
         ("warm", True), ("start", False)
     }  # fmt: skip
     assert "node.cpus_from" in plan.hard
@@ -56,4 +56,4 @@ def test_processors_of_a_virtual_machine_are_no_quota() -> None:
     study = read_text(SMALL_STUDY.replace('name = "local"', 'name = "vm"') + "[node]\ncpus = 2.0\n")
     trial = expand(study).trials[0]
     assert trial.settings.root["node"] == {"cpus": 2.0}
-    assert not trial.settings.node.limited_when_warm
+    assert not trial.settings.node.processors_from_warm

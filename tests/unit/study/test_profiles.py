@@ -59,7 +59,7 @@ def test_shipped_profiles_have_sources_and_say_what_they_do_not_model() -> None:
 
 
 def test_every_limit_but_the_kind_of_processor_limit_can_come_from_a_profile() -> None:
-    not_of_profiles = {"profile", "cpu_limit", "cpus", "cpus_from", "dilation"}
+    not_of_profiles = {"profile", "cpu_limit", "cpus", "cpus_from", "disk_rates_from", "dilation"}
     not_of_studies = {"title", "source", "not_modelled", "cores", "relative_speed", "heap_mb"}
     assert set(NodeLimits.model_fields) - not_of_profiles == set(Profile.model_fields) - not_of_studies
 

@@ -30,6 +30,7 @@ FACTS_OF = {
     "node.memory_mb": ("limit_memory_bytes",),
     "node.cpus": ("limit_cpus",),
     "node.cpus_from": ("limit_cpus_from",),
+    "node.disk_rates_from": ("limit_disk_rates_from",),
     "node.dilation": ("dilation", "service-us"),
     "system.heap_mb": ("heap", "jvm options"),
     "system.gc": ("collector", "jvm options"),

@@ -21,7 +21,7 @@ from steelyard.model.study import ALIASES, Limits, Study
 from steelyard.model.trial import ClockOffset, TrialRecord
 from steelyard.model.verdict_reasons import ReasonKind
 from steelyard.progress.reason_words import other_limits
-from steelyard.report.prose import processor_limits
+from steelyard.report.prose import node_limits
 
 MS_PER_S: Final = 1000
 SHARED_WORDS: Final = {
@@ -73,7 +73,7 @@ def _system(study: Study, records: Sequence[TrialRecord]) -> str:
     shares = shared(records)
     if shares:
         sentence += f" All nodes shared {shares}."
-    sentence += "".join(f" {text}" for text in (processor_limits.sentence(records), _dilation(study)) if text)
+    sentence += "".join(f" {text}" for text in (*node_limits.sentences(records), _dilation(study)) if text)
     sentence += (
         " "
         + {
