@@ -6,12 +6,14 @@ and those of `--response`. What a record has sealed is taken as it is; `verify` 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from steelyard.analysis.statistic import Attempt
 from steelyard.heavy import pl
 from steelyard.judging.asked_link import AFTER
 from steelyard.judging.covariates import covariates_of
+from steelyard.judging.dilation import COVARIATE, modelled_links
 from steelyard.judging.measures import Readings, measures_of, metrics_of, seconds_of
 from steelyard.model import power, responses
 from steelyard.model.trial import TrialRecord
@@ -40,17 +42,21 @@ def with_covariates(store: Store, records: Sequence[TrialRecord]) -> tuple[Trial
 def with_links_after(store: Store, records: Sequence[TrialRecord]) -> tuple[TrialRecord, ...]:
     """The records with the covariates of links as they were after the last trial of their start, whose names end in
     `_after`. They stand in the journal, because a trial is sealed before it is known to be the last."""
-    measured = (entry.event for entry in store.journal() if isinstance(entry.event, LinksMeasured))
-    ends = {
-        event.cluster: {f"{name}{AFTER}": value for name, value in covariates_of({}, event.links).items()}
-        for event in measured
-    }
+    events = [entry.event for entry in store.journal() if isinstance(entry.event, LinksMeasured)]
+    links = {event.cluster: event.links for event in events}
     return tuple(
-        record.model_copy(update={"covariates": {**record.covariates, **ends[record.start]}})
-        if record.start in ends
+        record.model_copy(update={"covariates": {**record.covariates, **_after(record, links[record.start])}})
+        if record.start in links
         else record
         for record in records
     )
+
+
+def _after(record: TrialRecord, links: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Covariates of paths that were measured after a record's start, in modelled time if the record is."""
+    k = record.covariates.get(COVARIATE, 1.0)
+    measured = covariates_of({}, links if k == 1 else modelled_links(links, k))
+    return {f"{name}{AFTER}": value for name, value in measured.items()}
 
 
 def over_time(names: Collection[str]) -> tuple[str, ...]:

@@ -11,8 +11,10 @@ from statsmodels.stats.multitest import multipletests
 from steelyard.model.trial import TrialRecord
 from steelyard.reading import read
 from steelyard.reading.comparison import compare, compare_each, opened
-from steelyard.reading.measured import with_measures
-from steelyard.store import layout
+from steelyard.reading.measured import with_links_after, with_measures
+from steelyard.store import StoreWriter, layout
+from steelyard.store.journal import LinksMeasured
+from steelyard.store.modelled import open_store
 from steelyard.verify.store import verification
 from tests.unit.verify import made
 
@@ -91,3 +93,18 @@ def test_covariates_are_columns_of_the_trials(tmp_path: Path) -> None:
     trials = read(made.store(tmp_path)).trials
     assert set(trials["covariate_cores"]) == {2.0}
     assert "covariate_rtt_ms_mean" not in trials.columns
+
+
+@pytest.mark.parametrize(("node", "rate", "round_trip"), [("", 50.0, 2.0), ("[node]\ndilation = 2.0\n", 100.0, 1.0)])
+def test_links_after_the_trials_are_in_the_time_of_those_before(
+    tmp_path: Path, node: str, rate: float, round_trip: float
+) -> None:
+    folder = made.store(tmp_path, text=made.STUDY + node)
+    (start, *_) = {record.start for record in open_store(folder).trials()}
+    path = {"from": "l1", "to": "n1", "mbit_per_s": 50.0, "rtt_ms_min": 2.0, "rtt_ms_mean": 2.0}
+    with StoreWriter(tmp_path, folder.name) as writer:
+        writer.event(LinksMeasured(start=start, cluster=start, links=(path,)))
+    store = open_store(folder)
+    of = {record.start: record.covariates for record in with_links_after(store, store.trials())}
+    assert (of[start]["link_mbit_per_s_after"], of[start]["rtt_ms_min_after"]) == (rate, round_trip)
+    assert not [name for other in of.keys() - {start} for name in of[other] if name.endswith("_after")]
