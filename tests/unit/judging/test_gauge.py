@@ -6,6 +6,8 @@ from steelyard.judging.gauge import limits_of
 from steelyard.lab.gauging import deviations
 from steelyard.model.gauged import Gauged
 from steelyard.report.tables.node_limits import node_limits
+from tests.unit.lab.fakes import plan_of, study
+from tests.unit.lab.test_resume import record as record_of
 
 BEFORE = Gauged(
     moment="before",
@@ -55,3 +57,13 @@ def test_the_table_names_the_odd_node() -> None:
     assert texts[0][-2] == "3"
     assert "The period of a quota is 100 ms." in table.caption
     assert node_limits([], {}, ()) is None
+
+
+def test_limits_in_stretched_time_are_called_so() -> None:
+    (trial, *_) = plan_of(study(node={"cpus": 1.0, "dilation": 2.0})).trials
+    dilated = node_limits([BEFORE], {}, (record_of(trial),))
+    assert dilated is not None
+    assert "what the study asks for, divided by its dilation of 2." in dilated.caption
+    plain = node_limits([BEFORE], {}, ())
+    assert plain is not None
+    assert "dilation" not in plain.caption

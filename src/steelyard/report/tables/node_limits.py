@@ -50,7 +50,16 @@ def node_limits(
     )
     problems = {f"{node}: {problem}" for gauged in gaugings for node, problem in gauged.problems.items()}
     more = f" Not measured: {'; '.join(sorted(problems))}." if problems else ""
-    return Table(NAME, caption + _quota(facts, records) + more, columns, rows)
+    return Table(NAME, caption + _stretched(records) + _quota(facts, records) + more, columns, rows)
+
+
+def _stretched(records: Sequence[TrialRecord]) -> str:
+    """By what the limits of dilated trials were divided; empty without any."""
+    dilations = sorted({record.settings.node.dilation for record in records} - {1.0})
+    if not dilations:
+        return ""
+    divided = listed([f"{k:g}" for k in dilations], "or")
+    return f" They are those in force, by the clock: what the study asks for, divided by its dilation of {divided}."
 
 
 def _quota(facts: Mapping[str, Mapping[str, str]], records: Sequence[TrialRecord]) -> str:
