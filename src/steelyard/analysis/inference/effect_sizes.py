@@ -143,6 +143,8 @@ def _standardised(
 
 def noncentral_limits(t: float, degrees: float, confidence: float) -> tuple[float, float] | None:
     """The noncentralities for which t is the upper and the lower quantile; None where they cannot be computed."""
+    if abs(t) > WIDEST:
+        return None  # scipy would sum for minutes
     tail = (1 - confidence) / 2
     low = _crossing(lambda shift: _below(t, degrees, shift) - (1 - tail), t)
     high = _crossing(lambda shift: _below(t, degrees, shift) - tail, t)

@@ -60,6 +60,12 @@ def test_certified_values_of_the_larger_analyses_of_variance(name, leading, repl
     assert found.lines[0].f == pytest.approx(f, rel=close)
 
 
+@pytest.mark.parametrize("t", [1e9, -1e12])
+def test_a_difference_far_beyond_any_spread_has_no_limits(t: float) -> None:
+    """Identical trials, as planted laws give, have spreads of rounding alone."""
+    assert effect_sizes.noncentral_limits(t, 2.0, 0.95) is None
+
+
 def test_limits_of_a_noncentrality_are_the_published_ones():
     """R's MBESS (Kelley 2007), `conf.limits.nct(2.83, 126)`, prints 0.8337502 and 4.815359."""
     assert effect_sizes.noncentral_limits(2.83, 126, 0.95) == pytest.approx((0.8337502, 4.815359), abs=5e-7)
