@@ -21,7 +21,7 @@ from steelyard.lab.data_state import DataState
 from steelyard.lab.gauging import TIMEOUT_S as GAUGE_TIMEOUT_S
 from steelyard.lab.gauging import gauge_nodes
 from steelyard.lab.lending import Lender, Lending, lenders_of
-from steelyard.lab.limits_from_warm import LIMIT_TIMEOUT_S, InForce
+from steelyard.lab.limits_from_warm import LIMIT_TIMEOUT_S, WRITE_OUT_TIMEOUT_S, InForce
 from steelyard.lab.node_death import first_death, while_alive
 from steelyard.lab.node_logs import tails
 from steelyard.lab.parts import Known, Parts, of_all_load_nodes
@@ -111,7 +111,8 @@ class Cluster:
         limits = effective_limits(asked)
         if not limits.limited_when_warm:
             return InForce()
-        limit_s = LIMIT_TIMEOUT_S + self.state.timeout_s + self.state.data.settle_timeout_s
+        written_s = WRITE_OUT_TIMEOUT_S if limits.disks_from_warm else 0.0
+        limit_s = LIMIT_TIMEOUT_S + written_s + self.state.timeout_s + self.state.data.settle_timeout_s
         async with self.phases.bracket(Phase.LIMIT, limit_s, SiteError):
             if self.state.takes_snapshots:
                 await self.state.ensure(workload)

@@ -19,6 +19,8 @@ from steelyard.node.base import Node
 from steelyard.site.base import Site, Throttling
 
 LIMIT_TIMEOUT_S: Final = 60.0
+WRITE_OUT_TIMEOUT_S: Final = 300.0
+"""Until what nodes wrote without limits of their disks is on these."""
 PROCESSORS_FROM: Final = "limit_cpus_from"
 """The fact of a database node whose processors are limited from when the cluster is warm on."""
 DISK_RATES_FROM: Final = "limit_disk_rates_from"
@@ -32,7 +34,7 @@ class InForce:
 
     cpus: dict[str, float] = field(default_factory=dict)
     disk_rates: dict[str, dict[str, float]] = field(default_factory=dict)
-    """Rates in bytes/s and operations/s, by the names of facts; empty for a kernel that does not say them."""
+    """Rates in bytes/s and operations/s, by the names of facts."""
     since: dict[str, str] = field(default_factory=dict)
     """Facts of every node: from when on they are in force."""
 
@@ -58,10 +60,7 @@ def in_force(databases: Sequence[Node], facts: Mapping[str, Mapping[str, str]], 
         since[PROCESSORS_FROM] = "warm"
     if limits.disks_from_warm:
         asked = [_fact(name) for name in DISK_RATES if getattr(limits, name) is not None]
-        rates = {
-            name: {fact: _number(name, known, fact, limits) for fact in asked if fact in known}
-            for name, known in of_node.items()
-        }
+        rates = {name: {fact: _number(name, known, fact, limits) for fact in asked} for name, known in of_node.items()}
         since[DISK_RATES_FROM] = "warm"
     return InForce(cpus, rates, since)
 

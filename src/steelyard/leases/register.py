@@ -1,8 +1,9 @@
 """Machine-wide register of leases and their state folders.
 
 Everybody on a machine sees its namespaces and cgroups, but the records that explain them are in a user's state folder.
-Before the first of them is created, one line here says where the record is. So another installation's living lease is
-never removed, and a namespace whose record is gone is known to have no owner. A reboot clears both.
+Before the first of them is created, an entry here says where the record is, and of which site. So a living lease of
+another installation is never removed, and a namespace whose record is gone is known to have no owner. A reboot clears
+both.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ def usable() -> bool:
     return os.access(FOLDER if FOLDER.is_dir() else FOLDER.parent, os.W_OK | os.X_OK)
 
 
-def enter(identity: str, record: Path) -> None:
-    """Enter the path of a lease's record. Raises FileError or SiteError."""
+def enter(identity: str, record: Path, site: str = "") -> None:
+    """Enter the path of a lease's record, and its site. Raises FileError or SiteError."""
     try:
         FOLDER.mkdir(parents=True, exist_ok=True)
         draft = FOLDER / f"{identity}.draft"
-        draft.write_text(f"{record.absolute()}\n", encoding="utf-8")
+        draft.write_text(f"{record.absolute()}\n{site}\n", encoding="utf-8")
         draft.rename(FOLDER / identity)
     except OSError as error:
         raise foreseen(error) or SiteError(f"cannot write {FOLDER / identity}: {error.strerror}") from error
@@ -57,7 +58,7 @@ def begin(record: lease_records.Record, state: Path, claim: Callable[[], None]) 
         claim()
         lease_records.write(path, record)
     if usable():
-        enter(record.id, path)
+        enter(record.id, path, record.site)
 
 
 def others(wanted: lease_records.Record, state: Path) -> Iterator[lease_records.Record]:
@@ -75,14 +76,34 @@ def others(wanted: lease_records.Record, state: Path) -> Iterator[lease_records.
 
 def known() -> dict[str, Path]:
     """Every registered lease and the path of its record."""
-    record_by_lease = {}
+    return {identity: record for identity, (record, _) in _entries().items()}
+
+
+def site_of(identity: str) -> str:
+    """The site of a registered lease; empty for one that earlier versions entered, and for an unknown one."""
+    return _entries().get(identity, (Path(), ""))[1]
+
+
+def lost(state: Path, *sites: str) -> dict[str, Path]:
+    """Registered leases of these sites whose record was in this state folder and is gone: id -> where it was."""
+    return {
+        identity: record
+        for identity, (record, site) in _entries().items()
+        if site in sites and of_state(record, state) and not record.exists()
+    }
+
+
+def _entries() -> dict[str, tuple[Path, str]]:
+    """Every registered lease: the path of its record, and its site or nothing."""
+    entries = {}
     for path in sorted(FOLDER.glob("*")):
         if lease_records.ID_PATTERN.fullmatch(path.name):
             try:
-                record_by_lease[path.name] = Path(path.read_text(encoding="utf-8").strip())
+                record, _, site = path.read_text(encoding="utf-8").strip().partition("\n")
             except FileNotFoundError:
                 continue
-    return record_by_lease
+            entries[path.name] = (Path(record), site.strip())
+    return entries
 
 
 def of_state(record: Path, state: Path) -> bool:
@@ -100,8 +121,8 @@ def abandoned_elsewhere(state: Path, now: datetime) -> dict[str, Path]:
             continue
         try:
             record = lease_records.read(path)
-        except SiteError:
-            continue  # of another version: whoever uses that one takes it back
+        except (SiteError, OSError):
+            continue  # of another version, or of another user: whoever that is takes it back
         if record is None or lease_records.abandoned(record, now):
             state_by_lease[identity] = other
     return state_by_lease

@@ -31,11 +31,11 @@ SUFFIX = ".disk"
 BLOCK_DEVICES = Path("/sys/block")
 BACKING_DEVICES = Path("/sys/class/bdi")
 LOOP_CONTROL = Path("/dev/loop-control")
-PROGRAMS = ("mke2fs", "losetup", "mount", "umount")
-PACKAGES = {"mke2fs": "e2fsprogs", "losetup": "mount", "mount": "mount", "umount": "mount"}
+PROGRAMS = ("mke2fs", "losetup", "mount", "umount", "sync")
+PACKAGES = {"mke2fs": "e2fsprogs", "losetup": "mount", "mount": "mount", "umount": "mount", "sync": "coreutils"}
 SYSTEM_FOLDERS = "/usr/sbin:/sbin"
 COMMAND_TIMEOUT_S = 60.0
-SYNC_TIMEOUT_S = 300.0
+WRITE_OUT_TIMEOUT_S = 300.0
 """Until what a node wrote without limits is on its disk."""
 BUSY_TIMEOUT_S = 10.0
 BUSY_POLL_S = 0.05
@@ -127,21 +127,23 @@ async def mount(identity: str, folder: Path, limits: NodeLimits, hierarchies: Hi
         (folder / "lost+found").rmdir()
 
 
-async def set_rates(identity: str, folder: Path, limits: NodeLimits | None, hierarchies: Hierarchies) -> None:
-    """Limit the disk of a node that runs once what it wrote so far is on the disk; None lifts its limits. Idempotent.
-    Raises SiteError."""
+async def write_out(identity: str, folder: Path) -> None:
+    """Wait until what a node has written is on its disk. Raises SiteError."""
+    await _run(identity, "sync", "--file-system", str(folder), timeout_s=WRITE_OUT_TIMEOUT_S)
+
+
+def set_rates(identity: str, folder: Path, limits: NodeLimits, hierarchies: Hierarchies, *, limited: bool) -> None:
+    """Set or lift the rates of the disk of a node that runs. Idempotent. Raises SiteError."""
     device = device_of(folder)
     if device is None:
         raise SiteError(f"no loop device has {image(folder)}")
     number = _number(device)
-    if limits is None:
-        _lift(number, hierarchies)
-        group = _group(hierarchies, identity, folder.name)
-        if group is not None and (group / "io.max").exists():
-            _write(group / "io.max", f"{number} {' '.join(f'{key}=max' for key in VERSION_2_KEYS.values())}")
-        return
-    await _run(identity, "sync", "--file-system", str(folder), timeout_s=SYNC_TIMEOUT_S)
-    for file, text in throttle(number, limits, hierarchies, identity, folder.name):
+    lines = (
+        throttle(number, limits, hierarchies, identity, folder.name)
+        if limited
+        else _lifting(number, hierarchies, _group(hierarchies, identity, folder.name))
+    )
+    for file, text in lines:
         _write(file, text)
 
 
@@ -186,12 +188,25 @@ def in_force(folder: Path, hierarchies: Hierarchies) -> dict[str, str]:
     number = _number(device)
     facts = {"node_disk_device": device, "node_disk_bytes": str(int(_read(BLOCK_DEVICES / device / "size") or 0) * 512)}
     facts["node_disk_direct_io"] = "yes" if _read(BLOCK_DEVICES / device / "loop" / "dio") == "1" else "no"
-    for field, name in VERSION_1_FILES.items():
-        fact = f"limit_{field.replace('_mb_per_s', '_bytes_per_s')}"
-        if hierarchies.blkio is not None:
-            lines = (line.split() for line in _read(hierarchies.blkio / name).splitlines())
-            facts[fact] = next((line[1] for line in lines if line[:1] == [number]), "none")
+    for field, rate in _rates_in_force(number, hierarchies, folder).items():
+        facts[f"limit_{field.replace('_mb_per_s', '_bytes_per_s')}"] = rate
     return facts
+
+
+def _rates_in_force(number: str, hierarchies: Hierarchies, folder: Path) -> dict[str, str]:
+    """The rates of a device as the kernel reports them, by field; nothing where no controller of disks is there."""
+    if hierarchies.blkio is not None:
+        texts = {field: _read(hierarchies.blkio / name).splitlines() for field, name in VERSION_1_FILES.items()}
+        pairs = {field: dict(line.split()[:2] for line in lines if " " in line) for field, lines in texts.items()}
+        return {field: by_device.get(number, "none") for field, by_device in pairs.items()}
+    # The lease's id is the name of the folder that holds those of its nodes, as in `present`.
+    group = _group(hierarchies, folder.parent.name, folder.name)
+    if group is None or not (group / "io.max").exists():
+        return {}
+    lines = [line.split() for line in _read(group / "io.max").splitlines()]
+    words = next((line[1:] for line in lines if line[:1] == [number]), [])
+    rates = dict(word.partition("=")[::2] for word in words)
+    return {field: rates.get(key, "max").replace("max", "none") for field, key in VERSION_2_KEYS.items()}
 
 
 def present(nodes: Path | None = None) -> dict[str, list[tuple[str, Path]]]:
@@ -236,13 +251,23 @@ async def _until_free(identity: str, place: Path) -> None:
 
 
 def _lift(number: str, hierarchies: Hierarchies) -> None:
-    """Lift the throttles of a device, whose number another user gets next."""
-    lines = [] if hierarchies.blkio is None else [hierarchies.blkio / name for name in VERSION_1_FILES.values()]
-    texts = [(file, f"{number} 0") for file in lines]
-    texts += [(BACKING_DEVICES / number / "strict_limit", "0"), (BACKING_DEVICES / number / "max_ratio", "100")]
-    for file, text in texts:
+    """Lift the throttles of a device, whose number another user gets next, as far as there are any."""
+    for file, text in _lifting(number, hierarchies):
         with contextlib.suppress(OSError):
             file.write_text(text, encoding="ascii")
+
+
+def _lifting(number: str, hierarchies: Hierarchies, group: Path | None = None) -> list[tuple[Path, str]]:
+    """Kernel files and what is written to them so that a device has no limits; `group`: of version 2, which takes its
+    limits with it where it is removed."""
+    files = [] if hierarchies.blkio is None else [hierarchies.blkio / name for name in VERSION_1_FILES.values()]
+    lines = [(file, f"{number} 0") for file in files]
+    backing = BACKING_DEVICES / number
+    if (backing / "strict_limit").exists():
+        lines += [(backing / "strict_limit", "0"), (backing / "max_ratio", "100")]
+    if group is not None:
+        lines.append((group / "io.max", f"{number} {' '.join(f'{key}=max' for key in VERSION_2_KEYS.values())}"))
+    return lines
 
 
 def device_of(folder: Path) -> str | None:

@@ -296,8 +296,20 @@ async def _gone(own: Own, within_s: float, *, kill: bool = False) -> bool:
 
 
 def users(besides: str) -> list[str]:
-    """Leases of any state folder that use the daemon of our own, living or left over."""
-    return [identity for identity, path in lease_register.known().items() if identity != besides and _uses_own(path)]
+    """Leases of any state folder that use the daemon of our own, also left over or without a record."""
+    return [
+        identity
+        for identity, path in lease_register.known().items()
+        if identity != besides
+        and (_uses_own(path) or (lease_register.site_of(identity) == "docker" and _is_gone(path)))
+    ]
+
+
+def _is_gone(record: Path) -> bool:
+    try:
+        return not record.exists()
+    except OSError:
+        return False
 
 
 def _uses_own(record: Path) -> bool:

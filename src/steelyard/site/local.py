@@ -29,6 +29,7 @@ from steelyard.model.value import Value
 from steelyard.node import agent, machine_facts
 from steelyard.node.base import Node
 from steelyard.node.processor import RunningProgram
+from steelyard.node.tasks import together
 from steelyard.site import _cgroup, _disk, _kernel, _lease_processes, _links, _memory, _network
 from steelyard.site.base import LETTERS, LeaseTimes, Request, node_name, unenforced
 
@@ -142,8 +143,10 @@ class LocalSite:
             _cgroup.throttle_all(lease.databases, limited=limited)
         if limits.disks_from_warm:
             hierarchies = _cgroup.detect()
+            if limited:
+                await together(_disk.write_out(lease.id, node.folder) for node in lease.databases)
             for node in lease.databases:
-                await _disk.set_rates(lease.id, node.folder, limits if limited else None, hierarchies)
+                _disk.set_rates(lease.id, node.folder, limits, hierarchies, limited=limited)
 
     async def leftovers(self) -> Sequence[Lease]:
         """Leases whose owner is dead or whose end has passed; namespaces, cgroups, processes without a record."""
@@ -359,14 +362,14 @@ class LocalSite:
         groups = [name for name in _cgroup.present(_cgroup.detect()) if lease_records.ID_PATTERN.fullmatch(name)]
         resources = {*_network.present(), *groups, *_disk.present()}
         # The register is read last: a lease is entered before its first resource is made.
-        pointers = lease_register.known()
-        places = {**lease_processes.unrecorded(), **pointers}
+        places = {**lease_processes.unrecorded(), **lease_register.known()}
         kept = {
             identity
             for identity, record in places.items()
             if record.exists() or not lease_register.of_state(record, self._state)
         }
-        lost = (resources | pointers.keys()) - recorded - kept
+        # Earlier versions entered no site.
+        lost = (resources | lease_register.lost(self._state, self.name, "").keys()) - recorded - kept
         return [
             Lease(identity, self.name, (), now, lease_records.record_path(self._state, identity))
             for identity in sorted(lost)

@@ -146,8 +146,7 @@ class DisksLimited(Event):
     cluster: str
     """Unique name of the cluster of this start."""
     rates: dict[str, dict[str, float]]
-    """Node to its rates from now on as the kernel reports them, in bytes/s and operations/s by the names of facts; none
-    where it reports none."""
+    """Node to its rates from now on as the kernel reports them, in bytes/s and operations/s by the names of facts."""
 
 
 class LinksMeasured(Event):

@@ -20,6 +20,7 @@ from steelyard.cli.commands.clean import clean, reclaim
 from steelyard.cli.commands.doctor import doctor
 from steelyard.leases import processes as lease_processes
 from steelyard.leases import records as lease_records
+from steelyard.leases import register as lease_register
 from steelyard.leases.lease import Lease
 from steelyard.model.errors import SiteError
 from steelyard.node import agent
@@ -27,7 +28,7 @@ from steelyard.site import fake
 from steelyard.site.base import Request
 from tests.unit.cli.screen import printed
 
-NOTHING = "nothing is left over: no record names a lease, at any site, and site fake found nothing besides\n"
+NO_RECORD = "it has no record of a lease whose owner is gone, at any site"
 
 
 @pytest.fixture
@@ -51,14 +52,18 @@ def killed_at(state: Path, site: str) -> str:
     return lines[1][1]
 
 
-ELSEWHERE = " is left over in "
-"""In lines on other state folders: those of other tests."""
+ELSEWHERE = "lease "
+"""Begins lines on other state folders: those of other tests."""
 
 
 def cleaned(*, dry_run: bool = False) -> tuple[int, str]:
     found = printed(lambda: clean(["fake"], dry_run=dry_run), 400)
     lines = (found.out + found.err).splitlines(keepends=True)
-    return found.code, "".join(line for line in lines if ELSEWHERE not in line)
+    return found.code, "".join(line for line in lines if not line.startswith(ELSEWHERE))
+
+
+def nothing(state: Path) -> str:
+    return f"nothing is left over in {state}: {NO_RECORD}, and site fake found nothing besides\n"
 
 
 def site_of(state: Path, fail: str = "") -> fake.FakeSite:
@@ -71,7 +76,7 @@ def expired(fail: str = "") -> Lease:
 
 
 def test_clean_where_nothing_is_left(state: Path) -> None:
-    assert cleaned() == (0, NOTHING)
+    assert cleaned() == (0, nothing(state))
 
 
 def test_clean_shows_then_removes(killed: str, state: Path) -> None:
@@ -85,7 +90,7 @@ def test_clean_shows_then_removes(killed: str, state: Path) -> None:
     assert (code, text.split(" of ")[0]) == (0, f"removed lease {killed}")
     assert lease_processes.of(killed) == set()
     assert list((state / "nodes").iterdir()) == []
-    assert cleaned() == (0, NOTHING)
+    assert cleaned() == (0, nothing(state))
 
 
 def test_a_process_of_another_state_folder_is_named_and_left_alone(state: Path, tmp_path: Path) -> None:
@@ -113,9 +118,28 @@ def test_a_process_without_its_record_is_named_with_its_command(state: Path) -> 
 
 
 def test_a_site_that_needs_settings_is_cleaned_by_its_records(state: Path) -> None:
-    """The records hold them; without a record there is nothing that could be found."""
-    found = printed(lambda: clean(["ssh"], dry_run=True))
-    assert (found.code, "site ssh found nothing besides" in " ".join(found.err.split())) == (0, True)
+    """The records hold them; without a record there is nothing that could be found, and it says so."""
+    found = printed(lambda: clean(["ssh"], dry_run=True), 400)
+    text = f"nothing is left over in {state}: {NO_RECORD}; of site ssh only records were read, since it needs settings"
+    assert (found.code, text in found.err) == (0, True)
+
+
+@pytest.mark.root
+def test_a_lease_of_another_site_without_its_record_is_left_to_that_site(
+    state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Site local would take back nothing of it, and forget it."""
+    monkeypatch.setattr(lease_register, "FOLDER", tmp_path / "register")
+    lease_register.enter("5eedbee3", lease_records.record_path(state, "5eedbee3"), "docker")
+    lease_register.enter("5eedbee4", lease_records.record_path(state / "other", "5eedbee4"), "docker")
+    found = printed(lambda: clean(["local"]), 400)
+    assert (
+        f"lease 5eedbee4 is left over in {state / 'other'}: STEELYARD_STATE={state / 'other'} steelyard clean docker"
+        in (found.err)
+    )
+    assert lease_register.known().keys() == {"5eedbee3", "5eedbee4"}
+    assert lease_register.lost(state, "docker") == {"5eedbee3": lease_records.record_path(state, "5eedbee3")}
+    assert lease_register.lost(state, "local", "") == {}
 
 
 def test_clean_as_data(killed: str, state: Path) -> None:

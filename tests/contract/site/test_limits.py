@@ -90,8 +90,11 @@ def test_rates_of_a_disk_are_lifted_and_set_while_its_node_runs(tmp_path: Path) 
             asyncio.run(site.throttle(lease, request.limits, limited=limited))
             seen.append(asyncio.run(site.facts(node))["limit_disk_write_bytes_per_s"])
             if not limited:
-                filling = ["dd", "if=/dev/zero", f"of={node.folder / 'x'}", "bs=1M", "count=20", "conv=fsync"]
+                filling = ["dd", "if=/dev/zero", f"of={node.folder / 'x'}", "bs=1M", "count=20"]
                 assert asyncio.run(run(node, filling, timeout_s=10)).exit_code == 0
+            else:
+                written = int((_disk.BLOCK_DEVICES / device / "stat").read_text().split()[6]) * 512
+                assert written >= 20 << 20, "what was written meanwhile was on the disk before the rates were set"
             if strict.exists():
                 assert strict.read_text().strip() == str(int(limited))
         assert seen == ["none", "1000000", "1000000", "none"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.model.node_limits import NodeLimits
+from steelyard.model.node_limits import DISK_RATES, NodeLimits
 from steelyard.node import machine_facts
 from steelyard.site import _disk
 from steelyard.site._cgroup import Hierarchies
@@ -46,6 +46,25 @@ def test_version_2_throttles_the_device_in_the_node_s_group() -> None:
     assert _disk.throttle("7:3", LIMITS, hierarchies, "0a1b2c3d", "n1") == [
         (Path("/c/steelyard/0a1b2c3d/n1/io.max"), "7:3 rbps=18500000 wbps=14000000 riops=1958 wiops=732")
     ]
+
+
+def test_rates_in_force_are_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Version 1 has a file for each rate and a line for each device in it, version 2 a line with all rates."""
+    monkeypatch.setattr(_disk, "BACKING_DEVICES", tmp_path / "bdi")
+    first, node = version_1(tmp_path), tmp_path / "0a1b2c3d" / "n1"
+    assert first.blkio is not None
+    for name in _disk.VERSION_1_FILES.values():
+        (first.blkio / name).write_text("7:1 5\n7:3 1000\n" if "write_bps" in name else "7:1 5\n")
+    rates = _disk._rates_in_force("7:3", first, node)
+    assert rates == {**dict.fromkeys(DISK_RATES, "none"), "disk_write_mb_per_s": "1000"}
+    second = Hierarchies({}, tmp_path, frozenset({"cpu"}), (), version_2_on_demand=frozenset({"io"}))
+    assert _disk._rates_in_force("7:3", second, node) == {}
+    group = tmp_path / "steelyard" / "0a1b2c3d" / "n1"
+    group.mkdir(parents=True)
+    (group / "io.max").write_text("7:1 rbps=5 wbps=5 riops=5 wiops=5\n7:3 rbps=max wbps=1000 riops=max wiops=max\n")
+    assert _disk._rates_in_force("7:3", second, node) == rates
+    lifting = _disk._lifting("7:3", second, group)
+    assert lifting == [(group / "io.max", "7:3 rbps=max wbps=max riops=max wiops=max")]
 
 
 def test_a_size_alone_throttles_nothing(tmp_path: Path) -> None:

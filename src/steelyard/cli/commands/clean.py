@@ -74,11 +74,20 @@ async def _clean(site_names: Sequence[str], *, dry_run: bool, console: Console, 
         print(json.dumps({"leases": [entry.model_dump() for entry in leases], "elsewhere": others}, indent=2))
     _say(leases, console)
     for identity, folder in elsewhere.items():
-        say(console, f"lease {identity} is left over in {folder}: {STATE_VARIABLE}={folder} steelyard clean")
+        its_site = lease_register.site_of(identity)
+        command = f"{STATE_VARIABLE}={folder} steelyard clean {its_site}".rstrip()
+        say(console, f"lease {identity} is left over in {folder}: {command}")
     if not leases:
-        sites = f"{'site' if len(site_names) == 1 else 'sites'} {listed(site_names)}"
-        say(console, f"nothing is left over: no record names a lease, at any site, and {sites} found nothing besides")
+        say(console, f"nothing is left over in {state_folder()}: {_looked(site_names, [site.name for site in named])}")
     return EXIT_LABORATORY if any(entry.outcome == "failed" for entry in leases) else EXIT_DONE
+
+
+def _looked(asked: Sequence[str], looked: Sequence[str]) -> str:
+    """Where nothing was found: in the records, and at those sites that can be looked at without settings."""
+    besides = f", and site {listed(looked)} found nothing besides" if looked else ""
+    others = [name for name in asked if name not in looked]
+    only = f"; of site {listed(others)} only records were read, since it needs settings" if others else ""
+    return f"it has no record of a lease whose owner is gone, at any site{besides}{only}"
 
 
 def _without_settings(name: str) -> Site | None:
