@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from steelyard.model.load import Load
+from steelyard.model.load import Load, Offered
 from steelyard.model.percentiles import needed
 from steelyard.model.study import ALIASES, Level, Study
 
@@ -25,13 +25,26 @@ SENT = 0.9
 
 def for_its_load(study: Study, treatments: Iterable[Mapping[str, Level]]) -> Study:
     """The study with the response that suits the loads of all its treatments, if it names none. Pure."""
-    if "response" in study.analysis.model_fields_set:
-        return study
-    suiting = suiting_response(loads_of(study, treatments))
-    if suiting is None:
-        return study
-    further = tuple(name for name in study.analysis.responses if name != suiting)
-    analysis = study.analysis.model_copy(update={"response": suiting, "responses": further})
+    suiting = None if named(study) else suiting_response(loads_of(study, treatments))
+    return study if suiting is None else _with_response(study, suiting)
+
+
+def as_begun(study: Study, stored: Study | None) -> Study:
+    """The study with the response of its store, if it names none: a default of a later version is another question to
+    the same trials. Pure."""
+    return study if stored is None or named(study) else _with_response(study, stored.analysis.response)
+
+
+def named(study: Study) -> bool:
+    """Whether a study names its response."""
+    return "response" in study.analysis.model_fields_set
+
+
+def _with_response(study: Study, response: str) -> Study:
+    """The study with this response, which it still does not name."""
+    further = tuple(name for name in study.analysis.responses if name != response)
+    analysis = study.analysis.model_copy(update={"response": response, "responses": further})
+    analysis.model_fields_set.discard("response")
     return study.model_copy(update={"analysis": analysis})
 
 
@@ -50,9 +63,14 @@ def suiting_response(loads: Iterable[Mapping[str, Any]]) -> str | None:
 
 
 def _brief(load: Mapping[str, Any]) -> bool:
-    """Whether an offered load has too few operations for a 99th percentile, as far as its rate is known."""
-    rate_per_s, duration_s = load.get("rate_per_s"), load.get("duration_s")
-    return rate_per_s is not None and duration_s is not None and SENT * rate_per_s * duration_s < needed(0.99)
+    """Whether an offered load has too few operations for a 99th percentile, as far as its rates are known."""
+    if phases := load.get("phases") or ():
+        due = [phase.operations_within(phase.duration_s) for phase in phases]
+    else:
+        offered = Offered.model_construct(**{name: load[name] for name in Offered.model_fields if name in load})
+        due = [offered.operations_within(load["duration_s"])]
+    known = [operations for operations in due if operations is not None]
+    return len(known) == len(due) and SENT * sum(known) < needed(0.99)
 
 
 def lasts_as_told(load: Mapping[str, Any]) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from steelyard import study as studies
 from steelyard.format import data_size
+from steelyard.judging import load_response
 from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study
@@ -78,6 +79,7 @@ def examine(study_path: Path, study: Study, plan: Plan, plugins: Plugins, store:
     stored = _stored(store, study.study.name)
     history = () if stored is None else stored.trials()
     before = stored.study.server_warm_up if stored is not None and history else None
+    study = load_response.as_begun(study, stored.study if stored is not None and history else None)
     wanted, study = study, as_begun(study, plan, before, plugins)
     machine = read_machine(cache_folder(), store)
     cost = estimate(plan, study, history, cores=machine.cores, plugins=plugins)
