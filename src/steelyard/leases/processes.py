@@ -54,11 +54,23 @@ def strays(site: str, state: Path) -> list[Lease]:
 def unrecorded() -> dict[str, Path]:
     """Leases of whatever state folder with a living process and without a record: id -> where that should be."""
     record_by_lease: dict[str, Path] = {}
+    there: set[str] = set()
     for entry in os.listdir("/proc"):
         variables = dict(line.partition("=")[::2] for line in _environment_of(entry)) if entry.isdigit() else {}
-        if variables.get(RECORD_MARKER) and ID_PATTERN.fullmatch(variables.get(MARKER, "")):
-            record_by_lease[variables[MARKER]] = Path(variables[RECORD_MARKER])
-    return {identity: record for identity, record in sorted(record_by_lease.items()) if not record.exists()}
+        identity, record = variables.get(MARKER, ""), variables.get(RECORD_MARKER, "")
+        if record and ID_PATTERN.fullmatch(identity):
+            record_by_lease[identity] = Path(record)
+            if _exists(Path(record)) or _exists(Path(f"/proc/{entry}/root{record}")):
+                there.add(identity)
+    return {identity: record for identity, record in sorted(record_by_lease.items()) if identity not in there}
+
+
+def _exists(record: Path) -> bool:
+    """Whether a record is there: as we see files, or as its process does, which may be in a container."""
+    try:
+        return record.exists()
+    except OSError:
+        return False
 
 
 def described(pids: Collection[int]) -> str:

@@ -58,8 +58,8 @@ class NodeLimits(Value):
 
     disk_rates_from: Literal["warm", "start"] | None = None
     """From when on the four rates of the disk are in force. start (default): from when the nodes are lent; warm: tables
-    are filled without them, what is in memory is written out, and they are set right before the first trial. A memory
-    card takes minutes for rows that a trial reads in seconds."""
+    are filled for the first trial of a start without them, what is in memory is written out, and they are set right
+    before that trial. A memory card takes minutes for rows that a trial reads in seconds."""
 
     @model_validator(mode="after")
     def _cores_from_the_start(self) -> NodeLimits:

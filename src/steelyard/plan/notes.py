@@ -21,6 +21,7 @@ def warnings(study: Study, plan: Plan, plugins: Plugins | None = None) -> tuple[
     """One sentence for each limitation of the design."""
     return (
         *_told_time(study, plugins),
+        *_filled_later(plan),
         *_aliases(study, plugins),
         *_few(study, plan),
         *_order(study),
@@ -33,6 +34,15 @@ def _told_time(study: Study, plugins: Plugins | None) -> Iterator[str]:
     """A sentence where trials last as long as the study says, and that is the response."""
     if sentence := load_response.told_time(study, treatments_of(study, plugins)):
         yield f"{sentence[0].lower()}{sentence[1:]}"
+
+
+def _filled_later(plan: Plan) -> Iterator[str]:
+    """A sentence where tables are filled before each trial, and rates of disks are lifted for the first one only."""
+    if any(trial.settings.data.state == "reload" and trial.settings.node.disks_from_warm for trial in plan.trials):
+        yield (
+            'node.disk_rates_from = "warm" lifts the rates of disks for the first fill of a start only: '
+            'data.state = "reload" fills the tables anew, at these rates, before each further trial'
+        )
 
 
 def _unused_levels(study: Study, plugins: Plugins | None) -> Iterator[str]:

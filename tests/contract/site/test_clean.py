@@ -124,20 +124,19 @@ def test_a_site_that_needs_settings_is_cleaned_by_its_records(state: Path) -> No
     assert (found.code, text in found.err) == (0, True)
 
 
-@pytest.mark.root
 def test_a_lease_of_another_site_without_its_record_is_left_to_that_site(
     state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Site local would take back nothing of it, and forget it."""
+    """Site local would take back nothing of it, and forget it. Not asked here: with a register of the test's own it
+    would take the namespaces of everybody else's leases for nobody's."""
     monkeypatch.setattr(lease_register, "FOLDER", tmp_path / "register")
     lease_register.enter("5eedbee3", lease_records.record_path(state, "5eedbee3"), "docker")
     lease_register.enter("5eedbee4", lease_records.record_path(state / "other", "5eedbee4"), "docker")
-    found = printed(lambda: clean(["local"]), 400)
+    found = printed(lambda: clean(["fake"]), 400)
     assert (
         f"lease 5eedbee4 is left over in {state / 'other'}: STEELYARD_STATE={state / 'other'} steelyard clean docker"
         in (found.err)
     )
-    assert lease_register.known().keys() == {"5eedbee3", "5eedbee4"}
     assert lease_register.lost(state, "docker") == {"5eedbee3": lease_records.record_path(state, "5eedbee3")}
     assert lease_register.lost(state, "local", "") == {}
 

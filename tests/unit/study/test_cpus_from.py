@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from steelyard.model.errors import StudyError
-from steelyard.plan import expand
+from steelyard.plan import expand, warnings
 from steelyard.plan.changed_study import refuse_change
 from steelyard.study import read_text
 from tests.unit.lab.test_resume import record as record_of
@@ -57,3 +57,11 @@ def test_processors_of_a_virtual_machine_are_no_quota() -> None:
     trial = expand(study).trials[0]
     assert trial.settings.root["node"] == {"cpus": 2.0}
     assert not trial.settings.node.processors_from_warm
+
+
+def test_rates_of_disks_that_are_lifted_for_the_first_fill_only_are_a_note() -> None:
+    limited = f'{SMALL_STUDY}[node]\ndisk_write_mb_per_s = 5.0\ndisk_rates_from = "warm"\n'
+    reloaded = limited.replace("[node]", '[data]\nstate = "reload"\n[node]')
+    notes = [[note for note in warnings(study, expand(study)) if "first fill of a start only" in note]
+             for study in map(read_text, (limited, reloaded))]  # fmt: skip
+    assert [len(of_study) for of_study in notes] == [0, 1]
