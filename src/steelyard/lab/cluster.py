@@ -21,7 +21,7 @@ from steelyard.lab.data_state import DataState
 from steelyard.lab.gauging import TIMEOUT_S as GAUGE_TIMEOUT_S
 from steelyard.lab.gauging import gauge_nodes
 from steelyard.lab.lending import Lender, Lending, lenders_of
-from steelyard.lab.limits_from_warm import LIMIT_TIMEOUT_S, WRITE_OUT_TIMEOUT_S, InForce
+from steelyard.lab.limits_from_warm import LIMIT_TIMEOUT_S, InForce
 from steelyard.lab.node_death import first_death, while_alive
 from steelyard.lab.node_logs import tails
 from steelyard.lab.parts import Known, Parts, of_all_load_nodes
@@ -44,7 +44,7 @@ from steelyard.node.processor import has_variable
 from steelyard.node.tasks import in_a_thread, to_the_end, together
 from steelyard.plan.abilities import requests_of
 from steelyard.progress.events import Waiting, Watcher
-from steelyard.site.base import Site, link_failure, patience_of
+from steelyard.site.base import WRITE_OUT_TIMEOUT_S, Site, link_failure, patience_of
 from steelyard.study.links import measures_links
 from steelyard.system.base import Existing, Provides, System, warms_up
 from steelyard.wire.record import Record

@@ -14,13 +14,11 @@ from typing import Final
 
 from steelyard.leases.lease import Lease
 from steelyard.model.errors import SiteError
-from steelyard.model.node_limits import DISK_RATES, NodeLimits
+from steelyard.model.node_limits import DISK_RATES, NodeLimits, fact_of_rate
 from steelyard.node.base import Node
 from steelyard.site.base import Site, Throttling
 
 LIMIT_TIMEOUT_S: Final = 60.0
-WRITE_OUT_TIMEOUT_S: Final = 300.0
-"""Until what nodes wrote without limits of their disks is on these."""
 PROCESSORS_FROM: Final = "limit_cpus_from"
 """The fact of a database node whose processors are limited from when the cluster is warm on."""
 DISK_RATES_FROM: Final = "limit_disk_rates_from"
@@ -59,15 +57,10 @@ def in_force(databases: Sequence[Node], facts: Mapping[str, Mapping[str, str]], 
         cpus = {name: _number(name, known, "limit_cpus", limits) for name, known in of_node.items()}
         since[PROCESSORS_FROM] = "warm"
     if limits.disks_from_warm:
-        asked = [_fact(name) for name in DISK_RATES if getattr(limits, name) is not None]
+        asked = [fact_of_rate(name) for name in DISK_RATES if getattr(limits, name) is not None]
         rates = {name: {fact: _number(name, known, fact, limits) for fact in asked} for name, known in of_node.items()}
         since[DISK_RATES_FROM] = "warm"
     return InForce(cpus, rates, since)
-
-
-def _fact(field_name: str) -> str:
-    """The fact that a site says of a rate, in bytes/s or operations/s."""
-    return f"limit_{field_name.replace('_mb_per_s', '_bytes_per_s')}"
 
 
 def _number(node: str, facts: Mapping[str, str], fact: str, limits: NodeLimits) -> float:

@@ -15,8 +15,8 @@ from collections.abc import Collection
 from pathlib import Path
 
 from steelyard.leases.lease import Lease
-from steelyard.leases.records import ID_PATTERN, MARKER, RECORD_MARKER, utc_now
-from steelyard.leases.register import of_state
+from steelyard.leases.records import ID_PATTERN, MARKER, RECORD_MARKER, is_there, utc_now
+from steelyard.leases.register import lost, of_state
 from steelyard.model.errors import SiteError
 from steelyard.node.processor import start_ticks
 
@@ -41,18 +41,27 @@ def of(identity: str, cgroups: Collection[Path] = (), networks: Collection[Path]
 
 
 def strays(site: str, state: Path) -> list[Lease]:
-    """Leases of a state folder without a record but with a living process: it was starting when its conductor was
-    killed, and got its mark after the lease had been released. Processes whose record was in another state folder are
-    that installation's to judge (`unrecorded`)."""
+    """Leases of a state folder without a record: those that the register has of this site, and those with a living
+    process. It was starting when its conductor was killed, and got its mark after the lease had been released. What had
+    its record in another state folder is that installation's to judge (`unrecorded`)."""
+    marked = marked_by()
+    recorded = {identity for identity, (_, there) in marked.items() if there}
+    gone = {**lost(state, site), **{identity: record for identity, (record, _) in marked.items()}}
     return [
         Lease(identity, site, (), utc_now(), record)
-        for identity, record in unrecorded().items()
-        if of_state(record, state)
+        for identity, record in sorted(gone.items())
+        if identity not in recorded and of_state(record, state)
     ]
 
 
 def unrecorded() -> dict[str, Path]:
     """Leases of whatever state folder with a living process and without a record: id -> where that should be."""
+    return {identity: record for identity, (record, there) in marked_by().items() if not there}
+
+
+def marked_by() -> dict[str, tuple[Path, bool]]:
+    """Leases of whatever state folder with a living process: id -> the path of its record, and whether that is there:
+    as we see files, or as its process does, which may be in a container."""
     record_by_lease: dict[str, Path] = {}
     there: set[str] = set()
     for entry in os.listdir("/proc"):
@@ -60,17 +69,9 @@ def unrecorded() -> dict[str, Path]:
         identity, record = variables.get(MARKER, ""), variables.get(RECORD_MARKER, "")
         if record and ID_PATTERN.fullmatch(identity):
             record_by_lease[identity] = Path(record)
-            if _exists(Path(record)) or _exists(Path(f"/proc/{entry}/root{record}")):
+            if is_there(Path(record)) or is_there(Path(f"/proc/{entry}/root{record}")):
                 there.add(identity)
-    return {identity: record for identity, record in sorted(record_by_lease.items()) if identity not in there}
-
-
-def _exists(record: Path) -> bool:
-    """Whether a record is there: as we see files, or as its process does, which may be in a container."""
-    try:
-        return record.exists()
-    except OSError:
-        return False
+    return {identity: (record, identity in there) for identity, record in sorted(record_by_lease.items())}
 
 
 def described(pids: Collection[int]) -> str:

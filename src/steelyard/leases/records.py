@@ -141,6 +141,14 @@ def write(path: Path, record: Record) -> None:
         raise foreseen(error) or SiteError(f"cannot write the lease's record {path}: {error.strerror}") from error
 
 
+def is_there(path: Path) -> bool:
+    """Whether there is a record, as far as we may look."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
 def read(path: Path) -> Record | None:
     """The record at `path`; None if there is none. Raises SiteError if the file is not a record."""
     try:

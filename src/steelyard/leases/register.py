@@ -89,7 +89,7 @@ def lost(state: Path, *sites: str) -> dict[str, Path]:
     return {
         identity: record
         for identity, (record, site) in _entries().items()
-        if site in sites and of_state(record, state) and not record.exists()
+        if site in sites and of_state(record, state) and not lease_records.is_there(record)
     }
 
 

@@ -16,6 +16,11 @@ DISK_RATES = ("disk_read_mb_per_s", "disk_write_mb_per_s", "disk_read_ops_per_s"
 """The fields that are rates of a disk."""
 
 
+def fact_of_rate(field: str) -> str:
+    """The fact that says a rate of DISK_RATES in force, in bytes/s or operations/s: `limit_disk_write_bytes_per_s`."""
+    return f"limit_{field.replace('_mb_per_s', '_bytes_per_s')}"
+
+
 class NodeLimits(Value):
     """Limits of a database node, whatever site lends it. Load nodes have none, because they would limit the
     measurement."""
@@ -75,7 +80,7 @@ class NodeLimits(Value):
     @property
     def disks_from_warm(self) -> bool:
         """Whether the rates of disks are limited only once the cluster is ready and warm."""
-        return self.disk_rates_from == "warm" and any(getattr(self, name) is not None for name in DISK_RATES)
+        return self.disk_rates_from == "warm" and self.slow_disk
 
     @property
     def limited_when_warm(self) -> bool:
@@ -90,4 +95,9 @@ class NodeLimits(Value):
     @property
     def own_disk(self) -> bool:
         """Whether a node needs a file system of its own."""
-        return self.disk_gb is not None or any(getattr(self, name) is not None for name in DISK_RATES)
+        return self.disk_gb is not None or self.slow_disk
+
+    @property
+    def slow_disk(self) -> bool:
+        """Whether any rate of a node's disk is limited."""
+        return any(getattr(self, name) is not None for name in DISK_RATES)

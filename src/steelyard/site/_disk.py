@@ -20,11 +20,12 @@ from typing import Final
 
 from steelyard.leases.records import ID_PATTERN, MARKER, marked
 from steelyard.model.errors import CommandFailed, SiteError
-from steelyard.model.node_limits import DEFAULT_DISK_GB, NodeLimits
+from steelyard.model.node_limits import DEFAULT_DISK_GB, NodeLimits, fact_of_rate
 from steelyard.node import machine_facts
 from steelyard.node.command import run
 from steelyard.site import _mountinfo
 from steelyard.site._cgroup import ROOT, Hierarchies
+from steelyard.site.base import WRITE_OUT_TIMEOUT_S
 
 SUFFIX = ".disk"
 """End of the name of a node's file system in a file; before it, the node's name."""
@@ -35,8 +36,6 @@ PROGRAMS = ("mke2fs", "losetup", "mount", "umount", "sync")
 PACKAGES = {"mke2fs": "e2fsprogs", "losetup": "mount", "mount": "mount", "umount": "mount", "sync": "coreutils"}
 SYSTEM_FOLDERS = "/usr/sbin:/sbin"
 COMMAND_TIMEOUT_S = 60.0
-WRITE_OUT_TIMEOUT_S = 300.0
-"""Until what a node wrote without limits is on its disk."""
 BUSY_TIMEOUT_S = 10.0
 BUSY_POLL_S = 0.05
 BYTES_PER_MB = 1_000_000
@@ -189,7 +188,7 @@ def in_force(folder: Path, hierarchies: Hierarchies) -> dict[str, str]:
     facts = {"node_disk_device": device, "node_disk_bytes": str(int(_read(BLOCK_DEVICES / device / "size") or 0) * 512)}
     facts["node_disk_direct_io"] = "yes" if _read(BLOCK_DEVICES / device / "loop" / "dio") == "1" else "no"
     for field, rate in _rates_in_force(number, hierarchies, folder).items():
-        facts[f"limit_{field.replace('_mb_per_s', '_bytes_per_s')}"] = rate
+        facts[fact_of_rate(field)] = rate
     return facts
 
 

@@ -301,15 +301,8 @@ def users(besides: str) -> list[str]:
         identity
         for identity, path in lease_register.known().items()
         if identity != besides
-        and (_uses_own(path) or (lease_register.site_of(identity) == "docker" and _is_gone(path)))
+        and (_uses_own(path) or (lease_register.site_of(identity) == "docker" and not lease_records.is_there(path)))
     ]
-
-
-def _is_gone(record: Path) -> bool:
-    try:
-        return not record.exists()
-    except OSError:
-        return False
 
 
 def _uses_own(record: Path) -> bool:

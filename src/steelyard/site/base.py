@@ -200,6 +200,10 @@ def link_failure(site: Site, lease: Lease) -> str | None:
     return site.link_failure(lease) if isinstance(site, Linking) else None
 
 
+WRITE_OUT_TIMEOUT_S = 300.0
+"""Until what nodes wrote without limits of their disks is on these."""
+
+
 @runtime_checkable
 class Throttling(Protocol):
     """Ability: sets and lifts limits of nodes that run, so that a cluster starts and warms up without them. A study

@@ -159,8 +159,6 @@ class DockerSite:
             left |= {lease: Lease(lease, self.name, (), now, path) for lease, path in orphans.items()}
         for stray in lease_processes.strays(self.name, self._state):
             left.setdefault(stray.id, stray)
-        for identity, path in lease_register.lost(self._state, self.name).items():
-            left.setdefault(identity, Lease(identity, self.name, (), now, path))
         if _docker_daemon.lives(_docker_daemon.ours()) and not _docker_daemon.users(UNKNOWN_LEASE):
             path = lease_records.record_path(self._state, UNKNOWN_LEASE)
             left.setdefault(UNKNOWN_LEASE, Lease(UNKNOWN_LEASE, self.name, (), now, path))

@@ -362,14 +362,14 @@ class LocalSite:
         groups = [name for name in _cgroup.present(_cgroup.detect()) if lease_records.ID_PATTERN.fullmatch(name)]
         resources = {*_network.present(), *groups, *_disk.present()}
         # The register is read last: a lease is entered before its first resource is made.
-        places = {**lease_processes.unrecorded(), **lease_register.known()}
+        places = {identity: (path, lease_records.is_there(path)) for identity, path in lease_register.known().items()}
         kept = {
             identity
-            for identity, record in places.items()
-            if record.exists() or not lease_register.of_state(record, self._state)
+            for identity, (path, there) in (*lease_processes.marked_by().items(), *places.items())
+            if there or not lease_register.of_state(path, self._state)
         }
         # Earlier versions entered no site.
-        lost = (resources | lease_register.lost(self._state, self.name, "").keys()) - recorded - kept
+        lost = (resources | lease_register.lost(self._state, "").keys()) - recorded - kept
         return [
             Lease(identity, self.name, (), now, lease_records.record_path(self._state, identity))
             for identity in sorted(lost)

@@ -129,8 +129,6 @@ class VmSite:
         left = {lease.id: lease for lease in lease_records.left_over(self._state, self.name, now)}
         for stray in lease_processes.strays(self.name, self._state):
             left.setdefault(stray.id, stray)
-        for identity, path in lease_register.lost(self._state, self.name).items():
-            left.setdefault(identity, Lease(identity, self.name, (), now, path))
         return list(left.values())
 
     async def facts(self, node: Node) -> dict[str, str]:

@@ -11,6 +11,7 @@ import pytest
 
 from steelyard.leases import processes as lease_processes
 from steelyard.leases import records as lease_records
+from steelyard.leases import register as lease_register
 from steelyard.model.errors import SiteError
 from tests.unit.leases.test_records import record
 
@@ -56,3 +57,15 @@ def test_a_process_whose_record_is_gone_is_a_stray(tmp_path: Path) -> None:
         assert lease_processes.described(lease_processes.of(stray.id)) == f"process {process.pid} (sleep 60)"
         asyncio.run(lease_processes.kill(stray.id))
         assert process.wait(5) == -9
+
+
+def test_a_registered_lease_whose_record_is_gone_is_a_stray_of_its_site(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lease_register, "FOLDER", tmp_path / "register")
+    path = lease_records.record_path(tmp_path, "5eedbee5")
+    lease_register.enter("5eedbee5", path, "docker")
+    strays = {site: [stray.record for stray in lease_processes.strays(site, tmp_path)] for site in ("docker", "vm")}
+    assert strays == {"docker": [path], "vm": []}
+    lease_records.write(path, record("5eedbee5"))
+    assert lease_processes.strays("docker", tmp_path) == []

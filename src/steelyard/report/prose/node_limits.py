@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from steelyard.format import count, listed
-from steelyard.model.node_limits import DISK_RATES, NodeLimits
 from steelyard.model.trial import TrialRecord
 
 
@@ -16,7 +15,7 @@ def sentences(records: Sequence[TrialRecord]) -> list[str]:
     quotas = [node.cpus for node in nodes if node.cpus is not None]
     amounts = listed([f"{cpus:g}" for cpus in sorted(set(quotas))], "or")
     processors = f"Processor limits ({amounts} processors for each database node)"
-    slow_disks = [node for node in nodes if _rates(node)]
+    slow_disks = [node for node in nodes if node.slow_disk]
     return [
         *_sentence(processors, [node.cpus_from for node in nodes if node.cpus is not None], len(nodes), warmed_up),
         *_sentence(
@@ -26,10 +25,6 @@ def sentences(records: Sequence[TrialRecord]) -> list[str]:
             warmed_up,
         ),
     ]
-
-
-def _rates(node: NodeLimits) -> bool:
-    return any(getattr(node, name) is not None for name in DISK_RATES)
 
 
 def _sentence(limits: str, begin: Sequence[str | None], attempts: int, warmed_up: bool) -> list[str]:
