@@ -35,16 +35,16 @@ N_65 = ("--phy", "802.11n-65", "--ack-rate", "24", "--aggregate")
 G_54 = ("--phy", "802.11g-54", "--ack-rate", "24")
 
 MEDIA = (
-    Medium("802.11g 54 Mb/s, ACK at 24", G_54, model_g(54, 24), MANY, 100),
+    Medium("802.11g 54 Mb/s, ACK at 24", G_54, model_g(54, 24), MANY, 300),
     Medium("802.11g 6 Mb/s, ACK at 6", ("--phy", "802.11g-6", "--ack-rate", "6"), model_g(6, 6), MANY, 400),
     Medium(
         "802.11b 11 Mb/s, long preamble, ACK at 2", ("--phy", "802.11b-11", "--ack-rate", "2"), model_b(), MANY, 400
     ),
-    Medium("802.11g 54 Mb/s with RTS/CTS, both at 24", (*G_54, "--rts"), model_g_rts(54, 24), MANY, 100),
+    Medium("802.11g 54 Mb/s with RTS/CTS, both at 24", (*G_54, "--rts"), model_g_rts(54, 24), MANY, 300),
 )
 """Held against the EIFS variant with the correction of 2005."""
 AGGREGATES = tuple(
-    Medium(f"802.11n 65 Mb/s, K = {aggregate}", (*N_65, str(aggregate)), model_n(aggregate), FEW, 100 + 15 * aggregate)
+    Medium(f"802.11n 65 Mb/s, K = {aggregate}", (*N_65, str(aggregate)), model_n(aggregate), FEW, 300)
     for aggregate in (1, 4, 16, 28)
 )
 """Held against the EIFS variant without the correction."""

@@ -29,6 +29,7 @@ def page() -> str:
     parts = {
         "verdict": verdict(),
         "table": table(MEDIA),
+        "commands": commands(MEDIA),
         "aggregates": aggregates_table(),
         "scenarios": scenario_table(),
         "figure": f"![Throughput of saturated stations, simulated and by the model](../figures/{FIGURE})",
@@ -74,6 +75,11 @@ def table(media: Sequence[Medium]) -> str:
             difference, change = percent_signed(off / model - 1), percent_signed(limited / off - 1)
             rows.append(f"| {medium.name} | {number} | {off:.3f} | {model:.3f} | {difference} | {change} |")
     return "\n".join(rows)
+
+
+def commands(media: Sequence[Medium]) -> str:
+    """The arguments that make each medium, as a list."""
+    return "\n".join(f"  * {medium.name}: `{' '.join(medium.arguments)}`" for medium in media)
 
 
 def aggregates_table() -> str:
@@ -140,4 +146,4 @@ def _largest(medium: Medium) -> str:
     return f"model {variant}; at most {percent(greatest, digits=2)} from it"
 
 
-__all__ = ["FIGURE", "aggregates_table", "figure", "kept", "page", "simulated", "table", "verdict"]
+__all__ = ["FIGURE", "aggregates_table", "commands", "figure", "kept", "page", "simulated", "table", "verdict"]

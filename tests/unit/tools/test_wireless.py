@@ -8,6 +8,7 @@ import pytest
 from tools.wireless.bianchi import Model, model_b, model_g, model_g_rts, model_n
 from tools.wireless.cells import AGGREGATES, MEDIA, SEED, Medium, simulated, throughput_mbit
 from tools.wireless.page import FIGURE, PROMISED, percent_signed
+from tools.wireless.scenarios import scenarios
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "explanation" / "wireless.md"
@@ -52,6 +53,28 @@ def test_a_row_of_the_page_is_what_the_agent_simulates(medium: Medium) -> None:
     assert float(cells[3]) == pytest.approx(simulated_mbit, abs=0.006)
     assert float(cells[4]) == pytest.approx(model_mbit, abs=0.006)
     assert cells[5] == percent_signed(difference)
+
+
+def test_what_is_expected_of_a_scenario_comes_from_the_model_and_stands_on_the_page() -> None:
+    expected = {each.name: each.expected for each in scenarios()}
+    s_2, s_5 = (model_g(54, 24).throughput_mbit(number) for number in (2, 5))
+    assert (
+        expected["2 stations of 54 Mb/s that do not hear each other, retry limit 7"] == f"below S(2) = {s_2:.2f} Mb/s"
+    )
+    assert expected["5 stations are offered twice what one can send"] == f"saturates at S(5) = {s_5:.2f} Mb/s"
+    text = PAGE.read_text(encoding="utf-8")
+    for each in scenarios():
+        assert f"| {each.name} | {each.expected} |" in text
+        assert f"| `{each.arguments}` |" in text
+
+
+@pytest.mark.agent
+def test_two_scenarios_of_the_page_are_what_the_agent_simulates() -> None:
+    rows = [row for row in PAGE.read_text(encoding="utf-8").splitlines() if row.endswith("` |")]
+    shown = {row.split("|")[1].strip(): row.split("|")[3].strip() for row in rows}
+    relayed, *_, light = scenarios()
+    assert shown[relayed.name] == relayed.simulated()
+    assert shown[light.name] == light.simulated()
 
 
 @pytest.mark.agent
