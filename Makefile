@@ -13,12 +13,13 @@ STORE ?= store
 # Of which processors `make agents` builds the agent; empty for all.
 AGENTS ?=
 
-.PHONY: help setup agents quickstart test test-elsewhere check check-python check-rust test-rust bench wheels lock clean
+.PHONY: help install setup agents quickstart test test-elsewhere check check-python check-rust test-rust bench wheels lock clean
 
 help:
 	@echo "make quickstart   set up, measure 1 and 2 real Cassandra nodes, write the report (about 7 minutes after set-up)"
 	@echo "make test         set up, then the tests: unit, contract, golden, end to end"
 	@echo "make test-elsewhere  the tests in containers, in virtual machines, and of agents for other processors"
+	@echo "make install      Steelyard without Cassandra, which takes no Java: for simulated clusters and other systems"
 	@echo "make setup        the set-up alone; afterwards $(BIN)/steelyard works"
 	@echo "make agents       static agents for nodes with other processors: x86-64, aarch64, armv7"
 	@echo "make check        formatting, lint, types, imports: no tests"
@@ -49,7 +50,9 @@ $(AGENT): $(RUST)
 $(BIN)/steelyard-agent: $(VENV)/.locked $(AGENT)
 	install -m 755 $(AGENT) $@
 
-setup: $(VENV)/.installed $(BIN)/steelyard-agent
+install: $(VENV)/.installed $(BIN)/steelyard-agent
+
+setup: install
 	$(BIN)/steelyard setup cassandra
 
 agents: $(VENV)/.installed

@@ -7,7 +7,16 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from tools.docs import json_outputs, numbers, order_schema, study_file, study_schema, system_cassandra, workload_file
+from tools.docs import (
+    hardware,
+    json_outputs,
+    numbers,
+    order_schema,
+    study_file,
+    study_schema,
+    system_cassandra,
+    workload_file,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 GENERATED: Mapping[str, Callable[[], str]] = {
@@ -16,6 +25,7 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "docs/reference/workload-file.md": workload_file.text,
     "docs/reference/numbers.md": numbers.page,
     "docs/reference/system-cassandra.md": system_cassandra.page,
+    "docs/reference/hardware.md": hardware.page,
     "schema/order.schema.json": order_schema.text,
     **json_outputs.FILES,
 }

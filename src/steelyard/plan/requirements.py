@@ -96,8 +96,7 @@ def impossible(plan: Plan, machine: Machine, abilities: Abilities) -> Iterator[S
         kind = "node" if section == "site" else "load node"
         what = f"site {name} cannot lend {counts} {kind if sizes == {1} else f'{kind}s'}: {reason}"
         if isinstance(reason, Refusal):
-            field = f"{section}.{reason.key.removeprefix('site.')}" if reason.key.startswith("site.") else reason.key
-            yield StudyError(what, reason.hint, key=field)
+            yield StudyError(what, reason.hint, key=key_of(reason, section))
         else:
             yield StudyError(what, key=f"{section}.nodes", read=max(sizes))
 
@@ -113,6 +112,14 @@ def _starts_anew(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
             "design.starts = 1, more trials instead, and only factors that need no new cluster",
             key=f"factors.{hard[0]}" if hard else "design.starts",
         )
+
+
+def key_of(reason: Refusal, section: str) -> str:
+    """The key of the study that a site's refusal is about, where the site stands in this section."""
+    key = reason.key.removeprefix("site.")
+    if key == reason.key:
+        return key
+    return f"{section}.nodes" if (section, key) == ("load_site", "load_nodes") else f"{section}.{key}"
 
 
 def _refusal(study: str, settings: TrialSettings, abilities: Abilities) -> tuple[str, str, str] | None:

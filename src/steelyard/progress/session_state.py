@@ -67,6 +67,12 @@ def command_of(journal: Sequence[Entry]) -> tuple[str, ...]:
     return next((event.command for event in began), ())
 
 
+def began_of(journal: Sequence[Entry]) -> float:
+    """When the newest session began, seconds since the epoch; 0 where the journal does not say."""
+    began = (entry.t_s for entry in reversed(journal) if isinstance(entry.event, SessionBegan))
+    return next(began, None) or 0.0
+
+
 def writer_of(folder: Path) -> int | None:
     """Process of this machine that holds the lock of a store; None if there is none, or the kernel does not say."""
     with contextlib.suppress(OSError, ValueError, IndexError):

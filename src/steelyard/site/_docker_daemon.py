@@ -46,6 +46,8 @@ LOCAL_SCHEME = "unix://"
 REMOTE_SCHEMES = ("tcp://", "ssh://", "http://", "https://")
 HOST_VARIABLE = "DOCKER_HOST"
 """Names the daemon that the user's client reaches, before every context of it."""
+CONTEXT_VARIABLE = "DOCKER_CONTEXT"
+"""Names the context, before the one that the user chose for good."""
 HOST_MEND = f"unset {HOST_VARIABLE}, or name a socket of this machine: {LOCAL_SCHEME}/var/run/docker.sock"
 PASSWORD = re.compile("//[^/@]*@")
 """User and password in an address."""
@@ -134,7 +136,8 @@ def running(client: str) -> Looked:
     asked = _call([path, "context", "inspect", "--format", "{{.Endpoints.docker.Host}}"])
     address = asked.stdout.strip() or f"{LOCAL_SCHEME}/var/run/docker.sock"
     if problem := _elsewhere(address):
-        return Looked(None, f"{shown(address)} (docker context): {problem}", "docker context use default")
+        mend = f"unset {CONTEXT_VARIABLE}" if os.environ.get(CONTEXT_VARIABLE) else "docker context use default"
+        return Looked(None, f"{shown(address)} (docker context): {problem}", mend)
     problem = answers(Daemon(path, address))
     return Looked(None, problem) if problem else Looked(Daemon(path, address))
 

@@ -11,12 +11,12 @@ import pytest
 from steelyard.model.errors import StudyError
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.node import machine_facts
-from steelyard.plan import Machine
+from steelyard.plan import Machine, requirements
 from steelyard.plan.abilities import Abilities, requests_of
 from steelyard.plan.preflight import refusals
 from steelyard.plugin import Plugins
 from steelyard.plugin_factory import make_sites
-from steelyard.site.base import Request, patience_of, unreached
+from steelyard.site.base import Refusal, Request, patience_of, unreached
 from tests.unit.lab.fakes import plan_of, study
 
 MACHINE = Machine(cores=2, memory_mb=64_000, disk_free_bytes=10**12)
@@ -84,6 +84,19 @@ def test_combinations_that_cannot_work_are_refused(
     (error,) = refused(ssh if databases == "ssh" else databases, ssh if load == "ssh" else load)
     assert words in error.message
     assert error.key == "load_site.nodes"
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "field"),
+    [
+        ("site", "site.load_nodes", "site.load_nodes"),
+        ("load_site", "site.load_nodes", "load_site.nodes"),
+        ("load_site", "site.image", "load_site.image"),
+        ("load_site", "node.cpus", "node.cpus"),
+    ],
+)
+def test_a_refusal_points_to_a_key_that_the_section_has(section: str, key: str, field: str) -> None:
+    assert requirements.key_of(Refusal("no", key), section) == field
 
 
 def test_containers_on_a_bridge_are_reached_from_this_machine() -> None:

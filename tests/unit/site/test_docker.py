@@ -433,6 +433,21 @@ def test_a_daemon_elsewhere_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert _docker_daemon.running("docker").problem.startswith("DOCKER_HOST = 'unix:///nowhere.sock': ")
 
 
+@pytest.mark.parametrize(("named", "mend"), [("", "docker context use default"), ("far", "unset DOCKER_CONTEXT")])
+def test_a_context_elsewhere_is_left_by_what_chose_it(
+    named: str, mend: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    client = tmp_path / "docker"
+    client.write_text("#!/bin/sh\necho ssh://pi\n")
+    client.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
+    monkeypatch.setenv("DOCKER_CONTEXT", named)
+    looked = _docker_daemon.running("docker")
+    assert looked.problem.startswith("ssh://pi (docker context): ")
+    assert looked.mend == mend
+
+
 @pytest.mark.agent
 def test_docker_host_is_said_to_be_used_or_not(
     found: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -39,7 +39,7 @@ def sentences(points: Sequence[Point], response: str) -> list[str]:
     whose = f" of {listed(names)}" if names else ""
     more = f" and {len(plain) - MOST_NAMED} more" if len(plain) > MOST_NAMED else ""
     return [
-        f"In every start{whose}{more} the second trial was faster than the first, by a factor of {how_much} "
+        f"In every start{whose}{more} with two trials the second was faster than the first, by a factor of {how_much} "
         f"({responses.label_of(response)}): the means depend on how many trials a start has. Warm the servers up, or "
         "leave out first trials (analysis.warm_up_trials)."
     ]

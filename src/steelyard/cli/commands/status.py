@@ -43,6 +43,7 @@ from steelyard.progress.session_state import (
     INTERRUPTED,
     LOST_S,
     SILENT_S,
+    began_of,
     command_of,
     session_state,
     writer_of,
@@ -133,7 +134,7 @@ def _session(
     if silent_s is not None and SILENT_S <= silent_s < LOST_S:
         # On this machine a living study holds the lock; of a copy that is still written, the live file is new.
         silent_s = None
-    if _was_killed(study):
+    if _was_killed(study, began_of(journal)):
         silent_s = None
     state, why = session_state(journal, planned=planned, missing=missing, silent_s=silent_s)
     if state == IN_PROGRESS:
@@ -142,12 +143,14 @@ def _session(
     return {"state": state, "why": why, "process": None, "command": command}
 
 
-def _was_killed(study: str) -> bool:
-    """Whether a lease of this study is left over here, whose owner no longer runs."""
+def _was_killed(study: str, began_s: float) -> bool:
+    """Whether a lease that this study made since its newest session began is left over here, whose owner no longer
+    runs. An older one is of another session, or of another store's study of this name."""
     try:
-        owners = [record.owner for _, record in lease_records.records(state_folder()) if record.study == study]
+        ours = [record for _, record in lease_records.records(state_folder()) if record.study == study]
     except SteelyardError:
         return False  # `clean` says what is wrong with it
+    owners = [record.owner for record in ours if record.created.timestamp() >= began_s]
     return bool(owners) and not any(lease_records.lives(owner) for owner in owners)
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import time
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -145,6 +146,11 @@ def test_a_study_that_was_killed_a_second_ago_is_not_elsewhere(store: Path, monk
     gone = lease_records.Owner(pid=1, start_ticks=1, boot_id="another")
     record = lease_records.Record(
         id="0123abcd", site="fake", study=Store(store).study.study.name, owner=gone, created=now, until=now
+    )
+    older = record.model_copy(update={"created": now - timedelta(days=1)})
+    lease_records.write(lease_records.record_path(state, record.id), older)
+    assert "runs elsewhere" in printed(lambda: status(store)).out, (
+        "a lease of an earlier session says nothing of this one"
     )
     lease_records.write(lease_records.record_path(state, record.id), record)
     assert KILLED in printed(lambda: status(store), 200).out

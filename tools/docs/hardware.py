@@ -1,0 +1,102 @@
+"""`docs/reference/hardware.md`: the shipped node profiles and links, from their files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from steelyard.model.link import NamedLink
+from steelyard.model.profile import Profile
+from steelyard.plugin import Plugins, shipped_values
+from steelyard.study import links, profiles
+from tools.docs.marked import COMMAND
+
+BEGIN: Final = f"""\
+# Node profiles and links that are shipped
+
+<!-- made by `{COMMAND}`, not to be edited -->
+
+Hardware as numbers, each with the source of its numbers and with what it does not model: read that before you compare
+with the real thing. How to use them, and how to write your own:
+[stand in for other hardware](../howto/stand-in-for-other-hardware.md),
+[measure over other links](../howto/measure-over-other-links.md).
+"""
+PROFILES: Final = """\
+## Node profiles
+
+Values of `node.profile`. *Processors* (`node.cpus`) are the cores times the speed of one of them, relative to one core
+of an Intel Core i3-3220 at 3.3 GHz. A processor of your machine counts as one such core:
+[what to do if it is faster](../howto/stand-in-for-other-hardware.md#what-a-limited-node-is-not). Memory, swap and heap
+are MiB, disks GB, their rates MB/s of sequential transfers (10^6 bytes) and operations of 4 KiB per second at
+random places. An empty cell limits nothing, but swap: a node of limited memory has none unless its profile or the
+study says so.
+"""
+LINKS: Final = """\
+## Links
+
+Values of `link.name`. `rate_mbit` is that of each node in each direction, `delay_ms` is one way, from node to node; the
+other fields: [`[link]`](study-file.md#link).
+"""
+COLUMNS: Final = {
+    "processors": ("cpus",), "memory": ("memory_mb",), "swap": ("swap_mb",), "JVM heap": ("heap_mb",),
+    "disk, GB": ("disk_gb",), "MB/s: read, write": ("disk_read_mb_per_s", "disk_write_mb_per_s"),
+    "operations/s: read, write": ("disk_read_ops_per_s", "disk_write_ops_per_s"),
+}  # fmt: skip
+"""Column of the table of profiles to the fields that it shows."""
+
+
+def page() -> str:
+    """The whole page."""
+    return "\n".join([BEGIN, PROFILES, *_profiles(), LINKS, *_links()])
+
+
+def _profiles() -> Iterator[str]:
+    named = {name: profiles.profile_of(Plugins(), name) for name in shipped_values(profiles.KIND)}
+    yield f"| profile | {' | '.join(COLUMNS)} |"
+    yield "| --- |" + " --- |" * len(COLUMNS)
+    for name, profile in named.items():
+        yield f"| [`{name}`](#{_anchor(name)}) | {' | '.join(_cells(profile))} |"
+    for name, profile in named.items():
+        yield from _words(name, profile)
+    yield ""
+
+
+def _cells(profile: Profile) -> Iterator[str]:
+    for fields in COLUMNS.values():
+        shown = ", ".join(_number(value) for field in fields if (value := getattr(profile, field)) is not None)
+        speed = profile.relative_speed or 1.0
+        yield f"{profile.cores} x {speed:g} = {shown}" if fields == ("cpus",) and profile.cores else shown
+
+
+def _links() -> Iterator[str]:
+    for name in shipped_values(links.KIND):
+        link = links.link_of(Plugins(), name)
+        yield from _words(name, link)
+        yield ""
+        yield ", ".join(f"`{field} = {_toml(value)}`" for field, value in link.link.items())
+    yield ""
+
+
+def _words(name: str, value: Profile | NamedLink) -> Iterator[str]:
+    yield ""
+    yield f"### `{name}`"
+    yield ""
+    yield f"{value.title[0].upper()}{value.title[1:]}."
+    yield ""
+    yield f"* **Source.** {' '.join(value.source.split())}"
+    yield f"* **Not modelled.** {' '.join(value.not_modelled.split())}"
+
+
+def _anchor(name: str) -> str:
+    return name.replace(".", "")
+
+
+def _number(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) and value > 9999 else f"{value:g}"
+
+
+def _toml(value: Any) -> str:
+    return f'"{value}"' if isinstance(value, str) else f"{value:g}"
+
+
+__all__ = ["page"]
