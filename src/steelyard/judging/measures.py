@@ -111,9 +111,16 @@ def with_cost(record: TrialRecord, study: Study) -> TrialRecord:
 
 def cores_given(facts: Mapping[str, str]) -> float | None:
     """Cores that a node was given: its quota, at most the cores of its machine; None if neither is known."""
-    limits = [_number(facts.get("limit_cpus", "")), _number(facts.get("cores", ""))]
+    limits = [_number(facts.get("limit_cpus", "")), machine_cores(facts)]
     known = [limit for limit in limits if limit is not None and limit > 0]
     return min(known, default=None)
+
+
+def machine_cores(facts: Mapping[str, str]) -> float | None:
+    """Cores of a node's machine; None if they are not known. In modelled time, where facts name their dilation, a
+    machine gives so many times as many processor seconds per second."""
+    cores = _number(facts.get("cores", ""))
+    return None if cores is None or cores <= 0 else cores * (_number(facts.get("dilation", "")) or 1.0)
 
 
 def points(pieces: Sequence[Piece], seconds: float, point_s: float = POINT_S) -> list[float | None]:

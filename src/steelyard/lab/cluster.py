@@ -279,8 +279,8 @@ async def started(
         broken = link_failure(sites[0], lease) if isinstance(first, SystemFault) else None
         try:
             await to_the_end(_undo_after(first, undo))
-        except SteelyardError as second:
-            first.add_note(f"while cleaning up: {second.message}")
+        except Exception as second:
+            first.add_note(f"while cleaning up: {second}")
         if broken is not None:
             raise SiteError(broken, "`steelyard doctor` says what this machine can do") from first
         raise
@@ -467,19 +467,22 @@ async def _undo_after(first: BaseException, undo: Undo) -> None:
 
 
 async def _undo(undo: Undo, *, keep: bool) -> None:
-    """Wipe and release. The site's release ends what is left, so a failing wipe is no error of its own."""
-    trouble: SteelyardError | None = None
+    """Wipe and release. The site's release ends what is left, so a failing wipe is no error of its own; what is wrong
+    with this machine (a full disk) is raised after the release."""
+    trouble: Exception | None = None
     try:
         async with undo.phases.bracket(Phase.WIPE, undo.limit_s, SiteError):
             await _wipe(undo.system, undo.databases)
         if keep and undo.gauge is not None:
             await undo.gauge()
-    except SteelyardError as error:
+    except Exception as error:
         trouble = error
     try:
         async with undo.phases.bracket(Phase.RELEASE, undo.limit_s, SiteError):
             await undo.give_back(keep and trouble is None)
     except SteelyardError as error:
         if trouble is not None:
-            error.add_note(f"the wipe before it failed too: {trouble.message}")
+            error.add_note(f"the wipe before it failed too: {trouble}")
         raise
+    if trouble is not None and not isinstance(trouble, SteelyardError):
+        raise trouble

@@ -18,6 +18,8 @@ RATES_MBIT = {
 }
 """Data rates of each 802.11 amendment: HR/DSSS, ERP-OFDM, HT at 20 MHz with one spatial stream and the long guard
 interval (IEEE 802.11-2020, clauses 16, 18 and 19)."""
+BASIC_MBIT = {"802.11b": (1.0, 2.0), "802.11g": (6.0, 12.0, 24.0), "802.11n": (6.0, 12.0, 24.0)}
+"""Rates of each amendment at which answers (ACK, block ACK, CTS) may go."""
 PHY = re.compile(r"(802\.11[bgn])-(\d+(?:\.\d)?)")
 OF_SWITCHED = ("rate_mbit", "delay_ms", "jitter_ms", "loss_percent", "duplex")
 OF_WIRELESS = (
@@ -99,6 +101,10 @@ class LinkChoice(Value):
             raise ValueError(f"medium 802.11 needs a phy, and {self.phy!r} is none; allowed: {known}")
         if (self.aggregate or 1) > 1 and match[1] != "802.11n":
             raise ValueError(f"aggregate = {self.aggregate}: {self.phy} has no A-MPDU, only 802.11n has")
+        basic = [rate for rate in BASIC_MBIT[match[1]] if rate <= float(match[2])]
+        if self.ack_rate_mbit is not None and self.ack_rate_mbit not in basic:
+            allowed = ", ".join(f"{rate:g}" for rate in basic)
+            raise ValueError(f"ack_rate_mbit = {self.ack_rate_mbit:g}: {self.phy} answers at {allowed} Mbit/s")
 
     @property
     def plain(self) -> bool:

@@ -12,13 +12,15 @@ from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.plan.abilities import Abilities
-from steelyard.site.base import on_this_machine
+from steelyard.site.base import Apportions, on_this_machine
 from steelyard.system.base import Dilates, nodes_to_lend
 
 LOAD_NODE_CORES = 0.5
 """Cores that are left to each load node, its probes and the conductor included."""
 STEPS_PER_UNIT = 10
 """A dilation is offered in tenths."""
+QUOTA = "a quota of CPU time"
+"""What a site says of processors that can be shared in any part; whole ones cannot be divided."""
 HOW = "docs/explanation/dilation.md"
 
 
@@ -49,8 +51,8 @@ def refusals(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
 
 
 def _distinct(plan: Plan) -> list[TrialSettings]:
-    """Settings of one trial of each combination of site, system and limits."""
-    parts = ("site", "system", "node")
+    """Settings of one trial of each combination of site, system, limits and link."""
+    parts = ("site", "system", "node", "link")
     return list({canonical(trial.settings.part(*parts)): trial.settings for trial in plan.trials}.values())
 
 
@@ -70,11 +72,13 @@ def _beyond(settings: TrialSettings, cores: int, abilities: Abilities) -> str:
     fits = (
         math.ceil(STEPS_PER_UNIT * asked * settings.node.dilation / left - 1e-9) / STEPS_PER_UNIT if left > 0 else None
     )
+    site = abilities.site(settings)
+    shares = not isinstance(site, Apportions) or site.cpus_by(effective_limits(settings.node)) == QUOTA
     offer = (
         f"node.dilation = {fits:g} makes them fit: everything takes {fits:g} times as long, and the report divides "
         f"times by {fits:g} ({HOW})"
-        if fits is not None
-        else "fewer load nodes, or a larger machine"
+        if fits is not None and shares
+        else "fewer nodes, or a larger machine"
     )
     return (
         f"{count(nodes, 'node')} of {each:g} processors may use {asked:g} together; this machine has "
@@ -88,4 +92,7 @@ def _not_slowed(settings: TrialSettings) -> str:
     k = settings.node.dilation
     limited = any(name.startswith("disk_") and name.endswith("_per_s") and value for name, value in settings.node)
     disk = "" if limited else f"the disk, which has no limit, looks {k:g} times as fast; "
-    return f"dilation {k:g}: {disk}timers of the system itself, such as its timeouts, look {k:g} times as short ({HOW})"
+    paced = settings.link.rate_mbit is not None or settings.link.phy is not None
+    link = "" if paced else f"the network, which has no limit, looks {k:g} times as fast; "
+    timers = f"timers of the system itself, such as its timeouts, look {k:g} times as short"
+    return f"dilation {k:g}: {disk}{link}{timers} ({HOW})"

@@ -16,6 +16,9 @@ from steelyard.reading.time_courses import measured as measured_phases
 from steelyard.store import layout
 from steelyard.store.read import Store
 
+WHOLE = 0.5
+"""Least part of a trial's longest interval that an interval must have lasted to be a second of its series."""
+
 
 def within_trials(store: Store, every: Sequence[TrialRecord]) -> Within:
     """Seconds, percentiles and node use within the used trials, for the analysis.
@@ -62,7 +65,8 @@ def _used(
 def series(store: Store, records: Sequence[TrialRecord]) -> list[tuple[Attempt, pl.DataFrame]]:
     """One frame per trial, a row per second of its measured phases in order: mean response time in ms, operations/s.
 
-    Load nodes are added up; seconds without an answered operation have no row.
+    Load nodes are added up; seconds without an answered operation have no row, nor have those that were cut off: the
+    last interval of a phase may have lasted milliseconds, in which the last operations ended.
     """
     # Twice the sum of nanoseconds, whole numbers: sums of fractions would depend on the order in which threads add up.
     twice_ns = (pl.col("bucket_low_ns") + pl.col("bucket_high_ns")) * pl.col("count")
@@ -79,7 +83,9 @@ def series(store: Store, records: Sequence[TrialRecord]) -> list[tuple[Attempt, 
     summed = placed.group_by("trial", "place").agg(
         (pl.col("twice_ns").sum() / pl.col("count").sum() / 2e6).alias("response_ms_mean"),
         (pl.col("count").sum() / pl.col("seconds").max()).alias("throughput_per_s"),
+        lasted=pl.col("seconds").max(),
     )
+    summed = summed.filter(pl.col("lasted") >= WHOLE * pl.col("lasted").max().over("trial")).drop("lasted")
     attempts = {layout.trial_folder(record.id, record.attempt): (record.id, record.attempt) for record in records}
     frames = summed.sort("trial", "place").partition_by("trial", maintain_order=True)
     return [(attempts[str(frame["trial"][0])], frame) for frame in frames]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from steelyard.analysis.statistic import Attempt, Use
 from steelyard.heavy import pl
+from steelyard.judging.measures import machine_cores
 from steelyard.model.facts import of_machines, of_systems
 from steelyard.model.power import power_metrics
 from steelyard.model.study import Study
@@ -63,10 +64,10 @@ def _busy(samples: pl.DataFrame, nodes: list[str], facts: Mapping[str, Mapping[s
     parts = [_means(samples, metric) for metric in CORES_BUSY]
     fractions = []
     for node in nodes:
-        cores = facts.get(node, {}).get("cores", "")
-        if not cores.isdigit() or any(node not in one for one in parts):
+        cores = machine_cores(facts.get(node, {}))
+        if cores is None or any(node not in one for one in parts):
             return None
-        fractions.append(sum(one[node] for one in parts) / int(cores))
+        fractions.append(sum(one[node] for one in parts) / cores)
     return sum(fractions) / len(fractions) if fractions else None
 
 

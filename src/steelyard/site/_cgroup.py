@@ -31,6 +31,8 @@ ON_DEMAND = ("cpuset", "io")
 """Controllers of version 2 that are handed down only to nodes whose limits need them."""
 CPU_PERIOD_US = 100_000
 LEAST_QUOTA_US = 1000
+LEAST_CPUS = LEAST_QUOTA_US / CPU_PERIOD_US
+"""The kernel takes no smaller quota."""
 """The kernel takes no smaller quota."""
 FROM_START = 'node.cpus_from = "start" sets it when the nodes are lent'
 QUOTA_PERIOD = "limit_cpu_period_ms"

@@ -216,9 +216,13 @@ def present(nodes: Path | None = None) -> dict[str, list[tuple[str, Path]]]:
     for entry in sorted(BLOCK_DEVICES.glob("loop*")):
         if _read(entry / "loop" / "autoclear") == LEAVING:
             continue
-        path = Path(_read(entry / "loop" / "backing_file").removesuffix(DELETED))
+        path = Path(_read(entry / "loop" / "backing_file").removesuffix(DELETED))  # without symbolic links
         identity = path.parent.name
-        if path.suffix == SUFFIX and ID_PATTERN.fullmatch(identity) and (nodes is None or path.parent == nodes):
+        if (
+            path.suffix == SUFFIX
+            and ID_PATTERN.fullmatch(identity)
+            and (nodes is None or path.parent == nodes.resolve())
+        ):
             by_lease.setdefault(identity, []).append((entry.name, path))
     return by_lease
 
@@ -272,7 +276,7 @@ def _lifting(number: str, hierarchies: Hierarchies, group: Path | None = None) -
 def device_of(folder: Path) -> str | None:
     """The loop device of the file system at a node's folder, such as `loop3`."""
     devices = (pair for pairs in present(folder.parent).values() for pair in pairs)
-    return next((device for device, path in devices if path == image(folder)), None)
+    return next((device for device, path in devices if path == image(folder.resolve())), None)
 
 
 def _mounted(device: str) -> list[Path]:

@@ -31,7 +31,7 @@ from steelyard.node.base import Node
 from steelyard.node.processor import RunningProgram
 from steelyard.node.tasks import together
 from steelyard.site import _cgroup, _disk, _kernel, _lease_processes, _links, _memory, _network
-from steelyard.site.base import LETTERS, LeaseTimes, Request, node_name, unenforced
+from steelyard.site.base import LETTERS, LeaseTimes, Refusal, Request, node_name, unenforced
 
 MOST_NODES = 250
 """Limit per role: the last octet of an address."""
@@ -203,7 +203,9 @@ class LocalSite:
         return {"link": _links.program_time_s(frozenset().union(*running), programs)}
 
     def _unlinkable(self, request: Request) -> str | None:
-        return _links.lacking(request.link, namespaces=self.mode == "namespaces", tc=shutil.which("tc"))
+        names = [node_name(role, number) for role, number in request.places]
+        reason = _links.lacking(request.link, namespaces=self.mode == "namespaces", tc=shutil.which("tc"))
+        return reason or Refusal.at("link.hidden", _links.unknown_stations(request.link, names))
 
     def _lacking(self) -> str | None:
         if self.mode != "namespaces":
@@ -226,6 +228,8 @@ class LocalSite:
             return reason
         if limits.memory_mb is not None and not (hierarchies.has("memory") and entry):
             return f"memory_mb = {limits.memory_mb} cannot be enforced: {why}"
+        if limits.memory_mb is not None and limits.memory_mb > (there_mb := int(machine_facts.facts()["memory_mb"])):
+            return Refusal(f"memory_mb = {limits.memory_mb} a node, but this machine has {there_mb}", "node.memory_mb")
         for name, needed in (("swap_mb", "memory_mb"), ("cpu_limit", "cpus")):
             if getattr(limits, name) is not None and getattr(limits, needed) is None:
                 return f"{name} = {getattr(limits, name)} limits nothing without {needed}"
@@ -386,6 +390,8 @@ def _no_processors(
     if limits.cpus > cores:
         return f"cpus = {limits.cpus:g} a node, but there are {cores} cores"
     if not _cgroup.bound_to_cores(limits):
+        if limits.cpus < _cgroup.LEAST_CPUS:
+            return f"cpus = {limits.cpus:g} a node: a quota of less than {_cgroup.LEAST_CPUS:g} cannot be enforced"
         able = hierarchies.has("cpu") and entry
         return None if able else f"cpus = {limits.cpus:g} cannot be enforced: {why}"
     if limits.cpus != int(limits.cpus) or limits.cpus * nodes > cores:

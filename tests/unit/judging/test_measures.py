@@ -63,6 +63,8 @@ def test_a_node_without_a_quota_was_given_the_cores_of_its_machine() -> None:
     assert cores_given({"cores": "4", "limit_cpus": "none"}) == 4.0
     assert cores_given({"cores": "4", "limit_cpus": "1.5"}) == 1.5
     assert cores_given({"cores": "4", "limit_cpus": "16"}) == 4.0
+    assert cores_given({"cores": "4", "limit_cpus": "6", "dilation": "2"}) == 6.0, "in modelled time"
+    assert cores_given({"cores": "4", "dilation": "2"}) == 8.0
     assert cores_given({}) is None
 
 

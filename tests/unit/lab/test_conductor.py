@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -393,4 +394,23 @@ def test_limits_are_measured_before_and_after_a_start_that_has_any(
     found = [event.gauged for event in events if isinstance(event, NodesGauged)]
     assert [one.moment for one in found] == measured
     assert all(set(one.measured) == {"n1", "n2"} and one.asked == {"memory_mb": 64.0} for one in found)
+    assert script.leases == script.released
+
+
+def test_nodes_are_given_back_where_the_last_measurement_cannot_be_written(
+    script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def gauged(node: Node, limits: NodeLimits) -> tuple[dict[str, float], dict[str, float]]:
+        return {"memory_mb": 64.0}, {"memory_mb": 60.0, "work_per_cpu_s": 1.0}
+
+    def full(self: StoreWriter, event: journal.Event) -> None:
+        if isinstance(event, NodesGauged) and event.gauged.moment == "after":
+            raise OSError(errno.ENOSPC, "No space left on device", "events.jsonl")
+        original(self, event)
+
+    original = StoreWriter.event
+    monkeypatch.setattr(gauge, "gauge", gauged)
+    monkeypatch.setattr(StoreWriter, "event", full)
+    with pytest.raises(OSError, match="No space left"):
+        conduct(script, study(data={"state": "continue"}, node={"memory_mb": 64}, factors={"nodes": [2]}))
     assert script.leases == script.released

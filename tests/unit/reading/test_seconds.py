@@ -64,6 +64,17 @@ def store(tmp_path: Path) -> Folder:
     return made
 
 
+def test_the_milliseconds_in_which_the_last_operations_end_are_no_second(store: Folder) -> None:
+    whole = [frame.height for _, frame in series(store, store.records)]
+    files = sorted(store.folder.glob("**/*.parquet"))
+    assert len(files) == 4
+    for file in files:
+        rows = pl.read_parquet(file)
+        stub = rows.filter(pl.col("t_s") == rows["t_s"].max()).with_columns(t_s=pl.col("t_s") + 1.0, seconds=0.004)
+        pl.concat([rows, stub]).write_parquet(file)
+    assert [frame.height for _, frame in series(store, store.records)] == whole
+
+
 def test_load_nodes_are_added_up_and_only_answers_of_the_measured_phase_count(store: Folder) -> None:
     first, second = (frame for _, frame in series(store, store.records))
     assert first.height == second.height == 24

@@ -35,6 +35,8 @@ def test_the_share_of_busy_cores() -> None:
         ("n2", 1, "node_cpu_user_cores", 3.0), ("n2", 1, "node_cpu_system_cores", 1.0),
     )  # fmt: skip
     assert usage._busy(found, ["n1", "n2"], FACTS) == pytest.approx(0.75)
+    dilated = {"n1": {"cores": "4", "dilation": "2"}}
+    assert usage._busy(found, ["n1"], dilated) == pytest.approx(0.25), "readings of modelled time are doubled"
     assert usage._busy(found, ["n1"], {}) is None
     assert usage._busy(found, ["n1", "n3"], {**FACTS, "n3": {"cores": "4"}}) is None
 

@@ -130,3 +130,12 @@ def test_sites_without_links_refuse_them(tmp_path) -> None:
 def test_only_the_link_program_is_a_helper() -> None:
     programs = {(7, 1): RunningProgram("steelyard-agent", 2.5), (8, 1): RunningProgram("java", 100.0)}
     assert _links.program_time_s(frozenset({7, 9}), programs) == 2.5
+
+
+def test_hidden_pairs_are_stations_of_the_channel() -> None:
+    link = LinkChoice(medium="802.11", phy="802.11g-54", hidden=(("n1", "n3"),))
+    assert _links.unknown_stations(link, ["n1", "n2", "n3", "l1"]) is None
+    words = _links.unknown_stations(link, ["n1", "l1"]) or ""
+    assert words == "link.hidden names n3, but the stations of the channel are n1, l1"
+    wired = link.model_copy(update={"hidden": (("n1", "l1"),), "load_nodes": "wired"})
+    assert "link.hidden names l1" in (_links.unknown_stations(wired, ["n1", "l1"]) or "")

@@ -125,3 +125,11 @@ def test_a_study_that_asks_for_any_link_has_all_of_them_measured() -> None:
     assert links.measures_links(study_with("mtu = 1400"))
     assert links.measures_links(study_with(factors='link = ["nodal", "802.11n"]'))
     assert links.measures_links(study_with('name = "802.11n"', '"link.mtu" = [1400, 1500]'))
+
+
+def test_answers_go_at_a_basic_rate_of_the_amendment() -> None:
+    assert LinkChoice(medium="802.11", phy="802.11g-54", ack_rate_mbit=12).ack_rate_mbit == 12
+    with pytest.raises(ValueError, match=r"ack_rate_mbit = 11: 802.11g-54 answers at 6, 12, 24 Mbit/s"):
+        LinkChoice(medium="802.11", phy="802.11g-54", ack_rate_mbit=11)
+    with pytest.raises(ValueError, match=r"802.11n-13 answers at 6, 12 Mbit/s"):
+        LinkChoice(medium="802.11", phy="802.11n-13", ack_rate_mbit=24)

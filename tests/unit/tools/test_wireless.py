@@ -10,6 +10,8 @@ from tools.wireless.cells import AGGREGATES, MEDIA, SEED, Medium, simulated, thr
 from tools.wireless.page import FIGURE, PROMISED, percent_signed
 from tools.wireless.scenarios import scenarios
 
+from steelyard.model.link import BASIC_MBIT, RATES_MBIT
+
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "explanation" / "wireless.md"
 
@@ -75,6 +77,16 @@ def test_two_scenarios_of_the_page_are_what_the_agent_simulates() -> None:
     relayed, *_, light = scenarios()
     assert shown[relayed.name] == relayed.simulated()
     assert shown[light.name] == light.simulated()
+
+
+@pytest.mark.agent
+@pytest.mark.parametrize("amendment", RATES_MBIT)
+def test_every_rate_that_a_study_may_name_is_one_of_the_agent(amendment: str) -> None:
+    for rate in RATES_MBIT[amendment]:
+        phy = f"{amendment}-{rate:g}"
+        for basic in [basic for basic in BASIC_MBIT[amendment] if basic <= rate]:
+            answer = simulated("--phy", phy, "--ack-rate", f"{basic:g}", "--stations", "1", "--seconds", "0.1")
+            assert answer["throughput_mbit_per_s"] > 0, (phy, basic)
 
 
 @pytest.mark.agent

@@ -7,7 +7,7 @@ from typing import Final
 
 from steelyard.analysis import dilated, statistics
 from steelyard.analysis.comparisons.level_ratios import FEWEST_STARTS
-from steelyard.analysis.narrative import first_trials
+from steelyard.analysis.narrative import first_trials, stand_ins
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics import server_warm_up, stopping, trend
 from steelyard.analysis.statistics.exclusions import Exclusion
@@ -36,6 +36,8 @@ def caveats(study: Study, results: Results) -> list[str]:
     sentences += [stretched] if stretched else []
     if study.system.name == SIMULATED:
         sentences.append(OF_SIMULATED)
+    stand_in = stand_ins.sentence(study)
+    sentences += [stand_in] if stand_in else []
     sentences += server_warm_up.cold_starts(results.of(WarmedStart))
     shared = [thing for thing in ("cpu", "memory", "disk", "clock", "kernel") if thing in results.shares]
     if shared:

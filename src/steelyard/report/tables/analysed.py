@@ -185,6 +185,8 @@ def _column(this: View, column: TableColumn, values: Mapping[str, Sequence[Any]]
 def _responses(this: View, values: Mapping[str, Sequence[Any]]) -> list[tuple[str, str]]:
     if "response" in values and "unit" in values:
         return list(zip(values["response"], values["unit"], strict=True))
+    if "unit" in values:
+        return [("", unit) for unit in values["unit"]]
     return [(this.results.response, this.results.unit)]
 
 

@@ -156,3 +156,11 @@ def test_two_starts_are_said_to_give_no_interval():
     results = analyse(cell([[100.0, 101.0], [102.0, 103.0]]), study(), seed=1)
     assert any(one.startswith("Two starts of a level give no interval: one takes 3") for one in results.caveats)
     assert "There is no interval: one takes 3 starts of each level, however many trials." in results.answer
+
+
+def test_hardware_that_nodes_stand_in_for_is_named() -> None:
+    made = study(node={"profile": "raspberry-pi-2"}, link={"name": "802.11g"})
+    (words,) = [text for text in analyse(cell([[1.0, 2.0]]), made, seed=1).caveats if "No such hardware" in text]
+    assert "nodes were limited like raspberry-pi-2 and links were made like 802.11g" in words
+    plain = analyse(cell([[1.0, 2.0]]), study(node={"profile": "unlimited"}), seed=1).caveats
+    assert not any("No such hardware" in text for text in plain)
