@@ -63,7 +63,7 @@ def _profiles() -> Iterator[str]:
 
 def _cells(profile: Profile) -> Iterator[str]:
     for fields in COLUMNS.values():
-        shown = ", ".join(_number(value) for field in fields if (value := getattr(profile, field)) is not None)
+        shown = ", ".join(f"{value:g}" for field in fields if (value := getattr(profile, field)) is not None)
         speed = profile.relative_speed or 1.0
         yield f"{profile.cores} x {speed:g} = {shown}" if fields == ("cpus",) and profile.cores else shown
 
@@ -91,12 +91,5 @@ def _anchor(name: str) -> str:
     return name.replace(".", "")
 
 
-def _number(value: float) -> str:
-    return f"{value:,}" if isinstance(value, int) and value > 9999 else f"{value:g}"
-
-
 def _toml(value: Any) -> str:
     return f'"{value}"' if isinstance(value, str) else f"{value:g}"
-
-
-__all__ = ["page"]

@@ -12,15 +12,13 @@ from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.plan.abilities import Abilities
-from steelyard.site.base import Apportions, on_this_machine
+from steelyard.site.base import QUOTA, Apportions, on_this_machine
 from steelyard.system.base import Dilates, nodes_to_lend
 
 LOAD_NODE_CORES = 0.5
 """Cores that are left to each load node, its probes and the conductor included."""
 STEPS_PER_UNIT = 10
 """A dilation is offered in tenths."""
-QUOTA = "a quota of CPU time"
-"""What a site says of processors that can be shared in any part; whole ones cannot be divided."""
 HOW = "docs/explanation/dilation.md"
 
 

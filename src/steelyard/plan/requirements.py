@@ -132,7 +132,7 @@ def _refusal(study: str, settings: TrialSettings, abilities: Abilities) -> tuple
         reason = OWN_NETWORK if isinstance(system, Existing) and lends_load and own_network(site) else None
         if request.database_nodes or lends_load:
             reason = reason or site.refuse(request, system.memory_mb_per_node) or unenforced(site, request)
-        if isinstance(reason, Refusal) and reason.key == "node.memory_mb":
+        if isinstance(reason, Refusal) and reason.key == "node.memory_mb" and reason.hint:
             reason = Refusal(reason, reason.key, reason.hint + _need(settings, system.memory_mb_per_node))
         if reason is not None:
             return section, site.name, reason

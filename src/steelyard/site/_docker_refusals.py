@@ -37,7 +37,7 @@ def refuse(site: Site, settings: Settings, request: Request, memory_mb_per_node:
         or Refusal.at("site.load_nodes", _no_network(settings, request))
         or Refusal.at("site.storage", _no_layer(settings))
         or _no_limit(site, settings, request)
-        or _memory.too_little(request, request.limits.memory_mb, memory_mb_per_node)
+        or _memory.refusal(request, request.limits.memory_mb, memory_mb_per_node)
     )
 
 

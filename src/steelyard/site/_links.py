@@ -218,10 +218,8 @@ def lacking(link: LinkChoice, *, namespaces: bool, tc: str | None) -> str | None
     return None
 
 
-def unknown_stations(link: LinkChoice, names: Sequence[str]) -> str | None:
-    """Why the pairs of hidden stations cannot be, or None; `names`: of all nodes. Pure."""
-    wired = link.load_nodes == "wired"
-    stations = [name for name in names if not (wired and name.startswith("l"))]
+def unknown_station(link: LinkChoice, stations: Sequence[str]) -> str | None:
+    """Which node of a hidden pair is no station of the channel, or None. Pure."""
     for name in [name for pair in link.hidden or () for name in pair]:
         if name not in stations:
             return f"link.hidden names {name}, but the stations of the channel are {', '.join(stations)}"

@@ -9,9 +9,12 @@ LOAD_NODE_MB = 64
 """Minimum memory of a load node."""
 
 
-def too_little(request: Request, limit_mb: int | None, memory_mb_per_node: int | None) -> str | None:
+def refusal(request: Request, limit_mb: int | None, memory_mb_per_node: int | None) -> str | None:
     """Why database nodes that need so much memory, and may use `limit_mb`, do not fit; None if they do, or if their
-    need is unknown."""
+    need is unknown. A limit of more than the machine has would limit nothing."""
+    there_mb = int(machine_facts.facts()["memory_mb"])
+    if limit_mb is not None and limit_mb > there_mb:
+        return Refusal(f"memory_mb = {limit_mb}, but this machine has {there_mb} MB", "node.memory_mb")
     if memory_mb_per_node is None:
         return None
     if limit_mb is not None and limit_mb < memory_mb_per_node:

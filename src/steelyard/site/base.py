@@ -216,6 +216,10 @@ class Throttling(Protocol):
         ...
 
 
+QUOTA = "a quota of CPU time"
+"""What a site says of processors that it can give in any part; others give whole ones, which no dilation divides."""
+
+
 @runtime_checkable
 class Apportions(Protocol):
     """Ability: says how it enforces `node.cpus`, which sites do in different ways."""

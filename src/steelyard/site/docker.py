@@ -43,7 +43,7 @@ from steelyard.site import (
 from steelyard.site._docker_daemon import Daemon
 from steelyard.site._docker_settings import Settings
 from steelyard.site._docker_steps import IP_TIMEOUT_S, ContainerSteps
-from steelyard.site.base import LeaseTimes, Patience, Request, node_name
+from steelyard.site.base import QUOTA, LeaseTimes, Patience, Request, node_name
 
 __all__ = ["DockerSite", "Settings", "create", "missing_packages"]
 
@@ -90,7 +90,7 @@ class DockerSite:
 
     def cpus_by(self, limits: NodeLimits) -> str:
         """A quota, or with `site.cpu_limit = "cpuset"` whole cores."""
-        return "whole cores" if self._settings.cpu_limit == "cpuset" else "a quota of CPU time"
+        return "whole cores" if self._settings.cpu_limit == "cpuset" else QUOTA
 
     def notes(self, request: Request) -> Sequence[str]:
         """Which daemon and image `run` has to start, pull or build first."""

@@ -31,7 +31,7 @@ from steelyard.node.base import Node
 from steelyard.node.processor import RunningProgram
 from steelyard.node.tasks import together
 from steelyard.site import _cgroup, _disk, _kernel, _lease_processes, _links, _memory, _network
-from steelyard.site.base import LETTERS, LeaseTimes, Refusal, Request, node_name, unenforced
+from steelyard.site.base import LETTERS, QUOTA, LeaseTimes, Refusal, Request, node_name, unenforced
 
 MOST_NODES = 250
 """Limit per role: the last octet of an address."""
@@ -100,7 +100,7 @@ class LocalSite:
 
     def cpus_by(self, limits: NodeLimits) -> str:
         """A quota, or with `node.cpu_limit = "cpuset"` whole cores."""
-        return "whole cores" if limits.cpu_limit == "cpuset" else "a quota of CPU time"
+        return "whole cores" if limits.cpu_limit == "cpuset" else QUOTA
 
     async def lease(self, request: Request, until: datetime) -> Lease:
         """Lend nodes. Raises SiteError after undoing all completed steps."""
@@ -182,7 +182,7 @@ class LocalSite:
             return f"{most} nodes of one role were requested, but there are addresses for only {MOST_NODES}"
         limit_mb = self._limits("database", request).memory_mb
         refusal = self._lacking() or self._unlinkable(request) or self._unenforceable(request)
-        return refusal or _memory.too_little(request, limit_mb, memory_mb_per_node)
+        return refusal or _memory.refusal(request, limit_mb, memory_mb_per_node)
 
     def times(self, request: Request) -> LeaseTimes:
         """A constant short time for any number of nodes."""
@@ -203,9 +203,10 @@ class LocalSite:
         return {"link": _links.program_time_s(frozenset().union(*running), programs)}
 
     def _unlinkable(self, request: Request) -> str | None:
-        names = [node_name(role, number) for role, number in request.places]
         reason = _links.lacking(request.link, namespaces=self.mode == "namespaces", tc=shutil.which("tc"))
-        return reason or Refusal.at("link.hidden", _links.unknown_stations(request.link, names))
+        wired = request.link.load_nodes == "wired"
+        stations = [node_name(role, number) for role, number in request.places if not (wired and role == "load")]
+        return reason or Refusal.at("link.hidden", _links.unknown_station(request.link, stations))
 
     def _lacking(self) -> str | None:
         if self.mode != "namespaces":
@@ -228,8 +229,6 @@ class LocalSite:
             return reason
         if limits.memory_mb is not None and not (hierarchies.has("memory") and entry):
             return f"memory_mb = {limits.memory_mb} cannot be enforced: {why}"
-        if limits.memory_mb is not None and limits.memory_mb > (there_mb := int(machine_facts.facts()["memory_mb"])):
-            return Refusal(f"memory_mb = {limits.memory_mb} a node, but this machine has {there_mb}", "node.memory_mb")
         for name, needed in (("swap_mb", "memory_mb"), ("cpu_limit", "cpus")):
             if getattr(limits, name) is not None and getattr(limits, needed) is None:
                 return f"{name} = {getattr(limits, name)} limits nothing without {needed}"

@@ -76,6 +76,15 @@ def test_a_disk_is_in_force_and_goes(tmp_path: Path) -> None:
     assert throttled(device) == []
 
 
+def test_a_disk_below_a_symbolic_link_is_the_node_s(tmp_path: Path) -> None:
+    real, state = tmp_path / "real", tmp_path / "link"
+    real.mkdir()
+    state.symlink_to(real)
+    with leased(state, LOOPBACK, REQUEST) as (site, lease):
+        assert asyncio.run(site.facts(lease.databases[0]))["node_disk_device"].startswith("loop")
+    assert disk_traces(lease.id, real) == []
+
+
 def test_rates_of_a_disk_are_lifted_and_set_while_its_node_runs(tmp_path: Path) -> None:
     """What was written meanwhile is on the disk before they are set: a writer would wait for it otherwise."""
     hierarchies = _cgroup.detect()
@@ -257,6 +266,8 @@ def test_the_gauge_measures_every_limit(tmp_path: Path) -> None:
         (NodeLimits(swap_mb=10), "swap_mb = 10 limits nothing without memory_mb"),
         (NodeLimits(cpu_limit="cpuset"), "cpu_limit = cpuset limits nothing without cpus"),
         (NodeLimits(cpus=0.5, cpu_limit="cpuset"), "whole cores"),
+        (NodeLimits(cpus=0.005), "a quota of less than 0.01 cannot be enforced"),
+        (NodeLimits(memory_mb=10**8), "memory_mb = 100000000, but this machine has "),
     ],
 )
 def test_what_limits_nothing_is_refused(tmp_path: Path, limits: NodeLimits, reason: str) -> None:

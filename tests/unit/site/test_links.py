@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -134,8 +135,15 @@ def test_only_the_link_program_is_a_helper() -> None:
 
 def test_hidden_pairs_are_stations_of_the_channel() -> None:
     link = LinkChoice(medium="802.11", phy="802.11g-54", hidden=(("n1", "n3"),))
-    assert _links.unknown_stations(link, ["n1", "n2", "n3", "l1"]) is None
-    words = _links.unknown_stations(link, ["n1", "l1"]) or ""
+    assert _links.unknown_station(link, ["n1", "n2", "n3", "l1"]) is None
+    words = _links.unknown_station(link, ["n1", "l1"])
     assert words == "link.hidden names n3, but the stations of the channel are n1, l1"
-    wired = link.model_copy(update={"hidden": (("n1", "l1"),), "load_nodes": "wired"})
-    assert "link.hidden names l1" in (_links.unknown_stations(wired, ["n1", "l1"]) or "")
+
+
+@pytest.mark.root
+def test_a_wired_load_node_is_no_station(tmp_path: Path) -> None:
+    link = LinkChoice(medium="802.11", phy="802.11g-54", hidden=(("n1", "l1"),))
+    site = local.create(local.Settings(mode="namespaces"), tmp_path)
+    assert site.refuse(Request("s", 1, link=link), None) is None
+    refused = site.refuse(Request("s", 1, link=link.model_copy(update={"load_nodes": "wired"})), None)
+    assert refused == "link.hidden names l1, but the stations of the channel are n1"

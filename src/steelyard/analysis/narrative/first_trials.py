@@ -39,9 +39,9 @@ def sentences(points: Sequence[Point], response: str) -> list[str]:
     whose = f" of {listed(names)}" if names else ""
     more = f" and {len(plain) - MOST_NAMED} more" if len(plain) > MOST_NAMED else ""
     return [
-        f"In every start{whose}{more} with two trials the second was faster than the first, by a factor of {how_much} "
-        f"({responses.label_of(response)}): the means depend on how many trials a start has. Warm the servers up, or "
-        "leave out first trials (analysis.warm_up_trials)."
+        f"In every start{whose}{more} the second trial (where there was one) was faster than the first, by a factor of "
+        f"{how_much} ({responses.label_of(response)}): the means depend on how many trials a start has. Warm the "
+        "servers up, or leave out first trials (analysis.warm_up_trials)."
     ]
 
 

@@ -23,7 +23,7 @@ def sentence(study: Study) -> str:
         return ""
     return (
         f"No such hardware was measured: {' and '.join(parts)}, on the machine of the facts; what that leaves out "
-        f"(slow cores, radio conditions and more) stands in {WHERE} or in the study's own files."
+        f"stands in {WHERE}, or in the study's own files."
     )
 
 

@@ -135,7 +135,7 @@ def test_cold_servers_are_the_first_limit():
 
 def test_a_second_trial_that_is_faster_in_every_start_is_said():
     words = (
-        "In every start of workload A, 1 node with two trials the second was faster than the first, "
+        "In every start of workload A, 1 node the second trial (where there was one) was faster than the first, "
         "by a factor of 1.8 to 2"
     )
     caveats = analyse(cell([[200.0, 100.0], [180.0, 100.0]]), study(), seed=1).caveats

@@ -32,7 +32,7 @@ class Site:
         if request.database_nodes > most:
             return f"only {most} addresses"
         limit_mb = request.limits.memory_mb
-        return None if limit_mb is None else _memory.too_little(request, limit_mb, memory_mb_per_node)
+        return None if limit_mb is None else _memory.refusal(request, limit_mb, memory_mb_per_node)
 
     async def leftovers(self) -> Sequence[Lease]:
         return ()
