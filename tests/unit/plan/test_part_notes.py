@@ -49,7 +49,9 @@ def test_what_a_site_says_is_told_once(tmp_path: Path, monkeypatch: pytest.Monke
     def notes_of(self: object, request: object) -> Sequence[str]:
         return ["`run` starts it"]
 
-    monkeypatch.setattr(fake.FakeSite, "notes", notes_of, raising=False)
+    # A class of its own: what isinstance said of an ability stays in its cache.
+    announcing = type("AnnouncingSite", (fake.FakeSite,), {"notes": notes_of})
+    monkeypatch.setattr(fake, "create", lambda settings, state: announcing(settings, state))
     assert notes(tmp_path, site={"name": "fake"}) == ["site fake: `run` starts it"]
 
 
