@@ -51,7 +51,7 @@ def test_what_a_site_says_is_told_once(tmp_path: Path, monkeypatch: pytest.Monke
 
     # A class of its own: what isinstance said of an ability stays in its cache.
     announcing = type("AnnouncingSite", (fake.FakeSite,), {"notes": notes_of})
-    monkeypatch.setattr(fake, "create", lambda settings, state: announcing(settings, state))
+    monkeypatch.setattr(fake, "create", announcing)
     assert notes(tmp_path, site={"name": "fake"}) == ["site fake: `run` starts it"]
 
 
