@@ -122,6 +122,14 @@ def test_on_a_quiet_machine_nothing_waits(writer: StoreWriter) -> None:
     assert (quiet_machine.slept_s, journalled(writer)) == (0.0, [])
 
 
+def test_the_first_look_is_long_enough_to_see_something(writer: StoreWriter) -> None:
+    busy = machine(then=4.0)
+    at_once = QuietGate(busy.look, sleep=busy.sleep)
+    with pytest.raises(NotQuiet, match="cargo"):
+        waited(at_once, writer, Limits(background_cpu_fraction=0.2, quiet_wait_s=0.0))
+    assert busy.slept_s == quiet.LEAST_SPAN_S + quiet.LOOK_S
+
+
 def test_a_busy_machine_is_waited_for_until_it_was_quiet_for_a_while(writer: StoreWriter) -> None:
     busy = machine(3.0, 2.0, 2.0, 0.0, 2.0)
     told = waited(busy.gate(), writer)

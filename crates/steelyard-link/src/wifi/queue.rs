@@ -200,17 +200,23 @@ impl Queue {
         }
     }
 
-    /// Gives up frames that had `limit` attempts; whether there were any. Those that never arrived are appended to `lost`.
+    /// Gives up frames that had `limit` attempts; whether there were any. Those that never arrived are appended to `lost`; one
+    /// that arrived although its answer never came is the receiver's, who passes it up in its turn.
     pub fn give_up(&mut self, limit: u32, lost: &mut Vec<Packet>) -> bool {
-        let before = self.entries.len();
-        self.entries.retain(|entry| {
-            let over = !entry.acknowledged && entry.attempts >= limit;
-            if over && !entry.received {
+        let mut any = false;
+        self.entries.retain_mut(|entry| {
+            if entry.acknowledged || entry.attempts < limit {
+                return true;
+            }
+            any = true;
+            if entry.received {
+                entry.acknowledged = true;
+            } else {
                 lost.push(entry.packet);
             }
-            !over
+            entry.received
         });
-        self.entries.len() < before
+        any
     }
 
     /// Takes out the frame in that place: a broadcast, which is sent once.
@@ -308,6 +314,23 @@ mod tests {
         assert_eq!(passed(&mut sent), [1]);
         sent.forget();
         assert_eq!(sent.len(), 1);
+    }
+
+    #[test]
+    fn what_arrived_and_is_given_up_is_passed_up_behind_what_is_missing() {
+        let mut sent = queue(&[Some(1); 2]);
+        // The second arrived behind a gap, and the answer that said so was lost.
+        sent.receive(1);
+        assert!(passed(&mut sent).is_empty());
+        sent.miss(&[1]);
+        let mut lost = Vec::new();
+        assert!(sent.give_up(1, &mut lost));
+        assert!(lost.is_empty());
+        assert_eq!(places(&sent, 4), [0], "it is not sent again");
+        sent.receive(0);
+        assert_eq!(passed(&mut sent), [0, 1]);
+        sent.acknowledge(&[0]);
+        assert!(sent.is_empty());
     }
 
     #[test]
