@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from pathlib import Path
 
@@ -16,7 +15,7 @@ FILTER = Path("/proc/sys/net/bridge/bridge-nf-call-iptables")
 def of_this_machine() -> list[Finding]:
     """TAP devices, netem and the packet filters of bridges. Takes a tenth of a second."""
     privileged = all(machine_facts.capable(name) for name in ("net_admin", "sys_admin"))
-    netem = asyncio.run(_links.has_netem()) if privileged else None
+    netem = _links.has_netem() if privileged else None
     filters = FILTER.read_text(encoding="ascii").strip() if FILTER.is_file() else ""
     return [
         tap(usable=os.access(_links.TUN, os.R_OK | os.W_OK), there=_links.TUN.exists()),

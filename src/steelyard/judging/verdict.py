@@ -17,6 +17,7 @@ from steelyard.judging.background_load import (
 from steelyard.judging.trial_responses import merged, quantile_ms
 from steelyard.model import histogram
 from steelyard.model.calibration import Calibration
+from steelyard.model.moved_frames import MovedFrames
 from steelyard.model.outcome import Outcome
 from steelyard.model.sample import Sample
 from steelyard.model.search import SearchResult
@@ -48,6 +49,8 @@ class Evidence:
     machines: Machines = field(default_factory=Machines)
     own: OwnTime = field(default_factory=OwnTime)
     clocks: Sequence[ClockOffset] = ()
+    moved_frames: MovedFrames | None = None
+    """What the link program moved, and how late."""
     calibration: Calibration | None = None
     """Calibration of the generator that drove this trial."""
     no_calibration: str = NO_CALIBRATION
@@ -72,6 +75,7 @@ def judge(evidence: Evidence, limits: Limits) -> Verdict:
         *(one for one in _answers(evidence, limits) if not (searched and one.kind is ReasonKind.ERRORS)),
         *_instruments(evidence, limits),
         *_clocks(evidence, limits),
+        *_link_program(evidence, limits),
         *disturbed,
         *_hardware(evidence),
         *_cluster(evidence),
@@ -219,6 +223,19 @@ def _clocks(evidence: Evidence, limits: Limits) -> list[Reason]:
         detail = f"the clock of {clock.node} was ahead of the conductor's {moved}"
         reasons += over(ReasonKind.CLOCK, clock.worst_s, limits.clock_s, "s", detail)
     return reasons
+
+
+def _link_program(evidence: Evidence, limits: Limits) -> list[Reason]:
+    """LINK_LATE and LINK_UNREAD: the link program fell behind the link that it stands for."""
+    moved = evidence.moved_frames
+    if moved is None:
+        return []
+    latest = f"the latest of {moved.delivered:,} frames came {moved.late_ms_max:.3g} ms after its time"
+    dropped = f"the kernel dropped {moved.unread:,} frames that the program had not read"
+    return [
+        *over(ReasonKind.LINK_LATE, moved.late_ms_mean, limits.link_late_ms, "ms", latest),
+        *over(ReasonKind.LINK_UNREAD, moved.unread_fraction, limits.link_unread_fraction, "of all frames", dropped),
+    ]
 
 
 def _span(evidence: Evidence) -> tuple[float, float]:

@@ -33,6 +33,7 @@ from steelyard.model.errors import EngineError, NodeError, SiteError, SteelyardE
 from steelyard.model.facts import system_facts_name
 from steelyard.model.gauged import Gauged
 from steelyard.model.link import LinkChoice
+from steelyard.model.moved_frames import MovedFrames
 from steelyard.model.node_limits import LIMIT_SETTLE_S, NodeLimits
 from steelyard.model.plan import PlannedTrial
 from steelyard.model.server_warm_up import ServerWarmth
@@ -44,7 +45,7 @@ from steelyard.node.processor import has_variable
 from steelyard.node.tasks import in_a_thread, to_the_end, together
 from steelyard.plan.abilities import requests_of
 from steelyard.progress.events import Waiting, Watcher
-from steelyard.site.base import WRITE_OUT_TIMEOUT_S, Site, link_failure, patience_of
+from steelyard.site.base import WRITE_OUT_TIMEOUT_S, Site, link_failure, moved_frames, patience_of
 from steelyard.study.links import measures_links
 from steelyard.system.base import Existing, Provides, System, warms_up
 from steelyard.wire.record import Record
@@ -166,6 +167,10 @@ class Cluster:
     def link_failure(self) -> str | None:
         """Why the link between the nodes no longer works as asked, or None."""
         return link_failure(self.site, self.lease)
+
+    def moved_frames(self, begun_s: float, ended_s: float) -> MovedFrames | None:
+        """What a link program moved between the nodes in a time; None without one."""
+        return moved_frames(self.site, self.lease, begun_s, ended_s)
 
     async def drive(self, order: Mapping[str, Any], on_record: Callable[[str, Record], None], timeout_s: float) -> None:
         """Have the engine carry out an order for as long as all nodes live. Raises SystemFault within seconds of the

@@ -128,8 +128,8 @@ class QuietGate:
     async def wait(
         self, limits: Limits, ours: Ours, watcher: Watcher, writer: StoreWriter, stop: Callable[[], bool]
     ) -> None:
-        """Return when the machine is quiet, at once if it was; or when `stop` says so. The first look of a session covers
-        LEAST_SPAN_S at least. Raises NotQuiet after `limits.quiet_wait_s`."""
+        """Return when the machine is quiet, at once if it was; or when `stop` says so. The first look of a session
+        covers LEAST_SPAN_S at least. Raises NotQuiet after `limits.quiet_wait_s`."""
         began = self._look()
         if self._alone and (short_s := LEAST_SPAN_S - (began.t_s - self._last.t_s)) > 0:
             await self._sleep(short_s)

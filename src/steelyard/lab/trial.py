@@ -33,6 +33,7 @@ from steelyard.lab.search import SearchInProgress
 from steelyard.model.capacity import capacity_key
 from steelyard.model.errors import ClockError, NodeError, ProbeError, SteelyardError, SystemFault
 from steelyard.model.load import MEASURE, WARM_UP, Load
+from steelyard.model.moved_frames import MovedFrames
 from steelyard.model.plan import PlannedTrial
 from steelyard.model.response import NS_PER_S
 from steelyard.model.sample import Sample
@@ -78,6 +79,7 @@ class Course:
     """Probe and node to their samples."""
     own: OwnTime = field(default_factory=OwnTime)
     clocks: tuple[ClockOffset, ...] = ()
+    moved_frames: MovedFrames | None = None
     still_busy: Mapping[str, float] = field(default_factory=dict)
     data: str = ""
 
@@ -192,6 +194,7 @@ class TrialRunner:
                 machines=self._machines(),
                 own=course.own,
                 clocks=course.clocks,
+                moved_frames=course.moved_frames,
                 calibration=cluster.known.calibration,
                 no_calibration=cluster.known.why,
                 differing=self.cluster.differing,
@@ -323,6 +326,7 @@ class TrialRunner:
         async with phases.bracket(Phase.DRAIN, DRAIN_TIMEOUT_S, ProbeError):
             await cluster.readings.reach(ended_s)
             course.probed = cluster.readings.between(begun_s, ended_s)
+            course.moved_frames = cluster.moved_frames(begun_s, ended_s)
             course.clocks = clocks.offsets(clocks_before, await cluster.read_clocks())
             self.watcher.tell(Waiting("every node to answer once more"))
             if not await cluster.healthy():
@@ -443,6 +447,7 @@ class TrialRunner:
                 "phase_responses": course.by_phase(),
                 "covariates": covariates_of(self.cluster.facts, self.cluster.links),
                 "clocks": course.clocks,
+                "moved_frames": course.moved_frames,
                 "capacity": course.capacity,
                 "search": None if course.search is None else course.search.search,
                 "offered_rate_per_s": course.offered and engine_order.offered_rate_per_s(course.offered),

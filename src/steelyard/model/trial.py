@@ -7,6 +7,7 @@ from enum import StrEnum
 from pydantic import ConfigDict, Field, field_validator
 
 from steelyard.model import former_words
+from steelyard.model.moved_frames import MovedFrames
 from steelyard.model.search import Search
 from steelyard.model.server_warm_up import ServerWarmth
 from steelyard.model.study import Level, Limits
@@ -159,6 +160,8 @@ class TrialRecord(Value):
     covariates: dict[str, float] = Field(default_factory=dict, exclude_if=_nothing)
     """What the start was given, as numbers beside the factors: round-trip times, cores and memory of a database
     node."""
+    moved_frames: MovedFrames | None = Field(default=None, exclude_if=_nothing)
+    """What the link program moved while the load ran, by the clock, and how late; None where none moves frames."""
     clocks: tuple[ClockOffset, ...] = Field(default=(), exclude_if=_nothing)
     """Offsets of the nodes whose clock is not the conductor's; left out where all share it."""
     capacity: Capacity | None = None

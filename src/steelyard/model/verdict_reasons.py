@@ -44,8 +44,10 @@ class KindFacts:
     this machine's generator."""
     of_generator: bool = False
     """Whether the load generator, not the system, limited the trial."""
-    in_intervals: bool = False
-    """Whether the intervals in the store hold all evidence for it, so that it can be judged again."""
+    in_store: bool = False
+    """Whether the store's intervals and records hold all evidence for it, so that it can be judged again."""
+    of_link: bool = False
+    """Whether it concerns only trials over a link program."""
 
 
 class ReasonKind(StrEnum):
@@ -71,7 +73,7 @@ class ReasonKind(StrEnum):
         KindFacts(
             "open loop: p99 of `pacing`, the generator's own delay, above `lag_p99_ms`",
             invalid_if="in an open loop the generator sends operations more than {lag_p99_ms} late at p99",
-            limit="lag_p99_ms", void=True, of_generator=True, in_intervals=True,
+            limit="lag_p99_ms", void=True, of_generator=True, in_store=True,
         ),
     )  # fmt: skip
     RATE = (
@@ -118,6 +120,25 @@ class ReasonKind(StrEnum):
             limit="clock_s", void=True,
         ),
     )  # fmt: skip
+    LINK_LATE = (
+        "the link program was late",
+        KindFacts(
+            "how much later than the link says frames were delivered by the link program while the load ran, mean, "
+            "above `link_late_ms`; by the clock, also in dilated trials",
+            invalid_if="the link program delivers frames more than {link_late_ms} late, mean",
+            limit="link_late_ms", void=True, in_store=True, of_link=True,
+        ),
+    )  # fmt: skip
+    LINK_UNREAD = (
+        "the link program left frames unread",
+        KindFacts(
+            "frames that the kernel dropped because the link program did not read them in time, of all that nodes sent "
+            "while the load ran, above `link_unread_fraction`",
+            invalid_if="the kernel drops more than {link_unread_fraction} of the frames before the link program reads "
+            "them",
+            limit="link_unread_fraction", void=True, in_store=True, of_link=True,
+        ),
+    )  # fmt: skip
     DROPPED = (
         "records dropped",
         KindFacts("lines of the engine that could not be written: more than 0", void=True),
@@ -160,7 +181,7 @@ class ReasonKind(StrEnum):
         KindFacts(
             "failed / all operations above `error_fraction`",
             invalid_if="more than {error_fraction} of its operations fail",
-            limit="error_fraction", in_intervals=True,
+            limit="error_fraction", in_store=True,
         ),
     )  # fmt: skip
     NOT_FOUND = (
@@ -169,13 +190,13 @@ class ReasonKind(StrEnum):
             "reads of keys that must exist without a row / answered operations above `not_found_fraction`; answers "
             "that held other values than were written / all operations",
             invalid_if="more than {not_found_fraction} of the answers are wrong or missing",
-            limit="not_found_fraction", in_intervals=True,
+            limit="not_found_fraction", in_store=True,
         ),
     )  # fmt: skip
     INCOMPLETE = (
         "fewer operations done than asked",
         KindFacts(
-            "below the number asked, where no duration ends the trial", speaks=Speaks.BELOW, in_intervals=True,
+            "below the number asked, where no duration ends the trial", speaks=Speaks.BELOW, in_store=True,
         ),
     )  # fmt: skip
     LOWER_BOUND = (

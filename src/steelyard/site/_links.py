@@ -8,31 +8,25 @@ it, so a killed conductor leaves neither.
 
 from __future__ import annotations
 
-import contextlib
-import functools
-import json
 import math
 import os
-import select
 import subprocess
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Address
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from steelyard.judging.dilation import effective_link
 from steelyard.leases.records import MARKER, marked
 from steelyard.leases.steps import Step
 from steelyard.model.errors import CommandFailed, SiteError
 from steelyard.model.link import DEFAULT_MTU, HEADER_BYTES, LinkChoice
-from steelyard.node import agent
+from steelyard.model.moved_frames import MovedFrames
 from steelyard.node.command import run
-from steelyard.node.processor import RunningProgram
 from steelyard.node.tasks import in_a_thread
 from steelyard.site import _network
-from steelyard.site._network import BRIDGE, INTERFACE, PREFIX_LENGTH, Member
+from steelyard.site._link_program import PROGRAM, LinkProgram
+from steelyard.site._network import BRIDGE, INTERFACE, Member
 
 MEDIA = frozenset({"switched", "802.11"})
 TUN = Path("/dev/net/tun")
@@ -50,12 +44,6 @@ UNLIMITED_MBIT = 10_000.0
 """The rate for which a delay without a rate has room."""
 TC_TIMEOUT_S = 30.0
 PROBE_TIMEOUT_S = 5.0
-READY_TIMEOUT_S = 20.0
-END_TIMEOUT_S = 3.0
-LONGEST_LINE_BYTES = 1 << 16
-STDERR_TAIL_CHARS = 500
-PROGRAM = "steelyard-agent link"
-CONFIG_FILE, LOG_FILE = "link.json", "link.log"
 
 
 class Fabric(Protocol):
@@ -72,6 +60,15 @@ class Fabric(Protocol):
 
     def failure(self) -> str | None:
         """Why it no longer works, or None."""
+        ...
+
+    def moved(self, begun_s: float, ended_s: float) -> MovedFrames | None:
+        """What its program moved between two times (seconds since the epoch); None without a program."""
+        ...
+
+    @property
+    def priority(self) -> str:
+        """Scheduling of its program; empty without one."""
         ...
 
     def process_ids(self) -> frozenset[int]:
@@ -111,6 +108,15 @@ class Bridge:
         """The kernel's does not fail."""
         return None
 
+    def moved(self, begun_s: float, ended_s: float) -> MovedFrames | None:
+        """The kernel does not say."""
+        return None
+
+    @property
+    def priority(self) -> str:
+        """The kernel's own."""
+        return ""
+
     def process_ids(self) -> frozenset[int]:
         """None."""
         return frozenset()
@@ -123,65 +129,6 @@ class Bridge:
             await _network.batch(self.identity, name, lines)
         for name, lines in discipline_lines(self.identity, self.members, self.link).items():
             await _tc(self.identity, name, lines)
-
-
-class LinkProgram:
-    """`steelyard-agent link`: one process of this machine, outside of the nodes' limits."""
-
-    def __init__(
-        self, identity: str, members: Sequence[Member], link: LinkChoice, folder: Path, environment: Mapping[str, str],
-        seed: int, dilation: float = 1.0,
-    ) -> None:  # fmt: skip
-        """`folder`: exists when the steps are taken, and holds configuration and log; `environment`: the lease's
-        mark."""
-        self._identity, self._members, self._link = identity, members, link
-        self._folder, self._environment, self._seed = folder, environment, seed
-        self._dilation = dilation
-        self._log = folder / LOG_FILE
-        self._process: subprocess.Popen[bytes] | None = None
-
-    @property
-    def how(self) -> str:
-        """The link, and the program."""
-        return f"{self._link.name}: {PROGRAM}"
-
-    def steps(self) -> Sequence[Step]:
-        """Loopback interfaces, then the program, which makes all others."""
-        return [Step("loopbacks", self._loopbacks), Step("link", self._start)]
-
-    def failure(self) -> str | None:
-        """How the program ended, if it has."""
-        if self._process is None or self._process.poll() is None:
-            return None
-        return f"the link program ended with code {self._process.returncode}{_tail(self._log)}"
-
-    def process_ids(self) -> frozenset[int]:
-        """The program, while it runs."""
-        running = self._process is not None and self._process.poll() is None
-        return frozenset({self._process.pid}) if running and self._process is not None else frozenset()
-
-    async def end(self) -> None:
-        """Close its input, which ends it; kill it if that does not. Idempotent."""
-        process, self._process = self._process, None
-        if process is not None:
-            await in_a_thread(functools.partial(_ended, process))
-
-    async def _loopbacks(self) -> None:
-        for member in self._members:
-            await _network.batch(self._identity, _network.namespace(self._identity, member.name), ["link set lo up"])
-
-    async def _start(self) -> None:
-        config = self._folder / CONFIG_FILE
-        content = program_config(self._identity, self._members, self._link, self._seed, self._dilation)
-        config.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-        self._process = _started([str(agent.find()), "link", "--config", str(config)], self._log, self._environment)
-        line = await in_a_thread(functools.partial(_first_line, self._process, READY_TIMEOUT_S))
-        if not _is_ready(line):
-            raise SiteError(
-                f"link {self._link.name}: the link program was not ready within {READY_TIMEOUT_S:g} s"
-                f"{_tail(self._log)}",
-                "`steelyard doctor` says whether this machine has TAP devices",
-            )
 
 
 def made_by(link: LinkChoice) -> str:
@@ -205,17 +152,24 @@ def takes_program(link: LinkChoice, *, netem: bool) -> bool:
 
 def lacking(link: LinkChoice, *, namespaces: bool, tc: str | None) -> str | None:
     """Why this machine cannot make a link, or None. `namespaces`: whether nodes have networks of their own; `tc`: path
-    of the program. Fast: whether the kernel has netem is not asked, because the program needs none."""
+    of the program. Whether the kernel has netem is asked only where there are no TAP devices."""
     if link.plain:
         return None
     if not namespaces:
         return f'link {link.name} takes mode = "namespaces" and root: nodes on loopback addresses have no links'
-    if takes_program(link, netem=False):
-        usable = os.access(TUN, os.R_OK | os.W_OK)
+    usable = os.access(TUN, os.R_OK | os.W_OK)
+    if takes_program(link, netem=not usable and tc is not None and _delays(link) and has_netem()):
         return None if usable else f"link {link.name} takes TAP devices: as root, modprobe tun, until {TUN} is there"
     if link.rate_mbit is not None and tc is None:
         return f"link {link.name} takes the program tc (Debian: apt install iproute2)"
     return None
+
+
+def idle_queue(link: LinkChoice) -> str | None:
+    """Why a length of queues would have no effect, or None. Pure."""
+    if link.queue_frames is None or link.rate_mbit is not None or _delays(link) or takes_program(link, netem=True):
+        return None
+    return "link.queue_frames limits nothing without rate_mbit or delay_ms: nothing waits"
 
 
 def unknown_station(link: LinkChoice, stations: Sequence[str]) -> str | None:
@@ -237,20 +191,22 @@ async def fabric(
 ) -> Fabric:
     """What makes a link on this machine, stretched in time by the dilation: the kernel where it can, else our
     program."""
-    netem = _delays(link) and not takes_program(link, netem=True) and await has_netem()
+    netem = _delays(link) and not takes_program(link, netem=True) and await in_a_thread(has_netem)
     if takes_program(link, netem=netem):
         return LinkProgram(identity, members, link, folder, environment, seed, dilation)
     return Bridge(identity, members, effective_link(link, dilation))
 
 
-async def has_netem() -> bool:
+def has_netem() -> bool:
     """Whether the kernel has netem: tried in a network namespace that ends with the command, within PROBE_TIMEOUT_S."""
     argv = ["unshare", "--net", "tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms"]
     try:
-        done = await run(None, argv, timeout_s=PROBE_TIMEOUT_S, check=False)
-    except CommandFailed:
+        tried = subprocess.run(
+            argv, check=False, stdin=subprocess.DEVNULL, capture_output=True, timeout=PROBE_TIMEOUT_S
+        )
+    except (OSError, subprocess.TimeoutExpired):
         return False
-    return done.exit_code == 0
+    return tried.returncode == 0
 
 
 def interface_lines(identity: str, members: Sequence[Member], link: LinkChoice) -> dict[str, list[str]]:
@@ -267,13 +223,21 @@ def interface_lines(identity: str, members: Sequence[Member], link: LinkChoice) 
 def discipline_lines(identity: str, members: Sequence[Member], link: LinkChoice) -> dict[str, list[str]]:
     """Lines for `tc -batch`, by namespace. What a node sends meets delay and loss, so that each way meets them once;
     the rate holds in both directions."""
-    down = [f"qdisc add dev {member.name} root {_tbf(link)}" for member in members] if link.rate_mbit else []
-    if _delays(link):
-        up = [f"qdisc add dev {INTERFACE} root {_netem(link)}"]
-    else:
-        up = [f"qdisc add dev {INTERFACE} root {_tbf(link)}"] if link.rate_mbit else []
+    down = [line for member in members for line in _rate_lines(member.name, link)]
+    up = [f"qdisc add dev {INTERFACE} root {_netem(link)}"] if _delays(link) else _rate_lines(INTERFACE, link)
     lines = {_network.namespace(identity, member.name): up for member in members}
     return {_network.switch(identity): down, **lines}
+
+
+def _rate_lines(interface: str, link: LinkChoice) -> list[str]:
+    """A token bucket, which counts its queue in bytes; on slow links with a queue of frames. On fast ones a frame may
+    be a segment of 64 KiB, of which such a queue would hold too much."""
+    if link.rate_mbit is None:
+        return []
+    root = f"qdisc add dev {interface} root handle 1: {_tbf(link)}"
+    if _fast(link):
+        return [root]
+    return [root, f"qdisc add dev {interface} parent 1:1 handle 2: pfifo limit {_queue_frames(link)}"]
 
 
 def _tbf(link: LinkChoice) -> str:
@@ -281,8 +245,12 @@ def _tbf(link: LinkChoice) -> str:
     rate_bit = round((link.rate_mbit or 0.0) * 1e6)
     burst_s = FAST_BURST_S if _fast(link) else BURST_S
     burst_bytes = max(BURST_FRAMES * frame_bytes, round(rate_bit / 8 * burst_s))
-    limit_bytes = (link.queue_frames or DEFAULT_QUEUE_FRAMES) * frame_bytes
+    limit_bytes = _queue_frames(link) * frame_bytes
     return f"tbf rate {rate_bit}bit burst {burst_bytes}b limit {max(limit_bytes, burst_bytes)}b"
+
+
+def _queue_frames(link: LinkChoice) -> int:
+    return link.queue_frames or DEFAULT_QUEUE_FRAMES
 
 
 def _fast(link: LinkChoice) -> bool:
@@ -296,7 +264,7 @@ def _frame_bytes(link: LinkChoice) -> int:
 def _netem(link: LinkChoice) -> str:
     # Its limit counts what is under way, too, and not only what waits (tc-netem(8)).
     under_way = math.ceil((link.rate_mbit or UNLIMITED_MBIT) * 1e3 * (link.delay_ms or 0.0) / 8 / _frame_bytes(link))
-    words = ["netem", f"limit {(link.queue_frames or DEFAULT_QUEUE_FRAMES) + under_way}"]
+    words = ["netem", f"limit {_queue_frames(link) + under_way}"]
     words += [f"delay {round(link.delay_ms * 1000)}us"] if link.delay_ms else []
     words += [f"loss {link.loss_percent:g}%"] if link.loss_percent else []
     words += [f"rate {round(link.rate_mbit * 1e6)}bit"] if link.rate_mbit else []
@@ -305,52 +273,6 @@ def _netem(link: LinkChoice) -> str:
 
 def _delays(link: LinkChoice) -> bool:
     return bool(link.delay_ms or link.loss_percent)
-
-
-def program_config(
-    identity: str, members: Sequence[Member], link: LinkChoice, seed: int, dilation: float = 1.0
-) -> dict[str, Any]:
-    """Configuration of `steelyard-agent link`. `dilation`: rates are divided by it, times multiplied."""
-    queue = {} if link.queue_frames is None else {"queue_frames": link.queue_frames}
-    chosen = link.model_dump(mode="json", include=set(MEDIUM_FIELDS[link.medium or "switched"]), exclude_none=True)
-    kind = "802.11" if link.medium == "802.11" else "point-to-point"
-    wired = link.load_nodes == "wired"
-    return {
-        "seed": seed,
-        "dilation": dilation,
-        "mtu": link.mtu or DEFAULT_MTU,
-        "medium": {"kind": kind, **chosen, **queue},
-        "ports": [
-            {
-                "name": member.name,
-                "namespace": str(_network.path(_network.namespace(identity, member.name))),
-                "interface": INTERFACE,
-                "address": f"{member.address}/{PREFIX_LENGTH}",
-                "mac": hardware_address(member.address),
-                "wired": wired and member.role == "load",
-            }
-            for member in members
-        ],
-    }
-
-
-MEDIUM_FIELDS = {
-    "switched": ("rate_mbit", "delay_ms", "jitter_ms", "loss_percent", "duplex"),
-    "802.11": (
-        "phy", "ack_rate_mbit", "rts_threshold_bytes", "aggregate", "retry_limit", "frame_error", "hidden",
-    ),
-}  # fmt: skip
-"""Fields of a link that the link program takes as they are, by medium."""
-
-
-def hardware_address(address: str) -> str:
-    """A locally administered hardware address that follows from an IPv4 address: the same in every lease."""
-    return ":".join(f"{byte:02x}" for byte in (0x02, 0x00, *IPv4Address(address).packed))
-
-
-def program_time_s(process_ids: frozenset[int], programs: Mapping[tuple[int, int], RunningProgram]) -> float:
-    """Processor seconds of some processes in a census. Pure."""
-    return sum(program.used_s for (pid, _), program in programs.items() if pid in process_ids)
 
 
 async def _tc(identity: str, name: str, lines: Sequence[str]) -> None:
@@ -365,59 +287,3 @@ async def _tc(identity: str, name: str, lines: Sequence[str]) -> None:
             f"cannot make the link of lease {identity} in {name}, {BRIDGE}: {reason}",
             "`steelyard doctor` says what this kernel has",
         ) from error
-
-
-def _started(argv: Sequence[str], log: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """A program of this machine, with its errors in a file. Not of the event loop: the program outlives the loop that
-    started it, as the lease does."""
-    with log.open("ab") as errors:
-        return subprocess.Popen(
-            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, start_new_session=True,
-            env={**os.environ, **environment},
-        )  # fmt: skip
-
-
-def _first_line(process: subprocess.Popen[bytes], timeout_s: float) -> bytes:
-    """The first line of a process's output; what there is of it when the process ends or the time is over."""
-    assert process.stdout is not None
-    descriptor, deadline, line = process.stdout.fileno(), time.monotonic() + timeout_s, b""
-    while b"\n" not in line and len(line) < LONGEST_LINE_BYTES:
-        left_s = deadline - time.monotonic()
-        if left_s <= 0 or not select.select([descriptor], [], [], left_s)[0]:
-            break
-        chunk = os.read(descriptor, LONGEST_LINE_BYTES)
-        if not chunk:
-            break
-        line += chunk
-    return line
-
-
-def _is_ready(line: bytes) -> bool:
-    try:
-        content = json.loads(line.partition(b"\n")[0])
-    except ValueError:
-        return False
-    return isinstance(content, dict) and content.get("ready") is True
-
-
-def _ended(process: subprocess.Popen[bytes]) -> None:
-    """End a link program and wait until it is gone."""
-    if process.stdin is not None:
-        with contextlib.suppress(OSError):
-            process.stdin.close()
-    try:
-        process.wait(END_TIMEOUT_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait(END_TIMEOUT_S)
-    if process.stdout is not None:
-        process.stdout.close()
-
-
-def _tail(path: Path) -> str:
-    """The end of a log, after a colon; empty without one."""
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return ""
-    return f": {text[-STDERR_TAIL_CHARS:]}" if text else ""

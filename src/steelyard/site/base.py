@@ -18,6 +18,7 @@ from steelyard.judging.dilation import effective_limits
 from steelyard.leases.lease import Lease
 from steelyard.model.facts import Role
 from steelyard.model.link import PLAIN, LinkChoice
+from steelyard.model.moved_frames import MovedFrames
 from steelyard.model.node_limits import DISK_RATES, NodeLimits
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.value import Value
@@ -187,6 +188,16 @@ class Linking(Protocol):
 
 
 @runtime_checkable
+class CountsFrames(Protocol):
+    """Ability: counts what it moves between the nodes of a lease by a program of its own, and how late. A trial during
+    which the program fell behind is voided."""
+
+    def moved_frames(self, lease: Lease, begun_s: float, ended_s: float) -> MovedFrames | None:
+        """What was moved between two times (seconds since the epoch); None where no program moves frames."""
+        ...
+
+
+@runtime_checkable
 class SaysLinks(Protocol):
     """Ability: says before anything is lent what would make a link."""
 
@@ -198,6 +209,11 @@ class SaysLinks(Protocol):
 def link_failure(site: Site, lease: Lease) -> str | None:
     """Why the link of a lease no longer works as asked, or None."""
     return site.link_failure(lease) if isinstance(site, Linking) else None
+
+
+def moved_frames(site: Site, lease: Lease, begun_s: float, ended_s: float) -> MovedFrames | None:
+    """What a site's link program moved between the nodes of a lease in a time; None without one."""
+    return site.moved_frames(lease, begun_s, ended_s) if isinstance(site, CountsFrames) else None
 
 
 WRITE_OUT_TIMEOUT_S = 300.0

@@ -24,13 +24,14 @@ from steelyard.leases.steps import Perform, Step, perform, taking_back, undone_o
 from steelyard.model.errors import EngineError, LastingSiteError
 from steelyard.model.facts import Role
 from steelyard.model.link import LinkChoice
+from steelyard.model.moved_frames import MovedFrames
 from steelyard.model.node_limits import NodeLimits
 from steelyard.model.value import Value
 from steelyard.node import agent, machine_facts
 from steelyard.node.base import Node
 from steelyard.node.processor import RunningProgram
 from steelyard.node.tasks import together
-from steelyard.site import _cgroup, _disk, _kernel, _lease_processes, _links, _memory, _network
+from steelyard.site import _cgroup, _disk, _kernel, _lease_processes, _link_program, _links, _memory, _network
 from steelyard.site.base import LETTERS, QUOTA, LeaseTimes, Refusal, Request, node_name, unenforced
 
 MOST_NODES = 250
@@ -164,12 +165,13 @@ class LocalSite:
         identity = node.environment.get(lease_records.MARKER, "")
         network = _network.namespace(identity, node.name) if self.mode == "namespaces" else "the machine's"
         problems = "; ".join(hierarchies.problems)
-        link = self._fabrics[identity].how if identity in self._fabrics else ""
+        fabric = self._fabrics.get(identity)
+        link = {"link": fabric.how, "link_priority": fabric.priority} if fabric is not None else {}
         own = {
             "site": f"{self.name}, {self.mode}",
             "address": node.address,
             "network": network,
-            **({"link": link} if link else {}),
+            **{name: text for name, text in link.items() if text},
             "cgroup_version": hierarchies.version if node.cgroups else "none",
             **({"cgroup_problems": problems} if problems else {}),
         }
@@ -193,6 +195,11 @@ class LocalSite:
         fabric = self._fabrics.get(lease.id)
         return None if fabric is None else fabric.failure()
 
+    def moved_frames(self, lease: Lease, begun_s: float, ended_s: float) -> MovedFrames | None:
+        """What the link program of a lease moved; None where the kernel makes the link."""
+        fabric = self._fabrics.get(lease.id)
+        return None if fabric is None else fabric.moved(begun_s, ended_s)
+
     def link_made_by(self, link: LinkChoice) -> str:
         """What makes a link between the nodes: parts of the kernel, or the link program. Pure."""
         return _links.made_by(link)
@@ -200,13 +207,14 @@ class LocalSite:
     def helper_times_s(self, programs: Mapping[tuple[int, int], RunningProgram]) -> Mapping[str, float]:
         """Processor seconds of the link programs of this object's leases, in a census. Pure."""
         running = [fabric.process_ids() for fabric in self._fabrics.values()]
-        return {"link": _links.program_time_s(frozenset().union(*running), programs)}
+        return {"link": _link_program.program_time_s(frozenset().union(*running), programs)}
 
     def _unlinkable(self, request: Request) -> str | None:
         reason = _links.lacking(request.link, namespaces=self.mode == "namespaces", tc=shutil.which("tc"))
         wired = request.link.load_nodes == "wired"
         stations = [node_name(role, number) for role, number in request.places if not (wired and role == "load")]
-        return reason or Refusal.at("link.hidden", _links.unknown_station(request.link, stations))
+        idle = Refusal.at("link.queue_frames", _links.idle_queue(request.link))
+        return reason or idle or Refusal.at("link.hidden", _links.unknown_station(request.link, stations))
 
     def _lacking(self) -> str | None:
         if self.mode != "namespaces":

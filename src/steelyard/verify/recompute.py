@@ -38,7 +38,7 @@ BLAMED = (ReasonKind.LAB_FAULT, ReasonKind.SYSTEM_FAULT)
 
 ENGINE_ONLY = "generator_cpu_us_per_operation: the engine's CPU time is not in the intervals"
 NOT_REJUDGED = "reasons whose evidence is not kept raw: " + "; ".join(
-    kind.value for kind in ReasonKind if not kind.about.in_intervals and kind not in BLAMED
+    kind.value for kind in ReasonKind if not kind.about.in_store and kind not in BLAMED
 )
 NO_END = "responses of a load that never came to its end"
 
@@ -182,17 +182,17 @@ def _verdict(record: TrialRecord, load: Load, measured: pl.DataFrame | None, whe
     interval = _interval(measured, operations + errors)
     again = judge(
         Evidence(
-            load=load, intervals=[interval], dones=[end], optimised=True, samples={},
+            load=load, intervals=[interval], dones=[end], optimised=True, samples={}, moved_frames=record.moved_frames,
             search=None if record.search is None else record.search.result,
         ),
         record.limits,
     ).reasons  # fmt: skip
-    book.equal("verdict", where, "reasons that the intervals give", _reasons_text(reasons), _reasons_text(again))
+    book.equal("verdict", where, "reasons that the store gives", _reasons_text(reasons), _reasons_text(again))
     book.skip(NOT_REJUDGED)
 
 
 def _reasons_text(reasons: Sequence[Reason]) -> str:
-    chosen = [one for one in reasons if one.kind.about.in_intervals]
+    chosen = [one for one in reasons if one.kind.about.in_store]
     return "; ".join(f"{one.kind} {one.measured!r} ({one.detail.partition(SAID)[0]})" for one in chosen) or "none"
 
 

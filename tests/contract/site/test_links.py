@@ -19,11 +19,12 @@ from steelyard.leases.lease import Lease
 from steelyard.leases.steps import Step
 from steelyard.link.linktest import measure_path
 from steelyard.link.ping import measure_link
-from steelyard.model.errors import SiteError
+from steelyard.model.errors import LastingSiteError, SiteError
 from steelyard.model.link import LinkChoice
+from steelyard.model.moved_frames import MovedFrames
 from steelyard.node.command import run
 from steelyard.node.processor import census
-from steelyard.site import _links, _network, local
+from steelyard.site import _link_program, _network, local
 from steelyard.site.base import Request
 from tests.contract.site.killed_at_step import Moment, kill_at
 from tests.contract.site.test_local import ids, traces
@@ -56,11 +57,23 @@ def said(lease: Lease, node: int, *argv: str) -> str:
     return asyncio.run(run(lease.nodes[node], argv, timeout_s=20)).stdout.decode()
 
 
+def moved_soon(site: local.LocalSite, lease: Lease) -> MovedFrames:
+    """What was moved so far, once the program has counted it."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        moved = site.moved_frames(lease, 0.0, time.time())
+        if moved is not None and moved.delivered:
+            return moved
+        time.sleep(0.05)
+    raise AssertionError("the link program has counted nothing")
+
+
 def test_the_kernel_makes_a_rate(tmp_path: Path) -> None:
     with joined(tmp_path, ETHERNET) as (site, lease):
         for node in range(3):
             assert "qdisc tbf" in said(lease, node, "tc", "qdisc", "show", "dev", "eth0")
             assert "rate 100Mbit" in said(lease, node, "tc", "qdisc", "show", "dev", "eth0")
+            assert "limit 128p" in said(lease, node, "tc", "qdisc", "show", "dev", "eth0")
             assert " mtu 1400 " in said(lease, node, "ip", "link", "show", "eth0")
         inside = ["ip", "netns", "exec", _network.switch(lease.id), "tc", "qdisc", "show"]
         switch = asyncio.run(run(None, inside, timeout_s=20)).stdout.decode()
@@ -68,6 +81,7 @@ def test_the_kernel_makes_a_rate(tmp_path: Path) -> None:
         assert 0 < asyncio.run(measure_link(lease.nodes[2], lease.nodes[0]))["rtt_ms_min"] < 50
         assert asyncio.run(site.facts(lease.nodes[0]))["link"] == "ethernet-100: bridge, tbf"
         assert site.link_failure(lease) is None
+        assert site.moved_frames(lease, 0.0, time.time()) is None
 
 
 @pytest.mark.parametrize("link", [FAR, RADIO], ids=["switched", "802.11"])
@@ -82,6 +96,11 @@ def test_the_link_program_joins_the_nodes(tmp_path: Path, link: LinkChoice) -> N
         assert min(among["rtt_ms_min"], to_load["rtt_ms_min"]) >= least_ms
         assert asyncio.run(site.facts(lease.nodes[0]))["link"] == f"{link.name}: steelyard-agent link"
         assert site.helper_times_s(census())["link"] >= 0
+        assert asyncio.run(site.facts(lease.nodes[0]))["link_priority"].startswith(("real time", "ordinary"))
+        moved = moved_soon(site, lease)
+        assert moved.frames > 0
+        assert 0 <= (moved.late_ms_mean or 0) <= moved.late_ms_max
+        assert moved.cpu_s > 0
         assert site.link_failure(lease) is None
 
 
@@ -106,9 +125,9 @@ def test_a_link_program_that_dies_is_noticed(tmp_path: Path) -> None:
 
 
 def test_a_link_that_cannot_be_made_says_why_and_leaves_nothing(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(_links, "program_config", lambda *arguments: {"no": "config"})
+    monkeypatch.setattr(_link_program, "program_config", lambda *arguments: {"no": "config"})
     site = local.create(NAMESPACES, tmp_path)
-    with pytest.raises(SiteError, match="link far: the link program was not ready within 20 s: "):
+    with pytest.raises(LastingSiteError, match="link far: the link program refused its configuration: "):
         asyncio.run(site.lease(Request("contract", 1, link=FAR), in_an_hour()))
     assert ids(tmp_path) == []
 

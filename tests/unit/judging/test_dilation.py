@@ -14,6 +14,7 @@ from steelyard.judging.dilation import (
     modelled_value,
 )
 from steelyard.model import responses as registered
+from steelyard.model.moved_frames import MovedFrames
 from steelyard.model.node_limits import NodeLimits
 from steelyard.model.response import Dilates
 from steelyard.model.trial import Capacity, Phase, PhaseTime, Responses, TrialRecord
@@ -101,6 +102,10 @@ def test_a_record_is_put_into_modelled_time_once() -> None:
             rate_per_s=60.0, threads=4, seconds=10.0, operations=600, errors=0, service_ms_mean=3.0, trial="a",
             measured_s=95.0,
         ),
+        moved_frames=MovedFrames(
+            seconds=10.0, frames=5, delivered=5, dropped=0, lost=0, unread=0, late_ms_mean=0.2, late_ms_max=3.0,
+            cpu_s=0.1,
+        ),
     )  # fmt: skip
     seen = modelled(sealed)
     assert (seen.responses.execution_time_ms, seen.responses.throughput_per_s) == (100.0, 100.0)
@@ -114,6 +119,8 @@ def test_a_record_is_put_into_modelled_time_once() -> None:
     assert seen.offered_rate_per_s == 100.0
     assert seen.capacity is not None
     assert (seen.capacity.rate_per_s, seen.capacity.service_ms_mean, seen.capacity.seconds) == (120.0, 1.5, 5.0)
+    assert seen.moved_frames is not None
+    assert (seen.moved_frames.late_ms_mean, seen.moved_frames.late_ms_max, seen.moved_frames.cpu_s) == (0.1, 1.5, 0.1)
     assert modelled(seen) is seen
     assert modelled_s(sealed, 130.0) == 115.0
     plain = a_record(1.0)

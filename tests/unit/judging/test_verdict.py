@@ -10,9 +10,11 @@ import pytest
 from steelyard.judging.background_load import Machines, OwnTime
 from steelyard.judging.verdict import Evidence, judge, over, used_ceiling_fraction
 from steelyard.model.calibration import Calibration, Ceiling, Slip
+from steelyard.model.moved_frames import MovedFrames
 from steelyard.model.sample import Sample
 from steelyard.model.study import Limits, Load
 from steelyard.model.verdict_reasons import ReasonKind
+from steelyard.progress.reason_words import short
 from tests.unit.lab.fakes import records_of
 from tests.unit.wire import made
 
@@ -27,12 +29,29 @@ def evidence(**changes: Any) -> Evidence:
     return Evidence(**{**base, **changes})
 
 
+def moved(**changes: float) -> MovedFrames:
+    """A link program in good order."""
+    order = {"seconds": 10, "frames": 1000, "delivered": 1000, "dropped": 5, "lost": 5, "unread": 0, "cpu_s": 1}
+    return MovedFrames.model_validate({**order, "late_ms_mean": 0.1, "late_ms_max": 20.0, **changes})
+
+
 def kinds(found: Evidence) -> list[ReasonKind]:
     return [reason.kind for reason in judge(found, Limits()).reasons]
 
 
 def test_a_clean_trial_is_valid() -> None:
     assert judge(evidence(), Limits()).outcome == "valid"
+
+
+def test_a_link_program_that_keeps_up_is_no_reason() -> None:
+    assert judge(evidence(moved_frames=moved()), Limits()).reasons == ()
+    assert judge(evidence(moved_frames=moved(unread=1)), Limits()).reasons == (), "1 of 1001"
+    assert judge(evidence(moved_frames=moved(frames=0, delivered=0, late_ms_mean=None)), Limits()).reasons == ()
+    (reason,) = judge(evidence(moved_frames=moved(late_ms_mean=1.5)), Limits()).reasons
+    assert short(reason) == (
+        "the link program was late: 1.5 ms, limit 1 ms, limits.link_late_ms "
+        "(the latest of 1,000 frames came 20 ms after its time)"
+    )
 
 
 def test_no_end_of_the_phase_is_unknown() -> None:
@@ -63,6 +82,8 @@ OPEN = Load(schedule="constant", rate_per_s=1000.0, operations=1000)
             ReasonKind.HARDWARE,
         ),
         ({"differing": {"n1": {"heap": ("1g", "2g")}}}, ReasonKind.SETTINGS),
+        ({"moved_frames": moved(late_ms_mean=1.5)}, ReasonKind.LINK_LATE),
+        ({"moved_frames": moved(unread=2)}, ReasonKind.LINK_UNREAD),
         ({"still_busy": {"compactions": 2.0}}, ReasonKind.STILL_BUSY),
     ],
 )

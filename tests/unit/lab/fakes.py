@@ -16,6 +16,7 @@ from steelyard.lab.parts import Known
 from steelyard.leases.lease import Lease
 from steelyard.model.data_model import Schema
 from steelyard.model.link import LinkChoice
+from steelyard.model.moved_frames import MovedFrames
 from steelyard.model.study import Study
 from steelyard.node.base import Node
 from steelyard.plan import expand
@@ -62,6 +63,8 @@ class Script:
     healthy: bool = True
     broken_links: set[str] = field(default_factory=set)
     """Leases whose link no longer works."""
+    moved: list[MovedFrames] = field(default_factory=list)
+    """What the link program moves in the next trials; nothing is counted in any further ones."""
     links: list[LinkChoice] = field(default_factory=list)
     """The link of each lease."""
     hang_at_drive: int | None = None
@@ -94,6 +97,9 @@ class FakeSite:
 
     def link_failure(self, lease: Lease) -> str | None:
         return "the link program ended with code -9" if lease.id in self.script.broken_links else None
+
+    def moved_frames(self, lease: Lease, begun_s: float, ended_s: float) -> MovedFrames | None:
+        return self.script.moved.pop(0) if self.script.moved else None
 
     async def facts(self, node: Node) -> dict[str, str]:
         return {"cpu": "fake"}

@@ -12,6 +12,7 @@ import pytest
 from steelyard.lab import cluster as cluster_module
 from steelyard.lab.conductor import Conductor, Outcome
 from steelyard.model.errors import EngineError, LastingSiteError, SiteError, SteelyardError, SystemFault
+from steelyard.model.moved_frames import MovedFrames
 from steelyard.model.node_limits import NodeLimits
 from steelyard.model.study import Study
 from steelyard.node import gauge
@@ -91,6 +92,21 @@ def test_a_link_that_breaks_is_the_laboratory_s_fault_and_ends_the_start(script:
     assert len({record.start for record in stored(script).trials()}) == 3, "its start ended, and was done again"
     assert script.leases == script.released
     assert {link.rate_mbit for link in script.links} == {100.0}
+
+
+def test_a_trial_over_a_link_program_that_fell_behind_is_repeated(script: Script) -> None:
+    in_time = MovedFrames(
+        seconds=5.0, frames=500, delivered=500, dropped=0, lost=0, unread=0, late_ms_mean=0.1, late_ms_max=2.0,
+        cpu_s=0.1,
+    )  # fmt: skip
+    script.moved = [in_time, in_time.model_copy(update={"late_ms_mean": 7.0}), in_time]
+    asked = study(data={"state": "continue"}, factors={"nodes": [1], "link": ["ethernet-100"]})
+    assert conduct(script, asked).valid == 4
+    voided = next(record for record in stored(script).trials() if record.verdict.voided)
+    assert [reason.kind.name for reason in voided.verdict.reasons] == ["LINK_LATE"]
+    counted = [record.moved_frames and record.moved_frames.late_ms_mean for record in stored(script).trials()]
+    assert sorted(mean for mean in counted if mean is not None) == [0.1, 0.1, 7.0]
+    assert counted.count(None) == 2, "the kernel does not count"
 
 
 def test_a_link_program_whose_end_is_seen_late_is_named_all_the_same(script: Script) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,8 +11,9 @@ import pytest
 
 from steelyard.model.link import PLAIN, LinkChoice
 from steelyard.node.processor import RunningProgram
-from steelyard.site import _links, fake, local
-from steelyard.site._links import Bridge, LinkProgram
+from steelyard.site import _link_program, _links, fake, local
+from steelyard.site._link_program import LinkProgram, moved_between, parsed_counters
+from steelyard.site._links import Bridge
 from steelyard.site._network import Member
 from steelyard.site.base import Linking, Request, unenforced
 
@@ -39,12 +41,19 @@ def test_the_kernel_makes_what_it_can(link: LinkChoice, netem: bool, program: bo
 
 
 def test_a_rate_holds_at_both_ends_of_every_pair() -> None:
-    tbf = "root tbf rate 100000000bit burst 12500b limit 193792b"
+    def shaped(interface: str) -> list[str]:
+        return [
+            f"qdisc add dev {interface} root handle 1: tbf rate 100000000bit burst 12500b limit 193792b",
+            f"qdisc add dev {interface} parent 1:1 handle 2: pfifo limit 128",
+        ]
+
     assert _links.discipline_lines("0a1b2c3d", MEMBERS, ETHERNET) == {
-        f"{HERE}-sw": [f"qdisc add dev n1 {tbf}", f"qdisc add dev l1 {tbf}"],
-        f"{HERE}-n1": [f"qdisc add dev eth0 {tbf}"],
-        f"{HERE}-l1": [f"qdisc add dev eth0 {tbf}"],
+        f"{HERE}-sw": [*shaped("n1"), *shaped("l1")],
+        f"{HERE}-n1": shaped("eth0"),
+        f"{HERE}-l1": shaped("eth0"),
     }
+    fast = _links.discipline_lines("0a1b2c3d", MEMBERS, LinkChoice(medium="switched", rate_mbit=1000))
+    assert len(fast[f"{HERE}-n1"]) == 1, "segments are no frames: its queue is counted in bytes"
     slow = _links.discipline_lines("0a1b2c3d", MEMBERS, LinkChoice(medium="switched", rate_mbit=1))
     assert "burst 3028b limit 1514000b" in slow[f"{HERE}-n1"][0], "a frame fits into the bucket of a slow link"
 
@@ -53,7 +62,7 @@ def test_delay_and_loss_are_met_once_each_way() -> None:
     lines = _links.discipline_lines("0a1b2c3d", MEMBERS, WAN)
     netem = "qdisc add dev eth0 root netem limit 1042 delay 10000us loss 0.5% rate 50000000bit"
     assert lines[f"{HERE}-n1"] == lines[f"{HERE}-l1"] == [netem]
-    assert [line.split(" root ")[1].split()[0] for line in lines[f"{HERE}-sw"]] == ["tbf", "tbf"]
+    assert [line.split(": ")[-1].split()[0] for line in lines[f"{HERE}-sw"]] == ["tbf", "pfifo", "tbf", "pfifo"]
     unlimited = _links.discipline_lines("0a1b2c3d", MEMBERS, LinkChoice(medium="switched", delay_ms=20))
     assert "netem limit 17513 delay 20000us" in unlimited[f"{HERE}-n1"][0], "what is under way counts in its limit"
     only_loss = _links.discipline_lines("0a1b2c3d", MEMBERS, LinkChoice(medium="switched", loss_percent=1))
@@ -74,7 +83,7 @@ def test_both_ends_have_the_mtu_and_frames_are_not_joined() -> None:
 
 
 def test_configuration_of_the_link_program() -> None:
-    config = _links.program_config("0a1b2c3d", MEMBERS, RADIO.model_copy(update={"load_nodes": "wired"}), 7)
+    config = _link_program.program_config("0a1b2c3d", MEMBERS, RADIO.model_copy(update={"load_nodes": "wired"}), 7)
     assert config["medium"] == {
         "kind": "802.11", "phy": "802.11n-65", "aggregate": 16, "hidden": [["n1", "l1"]],
     }  # fmt: skip
@@ -84,16 +93,13 @@ def test_configuration_of_the_link_program() -> None:
         "mac": "02:00:0a:71:00:01", "wired": False,
     }  # fmt: skip
     assert [port["wired"] for port in config["ports"]] == [False, True]
-    wan = _links.program_config("0a1b2c3d", MEMBERS, WAN, 7)
+    wan = _link_program.program_config("0a1b2c3d", MEMBERS, WAN, 7)
     assert wan["medium"] == {"kind": "point-to-point", "rate_mbit": 50.0, "delay_ms": 10.0, "loss_percent": 0.5}
     assert not any(port["wired"] for port in wan["ports"])
 
 
 def test_which_fabric_and_how_facts_call_it(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def none() -> bool:
-        return False
-
-    monkeypatch.setattr(_links, "has_netem", none)
+    monkeypatch.setattr(_links, "has_netem", lambda: False)
     made = {
         link.name: asyncio.run(_links.fabric("0a1b2c3d", MEMBERS, link, tmp_path, {}, 1))
         for link in (PLAIN, ETHERNET, WAN, RADIO)
@@ -114,6 +120,12 @@ def test_refusals_say_what_is_lacking(tmp_path, monkeypatch: pytest.MonkeyPatch)
     assert "apt install iproute2" in str(_links.lacking(ETHERNET, namespaces=True, tc=None))
     monkeypatch.setattr(_links, "TUN", tmp_path / "tun")
     assert "modprobe tun" in str(_links.lacking(RADIO, namespaces=True, tc="/sbin/tc"))
+    monkeypatch.setattr(_links, "has_netem", lambda: False)
+    assert "modprobe tun" in str(_links.lacking(WAN, namespaces=True, tc="/sbin/tc"))
+    monkeypatch.setattr(_links, "has_netem", lambda: True)
+    assert _links.lacking(WAN, namespaces=True, tc="/sbin/tc") is None, "the kernel makes it"
+    jitter = WAN.model_copy(update={"jitter_ms": 1.0})
+    assert "modprobe tun" in str(_links.lacking(jitter, namespaces=True, tc="/sbin/tc"))
     site = local.create(local.Settings(mode="loopback"), tmp_path)
     assert "nodes on loopback addresses have no links" in str(site.refuse(Request("s", 1, link=ETHERNET), None))
 
@@ -128,9 +140,52 @@ def test_sites_without_links_refuse_them(tmp_path) -> None:
     assert isinstance(local.create(local.Settings(mode="loopback"), tmp_path), Linking)
 
 
+def test_a_queue_without_a_rate_or_a_delay_is_refused() -> None:
+    assert _links.idle_queue(PLAIN.model_copy(update={"queue_frames": 10})) == (
+        "link.queue_frames limits nothing without rate_mbit or delay_ms: nothing waits"
+    )
+    for link in (ETHERNET, WAN, RADIO.model_copy(update={"queue_frames": 10}), PLAIN):
+        assert _links.idle_queue(link) is None
+
+
+def counters(read_s: float, **changes: float) -> bytes:
+    """A line of the link program, read at a time."""
+    line = {
+        "t_s": read_s, "frames": 0, "bytes": 0, "receivers": 0, "delivered": 0, "dropped": 0, "lost": 0, "under_way": 0,
+        "unknown": 0, "kernel_dropped": 0, "slip_us_mean": 0.0, "slip_us_max": 0.0, "cpu_s": 0.0,
+    }  # fmt: skip
+    return json.dumps(line | changes).encode()
+
+
+def test_what_was_moved_is_the_difference_of_counters() -> None:
+    lines = [
+        counters(1, frames=10, delivered=10, slip_us_mean=100, slip_us_max=9000, cpu_s=0.1),
+        counters(2, frames=30, delivered=20, lost=5, slip_us_mean=200, slip_us_max=700, kernel_dropped=2, cpu_s=0.3),
+        counters(3, frames=40, delivered=30, dropped=5, lost=5, slip_us_mean=300, slip_us_max=5000, cpu_s=0.4),
+    ]
+    parsed = [parsed_counters(line, 1000.0 + number) for number, line in enumerate(lines)]
+    known = [each for each in parsed if each is not None]
+    assert len(known) == 3
+    moved = moved_between(known, 1000.5)
+    assert moved is not None
+    assert (moved.seconds, moved.frames, moved.delivered, moved.lost, moved.unread) == (1.0, 20, 10, 5, 2)
+    assert moved.late_ms_mean == pytest.approx((20 * 0.2 - 10 * 0.1) / 10)
+    assert moved.late_ms_max == 0.7, "what was late before does not count"
+    assert moved.unread_fraction == 2 / 22
+    whole = moved_between(known, 2000.0)
+    assert whole is not None
+    assert (whole.delivered, whole.dropped, whole.late_ms_max) == (20, 5, 5.0)
+    assert moved_between(known[:1], 2000.0) is None
+
+
+@pytest.mark.parametrize("line", [b"", b"{", b"[]", b'{"ready": true}', b'{"t_s": 1}', counters(1, ended=True)])
+def test_lines_that_are_no_counters(line: bytes) -> None:
+    assert parsed_counters(line, 1.0) is None
+
+
 def test_only_the_link_program_is_a_helper() -> None:
     programs = {(7, 1): RunningProgram("steelyard-agent", 2.5), (8, 1): RunningProgram("java", 100.0)}
-    assert _links.program_time_s(frozenset({7, 9}), programs) == 2.5
+    assert _link_program.program_time_s(frozenset({7, 9}), programs) == 2.5
 
 
 def test_hidden_pairs_are_stations_of_the_channel() -> None:

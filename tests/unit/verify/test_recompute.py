@@ -10,6 +10,7 @@ import pytest
 from steelyard.judging.trial_responses import joined, responses
 from steelyard.lab.capacity import capacity_of
 from steelyard.model.load import Load
+from steelyard.model.moved_frames import MovedFrames
 from steelyard.model.study import Limits
 from steelyard.model.trial import TrialRecord
 from steelyard.model.trial_settings import TrialSettings
@@ -128,3 +129,17 @@ def test_a_failed_trial_without_responses_is_not_recomputed(trial: tuple[TrialRe
     assert found(empty, intervals) == []
     claimed = empty.model_copy(update={"verdict": Verdict(outcome="valid")})
     assert found(claimed, intervals) == ["a valid trial without responses"]
+
+
+def test_what_a_link_program_counted_is_judged_again(trial: tuple[TrialRecord, pl.DataFrame]) -> None:
+    record, intervals = trial
+    moved = MovedFrames(
+        seconds=10.0, frames=900, delivered=900, dropped=0, lost=0, unread=0, late_ms_mean=2.0, late_ms_max=9.0,
+        cpu_s=1.0,
+    )  # fmt: skip
+    silent = record.model_copy(update={"moved_frames": moved})
+    assert found(silent, intervals) == ["reasons that the store gives"]
+    detail = "the latest of 900 frames came 9 ms after its time"
+    reason = Reason(kind=ReasonKind.LINK_LATE, measured=2.0, threshold=1.0, unit="ms", detail=detail)
+    judged = silent.model_copy(update={"verdict": Verdict(outcome="invalid", reasons=(reason,))})
+    assert found(judged, intervals) == []

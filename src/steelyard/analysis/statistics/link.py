@@ -59,7 +59,7 @@ def link_numbers(records: Sequence[TrialRecord]) -> Iterator[LinkNumber]:
             last = [each[name] for each in afters if name in each]
             numbers = [each.measured for each in (*first, *last)]
             yield LinkNumber(
-                link=_label(link, list(measured)),
+                link=label(link, list(measured)),
                 quantity=first[0].quantity,
                 unit=first[0].unit,
                 asked=first[0].asked,
@@ -84,17 +84,17 @@ def other_links(rows: Sequence[LinkNumber]) -> Iterator[str]:
             )
 
 
-def _of(record: TrialRecord, end: str) -> dict[str, AskedAndMeasured]:
-    return {one.covariate: one for one in asked_and_measured(record.settings.link, record.covariates, end)}
-
-
-def _label(link: LinkChoice, others: Sequence[LinkChoice]) -> str:
+def label(link: LinkChoice, others: Sequence[LinkChoice]) -> str:
     """The link's name, with the fields in which links of this name differ."""
     alike = [other for other in others if other.name == link.name and other != link]
     fields = [name for name, value in link.given.items() if any(getattr(other, name) != value for other in alike)]
     if not fields:
         return link.name
     return f"{link.name} ({', '.join(f'{name} {link.given[name]}' for name in fields)})"
+
+
+def _of(record: TrialRecord, end: str) -> dict[str, AskedAndMeasured]:
+    return {one.covariate: one for one in asked_and_measured(record.settings.link, record.covariates, end)}
 
 
 STATISTIC = Statistic(

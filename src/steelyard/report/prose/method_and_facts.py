@@ -261,7 +261,7 @@ def _validity(study: Study, records: Sequence[TrialRecord], results: Results) ->
         first = count(study.analysis.warm_up_trials, "trial").removeprefix("1 ")
         verb = "is" if study.analysis.warm_up_trials == 1 else "are"
         sentence += f" The first {first} of each treatment within a start {verb} dropped as warm-up, {warm} in all."
-    sentence += f" A trial is invalid if {_clauses(study.limits)}."
+    sentence += f" A trial is invalid if {_clauses(study.limits, records)}."
     sentence += "".join(f" {other}." for other in other_limits(records, study.limits))
     notes = Counter(note for record in records for note in record.verdict.notes)
     for note, times in sorted(notes.items()):
@@ -271,9 +271,11 @@ def _validity(study: Study, records: Sequence[TrialRecord], results: Results) ->
     return sentence
 
 
-def _clauses(limits: Limits) -> str:
+def _clauses(limits: Limits, records: Sequence[TrialRecord]) -> str:
     fields = {name: _limit(name, value) for name, value in limits.model_dump().items()}
-    clauses = [kind.about.invalid_if.format(**fields) for kind in ReasonKind if kind.about.invalid_if]
+    by_program = any(record.moved_frames for record in records)
+    kinds = [kind.about for kind in ReasonKind if kind.about.invalid_if and (by_program or not kind.about.of_link)]
+    clauses = [about.invalid_if.format(**fields) for about in kinds]
     return f"{'; if '.join(clauses[:-1])}; or if {clauses[-1]}".replace("more than 0% of", "any of")
 
 
