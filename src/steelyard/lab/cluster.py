@@ -168,9 +168,9 @@ class Cluster:
         """Why the link between the nodes no longer works as asked, or None."""
         return link_failure(self.site, self.lease)
 
-    def moved_frames(self, begun_s: float, ended_s: float) -> MovedFrames | None:
+    async def moved_frames(self, begun_s: float, ended_s: float) -> MovedFrames | None:
         """What a link program moved between the nodes in a time; None without one."""
-        return moved_frames(self.site, self.lease, begun_s, ended_s)
+        return await moved_frames(self.site, self.lease, begun_s, ended_s)
 
     async def drive(self, order: Mapping[str, Any], on_record: Callable[[str, Record], None], timeout_s: float) -> None:
         """Have the engine carry out an order for as long as all nodes live. Raises SystemFault within seconds of the

@@ -326,7 +326,7 @@ class TrialRunner:
         async with phases.bracket(Phase.DRAIN, DRAIN_TIMEOUT_S, ProbeError):
             await cluster.readings.reach(ended_s)
             course.probed = cluster.readings.between(begun_s, ended_s)
-            course.moved_frames = cluster.moved_frames(begun_s, ended_s)
+            course.moved_frames = await cluster.moved_frames(begun_s, ended_s)
             course.clocks = clocks.offsets(clocks_before, await cluster.read_clocks())
             self.watcher.tell(Waiting("every node to answer once more"))
             if not await cluster.healthy():

@@ -15,7 +15,8 @@ from steelyard.model.trial import TrialRecord
 
 class LinkProgramRow(Row):
     """What the link program did for one link, in all attempts at its trials, valid or not. Trials in which it fell
-    behind are void and repeated (`limits.link_late_ms`, `limits.link_unread_fraction`)."""
+    behind are void and repeated (`limits.link_late_ms`,
+    `limits.link_stalled_fraction`, `limits.link_unread_fraction`)."""
 
     link: str
     """Name of the link; with its fields where a study has several of one name."""
@@ -29,6 +30,9 @@ class LinkProgramRow(Row):
     """The same mean in the attempt in which it was largest: what is judged."""
     late_ms_max: Annotated[float, Column(unit="ms")]
     """The latest of all frames."""
+    stalled_percent_worst: Annotated[float | None, Column(unit="%")] = None
+    """Lateness of the latest frame of each half-second, added up, of the time: at most so long the program stood still
+    in the attempt in which it did so most."""
     unread: int
     """Frames that the kernel dropped because the program did not read them in time: no part of the link."""
     dropped: int
@@ -48,6 +52,7 @@ def link_programs(records: Sequence[TrialRecord]) -> Iterator[LinkProgramRow]:
     for link, moved in groups.items():
         delivered = sum(each.delivered for each in moved)
         means = [(each.late_ms_mean, each.delivered) for each in moved if each.late_ms_mean is not None]
+        stalls = [each.stalled_fraction for each in moved]
         seconds = sum(each.seconds for each in moved)
         yield LinkProgramRow(
             link=label(link, list(groups)),
@@ -56,6 +61,7 @@ def link_programs(records: Sequence[TrialRecord]) -> Iterator[LinkProgramRow]:
             late_ms_mean=sum(mean * frames for mean, frames in means) / delivered if delivered else None,
             late_ms_worst=max((mean for mean, _ in means), default=None),
             late_ms_max=max(each.late_ms_max for each in moved),
+            stalled_percent_worst=max((100 * part for part in stalls if part is not None), default=None),
             unread=sum(each.unread for each in moved),
             dropped=sum(each.dropped for each in moved),
             lost=sum(each.lost for each in moved),
