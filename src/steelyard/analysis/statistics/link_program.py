@@ -24,13 +24,13 @@ class LinkProgramRow(Row):
     """Attempts at trials over this link."""
     frames: int
     """Frames that nodes sent while the load ran."""
-    late_ms_mean: Annotated[float | None, Column(unit="ms")] = None
+    late_ms_mean: Annotated[float | None, Column(unit="ms", head="late, mean (ms)")] = None
     """How much later than the link says frames were delivered, mean over all; none if none was."""
-    late_ms_worst: Annotated[float | None, Column(unit="ms")] = None
+    late_ms_worst: Annotated[float | None, Column(unit="ms", head="late, worst mean (ms)")] = None
     """The same mean in the attempt in which it was largest: what is judged."""
-    late_ms_max: Annotated[float, Column(unit="ms")]
+    late_ms_max: Annotated[float, Column(unit="ms", head="latest (ms)")]
     """The latest of all frames."""
-    stalled_percent_worst: Annotated[float | None, Column(unit="%")] = None
+    stalled_percent_worst: Annotated[float | None, Column(unit="%", head="stood still, worst (%)")] = None
     """Lateness of the latest frame of each half-second, added up, of the time: at most so long the program stood still
     in the attempt in which it did so most."""
     unread: int
@@ -39,7 +39,7 @@ class LinkProgramRow(Row):
     """Receivers whose frame met a full queue of the link."""
     lost: int
     """Receivers whose frame the link lost, as it was asked to or because its medium gave them up."""
-    cpu_cores: Annotated[float | None, Column(unit="cores")] = None
+    cpu_cores: Annotated[float | None, Column(unit="cores", head="cores busy")] = None
     """Cores that the program kept busy."""
 
 
