@@ -18,7 +18,6 @@ from steelyard.judging.dilation import effective_limits, effective_link
 from steelyard.lab import clocks, limits_from_warm, links
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.data_state import DataState
-from steelyard.lab.gauging import TIMEOUT_S as GAUGE_TIMEOUT_S
 from steelyard.lab.gauging import gauge_nodes
 from steelyard.lab.lending import Lender, Lending, lenders_of
 from steelyard.lab.limits_from_warm import LIMIT_TIMEOUT_S, InForce
@@ -267,7 +266,7 @@ async def started(
         async def gauge_at(moment: Literal["before", "after"], phase: Phase) -> None:
             if gauge.wanted(limits):
                 watcher.tell(Waiting("limits of the nodes"))
-                async with phases.bracket(phase, GAUGE_TIMEOUT_S * len(lease.databases), SiteError):
+                async with phases.bracket(phase, gauge.timeout_s(limits) * len(lease.databases), SiteError):
                     on_gauged(await gauge_nodes(lease.databases, limits, moment))
 
         await gauge_at("before", Phase.DEPLOY)

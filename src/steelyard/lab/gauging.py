@@ -16,8 +16,6 @@ from steelyard.model.node_limits import NodeLimits
 from steelyard.node import gauge
 from steelyard.node.base import Node
 
-TIMEOUT_S = gauge.TIMEOUT_S
-
 
 async def gauge_nodes(nodes: Sequence[Node], limits: NodeLimits, moment: Literal["before", "after"]) -> Gauged:
     """Limits asked for and measured. A node on which it fails is named with the reason: no start is lost for it."""
