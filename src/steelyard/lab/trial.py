@@ -390,7 +390,7 @@ class TrialRunner:
                 f"{threads:,} in flight carry about {carries_per_s:,.0f} op/s at the warm-up's service time; "
                 f"{peak_per_s:,.0f} op/s are offered"
             )
-            self.watcher.tell(Trouble(message, "measured all the same: what finds no place is sent late"))
+            self.watcher.tell(Trouble(message, "the trial goes on: what finds no place is sent late"))
 
     def _own_time_s(self) -> float:
         """Processor seconds of this process and of its probes so far."""
