@@ -158,7 +158,7 @@ def program_config(
     identity: str, members: Sequence[Member], link: LinkChoice, seed: int, dilation: float = 1.0
 ) -> dict[str, Any]:
     """Configuration of `steelyard-agent link`. `dilation`: rates are divided by it, times multiplied."""
-    queue = {} if link.queue_frames is None else {"queue_frames": link.queue_frames}
+    length = {} if link.queue_frames is None else {"queue_frames": link.queue_frames}
     chosen = link.model_dump(mode="json", include=set(MEDIUM_FIELDS[link.medium or "switched"]), exclude_none=True)
     kind = "802.11" if link.medium == "802.11" else "point-to-point"
     wired = link.load_nodes == "wired"
@@ -166,7 +166,7 @@ def program_config(
         "seed": seed,
         "dilation": dilation,
         "mtu": link.mtu or DEFAULT_MTU,
-        "medium": {"kind": kind, **chosen, **queue},
+        "medium": {"kind": kind, **chosen, **length},
         "ports": [
             {
                 "name": member.name,
@@ -261,8 +261,8 @@ def parsed_counters(line: bytes, read_s: float) -> Counters | None:
 
 
 def moved_between(counters: Sequence[Counters], ended_s: float) -> MovedFrames | None:
-    """What was moved from the first counters to the first that were read at `ended_s` or later, or the last; None
-    with fewer than two. Pure."""
+    """What was moved from the first counters to the first that were read at `ended_s` or later; where there are none,
+    to the last, and from then on the program stood still. None with fewer than two. Pure."""
     last = min(bisect_left(counters, ended_s, key=_read_s), len(counters) - 1)
     if last < 1:
         return None
@@ -277,7 +277,7 @@ def moved_between(counters: Sequence[Counters], ended_s: float) -> MovedFrames |
         unread=after.unread - before.unread,
         late_ms_mean=max(0.0, after.late_ms - before.late_ms) / delivered if delivered else None,
         late_ms_max=max(each.late_ms_max for each in counters[1 : last + 1]),
-        stalled_s=sum(each.late_ms_max for each in counters[1 : last + 1]) / 1e3,
+        stalled_s=sum(each.late_ms_max for each in counters[1 : last + 1]) / 1e3 + max(0.0, ended_s - after.read_s),
         cpu_s=after.cpu_s - before.cpu_s,
     )
 

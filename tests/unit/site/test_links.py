@@ -172,10 +172,13 @@ def test_what_was_moved_is_the_difference_of_counters() -> None:
     assert moved.late_ms_mean == pytest.approx((20 * 0.2 - 10 * 0.1) / 10)
     assert moved.late_ms_max == 0.7, "what was late before does not count"
     assert moved.unread_fraction == 2 / 22
-    whole = moved_between(known, 2000.0)
+    whole = moved_between(known, 1002.0)
     assert whole is not None
     assert (whole.delivered, whole.dropped, whole.late_ms_max) == (20, 5, 5.0)
     assert whole.stalled_s == pytest.approx(0.0057)
+    silent = moved_between(known, 1010.0)
+    assert silent is not None
+    assert silent.stalled_s == pytest.approx(8.0057), "it says nothing any more"
     assert moved_between(known[:1], 2000.0) is None
 
 
