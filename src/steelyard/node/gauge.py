@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from steelyard.model.errors import NodeError
-from steelyard.model.node_limits import NodeLimits
+from steelyard.model.node_limits import DISK_RATES, NodeLimits
 from steelyard.node import agent
 from steelyard.node.base import Node
 from steelyard.node.command import run
@@ -20,7 +20,6 @@ MEMORY_S_PER_GIB = 0.5
 BEYOND = 1.25
 """How far beyond its limit memory is touched, so that a limit that does not hold is seen."""
 MIB_PER_GIB = 1024
-RATES = ("disk_read_mb_per_s", "disk_write_mb_per_s", "disk_read_ops_per_s", "disk_write_ops_per_s")
 MEMORY, WITH_SWAP = "memory_mb", "memory_and_swap_mb"
 
 
@@ -35,14 +34,14 @@ def expected_s(limits: NodeLimits) -> float:
         return 0.0
     memory_s = (limits.memory_mb or 0) / MIB_PER_GIB * MEMORY_S_PER_GIB
     slow = max(1.0, 1.0 / limits.cpus) if limits.cpus else 1.0
-    return CPU_S + memory_s * slow + (DISK_S if _has_rates(limits) else 0.0)
+    return CPU_S + memory_s * slow + (DISK_S if limits.slow_disk else 0.0)
 
 
 async def gauge(node: Node, limits: NodeLimits) -> tuple[dict[str, float], dict[str, float]]:
     """What was asked of a node and what it was measured to have, by limit. The command runs as a process of the node,
     charged to it. Raises CommandFailed, or NodeError if the answer cannot be read."""
     argv = [agent.on(node), "gauge"]
-    argv += ["--folder", str(node.folder)] if _has_rates(limits) else []
+    argv += ["--folder", str(node.folder)] if limits.slow_disk else []
     if limits.memory_mb is not None:
         most_mb = math.ceil((limits.memory_mb + (limits.swap_mb or 0)) * BEYOND) + 16
         argv += ["--memory-mb", str(most_mb)]
@@ -54,17 +53,13 @@ async def gauge(node: Node, limits: NodeLimits) -> tuple[dict[str, float], dict[
         raise NodeError(f"{node.name}: the answer of the gauge cannot be read: {error}", node=node.name) from error
 
 
-def _has_rates(limits: NodeLimits) -> bool:
-    return any(getattr(limits, name) is not None for name in RATES)
-
-
 def _swap_mb(limits: NodeLimits, answer: dict[str, Any]) -> int:
     """Swap that a node may use and the machine has, MiB."""
     return min(limits.swap_mb or 0, int(answer.get("machine_swap_mb", 0)))
 
 
 def _asked(limits: NodeLimits, answer: dict[str, Any]) -> dict[str, float]:
-    asked = {name: float(value) for name in ("cpus", *RATES) if (value := getattr(limits, name)) is not None}
+    asked = {name: float(value) for name in ("cpus", *DISK_RATES) if (value := getattr(limits, name)) is not None}
     if limits.memory_mb is not None:
         swap_mb = _swap_mb(limits, answer)
         asked[WITH_SWAP if swap_mb else MEMORY] = float(limits.memory_mb + swap_mb)
@@ -73,7 +68,7 @@ def _asked(limits: NodeLimits, answer: dict[str, Any]) -> dict[str, float]:
 
 def _measured(limits: NodeLimits, answer: dict[str, Any]) -> dict[str, float]:
     """Memory is left out where the machine had too little left to reach the limit."""
-    names = ("cpus", "work_per_cpu_s", *(RATES if _has_rates(limits) else ()))
+    names = ("cpus", "work_per_cpu_s", *(DISK_RATES if limits.slow_disk else ()))
     measured = {name: float(answer[name]) for name in names}
     if MEMORY in answer and answer["memory_ended"] != "machine":
         measured[WITH_SWAP if _swap_mb(limits, answer) else MEMORY] = float(answer[MEMORY])

@@ -43,7 +43,7 @@ from steelyard.site import (
 from steelyard.site._vm_refusals import missing_packages
 from steelyard.site._vm_settings import Settings
 from steelyard.site._vm_steps import MachineSteps
-from steelyard.site.base import LeaseTimes, Patience, Request
+from steelyard.site.base import LeaseTimes, Patience, Request, mend_of
 
 __all__ = ["Settings", "VmSite", "create", "missing_packages"]
 
@@ -92,7 +92,7 @@ class VmSite:
     async def lease(self, request: Request, until: datetime) -> Lease:
         """Lend nodes. Raises SiteError after undoing all completed steps."""
         if reason := self.refuse(request, None):
-            raise LastingSiteError(f"site vm cannot lend to {request.study}: {reason}", "`steelyard doctor` says more")
+            raise LastingSiteError(f"site vm cannot lend to {request.study}: {reason}", mend_of(reason))
         record = self._record(request, until)
         steps = MachineSteps(self._settings, self._state, record, say)
         lease = record.lease(lease_records.record_path(self._state, record.id))

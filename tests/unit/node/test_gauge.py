@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from steelyard.model.errors import NodeError
-from steelyard.model.node_limits import LIMIT_SETTLE_S, NodeLimits
+from steelyard.model.node_limits import DISK_RATES, LIMIT_SETTLE_S, NodeLimits
 from steelyard.node import gauge
 from steelyard.node.base import Node
 from steelyard.node.command import Completed
@@ -61,11 +61,11 @@ def test_a_limit_that_the_machine_cannot_reach_is_not_measured(monkeypatch: pyte
 
 
 def test_the_disk_is_measured_in_the_node_s_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    rates = dict.fromkeys(gauge.RATES, 10.0)
+    rates = dict.fromkeys(DISK_RATES, 10.0)
     (numbers, measured), argv = asked(monkeypatch, NodeLimits(disk_write_mb_per_s=10), {**ANSWER, **rates})
     assert argv[2:] == ["--folder", "/n1"]
     assert numbers == {"disk_write_mb_per_s": 10.0}
-    assert set(gauge.RATES) < set(measured)
+    assert set(DISK_RATES) < set(measured)
 
 
 def test_an_answer_that_cannot_be_read_names_the_node(monkeypatch: pytest.MonkeyPatch) -> None:
