@@ -83,10 +83,11 @@ class VmSite:
         return "the number of its processors"
 
     async def prepare(self) -> None:
-        """Build the image if it is not in the cache yet, and find out whether KVM works: some minutes, once. Raises
-        SiteError."""
+        """Build the image if it is not in the cache yet: some minutes, once. Find out whether KVM works, also where an
+        earlier trial said so: what stood in the way may be gone. Raises SiteError."""
         image = await _vm_image.build(cache_folder(), say)
-        accelerator = await _vm_accelerator.choose(self._settings.accelerator, image, lease_records.marked({}))
+        caller = lease_records.marked({})
+        accelerator = await _vm_accelerator.choose(self._settings.accelerator, image, caller, anew=True)
         say(f"virtual machines run by {accelerator.name}: {accelerator.why}")
 
     async def lease(self, request: Request, until: datetime) -> Lease:
