@@ -18,6 +18,9 @@ BUSY_MACHINE = """
 [limits]
 background_cpu_fraction = 1
 steal_fraction = 1
+link_late_ms = 1000
+link_stalled_fraction = 1
+link_unread_fraction = 1
 """
 """End of a study file: other tests run at the same time."""
 COLD = """

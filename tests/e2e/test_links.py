@@ -3,6 +3,9 @@ asked."""
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -75,3 +78,78 @@ def test_a_study_measures_the_network_as_it_is_where_it_says_so(laboratory: Labo
     table = laboratory.tables("links")["link"]
     rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
     assert "rate" in {row["quantity"] for row in rows if row["after"] is not None}
+
+
+STANDS_STILL = """
+[study]
+name = "still"
+question = "is a link program that stands still noticed?"
+[site]
+name = "local"
+mode = "namespaces"
+[system]
+name = "simulated"
+[workload]
+name = "ycsb-c"
+records = 100
+[load]
+duration_s = 4
+threads = 4
+[design]
+starts = 1
+trials = 1
+[link]
+name = "802.11g"
+[factors]
+nodes = [1]
+[limits]
+background_cpu_fraction = 1
+steal_fraction = 1
+probe_gap_s = 30
+link_late_ms = 1000
+link_stalled_fraction = 0.2
+"""
+
+
+def test_a_link_program_that_stands_still_voids_the_trial(laboratory: Laboratory, tmp_path: Path) -> None:
+    study = tmp_path / "still.toml"
+    study.write_text(STANDS_STILL)
+    running = laboratory.start("run", study, "--store", laboratory.store, "--plain")
+    try:
+        deadline = time.monotonic() + 120
+        while "  measure" not in (laboratory.folder / "stderr.txt").read_text():
+            assert time.monotonic() < deadline
+            assert running.poll() is None
+            time.sleep(0.05)
+        time.sleep(1.0)
+        (program,) = link_programs(str(laboratory.folder))
+        os.kill(program, signal.SIGSTOP)
+        time.sleep(1.5)
+        os.kill(program, signal.SIGCONT)
+        assert running.wait(120) == 0
+    finally:
+        running.kill()
+        running.communicate()
+    records = Store(laboratory.store / "still").trials()
+    assert [record.verdict.outcome for record in records] == ["invalid", "valid"]
+    assert [reason.kind.name for reason in records[0].verdict.reasons] == ["LINK_STALLED"]
+    assert all(record.moved_frames is not None for record in records)
+    (row,) = laboratory.tables("still")["link_program"]["rows"]
+    assert row[:2] == ["802.11g", 2]
+    assert laboratory.call("verify", laboratory.store / "still").returncode == 0
+
+
+def link_programs(folder: str) -> list[int]:
+    """Link programs with a configuration in a folder."""
+    return [
+        int(path.parent.name)
+        for path in Path("/proc").glob("[0-9]*/cmdline")
+        if b"\0link\0--config\0" + folder.encode() in _content(path)
+    ]
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""

@@ -28,6 +28,9 @@ generator_cpu_fraction = 1.0
 generator_ceiling_fraction = 1.0
 lag_p99_ms = 100000.0
 probe_gap_s = 60.0
+link_late_ms = 100000.0
+link_stalled_fraction = 1.0
+link_unread_fraction = 1.0
 """
 """End of a study file: what a busy machine does to a trial is no finding of a campaign."""
 

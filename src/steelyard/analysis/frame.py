@@ -15,11 +15,12 @@ from steelyard.judging.measures import with_cost
 from steelyard.judging.trial_responses import response_of
 from steelyard.judging.warm_up_cut import is_cut, orders_of_treatment
 from steelyard.model import responses
+from steelyard.model.node_limits import NodeLimits
 from steelyard.model.study import SAME_FACTOR, SAME_LABELS, Level, Study
 from steelyard.model.trial import TrialRecord
 from steelyard.model.trial_columns import COVARIATE, FIELDS, is_column
 
-PROFILE, MEMORY = "node.profile", "node.memory_mb"
+PROFILE = "node.profile"
 CONTROL_REASON = "control (kept for drift and noise floor)"
 WARM_UP_REASON = "warm-up (fixed count)"
 TOO_FEW_REASON = "valid, but too few operations for this percentile"
@@ -256,12 +257,17 @@ def frame_of(records: Sequence[TrialRecord], study: Study) -> TrialFrame:
 def memory_of_profiles(
     factors: Mapping[str, Sequence[Level]], records: Sequence[TrialRecord]
 ) -> dict[str, dict[Level, float]]:
-    """The factor of profiles, where each level has another memory: level to MiB, by the trials' complete settings."""
+    """The factor of profiles, where levels differ in their memory and in no other limit of a node: level to MiB, by the
+    trials' complete settings."""
     sizes: dict[Level, set[float]] = {level: set() for level in factors.get(PROFILE, ())}
+    others: dict[Level, set[NodeLimits]] = {level: set() for level in sizes}
     for record in records:
-        level, memory_mb = record.treatment.get(PROFILE), record.settings.at(MEMORY)
-        if level in sizes and isinstance(memory_mb, int | float):
-            sizes[level].add(float(memory_mb))
+        level, node = record.treatment.get(PROFILE), record.settings.node
+        if level in sizes and node.memory_mb is not None:
+            sizes[level].add(float(node.memory_mb))
+            others[level].add(node.model_copy(update={"memory_mb": None, "profile": ""}))
+    if len({frozenset(each) for each in others.values()}) > 1:
+        return {}
     numbers = {level: found.pop() for level, found in sizes.items() if len(found) == 1}
     return {PROFILE: numbers} if len(set(numbers.values())) == len(sizes) > 1 else {}
 

@@ -1,4 +1,4 @@
-"""Findings of `doctor` about what makes node profiles real: disks of nodes, cores, swap, virtual machines."""
+"""Findings of `doctor` about what makes node profiles real: disks of nodes, cores, swap."""
 
 from __future__ import annotations
 

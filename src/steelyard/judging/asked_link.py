@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
+from steelyard.judging.gauge import TOLERANCE
 from steelyard.model.link import LinkChoice
 
-SLACK_FRACTION: Final = 0.1
-"""A measured number may differ by this part of the number asked."""
 BASE_ROUND_TRIP_MS: Final = 0.5
 """Round trip of kernels and programs at both ends, besides the link's own: a measured one may be longer by this."""
 AFTER: Final = "_after"
@@ -26,7 +25,7 @@ class AskedAndMeasured(NamedTuple):
     """None where the link does not say, or nothing single can be said: of a radio channel that stations share."""
     measured: float
     differs: bool
-    """Whether it differs from what was asked by more than SLACK_FRACTION. Loss never does: too few frames are sent
+    """Whether it differs from what was asked by more than TOLERANCE. Loss never does: too few frames are sent
     to tell."""
 
 
@@ -50,6 +49,6 @@ def asked_and_measured(link: LinkChoice, covariates: Mapping[str, float], end: s
 def _differs(unit: str, asked: float | None, measured: float) -> bool:
     if asked is None or unit == "%":
         return False
-    slack = SLACK_FRACTION * asked
+    slack = TOLERANCE * asked
     longest = asked + slack + (BASE_ROUND_TRIP_MS if unit == "ms" else 0.0)
     return not asked - slack <= measured <= longest

@@ -215,6 +215,7 @@ def _moved(moved: MovedFrames, k: float) -> MovedFrames:
             "seconds": moved.seconds / k,
             "late_ms_mean": None if mean is None else mean / k,
             "late_ms_max": moved.late_ms_max / k,
+            "stalled_s": moved.stalled_s / k,
         }
     )
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from steelyard.model.gauged import Gauged
 
 TOLERANCE = 0.1
-"""Deviation from what was asked, or from the other nodes, from which on a node stands out."""
+"""Deviation from what was asked, or from the other nodes, from which on a node stands out; of a link's numbers, too."""
 SPEED = "work_per_cpu_s"
 
 

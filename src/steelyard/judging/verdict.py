@@ -226,7 +226,7 @@ def _clocks(evidence: Evidence, limits: Limits) -> list[Reason]:
 
 
 def _link_program(evidence: Evidence, limits: Limits) -> list[Reason]:
-    """LINK_LATE and LINK_UNREAD: the link program fell behind the link that it stands for."""
+    """LINK_LATE, LINK_STALLED and LINK_UNREAD: the link program fell behind the link that it stands for."""
     moved = evidence.moved_frames
     if moved is None:
         return []
@@ -234,6 +234,7 @@ def _link_program(evidence: Evidence, limits: Limits) -> list[Reason]:
     dropped = f"the kernel dropped {moved.unread:,} frames that the program had not read"
     return [
         *over(ReasonKind.LINK_LATE, moved.late_ms_mean, limits.link_late_ms, "ms", latest),
+        *over(ReasonKind.LINK_STALLED, moved.stalled_fraction, limits.link_stalled_fraction, "of the time", latest),
         *over(ReasonKind.LINK_UNREAD, moved.unread_fraction, limits.link_unread_fraction, "of all frames", dropped),
     ]
 

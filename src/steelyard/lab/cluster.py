@@ -18,7 +18,6 @@ from steelyard.judging.dilation import effective_limits, effective_link
 from steelyard.lab import clocks, limits_from_warm, links
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.data_state import DataState
-from steelyard.lab.gauging import TIMEOUT_S as GAUGE_TIMEOUT_S
 from steelyard.lab.gauging import gauge_nodes
 from steelyard.lab.lending import Lender, Lending, lenders_of
 from steelyard.lab.limits_from_warm import LIMIT_TIMEOUT_S, InForce
@@ -168,9 +167,9 @@ class Cluster:
         """Why the link between the nodes no longer works as asked, or None."""
         return link_failure(self.site, self.lease)
 
-    def moved_frames(self, begun_s: float, ended_s: float) -> MovedFrames | None:
+    async def moved_frames(self, begun_s: float, ended_s: float) -> MovedFrames | None:
         """What a link program moved between the nodes in a time; None without one."""
-        return moved_frames(self.site, self.lease, begun_s, ended_s)
+        return await moved_frames(self.site, self.lease, begun_s, ended_s)
 
     async def drive(self, order: Mapping[str, Any], on_record: Callable[[str, Record], None], timeout_s: float) -> None:
         """Have the engine carry out an order for as long as all nodes live. Raises SystemFault within seconds of the
@@ -267,7 +266,7 @@ async def started(
         async def gauge_at(moment: Literal["before", "after"], phase: Phase) -> None:
             if gauge.wanted(limits):
                 watcher.tell(Waiting("limits of the nodes"))
-                async with phases.bracket(phase, GAUGE_TIMEOUT_S * len(lease.databases), SiteError):
+                async with phases.bracket(phase, gauge.timeout_s(limits) * len(lease.databases), SiteError):
                     on_gauged(await gauge_nodes(lease.databases, limits, moment))
 
         await gauge_at("before", Phase.DEPLOY)

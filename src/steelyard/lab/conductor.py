@@ -69,6 +69,8 @@ FAILED_LAB_LIMIT = 3
 """So many failures of the laboratory in a row end the study."""
 NOT_REPEATED = (FileError, LastingSiteError, StoreError, StudyError)
 """Failures of the laboratory that the next attempt would meet again: the first ends the study."""
+COUNTED = "its trials count all the same; the report names it"
+"""What becomes of a start that is not as it should be."""
 
 Foresight = Callable[[Sequence[PlannedTrial], Sequence[TrialRecord]], TimeLeft]
 
@@ -233,7 +235,7 @@ class Conductor:
         """Record the limits of a start's nodes as measured, and tell of those that do not hold."""
         self.writer.event(journal.NodesGauged(start=start, gauged=gauged))
         for sentence in deviations(gauged):
-            self.watcher.tell(Trouble(sentence, "measured all the same: recorded"))
+            self.watcher.tell(Trouble(sentence, COUNTED))
 
     async def _warm_up(self, cluster: Cluster, trials: Sequence[PlannedTrial]) -> None:
         """The server warm-up of a start, if the study has one."""
@@ -247,7 +249,10 @@ class Conductor:
         if not warmth.reached:
             left = "; ".join(warmth.reasons)
             self.watcher.tell(
-                Trouble(f"not warm after {warmth.seconds:.0f} s: {left}", "measured all the same: recorded")
+                Trouble(
+                    f"not warm after {warmth.seconds:.0f} s: {left}",
+                    COUNTED,
+                )
             )
 
     async def _limit(self, cluster: Cluster, first: PlannedTrial) -> None:
@@ -267,7 +272,7 @@ class Conductor:
                 unit = compared.unit
                 numbers = f"{number(compared.measured)} {unit} measured, {number(compared.asked)} {unit} asked"
                 message = f"{compared.quantity} of the nodes' links: {numbers}"
-                self.watcher.tell(Trouble(message, "measured all the same: the report says so"))
+                self.watcher.tell(Trouble(message, COUNTED))
 
     async def _links_after(self, cluster: Cluster, first: PlannedTrial) -> None:
         """Measure the links once more where they are measured in full, after the last trial of a start."""

@@ -16,7 +16,6 @@ from steelyard.model.node_limits import NodeLimits
 from steelyard.node import gauge
 from steelyard.node.base import Node
 
-TIMEOUT_S = gauge.TIMEOUT_S
 NAMES = {
     SPEED: "speed of a core",
     gauge.WITH_SWAP: "node.memory_mb with node.swap_mb",

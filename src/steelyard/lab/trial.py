@@ -326,7 +326,7 @@ class TrialRunner:
         async with phases.bracket(Phase.DRAIN, DRAIN_TIMEOUT_S, ProbeError):
             await cluster.readings.reach(ended_s)
             course.probed = cluster.readings.between(begun_s, ended_s)
-            course.moved_frames = cluster.moved_frames(begun_s, ended_s)
+            course.moved_frames = await cluster.moved_frames(begun_s, ended_s)
             course.clocks = clocks.offsets(clocks_before, await cluster.read_clocks())
             self.watcher.tell(Waiting("every node to answer once more"))
             if not await cluster.healthy():
@@ -390,7 +390,7 @@ class TrialRunner:
                 f"{threads:,} in flight carry about {carries_per_s:,.0f} op/s at the warm-up's service time; "
                 f"{peak_per_s:,.0f} op/s are offered"
             )
-            self.watcher.tell(Trouble(message, "measured all the same: what finds no place is sent late"))
+            self.watcher.tell(Trouble(message, "the trial goes on: what finds no place is sent late"))
 
     def _own_time_s(self) -> float:
         """Processor seconds of this process and of its probes so far."""

@@ -24,6 +24,8 @@ class MovedFrames(Value):
     """By how much later than the link says a frame was delivered, mean; None if none was."""
     late_ms_max: float
     """The same, the latest frame."""
+    stalled_s: float
+    """Lateness of the latest frame of each half-second, added up: at most so long did the program stand still."""
     cpu_s: float
     """Processor time of the program."""
 
@@ -32,3 +34,8 @@ class MovedFrames(Value):
         """Frames that were not read in time, of all that nodes sent; None if they sent none."""
         everything = self.frames + self.unread
         return self.unread / everything if everything else None
+
+    @property
+    def stalled_fraction(self) -> float | None:
+        """At most this part of the time the program stood still; None of no time."""
+        return self.stalled_s / self.seconds if self.seconds > 0 else None

@@ -206,6 +206,9 @@ class Limits(Value):
     link_late_ms: float = Field(default=1.0, gt=0)
     """The largest mean lateness of frames that the link program delivers: what it adds to the link that was asked
     for."""
+    link_stalled_fraction: float = Field(default=0.02, gt=0, le=1)
+    """The largest part of the time for which the link program may stand still, by the latest frame of each half-second.
+    In a closed loop a pause delays only what is in flight, so the mean does not show it."""
     link_unread_fraction: float = Field(default=0.001, ge=0, le=1)
     """Frames that the kernel dropped because the link program did not read them in time, as a fraction of all that
     nodes sent. At one in a thousand, at most one in a hundred operations of ten frames meets it."""

@@ -129,6 +129,15 @@ class ReasonKind(StrEnum):
             limit="link_late_ms", void=True, in_store=True, of_link=True,
         ),
     )  # fmt: skip
+    LINK_STALLED = (
+        "the link program stood still",
+        KindFacts(
+            "lateness of the latest frame of each half-second, added up, of the time in which the load ran, above "
+            "`link_stalled_fraction`",
+            invalid_if="the link program stands still for more than {link_stalled_fraction} of the time",
+            limit="link_stalled_fraction", void=True, in_store=True, of_link=True,
+        ),
+    )  # fmt: skip
     LINK_UNREAD = (
         "the link program left frames unread",
         KindFacts(

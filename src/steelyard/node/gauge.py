@@ -14,10 +14,13 @@ from steelyard.node.base import Node
 from steelyard.node.command import run
 
 TIMEOUT_S = 120.0
+"""Least time limit; 4 times what is expected, where that is more."""
 CPU_S = 0.8
 DISK_S = 2.2
 MEMORY_S_PER_GIB = 0.5
-"""Expected seconds of the parts, on a node with one processor."""
+FURTHER_S_PER_GIB = 2.5
+"""Expected seconds of the parts, on a node with one processor: memory up to 1 GiB and beyond, which the host of a
+virtual machine often has to find first."""
 BEYOND = 1.25
 """How far beyond its limit memory is touched, so that a limit that does not hold is seen."""
 MIB_PER_GIB = 1024
@@ -37,9 +40,15 @@ def expected_s(limits: NodeLimits) -> float:
     """Expected seconds of measuring one node; 0 if it is not measured."""
     if not wanted(limits):
         return 0.0
-    memory_s = (limits.memory_mb or 0) / MIB_PER_GIB * MEMORY_S_PER_GIB
+    memory_gib = (limits.memory_mb or 0) / MIB_PER_GIB
+    memory_s = min(memory_gib, 1.0) * MEMORY_S_PER_GIB + max(0.0, memory_gib - 1.0) * FURTHER_S_PER_GIB
     slow = max(1.0, 1.0 / limits.cpus) if limits.cpus else 1.0
     return CPU_S + memory_s * slow + (DISK_S if limits.slow_disk else 0.0)
+
+
+def timeout_s(limits: NodeLimits) -> float:
+    """Time limit of measuring one node, in seconds."""
+    return max(TIMEOUT_S, 4 * expected_s(limits))
 
 
 async def gauge(node: Node, limits: NodeLimits) -> tuple[dict[str, float], dict[str, float]]:
@@ -50,7 +59,7 @@ async def gauge(node: Node, limits: NodeLimits) -> tuple[dict[str, float], dict[
     if limits.memory_mb is not None:
         most_mb = math.ceil((limits.memory_mb + (limits.swap_mb or 0)) * BEYOND) + 16
         argv += ["--memory-mb", str(most_mb)]
-    done = await run(node, argv, timeout_s=TIMEOUT_S)
+    done = await run(node, argv, timeout_s=timeout_s(limits))
     try:
         answer: dict[str, Any] = json.loads(done.stdout)
         asked, measured, too_little = _asked(limits, answer), _measured(limits, answer), _too_little(answer)

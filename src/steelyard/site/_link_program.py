@@ -6,6 +6,7 @@ knows what was moved while its load ran, and how late.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import functools
 import json
@@ -32,6 +33,8 @@ from steelyard.site._network import INTERFACE, PREFIX_LENGTH, Member
 
 READY_TIMEOUT_S = 20.0
 COUNTERS_EVERY_S = 0.5
+LATEST_COUNTERS_S = 3.0
+"""Longest wait for them."""
 REFUSED = 2
 """Exit code for a configuration that it refuses."""
 END_TIMEOUT_S = 3.0
@@ -102,9 +105,14 @@ class LinkProgram:
         running = self._process is not None and self._process.poll() is None
         return frozenset({self._process.pid}) if running and self._process is not None else frozenset()
 
-    def moved(self, begun_s: float, ended_s: float) -> MovedFrames | None:
-        """What it moved between two times (seconds since the epoch), to within COUNTERS_EVERY_S; None where it has
-        counted nothing yet. Forgets what was before."""
+    async def moved(self, begun_s: float, ended_s: float) -> MovedFrames | None:
+        """What it moved between two times (seconds since the epoch), with up to COUNTERS_EVERY_S at both ends; None
+        where it has counted nothing yet. Waits for the counters of the end. Forgets what was before."""
+        deadline_s = time.monotonic() + LATEST_COUNTERS_S
+        while not (self._counters and self._counters[-1].read_s >= ended_s) and time.monotonic() < deadline_s:
+            if self.failure() is not None:
+                break
+            await asyncio.sleep(COUNTERS_EVERY_S / 10)
         counters = self._counters.copy()
         first = max(0, bisect_right(counters, begun_s, key=_read_s) - 1)
         del self._counters[:first]
@@ -269,6 +277,7 @@ def moved_between(counters: Sequence[Counters], ended_s: float) -> MovedFrames |
         unread=after.unread - before.unread,
         late_ms_mean=max(0.0, after.late_ms - before.late_ms) / delivered if delivered else None,
         late_ms_max=max(each.late_ms_max for each in counters[1 : last + 1]),
+        stalled_s=sum(each.late_ms_max for each in counters[1 : last + 1]) / 1e3,
         cpu_s=after.cpu_s - before.cpu_s,
     )
 

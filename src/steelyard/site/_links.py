@@ -62,7 +62,7 @@ class Fabric(Protocol):
         """Why it no longer works, or None."""
         ...
 
-    def moved(self, begun_s: float, ended_s: float) -> MovedFrames | None:
+    async def moved(self, begun_s: float, ended_s: float) -> MovedFrames | None:
         """What its program moved between two times (seconds since the epoch); None without a program."""
         ...
 
@@ -108,7 +108,7 @@ class Bridge:
         """The kernel's does not fail."""
         return None
 
-    def moved(self, begun_s: float, ended_s: float) -> MovedFrames | None:
+    async def moved(self, begun_s: float, ended_s: float) -> MovedFrames | None:
         """The kernel does not say."""
         return None
 

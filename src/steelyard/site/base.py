@@ -197,7 +197,7 @@ class CountsFrames(Protocol):
     """Ability: counts what it moves between the nodes of a lease by a program of its own, and how late. A trial during
     which the program fell behind is voided."""
 
-    def moved_frames(self, lease: Lease, begun_s: float, ended_s: float) -> MovedFrames | None:
+    async def moved_frames(self, lease: Lease, begun_s: float, ended_s: float) -> MovedFrames | None:
         """What was moved between two times (seconds since the epoch); None where no program moves frames."""
         ...
 
@@ -216,9 +216,9 @@ def link_failure(site: Site, lease: Lease) -> str | None:
     return site.link_failure(lease) if isinstance(site, Linking) else None
 
 
-def moved_frames(site: Site, lease: Lease, begun_s: float, ended_s: float) -> MovedFrames | None:
+async def moved_frames(site: Site, lease: Lease, begun_s: float, ended_s: float) -> MovedFrames | None:
     """What a site's link program moved between the nodes of a lease in a time; None without one."""
-    return site.moved_frames(lease, begun_s, ended_s) if isinstance(site, CountsFrames) else None
+    return await site.moved_frames(lease, begun_s, ended_s) if isinstance(site, CountsFrames) else None
 
 
 WRITE_OUT_TIMEOUT_S = 300.0

@@ -209,10 +209,10 @@ class LocalSite:
         fabric = self._fabrics.get(lease.id)
         return None if fabric is None else fabric.failure()
 
-    def moved_frames(self, lease: Lease, begun_s: float, ended_s: float) -> MovedFrames | None:
+    async def moved_frames(self, lease: Lease, begun_s: float, ended_s: float) -> MovedFrames | None:
         """What the link program of a lease moved; None where the kernel makes the link."""
         fabric = self._fabrics.get(lease.id)
-        return None if fabric is None else fabric.moved(begun_s, ended_s)
+        return None if fabric is None else await fabric.moved(begun_s, ended_s)
 
     def link_made_by(self, link: LinkChoice) -> str:
         """What makes a link between the nodes: parts of the kernel, or the link program. Pure."""

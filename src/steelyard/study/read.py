@@ -33,6 +33,8 @@ from steelyard.tomlfile.problems import Missing, from_validation, placed, proble
 
 LEAST_SCALED = 100
 """Lower limit of records and operations when scaling down."""
+ENDS = frozenset({"duration_s", "operations", "phases", "trace"})
+"""Fields of a load that say when it ends."""
 SCALED = ("workload.records", "load.operations")
 
 
@@ -70,6 +72,7 @@ def read_text(
         raise_all([as_written(error, origins) for error in problems], path, find_line)
 
     _scale(raw, scale, plugins)
+    _end_of_the_load(raw)
     study: Study | None = None
     try:
         study = Study.model_validate(raw)
@@ -144,6 +147,18 @@ def _scale(raw: dict[str, Any], scale: float, plugins: Plugins) -> None:
     about = raw.get("study")
     if isinstance(about, dict) and isinstance(about.get("name"), str):
         about["name"] += f"-scale-{scale:g}"
+
+
+def _end_of_the_load(raw: dict[str, Any]) -> None:
+    """Where only a factor says when the load ends, section `load` says its first level, in place."""
+    load, factors = raw.get("load", {}), raw.get("factors")
+    if not isinstance(load, dict) or not isinstance(factors, dict) or ENDS & load.keys():
+        return
+    for name in ("duration_s", "operations"):
+        levels = factors.get(f"load.{name}")
+        if isinstance(levels, list) and levels and isinstance(levels[0], int | float):
+            raw["load"] = {**load, name: levels[0]}
+            return
 
 
 def _tables_of_levels(raw: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -61,7 +61,7 @@ def moved_soon(site: local.LocalSite, lease: Lease) -> MovedFrames:
     """What was moved so far, once the program has counted it."""
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
-        moved = site.moved_frames(lease, 0.0, time.time())
+        moved = asyncio.run(site.moved_frames(lease, 0.0, time.time()))
         if moved is not None and moved.delivered:
             return moved
         time.sleep(0.05)
@@ -81,7 +81,7 @@ def test_the_kernel_makes_a_rate(tmp_path: Path) -> None:
         assert 0 < asyncio.run(measure_link(lease.nodes[2], lease.nodes[0]))["rtt_ms_min"] < 50
         assert asyncio.run(site.facts(lease.nodes[0]))["link"] == "ethernet-100: bridge, tbf"
         assert site.link_failure(lease) is None
-        assert site.moved_frames(lease, 0.0, time.time()) is None
+        assert asyncio.run(site.moved_frames(lease, 0.0, time.time())) is None
 
 
 @pytest.mark.parametrize("link", [FAR, RADIO], ids=["switched", "802.11"])

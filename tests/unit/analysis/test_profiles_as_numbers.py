@@ -12,9 +12,9 @@ from steelyard.model.trial_settings import TrialSettings
 class Record:
     """As much of a trial's record as is read."""
 
-    def __init__(self, profile: str, memory_mb: int | None) -> None:
+    def __init__(self, profile: str, memory_mb: int | None, **limits: float) -> None:
         self.treatment: dict[str, Level] = {"node.profile": profile}
-        node = {"profile": profile} | ({} if memory_mb is None else {"memory_mb": memory_mb})
+        node: dict[str, Any] = {"profile": profile, **limits} | ({} if memory_mb is None else {"memory_mb": memory_mb})
         self.settings = TrialSettings.model_validate({"node": node})
 
 
@@ -32,6 +32,12 @@ def test_equal_or_unlimited_memory_is_no_number() -> None:
     assert numbers(Record("vm-1gb", 1024), Record("raspberry-pi-2", 1024)) == {}
     assert numbers(Record("vm-1gb", 1024), Record("unlimited", None)) == {}
     assert numbers(Record("vm-1gb", 1024)) == {}
+
+
+def test_profiles_that_differ_in_more_than_memory_are_names() -> None:
+    assert numbers(Record("raspberry-pi-3", 1024, cpus=1.0), Record("raspberry-pi-4", 4096, cpus=2.0)) == {}
+    limited_alike = numbers(Record("small", 1024, cpus=1.0), Record("large", 4096, cpus=1.0))
+    assert limited_alike == {"node.profile": {"small": 1024.0, "large": 4096.0}}
 
 
 def test_a_study_without_profiles_has_none() -> None:

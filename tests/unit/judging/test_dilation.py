@@ -104,7 +104,7 @@ def test_a_record_is_put_into_modelled_time_once() -> None:
         ),
         moved_frames=MovedFrames(
             seconds=10.0, frames=5, delivered=5, dropped=0, lost=0, unread=0, late_ms_mean=0.2, late_ms_max=3.0,
-            cpu_s=0.1,
+            stalled_s=0.05, cpu_s=0.1,
         ),
     )  # fmt: skip
     seen = modelled(sealed)

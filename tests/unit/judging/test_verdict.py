@@ -32,7 +32,7 @@ def evidence(**changes: Any) -> Evidence:
 def moved(**changes: float) -> MovedFrames:
     """A link program in good order."""
     order = {"seconds": 10, "frames": 1000, "delivered": 1000, "dropped": 5, "lost": 5, "unread": 0, "cpu_s": 1}
-    return MovedFrames.model_validate({**order, "late_ms_mean": 0.1, "late_ms_max": 20.0, **changes})
+    return MovedFrames.model_validate({**order, "late_ms_mean": 0.1, "late_ms_max": 20.0, "stalled_s": 0.1, **changes})
 
 
 def kinds(found: Evidence) -> list[ReasonKind]:
@@ -83,6 +83,7 @@ OPEN = Load(schedule="constant", rate_per_s=1000.0, operations=1000)
         ),
         ({"differing": {"n1": {"heap": ("1g", "2g")}}}, ReasonKind.SETTINGS),
         ({"moved_frames": moved(late_ms_mean=1.5)}, ReasonKind.LINK_LATE),
+        ({"moved_frames": moved(stalled_s=0.8)}, ReasonKind.LINK_STALLED),
         ({"moved_frames": moved(unread=2)}, ReasonKind.LINK_UNREAD),
         ({"still_busy": {"compactions": 2.0}}, ReasonKind.STILL_BUSY),
     ],

@@ -98,7 +98,7 @@ class FakeSite:
     def link_failure(self, lease: Lease) -> str | None:
         return "the link program ended with code -9" if lease.id in self.script.broken_links else None
 
-    def moved_frames(self, lease: Lease, begun_s: float, ended_s: float) -> MovedFrames | None:
+    async def moved_frames(self, lease: Lease, begun_s: float, ended_s: float) -> MovedFrames | None:
         return self.script.moved.pop(0) if self.script.moved else None
 
     async def facts(self, node: Node) -> dict[str, str]:

@@ -97,7 +97,7 @@ def test_a_link_that_breaks_is_the_laboratory_s_fault_and_ends_the_start(script:
 def test_a_trial_over_a_link_program_that_fell_behind_is_repeated(script: Script) -> None:
     in_time = MovedFrames(
         seconds=5.0, frames=500, delivered=500, dropped=0, lost=0, unread=0, late_ms_mean=0.1, late_ms_max=2.0,
-        cpu_s=0.1,
+        stalled_s=0.05, cpu_s=0.1,
     )  # fmt: skip
     script.moved = [in_time, in_time.model_copy(update={"late_ms_mean": 7.0}), in_time]
     asked = study(data={"state": "continue"}, factors={"nodes": [1], "link": ["ethernet-100"]})

@@ -40,6 +40,10 @@ def test_only_nodes_with_a_limit_or_a_profile_are_measured() -> None:
     assert gauge.wanted(NodeLimits(profile="unlimited"))
     fast, slow = NodeLimits(cpus=1, memory_mb=1024), NodeLimits(cpus=0.1, memory_mb=1024, disk_read_mb_per_s=1)
     assert 0 < gauge.expected_s(fast) < gauge.expected_s(slow)
+    large = gauge.expected_s(NodeLimits(memory_mb=4096))
+    assert large > 4 * gauge.expected_s(NodeLimits(memory_mb=1024)), "a host has to find the memory first"
+    assert gauge.timeout_s(fast) == gauge.TIMEOUT_S
+    assert gauge.timeout_s(NodeLimits(memory_mb=65_536)) > gauge.TIMEOUT_S
 
 
 def test_memory_is_touched_beyond_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:

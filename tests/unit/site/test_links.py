@@ -175,6 +175,7 @@ def test_what_was_moved_is_the_difference_of_counters() -> None:
     whole = moved_between(known, 2000.0)
     assert whole is not None
     assert (whole.delivered, whole.dropped, whole.late_ms_max) == (20, 5, 5.0)
+    assert whole.stalled_s == pytest.approx(0.0057)
     assert moved_between(known[:1], 2000.0) is None
 
 

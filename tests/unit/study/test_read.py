@@ -34,6 +34,15 @@ def test_defaults_of_plug_ins_are_filled_in() -> None:
     assert settings["data"]["state"] == "restore"
 
 
+@pytest.mark.parametrize("name", ["duration_s", "operations"])
+def test_a_factor_alone_may_say_when_the_load_ends(name: str) -> None:
+    head = HEAD.replace("operations = 1000\n", "threads = 4\n")
+    assert head != HEAD
+    found = read_text(text(f'[factors]\n"load.{name}" = [20, 40]\n', head), "paper.toml")
+    assert [settings_of(found, each)["load"][name] for each in treatments_of(found)] == [20, 40]
+    assert "to know when to stop" in wrong('[factors]\n"load.threads" = [1, 2]\n', head).errors[0].message
+
+
 def test_any_field_can_be_a_factor() -> None:
     found = study(
         f"""

@@ -135,7 +135,7 @@ def test_what_a_link_program_counted_is_judged_again(trial: tuple[TrialRecord, p
     record, intervals = trial
     moved = MovedFrames(
         seconds=10.0, frames=900, delivered=900, dropped=0, lost=0, unread=0, late_ms_mean=2.0, late_ms_max=9.0,
-        cpu_s=1.0,
+        stalled_s=0.05, cpu_s=1.0,
     )  # fmt: skip
     silent = record.model_copy(update={"moved_frames": moved})
     assert found(silent, intervals) == ["reasons that the store gives"]

@@ -1,4 +1,4 @@
-//! `gauge`: what a node can do within its limits, measured for a moment each: processor, memory, disk.
+//! `gauge`: what a node can do within its limits, measured for a moment each: processor, disk, memory.
 //!
 //! Runs as a process of the node, charged to it, while nothing else does; the conductor lays the answer beside what was asked for.
 
@@ -43,12 +43,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         "threads": processor.threads,
         "work_per_cpu_s": processor.work_per_cpu_s,
     });
-    if arguments.memory_mb > 0 {
-        let memory = memory::measure(arguments.memory_mb)?;
-        answer["memory_mb"] = memory.touched_mb.into();
-        answer["memory_ended"] = memory.ended.into();
-        answer["machine_swap_mb"] = memory.machine_swap_mb.into();
-    }
     if let Some(folder) = &arguments.folder {
         let disk = disk::measure(folder, arguments.disk_s)
             .map_err(|error| format!("gauge: cannot measure the disk of {}: {error}", folder.display()))?;
@@ -57,6 +51,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         answer["disk_read_ops_per_s"] = disk.read_ops_per_s.into();
         answer["disk_write_ops_per_s"] = disk.write_ops_per_s.into();
         answer["disk_direct"] = disk.direct.into();
+    }
+    // Last: a kernel that has just taken back gigabytes has other work than the disk.
+    if arguments.memory_mb > 0 {
+        let memory = memory::measure(arguments.memory_mb)?;
+        answer["memory_mb"] = memory.touched_mb.into();
+        answer["memory_ended"] = memory.ended.into();
+        answer["machine_swap_mb"] = memory.machine_swap_mb.into();
     }
     println!("{answer}");
     Ok(())

@@ -12,7 +12,7 @@ from steelyard.analysis.inference import estimates
 from steelyard.analysis.row import HIDDEN, Column, FractionOrNone, Row
 from steelyard.analysis.statistic import Context, Section, Statistic
 from steelyard.analysis.statistics.noise_floor import NoiseFloor, ResponseFloor, judged_against
-from steelyard.format import signed
+from steelyard.format import duration, signed
 from steelyard.heavy import np, pl
 from steelyard.model.estimate import Estimate
 from steelyard.model.value import Value
@@ -127,7 +127,7 @@ def _within(x: Numbers, y: Numbers, groups: Numbers) -> float | None:
 
 def _sentence(per_hour: Estimate | None, span_h: float) -> str:
     if 0 < span_h < SHORTEST_H:
-        return f"The study took {60 * span_h:.0f} minutes: too short to speak of drift over the hours."
+        return f"The study took {duration(3600 * span_h)}: too short to speak of drift over the hours."
     if per_hour is None:
         return "Too few trials to look for drift."
     if per_hour.low is None or per_hour.high is None:
