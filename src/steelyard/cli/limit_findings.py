@@ -5,8 +5,7 @@ from __future__ import annotations
 from steelyard.cli.finding import Finding, judged
 from steelyard.format import data_size
 from steelyard.model.node_limits import NodeLimits
-from steelyard.node import machine_facts
-from steelyard.site import _cgroup, _disk
+from steelyard.site import _cgroup, _disk, _swap
 
 ANY_DISK = NodeLimits(disk_gb=1.0)
 THROTTLED = NodeLimits(disk_read_mb_per_s=1.0)
@@ -16,7 +15,7 @@ NO_DISKS = "without it, studies that limit a node's disk (profiles of boards and
 def look() -> list[Finding]:
     """Every finding. Nothing is created or changed."""
     hierarchies = _cgroup.detect()
-    return [_disks(hierarchies), _rates(hierarchies), _cores(hierarchies), _swap(hierarchies)]
+    return [_disks(hierarchies), _rates(hierarchies), _cores(hierarchies), swap(hierarchies)]
 
 
 def _disks(hierarchies: _cgroup.Hierarchies) -> Finding:
@@ -45,13 +44,13 @@ def _cores(hierarchies: _cgroup.Hierarchies) -> Finding:
     return judged("cpuset", "nodes can have cores of their own" if able else "no controller cpuset", able, mend)
 
 
-def _swap(hierarchies: _cgroup.Hierarchies) -> Finding:
-    swap_mb = machine_facts.memory_mb(machine_facts.read("/proc/meminfo")).get("SwapTotal", 0)
+def swap(hierarchies: _cgroup.Hierarchies) -> Finding:
+    """Whether nodes can have swap, and no more than they are given."""
+    swap_mb = _swap.there_mb()
     if not swap_mb:
-        text = "none: nodes swap nothing, whatever node.swap_mb allows"
-        return Finding(name="swap", state="good", found=text)
-    memory = hierarchies.version_1.get("memory")
-    counted = memory is None or (memory / "memory.memsw.limit_in_bytes").exists()
-    text = f"{data_size(swap_mb * 2**20)}, {'limited per node' if counted else 'not limited per node'}"
-    mend = "boot with swapaccount=1, or as root: swapoff -a; otherwise nodes swap beyond their memory"
+        mend = "only node.swap_mb needs it (profiles of boards): as root, mkswap and swapon a file or a partition"
+        return judged("swap", "none: nodes have no swap, whatever node.swap_mb allows", False, mend)
+    counted = _swap.counted(hierarchies)
+    text = f"{data_size(swap_mb * _swap.MEBIBYTE)}, {'limited per node' if counted else 'not limited per node'}"
+    mend = f"{_swap.MEND}; otherwise nodes swap beyond their memory, and node.swap_mb is refused"
     return judged("swap", text, counted, mend)

@@ -16,6 +16,13 @@ from steelyard.model.node_limits import NodeLimits
 from steelyard.node import gauge
 from steelyard.node.base import Node
 
+NAMES = {
+    SPEED: "speed of a core",
+    gauge.WITH_SWAP: "node.memory_mb with node.swap_mb",
+    gauge.MACHINE_MEMORY: "memory of its machine (node.memory_mb)",
+}
+"""What was measured, where it is not a field of section `node`."""
+
 
 async def gauge_nodes(nodes: Sequence[Node], limits: NodeLimits, moment: Literal["before", "after"]) -> Gauged:
     """Limits asked for and measured. A node on which it fails is named with the reason: no start is lost for it."""
@@ -36,7 +43,7 @@ def deviations(gauged: Gauged) -> list[str]:
     for limit in limits_of([gauged]):
         expected = "the other nodes have" if limit.asked is None else "asked"
         beside = _short(limit.median if limit.asked is None else limit.asked)
-        name = "speed of a core" if limit.limit == SPEED else f"node.{limit.limit}"
+        name = NAMES.get(limit.limit, f"node.{limit.limit}")
         sentences += [f"{odd.node}: {name} is {_short(odd.value)}, {expected} {beside}" for odd in limit.odd]
     return sentences
 

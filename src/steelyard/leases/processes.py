@@ -12,11 +12,12 @@ import os
 import signal
 import time
 from collections.abc import Collection
+from datetime import datetime
 from pathlib import Path
 
 from steelyard.leases.lease import Lease
 from steelyard.leases.records import ID_PATTERN, MARKER, RECORD_MARKER, is_there, utc_now
-from steelyard.leases.register import lost, of_state
+from steelyard.leases.register import abandoned_elsewhere, is_abandoned, lost, of_state
 from steelyard.model.errors import SiteError
 from steelyard.node.processor import start_ticks
 
@@ -43,7 +44,7 @@ def of(identity: str, cgroups: Collection[Path] = (), networks: Collection[Path]
 def strays(site: str, state: Path) -> list[Lease]:
     """Leases of a state folder without a record: those that the register has of this site, and those with a living
     process. It was starting when its conductor was killed, and got its mark after the lease had been released. What had
-    its record in another state folder is that installation's to judge (`unrecorded`)."""
+    its record in another state folder is that installation's to judge (`left_elsewhere`)."""
     marked = marked_by()
     recorded = {identity for identity, (_, there) in marked.items() if there}
     gone = {**lost(state, site), **{identity: record for identity, (record, _) in marked.items()}}
@@ -54,9 +55,15 @@ def strays(site: str, state: Path) -> list[Lease]:
     ]
 
 
-def unrecorded() -> dict[str, Path]:
-    """Leases of whatever state folder with a living process and without a record: id -> where that should be."""
-    return {identity: record for identity, (record, there) in marked_by().items() if not there}
+def left_elsewhere(state: Path, now: datetime) -> dict[str, Path]:
+    """Leases that are left over in other state folders, or whose record there is gone: id -> that folder. They are
+    known by the register, which only root writes, and by living processes."""
+    marked = {
+        identity: record.parent.parent
+        for identity, (record, there) in marked_by().items()
+        if not of_state(record, state) and (not there or (is_there(record) and is_abandoned(record, now)))
+    }
+    return marked | abandoned_elsewhere(state, now)
 
 
 def marked_by() -> dict[str, tuple[Path, bool]]:

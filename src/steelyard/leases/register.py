@@ -114,15 +114,15 @@ def of_state(record: Path, state: Path) -> bool:
 def abandoned_elsewhere(state: Path, now: datetime) -> dict[str, Path]:
     """Abandoned leases of other state folders, and those whose record is gone: id -> that folder. We only report
     them."""
-    state_by_lease = {}
-    for identity, path in known().items():
-        other = path.parent.parent
-        if of_state(path, state):
-            continue
-        try:
-            record = lease_records.read(path)
-        except (SiteError, OSError):
-            continue  # of another version, or of another user: whoever that is takes it back
-        if record is None or lease_records.abandoned(record, now):
-            state_by_lease[identity] = other
-    return state_by_lease
+    others = {identity: path for identity, path in known().items() if not of_state(path, state)}
+    return {identity: path.parent.parent for identity, path in others.items() if is_abandoned(path, now)}
+
+
+def is_abandoned(path: Path, now: datetime) -> bool:
+    """Whether the lease with its record at this path is abandoned, or the record is gone. One that cannot be read is of
+    another version, or of another user: whoever that is takes it back."""
+    try:
+        record = lease_records.read(path)
+    except (SiteError, OSError):
+        return False
+    return record is None or bool(lease_records.abandoned(record, now))

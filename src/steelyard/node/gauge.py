@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 from typing import Any
 
 from steelyard.model.errors import NodeError
-from steelyard.model.node_limits import NodeLimits
-from steelyard.node import agent
+from steelyard.model.node_limits import DISK_RATES, NodeLimits
+from steelyard.node import agent, files, machine_facts
 from steelyard.node.base import Node
 from steelyard.node.command import run
 
@@ -23,8 +24,11 @@ virtual machine often has to find first."""
 BEYOND = 1.25
 """How far beyond its limit memory is touched, so that a limit that does not hold is seen."""
 MIB_PER_GIB = 1024
-RATES = ("disk_read_mb_per_s", "disk_write_mb_per_s", "disk_read_ops_per_s", "disk_write_ops_per_s")
 MEMORY, WITH_SWAP = "memory_mb", "memory_and_swap_mb"
+MACHINE_MEMORY = "machine_memory_mb"
+"""In place of `memory_mb` where a node has a kernel of its own, as a virtual machine has, and as much memory as it was
+asked to have: nothing is killed at such a limit."""
+MEMORY_MAP = Path("/proc/iomem")
 
 
 def wanted(limits: NodeLimits) -> bool:
@@ -39,7 +43,7 @@ def expected_s(limits: NodeLimits) -> float:
     memory_gib = (limits.memory_mb or 0) / MIB_PER_GIB
     memory_s = min(memory_gib, 1.0) * MEMORY_S_PER_GIB + max(0.0, memory_gib - 1.0) * FURTHER_S_PER_GIB
     slow = max(1.0, 1.0 / limits.cpus) if limits.cpus else 1.0
-    return CPU_S + memory_s * slow + (DISK_S if _has_rates(limits) else 0.0)
+    return CPU_S + memory_s * slow + (DISK_S if limits.slow_disk else 0.0)
 
 
 def timeout_s(limits: NodeLimits) -> float:
@@ -51,20 +55,32 @@ async def gauge(node: Node, limits: NodeLimits) -> tuple[dict[str, float], dict[
     """What was asked of a node and what it was measured to have, by limit. The command runs as a process of the node,
     charged to it. Raises CommandFailed, or NodeError if the answer cannot be read."""
     argv = [agent.on(node), "gauge"]
-    argv += ["--folder", str(node.folder)] if _has_rates(limits) else []
+    argv += ["--folder", str(node.folder)] if limits.slow_disk else []
     if limits.memory_mb is not None:
         most_mb = math.ceil((limits.memory_mb + (limits.swap_mb or 0)) * BEYOND) + 16
         argv += ["--memory-mb", str(most_mb)]
     done = await run(node, argv, timeout_s=timeout_s(limits))
     try:
         answer: dict[str, Any] = json.loads(done.stdout)
-        return _asked(limits, answer), _measured(limits, answer)
+        asked, measured, too_little = _asked(limits, answer), _measured(limits, answer), _too_little(answer)
     except (ValueError, KeyError, TypeError) as error:
         raise NodeError(f"{node.name}: the answer of the gauge cannot be read: {error}", node=node.name) from error
+    if too_little and node.kernel and limits.memory_mb is not None:
+        others = {name: number for name, number in asked.items() if name not in (MEMORY, WITH_SWAP)}
+        return others | {MACHINE_MEMORY: float(limits.memory_mb)}, measured | await _machine_memory(node)
+    return asked, measured
 
 
-def _has_rates(limits: NodeLimits) -> bool:
-    return any(getattr(limits, name) is not None for name in RATES)
+async def _machine_memory(node: Node) -> dict[str, float]:
+    """RAM of a node's machine, before its kernel takes a part of it; nothing where the kernel does not say."""
+    memory_map = (await files.texts(node, MEMORY_MAP)).get(MEMORY_MAP, "")
+    ram_mb = machine_facts.ram_mb(memory_map)
+    return {MACHINE_MEMORY: ram_mb} if ram_mb >= 1 else {}
+
+
+def _too_little(answer: dict[str, Any]) -> bool:
+    """Whether the machine had too little memory left for the limit to be reached."""
+    return MEMORY in answer and answer["memory_ended"] == "machine"
 
 
 def _swap_mb(limits: NodeLimits, answer: dict[str, Any]) -> int:
@@ -73,7 +89,7 @@ def _swap_mb(limits: NodeLimits, answer: dict[str, Any]) -> int:
 
 
 def _asked(limits: NodeLimits, answer: dict[str, Any]) -> dict[str, float]:
-    asked = {name: float(value) for name in ("cpus", *RATES) if (value := getattr(limits, name)) is not None}
+    asked = {name: float(value) for name in ("cpus", *DISK_RATES) if (value := getattr(limits, name)) is not None}
     if limits.memory_mb is not None:
         swap_mb = _swap_mb(limits, answer)
         asked[WITH_SWAP if swap_mb else MEMORY] = float(limits.memory_mb + swap_mb)
@@ -81,9 +97,8 @@ def _asked(limits: NodeLimits, answer: dict[str, Any]) -> dict[str, float]:
 
 
 def _measured(limits: NodeLimits, answer: dict[str, Any]) -> dict[str, float]:
-    """Memory is left out where the machine had too little left to reach the limit."""
-    names = ("cpus", "work_per_cpu_s", *(RATES if _has_rates(limits) else ()))
+    names = ("cpus", "work_per_cpu_s", *(DISK_RATES if limits.slow_disk else ()))
     measured = {name: float(answer[name]) for name in names}
-    if MEMORY in answer and answer["memory_ended"] != "machine":
+    if MEMORY in answer and not _too_little(answer):
         measured[WITH_SWAP if _swap_mb(limits, answer) else MEMORY] = float(answer[MEMORY])
     return measured

@@ -34,6 +34,12 @@ def memory_mb(meminfo: str) -> dict[str, int]:
     return {key: int(value.split()[0]) // 1024 for key, value in _pairs(meminfo) if value.split()[0].isdigit()}
 
 
+def ram_mb(iomem: str) -> float:
+    """RAM in the memory map of a machine, the text of /proc/iomem, in MiB. Without root its addresses are zeros."""
+    ends = (line.partition(" : ")[0].split("-") for line in iomem.splitlines() if line.endswith(" : System RAM"))
+    return sum(int(last, 16) - int(first, 16) + 1 for first, last in ends) / 2**20
+
+
 def capable(name: str, status: str | None = None) -> bool:
     """Whether this process has a capability now (container roots often lack them); `status` is /proc/self/status."""
     mask = dict(_pairs(read("/proc/self/status") if status is None else status)).get("CapEff", "0")

@@ -30,10 +30,8 @@ VERSION_2_CONTROLLERS = ("cpu", "memory")
 ON_DEMAND = ("cpuset", "io")
 """Controllers of version 2 that are handed down only to nodes whose limits need them."""
 CPU_PERIOD_US = 100_000
-LEAST_QUOTA_US = 1000
-LEAST_CPUS = LEAST_QUOTA_US / CPU_PERIOD_US
-"""The kernel takes no smaller quota."""
-"""The kernel takes no smaller quota."""
+LEAST_CPUS = 0.01
+"""The kernel takes no quota of less than 1 ms. Sites refuse it (`_processors.refusal`)."""
 FROM_START = 'node.cpus_from = "start" sets it when the nodes are lent'
 QUOTA_PERIOD = "limit_cpu_period_ms"
 MEBIBYTE = 1024 * 1024
@@ -224,7 +222,7 @@ def make(hierarchies: Hierarchies, identity: str, node: str, limits: NodeLimits,
 
 
 def _quota_us(cpus: float) -> int:
-    return max(LEAST_QUOTA_US, round(cpus * CPU_PERIOD_US))
+    return round(cpus * CPU_PERIOD_US)
 
 
 def _on_demand(hierarchies: Hierarchies, limits: NodeLimits) -> frozenset[str]:
@@ -268,7 +266,7 @@ def _settings(
             swap = (group / "memory.swap.max", str(swap_bytes))
         else:
             return files
-        # Swap must not replace memory beyond the limit; kernels without swap accounting have no such file.
+        # Swap must not replace memory beyond the limit; kernels without swap accounting have no such file (`_swap`).
         files += [swap] if swap[0].exists() else []
     return files
 
@@ -321,24 +319,41 @@ def in_force(groups: Sequence[Path]) -> dict[str, str]:
             facts |= _swap_in_force(group, facts["limit_memory_bytes"])
     for group in groups:
         if group.parent.parent.name == ROOT and (cores := _read(group / "cpuset.cpus").strip()):
-            facts |= {"limit_cores": cores, "limit_cpus": str(_count(cores))}
+            facts |= {"limit_cores": cores, "limit_cpus": str(len(cores_in(cores)))}
     return facts
 
 
 def _swap_in_force(group: Path, memory: str) -> dict[str, str]:
-    """The limit of swap in bytes, where there is one of memory and the kernel counts swap."""
+    """The limit of swap in bytes, where there is one of memory; `none` if the kernel counts no swap of groups."""
     both, swap = _read(group / "memory.memsw.limit_in_bytes").strip(), _read(group / "memory.swap.max").strip()
     if memory == "none":
         return {}
     if both:
         return {"limit_swap_bytes": str(max(0, int(both) - int(memory)))}
-    return {"limit_swap_bytes": swap} if swap.isdecimal() else {}
+    return {"limit_swap_bytes": swap if swap.isdecimal() else "none"}
 
 
-def _count(cores: str) -> int:
-    """The number of cores in a kernel list such as `0-2,5`."""
-    ranges = [part.partition("-") for part in cores.split(",")]
-    return sum(int(last or first) - int(first) + 1 for first, _, last in ranges)
+def cores_in(text: str) -> frozenset[int]:
+    """The cores in a kernel's list such as `0-2,5`; an empty one has none. Pure."""
+    ranges = [part.partition("-") for part in text.strip().split(",") if part]
+    return frozenset(core for first, _, last in ranges for core in range(int(first), int(last or first) + 1))
+
+
+def cores_handed_down(hierarchies: Hierarchies) -> frozenset[int]:
+    """Cores that the group above our nodes' can give them; empty where the kernel does not say. Read-only."""
+    place = hierarchies.cpuset or hierarchies.version_2
+    if place is None:
+        return frozenset()
+    names = ("cpuset.effective_cpus", "cpuset.cpus.effective", "cpuset.cpus")
+    texts = (_read(group / name) for group in (place / ROOT, place) for name in names)
+    return cores_in(next(filter(str.strip, texts), ""))
+
+
+def cores_taken(hierarchies: Hierarchies) -> frozenset[int]:
+    """Cores to which nodes of leases that are there are bound. Read-only."""
+    place = hierarchies.cpuset or hierarchies.version_2
+    files = (place / ROOT).glob("*/*/cpuset.cpus") if place is not None else ()
+    return frozenset(core for file in files for core in cores_in(_read(file)))
 
 
 def present(hierarchies: Hierarchies, identity: str | None = None) -> dict[str, list[Path]]:

@@ -8,7 +8,7 @@ from steelyard.leases import register as lease_register
 from steelyard.model.errors import EngineError
 from steelyard.node import agent, machine_facts
 from steelyard.node.folders import cache_folder
-from steelyard.site import _cgroup, _docker_daemon, _docker_image, _memory, _this_machine
+from steelyard.site import _cgroup, _docker_daemon, _docker_image, _memory, _processors, _this_machine
 from steelyard.site._docker_daemon import Daemon, Looked
 from steelyard.site._docker_settings import Settings
 from steelyard.site.base import Refusal, Request, Site, unenforced
@@ -146,12 +146,14 @@ def _no_layer(settings: Settings) -> str | None:
 
 
 def _no_limit(site: Site, settings: Settings, request: Request) -> str | None:
-    cpus, cores = request.limits.cpus, os.cpu_count() or 1
+    cpus, quota, cores = request.limits.cpus, settings.cpu_limit == "quota", os.cpu_count() or 1
     if (how := request.limits.cpu_limit) is not None:
         words = f'node.cpu_limit = "{how}": of containers site.cpu_limit = "{how}" says how processors are limited'
         return Refusal(words, "node.cpu_limit")
-    if cpus is not None and cpus > cores:
-        return Refusal(f"cpus = {cpus:g} a node, but there are {cores} cores", "node.cpus")
+    if cpus is not None and (beyond := _processors.too_many(cpus, request.dilation, quota=quota, usable=cores)):
+        return beyond
+    if cpus is not None and quota and (below := _processors.too_few(cpus)):
+        return below
     if settings.cpu_limit == "cpuset" and request.database_nodes and (reason := _no_cores(cpus)):
         return Refusal(reason, "site.cpu_limit")
     if cpus is not None and request.limits.processors_from_warm and (reason := _no_throttle(settings)):

@@ -1,12 +1,14 @@
 """Whether virtual machines run by the processor's own virtualisation (KVM) or are emulated (TCG).
 
 That /dev/kvm is there does not say that a guest runs under it: where a machine is a guest itself, kernels may hang. So
-the image's own kernel is booted once with a deadline, and the outcome is kept for as long as this machine runs.
+the image's own kernel is booted once with a deadline, and the outcome is kept for as long as this machine runs, or
+until `steelyard setup vm` tries anew.
 """
 
 from __future__ import annotations
 
 import os
+from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
@@ -31,6 +33,7 @@ TRIAL_TIMEOUT_S = 15.0
 TRIAL_MEMORY_MB = 192
 TRANSLATED_MB = 256
 """Memory for translated code of each emulated machine, besides its own."""
+TRY_AGAIN = "`steelyard setup vm` tries KVM again"
 OVERHEAD_MB = 64
 """Memory that each virtual machine takes besides its own and its translated code."""
 
@@ -41,6 +44,8 @@ class Accelerator(Value):
     name: Name
     why: str
     """What was seen, in words."""
+    tried: datetime | None = None
+    """When a guest was booted to find out; None where none was, and in findings of earlier versions."""
 
     @property
     def words(self) -> list[str]:
@@ -64,6 +69,12 @@ class _Kept(Value):
     qemu: str
     works: bool
     why: str
+    tried: datetime | None = None
+
+    @property
+    def accelerator(self) -> Accelerator:
+        """What follows from the trial."""
+        return Accelerator(name="kvm" if self.works else "tcg", why=self.why, tried=self.tried)
 
 
 def unusable() -> str:
@@ -73,20 +84,19 @@ def unusable() -> str:
     return "" if os.access(DEVICE, os.R_OK | os.W_OK) else f"{DEVICE} may not be used by this user"
 
 
-async def choose(wanted: Literal["auto", "kvm", "tcg"], image: Image, caller: Node) -> Accelerator:
-    """The accelerator for machines with this image; `caller` is this machine, marked with the lease that asks. Raises
-    SiteError where KVM is demanded and does not work."""
+async def choose(
+    wanted: Literal["auto", "kvm", "tcg"], image: Image, caller: Node, *, anew: bool = False
+) -> Accelerator:
+    """The accelerator for machines with this image; `caller` is this machine, marked with the lease that asks. `anew`:
+    no earlier trial counts. Raises SiteError where KVM is demanded and does not work."""
     if wanted == "tcg":
         return Accelerator(name="tcg", why='site.accelerator = "tcg"')
     problem = unusable()
-    if not problem:
-        kept = await _tried(image, caller)
-        if kept.works:
-            return Accelerator(name="kvm", why=kept.why)
-        problem = kept.why
-    if wanted == "kvm":
-        raise SiteError(f"KVM does not work here: {problem}", 'site.accelerator = "auto" emulates instead')
-    return Accelerator(name="tcg", why=problem)
+    chosen = Accelerator(name="tcg", why=problem) if problem else (await _tried(image, caller, anew=anew)).accelerator
+    if wanted == "kvm" and chosen.name != "kvm":
+        hint = f'site.accelerator = "auto" emulates instead{"" if problem else f"; {TRY_AGAIN}"}'
+        raise SiteError(f"KVM does not work here: {chosen.why}", hint)
+    return chosen
 
 
 def known(image: Image, qemu: str) -> Accelerator | None:
@@ -94,7 +104,7 @@ def known(image: Image, qemu: str) -> Accelerator | None:
     if problem := unusable():
         return Accelerator(name="tcg", why=problem)
     kept = _read(image, qemu)
-    return None if kept is None else Accelerator(name="kvm" if kept.works else "tcg", why=kept.why)
+    return None if kept is None else kept.accelerator
 
 
 async def version(caller: Node) -> str:
@@ -118,12 +128,13 @@ def machine_words(name: str, memory_mb: int, processors: int) -> list[str]:
     ]
 
 
-async def _tried(image: Image, caller: Node) -> _Kept:
+async def _tried(image: Image, caller: Node, *, anew: bool) -> _Kept:
     qemu = await version(caller)
-    kept = _read(image, qemu)
+    kept = None if anew else _read(image, qemu)
     if kept is None:
         works, why = await _trial_boot(image, caller)
-        kept = _Kept(boot=lease_records.boot_id(), image=image.key, qemu=qemu, works=works, why=why)
+        boot, tried = lease_records.boot_id(), lease_records.utc_now()
+        kept = _Kept(boot=boot, image=image.key, qemu=qemu, works=works, why=why, tried=tried)
         path = _path(image)
         replace_file(path, kept.model_dump_json(indent=2) + "\n", draft=path.with_suffix(f".{os.getpid()}.draft"))
     return kept

@@ -6,9 +6,11 @@ name: what is brought to a node, and its snapshots, outlive the lease.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import tarfile
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +31,9 @@ PREFIX_LENGTH: Final = 16
 QUICK_TIMEOUT_S: Final = 60.0
 """Time limit for making a key, a disk, and for QEMU to be ready to run."""
 CONSOLE_LINES: Final = 4
+DRAFT: Final = ".draft"
+"""End of the name of a disk that is being made."""
+DRAFT_LIVES_S: Final = 2 * _vm_image.MAKE_TIMEOUT_S
 SSH_CONFIG: Final = """\
 User root
 IdentityFile "{folder}/key"
@@ -152,8 +157,9 @@ async def prepare(
         layer = ["-f", "qcow2", "-F", "raw", "-b", str(image.root), str(places.layer)]
         argv = [program("qemu-img") or "qemu-img", "create", "-q", *layer]
         await run(caller, argv, timeout_s=QUICK_TIMEOUT_S)
+        forget_drafts(places.data.parent, time.time())
         if not places.data.exists():
-            draft = places.data.with_suffix(f".{os.getpid()}.draft")
+            draft = places.data.with_suffix(f".{os.getpid()}{DRAFT}")
             await _vm_image.make_disk(draft)
             draft.rename(places.data)
     except CommandFailed as error:
@@ -163,6 +169,15 @@ async def prepare(
     places.identity.write_bytes(archive)
     public = " ".join(places.key.with_suffix(".pub").read_text(encoding="ascii").split()[:2])
     return f"{addresses[name]} {public}\n"
+
+
+def forget_drafts(folder: Path, now_s: float) -> None:
+    """Remove drafts of disks whose writer was killed: none is written for longer than the time limit of making one.
+    Process ids would not tell, because of containers that share a cache."""
+    for draft in folder.glob(f"*{DRAFT}"):
+        with contextlib.suppress(OSError):
+            if now_s - draft.stat().st_mtime > DRAFT_LIVES_S:
+                draft.unlink()
 
 
 async def make_key(caller: Node, path: Path) -> None:

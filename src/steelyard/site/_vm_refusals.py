@@ -9,10 +9,10 @@ from steelyard.leases import register as lease_register
 from steelyard.model.errors import EngineError
 from steelyard.node import agent, machine_facts
 from steelyard.node.folders import cache_folder
-from steelyard.site import _memory, _vm_accelerator, _vm_image
+from steelyard.site import _memory, _processors, _vm_accelerator, _vm_image
 from steelyard.site._this_machine import program
 from steelyard.site._vm_settings import Settings
-from steelyard.site.base import Request, Site, unenforced
+from steelyard.site.base import Refusal, Request, Site, unenforced
 
 MOST_NODES = 250
 """Limit per role: the last octet of an address."""
@@ -73,12 +73,13 @@ def no_machine(settings: Settings) -> str | None:
 
 
 def _no_processors(request: Request) -> str | None:
-    cpus, cores = request.limits.cpus, os.cpu_count() or 1
+    cpus = request.limits.cpus
     if cpus is None:
         return None
     if cpus != round(cpus):
-        return f"node.cpus = {cpus:g}, but a virtual machine has whole processors; site local enforces parts of one"
-    return f"node.cpus = {cpus:g} a node, but there are {cores} cores" if cpus > cores else None
+        words = f"node.cpus = {cpus:g}, but a virtual machine has whole processors"
+        return Refusal(words, "node.cpus", "a whole number; site local enforces parts of one")
+    return _processors.too_many(cpus, request.dilation, quota=False)
 
 
 def _no_memory(settings: Settings, request: Request, memory_mb_per_node: int | None) -> str | None:

@@ -31,6 +31,11 @@ BOOT_TIMEOUT_S = 300.0
 """An emulated machine takes 10 to 20 s, several at once on few processors longer."""
 ATTEMPT_TIMEOUT_S = 30.0
 POLL_S = 0.25
+OTHERWISE = (
+    "interrupt it, and give its `steelyard run` again later: a machine has one lease of site vm at a time, whatever "
+    "STEELYARD_CACHE and STEELYARD_STATE say"
+)
+"""What can be done besides waiting for another study's virtual machines."""
 READ_CLOCK = "date +%s.%N"
 SET_CLOCK = 'date --set="$1 seconds" > /dev/null'
 """Argument: seconds by which the clock is behind. The machine read it to the second when it booted."""
@@ -229,11 +234,12 @@ def _name_of(pid: int) -> str:
 
 
 def _claim_disks(wanted: lease_records.Record, state: Path) -> None:
-    """Claim the disks for data, which two leases cannot share. Raises SiteError."""
+    """Claim the disks for data, which two leases cannot share. Which cache has them is not compared. Raises
+    SiteError."""
     for other in lease_register.others(wanted, state):
         raise lease_records.claimed(
             other,
             has="has the disks of virtual machines",
-            otherwise="set STEELYARD_CACHE to another folder",
+            otherwise=OTHERWISE,
             left="virtual machines",
         )

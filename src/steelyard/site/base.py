@@ -55,6 +55,11 @@ class Refusal(str):
         return None if reason is None else cls(reason, key)
 
 
+def mend_of(reason: str) -> str:
+    """What mends a refusal, for the error of a lease that was asked for all the same."""
+    return (reason.hint if isinstance(reason, Refusal) else "") or "`steelyard doctor` says more"
+
+
 @dataclass(frozen=True)
 class Request:
     """Nodes and limits that a start requests from a site."""

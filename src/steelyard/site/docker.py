@@ -43,7 +43,7 @@ from steelyard.site import (
 from steelyard.site._docker_daemon import Daemon
 from steelyard.site._docker_settings import Settings
 from steelyard.site._docker_steps import IP_TIMEOUT_S, ContainerSteps
-from steelyard.site.base import QUOTA, LeaseTimes, Patience, Request, node_name
+from steelyard.site.base import QUOTA, LeaseTimes, Patience, Request, mend_of, node_name
 
 __all__ = ["DockerSite", "Settings", "create", "missing_packages"]
 
@@ -105,9 +105,7 @@ class DockerSite:
     async def lease(self, request: Request, until: datetime) -> Lease:
         """Lend nodes. Raises SiteError after undoing all completed steps."""
         if reason := self.refuse(request, None):
-            raise LastingSiteError(
-                f"site docker cannot lend to {request.study}: {reason}", "`steelyard doctor` says more"
-            )
+            raise LastingSiteError(f"site docker cannot lend to {request.study}: {reason}", mend_of(reason))
         looked = _docker_refusals.looked(self._settings)
         record = self._record(request, until, "running" if looked.daemon else "own")
         steps = ContainerSteps(self._settings, self._state, record, looked.daemon, say)

@@ -31,8 +31,19 @@ from steelyard.node import agent, machine_facts
 from steelyard.node.base import Node
 from steelyard.node.processor import RunningProgram
 from steelyard.node.tasks import together
-from steelyard.site import _cgroup, _disk, _kernel, _lease_processes, _link_program, _links, _memory, _network
-from steelyard.site.base import LETTERS, QUOTA, LeaseTimes, Refusal, Request, node_name, unenforced
+from steelyard.site import (
+    _cgroup,
+    _disk,
+    _kernel,
+    _lease_processes,
+    _link_program,
+    _links,
+    _memory,
+    _network,
+    _processors,
+    _swap,
+)
+from steelyard.site.base import QUOTA, LeaseTimes, Refusal, Request, mend_of, node_name, unenforced
 
 MOST_NODES = 250
 """Limit per role: the last octet of an address."""
@@ -106,9 +117,7 @@ class LocalSite:
     async def lease(self, request: Request, until: datetime) -> Lease:
         """Lend nodes. Raises SiteError after undoing all completed steps."""
         if reason := self.refuse(request, None):
-            raise LastingSiteError(
-                f"site local cannot lend to {request.study}: {reason}", "`steelyard doctor` says more"
-            )
+            raise LastingSiteError(f"site local cannot lend to {request.study}: {reason}", mend_of(reason))
         hierarchies = _cgroup.detect()
         record = self._record(request, until, hierarchies)
         lease = record.lease(lease_records.record_path(self._state, record.id))
@@ -186,6 +195,11 @@ class LocalSite:
         refusal = self._lacking() or self._unlinkable(request) or self._unenforceable(request)
         return refusal or _memory.refusal(request, limit_mb, memory_mb_per_node)
 
+    def notes(self, request: Request) -> Sequence[str]:
+        """Swap that nodes do not get as asked."""
+        limits = self._limits("database", request)
+        return list(_swap.notes(_cgroup.detect(), limits, request.database_nodes))
+
     def times(self, request: Request) -> LeaseTimes:
         """A constant short time for any number of nodes."""
         return LeaseTimes(lease_s=EXPECTED_LEASE_S, release_s=EXPECTED_RELEASE_S)
@@ -233,13 +247,15 @@ class LocalSite:
         hierarchies, limits = _cgroup.detect(), self._limits("database", request)
         why = "; ".join(hierarchies.problems) or "no such controller"
         entry = self._entry() is not None
-        if reason := _no_processors(limits, request.database_nodes, hierarchies, why, entry=entry):
+        if reason := _processors.refusal(request, limits, hierarchies, "" if entry else why):
             return reason
         if limits.memory_mb is not None and not (hierarchies.has("memory") and entry):
             return f"memory_mb = {limits.memory_mb} cannot be enforced: {why}"
         for name, needed in (("swap_mb", "memory_mb"), ("cpu_limit", "cpus")):
             if getattr(limits, name) is not None and getattr(limits, needed) is None:
                 return f"{name} = {getattr(limits, name)} limits nothing without {needed}"
+        if reason := _swap.refusal(hierarchies, limits):
+            return reason
         reason = _disk.lacking(hierarchies, limits) or ("" if entry else why) if limits.own_disk else None
         return reason or unenforced(self, request)
 
@@ -319,6 +335,8 @@ class LocalSite:
         self, record: lease_records.Record, lease: Lease, hierarchies: _cgroup.Hierarchies, limits: NodeLimits
     ) -> list[Step]:
         members = _members(record)
+        bound = _cgroup.bound_to_cores(limits)
+        cores = _processors.bindable_cores(hierarchies) if bound else ()
 
         async def write() -> None:
             lease_register.begin(record, self._state, lambda: self._claim_loopback(record))
@@ -330,7 +348,8 @@ class LocalSite:
         def groups(node: Node) -> Callable[[], Awaitable[None]]:
             async def make() -> None:
                 its_limits = limits if node.role == "database" else NodeLimits()
-                _cgroup.make(hierarchies, record.id, node.name, its_limits, _cores(node, limits))
+                its_cores = _processors.cores_of(node.name, limits, cores) if cores and node.role == "database" else ""
+                _cgroup.make(hierarchies, record.id, node.name, its_limits, its_cores)
 
             return make
 
@@ -387,25 +406,6 @@ class LocalSite:
         ]
 
 
-def _no_processors(
-    limits: NodeLimits, nodes: int, hierarchies: _cgroup.Hierarchies, why: str, *, entry: bool
-) -> str | None:
-    """Why a limit of processors cannot be enforced, or None. `entry`: whether commands can join control groups."""
-    if limits.cpus is None:
-        return None
-    cores = int(machine_facts.facts()["cores"])
-    if limits.cpus > cores:
-        return f"cpus = {limits.cpus:g} a node, but there are {cores} cores"
-    if not _cgroup.bound_to_cores(limits):
-        if limits.cpus < _cgroup.LEAST_CPUS:
-            return f"cpus = {limits.cpus:g} a node: a quota of less than {_cgroup.LEAST_CPUS:g} cannot be enforced"
-        able = hierarchies.has("cpu") and entry
-        return None if able else f"cpus = {limits.cpus:g} cannot be enforced: {why}"
-    if limits.cpus != int(limits.cpus) or limits.cpus * nodes > cores:
-        return f'cpu_limit = "cpuset": {nodes} x {limits.cpus:g} whole cores, but there are {cores}'
-    return None if hierarchies.has("cpuset") and entry else f'cpu_limit = "cpuset" cannot be enforced: {why}'
-
-
 def _disk_steps(identity: str, node: Node, limits: NodeLimits, hierarchies: _cgroup.Hierarchies) -> list[Step]:
     """Steps that give a node a disk of its own."""
     return [
@@ -413,13 +413,6 @@ def _disk_steps(identity: str, node: Node, limits: NodeLimits, hierarchies: _cgr
         Step(f"loop device of {node.name}", lambda: _disk.attach(identity, node.folder)),
         Step(f"mount of {node.name}", lambda: _disk.mount(identity, node.folder, limits, hierarchies)),
     ]
-
-
-def _cores(node: Node, limits: NodeLimits) -> str:
-    """The cores that a node is bound to, such as `0,1`; nodes take theirs in turn."""
-    each = round(limits.cpus or 0) if _cgroup.bound_to_cores(limits) and node.role == "database" else 0
-    first = (int(node.name.removeprefix(LETTERS["database"])) - 1) * each if each else 0
-    return ",".join(str(core) for core in range(first, first + each))
 
 
 def _members(record: lease_records.Record) -> list[_network.Member]:

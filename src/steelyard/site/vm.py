@@ -43,7 +43,7 @@ from steelyard.site import (
 from steelyard.site._vm_refusals import missing_packages
 from steelyard.site._vm_settings import Settings
 from steelyard.site._vm_steps import MachineSteps
-from steelyard.site.base import LeaseTimes, Patience, Request
+from steelyard.site.base import LeaseTimes, Patience, Request, mend_of
 
 __all__ = ["Settings", "VmSite", "create", "missing_packages"]
 
@@ -83,16 +83,17 @@ class VmSite:
         return "the number of its processors"
 
     async def prepare(self) -> None:
-        """Build the image if it is not in the cache yet, and find out whether KVM works: some minutes, once. Raises
-        SiteError."""
+        """Build the image if it is not in the cache yet: some minutes, once. Find out whether KVM works, also where an
+        earlier trial said so: what stood in the way may be gone. Raises SiteError."""
         image = await _vm_image.build(cache_folder(), say)
-        accelerator = await _vm_accelerator.choose(self._settings.accelerator, image, lease_records.marked({}))
+        caller = lease_records.marked({})
+        accelerator = await _vm_accelerator.choose(self._settings.accelerator, image, caller, anew=True)
         say(f"virtual machines run by {accelerator.name}: {accelerator.why}")
 
     async def lease(self, request: Request, until: datetime) -> Lease:
         """Lend nodes. Raises SiteError after undoing all completed steps."""
         if reason := self.refuse(request, None):
-            raise LastingSiteError(f"site vm cannot lend to {request.study}: {reason}", "`steelyard doctor` says more")
+            raise LastingSiteError(f"site vm cannot lend to {request.study}: {reason}", mend_of(reason))
         record = self._record(request, until)
         steps = MachineSteps(self._settings, self._state, record, say)
         lease = record.lease(lease_records.record_path(self._state, record.id))

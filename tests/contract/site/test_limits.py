@@ -236,6 +236,23 @@ def test_nodes_get_cores_of_their_own(tmp_path: Path) -> None:
     assert traces(lease.id, tmp_path) == []
 
 
+def test_two_leases_do_not_share_cores_and_none_gets_one_that_this_process_may_not_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < 2 or not _cgroup.detect().has("cpuset"):
+        pytest.skip("this machine has no two cores with controller cpuset")
+    request = Request("cores", 1, 1, NodeLimits(cpus=1, cpu_limit="cpuset"))
+    namespaces = local.Settings(mode="namespaces")
+    with leased(tmp_path, namespaces, request) as (site, first), leased(tmp_path, namespaces, request) as (_, second):
+        bound = [asyncio.run(site.facts(lease.databases[0]))["limit_cores"] for lease in (first, second)]
+    assert len(set(bound)) == 2
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {cores[1]})
+    with leased(tmp_path, namespaces, request) as (site, lease):
+        assert asyncio.run(site.facts(lease.databases[0]))["limit_cores"] == str(cores[1])
+        assert "2 x 1 whole cores" in (site.refuse(replace(request, database_nodes=2), None) or "")
+
+
 def gauged(lease: Lease, limits: NodeLimits) -> dict[str, float]:
     found = asyncio.run(gauge_nodes(lease.databases, limits, "before"))
     assert found.problems == {}

@@ -20,7 +20,7 @@ from steelyard.leases import register as lease_register
 from steelyard.leases.lease import Lease
 from steelyard.link.ping import measure_link
 from steelyard.model.study import NodeLimits
-from steelyard.node import files
+from steelyard.node import files, gauge
 from steelyard.node.command import run
 from steelyard.node.processor import census
 from steelyard.site import _cgroup, _network, _ssh_connection, _vm_steps, vm
@@ -82,6 +82,9 @@ def test_a_machine_is_what_was_asked(tmp_path: Path) -> None:
         facts = asyncio.run(site.facts(node))
         assert 0.8 * 320 < int(facts["memory_mb"]) <= 320
         assert (facts["cores"], facts["vm_processors"], facts["vm_memory_mb"]) == ("2", "2", "320")
+        asked, measured = asyncio.run(gauge.gauge(node, request.limits))
+        assert asked == {"cpus": 2.0, "machine_memory_mb": 320.0}
+        assert measured["machine_memory_mb"] == pytest.approx(320, abs=2)
         assert facts["vm_accelerator"] in ("kvm", "tcg")
         assert facts["vm_accelerator_reason"]
         assert facts["vm_emulator"].startswith("QEMU ")

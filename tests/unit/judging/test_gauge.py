@@ -48,6 +48,23 @@ def test_deviations_are_sentences() -> None:
     ]
 
 
+def test_memory_of_a_virtual_machine_has_its_row() -> None:
+    gauged = Gauged(moment="before", asked={"machine_memory_mb": 1024.0}, measured={"n1": {"machine_memory_mb": 900.0}})
+    table = node_limits([gauged], {}, ())
+    assert table is not None
+    assert [cell.text for cell in table.rows[0]][:4] == ["memory of its machine", "MiB", "1,024", "900"]
+    assert deviations(gauged) == ["n1: memory of its machine (node.memory_mb) is 900, asked 1,024"]
+
+
+def test_a_limit_without_a_measurement_is_named() -> None:
+    gauged = BEFORE.model_copy(update={"asked": {"cpus": 0.5, "memory_mb": 20_000.0}})
+    table = node_limits([gauged], {}, ())
+    assert table is not None
+    assert table.caption.endswith(
+        " Without a number: memory. The machine had too little left to reach the limit, or did not say what it has."
+    )
+
+
 def test_the_table_names_the_odd_node() -> None:
     table = node_limits([BEFORE], {"n1": {"limit_cpu_period_ms": "100"}}, ())
     assert table is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -53,10 +54,28 @@ def test_a_process_whose_record_is_gone_is_a_stray(tmp_path: Path) -> None:
         (stray,) = lease_processes.strays("local", tmp_path)
         assert (stray.id, stray.record) == ("5eedbeef", path)
         assert lease_processes.strays("local", tmp_path / "other") == [], "another installation's"
-        assert lease_processes.unrecorded()["5eedbeef"] == path
+        now = lease_records.utc_now()
+        assert "5eedbeef" not in lease_processes.left_elsewhere(tmp_path, now)
+        assert lease_processes.left_elsewhere(tmp_path / "other", now)["5eedbeef"] == tmp_path
         assert lease_processes.described(lease_processes.of(stray.id)) == f"process {process.pid} (sleep 60)"
         asyncio.run(lease_processes.kill(stray.id))
         assert process.wait(5) == -9
+
+
+def test_an_abandoned_lease_of_another_state_folder_is_known_by_its_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without root, no register says where its record is."""
+    monkeypatch.setattr(lease_register, "FOLDER", tmp_path / "register")
+    path, now = lease_records.record_path(tmp_path, "5eedbee6"), lease_records.utc_now()
+    lease_records.write(path, record("5eedbee6"))
+    marks = lease_records.environment(tmp_path, "5eedbee6")
+    with subprocess.Popen(["sleep", "60"], env={**os.environ, **marks}) as process:
+        living = lease_processes.left_elsewhere(tmp_path / "own", now)
+        late = lease_processes.left_elsewhere(tmp_path / "own", now + timedelta(days=2))
+        process.kill()
+    assert "5eedbee6" not in living
+    assert late["5eedbee6"] == tmp_path
 
 
 def test_a_registered_lease_whose_record_is_gone_is_a_stray_of_its_site(

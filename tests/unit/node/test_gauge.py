@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from steelyard.model.errors import NodeError
-from steelyard.model.node_limits import LIMIT_SETTLE_S, NodeLimits
+from steelyard.model.node_limits import DISK_RATES, LIMIT_SETTLE_S, NodeLimits
 from steelyard.node import gauge
 from steelyard.node.base import Node
 from steelyard.node.command import Completed
@@ -22,7 +23,7 @@ NODE = Node("n1", "database", "127.0.0.1", (), Path("/n1"), agent="/bin/agent")
 ANSWER = {"cpus": 0.5, "work_per_cpu_s": 90.0, "memory_mb": 98, "memory_ended": "killed", "machine_swap_mb": 0}
 
 
-def asked(monkeypatch: pytest.MonkeyPatch, limits: NodeLimits, answer: Any) -> tuple[Any, list[str]]:
+def asked(monkeypatch: pytest.MonkeyPatch, limits: NodeLimits, answer: Any, lent: Node = NODE) -> tuple[Any, list[str]]:
     seen: list[str] = []
 
     async def run(node: Node, argv: list[str], **options: Any) -> Completed:
@@ -30,7 +31,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, limits: NodeLimits, answer: Any) -> t
         return Completed((), 0, json.dumps(answer).encode(), b"")
 
     monkeypatch.setattr(gauge, "run", run)
-    return asyncio.run(gauge.gauge(NODE, limits)), seen
+    return asyncio.run(gauge.gauge(lent, limits)), seen
 
 
 def test_only_nodes_with_a_limit_or_a_profile_are_measured() -> None:
@@ -64,12 +65,41 @@ def test_a_limit_that_the_machine_cannot_reach_is_not_measured(monkeypatch: pyte
     assert "memory_mb" not in measured
 
 
+MEMORY_MAP = """\
+00000000-00000fff : Reserved
+00001000-0009fbff : System RAM
+00100000-3ffd6fff : System RAM
+  1b000000-1be01ef1 : Kernel code
+40000000-afffffff : PCI Bus 0000:00
+"""
+
+
+def test_memory_of_a_virtual_machine_is_what_its_kernel_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is killed at 1024 MiB of a machine that has no more."""
+    maps = {gauge.MEMORY_MAP: MEMORY_MAP}
+
+    async def texts(node: Node, *paths: Path) -> dict[Path, str]:
+        return {path: maps[path] for path in paths if path in maps}
+
+    monkeypatch.setattr(gauge.files, "texts", texts)
+    machine, answer = replace(NODE, kernel="n1"), {**ANSWER, "memory_ended": "machine"}
+    (numbers, measured), _ = asked(monkeypatch, NodeLimits(memory_mb=1024), answer, machine)
+    assert numbers == {"machine_memory_mb": 1024.0}
+    assert measured["machine_memory_mb"] == pytest.approx(1023.46, abs=0.01)
+    assert "memory_mb" not in measured
+    maps[gauge.MEMORY_MAP] = "00000000-00000000 : System RAM\n"
+    (_, measured), _ = asked(monkeypatch, NodeLimits(memory_mb=1024), answer, machine)
+    assert "machine_memory_mb" not in measured, "addresses are hidden from users without rights"
+    (numbers, measured), _ = asked(monkeypatch, NodeLimits(memory_mb=100), ANSWER, machine)
+    assert (numbers, measured["memory_mb"]) == ({"memory_mb": 100.0}, 98.0), "a limit that was reached"
+
+
 def test_the_disk_is_measured_in_the_node_s_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    rates = dict.fromkeys(gauge.RATES, 10.0)
+    rates = dict.fromkeys(DISK_RATES, 10.0)
     (numbers, measured), argv = asked(monkeypatch, NodeLimits(disk_write_mb_per_s=10), {**ANSWER, **rates})
     assert argv[2:] == ["--folder", "/n1"]
     assert numbers == {"disk_write_mb_per_s": 10.0}
-    assert set(gauge.RATES) < set(measured)
+    assert set(DISK_RATES) < set(measured)
 
 
 def test_an_answer_that_cannot_be_read_names_the_node(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -152,6 +152,7 @@ def test_version_2_limits_and_controllers_on_the_way_down(tmp_path: Path) -> Non
     assert not (node / "cgroup.subtree_control").exists()
     assert _cgroup.in_force((node,)) == {
         "limit_cpus": "0.5", "limit_cpu_period_ms": "100", "limit_memory_bytes": str(512 * 2**20),
+        "limit_swap_bytes": "none",
     }  # fmt: skip
 
 
@@ -207,6 +208,25 @@ def test_a_quota_is_set_and_lifted_while_processes_run(tmp_path: Path) -> None:
     _cgroup.throttle((memory,), None)
     with pytest.raises(SiteError, match="no control group with a CPU quota"):
         _cgroup.throttle((memory,), 0.4)
+
+
+def test_cores_of_a_kernel_s_list() -> None:
+    assert _cgroup.cores_in("0-2,5\n") == {0, 1, 2, 5}
+    assert _cgroup.cores_in("\n") == set()
+
+
+def test_cores_are_those_that_the_group_above_hands_down(tmp_path: Path) -> None:
+    second = Hierarchies({}, tmp_path, frozenset({"cpu", "memory"}), (), version_2_on_demand=frozenset({"cpuset"}))
+    assert _cgroup.cores_handed_down(second) == set(), "the kernel does not say"
+    (tmp_path / "cpuset.cpus").write_text("\n")
+    (tmp_path / "cpuset.cpus.effective").write_text("1-3\n")
+    assert _cgroup.cores_handed_down(second) == {1, 2, 3}
+    ours = tmp_path / "steelyard" / "0a1b2c3d" / "n1"
+    ours.mkdir(parents=True)
+    (tmp_path / "steelyard" / "cpuset.cpus.effective").write_text("2-3\n")
+    assert _cgroup.cores_handed_down(second) == {2, 3}
+    (ours / "cpuset.cpus").write_text("3\n")
+    assert _cgroup.cores_taken(second) == {3}
 
 
 def test_no_limit_is_said_in_words(tmp_path: Path) -> None:

@@ -306,6 +306,7 @@ def test_limits_that_cannot_be_enforced_are_refused(found: dict[str, Any], tmp_p
     assert 'of containers site.cpu_limit = "cpuset" says' in refusal(tmp_path, bound)
     assert "not a whole number of cores" in refusal(tmp_path, half, cpu_limit="cpuset")
     assert "cores" in refusal(tmp_path, Request("s", 1, limits=NodeLimits(cpus=10_000)))
+    assert "less than 0.01 cannot be enforced" in refusal(tmp_path, Request("s", 1, limits=NodeLimits(cpus=0.005)))
     small = Request("s", 1, limits=NodeLimits(memory_mb=100))
     assert refusal(tmp_path, small, 300) == "a node needs 300 MB, but memory_mb = 100 is its limit"
     assert "MB are available" in refusal(tmp_path, Request("s", 200), 10_000_000)

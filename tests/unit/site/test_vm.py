@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import io
+import json
+import os
 import tarfile
 from itertools import pairwise
 from pathlib import Path
@@ -158,6 +160,97 @@ def test_a_trial_boot_is_made_once_and_its_outcome_is_kept(
     assert boots == ["0123"]
     assert _vm_accelerator.known(image, "7.2.17") == chosen
     assert _vm_accelerator.known(image, "8.0") is None, "another QEMU may do better"
+    with pytest.raises(SiteError, match="did not boot within 15 s") as caught:
+        asyncio.run(_vm_accelerator.choose("kvm", image, caller))
+    assert caught.value.hint.endswith("`steelyard setup vm` tries KVM again")
+
+
+def test_setup_tries_kvm_anew(image: Image, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What stood in the way of one trial may be gone: a busy machine, a device that another program had."""
+    device = tmp_path / "kvm"
+    device.touch()
+    outcomes = [(False, "a guest under KVM did not boot within 15 s"), (True, "a guest booted under KVM")]
+
+    async def boots(of: Image, caller: Node) -> tuple[bool, str]:
+        return outcomes.pop(0)
+
+    async def version(caller: Node) -> str:
+        return "7.2.17"
+
+    async def build(cache: Path, say: Any) -> Image:
+        return image
+
+    monkeypatch.setattr(_vm_accelerator, "DEVICE", device)
+    monkeypatch.setattr(_vm_accelerator, "_trial_boot", boots)
+    monkeypatch.setattr(_vm_accelerator, "version", version)
+    monkeypatch.setattr(_vm_image, "build", build)
+    image.folder.mkdir(parents=True)
+    caller = lease_records.marked({})
+    first = asyncio.run(_vm_accelerator.choose("auto", image, caller))
+    asyncio.run(vm.create(vm.Settings(), tmp_path / "state").prepare())
+    second = asyncio.run(_vm_accelerator.choose("auto", image, caller))
+    assert (first.name, second.name, outcomes) == ("tcg", "kvm", [])
+    assert first.tried is not None
+    assert second.tried is not None
+    assert first.tried < second.tried
+
+
+def test_a_finding_of_an_earlier_version_counts(image: Image, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_vm_accelerator, "DEVICE", tmp_path)
+    image.folder.mkdir(parents=True)
+    kept = {"boot": lease_records.boot_id(), "image": "0123", "qemu": "7.2", "works": True, "why": "a guest booted"}
+    (image.folder.parent / "kvm.json").write_text(json.dumps(kept))
+    assert _vm_accelerator.known(image, "7.2") == Accelerator(name="kvm", why="a guest booted")
+
+
+def test_drafts_of_disks_are_left_to_living_writers_only(tmp_path: Path) -> None:
+    nodes = tmp_path / "nodes"
+    nodes.mkdir()
+    for name, age_s in (("n1.7.draft", 10_000), ("n2.8.draft", 5), ("n1.img", 10_000)):
+        (nodes / name).touch()
+        os.utime(nodes / name, (100_000 - age_s, 100_000 - age_s))
+    _vm_machine.forget_drafts(nodes, 100_000.0)
+    assert sorted(path.name for path in nodes.iterdir()) == ["n1.img", "n2.8.draft"]
+    _vm_machine.forget_drafts(tmp_path / "none", 100_000.0)
+
+
+def test_making_a_disk_removes_what_a_kill_left(tmp_path: Path, image: Image, monkeypatch: pytest.MonkeyPatch) -> None:
+    places = Files(tmp_path / "lease" / "n1", tmp_path / "nodes" / "n1.img")
+    stale = tmp_path / "nodes" / "n1.7.draft"
+    stale.parent.mkdir()
+    stale.touch()
+    os.utime(stale, (0, 0))
+
+    async def make_key(caller: Node, path: Path) -> None:
+        path.write_text("secret")
+        path.with_suffix(".pub").write_text("ssh-ed25519 AAAA steelyard")
+
+    async def make_disk(path: Path) -> None:
+        path.touch()
+
+    async def run(*words: Any, **options: Any) -> None: ...
+
+    monkeypatch.setattr(_vm_machine, "make_key", make_key)
+    monkeypatch.setattr(_vm_machine, "run", run)
+    monkeypatch.setattr(_vm_image, "make_disk", make_disk)
+    caller = lease_records.marked({})
+    asyncio.run(_vm_machine.prepare(caller, "n1", {"n1": "10.117.0.1"}, places, image, b"public"))
+    assert [path.name for path in places.data.parent.iterdir()] == ["n1.img"]
+
+
+def test_a_second_lease_is_told_what_really_helps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which cache another lease's disks are in is not compared, so another one is no way out."""
+    now = lease_records.utc_now()
+    other = lease_records.Record(
+        id="0a1b2c3d", site="vm", study="first study", owner=lease_records.owner(), created=now, until=now
+    )
+    monkeypatch.setattr(_vm_steps.lease_register, "others", lambda wanted, state: [other])
+    with pytest.raises(SiteError, match="first study") as caught:
+        _vm_steps._claim_disks(other.model_copy(update={"id": "ffffffff"}), tmp_path)
+    assert caught.value.hint == (
+        "wait for it, or interrupt it, and give its `steelyard run` again later: a machine has one lease of site vm at "
+        "a time, whatever STEELYARD_CACHE and STEELYARD_STATE say"
+    )
 
 
 @pytest.mark.usefixtures("able")

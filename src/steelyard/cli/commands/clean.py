@@ -68,15 +68,13 @@ def clean(
 async def _clean(site_names: Sequence[str], *, dry_run: bool, console: Console, as_json: bool) -> int:
     named = [site for name in site_names if (site := _without_settings(name)) is not None]
     leases = await _sweep(named, dry_run=dry_run)
-    elsewhere = _elsewhere()
+    elsewhere = lease_processes.left_elsewhere(state_folder(), lease_records.utc_now())
     if as_json:
         others = [{"lease": identity, "state_folder": str(folder)} for identity, folder in elsewhere.items()]
         print(json.dumps({"leases": [entry.model_dump() for entry in leases], "elsewhere": others}, indent=2))
     _say(leases, console)
     for identity, folder in elsewhere.items():
-        its_site = lease_register.site_of(identity)
-        command = f"{STATE_VARIABLE}={folder} steelyard clean {its_site}".rstrip()
-        say(console, f"lease {identity} is left over in {folder}: {command}")
+        say(console, f"lease {identity} is left over in {folder}: {command_elsewhere(identity, folder)}")
     if not leases:
         say(console, f"nothing is left over in {state_folder()}: {_looked(site_names, [site.name for site in named])}")
     return EXIT_LABORATORY if any(entry.outcome == "failed" for entry in leases) else EXIT_DONE
@@ -99,15 +97,9 @@ def _without_settings(name: str) -> Site | None:
         return None
 
 
-def _elsewhere() -> dict[str, Path]:
-    """Leases that are left over in other state folders, or whose record there is gone: id -> that folder."""
-    state = state_folder()
-    gone = {
-        identity: record.parent.parent
-        for identity, record in lease_processes.unrecorded().items()
-        if not lease_register.of_state(record, state)
-    }
-    return gone | lease_register.abandoned_elsewhere(state, lease_records.utc_now())
+def command_elsewhere(identity: str, folder: Path) -> str:
+    """The command that takes back a lease of another state folder."""
+    return f"{STATE_VARIABLE}={folder} steelyard clean {lease_register.site_of(identity)}".rstrip()
 
 
 async def reclaim(sites: Sequence[Site], *, console: Console) -> None:

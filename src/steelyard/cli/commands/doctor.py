@@ -9,7 +9,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated
@@ -20,11 +20,14 @@ from rich.text import Text
 
 from steelyard.cli import docker_findings, limit_findings, link_findings, shelf_findings, vm_findings
 from steelyard.cli.commands.calibrate import doubts
+from steelyard.cli.commands.clean import command_elsewhere
 from steelyard.cli.finding import Finding, judged
 from steelyard.cli.signature import Json
 from steelyard.cli.terminal.output import data_console, say
 from steelyard.format import data_size
+from steelyard.leases import processes as lease_processes
 from steelyard.leases import records as lease_records
+from steelyard.leases import register as lease_register
 from steelyard.model.errors import SteelyardError
 from steelyard.node import agent, calibration, machine_facts
 from steelyard.node.command import run
@@ -248,13 +251,25 @@ async def _lend(site: local.LocalSite, request: Request) -> tuple[float, float]:
 
 
 def _leftovers() -> list[Finding]:
-    site = local.create(local.Settings(), state_folder())
+    """Leases of this state folder at any site, and those of others as far as they can be known."""
+    state, now = state_folder(), lease_records.utc_now()
+    site = local.create(local.Settings(), state)
     try:
-        left = asyncio.run(site.leftovers())
+        left = {lease.id for lease in asyncio.run(site.leftovers())}
+        left |= {record.id for _, record in lease_records.records(state) if lease_records.abandoned(record, now)}
     except SteelyardError as error:
         return [Finding(name="leftovers", state="poor", found=error.message, mend=error.hint)]
-    text = ", ".join(lease.id for lease in left) or "none"
-    return [judged("leftovers", text, not left, "steelyard clean")]
+    return [leftovers(state, sorted(left), lease_processes.left_elsewhere(state, now))]
+
+
+def leftovers(state: Path, left: Sequence[str], elsewhere: Mapping[str, Path]) -> Finding:
+    """Leases that are left over in this state folder, and in others: id -> folder."""
+    texts = [f"{', '.join(left)} in {state}"] if left else []
+    texts += [f"{identity} in {folder}" for identity, folder in elsewhere.items()]
+    none = f"none in {state}, nor in other state folders that {lease_register.FOLDER} or a living process names"
+    commands = ["steelyard clean"] if left else []
+    commands += [command_elsewhere(identity, folder) for identity, folder in elsewhere.items()]
+    return judged("leftovers", "; ".join(texts) or none, not texts, "; ".join(dict.fromkeys(commands)))
 
 
 LOOKS: tuple[Callable[[], list[Finding]], ...] = (

@@ -17,7 +17,8 @@ OF_THE_PAGE: Final[dict[str, str]] = {
     "asked of a node": "The number that the trials' complete settings hold.",
     "measured on a node": (
         "What `steelyard-agent gauge` got as a process of the node: the median, least and most of n measurements. The "
-        "speed of a core does not depend on its quota."
+        "speed of a core does not depend on its quota. The memory of its machine is the RAM that a virtual machine's "
+        "kernel found, of which it takes a part for itself."
     ),
     "odd node": "A node of which a measurement is further from what was asked (from the median, where nothing was).",
     "interval": "Confidence interval at the level that the page names.",

@@ -18,6 +18,7 @@ UNITS = {
     "cpus": ("processors", "cores"),
     "memory_mb": ("memory", "MiB"),
     "memory_and_swap_mb": ("memory and swap", "MiB"),
+    "machine_memory_mb": ("memory of its machine", "MiB"),
     "disk_read_mb_per_s": ("disk, reading", "MB/s"),
     "disk_write_mb_per_s": ("disk, writing", "MB/s"),
     "disk_read_ops_per_s": ("disk, read operations", "operations/s"),
@@ -50,7 +51,17 @@ def node_limits(
     )
     problems = {f"{node}: {problem}" for gauged in gaugings for node, problem in gauged.problems.items()}
     more = f" Not measured: {'; '.join(sorted(problems))}." if problems else ""
+    more += _without_a_number(gaugings)
     return Table(NAME, caption + _stretched(records) + _quota(facts, records) + more, columns, rows)
+
+
+def _without_a_number(gaugings: Sequence[Gauged]) -> str:
+    """Limits of which no node has a number, as of memory where others had it; empty without any."""
+    measured = {limit for gauged in gaugings for values in gauged.measured.values() for limit in values}
+    asked = dict.fromkeys(limit for gauged in gaugings if gauged.measured for limit in gauged.asked)
+    names = [UNITS.get(limit, (limit, ""))[0] for limit in asked if limit not in measured]
+    why = "The machine had too little left to reach the limit, or did not say what it has."
+    return f" Without a number: {listed(names)}. {why}" if names else ""
 
 
 def _stretched(records: Sequence[TrialRecord]) -> str:
