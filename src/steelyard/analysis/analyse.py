@@ -26,14 +26,15 @@ from steelyard.model.trial import TrialRecord
 
 def analyse(
     records: Sequence[TrialRecord], study: Study, *, seed: int, within: Within | None = None,
-    floor: FoundFloor | None = None, plan: Plan | None = None,
+    floor: FoundFloor | None = None, plan: Plan | None = None, emulated: bool = False,
 ) -> Results:  # fmt: skip
     """All results for report and command line, from every sealed record (valid or not) of one study.
 
     `seed` drives the draws behind the interval of a law's peak and the bootstraps; the same records and seed give the
     same results. `within` has the data within trials; without it their statistics are empty.
     `floor` is the noise floor that the store holds; verdicts are judged against it, control cells of the study first.
-    `plan` is needed for the study's stopping rule, if it has one.
+    `plan` is needed for the study's stopping rule, if it has one. `emulated`: whether the facts of any start say that
+    its processors were emulated.
     """
     frame, rule = frame_of(records, study), rule_of(study)
     context = Context(
@@ -42,7 +43,7 @@ def analyse(
         decision=decide(plan, records, rule) if plan and rule else None,
     )  # fmt: skip
     results = _results(context)
-    caveats_of = {"caveats": tuple(caveats(study, results))}
+    caveats_of = {"caveats": tuple(caveats(study, results, emulated=emulated))}
     return results.model_copy(
         update={**caveats_of, "further": tuple(_further(context, name) for name in context.beside)}
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from steelyard.analysis.analyse import analyse
@@ -13,12 +13,13 @@ from steelyard.heavy import pl
 from steelyard.judging.dilation import modelled_s
 from steelyard.model.damage import Damage
 from steelyard.model.errors import StoreError
-from steelyard.model.facts import of_systems
+from steelyard.model.facts import of_machines, of_systems
 from steelyard.model.gauged import Gauged
 from steelyard.model.plan import Plan
 from steelyard.model.study import Level, Study
 from steelyard.model.trial import TrialRecord
 from steelyard.reading import time_courses
+from steelyard.reading.level_facts import LevelFact, level_facts
 from steelyard.reading.measured import with_links_after, with_measures
 from steelyard.reading.node_traces import Trace, median_trials
 from steelyard.reading.seconds import within_trials
@@ -28,6 +29,8 @@ from steelyard.store.journal import Entry, NodesGauged
 from steelyard.store.measured_again import MeasuredAgain
 from steelyard.store.read import Store
 
+VIRTUAL_MACHINES, EMULATED = "vm", "tcg"
+"""The site, and the value of the fact `vm_accelerator`, of which times are no hardware's."""
 MOST_TIMELINES = 60
 """Most trials whose intervals are read for the page; the page may show fewer."""
 Attempt = tuple[str, int]
@@ -52,7 +55,9 @@ class ReportInput:
     curves: Sequence[Curve] = ()
     """Percentile curves of the treatments."""
     facts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Node or `machine` or `system:<node>` to its facts."""
+    """Node or `machine` or `system:<node>` to its facts, in the trial with the most nodes."""
+    level_facts: Sequence[LevelFact] = ()
+    """Facts that other levels have otherwise."""
     tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     """Every table of the results by its name, as `report --json` and the exports give it."""
     published: Sequence[Beside] = ()
@@ -61,7 +66,7 @@ class ReportInput:
     """Name of that publication."""
     damages: Sequence[Damage] = ()
     """Files of the store that were passed over, or read although they were changed."""
-    gaugings: Sequence[Gauged] = ()
+    gaugings: Sequence[tuple[str, Gauged]] = ()
     """Limits of the nodes as measured, before and after each start that asked for any."""
     measured_again: Sequence[MeasuredAgain] = ()
     """Sealed attempts that were removed or set aside and measured again."""
@@ -95,7 +100,17 @@ def results_of(store: Store, records: Sequence[TrialRecord]) -> Results:
     records = with_links_after(store, with_measures(store, records, study.analysis.needed))
     floor = store.noise_floor(records)
     within = within_trials(store, records)
-    return analyse(records, study, seed=study.design.seed, within=within, floor=floor, plan=store.plan)
+    emulated = any(each.get("vm_accelerator") == EMULATED for each in facts_of_machines(store, records))
+    return analyse(
+        records, study, seed=study.design.seed, within=within, floor=floor, plan=store.plan, emulated=emulated
+    )
+
+
+def facts_of_machines(store: Store, records: Sequence[TrialRecord]) -> Iterator[Mapping[str, str]]:
+    """Facts of the nodes of each start on virtual machines, of no others: read from one trial of a start."""
+    starts = {record.start: record for record in records if record.settings.site.name == VIRTUAL_MACHINES}
+    for record in starts.values():
+        yield from of_machines(store.facts(record)).values()
 
 
 def report_input(
@@ -131,17 +146,20 @@ def report_input(
         too_short=too_short,
         curves=_curves(store, records, used) if courses else (),
         facts=store.facts(largest),
+        level_facts=level_facts(store, records),
         tables=tables(results),
-        gaugings=_gaugings(store),
+        gaugings=_gaugings(store, records),
         measured_again=store.measured_again,
     )
     # Now everything that the page shows has been read.
     return replace(page_input, damages=store.damages)
 
 
-def _gaugings(store: Store) -> tuple[Gauged, ...]:
+def _gaugings(store: Store, records: Sequence[TrialRecord]) -> tuple[tuple[str, Gauged], ...]:
+    """Limits as measured, each with the profile of its start; of a start without a sealed trial it is not known."""
+    profiles = {record.planned_start: record.settings.node.profile for record in records}
     events = (entry.event for entry in store.journal())
-    return tuple(event.gauged for event in events if isinstance(event, NodesGauged))
+    return tuple((profiles.get(event.start, ""), event.gauged) for event in events if isinstance(event, NodesGauged))
 
 
 def _timelines(

@@ -114,7 +114,11 @@ class _Drawing:
 def _head(page_input: ReportInput) -> dict[str, Any]:
     """Context without numbered items: texts, style, script and data."""
     (validity,) = page_input.results.of(Validity)
-    node_facts = method_and_facts.grouped(page_input.facts, system=False)
+    of_levels = {fact.name for fact in page_input.level_facts}
+    node_facts, system_facts = (
+        tuple(fact for fact in method_and_facts.grouped(page_input.facts, system=system) if fact.name not in of_levels)
+        for system in (False, True)
+    )
     script, style = _source("format.js") + _source("zoom.js") + _source("page.js"), _style()
     return {
         "study": page_input.study,
@@ -143,7 +147,10 @@ def _head(page_input: ReportInput) -> dict[str, Any]:
             *(fact for fact in node_facts if not fact.nodes),
         ),
         "node_facts": tuple(fact for fact in node_facts if fact.nodes),
-        "system_facts": method_and_facts.grouped(page_input.facts, system=True),
+        "level_facts": tuple(
+            method_and_facts.Fact(fact.name, fact.value, "; ".join(fact.levels)) for fact in page_input.level_facts
+        ),
+        "system_facts": system_facts,
         "asked": method_and_facts.asked(page_input.study),
         "method": method_and_facts.method(page_input.study, page_input.plan, page_input.records, page_input.results),
         "raw_tables": {name: frame.height for name, frame in page_input.tables.items()},

@@ -50,7 +50,7 @@ def test_deviations_are_sentences() -> None:
 
 def test_memory_of_a_virtual_machine_has_its_row() -> None:
     gauged = Gauged(moment="before", asked={"machine_memory_mb": 1024.0}, measured={"n1": {"machine_memory_mb": 900.0}})
-    table = node_limits([gauged], {}, ())
+    table = node_limits([("", gauged)], {}, ())
     assert table is not None
     assert [cell.text for cell in table.rows[0]][:4] == ["memory of its machine", "MiB", "1,024", "900"]
     assert deviations(gauged) == ["n1: memory of its machine (node.memory_mb) is 900, asked 1,024"]
@@ -58,7 +58,7 @@ def test_memory_of_a_virtual_machine_has_its_row() -> None:
 
 def test_a_limit_without_a_measurement_is_named() -> None:
     gauged = BEFORE.model_copy(update={"asked": {"cpus": 0.5, "memory_mb": 20_000.0}})
-    table = node_limits([gauged], {}, ())
+    table = node_limits([("", gauged)], {}, ())
     assert table is not None
     assert table.caption.endswith(
         " Without a number: memory. The machine had too little left to reach the limit, or did not say what it has."
@@ -66,7 +66,7 @@ def test_a_limit_without_a_measurement_is_named() -> None:
 
 
 def test_the_table_names_the_odd_node() -> None:
-    table = node_limits([BEFORE], {"n1": {"limit_cpu_period_ms": "100"}}, ())
+    table = node_limits([("", BEFORE)], {"n1": {"limit_cpu_period_ms": "100"}}, ())
     assert table is not None
     texts = [[cell.text for cell in row] for row in table.rows]
     assert texts[0][0] == "processors"
@@ -76,11 +76,19 @@ def test_the_table_names_the_odd_node() -> None:
     assert node_limits([], {}, ()) is None
 
 
+def test_rows_of_several_profiles_name_theirs() -> None:
+    slow = BEFORE.model_copy(update={"asked": {"cpus": 0.36}})
+    table = node_limits([("raspberry-pi-2", slow), ("t2.micro", BEFORE)], {}, ())
+    assert table is not None
+    assert table.columns[0].name == "profile"
+    assert {row[0].text for row in table.rows} == {"raspberry-pi-2", "t2.micro"}
+
+
 def test_limits_in_stretched_time_are_called_so() -> None:
     (trial, *_) = plan_of(study(node={"cpus": 1.0, "dilation": 2.0})).trials
-    dilated = node_limits([BEFORE], {}, (record_of(trial),))
+    dilated = node_limits([("", BEFORE)], {}, (record_of(trial),))
     assert dilated is not None
     assert "what the study asks for, divided by its dilation of 2." in dilated.caption
-    plain = node_limits([BEFORE], {}, ())
+    plain = node_limits([("", BEFORE)], {}, ())
     assert plain is not None
     assert "dilation" not in plain.caption

@@ -25,9 +25,14 @@ from steelyard.model.study import Study
 
 OF_SIMULATED: Final = "The cluster is simulated: this says what the laboratory finds, nothing about any database."
 
+OF_EMULATED: Final = (
+    "The processors of virtual machines were emulated (QEMU without KVM): times are those of the emulation, which "
+    "slows some work far more than other, and of no hardware."
+)
 
-def caveats(study: Study, results: Results) -> list[str]:
-    """Caveats, most important first."""
+
+def caveats(study: Study, results: Results, *, emulated: bool = False) -> list[str]:
+    """Caveats, most important first. `emulated`: whether processors of nodes were."""
     told_time = load_response.told_time(study, [summary.treatment for summary in results.main(Summary)])
     sentences = [f"{told_time}."] if told_time else []
     sentences += _cold(study, results)
@@ -36,6 +41,7 @@ def caveats(study: Study, results: Results) -> list[str]:
     sentences += [stretched] if stretched else []
     if study.system.name == SIMULATED:
         sentences.append(OF_SIMULATED)
+    sentences += [OF_EMULATED] if emulated else []
     stand_in = stand_ins.sentence(study)
     sentences += [stand_in] if stand_in else []
     sentences += server_warm_up.cold_starts(results.of(WarmedStart))

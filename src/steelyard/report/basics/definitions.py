@@ -14,6 +14,7 @@ OF_THE_PAGE: Final[dict[str, str]] = {
     "fields of a named level": "The fields of the study that the level sets; all others are those of the study.",
     "number of a named level": "The level's number in regressions and on axes, as the study states it.",
     "limit of a node": "What a database node may use, as section `node` of the study or the profile says.",
+    "profile of a node": "The hardware that the node stood for; a dash where none was named.",
     "asked of a node": "The number that the trials' complete settings hold.",
     "measured on a node": (
         "What `steelyard-agent gauge` got as a process of the node: the median, least and most of n measurements. The "

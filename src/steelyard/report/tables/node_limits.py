@@ -28,14 +28,22 @@ UNITS = {
 
 
 def node_limits(
-    gaugings: Sequence[Gauged], facts: Mapping[str, Mapping[str, str]], records: Sequence[TrialRecord]
+    of_profiles: Sequence[tuple[str, Gauged]], facts: Mapping[str, Mapping[str, str]], records: Sequence[TrialRecord]
 ) -> Table | None:
-    """One row for each limit and number asked, over all nodes, starts and both moments; None without any. `facts`: of
-    nodes, for the quota's period; `records`: for how often it throttled."""
-    rows = tuple(_row(limit) for limit in limits_of(gaugings))
+    """One row for each profile, limit and number asked, over all nodes, starts and both moments; None without any.
+    `of_profiles`: what was measured, with the profile of the start; `facts`: of nodes, for the quota's period;
+    `records`: for how often it throttled."""
+    gaugings, names = [gauged for _, gauged in of_profiles], list(dict.fromkeys(name for name, _ in of_profiles))
+    several = len(names) > 1
+    rows = tuple(
+        (*((Cell(name or NONE),) if several else ()), *_row(limit))
+        for name in names
+        for limit in limits_of([gauged for own, gauged in of_profiles if own == name])
+    )
     if not rows:
         return None
     columns = (
+        *((Column("profile", numeric=False, term="profile of a node"),) if several else ()),
         Column("limit", numeric=False, term="limit of a node"),
         Column("unit", numeric=False, term="limit of a node"),
         Column("asked", term="asked of a node"),

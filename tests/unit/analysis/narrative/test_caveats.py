@@ -127,6 +127,12 @@ def test_a_simulated_cluster_is_said_to_be_one():
     assert of_simulated not in analyse(cell([[1.0]]), study(system={"name": "cassandra"}), seed=1).caveats
 
 
+def test_emulated_processors_are_said():
+    emulated = analyse(cell([[1.0]]), study(), seed=1, emulated=True).caveats
+    assert [one for one in emulated if one.startswith("The processors of virtual machines were emulated")]
+    assert not [one for one in analyse(cell([[1.0]]), study(), seed=1).caveats if "emulated" in one]
+
+
 def test_cold_servers_are_the_first_limit():
     cold = study(system={"name": "cassandra"}, server_warm_up={"mode": "off"})
     first = analyse(cell([[100.0, 101.0], [102.0, 103.0]]), cold, seed=1).caveats[0]

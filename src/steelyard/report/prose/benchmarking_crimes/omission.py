@@ -136,7 +136,7 @@ def _generator(records: Sequence[TrialRecord]) -> Crime:
 
 def _shared(results: Results) -> Crime:
     shared = "cpu" in results.shares and results.size_factor in NODES
-    sizes = len(results.factors.get(results.size_factor or "", ()))
+    sizes = max((len(levels) for name, levels in results.factors.items() if name in NODES), default=1)
     evidence = f"{count(sizes, 'cluster size')} on nodes that share {listed(list(results.shares)) or 'nothing'}"
     mend = "Do not conclude anything about scaling out: another node added no hardware."
     return Crime("Scaling on shared hardware", shared, f"{evidence}.", mend)

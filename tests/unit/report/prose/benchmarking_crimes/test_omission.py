@@ -43,6 +43,20 @@ def test_a_usual_study_is_clear_of_most() -> None:
     assert all(crime.mend for crime in sheet.values() if crime.guilty)
 
 
+def test_levels_of_another_factor_are_no_cluster_sizes() -> None:
+    crime = found()["Scaling on shared hardware"]
+    assert crime.evidence.startswith("2 cluster sizes on nodes that share")
+    threads = synthetic.study().model_copy(update={"factors": {"load.threads": (1, 8), "nodes": (3,)}})
+    records = [
+        record.model_copy(update={"treatment": {"load.threads": level, "nodes": 3}, "hard": ("load.threads",)})
+        for record, level in zip(synthetic.records(synthetic.study(), faults=False), (1, 8), strict=False)
+    ]
+    results = analyse(records, threads, seed=1)
+    assert results.size_factor == "load.threads"
+    sheet = {crime.name: crime for crime in missing(threads, results, records, PLATFORM)}
+    assert sheet["Scaling on shared hardware"].evidence.startswith("1 cluster size on nodes that share")
+
+
 def test_a_treatment_without_a_trial_is_a_subset() -> None:
     voided = Verdict(outcome="invalid", reasons=(Reason(kind=ReasonKind.PROBE_GAP),))
     crime = found(verdict=voided)["A subset of what was planned"]

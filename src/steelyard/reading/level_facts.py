@@ -1,0 +1,74 @@
+"""Facts that belong to a level of a study, not to the whole of it: limits, links, settings in force.
+
+A page shows the facts of one trial. Where starts of other levels had other values, these are shown by level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from steelyard.analysis.treatments import NODES, label
+from steelyard.model.facts import MACHINE, of_machines, of_systems, role_of
+from steelyard.model.study import Level
+from steelyard.model.trial import TrialRecord
+from steelyard.store.read import Store
+
+OF_LEVELS: Final = ("limit_", "link", "node_disk_bytes", "vm_memory", "vm_processors", "dilation")
+"""How names of facts begin that a level determines: with one start of each level nothing else tells them from those
+that differ from start to start, such as free memory."""
+Facts = Mapping[str, Mapping[str, str]]
+
+
+@dataclass(frozen=True)
+class LevelFact:
+    """One value of a fact, and the levels whose starts had it."""
+
+    name: str
+    value: str
+    levels: tuple[str, ...]
+
+
+def level_facts(store: Store, records: Iterable[TrialRecord]) -> tuple[LevelFact, ...]:
+    """Facts of database nodes that differ between levels of hard-to-change factors, sizes of clusters aside; one trial
+    of each start is read. Raises StoreError."""
+    starts = {record.start: record for record in records}
+    levels = {record.start: _levels(record) for record in starts.values()}
+    if len(set(levels.values())) < 2:
+        return ()
+    return differing([(levels[start], store.facts(record)) for start, record in starts.items()])
+
+
+def differing(starts: Sequence[tuple[str, Facts]]) -> tuple[LevelFact, ...]:
+    """Facts that differ between levels and not within one; `starts`: the level of each, and its facts. Pure."""
+    several = len({level for level, _ in starts}) < len(starts)
+    values: dict[str, dict[str, set[str]]] = {}
+    for level, facts in starts:
+        for name, value in _of_a_database(facts).items():
+            values.setdefault(name, {}).setdefault(level, set()).add(value)
+    found = []
+    for name, by_level in sorted(values.items()):
+        steady = all(len(each) == 1 for each in by_level.values())
+        if not steady or not (several or name.startswith(OF_LEVELS)):
+            continue
+        levels: dict[str, list[str]] = {}
+        for level in dict.fromkeys(level for level, _ in starts):
+            levels.setdefault(next(iter(by_level.get(level, {"none"}))), []).append(level)
+        if len(levels) > 1:
+            found += [LevelFact(name, value, tuple(sorted(of))) for value, of in levels.items()]
+    return tuple(found)
+
+
+def _levels(record: TrialRecord) -> str:
+    hard: dict[str, Level] = {
+        name: level for name, level in record.treatment.items() if name in record.hard and name not in NODES
+    }
+    return label(hard) if hard else ""
+
+
+def _of_a_database(facts: Facts) -> dict[str, str]:
+    """Facts of the first database node and of the system on it; those of the machine, where nothing else is known."""
+    machines = of_machines(facts)
+    first = next((node for node in sorted(machines) if role_of(node, facts) == "database"), MACHINE)
+    return {**machines.get(first, {}), **of_systems(facts).get(first, {})}
