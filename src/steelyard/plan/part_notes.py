@@ -9,12 +9,15 @@ from steelyard.judging.settings_hash import canonical
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study
 from steelyard.model.trial_settings import TrialSettings
+from steelyard.node.gauge import wanted
 from steelyard.plan.abilities import Abilities, requests_of
 from steelyard.plan.phase_times import measured_s
 from steelyard.plugin_factory import make_probe
 from steelyard.probe.base import READ_EVERY_S, TakesTurns
 from steelyard.site.base import Announces, Apportions
-from steelyard.system.base import Warns
+from steelyard.system.base import Dilates, Warns
+
+PLANTED = "limits of nodes are set and measured, but times of the system are planted: they do not follow them"
 
 
 def notes(study: Study, plan: Plan, cores: int, abilities: Abilities) -> Iterator[str]:
@@ -22,6 +25,9 @@ def notes(study: Study, plan: Plan, cores: int, abilities: Abilities) -> Iterato
     and for probes that read more slowly than trials last."""
     yield from of_sites(plan, abilities)
     yield from dict.fromkeys(_of_systems(plan, abilities))
+    limited = [settings for settings in _distinct(plan, "system", "node") if wanted(settings.node)]
+    if any(isinstance(abilities.system(settings), Dilates) for settings in limited):
+        yield PLANTED
     yield from _of_processors(plan, abilities)
     yield from _of_probes(study, plan, cores, abilities)
 

@@ -47,7 +47,7 @@ def differing(starts: Sequence[tuple[str, Facts]]) -> tuple[LevelFact, ...]:
     for level, facts in starts:
         for name, value in _of_a_database(facts).items():
             values.setdefault(name, {}).setdefault(level, set()).add(value)
-    found = []
+    rows = []
     for name, by_level in sorted(values.items()):
         steady = all(len(each) == 1 for each in by_level.values())
         if not steady or not (several or name.startswith(OF_LEVELS)):
@@ -56,8 +56,8 @@ def differing(starts: Sequence[tuple[str, Facts]]) -> tuple[LevelFact, ...]:
         for level in dict.fromkeys(level for level, _ in starts):
             levels.setdefault(next(iter(by_level.get(level, {"none"}))), []).append(level)
         if len(levels) > 1:
-            found += [LevelFact(name, value, tuple(sorted(of))) for value, of in levels.items()]
-    return tuple(found)
+            rows += [LevelFact(name, value, tuple(sorted(of))) for value, of in levels.items()]
+    return tuple(rows)
 
 
 def _levels(record: TrialRecord) -> str:

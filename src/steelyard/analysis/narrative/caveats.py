@@ -21,10 +21,12 @@ from steelyard.analysis.treatments import NODES, label
 from steelyard.format import count, listed
 from steelyard.judging import load_response
 from steelyard.model import responses
+from steelyard.model.node_limits import NodeLimits
 from steelyard.model.study import Study
 
 OF_SIMULATED: Final = "The cluster is simulated: this says what the laboratory finds, nothing about any database."
 
+OF_PLANTED: Final = "Its times are planted: they do not follow the limits of nodes."
 OF_EMULATED: Final = (
     "The processors of virtual machines were emulated (QEMU without KVM): times are those of the emulation, which "
     "slows some work far more than other, and of no hardware."
@@ -41,6 +43,8 @@ def caveats(study: Study, results: Results, *, emulated: bool = False) -> list[s
     sentences += [stretched] if stretched else []
     if study.system.name == SIMULATED:
         sentences.append(OF_SIMULATED)
+        limited = study.node != NodeLimits() or any(name.startswith("node.") for name in study.factors)
+        sentences += [OF_PLANTED] if limited else []
     sentences += [OF_EMULATED] if emulated else []
     stand_in = stand_ins.sentence(study)
     sentences += [stand_in] if stand_in else []

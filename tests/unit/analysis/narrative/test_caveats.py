@@ -127,6 +127,13 @@ def test_a_simulated_cluster_is_said_to_be_one():
     assert of_simulated not in analyse(cell([[1.0]]), study(system={"name": "cassandra"}), seed=1).caveats
 
 
+def test_planted_times_do_not_follow_limits_of_nodes():
+    planted = "Its times are planted: they do not follow the limits of nodes."
+    limited = study(node={"cpus": 0.5})
+    assert planted in analyse(cell([[1.0]]), limited, seed=1).caveats
+    assert planted not in analyse(cell([[1.0]]), study(), seed=1).caveats
+
+
 def test_emulated_processors_are_said():
     emulated = analyse(cell([[1.0]]), study(), seed=1, emulated=True).caveats
     assert [one for one in emulated if one.startswith("The processors of virtual machines were emulated")]
