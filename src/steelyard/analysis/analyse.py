@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from steelyard.analysis import statistics
 from steelyard.analysis.comparisons.identical_systems import floors_of
 from steelyard.analysis.frame import PROFILE, frame_of, size_factor
-from steelyard.analysis.narrative.answer import answer, main_factor
-from steelyard.analysis.narrative.answer_table import answer_table, of_main_effects
+from steelyard.analysis.narrative.answer import answer
+from steelyard.analysis.narrative.answer_table import answer_table, factor_asked, of_main_effects
 from steelyard.analysis.narrative.caveats import caveats
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistic import Context, Within
@@ -87,6 +87,7 @@ def _results(context: Context) -> Results:
         number_units={name: "MiB" if name == PROFILE else study.unit_of(name) for name in frame.numbers},
         hard=frame.hard,
         size_factor=size_factor(frame),
+        factor_asked=factor_asked(study, size_factor(frame), context.of(Comparison), frame.factors),
         trials=frame.data.height,
         used=used.height,
         starts=used["start"].n_unique(),
@@ -94,7 +95,7 @@ def _results(context: Context) -> Results:
         stopping=context.decision,
         rows={statistic.name: context.of(statistic.row) for statistic in every},
     )
-    factor = main_factor(results)
+    factor = results.factor_asked
     if results.of(MainEffect):
         results = results.model_copy(update={"answer_table": of_main_effects(results.of(MainEffect), study)})
     elif factor is not None:

@@ -41,6 +41,8 @@ class Results(Value):
     hard: tuple[str, ...]
     size_factor: str | None
     """The numeric factor over which regressions, medians and laws run: nodes, else the first numeric hard factor."""
+    factor_asked: str | None = None
+    """The factor whose levels the answer compares; None without one."""
     trials: int
     """Attempts in the store."""
     used: int

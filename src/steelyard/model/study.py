@@ -247,6 +247,10 @@ class AnalysisChoice(Value):
     objective: str = ""
     """A limit of a response, such as "response_ms_p99 < 10": each treatment meets it, does not, or is undecided, by the
     interval over starts; the answer names the highest level that meets it. In the response's unit; <, <=, >, >=."""
+    compared: str = ""
+    """Factor whose levels the answer compares, each against the smallest or the first. Default: the number of nodes,
+    else another numeric factor that needs new starts, else the first factor that is not the workload. The answer then
+    also states how the last level's change depends on that size."""
     equivalence_margin_percent: float | None = Field(default=None, gt=0, le=100)
     """The largest change that is too small to matter: levels whose ratio has its interval within 1 / (1 + m) and 1 + m
     are called equivalent. Without it, none are; declare it before the trials."""

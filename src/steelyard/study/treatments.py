@@ -12,6 +12,7 @@ from steelyard.judging.fractional_design import Fraction
 from steelyard.model.errors import StudyError
 from steelyard.model.study import Level, Study
 from steelyard.plugin import Plugins
+from steelyard.study.fields import dotted
 from steelyard.study.settings import is_hard
 from steelyard.tomlfile.problems import Missing, problem
 
@@ -102,7 +103,23 @@ def design_problems(study: Study, plugins: Plugins) -> list[StudyError]:
     if study.analysis.warm_up_trials >= design.trials:
         what = f"drops every trial: design.trials is {design.trials}"
         problems.append(problem("analysis.warm_up_trials", study.analysis.warm_up_trials, what))
-    return problems
+    return problems + _compared_problems(study)
+
+
+def _compared_problems(study: Study) -> list[StudyError]:
+    """Problems with the factor whose levels the answer compares."""
+    compared, key = study.analysis.compared, "analysis.compared"
+    if not compared:
+        return []
+    if study.design.kind in ("fractional", "same"):
+        what = f"the answer of a design of kind {study.design.kind} compares no single factor: leave it out"
+        return [problem(key, compared, what)]
+    varied = [name for name, levels in factors_of(study).items() if len(levels) > 1]
+    allowed = tuple(name for name in varied if dotted(name) != "workload.name") or tuple(varied)
+    if compared in varied and compared not in allowed:
+        what = "workloads are compared only where nothing else is a factor: they are different questions"
+        return [problem(key, compared, what, allowed)]
+    return [] if compared in allowed else [problem(key, compared, "not a factor of two levels or more", allowed)]
 
 
 def _level_problems(key: str, levels: Sequence[Level]) -> list[StudyError]:

@@ -132,6 +132,16 @@ CASES = {
     ),
     "have the same complete settings": '[factors]\nload.threads = [1, "1"]\n',
     "analysis.warm_up_trials = 3: drops every trial: design.trials is 3": "[analysis]\nwarm_up_trials = 3\n",
+    "analysis.compared = 'node': not a factor of two levels or more; did you mean 'nodes'?": (
+        '[analysis]\ncompared = "node"\n[factors]\nnodes = [1, 3]\n'
+    ),
+    "analysis.compared = 'workload': workloads are compared only where nothing else is a factor": (
+        '[analysis]\ncompared = "workload"\n[factors]\nnodes = [1, 3]\nworkload = ["ycsb-a", "ycsb-c"]\n'
+    ),
+    "analysis.compared = 'nodes': the answer of a design of kind fractional compares no single factor": (
+        '[analysis]\ncompared = "nodes"\n[design]\nkind = "fractional"\n[factors]\nnodes = [1, 3]\n'
+        '"load.threads" = [1, 2]\n'
+    ),
     "design.treatments: a listed design needs treatments": '[design]\nkind = "listed"\n',
     "paper.toml:20: design.treatments: treatments belong to a listed design": "[[design.treatments]]\nnodes = 1\n",
     "paper.toml:26: design.treatments.1.nodes: every treatment must say its level": (

@@ -7,16 +7,17 @@ from collections.abc import Sequence
 
 from steelyard.analysis.comparisons.level_ratios import FEWEST_STARTS, centre
 from steelyard.analysis.inference import multiplicity
-from steelyard.analysis.narrative.answer_table import LACKS, AnswerRow, AnswerTable, at, factor_asked
+from steelyard.analysis.narrative.answer_table import LACKS, AnswerRow, AnswerTable, at
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics import objective
 from steelyard.analysis.statistics.comparison import Comparison
+from steelyard.analysis.statistics.interaction import Interaction
 from steelyard.analysis.statistics.law_choice import LawChoice
 from steelyard.analysis.statistics.main_effect import MainEffect
 from steelyard.analysis.statistics.objective import ObjectiveLevel
 from steelyard.analysis.statistics.scaling import scaled
 from steelyard.analysis.statistics.summary import Summary
-from steelyard.analysis.treatments import NODES, label
+from steelyard.analysis.treatments import NODES, label, part
 from steelyard.analysis.wording import capital, scale
 from steelyard.format import count, interval, listed, number
 from steelyard.model import responses
@@ -28,11 +29,8 @@ MOST_SENTENCES = 5
 FEWEST_SIZES = 5
 """A law over fewer sizes is refused, so the answer does not mention it."""
 MOST_LEVELS = 4
-
-
-def main_factor(results: Results) -> str | None:
-    """The factor that the question is about; see `factor_asked`."""
-    return factor_asked(results.size_factor, results.of(Comparison), results.factors)
+MOST_DEPENDENCES = 2
+"""With more lines than this, the answer counts in how many a change depends on the size."""
 
 
 def answer(question: str, results: Results) -> list[str]:
@@ -43,7 +41,7 @@ def answer(question: str, results: Results) -> list[str]:
 
 
 def _sentences(question: str, results: Results) -> list[str]:
-    factor = main_factor(results)
+    factor = results.factor_asked
     if not results.used:
         return [_nothing(question, results), "Nothing can be said."]
     if results.of(MainEffect):
@@ -62,8 +60,31 @@ def _sentences(question: str, results: Results) -> list[str]:
     if not sentences:
         sentences = [f"No two levels of {factor} have valid trials, so the question is not answered yet."]
     sentences[0] = _place(results) + sentences[0] if _place(results) else capital(sentences[0])
+    dependences = _dependences(results)
+    sentences = [*sentences[: MOST_SENTENCES - 1 - len(dependences)], *dependences]
     sentences += [one.sentence for one in results.of(LawChoice) if one.n and one.sizes >= FEWEST_SIZES]
     return [*(capital(one) for one in sentences[: MOST_SENTENCES - 1]), _closing(results)]
+
+
+def _dependences(results: Results) -> list[str]:
+    """How the change of the last level depends on the size: from the least to the greatest."""
+    asked, size = results.factor_asked, results.size_factor
+    about = [row for row in results.of(Interaction) if row.factor == asked and row.by == size != asked]
+    if not about:
+        return []
+    last = about[-1]
+    rows = [row for row in about if (row.level, row.by_level) == (last.level, last.by_level)]
+    if len(rows) <= MOST_DEPENDENCES:
+        return [f"{row.sentence}." for row in rows]
+    ratios, differences = ([getattr(row, name) for row in rows] for name in ("verdict", "verdict_of_differences"))
+    from_to = f"from {part(last.by, last.by_baseline)} to {part(last.by, last.by_level)}"
+    change = f"{part(last.factor, last.level)} against {last.baseline}, in {count(len(rows), 'line')}"
+    return [f"{from_to}, the change of {change}: ratio {_tally(ratios)}; difference {_tally(differences)}."]
+
+
+def _tally(verdicts: Sequence[str]) -> str:
+    """`lower in 3, undecided in 1`."""
+    return ", ".join(f"{verdict} in {verdicts.count(verdict)}" for verdict in dict.fromkeys(verdicts))
 
 
 def _of_fraction(results: Results) -> list[str]:
@@ -221,7 +242,10 @@ def _closing(results: Results) -> str:
     faults = sum(summary.system_faults for summary in results.main(Summary))
     failed = f"; in {count(faults, 'trial')} the system under test failed, which is a result too" if faults else ""
     if results.size_factor in NODES and "cpu" in results.shares:
-        return f"The nodes share one processor, so this says nothing about scaling out on separate machines{failed}."
+        about = "this says nothing about scaling out on separate machines"
+        if results.factor_asked != results.size_factor and results.of(Interaction):
+            about = f"a larger cluster may be slower here with any {results.factor_asked}: that alone moves ratios to 1"
+        return f"The nodes share one processor, so {about}{failed}."
     if all(summary.starts < 2 for summary in results.main(Summary)):
         return f"Each treatment was started once, so another start of the same cluster may well differ{failed}."
     if not _any_interval(results):

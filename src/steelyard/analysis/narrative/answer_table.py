@@ -18,10 +18,10 @@ from typing import Annotated, Final, Literal, cast
 from pydantic import Field
 
 from steelyard.analysis.comparisons import forecast, side_trends
+from steelyard.analysis.comparisons.contrasts import TOO_FEW_WHOLE
 from steelyard.analysis.comparisons.identical_systems import Floors
 from steelyard.analysis.comparisons.level_pairs import baseline_of
 from steelyard.analysis.comparisons.level_ratios import NOTHING_VARIES, TOO_FEW, centre
-from steelyard.analysis.comparisons.log_contrasts import TOO_FEW_WHOLE
 from steelyard.analysis.frame import TrialFrame, start_means
 from steelyard.analysis.inference import multiplicity
 from steelyard.analysis.planned import planned
@@ -143,9 +143,12 @@ class AnswerTable(Value):
 
 
 def factor_asked(
-    size: str | None, compared: Sequence[Comparison], factors: Mapping[str, Sequence[Level]]
+    study: Study, size: str | None, compared: Sequence[Comparison], factors: Mapping[str, Sequence[Level]]
 ) -> str | None:
-    """The factor that the question is about: the size, else the first that was compared, else the only one."""
+    """The factor that the question is about: the one that the study names (`analysis.compared`), else the size, else
+    the first that was compared, else the only one."""
+    if study.analysis.compared:
+        return study.analysis.compared
     if size or compared:
         return size or compared[0].factor
     varied = [name for name, levels in factors.items() if len(levels) > 1]

@@ -14,7 +14,7 @@ def rows(context: Context) -> tuple[AnswerRow, ...]:
     if effects:
         return of_main_effects(effects, context.study).rows
     compared = context.of(Comparison)
-    factor = factor_asked(context.size, compared, context.frame.factors)
+    factor = factor_asked(context.study, context.size, compared, context.frame.factors)
     if factor is None:
         return ()
     return answer_table(context.frame, context.study, factor, compared, context.floors).rows

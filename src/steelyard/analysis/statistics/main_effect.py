@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
+from steelyard.analysis.comparisons.contrasts import Cells, Key, key_of, logs, ratio, sentence_of
 from steelyard.analysis.comparisons.identical_systems import Floors
 from steelyard.analysis.comparisons.judgement import judged_mean
 from steelyard.analysis.comparisons.level_ratios import judge
-from steelyard.analysis.comparisons.log_contrasts import Key, Logs, contrast, key_of, logs, sentence_of
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.row import PercentOrNone, RatioOrNone, Row
 from steelyard.analysis.statistic import Context, Section, Statistic
@@ -85,24 +85,24 @@ def _treatments(frame: TrialFrame, fraction: Fraction) -> list[Treatment]:
 
 
 def _effect(
-    frame: TrialFrame, logarithms: Logs, fraction: Fraction, of: tuple[str, str], keys: Sequence[Key], gone: int,
+    frame: TrialFrame, logarithms: Cells, fraction: Fraction, of: tuple[str, str], keys: Sequence[Key], gone: int,
     confidence: float,
 ) -> MainEffect:  # fmt: skip
     factor, response = of
     baseline, level = frame.factors[factor]
     place = frame.names.index(factor)
     weights = {key: (2 if key[place] == level else -2) / len(keys) for key in keys}
-    ratio = None if gone else contrast(logarithms, weights, confidence)
+    change = None if gone else ratio(logarithms, weights, confidence)
     aliases = " or ".join(fraction.interaction_text(one) for one in fraction.aliases({factor}))
     head = f"{part(factor, level)} against {part(factor, baseline)}, over {len(keys)} treatments of the fraction"
-    if ratio is None:
+    if change is None:
         sentence = f"{head}: nothing can be told: {gone} of them have no used trial, so the others are not balanced"
     else:
         doubt = f"; or it is {aliases}, which this fraction cannot tell from it" if aliases else ""
-        sentence = sentence_of(head, response, ratio) + doubt
+        sentence = sentence_of(head, response, change) + doubt
     return MainEffect(
         factor=factor, baseline=baseline, level=level, response=response, n=len(keys) - gone, starts=len(logarithms.of),
-        ratio=ratio, verdict=judge(response, ratio) if ratio is not None else "descriptive", aliases=aliases,
+        ratio=change, verdict=judge(response, change) if change is not None else "descriptive", aliases=aliases,
         sentence=sentence,
     )  # fmt: skip
 

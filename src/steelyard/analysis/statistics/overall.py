@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Annotated
 
+from steelyard.analysis.comparisons.contrasts import Cells, Key, key_of, logs, ratio, sentence_of
 from steelyard.analysis.comparisons.identical_systems import Floors
 from steelyard.analysis.comparisons.judgement import judged_mean
 from steelyard.analysis.comparisons.level_pairs import baseline_of
 from steelyard.analysis.comparisons.level_ratios import judge
-from steelyard.analysis.comparisons.log_contrasts import Key, Logs, contrast, key_of, logs, sentence_of
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.row import NO_UNIT, Column, PercentOrNone, Ratio, Row
 from steelyard.analysis.statistic import Section, Statistic
@@ -84,7 +84,7 @@ def overall(frame: TrialFrame, response: str, confidence: float = 0.95) -> tuple
 
 
 def _overall(
-    frame: TrialFrame, logarithms: Logs, of: tuple[str, Level, Level], response: str, confidence: float
+    frame: TrialFrame, logarithms: Cells, of: tuple[str, Level, Level], response: str, confidence: float
 ) -> Overall | None:
     factor, baseline, level = of
     every = list(frame.others(factor))
@@ -100,21 +100,21 @@ def _overall(
     for name in gaps:
         base, high = pairs[name]
         weights |= {base: -1 / len(gaps), high: 1 / len(gaps)}
-    ratio = contrast(logarithms, weights, confidence) if len(gaps) >= FEWEST_CELLS else None
-    if ratio is None:
+    change = ratio(logarithms, weights, confidence) if len(gaps) >= FEWEST_CELLS else None
+    if change is None:
         return None
     least, greatest = min(gaps, key=lambda one: gaps[one]), max(gaps, key=lambda one: gaps[one])
     low, high_ = (f"{change_of(math.exp(gaps[one]), response)} ({one})" for one in (least, greatest))
     head = f"{part(factor, level)} against {part(factor, baseline)}, over {len(gaps)} combinations of the other factors"
     return Overall(
         factor=factor, baseline=baseline, level=level, response=response, cells=len(gaps),
-        left_out=len(every) - len(gaps), starts=_starts(logarithms, weights), ratio=ratio,
+        left_out=len(every) - len(gaps), starts=_starts(logarithms, weights), ratio=change,
         least=math.exp(gaps[least]), least_at=least, greatest=math.exp(gaps[greatest]), greatest_at=greatest,
-        verdict=judge(response, ratio), sentence=f"{sentence_of(head, response, ratio)}; from {low} to {high_}",
+        verdict=judge(response, change), sentence=f"{sentence_of(head, response, change)}; from {low} to {high_}",
     )  # fmt: skip
 
 
-def _starts(logarithms: Logs, weights: Iterable[Key]) -> int:
+def _starts(logarithms: Cells, weights: Iterable[Key]) -> int:
     keys = set(weights)
     return sum(bool(keys & cells.keys()) for cells in logarithms.of.values())
 

@@ -6,6 +6,7 @@ The texts are those of `AnswerTable`; nothing is computed here. Two levels stand
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -48,7 +49,7 @@ def is_of_line(sentence: str, found: AnswerTable | None) -> bool:
     if found is None:
         return False
     texts = {text for row in found.rows for text in (row.value_text, row.change_text, row.sentence) if text}
-    return any(text in sentence for text in texts)
+    return any(re.search(rf"(?<![\d,.]){re.escape(text)}", sentence) for text in texts)
 
 
 def _legend(notes: Notes) -> str:
