@@ -48,6 +48,7 @@ from steelyard.report.prose.benchmarking_crimes.commission import crimes
 from steelyard.report.tables import analysed, answers, generic, time_courses
 from steelyard.report.tables import validity as validity_grids
 from steelyard.report.tables.generic import Table
+from steelyard.report.tables.interactions import interactions
 from steelyard.report.tables.named_levels import named_levels
 from steelyard.report.tables.node_limits import node_limits
 
@@ -60,6 +61,8 @@ OF_RESPONSE_TIME: Final = (
 """Context keys of the section on response times."""
 OF_SIZE: Final = ("regression_table", "laws_table", "further_size", "more_size")
 """Context keys of the section on sizes."""
+OF_INTERACTIONS: Final = ("profiles_figure", "interactions_table", "further_interactions", "more_interactions")
+"""Context keys of the section on interactions."""
 FEWEST_SIZES: Final = 3
 """Sizes that a line or a law over sizes needs on the page: two points always make a line."""
 
@@ -221,6 +224,7 @@ def _size(drawing: _Drawing) -> dict[str, Any]:
         "more_size": drawing.more(Section.SIZE),
         "profiles_figure": drawing.figure("profiles"),
         "interaction_words": anova.interactions(results.of(AnovaTerm)),
+        "interactions_table": drawing.numbers.table(interactions(this)),
         "further_interactions": drawing.further(Section.INTERACTIONS),
         "more_interactions": drawing.more(Section.INTERACTIONS),
     }
@@ -303,7 +307,7 @@ def _sections(context: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("effects", "Every comparison", _any(context, "comparisons", "more_answer")),
         ("every-cell", "Every cell", True),
         ("size", capital(context["size_words"]), _any(context, *OF_SIZE)),
-        ("interactions", "Interactions", _any(context, "profiles_figure", "further_interactions", "more_interactions")),
+        ("interactions", "Interactions", _any(context, *OF_INTERACTIONS)),
         *((one.anchor, one.title, True) for one in context["further_responses"]),
         ("response-time", "Response time", _any(context, *OF_RESPONSE_TIME)),
         ("within", "Within a trial", _any(context, "chosen", "further_within", "more_within")),

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple
 
 from steelyard.analysis.comparisons import contrasts, side_trends
 from steelyard.analysis.comparisons.contrasts import Cells, Key
@@ -33,6 +33,8 @@ from steelyard.model.estimate import Estimate
 from steelyard.model.responses import unit_of
 from steelyard.model.study import Level
 
+NOISE: Final = "it lies within the noise of this machine"
+TRENDS: Final = "trends within starts may be all of it"
 Verdict = Literal["higher", "lower", "undecided", "descriptive"]
 Ps = Annotated[float | None, Column(unit=NO_UNIT, head="p (Holm)", is_p=True)]
 
@@ -61,6 +63,8 @@ class Interaction(ComparedLevels):
     verdict: Verdict
     """Higher, lower: the interval of the ratio of ratios leaves out 1. Undecided: it does not, or lies within the noise
     floor or trends. Descriptive: there is none."""
+    why: str = ""
+    """Why it is undecided although its interval leaves out 1; else empty."""
     p: P = None
     """Two-sided p that the ratio of ratios is 1."""
     p_holm: Ps = None
@@ -73,6 +77,8 @@ class Interaction(ComparedLevels):
     """The second minus the first."""
     verdict_of_differences: Verdict
     """As the verdict, of the difference of differences; the noise floor is one of ratios, and not asked."""
+    why_of_differences: str = ""
+    """Why it is undecided although its interval leaves out 0; else empty."""
     p_of_differences: P = None
     """Two-sided p that the difference of differences is 0."""
     p_holm_of_differences: Ps = None
@@ -175,13 +181,15 @@ def _row(
     low, high = _both(means, frame, four)
     ratios = None if logarithms is None else tuple(math.exp(one) for one in _both(logarithms, frame, four))
     largest = max(abs(means.mean(key) or 0.0) for key in weights)
+    of_ratios = _of_ratio(quotient, shift.of_ratios, math.log1p((floor or 0.0) / 100))
+    of_gap = _judged(gap, largest * math.expm1(shift.of_means))
     row = Interaction(
         **four._asdict(), response=response, unit=unit_of(response), starts=of_means.starts,
         ratio_by_baseline=ratios[0] if ratios else None, ratio_by_level=ratios[1] if ratios else None,
-        ratio_of_ratios=quotient, verdict=_of_ratio(quotient, shift.of_ratios, math.log1p((floor or 0.0) / 100)),
+        ratio_of_ratios=quotient, verdict=of_ratios.verdict, why=of_ratios.why,
         p=None if of_logs is None else of_logs.p,
         difference_by_baseline=low, difference_by_level=high, difference_of_differences=gap,
-        verdict_of_differences=_verdict(gap, largest * math.expm1(shift.of_means)), p_of_differences=of_means.p,
+        verdict_of_differences=of_gap.verdict, why_of_differences=of_gap.why, p_of_differences=of_means.p,
         floor_percent=floor, trend=shift.words, sentence="",
     )  # fmt: skip
     return row.model_copy(update={"sentence": sentence(row)})
@@ -220,10 +228,13 @@ def _trends(frame: TrialFrame, four: _Four, response: str, trends: Sequence[Tren
         part(other[0], level): side_trends.of_levels(frame, response, *along, trends, {**four.others, other[0]: level})
         for level in other[1]
     }
-    total = math.fsum(side.shift for side in sides.values())
-    apart = other[0] in frame.hard
+    apart, shifts = other[0] in frame.hard, [side.shift for side in sides.values()]
     words = [f"{name}: {side.words}" if apart else side.words for name, side in sides.items() if side.words]
-    return _Shift("; ".join(dict.fromkeys(words)), total if apart else 0.0, total)
+    return _Shift(
+        "; ".join(dict.fromkeys(words)),
+        math.fsum(shifts) if apart else 0.0,
+        math.fsum(shifts) if apart else max(shifts),
+    )
 
 
 def _floor(frame: TrialFrame, four: _Four, response: str, floors: Floors) -> float | None:
@@ -238,22 +249,31 @@ def _floor(frame: TrialFrame, four: _Four, response: str, floors: Floors) -> flo
     return 100 * math.expm1(math.hypot(*logs))
 
 
-def _of_ratio(quotient: Estimate | None, shift: float, noise: float) -> Verdict:
+class _Judged(NamedTuple):
+    verdict: Verdict
+    why: str = ""
+
+
+def _of_ratio(quotient: Estimate | None, shift: float, noise: float) -> _Judged:
     if quotient is None or quotient.low is None or quotient.high is None:
-        return "descriptive"
+        return _Judged("descriptive")
     logs = {"value": math.log(quotient.value), "low": math.log(quotient.low), "high": math.log(quotient.high)}
-    return _verdict(quotient.model_copy(update=logs), shift, noise)
+    return _judged(quotient.model_copy(update=logs), shift, noise)
 
 
-def _verdict(found: Estimate, shift: float, noise: float = 0.0) -> Verdict:
+def _judged(found: Estimate, shift: float, noise: float = 0.0) -> _Judged:
     """Higher or lower only if the interval leaves out 0, is not all within the noise, and no end is within what the
     trends may explain."""
     if found.low is None or found.high is None:
-        return "descriptive"
+        return _Judged("descriptive")
     ends = abs(found.low), abs(found.high)
-    if found.low <= 0 <= found.high or max(ends) <= noise or (shift and min(ends) <= shift):
-        return "undecided"
-    return "higher" if found.low > 0 else "lower"
+    if found.low <= 0 <= found.high:
+        return _Judged("undecided")
+    if max(ends) <= noise:
+        return _Judged("undecided", NOISE)
+    if shift and min(ends) <= shift:
+        return _Judged("undecided", TRENDS)
+    return _Judged("higher" if found.low > 0 else "lower")
 
 
 def sentence(row: Interaction) -> str:
@@ -265,13 +285,19 @@ def sentence(row: Interaction) -> str:
     texts = []
     if row.ratio_of_ratios is not None and row.ratio_by_baseline is not None and row.ratio_by_level is not None:
         before, after = (change_of(value, row.response) for value in (row.ratio_by_baseline, row.ratio_by_level))
-        texts.append(f"{before}, then {after} (ratio of ratios {with_interval(row.ratio_of_ratios)}: {row.verdict})")
-    before, after, more = _quantities(row)
-    texts.append(f"as a difference {before}, then {after} ({more}: {row.verdict_of_differences})")
+        quotient, verdict = with_interval(row.ratio_of_ratios), _because(row.verdict, row.why)
+        texts.append(f"{before}, then {after} (ratio of ratios {quotient}: {verdict})")
+    before, after, more = quantities_of(row)
+    verdict = _because(row.verdict_of_differences, row.why_of_differences)
+    texts.append(f"as a difference {before}, then {after} ({more}: {verdict})")
     return f"{head}: {'; '.join(texts)}"
 
 
-def _quantities(row: Interaction) -> tuple[str, str, str]:
+def _because(verdict: str, why: str) -> str:
+    return f"{verdict}, because {why}" if why else verdict
+
+
+def quantities_of(row: Interaction) -> tuple[str, str, str]:
     """Both differences, and the difference of them with its interval, in one unit."""
     gap = row.difference_of_differences
     ends = [] if gap.low is None or gap.high is None else [gap.low, gap.high]
@@ -295,4 +321,5 @@ STATISTIC = Statistic(
     section=Section.INTERACTIONS,
     compute=_of_context,
     order=5,
+    own_form=True,
 )

@@ -139,6 +139,10 @@ def trend(nodes: int, factor: float, **more: Level) -> Trend:
 def test_a_trend_that_treatments_share_leaves_the_ratio_and_may_explain_the_difference() -> None:
     row = only(interactions(frame(grid()), RESPONSE, "nodes", trends=[trend(3, 0.4)]))
     assert (row.verdict, row.verdict_of_differences) == ("higher", "undecided")
+    assert row.why == ""
+    assert row.why_of_differences == "trends within starts may be all of it"
+    assert "higher); as a difference" in row.sentence
+    assert row.sentence.endswith(": undecided, because trends within starts may be all of it)")
     assert row.trend == "3 nodes still warming: by a factor of 0.400 in all"
 
 
@@ -166,7 +170,8 @@ def test_the_noise_of_both_ratios_counts_in_quadrature() -> None:
     assert row.floor_percent == pytest.approx(100 * math.expm1(math.sqrt(2) * one))
     assert row.verdict == "higher"
     noisy = Floors(own={RESPONSE: spread.model_copy(update={"between_mean_square": 3.0})})
-    assert only(interactions(frame(grid()), RESPONSE, "nodes", floors=noisy)).verdict == "undecided"
+    row = only(interactions(frame(grid()), RESPONSE, "nodes", floors=noisy))
+    assert (row.verdict, row.why) == ("undecided", "it lies within the noise of this machine")
 
 
 def of_links(link: str, nodes: int, values: list[list[float]], threads: int = 1) -> list[TrialRecord]:
