@@ -239,6 +239,8 @@ def _trends(frame: TrialFrame, four: _Four, response: str, trends: Sequence[Tren
 
 def _floor(frame: TrialFrame, four: _Four, response: str, floors: Floors) -> float | None:
     """The noise floors of both ratios in quadrature, in per cent."""
+    if not floors.spreads(response):
+        return None
     logs = []
     for by in (four.by_baseline, four.by_level):
         levels, others = (four.baseline, four.level), {**four.others, four.by: by}
