@@ -32,6 +32,10 @@ const EVENTS_AT_ONCE: usize = 64;
 const TIMER: u64 = u64::MAX;
 const STOP: u64 = u64::MAX - 1;
 const SECOND_NS: u64 = 1_000_000_000;
+/// The program wakes at least so often, so that it sees its own pauses also where nothing is under way.
+const BEAT_NS: u64 = 5_000_000;
+/// Pauses from here on are counted; shorter ones are what waking takes.
+const PAUSE_NS: u64 = 1_000_000;
 
 /// What went wrong while frames were moved.
 #[derive(Debug, thiserror::Error)]
@@ -82,6 +86,9 @@ pub struct Report {
     pub slip_us_mean: f64,
     /// Most lateness since the report before; in the last report, since the start.
     pub slip_us_max: f64,
+    /// Time for which this program stood still, in seconds: by how much it woke later than it wanted to, where that was 1 ms or
+    /// more.
+    pub paused_s: f64,
     /// Processor time of this program, in seconds.
     pub cpu_s: f64,
 }
@@ -124,6 +131,7 @@ pub struct Live {
     slip_ns: u64,
     slip_max_ns: u64,
     slip_max_since_report_ns: u64,
+    paused_ns: u64,
     deliveries: Vec<Delivery>,
     losses: Vec<(u64, Loss)>,
 }
@@ -164,6 +172,7 @@ impl Live {
             slip_ns: 0,
             slip_max_ns: 0,
             slip_max_since_report_ns: 0,
+            paused_ns: 0,
             deliveries: Vec::new(),
             losses: Vec::new(),
         })
@@ -181,8 +190,10 @@ impl Live {
         let every_ns = every.map(|every| u64::try_from(every.as_nanos()).unwrap_or(u64::MAX).max(1));
         let mut report_ns = every_ns;
         let mut events = [MaybeUninit::<epoll::Event>::uninit(); EVENTS_AT_ONCE];
+        let mut wanted_ns = u64::MAX;
         loop {
             let now_ns = self.clock.now_ns();
+            self.paused_ns += pause_ns(wanted_ns, now_ns);
             self.step(now_ns);
             if let (Some(due_ns), Some(every_ns)) = (report_ns, every_ns) {
                 if now_ns >= due_ns {
@@ -193,8 +204,16 @@ impl Live {
                     }
                 }
             }
-            let wake_ns = self.medium.wake_ns().into_iter().chain(report_ns).min();
-            let limit = self.wait_until(wake_ns)?;
+            let beat_ns = now_ns + BEAT_NS;
+            wanted_ns = self
+                .medium
+                .wake_ns()
+                .into_iter()
+                .chain(report_ns)
+                .chain([beat_ns])
+                .min()
+                .unwrap_or(beat_ns);
+            let limit = self.wait_until(wanted_ns)?;
             let events = match epoll::wait(&self.epoll, &mut events, limit.as_ref()) {
                 Ok((events, _)) => events,
                 Err(rustix::io::Errno::INTR) => continue,
@@ -218,10 +237,7 @@ impl Live {
     }
 
     /// Sets the timer. Returns no time to wait if the instant is over.
-    fn wait_until(&mut self, wake_ns: Option<u64>) -> Result<Option<Timespec>, LinkError> {
-        let Some(wake_ns) = wake_ns else {
-            return Ok(None);
-        };
+    fn wait_until(&mut self, wake_ns: u64) -> Result<Option<Timespec>, LinkError> {
         if wake_ns <= self.clock.now_ns() {
             return Ok(Some(Timespec::default()));
         }
@@ -349,6 +365,7 @@ impl Live {
             kernel_dropped,
             slip_us_mean: microseconds(self.slip_ns) / (self.report.delivered.max(1) as f64),
             slip_us_max: microseconds(slip_max_ns),
+            paused_s: self.paused_ns as f64 / 1e9,
             cpu_s: time_ns(ClockId::ProcessCPUTime) as f64 / 1e9,
             ..self.report.clone()
         })
@@ -387,6 +404,12 @@ impl Ports {
     }
 }
 
+/// How long the program stood still, if it woke at `now_ns` and wanted to at `wanted_ns` at the latest.
+fn pause_ns(wanted_ns: u64, now_ns: u64) -> u64 {
+    let late_ns = now_ns.saturating_sub(wanted_ns);
+    if late_ns < PAUSE_NS { 0 } else { late_ns }
+}
+
 #[allow(clippy::cast_precision_loss)] // 2^53 ns are 104 days
 fn microseconds(time_ns: u64) -> f64 {
     time_ns as f64 / 1e3
@@ -406,6 +429,14 @@ fn failed(what: &'static str) -> impl FnOnce(rustix::io::Errno) -> LinkError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_late_wake_is_a_pause_from_one_millisecond_on() {
+        assert_eq!(pause_ns(5 * PAUSE_NS, 4 * PAUSE_NS), 0, "woken early, by a frame");
+        assert_eq!(pause_ns(5 * PAUSE_NS, 6 * PAUSE_NS - 1), 0, "what waking takes");
+        assert_eq!(pause_ns(5 * PAUSE_NS, 9 * PAUSE_NS), 4 * PAUSE_NS);
+        assert_eq!(pause_ns(u64::MAX, 9 * PAUSE_NS), 0, "before the first wait");
+    }
 
     #[test]
     fn frames_go_by_hardware_address_and_groups_to_all() {

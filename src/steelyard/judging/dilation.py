@@ -15,7 +15,6 @@ from typing import Any, Final
 from steelyard.model import responses as registered
 from steelyard.model.link import LinkChoice
 from steelyard.model.load import Load, LoadPhase, Offered
-from steelyard.model.moved_frames import MovedFrames
 from steelyard.model.node_limits import NodeLimits
 from steelyard.model.objective import Limit, parse
 from steelyard.model.search import SATURATION, Search, SearchResult, SearchRules, Window
@@ -108,7 +107,6 @@ def modelled(record: TrialRecord) -> TrialRecord:
     if k == 1 or COVARIATE in record.covariates:
         return record
     rate_per_s, capacity, search = record.offered_rate_per_s, record.capacity, record.search
-    moved = record.moved_frames
     return record.model_copy(
         update={
             "responses": _responses(record.responses, k),
@@ -122,7 +120,6 @@ def modelled(record: TrialRecord) -> TrialRecord:
             "offered_rate_per_s": None if rate_per_s is None else rate_per_s * k,
             "capacity": None if capacity is None else _capacity(capacity, k),
             "search": None if search is None else _search(search, k),
-            "moved_frames": None if moved is None else _moved(moved, k),
         }
     )
 
@@ -204,18 +201,6 @@ def _capacity(capacity: Capacity, k: float) -> Capacity:
             "rate_per_s": capacity.rate_per_s * k,
             "seconds": capacity.seconds / k,
             "service_ms_mean": None if service_ms is None else service_ms / k,
-        }
-    )
-
-
-def _moved(moved: MovedFrames, k: float) -> MovedFrames:
-    mean = moved.late_ms_mean
-    return moved.model_copy(
-        update={
-            "seconds": moved.seconds / k,
-            "late_ms_mean": None if mean is None else mean / k,
-            "late_ms_max": moved.late_ms_max / k,
-            "stalled_s": moved.stalled_s / k,
         }
     )
 

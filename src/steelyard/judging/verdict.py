@@ -75,7 +75,7 @@ def judge(evidence: Evidence, limits: Limits) -> Verdict:
         *(one for one in _answers(evidence, limits) if not (searched and one.kind is ReasonKind.ERRORS)),
         *_instruments(evidence, limits),
         *_clocks(evidence, limits),
-        *_link_program(evidence, limits),
+        *link_program(evidence.moved_frames, limits),
         *disturbed,
         *_hardware(evidence),
         *_cluster(evidence),
@@ -225,18 +225,23 @@ def _clocks(evidence: Evidence, limits: Limits) -> list[Reason]:
     return reasons
 
 
-def _link_program(evidence: Evidence, limits: Limits) -> list[Reason]:
+def link_program(moved: MovedFrames | None, limits: Limits) -> list[Reason]:
     """LINK_LATE, LINK_STALLED and LINK_UNREAD: the link program fell behind the link that it stands for."""
-    moved = evidence.moved_frames
     if moved is None:
         return []
-    latest = f"the latest of {moved.delivered:,} frames came {moved.late_ms_max:.3g} ms after its time"
+    latest = f"the latest of {moved.delivered:,} frames came {_digits(moved.late_ms_max)} ms after its time"
+    still = f"the program stood still for {_digits(moved.stalled_s)} s of {_digits(moved.seconds)} s"
     dropped = f"the kernel dropped {moved.unread:,} frames that the program had not read"
     return [
         *over(ReasonKind.LINK_LATE, moved.late_ms_mean, limits.link_late_ms, "ms", latest),
-        *over(ReasonKind.LINK_STALLED, moved.stalled_fraction, limits.link_stalled_fraction, "of the time", latest),
+        *over(ReasonKind.LINK_STALLED, moved.stalled_fraction, limits.link_stalled_fraction, "of the time", still),
         *over(ReasonKind.LINK_UNREAD, moved.unread_fraction, limits.link_unread_fraction, "of all frames", dropped),
     ]
+
+
+def _digits(value: float) -> str:
+    """Three digits, and never a power of ten."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _span(evidence: Evidence) -> tuple[float, float]:

@@ -24,7 +24,7 @@ from steelyard.judging.covariates import covariates_of
 from steelyard.judging.dilation import effective_load
 from steelyard.judging.measures import measures_of, readings_of_samples
 from steelyard.judging.trial_responses import joined, responses
-from steelyard.judging.verdict import Evidence, judge
+from steelyard.judging.verdict import Evidence, judge, link_program
 from steelyard.lab import capacity, clocks, node_logs
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.cluster import Cluster
@@ -79,6 +79,8 @@ class Course:
     """Probe and node to their samples."""
     own: OwnTime = field(default_factory=OwnTime)
     clocks: tuple[ClockOffset, ...] = ()
+    load_begun_s: float | None = None
+    """When driving began."""
     moved_frames: MovedFrames | None = None
     still_busy: Mapping[str, float] = field(default_factory=dict)
     data: str = ""
@@ -181,7 +183,7 @@ class TrialRunner:
         await self._settle(workload, phases, course)
         failed = await self._blamed_if_failed(self._measure(planned, load, workload, phases, course), workload)
         if failed is not None:
-            return failed
+            return await self._blamed_on_the_link(failed, course)
         cluster = self.cluster
         return judge(
             Evidence(
@@ -236,6 +238,22 @@ class TrialRunner:
         failure = self.cluster.link_failure
         reason = Reason(kind=ReasonKind.LAB_FAULT, detail=failure or "")
         return Verdict(outcome="invalid", reasons=(reason,)) if failure else None
+
+    async def _blamed_on_the_link(self, failed: Verdict, course: Course) -> Verdict:
+        """The verdict on a failed trial, or that on its link program, if that fell behind and no node has died: nodes
+        that do not reach each other may be well."""
+        if course.load_begun_s is None:
+            return failed
+        if course.moved_frames is None:
+            course.moved_frames = await self.cluster.moved_frames(course.load_begun_s, time.time())
+        behind = link_program(course.moved_frames, self.study.limits)
+        try:
+            if not behind or await self.cluster.death() is not None:
+                return failed
+        except NodeError:
+            pass
+        then = [Reason(kind=ReasonKind.LAB_FAULT, detail=reason.detail) for reason in failed.reasons]
+        return Verdict(outcome="invalid", reasons=(*behind, *then))
 
     async def _blamed_by_the_cluster(self, error: Exception) -> Verdict:
         """The verdict on an error while driving: the laboratory's fault if the cluster is well, or if a node of it
@@ -293,7 +311,7 @@ class TrialRunner:
             course.traces[name] = await in_a_thread(functools.partial(sha256_of, path))
         limit_s = self.study.limits.trial_timeout_s
         clocks_before = await cluster.read_clocks()
-        begun_s = time.time()
+        begun_s = course.load_begun_s = time.time()
         cluster.readings.forget_before(begun_s - READ_EVERY_S)
 
         def take(node: str, record: Record) -> None:

@@ -120,9 +120,12 @@ def abandoned_elsewhere(state: Path, now: datetime) -> dict[str, Path]:
 
 def is_abandoned(path: Path, now: datetime) -> bool:
     """Whether the lease with its record at this path is abandoned, or the record is gone. One that cannot be read is of
-    another version, or of another user: whoever that is takes it back."""
+    another version, or of another user: whoever that is takes it back. Any process can name any path: one that is
+    there and no plain file is no record."""
     try:
+        if path.exists() and not path.is_file():
+            return False
         record = lease_records.read(path)
-    except (SiteError, OSError):
+    except (SiteError, OSError, ValueError):
         return False
     return record is None or bool(lease_records.abandoned(record, now))

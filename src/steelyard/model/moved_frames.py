@@ -21,11 +21,13 @@ class MovedFrames(Value):
     unread: int
     """Frames that the kernel dropped because the program did not read them in time: no part of the link."""
     late_ms_mean: float | None = None
-    """By how much later than the link says a frame was delivered, mean; None if none was."""
+    """By how much later than the link says a frame was delivered, mean; None if none was. The link begins when the
+    program has read a frame: what it waited before is in `stalled_s`."""
     late_ms_max: float
     """The same, the latest frame."""
     stalled_s: float
-    """Lateness of the latest frame of each half-second, added up: at most so long did the program stand still."""
+    """Time for which the program stood still: pauses of 1 ms and more, added up, each short by up to 5 ms where nothing
+    was under way; and silence at the end."""
     cpu_s: float
     """Processor time of the program."""
 
@@ -37,5 +39,5 @@ class MovedFrames(Value):
 
     @property
     def stalled_fraction(self) -> float | None:
-        """At most this part of the time the program stood still; None of no time."""
+        """For this part of the time the program stood still; None of no time."""
         return self.stalled_s / self.seconds if self.seconds > 0 else None

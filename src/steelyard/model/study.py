@@ -203,15 +203,15 @@ class Limits(Value):
     clock_s: float = Field(default=0.1, gt=0)
     """The largest error that may be left in times from nodes with another clock, which are put on the conductor's: by
     how much the clock's offset moved during the trial, plus the error of measuring it."""
-    link_late_ms: float = Field(default=1.0, gt=0)
-    """The largest mean lateness of frames that the link program delivers: what it adds to the link that was asked
-    for."""
-    link_stalled_fraction: float = Field(default=0.02, gt=0, le=1)
-    """The largest part of the time for which the link program may stand still, by the latest frame of each half-second.
-    In a closed loop a pause delays only what is in flight, so the mean does not show it."""
+    link_late_ms: float = Field(default=0.25, gt=0)
+    """The largest mean lateness of frames that the link program delivers: what it adds to each frame of a request, on
+    top of the link that was asked for."""
+    link_stalled_fraction: float = Field(default=0.01, gt=0, le=1)
+    """The largest part of the time for which the link program may stand still, in pauses of 1 ms and more. In a closed
+    loop a pause delays only what is in flight, so the mean does not show it."""
     link_unread_fraction: float = Field(default=0.001, ge=0, le=1)
     """Frames that the kernel dropped because the link program did not read them in time, as a fraction of all that
-    nodes sent. At one in a thousand, at most one in a hundred operations of ten frames meets it."""
+    nodes sent. At one in a thousand, about one operation in a hundred, of ten frames each, loses a frame."""
     steal_fraction: float = Field(default=0.1, ge=0, le=1)
     """CPU time used by other guests of the same hardware, as a fraction of all CPU time."""
     attempts: int = Field(default=3, ge=1, le=20)

@@ -132,7 +132,7 @@ class ReasonKind(StrEnum):
     LINK_STALLED = (
         "the link program stood still",
         KindFacts(
-            "lateness of the latest frame of each half-second, added up, of the time in which the load ran, above "
+            "pauses of the link program of 1 ms and more, added up, of the time in which the load ran, above "
             "`link_stalled_fraction`",
             invalid_if="the link program stands still for more than {link_stalled_fraction} of the time",
             limit="link_stalled_fraction", void=True, in_store=True, of_link=True,

@@ -117,10 +117,9 @@ class _Drawing:
 def _head(page_input: ReportInput) -> dict[str, Any]:
     """Context without numbered items: texts, style, script and data."""
     (validity,) = page_input.results.of(Validity)
-    of_levels = {fact.name for fact in page_input.level_facts}
+    by_level = frozenset(fact.name for fact in page_input.level_facts)
     node_facts, system_facts = (
-        tuple(fact for fact in method_and_facts.grouped(page_input.facts, system=system) if fact.name not in of_levels)
-        for system in (False, True)
+        method_and_facts.grouped(page_input.facts, system=system, by_level=by_level) for system in (False, True)
     )
     script, style = _source("format.js") + _source("zoom.js") + _source("page.js"), _style()
     return {

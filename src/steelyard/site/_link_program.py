@@ -59,6 +59,8 @@ class Counters(NamedTuple):
     """Lateness of all deliveries together."""
     late_ms_max: float
     """The most since the line before."""
+    paused_s: float
+    """Time for which the program stood still."""
     cpu_s: float
 
 
@@ -105,9 +107,9 @@ class LinkProgram:
         running = self._process is not None and self._process.poll() is None
         return frozenset({self._process.pid}) if running and self._process is not None else frozenset()
 
-    async def moved(self, begun_s: float, ended_s: float) -> MovedFrames | None:
-        """What it moved between two times (seconds since the epoch), with up to COUNTERS_EVERY_S at both ends; None
-        where it has counted nothing yet. Waits for the counters of the end. Forgets what was before."""
+    async def moved(self, begun_s: float, ended_s: float) -> MovedFrames:
+        """What it moved between two times (seconds since the epoch), with up to COUNTERS_EVERY_S at both ends. Waits
+        for the counters of the end. Forgets what was before."""
         deadline_s = time.monotonic() + LATEST_COUNTERS_S
         while not (self._counters and self._counters[-1].read_s >= ended_s) and time.monotonic() < deadline_s:
             if self.failure() is not None:
@@ -116,7 +118,7 @@ class LinkProgram:
         counters = self._counters.copy()
         first = max(0, bisect_right(counters, begun_s, key=_read_s) - 1)
         del self._counters[:first]
-        return moved_between(counters[first:], ended_s)
+        return moved_between(counters[first:], begun_s, ended_s)
 
     async def end(self) -> None:
         """Close its input, which ends it; kill it if that does not. Idempotent."""
@@ -254,22 +256,23 @@ def parsed_counters(line: bytes, read_s: float) -> Counters | None:
             unread=int(content["kernel_dropped"]),
             late_ms=float(content["slip_us_mean"]) * int(content["delivered"]) / 1e3,
             late_ms_max=float(content["slip_us_max"]) / 1e3,
+            paused_s=float(content["paused_s"]),
             cpu_s=float(content["cpu_s"]),
         )
     except (KeyError, TypeError, ValueError):
         return None
 
 
-def moved_between(counters: Sequence[Counters], ended_s: float) -> MovedFrames | None:
+def moved_between(counters: Sequence[Counters], begun_s: float, ended_s: float) -> MovedFrames:
     """What was moved from the first counters to the first that were read at `ended_s` or later; where there are none,
-    to the last, and from then on the program stood still. None with fewer than two. Pure."""
+    to the last, and from then on the program stood still. With fewer than two it stood still all the time. Pure."""
     last = min(bisect_left(counters, ended_s, key=_read_s), len(counters) - 1)
     if last < 1:
-        return None
+        return _stood_still(max(0.0, ended_s - begun_s))
     before, after = counters[0], counters[last]
-    delivered = after.delivered - before.delivered
+    delivered, silent_s = after.delivered - before.delivered, max(0.0, ended_s - after.read_s)
     return MovedFrames(
-        seconds=after.t_s - before.t_s,
+        seconds=after.t_s - before.t_s + silent_s,
         frames=after.frames - before.frames,
         delivered=delivered,
         dropped=after.dropped - before.dropped,
@@ -277,8 +280,23 @@ def moved_between(counters: Sequence[Counters], ended_s: float) -> MovedFrames |
         unread=after.unread - before.unread,
         late_ms_mean=max(0.0, after.late_ms - before.late_ms) / delivered if delivered else None,
         late_ms_max=max(each.late_ms_max for each in counters[1 : last + 1]),
-        stalled_s=sum(each.late_ms_max for each in counters[1 : last + 1]) / 1e3 + max(0.0, ended_s - after.read_s),
+        stalled_s=after.paused_s - before.paused_s + silent_s,
         cpu_s=after.cpu_s - before.cpu_s,
+    )
+
+
+def _stood_still(seconds: float) -> MovedFrames:
+    """A program that said nothing for so long."""
+    return MovedFrames(
+        seconds=seconds,
+        frames=0,
+        delivered=0,
+        dropped=0,
+        lost=0,
+        unread=0,
+        late_ms_max=0.0,
+        stalled_s=seconds,
+        cpu_s=0.0,
     )
 
 

@@ -167,7 +167,7 @@ def lacking(link: LinkChoice, *, namespaces: bool, tc: str | None) -> str | None
 
 def idle_queue(link: LinkChoice) -> str | None:
     """Why a length of queues would have no effect, or None. Pure."""
-    if link.queue_frames is None or link.rate_mbit is not None or _delays(link) or takes_program(link, netem=True):
+    if link.queue_frames is None or link.rate_mbit or link.delay_ms or takes_program(link, netem=True):
         return None
     return "link.queue_frames limits nothing without rate_mbit or delay_ms: nothing waits"
 

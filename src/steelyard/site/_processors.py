@@ -31,8 +31,7 @@ def too_many(cpus: float, dilation: float, *, quota: bool, usable: int | None = 
     stretched = "" if dilation == 1 else f" (node.cpus divided by node.dilation = {dilation:g})"
     k = math.ceil(STEPS_PER_UNIT * cpus * dilation / usable - 1e-9) / STEPS_PER_UNIT
     offer = f", or node.dilation = {k:g}: everything takes {k:g} times as long ({STRETCHED})" if quota else ""
-    most = usable * (dilation if quota else 1)
-    hint = f"at most {most:g}: a smaller node.cpus or profile{offer}, or a larger machine"
+    hint = f"at most {usable * dilation:g}: a smaller node.cpus or profile{offer}, or a larger machine"
     return Refusal(f"cpus = {cpus:g} a node{stretched}, but {_there(usable)}", "node.cpus", hint)
 
 

@@ -104,6 +104,20 @@ def test_the_link_program_joins_the_nodes(tmp_path: Path, link: LinkChoice) -> N
         assert site.link_failure(lease) is None
 
 
+def test_a_link_program_that_stands_still_is_noticed_with_nothing_under_way(tmp_path: Path) -> None:
+    with joined(tmp_path, FAR) as (site, lease):
+        moved_soon(site, lease)
+        (pid,) = site._fabrics[lease.id].process_ids()
+        begun_s = time.time()
+        os.kill(pid, signal.SIGSTOP)
+        time.sleep(0.6)
+        os.kill(pid, signal.SIGCONT)
+        moved = asyncio.run(site.moved_frames(lease, begun_s, time.time()))
+        assert moved is not None
+        assert moved.stalled_s >= 0.5
+        assert (moved.stalled_fraction or 0) <= 1
+
+
 @pytest.mark.parametrize("link", [ETHERNET, FAR], ids=["kernel", "program"])
 def test_paths_are_measured(tmp_path: Path, link: LinkChoice) -> None:
     with joined(tmp_path, link) as (_, lease):

@@ -49,9 +49,11 @@ def test_a_link_program_that_keeps_up_is_no_reason() -> None:
     assert judge(evidence(moved_frames=moved(frames=0, delivered=0, late_ms_mean=None)), Limits()).reasons == ()
     (reason,) = judge(evidence(moved_frames=moved(late_ms_mean=1.5)), Limits()).reasons
     assert short(reason) == (
-        "the link program was late: 1.5 ms, limit 1 ms, limits.link_late_ms "
+        "the link program was late: 1.5 ms, limit 0.25 ms, limits.link_late_ms "
         "(the latest of 1,000 frames came 20 ms after its time)"
     )
+    (reason,) = judge(evidence(moved_frames=moved(stalled_s=1.2345, late_ms_max=1500.0)), Limits()).reasons
+    assert reason.detail == "the program stood still for 1.23 s of 10 s"
 
 
 def test_no_end_of_the_phase_is_unknown() -> None:

@@ -109,6 +109,32 @@ def test_a_trial_over_a_link_program_that_fell_behind_is_repeated(script: Script
     assert counted.count(None) == 2, "the kernel does not count"
 
 
+@pytest.mark.parametrize(("dies", "kinds"), [(False, ["LINK_STALLED", "LAB_FAULT"]), (True, ["SYSTEM_FAULT"])])
+def test_nodes_that_lose_each_other_over_a_link_that_stood_still_may_be_well(
+    script: Script, monkeypatch: pytest.MonkeyPatch, *, dies: bool, kinds: list[str]
+) -> None:
+    still = MovedFrames(
+        seconds=5.0, frames=0, delivered=0, dropped=0, lost=0, unread=0, late_ms_max=0.0, stalled_s=5.0, cpu_s=0.0
+    )
+    died = SystemFault("n1: killed for memory", system="fake")
+
+    async def death(self: cluster_module.Cluster) -> SystemFault | None:
+        return died if dies else None
+
+    def lost(count: int, order: Any) -> None:
+        if count == 2:
+            script.moved = [still]
+            raise SystemFault("n1: sees no other", system="fake")
+
+    monkeypatch.setattr(cluster_module.Cluster, "death", death)
+    script.on_drive = lost
+    conduct(script, study(data={"state": "continue"}, factors={"nodes": [1], "link": ["ethernet-100"]}))
+    failed = next(record for record in stored(script).trials() if record.verdict.outcome == "invalid")
+    assert [reason.kind.name for reason in failed.verdict.reasons] == kinds
+    assert failed.moved_frames == still
+    assert failed.verdict.voided is not dies
+
+
 def test_a_link_program_whose_end_is_seen_late_is_named_all_the_same(script: Script) -> None:
     """Its interfaces go first: the load fails before the program is known to have ended."""
     lost: list[str] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -18,3 +19,13 @@ def test_a_record_of_another_version_is_for_that_one_to_judge(tmp_path: Path, mo
     lease_register.enter("0123abcd", path)
     assert lease_register.known() == {"0123abcd": path}
     assert lease_register.abandoned_elsewhere(tmp_path / "own", lease_records.utc_now()) == {}
+
+
+def test_what_is_no_plain_file_or_no_text_is_no_abandoned_record(tmp_path: Path) -> None:
+    """Any process names any path as that of its record: a pipe would be waited for."""
+    now, pipe, binary = lease_records.utc_now(), tmp_path / "pipe.json", tmp_path / "binary.json"
+    os.mkfifo(pipe)
+    binary.write_bytes(b"\xff\xfe\x00")
+    assert not lease_register.is_abandoned(pipe, now)
+    assert not lease_register.is_abandoned(binary, now)
+    assert lease_register.is_abandoned(tmp_path / "gone.json", now)

@@ -144,6 +144,7 @@ def test_a_queue_without_a_rate_or_a_delay_is_refused() -> None:
     assert _links.idle_queue(PLAIN.model_copy(update={"queue_frames": 10})) == (
         "link.queue_frames limits nothing without rate_mbit or delay_ms: nothing waits"
     )
+    assert _links.idle_queue(PLAIN.model_copy(update={"queue_frames": 10, "loss_percent": 1.0})) is not None
     for link in (ETHERNET, WAN, RADIO.model_copy(update={"queue_frames": 10}), PLAIN):
         assert _links.idle_queue(link) is None
 
@@ -152,7 +153,8 @@ def counters(read_s: float, **changes: float) -> bytes:
     """A line of the link program, read at a time."""
     line = {
         "t_s": read_s, "frames": 0, "bytes": 0, "receivers": 0, "delivered": 0, "dropped": 0, "lost": 0, "under_way": 0,
-        "unknown": 0, "kernel_dropped": 0, "slip_us_mean": 0.0, "slip_us_max": 0.0, "cpu_s": 0.0,
+        "unknown": 0, "kernel_dropped": 0, "slip_us_mean": 0.0, "slip_us_max": 0.0, "paused_s": 0.0,
+        "cpu_s": 0.0,
     }  # fmt: skip
     return json.dumps(line | changes).encode()
 
@@ -160,26 +162,37 @@ def counters(read_s: float, **changes: float) -> bytes:
 def test_what_was_moved_is_the_difference_of_counters() -> None:
     lines = [
         counters(1, frames=10, delivered=10, slip_us_mean=100, slip_us_max=9000, cpu_s=0.1),
-        counters(2, frames=30, delivered=20, lost=5, slip_us_mean=200, slip_us_max=700, kernel_dropped=2, cpu_s=0.3),
-        counters(3, frames=40, delivered=30, dropped=5, lost=5, slip_us_mean=300, slip_us_max=5000, cpu_s=0.4),
+        counters(
+            2,
+            frames=30,
+            delivered=20,
+            lost=5,
+            slip_us_mean=200,
+            slip_us_max=700,
+            paused_s=0.2,
+            kernel_dropped=2,
+            cpu_s=0.3,
+        ),
+        counters(
+            3, frames=40, delivered=30, dropped=5, lost=5, slip_us_mean=300, slip_us_max=5000, paused_s=0.3, cpu_s=0.4
+        ),
     ]
     parsed = [parsed_counters(line, 1000.0 + number) for number, line in enumerate(lines)]
     known = [each for each in parsed if each is not None]
     assert len(known) == 3
-    moved = moved_between(known, 1000.5)
-    assert moved is not None
+    moved = moved_between(known, 1000.0, 1000.5)
     assert (moved.seconds, moved.frames, moved.delivered, moved.lost, moved.unread) == (1.0, 20, 10, 5, 2)
     assert moved.late_ms_mean == pytest.approx((20 * 0.2 - 10 * 0.1) / 10)
     assert moved.late_ms_max == 0.7, "what was late before does not count"
     assert moved.unread_fraction == 2 / 22
-    whole = moved_between(known, 1002.0)
-    assert whole is not None
+    whole = moved_between(known, 1000.0, 1002.0)
     assert (whole.delivered, whole.dropped, whole.late_ms_max) == (20, 5, 5.0)
-    assert whole.stalled_s == pytest.approx(0.0057)
-    silent = moved_between(known, 1010.0)
-    assert silent is not None
-    assert silent.stalled_s == pytest.approx(8.0057), "it says nothing any more"
-    assert moved_between(known[:1], 2000.0) is None
+    assert (whole.seconds, whole.stalled_s) == (2.0, pytest.approx(0.3))
+    silent = moved_between(known, 1000.0, 1010.0)
+    assert (silent.seconds, silent.stalled_s) == (10.0, pytest.approx(8.3)), "it says nothing any more"
+    for none in ([], known[:1]):
+        still = moved_between(none, 1002.0, 1008.0)
+        assert (still.seconds, still.stalled_fraction, still.late_ms_mean) == (6.0, 1.0, None), "nothing all the time"
 
 
 @pytest.mark.parametrize("line", [b"", b"{", b"[]", b'{"ready": true}', b'{"t_s": 1}', counters(1, ended=True)])

@@ -14,8 +14,8 @@ from steelyard.model.trial import TrialRecord
 
 
 class LinkProgramRow(Row):
-    """What the link program did for one link, in all attempts at its trials, valid or not. Trials in which it fell
-    behind are void and repeated (`limits.link_late_ms`,
+    """What the link program did for one link, in all attempts at its trials, valid or not, by the clock also where time
+    was stretched. Trials in which it fell behind are void and repeated (`limits.link_late_ms`,
     `limits.link_stalled_fraction`, `limits.link_unread_fraction`)."""
 
     link: str
@@ -31,8 +31,7 @@ class LinkProgramRow(Row):
     late_ms_max: Annotated[float, Column(unit="ms", head="latest (ms)")]
     """The latest of all frames."""
     stalled_percent_worst: Annotated[float | None, Column(unit="%", head="stood still, worst (%)")] = None
-    """Lateness of the latest frame of each half-second, added up, of the time: at most so long the program stood still
-    in the attempt in which it did so most."""
+    """Part of the time for which the program stood still, in the attempt in which that was most: what is judged."""
     unread: int
     """Frames that the kernel dropped because the program did not read them in time: no part of the link."""
     dropped: int

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -99,7 +100,7 @@ def _without_settings(name: str) -> Site | None:
 
 def command_elsewhere(identity: str, folder: Path) -> str:
     """The command that takes back a lease of another state folder."""
-    return f"{STATE_VARIABLE}={folder} steelyard clean {lease_register.site_of(identity)}".rstrip()
+    return f"{STATE_VARIABLE}={shlex.quote(str(folder))} steelyard clean {lease_register.site_of(identity)}".rstrip()
 
 
 async def reclaim(sites: Sequence[Site], *, console: Console) -> None:

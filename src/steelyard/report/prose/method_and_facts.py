@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ from steelyard.analysis.statistics.main_effect import MainEffect
 from steelyard.analysis.statistics.trials import Point
 from steelyard.format import count, duration, listed, moment, number
 from steelyard.judging.stopping_rule import SIMULATED_CONFIDENCE, coverage_percent
-from steelyard.model.facts import MACHINE, of_machines, of_systems
+from steelyard.model.facts import MACHINE, of_machines, of_systems, role_of
 from steelyard.model.load import Load, Offered
 from steelyard.model.plan import Plan
 from steelyard.model.responses import label_of
@@ -362,16 +362,25 @@ def _flat(prefix: str, tree: Mapping[str, Any]) -> list[tuple[str, str]]:
     return settings
 
 
-def grouped(facts: Mapping[str, Mapping[str, str]], *, system: bool) -> tuple[Fact, ...]:
-    """Facts of nodes (`system`: of the system under test on them), each value once, with its nodes if they differ."""
+def grouped(
+    facts: Mapping[str, Mapping[str, str]], *, system: bool, by_level: Collection[str] = ()
+) -> tuple[Fact, ...]:
+    """Facts of nodes (`system`: of the system under test on them), each value once, with its nodes if they differ.
+    `by_level`: names that are shown by level, so here only where database nodes differ, and of the others."""
     chosen = of_systems(facts) if system else of_machines(facts)
     wanted = {name: node_facts for name, node_facts in chosen.items() if name != MACHINE}
+    databases = {node for node in wanted if role_of(node, facts) == "database"}
     values: dict[str, dict[str, list[str]]] = {}
     for node, node_facts in wanted.items():
         for name, value in node_facts.items():
             values.setdefault(name, {}).setdefault(str(value), []).append(node)
     rows = []
     for name in sorted(values):
-        for value, nodes in values[name].items():
+        shown = {value: set(nodes) & databases for value, nodes in values[name].items()}
+        by_level_alone = name in by_level and sum(map(bool, shown.values())) == 1
+        for value, named in values[name].items():
+            nodes = [node for node in named if not (by_level_alone and node in databases)]
+            if not nodes:
+                continue
             rows.append(Fact(name, value, "" if len(nodes) == len(wanted) else ", ".join(sorted(nodes))))
     return tuple(rows)
