@@ -216,6 +216,7 @@ def _read_lines(output: IO[bytes], first: queue.SimpleQueue[bytes], counters: li
     """Read what a link program prints, until it ends: its first line, then counters."""
     with output:
         first.put(output.readline(LONGEST_LINE_BYTES))
+        counters.append(nothing_yet(time.time()))
         while line := output.readline(LONGEST_LINE_BYTES):
             if (parsed := parsed_counters(line, time.time())) is not None:
                 counters.append(parsed)
@@ -237,6 +238,14 @@ def _priority(line: bytes) -> str:
     if content.get("scheduling") == "fifo":
         return "real time"
     return f"ordinary ({content['scheduling_refused']})" if "scheduling_refused" in content else "ordinary"
+
+
+def nothing_yet(read_s: float) -> Counters:
+    """Counters of a program that has just become ready."""
+    return Counters(
+        read_s, t_s=0.0, frames=0, delivered=0, dropped=0, lost=0, unread=0, late_ms=0.0, late_ms_max=0.0, paused_s=0.0,
+        cpu_s=0.0,
+    )  # fmt: skip
 
 
 def parsed_counters(line: bytes, read_s: float) -> Counters | None:

@@ -12,7 +12,7 @@ import pytest
 from steelyard.model.link import PLAIN, LinkChoice
 from steelyard.node.processor import RunningProgram
 from steelyard.site import _link_program, _links, fake, local
-from steelyard.site._link_program import LinkProgram, moved_between, parsed_counters
+from steelyard.site._link_program import LinkProgram, moved_between, nothing_yet, parsed_counters
 from steelyard.site._links import Bridge
 from steelyard.site._network import Member
 from steelyard.site.base import Linking, Request, unenforced
@@ -190,6 +190,8 @@ def test_what_was_moved_is_the_difference_of_counters() -> None:
     assert (whole.seconds, whole.stalled_s) == (2.0, pytest.approx(0.3))
     silent = moved_between(known, 1000.0, 1010.0)
     assert (silent.seconds, silent.stalled_s) == (10.0, pytest.approx(8.3)), "it says nothing any more"
+    begun = moved_between([nothing_yet(999.5), known[0]], 999.6, 1000.0)
+    assert (begun.frames, begun.stalled_s) == (10, 0.0), "its first half-second"
     for none in ([], known[:1]):
         still = moved_between(none, 1002.0, 1008.0)
         assert (still.seconds, still.stalled_fraction, still.late_ms_mean) == (6.0, 1.0, None), "nothing all the time"
