@@ -63,6 +63,10 @@ def test_a_limit_without_a_measurement_is_named() -> None:
     assert table.caption.endswith(
         " Without a number: memory. The machine had too little left to reach the limit, or did not say what it has."
     )
+    small = gauged.model_copy(update={"measured": {"n1": {"cpus": 0.5, "memory_mb": 20_000.0}}})
+    table = node_limits([("", gauged), ("", small)], {}, ())
+    assert table is not None
+    assert " Without a number: memory (1 of 2 times)." in table.caption
 
 
 def test_the_table_names_the_odd_node() -> None:

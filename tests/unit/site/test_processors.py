@@ -74,6 +74,9 @@ def test_more_processors_than_there_are_have_a_dilation_that_fits(four: Hierarch
     whole = refused(four, cpus=16, cpu_limit="cpuset")
     assert whole is not None
     assert whole.hint == "at most 4: a smaller node.cpus or profile, or a larger machine"
+    stretched = refused(four, cpus=8, dilation=2, cpu_limit="cpuset")
+    assert stretched is not None
+    assert stretched.hint == "at most 8: a smaller node.cpus or profile, or a larger machine", "before the division"
 
 
 def test_a_quota_below_the_kernel_s_least_is_refused_and_no_other_is_raised(four: Hierarchies) -> None:

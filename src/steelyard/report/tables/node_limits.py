@@ -64,10 +64,14 @@ def node_limits(
 
 
 def _without_a_number(gaugings: Sequence[Gauged]) -> str:
-    """Limits of which no node has a number, as of memory where others had it; empty without any."""
-    measured = {limit for gauged in gaugings for values in gauged.measured.values() for limit in values}
-    asked = dict.fromkeys(limit for gauged in gaugings if gauged.measured for limit in gauged.asked)
-    names = [UNITS.get(limit, (limit, ""))[0] for limit in asked if limit not in measured]
+    """Limits of which no node of a start has a number, as of memory where others had it; empty without any."""
+    done = [gauged for gauged in gaugings if gauged.measured]
+    names = []
+    for limit in dict.fromkeys(limit for gauged in done for limit in gauged.asked):
+        asked = [gauged for gauged in done if limit in gauged.asked]
+        lacking = [gauged for gauged in asked if not any(limit in values for values in gauged.measured.values())]
+        some = "" if len(lacking) == len(asked) else f" ({len(lacking)} of {len(asked)} times)"
+        names += [f"{UNITS.get(limit, (limit, ''))[0]}{some}"] if lacking else []
     why = "The machine had too little left to reach the limit, or did not say what it has."
     return f" Without a number: {listed(names)}. {why}" if names else ""
 
