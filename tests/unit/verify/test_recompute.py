@@ -140,6 +140,6 @@ def test_what_a_link_program_counted_is_judged_again(trial: tuple[TrialRecord, p
     silent = record.model_copy(update={"moved_frames": moved})
     assert found(silent, intervals) == ["reasons that the store gives"]
     detail = "the latest of 900 frames came 9 ms after its time"
-    reason = Reason(kind=ReasonKind.LINK_LATE, measured=2.0, threshold=1.0, unit="ms", detail=detail)
+    reason = Reason(kind=ReasonKind.LINK_LATE, measured=2.0, threshold=0.25, unit="ms", detail=detail)
     judged = silent.model_copy(update={"verdict": Verdict(outcome="invalid", reasons=(reason,))})
     assert found(judged, intervals) == []
