@@ -90,9 +90,12 @@ NEEDS: dict[str, Callable[[], str | None]] = {
 def pytest_configure() -> None:
     """Studies that tests run wait for a quiet machine for a short time only. Examples have no deadline: the first that
     computes loads a library, and speed is not what tests prove. Interrupts work for tests and what they start also
-    where a script runs the tests in its background."""
+    where a script runs the tests in its background; SIGTERM is one, so that what ends the tests leaves no node of
+    theirs behind."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     os.environ.setdefault(QUIET_WAIT_VARIABLE, "60")
     settings.register_profile("steelyard", deadline=None)
     settings.load_profile("steelyard")
