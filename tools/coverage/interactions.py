@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
@@ -39,8 +38,7 @@ def contrasts(plot: Plot, starts: int, shared: bool) -> Draw:
         drawn = _shared(plot, rng, studies, starts) if shared else _apart(plot, rng, studies, starts)
         for study in range(studies):
             means = cells({key: values[study] for key, values in drawn.items()}, shared)
-            logs = logarithms(means)
-            ratio, difference = contrast(logs, WEIGHTS, CONFIDENCE), contrast(means, WEIGHTS, CONFIDENCE)
+            ratio, difference = contrast(means.logarithms(), WEIGHTS, CONFIDENCE), contrast(means, WEIGHTS, CONFIDENCE)
             assert ratio is not None
             assert difference is not None
             yield (
@@ -62,12 +60,6 @@ def cells(values: dict[tuple[int, int], Numbers], shared: bool) -> Cells:
             of.setdefault(name, {})[key] = float(mean)
             hard[name] = group
     return Cells(of, hard)
-
-
-def logarithms(means: Cells) -> Cells:
-    """The same cells on logarithms."""
-    of = {start: {key: math.log(mean) for key, mean in each.items()} for start, each in means.of.items()}
-    return Cells(of, means.hard)
 
 
 def _apart(plot: Plot, rng: np.random.Generator, studies: int, starts: int) -> dict[tuple[int, int], Numbers]:

@@ -14,7 +14,7 @@ for these cells (workloads), not for others.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -48,6 +48,11 @@ class Cells:
         values = [cells[key] for cells in self.of.values() if key in cells]
         return math.fsum(values) / len(values) if values else None
 
+    def logarithms(self) -> Cells:
+        """The logarithms of means, which are all above 0."""
+        of = {start: {key: math.log(mean) for key, mean in cells.items()} for start, cells in self.of.items()}
+        return Cells(of, self.hard)
+
 
 class Contrast(NamedTuple):
     """A weighted sum of treatment means."""
@@ -66,7 +71,15 @@ class Contrast(NamedTuple):
 
 def means(frame: TrialFrame, response: str) -> Cells:
     """Treatment means in each start, of every used trial without control trials."""
-    return _cells(frame, response, float)
+    rows = frame.values(response)
+    averages = rows.group_by("start", *frame.names, maintain_order=True).agg(pl.col(response).cast(pl.Float64).mean())
+    of: dict[str, dict[Key, float]] = {}
+    hard: dict[str, Key] = {}
+    for row in averages.iter_rows(named=True):
+        start = str(row["start"])
+        of.setdefault(start, {})[tuple(row[name] for name in frame.names)] = row[response]
+        hard[start] = tuple(row[name] for name in frame.hard)
+    return Cells(of, hard)
 
 
 def logs(frame: TrialFrame, response: str) -> Cells | None:
@@ -74,19 +87,7 @@ def logs(frame: TrialFrame, response: str) -> Cells | None:
     values = frame.values(response)[response].cast(pl.Float64)
     if not len(values) or float(values.min() or 0) <= 0:  # type: ignore[arg-type]
         return None
-    return _cells(frame, response, math.log)
-
-
-def _cells(frame: TrialFrame, response: str, scale: Callable[[float], float]) -> Cells:
-    rows = frame.values(response)
-    averages = rows.group_by("start", *frame.names, maintain_order=True).agg(pl.col(response).cast(pl.Float64).mean())
-    of: dict[str, dict[Key, float]] = {}
-    hard: dict[str, Key] = {}
-    for row in averages.iter_rows(named=True):
-        start = str(row["start"])
-        of.setdefault(start, {})[tuple(row[name] for name in frame.names)] = scale(row[response])
-        hard[start] = tuple(row[name] for name in frame.hard)
-    return Cells(of, hard)
+    return means(frame, response).logarithms()
 
 
 def contrast(

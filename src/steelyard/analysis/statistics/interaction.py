@@ -10,6 +10,7 @@ factor:
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Final, Literal, NamedTuple
@@ -17,11 +18,10 @@ from typing import Annotated, Final, Literal, NamedTuple
 from steelyard.analysis.comparisons import contrasts, side_trends
 from steelyard.analysis.comparisons.contrasts import Cells, Key
 from steelyard.analysis.comparisons.identical_systems import Floors, floor_of_levels
-from steelyard.analysis.comparisons.level_pairs import baseline_of
 from steelyard.analysis.comparisons.level_ratios import FEWEST_STARTS
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import multiplicity
-from steelyard.analysis.narrative.answer_table import factor_asked
+from steelyard.analysis.narrative.answer_table import factor_asked, levels_of
 from steelyard.analysis.row import IN_UNIT, NO_UNIT, Column, ComparedLevels, InUnit, P, RatioOrNone
 from steelyard.analysis.statistic import Context, Section, Statistic
 from steelyard.analysis.statistics.comparison import Comparison
@@ -150,18 +150,17 @@ def _corrected(row: Interaction, p: float | None, q: float | None, family: int, 
 
 
 def _fours(frame: TrialFrame, factor: str) -> Iterator[_Four]:
-    levels = frame.factors.get(factor, ())
+    baseline, *levels = levels_of(frame, factor) or [""]
     for by in (name for name in frame.names if name != factor and len(frame.factors[name]) > 1):
-        by_baseline = baseline_of(frame.factors[by])
+        by_baseline, *by_levels = levels_of(frame, by)
         seen: list[Treatment] = []
         for every in frame.others(factor):
             others = {name: level for name, level in every.items() if name != by}
             if others in seen:
                 continue
             seen.append(others)
-            for level in (level for level in levels if level != baseline_of(levels)):
-                for by_level in (level for level in frame.factors[by] if level != by_baseline):
-                    yield _Four(factor, baseline_of(levels), level, by, by_baseline, by_level, others)
+            for level, by_level in itertools.product(levels, by_levels):
+                yield _Four(factor, baseline, level, by, by_baseline, by_level, others)
 
 
 def _row(
@@ -305,7 +304,7 @@ def quantities_of(row: Interaction) -> tuple[str, str, str]:
     ends = [] if gap.low is None or gap.high is None else [gap.low, gap.high]
     values = [row.difference_by_baseline, row.difference_by_level, gap.value]
     before, after, more, *shown = quantities([*values, *ends], row.unit)
-    interval = f" [{', '.join(text.rsplit(' ', 1)[0] for text in shown)}]" if shown else ""
+    interval = f" [{', '.join(text.split(' ', 1)[0] for text in shown)}]" if shown else ""
     return before, after, f"{'+' if gap.value > 0 else ''}{more}{interval}"
 
 

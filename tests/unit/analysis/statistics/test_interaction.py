@@ -11,6 +11,7 @@ from scipy import stats
 
 from steelyard.analysis.analyse import analyse
 from steelyard.analysis.comparisons.identical_systems import Floors
+from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.statistics.interaction import Interaction, interactions
 from steelyard.analysis.statistics.trend import Trend
 from steelyard.judging.noise_floor import Spread
@@ -93,6 +94,17 @@ def test_a_change_may_shrink_as_a_ratio_and_grow_as_a_difference() -> None:
     assert (row.verdict, row.verdict_of_differences) == ("lower", "higher")
     assert row.sentence.startswith("from 1 node to 3 nodes, workload C against A: 2.0 times as long, then +51%")
     assert "as a difference 101 ms, then 202 ms (+101 ms [" in row.sentence
+
+
+def test_a_size_is_looked_at_from_the_least_to_the_greatest_whatever_the_order_of_its_levels() -> None:
+    records = [
+        *grid(),
+        *cell([[700.0], [720.0], [690.0]], nodes=6, workload="A"),
+        *cell([[900.0], [940.0], [910.0]], nodes=6, workload="C"),
+    ]  # fmt: skip
+    factors: dict[str, list[Level]] = {"nodes": [6, 1, 3], "workload": ["A", "C"]}
+    rows = interactions(TrialFrame.build(records, factors, ["nodes"], 0), RESPONSE, "workload")
+    assert [(row.by_baseline, row.by_level) for row in rows] == [(1, 3), (1, 6)]
 
 
 def test_two_starts_have_no_interval_and_no_verdict() -> None:
