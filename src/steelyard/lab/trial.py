@@ -240,9 +240,9 @@ class TrialRunner:
         return Verdict(outcome="invalid", reasons=(reason,)) if failure else None
 
     async def _blamed_on_the_link(self, failed: Verdict, course: Course) -> Verdict:
-        """The verdict on a failed trial, or that on its link program, if that fell behind and no node has died: nodes
-        that do not reach each other may be well."""
-        if course.load_begun_s is None:
+        """The verdict on a failed trial, or that on its link program, if that runs, fell behind, and no node has died:
+        nodes that do not reach each other may be well."""
+        if course.load_begun_s is None or self.cluster.link_failure:
             return failed
         if course.moved_frames is None:
             course.moved_frames = await self.cluster.moved_frames(course.load_begun_s, time.time())

@@ -244,7 +244,8 @@ def _closing(results: Results) -> str:
     if results.size_factor in NODES and "cpu" in results.shares:
         about = "this says nothing about scaling out on separate machines"
         if results.factor_asked != results.size_factor and results.of(Interaction):
-            about = f"a larger cluster may be slower here with any {results.factor_asked}: that alone moves ratios to 1"
+            asked = results.factor_asked
+            about = f"a larger cluster may be slower here with any {asked}: that alone moves ratios towards 1"
         return f"The nodes share one processor, so {about}{failed}."
     if all(summary.starts < 2 for summary in results.main(Summary)):
         return f"Each treatment was started once, so another start of the same cluster may well differ{failed}."

@@ -27,10 +27,10 @@ def interactions(this: View) -> Table | None:
         Column("ratios", about="Level over baseline, at the other factor's baseline, then at its level."),
         Column("ratio of ratios", about=meaning(Interaction, "ratio_of_ratios")),
         Column("p", "Holm", about=meaning(Interaction, "p_holm")),
-        Column("verdict", numeric=False, about=meaning(Interaction, "verdict")),
+        Column("verdict of ratios", numeric=False, about=meaning(Interaction, "verdict")),
         Column("difference of differences", about=meaning(Interaction, "difference_of_differences")),
-        Column("p", "Holm", about=meaning(Interaction, "p_holm_of_differences")),
-        Column("verdict", numeric=False, about=meaning(Interaction, "verdict_of_differences")),
+        Column("p of differences", "Holm", about=meaning(Interaction, "p_holm_of_differences")),
+        Column("verdict of differences", numeric=False, about=meaning(Interaction, "verdict_of_differences")),
     )
     confidence = f"{this.results.confidence:.0%}"
     caption = (
