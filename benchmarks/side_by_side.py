@@ -21,7 +21,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +101,8 @@ class Tool:
     """What its reads need on a server, beside the table of the comparison."""
     short: int = 1
     """Operations of the short drive, as a multiple of ours: a JVM must first have compiled its code."""
+    paced: Callable[[str, str, int, int], list[str]] | None = None
+    """The same at `PACED_PER_S`, where the tool can."""
 
 
 @dataclass
@@ -199,6 +201,11 @@ class Orders:
         schedule = {"kind": "closed", "threads": in_flight}
         return self.argv(order(kind, contact, schedule, {"operations": operations}))
 
+    def paced(self, kind: str, contact: str, operations: int, in_flight: int) -> list[str]:
+        """An open loop of so many operations at `PACED_PER_S`."""
+        schedule = {"kind": "constant", "rate_per_s": PACED_PER_S, "in_flight": in_flight}
+        return self.argv(order(kind, contact, schedule, {"operations": operations}))
+
     def populate(self, contact: str) -> None:
         """Fill the table."""
         filling = order("write", contact, {"kind": "closed", "threads": IN_FLIGHT}, {})
@@ -226,7 +233,10 @@ def latte(program: Path) -> Tool:
             *("-s", "1s", "-o", os.devnull),
         ]
 
-    return Tool("latte", argv)
+    def paced(*what: Any) -> list[str]:
+        return [*argv(*what), "-r", f"{PACED_PER_S:g}"]
+
+    return Tool("latte", argv, paced=paced)
 
 
 def stress(argv0: Sequence[str]) -> Tool:
@@ -249,7 +259,7 @@ def stress(argv0: Sequence[str]) -> Tool:
 
 def tools(orders: Orders) -> tuple[list[Tool], list[str]]:
     """Tools that are installed, and the names of those that are not."""
-    found, missing = [Tool("steelyard", orders.closed)], []
+    found, missing = [Tool("steelyard", orders.closed, paced=orders.paced)], []
     try:
         found.append(latte(latte_engine.find()))
     except EngineError:
@@ -402,13 +412,19 @@ def on_the_null_server(orders: Orders, present: Sequence[Tool], size: Mapping[st
     null server does not have."""
     apart = len(os.sched_getaffinity(0)) > 1
     lean = [tool for tool in present if tool.name != "cassandra-stress"]
+    pacing = [replace(tool, argv=tool.paced) for tool in lean if tool.paced is not None]
+    drives = (
+        ("read", lean, "read", size["null"]),
+        ("write", lean, "write", size["null"]),
+        (f"{PACED_PER_S:g} reads a second", pacing, "read", size["paced"]),
+    )
     with null_server(1 if apart else None) as contact:
         return [
             row
-            for kind in ("read", "write")
+            for what, tools, kind, operations in drives
             for row in rows(
-                f"{kind}, null server, tool on one core",
-                measure(lean, kind, contact, size["null"], size["repeats"], 0 if apart else None),
+                f"{what}, null server, tool on one core",
+                measure(tools, kind, contact, operations, size["repeats"], 0 if apart else None),
             )
         ]
 
@@ -419,9 +435,16 @@ def main() -> None:
     parser.add_argument("--tiny", action="store_true", help="sizes for a test of this program, not for figures")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="what to measure")
     options = parser.parse_args()
-    size: dict[str, Any] = {"null": 500_000, "real": 50_000, "repeats": 3, "paced_s": PACED_S, "idle_s": IDLE_TIMEOUT_S}
+    size: dict[str, Any] = {
+        "null": 500_000,
+        "paced": 4_000,
+        "real": 50_000,
+        "repeats": 3,
+        "paced_s": PACED_S,
+        "idle_s": IDLE_TIMEOUT_S,
+    }
     if options.tiny:
-        size = {"null": 2_000, "real": 500, "repeats": 1, "paced_s": 1.0, "idle_s": 0.0}
+        size = {"null": 2_000, "paced": 200, "real": 500, "repeats": 1, "paced_s": 1.0, "idle_s": 0.0}
     cores = len(os.sched_getaffinity(0))
     found: dict[str, Any] = {"machine": f"{cores} cores, {platform.release()}, load {os.getloadavg()[0]:.2f}"}
     with tempfile.TemporaryDirectory() as folder:

@@ -1,63 +1,82 @@
-//! Waiting for events of connections, to the nanosecond.
+//! Waiting for events of connections, to the nanosecond and with as few timers set as possible.
 
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, epoll, poll};
-use rustix::io::{Errno, Result};
-use rustix::time::Timespec;
+use rustix::event::{Timespec, epoll};
+use rustix::io::Result;
+use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime};
 
-/// Events that are there, or come within the time limit; none after it. `None` waits without a limit.
+/// Mark of the event that says that an instant waited for has come; no file may have it.
+pub const INSTANT: u64 = u64::MAX - 1;
+
+/// An epoll with a timer of its own.
 ///
-/// Linux has had time limits to the nanosecond since 5.11 (`epoll_pwait2`). An older kernel, or an emulator that does not
-/// know that call, is asked in two steps, which costs a system call more for each wait.
-///
-/// # Errors
-///
-/// What the kernel says, such as an interrupt.
-#[inline]
-pub fn wait<'room>(
-    epoll: impl AsFd,
-    room: &'room mut [MaybeUninit<epoll::Event>],
-    limit: Option<&Timespec>,
-) -> Result<&'room mut [epoll::Event]> {
-    match epoll::wait(&epoll, &mut *room, limit) {
-        Err(Errno::NOSYS) => wait_in_two_steps(epoll.as_fd(), room, limit),
-        // By its length, because the borrow of the room would outlive the other arm.
-        Ok((events, _)) => {
-            let count = events.len();
-            Ok(filled(room, count))
+/// A time limit of `epoll_wait` is a timer of the kernel that each wait sets and takes back, and a paced load waits twice
+/// for an operation: for its answer, and for the next one's instant. This timer is set only if it would come too late.
+pub struct Events {
+    epoll: OwnedFd,
+    timer: OwnedFd,
+    /// When the timer fires; over, if it has fired.
+    set_for_ns: u64,
+}
+
+impl Events {
+    /// Watches nothing yet.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says, such as too many open files.
+    pub fn new() -> Result<Self> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+        let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+        // Edge-triggered: a timer that is set again needs no reading.
+        let once = epoll::EventFlags::IN | epoll::EventFlags::ET;
+        epoll::add(&epoll, &timer, epoll::EventData::new_u64(INSTANT), once)?;
+        Ok(Self {
+            epoll,
+            timer,
+            set_for_ns: 0,
+        })
+    }
+
+    /// Events that are there, or come by `until_ns`, with `INSTANT` among them perhaps; none where it is `now_ns` or before.
+    /// May return before `until_ns` without any other event. `None` waits without a limit. Both instants are of one
+    /// monotonic clock, which is the same at each call.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says, such as an interrupt.
+    #[inline]
+    pub fn wait<'room>(
+        &mut self,
+        room: &'room mut [MaybeUninit<epoll::Event>],
+        now_ns: u64,
+        until_ns: Option<u64>,
+    ) -> Result<&'room mut [epoll::Event]> {
+        let at_once = until_ns.is_some_and(|until_ns| until_ns <= now_ns);
+        if let (Some(until_ns), false) = (until_ns, at_once)
+            && (self.set_for_ns <= now_ns || self.set_for_ns > until_ns)
+        {
+            let setting = Itimerspec {
+                it_interval: Timespec::default(),
+                it_value: Timespec::try_from(Duration::from_nanos(until_ns - now_ns)).unwrap_or_default(),
+            };
+            timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &setting)?;
+            self.set_for_ns = until_ns;
         }
-        Err(error) => Err(error),
+        let limit = at_once.then(Timespec::default);
+        let (events, _) = epoll::wait(&self.epoll, room, limit.as_ref())?;
+        Ok(events)
     }
 }
 
-#[cold]
-fn wait_in_two_steps<'room>(
-    epoll: BorrowedFd<'_>,
-    room: &'room mut [MaybeUninit<epoll::Event>],
-    limit: Option<&Timespec>,
-) -> Result<&'room mut [epoll::Event]> {
-    if poll(&mut [PollFd::new(&epoll, PollFlags::IN)], limit)? == 0 {
-        return Ok(&mut []);
-    }
-    let most = i32::try_from(room.len()).unwrap_or(i32::MAX);
-    // SAFETY: the room holds `most` events, whose layout is that of the kernel's `struct epoll_event` in both libraries.
-    #[allow(unsafe_code)]
-    let count = unsafe { libc::epoll_wait(epoll.as_raw_fd(), room.as_mut_ptr().cast(), most, 0) };
-    match usize::try_from(count) {
-        Ok(count) => Ok(filled(room, count)),
-        Err(_) => Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::INVAL)),
-    }
-}
-
-/// The first events of a room, which the kernel has just written.
-fn filled(room: &mut [MaybeUninit<epoll::Event>], count: usize) -> &mut [epoll::Event] {
-    let written = &mut room[..count];
-    // SAFETY: the kernel has written as many events as it says.
-    #[allow(unsafe_code)]
-    unsafe {
-        &mut *(std::ptr::from_mut(written) as *mut [epoll::Event])
+impl AsFd for Events {
+    /// The epoll, to watch files with.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.epoll.as_fd()
     }
 }
 
@@ -65,38 +84,39 @@ fn filled(room: &mut [MaybeUninit<epoll::Event>], count: usize) -> &mut [epoll::
 mod tests {
     use super::*;
     use rustix::event::{EventfdFlags, eventfd};
-    use std::time::{Duration, Instant};
+    use std::time::Instant;
 
-    type Wait = for<'room> fn(
-        BorrowedFd<'_>,
-        &'room mut [MaybeUninit<epoll::Event>],
-        Option<&Timespec>,
-    ) -> Result<&'room mut [epoll::Event]>;
+    const MS: u64 = 1_000_000;
 
-    fn in_one(epoll: BorrowedFd<'_>, room: &mut [MaybeUninit<epoll::Event>], limit: Option<&Timespec>) -> usize {
-        wait(epoll, room, limit).unwrap().len()
+    fn marks(events: &mut Events, now_ns: u64, until_ns: Option<u64>) -> Vec<u64> {
+        let mut room = [const { MaybeUninit::uninit() }; 4];
+        let found = events.wait(&mut room, now_ns, until_ns).unwrap();
+        found.iter().map(|event| event.data.u64()).collect()
     }
 
     #[test]
-    fn both_ways_give_the_same_events_and_wait_as_long() {
-        let two_steps: Wait = wait_in_two_steps;
-        let source = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
-        let ready = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
-        epoll::add(&source, &ready, epoll::EventData::new_u64(7), epoll::EventFlags::IN).unwrap();
-        let limit = Timespec {
-            tv_sec: 0,
-            tv_nsec: 1_500_000,
-        };
-        let mut room = [const { MaybeUninit::uninit() }; 4];
-
+    fn waits_until_the_instant_and_no_longer() {
+        let mut events = Events::new().unwrap();
         let began = Instant::now();
-        assert_eq!(two_steps(source.as_fd(), &mut room, Some(&limit)).unwrap().len(), 0);
-        assert!(began.elapsed() >= Duration::from_micros(1_500));
-        assert_eq!(in_one(source.as_fd(), &mut room, Some(&limit)), 0);
+        assert!(marks(&mut events, 5 * MS, Some(5 * MS)).is_empty());
+        assert_eq!(marks(&mut events, 5 * MS, Some(7 * MS)), [INSTANT]);
+        assert!(began.elapsed() >= Duration::from_millis(2));
+        // It is over, so it is set again; a fired timer that nobody read is no event.
+        assert_eq!(marks(&mut events, 7 * MS, Some(8 * MS)), [INSTANT]);
+        assert!(began.elapsed() >= Duration::from_millis(3));
+    }
 
-        rustix::io::write(&ready, &1u64.to_ne_bytes()).unwrap();
-        let events = two_steps(source.as_fd(), &mut room, None).unwrap();
-        assert_eq!(events.iter().map(|event| event.data.u64()).collect::<Vec<_>>(), [7]);
-        assert_eq!(in_one(source.as_fd(), &mut room, None), 1);
+    #[test]
+    fn a_timer_that_fires_early_enough_is_not_set_again_and_one_too_late_is() {
+        let mut events = Events::new().unwrap();
+        let ready = eventfd(1, EventfdFlags::CLOEXEC).unwrap();
+        epoll::add(&events, &ready, epoll::EventData::new_u64(7), epoll::EventFlags::IN).unwrap();
+        assert_eq!(marks(&mut events, 0, Some(60_000 * MS)), [7]);
+        assert_eq!(events.set_for_ns, 60_000 * MS);
+        assert_eq!(marks(&mut events, MS, Some(2 * MS)), [7]);
+        assert_eq!(events.set_for_ns, 2 * MS);
+        assert_eq!(marks(&mut events, MS, Some(60_000 * MS)), [7]);
+        assert_eq!(events.set_for_ns, 2 * MS);
+        assert_eq!(marks(&mut events, MS, None), [7]);
     }
 }

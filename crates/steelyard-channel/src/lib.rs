@@ -4,7 +4,7 @@
 //! Why a crate of its own: the client and the simulated server are the two ends of the same thing, and nothing else
 //! should know which library encrypts. What is neither encrypted nor compressed costs a branch on top of the system call.
 
-#![deny(unsafe_code)] // but for what the kernel writes into memory
+#![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
 mod channel;

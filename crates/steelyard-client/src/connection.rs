@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::io;
 
 use rustix::event::epoll;
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::AsFd;
 use steelyard_channel::Pipe;
 use steelyard_cql::{Frame, Header, MAX_BODY_BYTES};
 use steelyard_load::clock::{Clock, Nanos};
@@ -71,7 +71,7 @@ impl Connection {
     }
 
     /// Takes a connection over which nothing is outstanding. Whether it is one that was lost.
-    pub fn attach(&mut self, pipe: Pipe, ids: Vec<Vec<u8>>, epoll: &OwnedFd, number: u64) -> io::Result<bool> {
+    pub fn attach(&mut self, pipe: Pipe, ids: Vec<Vec<u8>>, epoll: impl AsFd, number: u64) -> io::Result<bool> {
         epoll::add(epoll, &pipe, epoll::EventData::new_u64(number), epoll::EventFlags::IN)?;
         self.pipe = Some(pipe);
         self.ids = ids;
@@ -153,7 +153,7 @@ impl Connection {
     }
 
     /// Gives the kernel what it takes. Errors: the connection is lost, or too many answers are overdue.
-    pub fn flush(&mut self, epoll: &OwnedFd, number: u64) -> io::Result<()> {
+    pub fn flush(&mut self, epoll: impl AsFd, number: u64) -> io::Result<()> {
         let Some(pipe) = &mut self.pipe else { return Ok(()) };
         if self.orphans > MAX_ORPHANS {
             return Err(io::ErrorKind::TimedOut.into());

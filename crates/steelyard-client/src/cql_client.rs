@@ -10,9 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
-use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
-use rustix::fd::OwnedFd;
-use steelyard_channel::events::wait;
+use rustix::event::{EventfdFlags, epoll, eventfd};
+use steelyard_channel::events::{Events, INSTANT};
 use steelyard_cql::response::{Detail, Glance, Response, Rows, glance};
 use steelyard_cql::{CqlError, Header, code, murmur3, request};
 use steelyard_load::client::{Client, Completion};
@@ -49,7 +48,7 @@ pub struct CqlClient {
     /// Of cells that are compared.
     scratch: Vec<u8>,
     turn: usize,
-    epoll: OwnedFd,
+    events: Events,
     handle: WorkerHandle,
     messages: Receiver<WorkerMessage>,
     closed: Arc<AtomicBool>,
@@ -67,10 +66,10 @@ impl CqlClient {
         slots: u32,
         closed: Arc<AtomicBool>,
     ) -> Result<Self, ConnectError> {
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(io::Error::from)?;
+        let events = Events::new().map_err(io::Error::from)?;
         let wake_up = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(io::Error::from)?;
         epoll::add(
-            &epoll,
+            &events,
             &wake_up,
             epoll::EventData::new_u64(MESSAGE),
             epoll::EventFlags::IN,
@@ -80,7 +79,7 @@ impl CqlClient {
         for (number, mut opened) in handshaken.into_iter().enumerate() {
             let ids = opened.prepare(&shared.statements.cql)?;
             let mut connection = Connection::new();
-            connection.attach(opened.into_pipe()?, ids, &epoll, number as u64)?;
+            connection.attach(opened.into_pipe()?, ids, &events, number as u64)?;
             connections.push(connection);
         }
         let (sender, messages) = channel();
@@ -98,7 +97,7 @@ impl CqlClient {
             key: PartitionKey::default(),
             scratch: Vec::new(),
             turn: 0,
-            epoll,
+            events,
             handle,
             messages,
             closed,
@@ -176,7 +175,7 @@ impl CqlClient {
         }
         for number in 0..self.connections.len() {
             let connection = &mut self.connections[number];
-            let lost = connection.wants_flush() && connection.flush(&self.epoll, number as u64).is_err();
+            let lost = connection.wants_flush() && connection.flush(&self.events, number as u64).is_err();
             if lost || connection.is_silent(clock) {
                 self.lose(number, clock.now(), completions);
             }
@@ -428,7 +427,7 @@ impl CqlClient {
         while let Ok(message) = self.messages.try_recv() {
             match message {
                 WorkerMessage::Up { number, pipe, ids } => {
-                    let again = self.connections[number].attach(pipe, ids, &self.epoll, number as u64)?;
+                    let again = self.connections[number].attach(pipe, ids, &self.events, number as u64)?;
                     self.reconnections += u64::from(again);
                 }
                 WorkerMessage::Routing(routing) => {
@@ -480,30 +479,26 @@ impl Client for CqlClient {
 
     fn poll(&mut self, clock: &Clock, until: Nanos, completions: &mut Vec<Completion>) -> io::Result<()> {
         self.flush(clock, completions);
-        let wait_ns = if completions.is_empty() {
-            until.saturating_sub(clock.now())
-        } else {
-            0
-        };
-        let timeout = Timespec {
-            tv_sec: (wait_ns / 1_000_000_000) as i64,
-            tv_nsec: (wait_ns % 1_000_000_000) as _,
-        };
+        let now = clock.now();
+        let until = if completions.is_empty() { until } else { now };
         let mut room = [const { MaybeUninit::uninit() }; MAX_EVENTS];
-        let events = match wait(&self.epoll, &mut room, Some(&timeout)) {
+        let events = match self.events.wait(&mut room, now, Some(until)) {
             Ok(events) => events,
             Err(rustix::io::Errno::INTR) => return Ok(()),
             Err(error) => return Err(error.into()),
         };
         for event in events {
             let (number, flags) = (event.data.u64(), event.flags);
+            if number == INSTANT {
+                continue;
+            }
             if number == MESSAGE {
                 self.take_messages(clock, completions)?;
                 continue;
             }
             let number = number as usize;
             if flags.contains(epoll::EventFlags::OUT)
-                && self.connections[number].flush(&self.epoll, number as u64).is_err()
+                && self.connections[number].flush(&self.events, number as u64).is_err()
             {
                 self.lose(number, clock.now(), completions);
             } else if flags.intersects(epoll::EventFlags::IN | epoll::EventFlags::ERR | epoll::EventFlags::HUP) {

@@ -8,10 +8,10 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
-use steelyard_channel::events::wait;
+use rustix::event::{EventfdFlags, epoll, eventfd};
+use steelyard_channel::events::{Events, INSTANT};
 use steelyard_channel::{Channel, ClientTls, ServerTls};
 use steelyard_cql::{Frame, HEADER_LENGTH, code};
 use steelyard_wire::Verify;
@@ -78,7 +78,7 @@ pub struct Server {
     queue: Option<Queue>,
     listeners: Vec<TcpListener>,
     tls: Option<Tls>,
-    epoll: OwnedFd,
+    events: Events,
     wake: Arc<OwnedFd>,
     agreed: (Sender<Agreed>, Receiver<Agreed>),
     connections: HashMap<u64, Connection>,
@@ -111,19 +111,19 @@ impl Server {
                 source,
             })?;
         }
-        let poll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(failed("create an epoll"))?;
+        let events = Events::new().map_err(failed("create an epoll"))?;
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(failed("create an eventfd"))?;
         let numbered = listeners.iter().map(AsFd::as_fd).zip([LISTENER, SHARD_LISTENER]);
         for (fd, id) in numbered.chain([(wake.as_fd(), WAKE)]) {
             let data = epoll::EventData::new_u64(id);
-            epoll::add(&poll, fd, data, epoll::EventFlags::IN).map_err(failed("watch a file"))?;
+            epoll::add(&events, fd, data, epoll::EventFlags::IN).map_err(failed("watch a file"))?;
         }
         Ok(Self {
             node,
             queue,
             listeners,
             tls,
-            epoll: poll,
+            events,
             wake: Arc::new(wake),
             agreed: mpsc::channel(),
             connections: HashMap::new(),
@@ -140,8 +140,8 @@ impl Server {
     pub fn run(mut self) -> SimError {
         let mut events = [MaybeUninit::<epoll::Event>::uninit(); EVENTS_AT_ONCE];
         loop {
-            let limit = self.wait_limit();
-            let events = match wait(&self.epoll, &mut events, limit.as_ref()) {
+            let until_ns = self.wait_until();
+            let events = match self.events.wait(&mut events, self.now_ns(), until_ns) {
                 Ok(events) => events,
                 Err(rustix::io::Errno::INTR) => continue,
                 Err(error) => {
@@ -157,6 +157,7 @@ impl Server {
                     match event.data.u64() {
                         listener @ (LISTENER | SHARD_LISTENER) => self.accept(listener),
                         WAKE => self.deliver_agreed(),
+                        INSTANT => {}
                         id => self.serve(id, event.flags, now_ns),
                     }
                 }
@@ -171,11 +172,10 @@ impl Server {
         self.began.elapsed().as_nanos() as u64
     }
 
-    /// How long to sleep: until shortly before the next answer is due, then not at all, so as not to depend on the timer's slip.
-    fn wait_limit(&self) -> Option<Timespec> {
+    /// Until when to sleep: shortly before the next answer is due, so as not to depend on the timer's slip.
+    fn wait_until(&self) -> Option<u64> {
         let Reverse(next) = self.waiting.peek()?;
-        let sleep_ns = next.at_ns.saturating_sub(self.spin_ns).saturating_sub(self.now_ns());
-        Some(Timespec::try_from(Duration::from_nanos(sleep_ns)).unwrap_or_default())
+        Some(next.at_ns.saturating_sub(self.spin_ns))
     }
 
     fn accept(&mut self, number: u64) {
@@ -187,7 +187,7 @@ impl Server {
             let id = self.next_connection;
             let ready = stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true));
             let data = epoll::EventData::new_u64(id);
-            let watched = epoll::add(&self.epoll, &stream, data, epoll::EventFlags::IN);
+            let watched = epoll::add(&self.events, &stream, data, epoll::EventFlags::IN);
             let channel = match &self.tls {
                 Some(tls) => tls.server.wrap(stream).ok(),
                 None => Some(Channel::Plain(stream)),
@@ -329,7 +329,7 @@ impl Server {
             }
             if let Some(wanted) = connection.change_of_interest() {
                 let data = epoll::EventData::new_u64(id);
-                if epoll::modify(&self.epoll, &*connection, data, wanted).is_err() {
+                if epoll::modify(&self.events, &*connection, data, wanted).is_err() {
                     self.forget(id);
                 }
             }

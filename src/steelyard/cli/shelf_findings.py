@@ -23,7 +23,7 @@ BUSY_FRACTION = 0.25
 """Load average for each core from which on something else runs."""
 JAVA_MAJOR = 17
 LEAST_KERNEL = (5, 11)
-"""Version of Linux that brought `epoll_pwait2`, by which load engine and simulated cluster wait to the microsecond."""
+"""Oldest version of Linux that the agent is meant for; older ones are untested."""
 
 
 def of_inventory(inventory: Inventory, visits: Sequence[Visit]) -> list[Finding]:
@@ -75,7 +75,7 @@ def _kernel(release: str) -> Finding:
     numbers = re.match(r"(\d+)\.(\d+)", release)
     new_enough = numbers is not None and (int(numbers[1]), int(numbers[2])) >= LEAST_KERNEL
     least = ".".join(map(str, LEAST_KERNEL))
-    mend = f"Linux {least} or newer, which the load engine needs; as root there: apt-get full-upgrade, and restart it"
+    mend = f"Linux {least} or newer, because the agent was tried on none before; as root there: apt-get full-upgrade, and restart it"
     return judged("kernel", f"Linux {release or 'unknown'}", new_enough, mend, bad=True)
 
 
