@@ -171,7 +171,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
 fn unreachable(error: &ConnectionError) -> Box<dyn Error> {
     Exit {
         code: UNREACHABLE,
-        message: format!("{error} ({})", error.hint()),
+        message: format!("{error}\n{}", error.hint()),
         reported: false,
     }
     .into()

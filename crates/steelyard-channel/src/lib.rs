@@ -9,11 +9,15 @@
 
 mod channel;
 pub mod events;
+mod node_verifier;
 mod pipe;
 mod settings;
 mod tls_errors;
+mod x509;
 
 pub use channel::Channel;
 pub use pipe::Pipe;
 pub use settings::{ClientTls, ServerTls, TlsError};
-pub use tls_errors::{Explanation, explain, looks_like_tls};
+pub use tls_errors::{
+    CLOSED_DURING_HANDSHAKE, Explanation, answered_in_tls, explain, looks_like_tls, under_tls, without_tls,
+};

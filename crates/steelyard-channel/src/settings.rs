@@ -4,19 +4,17 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::sync::Arc;
 
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{WebPkiServerVerifier, verify_server_cert_signed_by_trust_anchor};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::client::WebPkiServerVerifier;
+use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::server::{ParsedCertificate, WebPkiClientVerifier};
-use rustls::{
-    ClientConfig, ClientConnection, DigitallySignedStruct, Error, RootCertStore, ServerConfig, ServerConnection,
-    SignatureScheme,
-};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection};
 use steelyard_wire::{Tls, Verify};
 
 use crate::Channel;
+use crate::node_verifier::{Check, NodeVerifier};
+use crate::x509::{Parts, READABLE_VERSION};
 
 /// Where Linux distributions keep the authorities that the machine trusts.
 const MACHINE_AUTHORITIES: [&str; 4] = [
@@ -59,16 +57,16 @@ impl ClientTls {
     /// Reads the files that `wish` names. Errors: a file that cannot be read or is not what it should be.
     pub fn new(wish: &Tls) -> Result<Self, TlsError> {
         let provider = Arc::new(ring::default_provider());
-        let verifier = verifier(wish, &provider)?;
+        let verifier = NodeVerifier::new(check(wish, &provider)?, &provider);
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .map_err(|error| TlsError::new("tls", "its versions", error.to_string()))?
             .dangerous()
-            .with_custom_certificate_verifier(verifier);
+            .with_custom_certificate_verifier(Arc::new(verifier));
         let config = match (&wish.certificate, &wish.key) {
             (Some(certificate), Some(key)) => builder
                 .with_client_auth_cert(
-                    certificates("tls.certificate", certificate)?,
+                    own_certificates("tls.certificate", certificate, "extendedKeyUsage=clientAuth")?,
                     private_key("tls.key", key)?,
                 )
                 .map_err(|error| TlsError::new("tls.key", key, format!("not the key of {certificate} ({error})")))?,
@@ -134,7 +132,7 @@ impl ServerTls {
         };
         let config = builder
             .with_single_cert(
-                certificates("tls-certificate", certificate)?,
+                own_certificates("tls-certificate", certificate, "subjectAltName=IP:127.0.0.1")?,
                 private_key("tls-key", key)?,
             )
             .map_err(|error| TlsError::new("tls-key", key, format!("not the key of {certificate} ({error})")))?;
@@ -168,6 +166,28 @@ fn certificates(field: &'static str, path: &str) -> Result<Vec<CertificateDer<'s
     }
 }
 
+/// The certificates that this side shows. The library reads version 3 only, and calls any other a wrong key; `extension`: what
+/// to put into one, which makes it version 3.
+fn own_certificates(
+    field: &'static str,
+    path: &str,
+    extension: &str,
+) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let list = certificates(field, path)?;
+    match Parts::of(&list[0]) {
+        Some(parts) if parts.version != READABLE_VERSION => {
+            let problem = format!(
+                "an X.509 certificate of version {}, and the TLS library takes version {READABLE_VERSION} only. Sign it \
+                 again with an extension: echo '{extension}' > v3.ext; openssl x509 -req -in REQUEST.csr -CA CA.pem \
+                 -CAkey CA.key -CAcreateserial -days 365 -extfile v3.ext -out {path}",
+                parts.version
+            );
+            Err(TlsError::new(field, path, problem))
+        }
+        _ => Ok(list),
+    }
+}
+
 fn private_key(field: &'static str, path: &str) -> Result<PrivateKeyDer<'static>, TlsError> {
     PrivateKeyDer::from_pem_file(path).map_err(|error| {
         let allowed = "allowed: a PEM file with a private key that has no pass phrase";
@@ -184,13 +204,10 @@ fn authorities(field: &'static str, path: &str) -> Result<RootCertStore, TlsErro
     Ok(store)
 }
 
-/// Who decides whether a node's certificate will do.
-fn verifier(wish: &Tls, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn ServerCertVerifier>, TlsError> {
+/// What is verified of a node's certificate.
+fn check(wish: &Tls, provider: &Arc<CryptoProvider>) -> Result<Check, TlsError> {
     if wish.verify == Verify::None {
-        return Ok(Arc::new(Lenient {
-            roots: None,
-            provider: Arc::clone(provider),
-        }));
+        return Ok(Check::Nothing);
     }
     let roots = match &wish.ca {
         Some(path) => authorities("tls.ca", path)?,
@@ -204,76 +221,14 @@ fn verifier(wish: &Tls, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn Server
         }
     };
     if wish.verify == Verify::Chain {
-        return Ok(Arc::new(Lenient {
-            roots: Some(roots),
-            provider: Arc::clone(provider),
-        }));
+        return Ok(Check::Chain(roots));
     }
     let built = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider)).build();
-    built
-        .map(|verifier| verifier as Arc<dyn ServerCertVerifier>)
-        .map_err(|error| {
-            TlsError::new(
-                "tls.ca",
-                wish.ca.as_deref().unwrap_or("this machine's"),
-                error.to_string(),
-            )
-        })
-}
-
-/// Verifies the chain but not the name, or nothing. That the other side has the certificate's key is always verified.
-#[derive(Debug)]
-struct Lenient {
-    roots: Option<RootCertStore>,
-    provider: Arc<CryptoProvider>,
-}
-
-impl ServerCertVerifier for Lenient {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        if let Some(roots) = &self.roots {
-            let parsed = ParsedCertificate::try_from(end_entity)?;
-            let algorithms = self.provider.signature_verification_algorithms.all;
-            verify_server_cert_signed_by_trust_anchor(&parsed, roots, intermediates, now, algorithms)?;
-        }
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(
-            message,
-            certificate,
-            signed,
-            &self.provider.signature_verification_algorithms,
+    built.map(Check::Full).map_err(|error| {
+        TlsError::new(
+            "tls.ca",
+            wish.ca.as_deref().unwrap_or("this machine's"),
+            error.to_string(),
         )
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(
-            message,
-            certificate,
-            signed,
-            &self.provider.signature_verification_algorithms,
-        )
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
-    }
+    })
 }

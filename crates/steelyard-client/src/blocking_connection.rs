@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
-use steelyard_channel::{Channel, ClientTls, Pipe, TlsError, explain, looks_like_tls};
+use steelyard_channel::{
+    Channel, ClientTls, Pipe, TlsError, answered_in_tls, explain, looks_like_tls, under_tls, without_tls,
+};
 use steelyard_cql::response::{Response, Rows};
 use steelyard_cql::{Compression, Consistency, CqlError, Frame, HEADER_LENGTH, Header, Value, request};
-use steelyard_wire::Order;
+use steelyard_wire::{Order, Tls, Verify};
 
 use crate::error::{ConnectionError, PASSWORD_VARIABLE, USER_VARIABLE};
 use crate::shards::Sharding;
@@ -106,19 +108,36 @@ impl BlockingConnection {
     }
 
     fn over(stream: TcpStream, contact: &str, access: &Access, timeout: Duration) -> Result<Self, ConnectionError> {
-        let io = |source| ConnectionError::Io {
+        prepare(&stream, timeout).map_err(|source| ConnectionError::Io {
             contact: contact.to_owned(),
             source,
-        };
-        stream.set_nodelay(true).map_err(io)?;
-        stream.set_write_timeout(Some(timeout)).map_err(io)?;
-        stream.set_read_timeout(Some(timeout)).map_err(io)?;
+        })?;
         let mut channel = match &access.tls {
             Some(tls) => tls.wrap(stream, contact)?,
             None => Channel::Plain(stream),
         };
         let shaken = channel.shake_hands();
-        let mut connection = Self {
+        let mut connection = Self::through(channel, contact, timeout);
+        let begun = match shaken {
+            Ok(()) => {
+                connection.shaken = true;
+                connection.start(access)
+            }
+            Err(source) => Err(connection.io_error(source)),
+        };
+        begun.map_err(|error| {
+            if error.is_hung_up() {
+                told_apart(error, contact, access, timeout)
+            } else {
+                error
+            }
+        })?;
+        Ok(connection)
+    }
+
+    /// A connection over which nothing was said yet.
+    fn through(channel: Channel, contact: &str, timeout: Duration) -> Self {
+        Self {
             contact: contact.to_owned(),
             pipe: Pipe::new(channel),
             timeout,
@@ -128,11 +147,7 @@ impl BlockingConnection {
             read: 0,
             shard: None,
             events: false,
-        };
-        shaken.map_err(|source| connection.io_error(source))?;
-        connection.shaken = true;
-        connection.start(access)?;
-        Ok(connection)
+        }
     }
 
     /// The contact (`address:port`) that was asked for.
@@ -355,11 +370,7 @@ impl BlockingConnection {
         self.read = 0;
         loop {
             if looks_like_tls(&self.input) {
-                return Err(ConnectionError::Tls {
-                    contact: self.contact.clone(),
-                    problem: "answers with TLS".to_owned(),
-                    hint: "that port is encrypted: set tls",
-                });
+                return Err(ConnectionError::tls(&self.contact, under_tls()));
             }
             let header = Frame::header(&self.input).map_err(|source| self.protocol_error(source))?;
             if let Some(header) = header.filter(|header| header.frame_length() <= self.input.len()) {
@@ -392,11 +403,7 @@ impl BlockingConnection {
         let contact = self.contact.clone();
         let encrypted = matches!(self.pipe.channel(), Channel::Tls(_));
         if let Some(explanation) = encrypted.then(|| explain(&source, !self.shaken)).flatten() {
-            return ConnectionError::Tls {
-                contact,
-                problem: explanation.problem,
-                hint: explanation.hint,
-            };
+            return ConnectionError::tls(&contact, explanation);
         }
         match source.kind() {
             std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut => self.timed_out(),
@@ -413,6 +420,42 @@ impl BlockingConnection {
     }
 }
 
+/// The reason why a server hung up: TLS against none, or none against TLS, if trying the other shows so; else the error itself.
+fn told_apart(error: ConnectionError, contact: &str, access: &Access, timeout: Duration) -> ConnectionError {
+    let timeout = timeout.min(CONNECT_TIMEOUT);
+    let Some(stream) = connect(contact, timeout)
+        .ok()
+        .filter(|stream| prepare(stream, timeout).is_ok())
+    else {
+        return error;
+    };
+    if access.tls.is_some() {
+        let mut plain = BlockingConnection::through(Channel::Plain(stream), contact, timeout);
+        return if plain.ask_options(None).is_ok() {
+            ConnectionError::tls(contact, without_tls())
+        } else {
+            error
+        };
+    }
+    let anyone = Tls {
+        verify: Verify::None,
+        ..Tls::default()
+    };
+    let channel = ClientTls::new(&anyone).and_then(|tls| tls.wrap(stream, contact));
+    let encrypted = channel.is_ok_and(|mut channel| answered_in_tls(&channel.shake_hands()));
+    if encrypted {
+        ConnectionError::tls(contact, under_tls())
+    } else {
+        error
+    }
+}
+
+fn prepare(stream: &TcpStream, timeout: Duration) -> std::io::Result<()> {
+    stream.set_nodelay(true)?;
+    stream.set_write_timeout(Some(timeout))?;
+    stream.set_read_timeout(Some(timeout))
+}
+
 fn addresses(contact: &str) -> Result<Vec<SocketAddr>, ConnectionError> {
     let bad = |reason: String| ConnectionError::Address {
         contact: contact.to_owned(),
@@ -420,7 +463,13 @@ fn addresses(contact: &str) -> Result<Vec<SocketAddr>, ConnectionError> {
     };
     let addresses: Vec<SocketAddr> = contact
         .to_socket_addrs()
-        .map_err(|error| bad(error.to_string()))?
+        .map_err(|error| match error.kind() {
+            std::io::ErrorKind::InvalidInput => bad(error.to_string()),
+            _ => ConnectionError::UnknownName {
+                contact: contact.rsplit_once(':').map_or(contact, |(name, _)| name).to_owned(),
+                reason: error.to_string(),
+            },
+        })?
         .collect();
     if addresses.is_empty() {
         return Err(bad("it stands for no address".to_owned()));

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use steelyard_channel::TlsError;
+use steelyard_channel::{CLOSED_DURING_HANDSHAKE, Explanation, TlsError};
 use steelyard_cql::CqlError;
 use steelyard_workload::OrderError;
 
@@ -17,6 +17,14 @@ pub enum ConnectionError {
     /// Not an address, or none that is known.
     #[error("{contact} is no address:port ({reason})")]
     Address {
+        /// The contact.
+        contact: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A name without an address.
+    #[error("no address is known for {contact} ({reason})")]
+    UnknownName {
         /// The contact.
         contact: String,
         /// What the resolver says.
@@ -71,7 +79,7 @@ pub enum ConnectionError {
         wanted: &'static str,
     },
     /// Credentials are wanted and there are none.
-    #[error("{contact} wants a user and a password ({authenticator}); set {USER_VARIABLE} and {PASSWORD_VARIABLE}")]
+    #[error("{contact} wants a user and a password ({authenticator})")]
     NoCredentials {
         /// The contact.
         contact: String,
@@ -118,20 +126,52 @@ impl ConnectionError {
         Self::Unexpected { contact, what, wanted }
     }
 
+    pub(crate) fn tls(contact: &str, explanation: Explanation) -> Self {
+        Self::Tls {
+            contact: contact.to_owned(),
+            problem: explanation.problem,
+            hint: explanation.hint,
+        }
+    }
+
+    /// Whether the server ended the connection without a word that says why.
+    pub(crate) fn is_hung_up(&self) -> bool {
+        matches!(
+            self,
+            Self::Closed { .. }
+                | Self::Io { .. }
+                | Self::Tls {
+                    hint: CLOSED_DURING_HANDSHAKE,
+                    ..
+                }
+        )
+    }
+
     /// What to do about it.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Address { .. } => "allowed: a name or an address, a colon, a port",
-            Self::Closed { .. } => "is the cluster started? Does that port want TLS (tls)?",
-            Self::NoCredentials { .. } => "name and password are read from the environment, never from files",
+            Self::UnknownName { .. } => "is the name spelt right? It is looked up from this machine",
+            Self::Connect { source, .. } if source.kind() == io::ErrorKind::ConnectionRefused => {
+                "is the cluster started, and is that its port for CQL (9042 by default)?"
+            }
+            Self::Connect { .. } => "are address and port right, and does a firewall let this machine through?",
+            Self::Closed { .. } | Self::Io { .. } | Self::Timeout { .. } => {
+                "is that the port for CQL (9042 by default), and is the node well? Its log may say why"
+            }
+            Self::Protocol { .. } => "is that the port for CQL (9042 by default), and not another of the node's?",
+            Self::Unexpected { .. } => "is that a server that speaks the native protocol of Cassandra?",
+            Self::NoCredentials { .. } => "set STEELYARD_CQL_USER and STEELYARD_CQL_PASSWORD in the environment",
             Self::Server { code, .. } if *code == steelyard_cql::code::BAD_CREDENTIALS => {
                 "STEELYARD_CQL_USER and STEELYARD_CQL_PASSWORD hold what was sent"
+            }
+            Self::Server { code, .. } if *code == steelyard_cql::code::UNAUTHORIZED => {
+                "GRANT this user what is missing, or name another user"
             }
             Self::Server { .. } => "do keyspace, table and columns exist, and may this user use them?",
             Self::NoCompression { .. } => "ask for another compression, or for none",
             Self::Tls { hint, .. } => hint,
-            Self::Settings(_) => "change tls",
-            _ => "is the cluster started?",
+            Self::Settings(_) => "change tls, or the file that it names",
         }
     }
 }

@@ -367,10 +367,55 @@ fn tls_and_its_absence_are_told_apart() {
     refused(
         plain,
         Some(authority.trusted()),
-        "during the TLS handshake",
+        "answers without TLS",
         "client encryption switched on",
     );
-    refused(encrypted, None, "answers with TLS", "set tls");
+    refused(encrypted, None, "speaks TLS", "set tls");
+    // Java's servers say nothing to whoever does not speak TLS.
+    refused(
+        hangs_up_on(encrypted, |first| first != 0x16),
+        None,
+        "speaks TLS",
+        "set tls",
+    );
+    refused(
+        hangs_up_on(plain, |first| first == 0x16),
+        Some(authority.trusted()),
+        "answers without TLS",
+        "leave out tls",
+    );
+    // Whoever hangs up on everybody shows nothing.
+    refused(hangs_up_on(plain, |_| true), None, "127.0.0.1", "port for CQL");
+    refused(
+        hangs_up_on(plain, |_| true),
+        Some(authority.trusted()),
+        "during the TLS handshake",
+        "client's certificate",
+    );
+}
+
+/// A way to a node that hangs up on connections by the first byte of what is said.
+fn hangs_up_on(node: SocketAddr, refuses: fn(u8) -> bool) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for inside in listener.incoming() {
+            let inside = inside.unwrap();
+            let mut first = [0];
+            // What is not read before the end makes it a reset.
+            if inside.peek(&mut first).is_err() || refuses(first[0]) {
+                continue;
+            }
+            let outside = TcpStream::connect(node).unwrap();
+            for (mut from, mut to) in [
+                (inside.try_clone().unwrap(), outside.try_clone().unwrap()),
+                (outside, inside),
+            ] {
+                std::thread::spawn(move || std::io::copy(&mut from, &mut to));
+            }
+        }
+    });
+    address
 }
 
 #[test]

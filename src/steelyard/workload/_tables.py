@@ -118,7 +118,7 @@ def table_of(
     if not re.fullmatch(TABLE_NAME, name):
         refuse(problem(key, Missing(), "no name of a table: letters, digits and _, 48 at most"))
     try:
-        definition = _from_create(table) if table.create else _from_columns(table)
+        definition = definition_of(table) if table.create else _from_columns(table)
     except _cql.CqlProblem as error:
         refuse(problem(key, Missing(), str(error)))
         return None, None
@@ -154,7 +154,7 @@ def _counters(key: str, columns: Mapping[str, ColumnInfo], primary_key: Sequence
 
 
 @dataclass(frozen=True)
-class _Definition:
+class Definition:
     """A table's definition, from either of its two forms."""
 
     text: str
@@ -164,7 +164,7 @@ class _Definition:
     options: tuple[str, ...] = ()
 
 
-def _from_columns(table: _models.Table) -> _Definition:
+def _from_columns(table: _models.Table) -> Definition:
     """The definition from columns and primary key."""
     parts = []
     for name, spec in table.columns.items():
@@ -172,10 +172,10 @@ def _from_columns(table: _models.Table) -> _Definition:
     primary = _primary_key(table.primary_key)
     partition, clustering = (", ".join(model.quoted(name) for name in names) for names in primary)
     parts.append(f"PRIMARY KEY (({partition}){', ' if clustering else ''}{clustering})")
-    return _Definition(", ".join(parts), dict(table.columns), primary)
+    return Definition(", ".join(parts), dict(table.columns), primary)
 
 
-def _from_create(table: _models.Table) -> _Definition:
+def definition_of(table: _models.Table) -> Definition:
     """The definition from a CREATE TABLE statement."""
     if table.primary_key:
         raise _cql.CqlProblem("primary_key is told by create")
@@ -203,7 +203,7 @@ def _from_create(table: _models.Table) -> _Definition:
     text = table.create
     inside = text[words[opening].at + 1 : words[end].at]
     behind_with = _cql.one_line(text[words[end + 2].at :]) if end + 2 < len(words) else ""
-    return _Definition(_cql.one_line(inside), specs, primary, (behind_with,) if behind_with else ())
+    return Definition(_cql.one_line(inside), specs, primary, (behind_with,) if behind_with else ())
 
 
 def _written(word: _cql.Token) -> str:

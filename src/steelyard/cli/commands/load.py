@@ -7,7 +7,6 @@ what was done and what went wrong, in plain words.
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import json
 import subprocess
 import sys
@@ -43,11 +42,13 @@ from steelyard.cli.load_options import (
 from steelyard.cli.signature import Json
 from steelyard.cli.terminal import load_output
 from steelyard.cli.terminal.output import message_console, say
-from steelyard.dropin import agent_run
+from steelyard.dropin import agent_run, other_tables, wording
+from steelyard.dropin.contacts import parsed
 from steelyard.model.data_model import Schema
 from steelyard.model.errors import EngineError, StudyError
 from steelyard.model.study import Load
 from steelyard.node import agent
+from steelyard.node.base import with_port
 from steelyard.system.base import Endpoint
 from steelyard.tomlfile.problems import from_validation, problem
 from steelyard.workload.base import Explains, Workload
@@ -63,8 +64,7 @@ OF_DRIVING = ("warm_up_s", "read_consistency", "write_consistency")
 """Fields that filling does not heed."""
 OF_STUDIES = ("engine", "capacity_threads", "capacity_s")
 """Fields that only the laboratory heeds."""
-MISSING = ("does not exist", "unconfigured table")
-"""What Cassandra says of a keyspace or a table that is not there."""
+DIFFERENT = "drop that table, if nobody needs it; or load its columns, or another table: --set, or a workload file"
 Order = Mapping[str, Any]
 """What the agent is told to do, as docs/reference/wire.md has it."""
 Driven = tuple[agent_run.LoadResult, load_output.Courses, Mapping[str, Any]]
@@ -136,7 +136,8 @@ def load(
     at_once = wanted.threads if "threads" in fields else POPULATE_THREADS
     filling = {**engine_order.populate(endpoint, schema, source, at_once), **engine_order.connections(wanted, endpoint)}
     steps = [*([filling] if populate else []), *([measured] if drives else [])]
-    return asyncio.run(_all(options, schema, filling, steps, replication_factor))
+    with wording.spoken(wording.LOAD):
+        return asyncio.run(_all(options, schema, filling, steps, replication_factor))
 
 
 async def _all(
@@ -149,7 +150,7 @@ async def _all(
         say(options.console, f"created keyspace {schema.keyspace}: {tables}")
     outcomes: list[Driven] = []
     for order in steps:
-        outcomes.append(await _driven(order, options))
+        outcomes.append(await _driven(order, options, schema))
         if outcomes[-1][0].interrupted or outcomes[-1][0].main.totals.errors:
             break
     return _end(outcomes, options)
@@ -163,7 +164,8 @@ async def _create(
     await agent_run.cql(contacts, statements, tls=tls)
 
 
-async def _driven(order: Order, options: Options) -> Driven:
+async def _driven(order: Order, options: Options, schema: Schema | None = None) -> Driven:
+    """Carry out an order. `schema`: of its workload, if it is known."""
     schedule = order["schedule"]
     places = int(schedule.get("threads") or schedule.get("in_flight") or 1)
     workers = options.workers or agent_run.workers_for(places, schedule.get("rate_per_s"))
@@ -174,9 +176,14 @@ async def _driven(order: Order, options: Options) -> Driven:
         )
         return outcome, lines.courses, {} if order.get("phases") else schedule
     except EngineError as error:
-        missing = any(words in error.message for words in MISSING)
-        error.hint = "--create makes keyspace and tables" if missing and not options.creates else error.hint
-        raise
+        if schema is None:
+            raise
+
+        async def rows(statements: Sequence[str]) -> Any:
+            return await agent_run.cql(order["contacts"], statements, tls=order.get("tls"))
+
+        absent = error.hint if options.creates else "--create makes keyspace and tables"
+        raise await other_tables.explained(error, schema, rows, absent, DIFFERENT) from None
 
 
 def _end(outcomes: Sequence[Driven], options: Options) -> int:
@@ -197,7 +204,7 @@ def _raw(path: Path, contacts: Sequence[str], refused: Sequence[str], options: O
     if refused:
         raise StudyError(f"--order says it all: {refused[0]} would mean nothing", "change the order instead")
     try:
-        order = json.loads(path.read_text(encoding="utf-8"))
+        order = json.loads(path.read_text(encoding="utf-8-sig"))
         if not isinstance(order, dict) or not {"contacts", "schedule", "workload"} <= order.keys():
             raise ValueError("it has no contacts, schedule and workload")
     except (OSError, ValueError) as error:
@@ -210,35 +217,20 @@ def _raw(path: Path, contacts: Sequence[str], refused: Sequence[str], options: O
     async def body() -> int:
         return _end([await _driven(order, options)], options)
 
-    return asyncio.run(body())
+    with wording.spoken(wording.LOAD):
+        return asyncio.run(body())
 
 
 def with_ports(contacts: Sequence[str]) -> tuple[str, ...]:
     """`address:port` of each contact; several may stand in one word with commas between."""
     addresses = []
     for word in (part.strip() for contact in contacts for part in contact.split(",") if part.strip()):
-        address, colon, port = word.rpartition(":")
-        if word.startswith("[") and word.endswith("]"):
-            address, colon, port = word, "", ""
-        if _is_ipv6(word):
-            addresses.append(f"[{word}]:{DEFAULT_PORT}")
-        elif not colon:
-            addresses.append(f"{word}:{DEFAULT_PORT}")
-        elif port.isdigit() and 0 < int(port) < 65536 and address:
-            addresses.append(word)
-        else:
-            raise StudyError(
-                f"--contact {word}: is no address and port", "such as 10.0.0.1 or 10.0.0.1:9042", read=word
-            )
+        try:
+            addresses.append(with_port(*parsed(word, DEFAULT_PORT)))
+        except ValueError as error:
+            hint = "such as 10.0.0.1, 10.0.0.1:9042 or [fd00::1]:9042"
+            raise StudyError(f"--contact {error}", hint, read=word) from None
     return tuple(dict.fromkeys(addresses))
-
-
-def _is_ipv6(word: str) -> bool:
-    try:
-        ipaddress.IPv6Address(word)
-    except ValueError:
-        return False
-    return True
 
 
 def workload_of(name: str, settings: Mapping[str, str]) -> Workload:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from steelyard.dropin.ycsb import properties
+from steelyard.dropin import properties
 from steelyard.model.errors import StudyError
 
 BINDINGS = ("cassandra-cql", "cassandra2-cql")
@@ -28,7 +30,11 @@ Takes YCSB's command lines and property files as they stand, drives the load wit
 Needs -p hosts=ADDRESS,... and the property workload. See docs/howto/switch-from-ycsb.md.
 Exit codes: 0 done, 1 a failed insertion ended the load, 2 refused, 3 the laboratory failed, 130 interrupted.
 """
-SECRET = "cassandra.password"
+SECRET = re.compile(r"^([\w.]*pa?s+\w*\s*=).*", re.IGNORECASE | re.DOTALL)
+"""A property with a password, also one whose name is misspelt."""
+
+
+OTHERS = ("-p", "-P", "--create-table")
 
 
 @dataclass(frozen=True)
@@ -60,7 +66,7 @@ def parse(arguments: Sequence[str]) -> Command:
 
 
 def _hidden(word: str) -> str:
-    return f"{SECRET}=..." if word.startswith(f"{SECRET}=") else word
+    return SECRET.sub(r"\1...", word)
 
 
 def _action(reader: _Reader) -> Literal["load", "run"]:
@@ -119,8 +125,10 @@ class _Reader:
             elif word == "--create-table":
                 self.create_table = True
             elif word.startswith("-"):
-                message = f"the option {word} is refused: we do not have it"
-                raise StudyError(message, "see steelyard ycsb --help", read=word)
+                message = f"the option {_hidden(word)} is refused: we do not have it"
+                near = difflib.get_close_matches(word, [*plain, *flags, *OTHERS], n=1)
+                hint = f"did you mean {near[0]}? See" if near else "see"
+                raise StudyError(message, f"{hint} steelyard ycsb --help", read=_hidden(word))
             else:
                 self.positional.append(word)
 

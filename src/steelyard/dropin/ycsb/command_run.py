@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from steelyard import __version__, hdrlog
 from steelyard.atomic_file import write_output
-from steelyard.dropin import agent_run
+from steelyard.dropin import agent_run, other_tables, wording
 from steelyard.dropin.ycsb import java, measures, output, property_support
 from steelyard.dropin.ycsb.command import Command
 from steelyard.dropin.ycsb.export_options import TIME_SERIES, Display, display
@@ -28,6 +28,9 @@ CROWDED = "Warning: the threadcount is bigger than recordcount, the threadcount 
 REPLICATION = 3
 """Replication factor in YCSB's own instructions; lower with fewer nodes."""
 SEED_BITS = 32
+DIFFERENT = (
+    "name another table (-p table=NAME, --create-table makes it), or say what this one has: fieldcount, fieldnameprefix"
+)
 
 
 async def carry_out(command: Command, out: TextIO, err: TextIO) -> int:
@@ -43,6 +46,14 @@ async def carry_out(command: Command, out: TextIO, err: TextIO) -> int:
         print(f"steelyard: {line}", file=err)
     if compiled.crowded:
         print(CROWDED, file=out)
+    words = wording.YCSB
+    if compiled.target.user is not None:
+        words = wording.typed("-p cassandra.username= and -p cassandra.password=", words)
+    with wording.spoken(words):
+        return await _sent(command, compiled, shown, out, err)
+
+
+async def _sent(command: Command, compiled: Compiled, shown: Display, out: TextIO, err: TextIO) -> int:
     variables = agent_run.credentials(compiled.target.user, compiled.target.password)
     contacts = await _contacts(compiled, variables, err)
     if command.create_table:
@@ -128,11 +139,14 @@ async def _drive(compiled: Compiled, screen: Screen, variables: dict[str, str]) 
             stop=stop,
         )
     except EngineError as error:
-        if "keyspace" in error.hint:
-            wanted = "; ".join(compiled.target.statements(min(REPLICATION, len(compiled.order["contacts"]))))
-            hint = f"create them, with --create-table or with: {wanted};"
-            raise EngineError(error.message, hint) from error
-        raise
+        target, contacts = compiled.target, compiled.order["contacts"]
+
+        async def rows(statements: Sequence[str]) -> Any:
+            return await agent_run.cql(contacts, statements, variables=variables, tls=target.tls)
+
+        wanted = "; ".join(target.statements(min(REPLICATION, len(contacts))))
+        absent = f"create them, with --create-table or with: {wanted};"
+        raise await other_tables.explained(error, target.schema, rows, absent, DIFFERENT) from None
     return Ended(outcome, time.monotonic_ns() - answered_ns, failed)
 
 

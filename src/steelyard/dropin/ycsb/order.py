@@ -15,12 +15,14 @@ from pydantic import ValidationError
 
 from steelyard import engine_order
 from steelyard.dropin import agent_run
+from steelyard.dropin.contacts import parsed
 from steelyard.dropin.ycsb import property_support
 from steelyard.dropin.ycsb.command import Command
 from steelyard.dropin.ycsb.values import MOST, Values, wrong
 from steelyard.model.data_model import CQL, Schema
 from steelyard.model.errors import StudyError
 from steelyard.model.load import MOST_PER_S, Consistency, Load
+from steelyard.node.base import with_port
 from steelyard.system.base import Endpoint
 from steelyard.workload import _ycsb
 
@@ -152,7 +154,10 @@ def _target(values: Values) -> Target:
         key=_ycsb.KEY,
         fields=tuple(f"{prefix}{number}" for number in range(count)),
     )
-    contacts = tuple(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host in hosts)  # an IPv6 address
+    try:
+        contacts = tuple(with_port(*parsed(host, port)) for host in hosts)
+    except ValueError as error:
+        raise StudyError(f"the property hosts: {error}", "addresses, separated by commas", key="hosts") from None
     return Target(contacts, schema, user, values.text("cassandra.password") if user else None, _tls(values))
 
 

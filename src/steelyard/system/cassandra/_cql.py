@@ -13,6 +13,8 @@ from steelyard.node.command import run
 from steelyard.node.secrets import cql_credentials
 
 NO_CONNECTION = 3
+AGENT = "steelyard-agent: "
+"""Before whatever the agent says on standard error."""
 TIMEOUT_S = 30.0
 """Longest wait for the connection, and for each answer."""
 
@@ -50,11 +52,13 @@ async def ask_at(
     done = await run(client, argv, timeout_s=limit_s, watch=True, check=False, variables=cql_credentials())
     answers = [json.loads(line) for line in done.stdout.splitlines() if line.strip()]
     if done.exit_code != 0:
-        reason = done.stderr.decode(errors="replace").strip() or f"the agent ended with {done.exit_code}"
+        text = done.stderr.decode(errors="replace").strip().removeprefix(AGENT)
+        reason, _, hint = (text or f"the agent ended with {done.exit_code}").partition("\n")
         if answers and "error" in answers[-1]:
             reason = f"{statements[len(answers) - 1]}: {answers[-1]['error']['message']}"
         fault = NotAnswering if done.exit_code == NO_CONNECTION else SystemFault
-        raise fault(f"{node.name}: {reason}", node=node.name, system="cassandra")
+        label = "" if reason.startswith(node.name) else f"{node.name}: "
+        raise fault(label + reason, hint, node=node.name, system="cassandra")
     if len(answers) != len(statements):
         raise SystemFault(
             f"{node.name}: {len(answers)} answers to {len(statements)} statements", node=node.name, system="cassandra"

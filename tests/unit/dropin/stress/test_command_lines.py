@@ -272,7 +272,11 @@ REFUSALS = [
     ("write n=1 -rate threads>=9 threads<=3", "-rate threads<=", "from 9"),
     ("write n=1 -rate throttle=5/s", "-rate", "threads=?"),
     ("write n=1 -mode thrift", "-mode thrift", ""),
-    ("write n=1 -mode native", "-mode", "cql3"),
+    ("write n=1 -errors delay-policy=linear", "-errors delay-policy=", ""),
+    ("write n=1 -reporting output-frequency=5", "-reporting output-frequency=", "5s"),
+    ("write n=1 -reporting header-frequency=0m", "-reporting header-frequency=", "from 1"),
+    ("write n=1 -credentials-file", "-credentials-file", ""),
+    ("write n=1 -jmx port=7199", "-jmx", "user=?"),
     ("write n=1 -mode native cql3 password=p", "-mode password=", "user="),
     ("write n=1 -schema replication(factor=x)", "-schema replication", "as 3"),
     ("write n=1 -schema keyspace=a;drop", "-schema keyspace=", ""),
@@ -299,18 +303,26 @@ def test_what_we_do_not_have_is_refused_by_name(line: str, option: str, allowed:
 
 
 @pytest.mark.parametrize(
-    "words", ["native user=u password=hidden", "native cql3 user=u password=hidden password=hidden"]
+    "words",
+    [
+        "-mode native user=u pasword=hidden",
+        "-mode native cql3 user=u password=hidden password=hidden",
+        "-mode passwd=hidden",
+        "-jmx pwd=hidden",
+        "-transport keystorepassword=hidden truststore_password=hidden",
+        "-mod user=u password=hidden",
+    ],
 )
 def test_no_refusal_shows_a_password(words: str) -> None:
     with pytest.raises(Refused) as refused:
-        parse_settings.read(f"write n=1 -mode {words}".split())
+        parse_settings.read(f"write n=1 {words}".split())
     assert "hidden" not in refused.value.message + refused.value.hint + refused.value.read
 
 
 def test_a_file_of_nodes_that_is_no_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "nodes"
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(Refused, match="it is no text"):
+    with pytest.raises(Refused, match="line 1: not UTF-8 text"):
         read(f"write n=1 -node file={path}")
 
 
@@ -327,6 +339,14 @@ def test_a_key_store_of_java_is_refused_with_how_to_convert_it(tmp_path: Path, b
         parse_settings.read(f"read n=1 -transport truststore={path}".split())
     assert "keytool" in refused.value.hint
     assert "openssl" in refused.value.hint
+
+
+def test_a_certificate_in_der_is_not_called_a_key_store(tmp_path: Path) -> None:
+    path = tmp_path / "ca.crt"
+    path.write_bytes(b"\x30\x82\x03\x01\x30\x82\x01\xe9")
+    with pytest.raises(Refused, match="a certificate in DER") as refused:
+        parse_settings.read(f"read n=1 -transport truststore={path}".split())
+    assert "openssl x509 -inform DER" in refused.value.hint
 
 
 def test_words_are_tidied_as_a_shell_would() -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from steelyard.dropin.ycsb import properties, property_support
+from steelyard.dropin import properties
+from steelyard.dropin.ycsb import property_support
 from steelyard.dropin.ycsb.command import Command
 from steelyard.dropin.ycsb.export_options import display
 from steelyard.dropin.ycsb.order import Compiled, compile_command

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from steelyard.dropin.stress.parse import distributions
-from steelyard.dropin.stress.parse.refusal import Refused
+from steelyard.dropin.stress.parse.refusal import Refused, unknown, without_secrets
 
 Kind = Literal["value", "flag", "distribution", "ratio", "group"]
 
@@ -29,6 +29,8 @@ class Option:
     required: bool = False
     refused: str = ""
     """Why the option is not supported; if set, the word is refused by name."""
+    ignored: str = ""
+    """Why the word changes nothing; if set, the word is accepted and named on standard error."""
     allowed: str = ""
     """The allowed values for the error message, if the pattern is not readable."""
 
@@ -93,7 +95,7 @@ class Section:
         for word in words:
             option = next((one for one in self.options if one.accepts(word)), None)
             if option is None:
-                raise Refused(self.name, word, "there is no such option", ", ".join(one.shown for one in self.options))
+                raise unknown(self.name, word, "there is no such option", (one.shown for one in self.options))
             if option.prefix in values:
                 raise Refused(f"{self.name} {option.prefix}", word, "it stands there twice", "once")
             values[option.prefix] = option.value_of(self.name, word)
@@ -126,6 +128,7 @@ class Section:
         for option in self.options:
             shown = option.shown + (f" (default={option.default})" if option.default is not None else "")
             note = f" [refused: {option.refused}]" if option.refused else ""
+            note += f" [ignored: {option.ignored}]" if option.ignored else ""
             lines.append(f"  {shown:<40} {option.help}{note}")
             distributed = distributed or option.kind in ("distribution", "ratio")
         if distributed:
@@ -149,6 +152,17 @@ class Given(Mapping[str, str]):
 
     def __len__(self) -> int:
         return len(self.words)
+
+    def without_effect(self) -> list[str]:
+        """A sentence about each given word that changes nothing here."""
+        return [
+            f"{self.section.name} {without_secrets(self._word(one))} is ignored: {one.ignored}"
+            for one in self.section.options
+            if one.ignored and one.prefix in self
+        ]
+
+    def _word(self, option: Option) -> str:
+        return option.prefix + (self.words[option.prefix] if option.kind != "flag" else "")
 
     def value(self, prefix: str) -> str:
         """The given value, else the option's default. Raises KeyError for an option without a default."""

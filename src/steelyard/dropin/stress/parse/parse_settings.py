@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from steelyard.dropin import properties
 from steelyard.dropin.stress.parse import distributions, sections, tokens
 from steelyard.dropin.stress.parse.distributions import whole_number
 from steelyard.dropin.stress.parse.grammar import Given, pairs
-from steelyard.dropin.stress.parse.refusal import Refused
+from steelyard.dropin.stress.parse.refusal import Refused, text_of, unknown
 from steelyard.dropin.stress.parse.settings import (
     UNITS,
     Columns,
@@ -37,6 +38,12 @@ DEFAULT_KEYS = 1_000_000
 THREADS_OF_COUNTED_WRITES = 200
 """Default thread count of cassandra-stress for `n=` writes without -rate; all other commands start with 4."""
 MIXABLE = ("read", "write", "counter_write", "counter_read")
+ALL_COMMANDS = (*(one.name for one in sections.COMMANDS), *sections.SPECIAL)
+CREDENTIALS = (
+    "cql.username", "cql.password", "jmx.username", "jmx.password", "transport.truststore.password",
+    "transport.keystore.password",
+)  # fmt: skip
+"""Keys of a credentials file; only those of CQL have a use here."""
 LOCATOR = "org.apache.cassandra.locator."
 
 
@@ -44,21 +51,23 @@ def read(arguments: Sequence[str]) -> Settings:
     """The settings of a command line. Raises Refused with the first invalid word."""
     by_section = tokens.sections(arguments)
     if not by_section:
-        raise Refused("command", "", "there is none", _all_commands())
+        raise Refused("command", "", "there is none", ", ".join(ALL_COMMANDS))
     name, *rest = by_section
     section = sections.command(name)
     if section is None:
-        raise Refused("command", name, "there is no such command", _all_commands())
+        raise unknown("command", name, "there is no such command", ALL_COMMANDS)
     for other in rest:
         if sections.option(other) is None:
-            listed = ", ".join(one.name for one in sections.OPTIONS)
-            raise Refused(other, " ".join([other, *by_section[other]]), "there is no such option", listed)
+            words = " ".join([other, *by_section[other]])
+            raise unknown(other, words, "there is no such option", (one.name for one in sections.OPTIONS))
     options: Words = {sections.option(one).name: by_section[one] for one in rest}  # type: ignore[union-attr]
     notes: list[str] = []
     command = _command(section.name, section.read(by_section[name]))
-    for unknown in (sections.SENDTO, sections.TOKENRANGE):
-        if unknown.name in options:
-            unknown.read(options[unknown.name] or ("",))
+    for missing in (sections.SENDTO, sections.TOKENRANGE):
+        if missing.name in options:
+            missing.read(options[missing.name] or ("",))
+    for option in (sections.MODE, sections.PORT, sections.TRANSPORT, sections.JMX, sections.ERRORS):
+        notes += option.read(options.get(option.name, ())).without_effect()
     if section.name == "user" and sections.SCHEMA.name in options:
         raise Refused("-schema", " ".join(options["-schema"]), "the schema of `user` is in its profile")
     return Settings(
@@ -70,14 +79,10 @@ def read(arguments: Sequence[str]) -> Settings:
         errors=_errors(options.get("-errors", ())),
         schema=_schema(options.get("-schema", ())),
         connection=_connection(options, notes.append),
-        log=_log(options.get("-log", ())),
+        log=_log(options.get("-log", ()), sections.REPORTING.read(options.get("-reporting", ()))),
         graph=_graph(options.get("-graph"), command),
         notes=tuple(notes),
     )
-
-
-def _all_commands() -> str:
-    return ", ".join([*(one.name for one in sections.COMMANDS), *sections.SPECIAL])
 
 
 def _command(name: str, given: Given) -> Command:
@@ -277,30 +282,25 @@ def _schema(words: Sequence[str]) -> Schema:
 
 
 def _connection(options: Words, note: Callable[[str], None]) -> Connection:
-    mode = sections.MODE.read(options.get("-mode", ("native", "cql3")))
-    if not {"native", "simplenative"} & set(mode):
-        raise Refused("-mode", " ".join(options["-mode"]), "it does not say which protocol", "native cql3")
-    for name in ("unprepared", "port=", "maxPending=", "connectionsPerHost=", "protocolVersion="):
-        if name in mode:
-            word = name if mode[name] == "set" else name + mode[name]
-            meaning = next(one.help for one in sections.MODE.options if one.prefix == name)
-            note(f"-mode {word} is {meaning}")
-    if "password=" in mode and "user=" not in mode:
+    mode = sections.MODE.read(options.get("-mode", ("prepared",)))
+    if not {"native", "simplenative", "cql3", "prepared", "unprepared"} & set(mode):
+        note(
+            "-mode without `prepared`: cassandra-stress 5.0 sends plain statements then; here they are always prepared"
+        )
+    user, password = _credentials(options.get("-credentials-file"), mode, note)
+    if password is not None and user is None:
         raise Refused("-mode password=", "*suppressed*", "there is no user to it", "user=... password=...")
     node = sections.NODE.read(options.get("-node", ()))
     ports = sections.PORT.read(options.get("-port", ()))
     transport = sections.TRANSPORT.read(options.get("-transport", ()))
-    for name in ("truststore-password=", "keystore-password="):
-        if name in transport:
-            note(f"-transport {name} is ignored: PEM files have no password of their own here")
     return Connection(
         nodes=_nodes(node),
         whitelist="whitelist" in node,
         datacenter=node.get("datacenter="),
         port=_port(ports.value("native=")),
         ports=(int(ports.value("thrift=")), int(ports.value("jmx="))),
-        user=mode.get("user="),
-        password=mode.get("password="),
+        user=user,
+        password=password,
         provider=mode.get("auth-provider="),
         compression=mode.value("compression=").lower(),
         simple="simplenative" in mode,
@@ -310,6 +310,23 @@ def _connection(options: Words, note: Callable[[str], None]) -> Connection:
         own=_pem("-transport keystore=", transport.get("keystore=")),
         transport=transport,
     )
+
+
+def _credentials(
+    words: Sequence[str] | None, mode: Given, note: Callable[[str], None]
+) -> tuple[str | None, str | None]:
+    """User and password, of -mode or else of a property file."""
+    kept: Mapping[str, str] = {}
+    if words is not None:
+        option = sections.CREDENTIALS.name
+        path = Path(sections.CREDENTIALS.read(words)[""]).expanduser()
+        kept = properties.read(path, option)
+        for name in kept:
+            if name not in CREDENTIALS:
+                raise unknown(f"{option} {path}", name, "there is no such key", CREDENTIALS)
+            if not name.startswith("cql."):
+                note(f"{option}: {name} is ignored: {sections.NO_JMX if 'jmx' in name else sections.NO_PASSWORD}")
+    return mode.get("user=", kept.get("cql.username")), mode.get("password=", kept.get("cql.password"))
 
 
 def _port(text: str) -> int:
@@ -322,11 +339,7 @@ def _nodes(given: Given) -> tuple[str, ...]:
     if "file=" not in given:
         return tuple(given.value("").split(","))
     path = Path(given["file="]).expanduser()
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise Refused("-node file=", str(path), why or "cannot be read", "a file with a node a line") from None
+    lines = text_of("-node file=", path, "a file with a node a line").splitlines()
     nodes = tuple(line.strip() for line in lines if line.strip())
     if not nodes:
         raise Refused("-node file=", str(path), "no node stands in it", "a file with a node a line")
@@ -338,11 +351,16 @@ def _pem(option: str, text: str | None) -> Path | None:
         return None
     path = Path(text).expanduser()
     try:
-        begins = path.read_bytes()[:4]
+        begins = path.read_bytes()[:8]
     except OSError as error:
         raise Refused(option, text, error.strerror or "cannot be read", "a PEM file") from None
-    # A Java key store begins with this number, a PKCS#12 store with an ASN.1 sequence.
-    if begins == b"\xfe\xed\xfe\xed" or begins[:1] == b"\x30":
+    # Both certificates and PKCS#12 stores are an ASN.1 sequence; in it another one, or the number 3.
+    if begins[:2] == b"\x30\x82" and begins[4:5] == b"\x30":
+        raise Refused(
+            option, text, "this is a certificate in DER", "PEM. `openssl x509 -inform DER -in FILE -out FILE.pem`"
+        )
+    # A Java key store begins with this number.
+    if begins[:4] == b"\xfe\xed\xfe\xed" or begins[:1] == b"\x30":
         store = "PKCS#12" if begins[:1] == b"\x30" else "JKS"
         raise Refused(
             option,
@@ -354,7 +372,7 @@ def _pem(option: str, text: str | None) -> Path | None:
     return path
 
 
-def _log(words: Sequence[str]) -> Log:
+def _log(words: Sequence[str], reporting: Given) -> Log:
     given = sections.LOG.read(words)
     interval = given.value("interval=").lower()
     number = int(interval.rstrip("ms"))
@@ -366,7 +384,17 @@ def _log(words: Sequence[str]) -> Log:
         level=given.value("level=").upper(),
         settings="no-settings" not in given,
         summary="no-summary" not in given,
+        row_every_s=_span_s(reporting, "output-frequency="),
+        header_every_s=_span_s(reporting, "header-frequency="),
     )
+
+
+def _span_s(given: Given, name: str) -> int | None:
+    if name not in given:
+        return None
+    number, unit = int(given[name][:-1]), given[name][-1].lower()
+    seconds = number * (86_400 if unit == "d" else UNITS[unit][0])
+    return _at_least(1, seconds, f"{given.section.name} {name}")
 
 
 def _graph(words: Sequence[str] | None, command: Command) -> Graph:

@@ -12,7 +12,7 @@ import yaml
 
 from steelyard.dropin.stress.parse import distributions
 from steelyard.dropin.stress.parse.distributions import WHOLE, Distribution, Ratio, fixed
-from steelyard.dropin.stress.parse.refusal import Refused
+from steelyard.dropin.stress.parse.refusal import Refused, text_of, unknown
 from steelyard.dropin.stress.plan.schema import quoted
 
 KEYS = (
@@ -63,6 +63,8 @@ class Profile:
     """A parsed profile."""
 
     path: str
+    spec_name: str
+    """What `ops(NAME.insert=1)` calls it."""
     keyspace: str
     table: str
     keyspace_cql: str | None
@@ -116,11 +118,9 @@ def load(path: str) -> Profile:
     option = "user profile="
     if re.match(r"^https?://", path):
         raise Refused(option, path, "profiles are read from files, not fetched", "a path")
+    text = text_of(option, Path(path.removeprefix("file://")).expanduser(), "a YAML file")
     try:
-        text = Path(path.removeprefix("file://")).expanduser().read_text(encoding="utf-8")
         read = yaml.safe_load(text)
-    except (OSError, UnicodeDecodeError) as error:
-        raise Refused(option, path, getattr(error, "strerror", None) or "cannot be read", "a YAML file") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"line {mark.line + 1}: " if mark is not None else ""
@@ -134,7 +134,7 @@ def profile_of(path: str, read: Mapping[str, Any]) -> Profile:
     """The profile in a parsed YAML file. Raises Refused."""
     for key in read:
         if key not in KEYS:
-            raise Refused(path, key, "there is no such key", ", ".join(KEYS))
+            raise unknown(path, key, "there is no such key", KEYS)
     for key in ("keyspace", "table"):
         if not isinstance(read.get(key), str):
             raise Refused(path, str(read.get(key)), f"`{key}` has no name", "a name")
@@ -162,6 +162,7 @@ def profile_of(path: str, read: Mapping[str, Any]) -> Profile:
         raise Refused(f"{path}: insert: batchtype", batch, "there is no such batch", ", ".join(BATCHES))
     return Profile(
         path=path,
+        spec_name=str(read.get("specname") or f"{read['keyspace']}.{read['table']}"),
         keyspace=read["keyspace"],
         table=read["table"],
         keyspace_cql=read.get("keyspace_definition") or None,

@@ -1,9 +1,11 @@
-"""Command and option tables: every command and option of cassandra-stress 3.11 as a section of our grammar."""
+"""Command and option tables: every command and option of cassandra-stress 3.11 and 5.0 as a section of our grammar."""
 
 from __future__ import annotations
 
 from steelyard.dropin.stress.parse.grammar import Option, Section
 
+NO_JMX = "no statistics are read over JMX"
+NO_PASSWORD = "PEM files have no password of their own here"
 LEVELS = "ONE|TWO|THREE|QUORUM|LOCAL_QUORUM|EACH_QUORUM|ALL|ANY|LOCAL_ONE"
 
 _ENDS = (
@@ -37,8 +39,13 @@ _CLUSTERING = Option(
 )
 _RATIO = Option("ratio", "how many of each kind; as ratio(read=2,write=1)", "group", default="read=1,write=1")
 _PROFILE = (
-    Option("profile=", "the YAML file", pattern=".+", required=True),
-    Option("ops", "how many of each kind; as ops(insert=2,query1=1)", "group", required=True),
+    Option("profile=", "the YAML file, or several with commas between", pattern=".+", required=True),
+    Option(
+        "ops",
+        "how many of each kind; as ops(insert=2,query1=1), of several profiles ops(SPECNAME.insert=2)",
+        "group",
+        required=True,
+    ),
 )
 
 
@@ -166,13 +173,18 @@ MODE = Section(
     "how to speak to the nodes",
     (
         (
-            Option("native", "CQL's native protocol", "flag"),
+            Option("native", "CQL's native protocol, as always", "flag"),
             Option("simplenative", "the same here", "flag"),
-            Option("cql3", "CQL 3", "flag", required=True),
-            Option("prepared", "prepared statements (always)", "flag"),
-            Option("unprepared", "ignored: statements are always prepared", "flag"),
+            Option("cql3", "CQL 3, as always", "flag"),
+            Option("prepared", "prepared statements, as always", "flag"),
+            Option("unprepared", "plain statements", "flag", ignored="statements are always prepared"),
             Option("compression=", "of frames", pattern="none|lz4|snappy", default="none"),
-            Option("port=", "ignored, as by cassandra-stress: see -port native=", pattern="[0-9]+"),
+            Option(
+                "port=",
+                "a port",
+                pattern="[0-9]+",
+                ignored="cassandra-stress does not read it either; the port is -port native=",
+            ),
             Option("user=", "name to log in with", pattern=".+"),
             Option("password=", "its password", pattern=".+"),
             Option(
@@ -181,19 +193,33 @@ MODE = Section(
                 pattern=r"(com\.datastax\.driver\.core\.)?PlainTextAuthProvider",
                 allowed="PlainTextAuthProvider",
             ),
-            Option("maxPending=", "ignored: threads bound what is in flight", pattern="[0-9]+", default="128"),
+            Option(
+                "maxPending=",
+                "requests of a connection",
+                pattern="[0-9]+",
+                default="128",
+                ignored="threads bound what is in flight",
+            ),
             Option(
                 "connectionsPerHost=",
-                "ignored: one connection a thread of ours and node",
+                "connections to a node",
                 pattern="[0-9]+",
                 default="8",
+                ignored="there is one connection to a node for each thread of ours",
             ),
-            Option("protocolVersion=", "ignored: version 4 is spoken", pattern="[2-5]", default="NEWEST_SUPPORTED"),
-            Option("thrift", "Thrift", "flag", refused="Cassandra 4 has no Thrift; say -mode native cql3"),
-            Option("smart", "Thrift", "flag", refused="Cassandra 4 has no Thrift; say -mode native cql3"),
+            Option(
+                "protocolVersion=",
+                "version of the native protocol",
+                pattern="[2-5]",
+                default="NEWEST_SUPPORTED",
+                ignored="version 4 is spoken",
+            ),
+            Option("thrift", "Thrift", "flag", refused="Cassandra 4 has no Thrift; leave it out"),
+            Option("smart", "Thrift", "flag", refused="Cassandra 4 has no Thrift; leave it out"),
         ),
     ),
 )
+_TRIES = "a failed operation is tried again at once"
 ERRORS = Section(
     "-errors",
     "what to do about errors",
@@ -202,6 +228,15 @@ ERRORS = Section(
             Option("retries=", "how often an operation is tried again", pattern="[0-9]+", default="9"),
             Option("ignore", "go on, and count them", "flag"),
             Option("skip-read-validation", "do not compare what is read", "flag"),
+            Option(
+                "skip-unsupported-columns",
+                "leave out columns of other types",
+                "flag",
+                ignored="a column that cannot be written is refused by name",
+            ),
+            Option("delay-policy=", "wait before a try", refused=_TRIES),
+            Option("min-delay-ms=", "wait before a try", refused=_TRIES),
+            Option("max-delay-ms=", "wait before a try", refused=_TRIES),
         ),
     ),
 )
@@ -261,9 +296,9 @@ TRANSPORT = Section(
         (
             Option("factory=", "Thrift's", refused="CQL's native protocol has no transport factory"),
             Option("truststore=", "certificates to trust, PEM", pattern=".+"),
-            Option("truststore-password=", "ignored for PEM", pattern=".*"),
+            Option("truststore-password=", "of the key store", pattern=".*", ignored=NO_PASSWORD),
             Option("keystore=", "own certificate and key, PEM", pattern=".+"),
-            Option("keystore-password=", "ignored for PEM", pattern=".*"),
+            Option("keystore-password=", "of the key store", pattern=".*", ignored=NO_PASSWORD),
             Option("ssl-protocol=", "TLS", pattern="TLS|TLSv1.2|TLSv1.3", default="TLS"),
             Option(
                 "ssl-alg=",
@@ -291,8 +326,34 @@ PORT = Section(
     (
         (
             Option("native=", "of CQL", pattern="[0-9]+", default="9042"),
-            Option("thrift=", "not used", pattern="[0-9]+", default="9160"),
-            Option("jmx=", "not used: no statistics are read over JMX", pattern="[0-9]+", default="7199"),
+            Option("thrift=", "of Thrift", pattern="[0-9]+", default="9160", ignored="there is no Thrift"),
+            Option("jmx=", "of JMX", pattern="[0-9]+", default="7199", ignored=NO_JMX),
+        ),
+    ),
+)
+JMX = Section(
+    "-jmx",
+    "who reads statistics over JMX",
+    (
+        (
+            Option("user=", "its name", pattern=".*", ignored=NO_JMX),
+            Option("password=", "its password", pattern=".*", ignored=NO_JMX),
+        ),
+    ),
+)
+CREDENTIALS = Section(
+    "-credentials-file",
+    "a property file with cql.username and cql.password; -mode user= and password= win",
+    ((Option("", "the file", pattern=".+", required=True),),),
+)
+_SPAN = "[0-9]{1,9}[smhd]"
+REPORTING = Section(
+    "-reporting",
+    "how often to print a row, and the header again",
+    (
+        (
+            Option("output-frequency=", "between two rows", pattern=_SPAN, allowed="as 5s, 1m"),
+            Option("header-frequency=", "between two headers", pattern=_SPAN, allowed="as 30s, 5m"),
         ),
     ),
 )
@@ -328,8 +389,12 @@ OPTIONS = (
     SENDTO,
     GRAPH,
     TOKENRANGE,
+    JMX,
+    CREDENTIALS,
+    REPORTING,
 )
-"""In cassandra-stress's order."""
+"""In cassandra-stress's order, 5.0's behind those that 3.11 has."""
+SAME = {"send-to": "sendto", "credential-file": "credentials-file"}
 
 
 def command(name: str) -> Section | None:
@@ -340,5 +405,6 @@ def command(name: str) -> Section | None:
 
 def option(name: str) -> Section | None:
     """The `-option` with that name, with or without its dash; None if there is none."""
-    wanted = "-" + name.lower().lstrip("-").replace("send-to", "sendto")
+    bare = name.lower().lstrip("-")
+    wanted = "-" + SAME.get(bare, bare)
     return next((one for one in OPTIONS if one.name == wanted), None)

@@ -35,6 +35,7 @@ class Command:
     clustering: Distribution | None
     clustering_text: str
     profile: str
+    """Paths, separated by commas."""
 
     @property
     def duration_s(self) -> float | None:
@@ -149,6 +150,9 @@ class Log:
     level: str
     settings: bool
     summary: bool
+    row_every_s: int | None = None
+    """Seconds between two rows; None: every interval has one."""
+    header_every_s: int | None = None
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from steelyard.dropin.stress.parse.settings import Settings
+from steelyard.model.data_model import Table
 
 TABLES = ("standard1", "counter1")
 
@@ -25,13 +26,22 @@ def creations(settings: Settings) -> tuple[str, ...]:
     schema = settings.schema
     replication = _map({"class": schema.strategy, **schema.options})
     keyspace = quoted(schema.keyspace)
-    rows = ", ".join(f"{quoted(name)} blob" for name in settings.columns.names)
-    counters = ", ".join(f"{quoted(name)} counter" for name in settings.columns.names)
     return (
         f"CREATE KEYSPACE IF NOT EXISTS {keyspace} WITH replication = {replication} AND durable_writes = true",
-        f"CREATE TABLE IF NOT EXISTS {keyspace}.standard1 (key blob PRIMARY KEY, {rows}) WITH {_table(settings)}",
-        f"CREATE TABLE IF NOT EXISTS {keyspace}.counter1 (key blob PRIMARY KEY, {counters}) WITH {_table(settings)}",
+        *(
+            f"CREATE TABLE IF NOT EXISTS {keyspace}.{table.name} ({table.columns}) WITH {_table(settings)}"
+            for table in tables_of(settings)
+        ),
     )
+
+
+def tables_of(settings: Settings) -> tuple[Table, ...]:
+    """Name and columns of standard1 and counter1."""
+    tables = []
+    for name, kind in zip(TABLES, ("blob", "counter"), strict=True):
+        columns = ", ".join(f"{quoted(column)} {kind}" for column in settings.columns.names)
+        tables.append(Table(name, f"key blob PRIMARY KEY, {columns}"))
+    return tuple(tables)
 
 
 def _table(settings: Settings) -> str:

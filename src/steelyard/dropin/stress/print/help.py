@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from steelyard import __version__
 from steelyard.dropin.stress.parse import distributions, sections
 from steelyard.dropin.stress.parse.distributions import Distribution
-from steelyard.dropin.stress.parse.refusal import Refused
+from steelyard.dropin.stress.parse.refusal import Refused, unknown
 
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
 
@@ -36,7 +36,7 @@ def about(words: Sequence[str]) -> list[str]:
     if name.lower() in sections.SPECIAL:
         return ["", f"Usage: {name.lower()}", "", f"  {sections.SPECIAL[name.lower()]}"]
     listed = [*(one.name for one in (*sections.COMMANDS, *sections.OPTIONS)), *sections.SPECIAL]
-    raise Refused("help", name, "there is no such command or option", ", ".join(listed))
+    raise unknown("help", name, "there is no such command or option", listed)
 
 
 def table(distribution: Distribution) -> list[str]:

@@ -5,16 +5,29 @@ from __future__ import annotations
 import asyncio
 import secrets
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from steelyard.dropin.stress.parse import parse_settings, profile, tokens
+from steelyard.dropin import other_tables, wording
+from steelyard.dropin.contacts import parsed
+from steelyard.dropin.stress.parse import parse_settings, tokens
+from steelyard.dropin.stress.parse.profile import Profile
 from steelyard.dropin.stress.parse.refusal import Refused
 from steelyard.dropin.stress.parse.settings import Connection, Settings
-from steelyard.dropin.stress.plan import orders, profile_orders, schema
+from steelyard.dropin.stress.plan import orders, profile_orders, schema, several_profiles
+from steelyard.dropin.stress.plan.orders import Plan
 from steelyard.dropin.stress.print import graph, help, output_stream, settings_block
 from steelyard.dropin.stress.print.output_stream import Voice
 from steelyard.dropin.stress.run.execution import Action, Asking, Tools
+from steelyard.model.data_model import Schema
+from steelyard.model.errors import EngineError
+from steelyard.node.base import with_port
 
+ABSENT = (
+    "`write` or `counter_write` makes keyspace and tables, even with n=0; a profile with its definitions makes its own"
+)
+DIFFERENT = (
+    "-col n= or names= says which columns to use; -schema keyspace= names another keyspace, where `write` makes its own"
+)
 EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 130
 
 
@@ -36,15 +49,22 @@ def conduct(arguments: Sequence[str], tools: Tools | None = None) -> int:
         # Each load opens the file again; this checks before the first that it can be opened.
         output_stream.opened("-log hdrfile=", settings.log.histograms).close()
     with output_stream.speaking(settings.log.file) as speaker:
-        return asyncio.run(_carry_out(settings, tidied, speaker, tools or Tools()))
+        words = wording.STRESS
+        if settings.connection.user is not None:
+            words = wording.typed("-mode user= and password=", words)
+        with wording.spoken(words):
+            return asyncio.run(_carry_out(settings, tidied, speaker, tools or Tools()))
 
 
 async def _carry_out(settings: Settings, tidied: Sequence[str], speaker: Voice, tools: Tools) -> int:
     for note in settings.notes:
         _note(speaker, note)
     if settings.command.name == "user":
+        profiles = several_profiles.read(settings)
         contacts = await _nodes(settings, speaker, tools)
-        action, creations, tables = await _of_profile(settings, contacts, speaker, tools)
+        action = await _of_profiles(settings, profiles, contacts, speaker, tools)
+        creations: tuple[str, ...] = ()
+        tables = tuple((one.keyspace.strip('"'), one.table) for one in profiles)
     else:
         plan = orders.predefined(settings)
         if settings.log.settings:
@@ -52,8 +72,14 @@ async def _carry_out(settings: Settings, tidied: Sequence[str], speaker: Voice, 
         contacts = await _nodes(settings, speaker, tools)
         action = Action(settings, plan, contacts, speaker, secrets.randbits(63), tools)
         creations = schema.creations(settings) if settings.command.name in ("write", "counter_write") else ()
-        tables = schema.TABLES
-    good = await action.run(creations, tables)
+        tables = tuple((settings.schema.keyspace, one) for one in schema.TABLES)
+    try:
+        good = await action.run(creations, tables)
+    except EngineError as error:
+        # A user's columns are those of the table.
+        own = () if settings.command.name == "user" else schema.tables_of(settings)
+        named = Schema(settings.schema.keyspace, "", tables=own)
+        raise await other_tables.explained(error, named, action.asking.rows, ABSENT, DIFFERENT) from None
     if settings.graph.file is not None:
         graph.write(settings.graph, tidied, speaker.kept)
     if action.interrupted:
@@ -61,26 +87,39 @@ async def _carry_out(settings: Settings, tidied: Sequence[str], speaker: Voice, 
     return EXIT_DONE if good else EXIT_FAILED
 
 
-async def _of_profile(
-    settings: Settings, contacts: Sequence[str], speaker: Voice, tools: Tools
-) -> tuple[Action, tuple[str, ...], tuple[str, ...]]:
+async def _of_profiles(
+    settings: Settings, profiles: Sequence[Profile], contacts: Sequence[str], speaker: Voice, tools: Tools
+) -> Action:
     """The action, after creating the schema: as in cassandra-stress, that precedes the display of the settings, because
-    they depend on the table."""
-    read = profile.load(settings.command.profile)
+    they depend on the tables. What can be refused is refused before."""
     asking = Asking.of(settings, contacts, tools)
-    if read.creations():
-        await asking.rows(read.creations())
+    questions = [profile_orders.schema_question(one) for one in profiles]
+
+    def compiled(
+        columns: Sequence[tuple[profile_orders.Column, ...]], note: Callable[[str], None]
+    ) -> tuple[list[profile_orders.Table], Plan]:
+        pairs = zip(profiles, columns, strict=True)
+        tables = [profile_orders.Table.of(profile, listed, note) for profile, listed in pairs]
+        return tables, several_profiles.plan(settings, tables, note)
+
+    answers = await asking.rows(questions)
+    expected = [several_profiles.columns_before(*pair) for pair in zip(profiles, answers, strict=True)]
+    known = [columns for columns in expected if columns is not None]
+    if len(known) == len(profiles):
+        compiled(known, lambda text: None)
+    creations = [cql for profile in profiles for cql in profile.creations()]
+    if creations:
+        await asking.rows(creations)
         speaker.say_here("Created schema.")
-    (described,) = await asking.rows([profile_orders.schema_question(read)])
-
-    def note(text: str) -> None:
-        _note(speaker, text)
-
-    table = profile_orders.Table.of(read, profile_orders.columns_of(described), note)
-    plan = profile_orders.plan(settings, table, note)
+        answers = await asking.rows(questions)
+    columns = [profile_orders.columns_of(described) for described in answers]
+    tables, plan = compiled(columns, lambda text: _note(speaker, text))
     if settings.log.settings:
-        speaker.say(*settings_block.block(settings, read.keyspace), *settings_block.profile(read, table.rows), "")
-    return Action(settings, plan, contacts, speaker, secrets.randbits(63), tools), (), (read.table,)
+        speaker.say(*settings_block.block(settings, profiles[0].keyspace))
+        for table in tables:
+            speaker.say(*settings_block.profile(table.profile, table.rows))
+        speaker.say("")
+    return Action(settings, plan, contacts, speaker, secrets.randbits(63), tools)
 
 
 def _note(speaker: Voice, text: str) -> None:
@@ -91,19 +130,19 @@ def addresses(connection: Connection) -> list[str]:
     """`address:port` of every named node, without duplicates. Raises Refused for an unknown host name."""
     contacts: list[str] = []
     for node in connection.nodes:
-        name, colon, own_port = node.strip().rpartition(":")
-        bracketed = name.startswith("[") and name.endswith("]")
-        if not colon or not own_port.isdigit() or (":" in name and not bracketed):
-            name, own_port = node.strip(), str(connection.port)
         try:
-            known = socket.getaddrinfo(name.strip("[]"), int(own_port), type=socket.SOCK_STREAM)
+            host, port = parsed(node, connection.port)
+        except ValueError as error:
+            raise Refused("-node", node, str(error).partition(": ")[2] or "this is no node", "as 10.0.0.1") from None
+        try:
+            known = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except OSError as error:
             raise Refused(
                 "-node", node, f"no address is known for it ({error.strerror})", "names or addresses"
             ) from None
         # The first address of version 4, where there is one.
         first = min(known, key=lambda entry: entry[0] != socket.AF_INET)[4][0]
-        contacts.append(f"[{first}]:{own_port}" if ":" in str(first) else f"{first}:{own_port}")
+        contacts.append(with_port(str(first), port))
     return list(dict.fromkeys(contacts))
 
 

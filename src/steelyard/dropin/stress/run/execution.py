@@ -29,6 +29,8 @@ from steelyard.wire.record import Connected, Interval
 REST_S = 15.0
 """Pause between two thread counts of a writing command, so that the server can flush the data of the first."""
 SCHEMA_TIMEOUT_S = 60.0
+Tables = Sequence[tuple[str, str]]
+"""Keyspace and name of each."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ class Action:
         self._connected = False
         self.asking = Asking.of(settings, contacts, tools)
 
-    async def run(self, creations: Sequence[str], tables: tuple[str, ...]) -> bool:
+    async def run(self, creations: Sequence[str], tables: Tables) -> bool:
         """Run everything after the settings; returns whether it succeeded. Raises SteelyardError if it could not
         begin."""
         if creations:
@@ -102,15 +104,17 @@ class Action:
         self.voice.say("END" if good else "FAILURE")
         return good
 
-    async def _truncate(self, tables: tuple[str, ...]) -> None:
-        for table in tables:
+    async def _truncate(self, tables: Tables) -> None:
+        for keyspace, table in tables:
             with contextlib.suppress(_NoSuchTable):
-                await self._empty(table)
-        self.voice.say_here(f"Truncated {self.plan.keyspace}.[{', '.join(tables)}].")
+                await self._empty(keyspace, table)
+        for keyspace in dict.fromkeys(keyspace for keyspace, _ in tables):
+            names = ", ".join(table for within, table in tables if within == keyspace)
+            self.voice.say_here(f"Truncated {keyspace}.[{names}].")
 
-    async def _empty(self, table: str) -> None:
+    async def _empty(self, keyspace: str, table: str) -> None:
         try:
-            await self.asking.rows(schema.truncations(self.plan.keyspace, (table,)))
+            await self.asking.rows(schema.truncations(keyspace, (table,)))
         except SystemFault as fault:
             # cassandra-stress truncates tables that may not exist.
             if "does not exist" in fault.message or "unconfigured table" in fault.message:
@@ -129,7 +133,7 @@ class Action:
                 return outcome is not None
         return True
 
-    async def _thread_counts(self, tables: tuple[str, ...]) -> bool:
+    async def _thread_counts(self, tables: Tables) -> bool:
         """One load per thread count, until the rate stops growing."""
         rate, command = self.settings.rate, self.settings.command
         if command.uncertainty is not None:
@@ -203,7 +207,15 @@ class Action:
         end = asyncio.Event()
         failed: dict[str, int] = {}
         async with self._histograms(voice) as log:
-            recorder = Recorder(self.plan, time_of, voice, log, paced)
+            recorder = Recorder(
+                self.plan,
+                time_of,
+                voice,
+                log,
+                paced,
+                row_every=self._intervals_in(self.settings.log.row_every_s) or 1,
+                header_every=self._intervals_in(self.settings.log.header_every_s),
+            )
 
             def on_interval(interval: Interval) -> None:
                 recorder.take(interval)
@@ -225,6 +237,7 @@ class Action:
                 on_interval=on_interval,
                 stop=end,
             )
+            recorder.print_rows()
         # Set by this class, or else by a signal.
         own_end = bool(failed and not self.settings.errors.ignore) or (
             command.uncertainty is not None
@@ -236,6 +249,9 @@ class Action:
         if failed and not self.settings.errors.ignore:
             return None, recorder
         return outcome, recorder
+
+    def _intervals_in(self, seconds: int | None) -> int | None:
+        return None if seconds is None else max(1, round(1000 * seconds / self.settings.log.interval_ms))
 
     @contextlib.asynccontextmanager
     async def _histograms(self, voice: Voice | None) -> AsyncIterator[hdr.Log | None]:

@@ -25,6 +25,12 @@ class Recorder:
     uncertainty: Uncertainty = field(default_factory=Uncertainty)
     spans: dict[str, Span] = field(default_factory=dict)
     whole: Span = field(default_factory=Span)
+    row_every: int = 1
+    """Intervals between two rows; a row shows all that was done since the one before."""
+    header_every: int | None = None
+    _intervals: int = 0
+    _unprinted: dict[str | None, Span] = field(default_factory=dict)
+    """What was done since the last row, by operation; None: of all."""
 
     def take(self, interval: Interval) -> None:
         """Add one interval of all operations."""
@@ -41,12 +47,26 @@ class Recorder:
         self.spans = dict(sorted(self.spans.items()))
         self.uncertainty.feed(together.settled_rows_per_s)
         self._log(interval, spans)
-        if self.voice is not None and together.operations:
-            share = self.uncertainty.share
-            if len(self.spans) > 1:
-                for name, span in sorted(spans.items()):
-                    self.voice.say(output.row(name, span, self.spans[name], share))
-            self.voice.say(output.row("total", together, self.whole, share))
+        self._intervals += 1
+        for key, span in [*spans.items(), (None, together)]:
+            before = self._unprinted.get(key, Span())
+            self._unprinted[key] = interval_stats.merged((before, span), side_by_side=False)
+        if self._intervals % self.row_every == 0:
+            self.print_rows()
+        if self.voice is not None and self.header_every and self._intervals % self.header_every == 0:
+            self.voice.say("", output.header())
+
+    def print_rows(self) -> None:
+        """Print what was not yet printed."""
+        rows, self._unprinted = self._unprinted, {}
+        together = rows.pop(None, Span())
+        if self.voice is None or not together.operations:
+            return
+        share = self.uncertainty.share
+        if len(self.spans) > 1:
+            for name, span in sorted((str(name), span) for name, span in rows.items()):
+                self.voice.say(output.row(name, span, self.spans[name], share))
+        self.voice.say(output.row("total", together, self.whole, share))
 
     def _log(self, interval: Interval, spans: Mapping[str, Span]) -> None:
         if self.histograms is None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.dropin.ycsb import properties
+from steelyard.dropin import properties
 from steelyard.model.errors import StudyError
 
 
@@ -50,3 +50,14 @@ def test_latin_1(tmp_path: Path) -> None:
     path = tmp_path / "w"
     path.write_bytes(b"a=\xe9")
     assert properties.read(path) == {"a": "\u00e9"}
+
+
+@pytest.mark.parametrize("text", ["workload=a\nhosts=b", "# a comment\nworkload=a"])
+def test_a_byte_order_mark_is_no_part_of_the_first_key(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "marked.properties"
+    path.write_text(text, encoding="utf-8-sig")
+    assert properties.read(path)["workload"] == "a"
+    path.write_text(text, encoding="utf-16")
+    with pytest.raises(StudyError, match="UTF-16") as refused:
+        properties.read(path)
+    assert "UTF-8" in refused.value.hint

@@ -1,7 +1,9 @@
-"""Parser of Java .properties files (YCSB's -P) by the rules of java.util.Properties.load."""
+"""Parser of Java .properties files (YCSB's -P, cassandra-stress's -credentials-file) by the rules of
+java.util.Properties.load."""
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,16 +15,19 @@ ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 
 
-def read(path: Path) -> dict[str, str]:
+def read(path: Path, option: str = "-P") -> dict[str, str]:
     """The properties in a file; the last value of a repeated key counts. Raises StudyError if the file cannot be read
-    or has an invalid escape."""
+    or has an invalid escape. `option`: which names the file."""
     try:
-        # Java reads such files as Latin-1.
-        text = path.read_text(encoding="latin-1")
+        content = path.read_bytes()
     except OSError as error:
-        message = f"-P {path}: cannot be read: {error.strerror}"
-        raise StudyError(message, "give the path of a YCSB property file", path=str(path)) from error
-    return parse(text, str(path))
+        message = f"{option} {path}: cannot be read: {error.strerror}"
+        raise StudyError(message, "give the path of a property file", path=str(path)) from error
+    # Java reads such files as Latin-1, a byte order mark into the first key; only UTF-8 and UTF-16 have one.
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise StudyError(f"{option} {path}: is UTF-16", "save the file as UTF-8", path=str(path))
+    marked = content.startswith(codecs.BOM_UTF8)
+    return parse(content.decode("utf-8-sig" if marked else "latin-1", errors="replace"), str(path))
 
 
 def parse(text: str, path: str = "") -> dict[str, str]:

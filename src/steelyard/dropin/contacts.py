@@ -1,0 +1,32 @@
+"""Contacts as people write them: a name or address, with a port or without, IPv6 with brackets or without."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+
+PORTED = re.compile(r"(?P<host>\[[^\[\]]+\]|[^:\[\]]+)(?::(?P<port>[0-9]{1,5}))?")
+
+
+def parsed(word: str, port: int) -> tuple[str, int]:
+    """Host, without brackets, and port; `port`: where the word has none. Raises ValueError."""
+    text = word.strip()
+    if _is_ipv6(text):
+        return text, port
+    match = PORTED.fullmatch(text)
+    host = match["host"] if match is not None else ""
+    own = int(match["port"]) if match is not None and match["port"] else port
+    bracketed = host.startswith("[")
+    if not host or not 0 < own < 65536 or any(letter.isspace() for letter in host):
+        raise ValueError(f"{word!r} is no address and port")
+    if bracketed and not _is_ipv6(host[1:-1]):
+        raise ValueError(f"{word!r}: only an IPv6 address stands in brackets")
+    return (host[1:-1] if bracketed else host), own
+
+
+def _is_ipv6(word: str) -> bool:
+    try:
+        ipaddress.IPv6Address(word)
+    except ValueError:
+        return False
+    return True
