@@ -20,7 +20,7 @@ VERSION = "3.11.4"
 """The last release series of cassandra-stress on Maven is 3.11; 4.x and 5.x have no tarball there."""
 WANTED_MAJOR = 17
 POM = "cassandra_stress_pom.xml"
-SHIPPED = "cassandra_stress.sha256"
+SHIPPED = f"cassandra_stress-{VERSION}.sha256"
 COMPLETE = "complete"
 MAIN = "org.apache.cassandra.stress.Stress"
 STRESS_JAR = "stress.jar"
@@ -62,9 +62,13 @@ def fault(message: str, hint: str) -> EngineError:
 
 
 def _release(folder: Path) -> artifacts.Release:
-    shipped = (resources.files(__package__) / SHIPPED).read_text(encoding="utf-8")
+    shipped = artifacts.shipped(__package__, SHIPPED)
     setup = "steelyard setup cassandra-stress"
     return artifacts.Release(f"cassandra-stress {VERSION}", folder.parent, shipped, setup, fault)
+
+
+async def _check(folder: Path, say: Say) -> None:
+    await in_a_thread(lambda: _release(folder).check(list(folder.glob("*.jar")), say))
 
 
 def library(cache_folder: Path) -> Path:
@@ -91,7 +95,7 @@ async def find(cache_folder: Path) -> Tool:
     """The tool, whose jars are what was fetched. Raises EngineError that names the command that installs what is
     missing."""
     folder = installed(cache_folder)
-    await in_a_thread(lambda: _release(folder).check(list(folder.glob("*.jar")), lambda _: None))
+    await _check(folder, lambda _: None)
     return Tool(await find_java(), folder)
 
 
@@ -115,6 +119,7 @@ async def ensure(cache_folder: Path, say: Say) -> Tool:
             # Another process may have fetched it while this one waited.
             if not have(cache_folder):
                 await _fetch(into, java, say)
+    await _check(into, say)
     return Tool(java, into)
 
 

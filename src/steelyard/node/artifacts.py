@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 
 from steelyard.atomic_file import replace_file
@@ -34,11 +35,17 @@ def parse(text: str) -> dict[str, str]:
     return {name: checksum for checksum, name in lines}
 
 
-def differences(found: Mapping[str, str], listed: Mapping[str, str]) -> list[str]:
+def shipped(package: str, name: str) -> str | None:
+    """The text of a list that is among a package's files; None if none is shipped."""
+    file = resources.files(package) / name
+    return file.read_text(encoding="utf-8") if file.is_file() else None
+
+
+def differences(present: Mapping[str, str], listed: Mapping[str, str]) -> list[str]:
     """How files differ from their list: a phrase per file, sorted by name. Pure."""
-    words = dict.fromkeys(found.keys() - listed.keys(), "is not on the list")
-    words |= dict.fromkeys(listed.keys() - found.keys(), "is missing")
-    words |= {name: "has another content" for name in found.keys() & listed.keys() if found[name] != listed[name]}
+    words = dict.fromkeys(present.keys() - listed.keys(), "is not on the list")
+    words |= dict.fromkeys(listed.keys() - present.keys(), "is missing")
+    words |= {name: "has another content" for name in present.keys() & listed.keys() if present[name] != listed[name]}
     return [f"{name} {what}" for name, what in sorted(words.items())]
 
 
@@ -68,23 +75,23 @@ class Release:
     def check(self, paths: Sequence[Path], say: Say) -> dict[str, str]:
         """Checksums of the files before any of them runs. Raises `fault` that names those which differ from the list.
         Without a shipped list, the first use writes one, and `say` tells it."""
-        found, own = sums(paths), self.folder / LIST
+        present, own = sums(paths), self.folder / LIST
         if self.shipped is None and not own.is_file():
-            text = "".join(f"{checksum}  {name}\n" for name, checksum in found.items())
+            text = "".join(f"{checksum}  {name}\n" for name, checksum in present.items())
             replace_file(own, text)
             say(
-                f"{self.what}: no checksums of it are shipped with Steelyard: {own} now has those of its {len(found)} "
-                "files, and every start compares them"
+                f"{self.what}: no checksums of it are shipped with Steelyard: {own} now has those of its "
+                f"{len(present)} files, and every start compares them"
             )
-            return found
+            return present
         listed = parse(own.read_text(encoding="utf-8") if self.shipped is None else self.shipped)
-        if wrong := differences(found, listed):
+        if wrong := differences(present, listed):
             place = paths[0].parent if paths else self.folder
             raise self.fault(
                 f"{self.what}: files in {place} are not what was fetched: {_named(wrong)}; nothing was started",
                 f"remove {self.folder} and say `{self.setup}`, which fetches it again; and find out who wrote there",
             )
-        return found
+        return present
 
 
 def _named(wrong: Sequence[str]) -> str:

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from steelyard.model.errors import NodeError, SteelyardError
-from steelyard.model.errors import NodeError
 from steelyard.node import files
 from steelyard.node.base import Node
 

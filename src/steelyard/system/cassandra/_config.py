@@ -227,8 +227,8 @@ def _secret_options(settings: Settings) -> list[str]:
 
 def argument_file(options: Sequence[str]) -> str:
     """Options as Java's launcher reads them from a file: quoted, one per line. Pure."""
-    escapes = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"}
-    return "".join(f'"{option.translate(str.maketrans(escapes))}"\n' for option in options)
+    escapes = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
+    return "".join(f'"{option.translate(escapes)}"\n' for option in options)
 
 
 async def write(settings: Settings, node: Node, peers: Sequence[Node], password: str) -> None:

@@ -39,8 +39,7 @@ def folder_of(settings: Settings, cache_folder: Path) -> Path:
 def shipped_list(settings: Settings) -> str | None:
     """The shipped list of checksums; None for a version without one, and for jars that the user named."""
     build = settings.build
-    file = resources.files(__package__) / SHIPPED.format(version=build.release)
-    return file.read_text(encoding="utf-8") if build.files is None and file.is_file() else None
+    return artifacts.shipped(__package__, SHIPPED.format(version=build.release)) if build.files is None else None
 
 
 def _release(settings: Settings, cache_folder: Path) -> artifacts.Release:
