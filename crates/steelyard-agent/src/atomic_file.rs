@@ -5,8 +5,8 @@ use std::io;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Permission bits until the content is complete, if others are asked for.
-const PRIVATE: u32 = 0o600;
+/// Permission bits of what only its owner may read, and of every file that is asked for with bits until its content is complete.
+pub(crate) const PRIVATE: u32 = 0o600;
 const DEFAULT: u32 = 0o666;
 
 /// Replaces `path` by what `fill` writes. Folders above it are created; if `fill` fails, the former file stays. `mode` are

@@ -17,6 +17,7 @@ use rustix::thread::{
 };
 
 use crate::exit::NOT_EXECUTED;
+use crate::privileges;
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -29,6 +30,9 @@ pub struct Arguments {
     /// Give up a capability for good, such as ipc_lock; may be repeated.
     #[arg(long, value_name = "NAME", value_parser = parse_capability)]
     drop_capability: Vec<CapabilitySet>,
+    /// Give up every capability for good, also root's.
+    #[arg(long)]
+    unprivileged: bool,
     /// Run the command in this folder.
     #[arg(long, value_name = "FOLDER")]
     cwd: Option<PathBuf>,
@@ -88,6 +92,13 @@ fn prepare(arguments: &Arguments) -> Result<(), EnterError> {
     }
     for capability in &arguments.drop_capability {
         drop_capability(*capability)?;
+    }
+    if arguments.unprivileged {
+        privileges::give_up_all().map_err(|error| EnterError::Capability {
+            name: "all".to_owned(),
+            set: "permitted",
+            source: error.into(),
+        })?;
     }
     if let Some(path) = &arguments.cwd {
         std::env::set_current_dir(path).map_err(|source| EnterError::Folder {

@@ -16,6 +16,7 @@ mod link_simulation;
 mod linktest;
 mod load;
 mod ops;
+mod privileges;
 mod probe;
 mod process;
 mod rtt;

@@ -5,6 +5,8 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+use crate::scratch::assert_unprivileged;
+
 const AGENT: &str = env!("CARGO_BIN_EXE_steelyard-agent");
 
 fn enter(arguments: &[&str]) -> Output {
@@ -113,6 +115,13 @@ fn a_dropped_capability_stays_away() {
         }
         assert_eq!(u64::from_str_radix(bits, 16).unwrap() & IPC_LOCK, 0, "{line}");
     }
+}
+
+#[test]
+fn an_unprivileged_command_has_no_capabilities_and_gains_none() {
+    let done = enter(&["--unprivileged", "--", "grep", "-E", "Cap|NoNewPrivs", "/proc/self/status"]);
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    assert_unprivileged(text(&done.stdout));
 }
 
 #[test]

@@ -2,13 +2,14 @@
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Output;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value as Json, json};
 
-use crate::scratch::{Scratch, agent, lines, run, runs, stat, text, wait_for};
+use crate::scratch::{Scratch, agent, assert_unprivileged, lines, run, runs, stat, text, wait_for};
 
 /// Records and outputs of one test; whatever it starts ends with it.
 struct Keeper(Scratch);
@@ -121,6 +122,26 @@ fn a_command_outlives_whoever_started_it() {
     );
     assert!(!keeper.0.has("state/server.json"));
     assert!(keeper.stop("10").status.success(), "again");
+}
+
+#[test]
+fn a_kept_command_has_no_capabilities_and_gains_none() {
+    let keeper = Keeper::new();
+    keeper.started(&["grep", "-E", "Cap|NoNewPrivs", "/proc/self/status"]);
+    keeper.ended();
+    assert_unprivileged(&keeper.0.read("logs/out"));
+}
+
+#[test]
+fn only_its_owner_reads_a_command_line_and_what_it_prints() {
+    let keeper = Keeper::new();
+    let mode = |name: &str| fs::metadata(keeper.0.path(name)).unwrap().permissions().mode() & 0o777;
+    keeper.started(&["sh", "-c", "stat -c %a $SCRATCH/state/server.json; exit 7"]);
+    keeper.ended();
+    assert_eq!(keeper.0.read("logs/out"), "600\n", "while it runs");
+    for name in ["state/server.json", "logs/out", "logs/err"] {
+        assert_eq!(mode(name), 0o600, "{name}");
+    }
 }
 
 #[test]

@@ -94,3 +94,20 @@ impl Drop for Scratch {
         let _ = fs::remove_dir_all(&self.0);
     }
 }
+
+/// That a process has no capabilities and gains none; `status` are the lines of /proc/PID/status on them.
+pub fn assert_unprivileged(status: &str) {
+    assert!(status.contains("NoNewPrivs:\t1"), "{status}");
+    let setpcap = fs::read_to_string("/proc/self/status").unwrap().lines().any(|line| {
+        let effective = line
+            .strip_prefix("CapEff:\t")
+            .and_then(|bits| u64::from_str_radix(bits, 16).ok());
+        effective.is_some_and(|bits| bits & (1 << 8) != 0)
+    });
+    let sets: Vec<&str> = status.lines().filter(|line| line.starts_with("Cap")).collect();
+    assert!(sets.len() >= 4, "{status}");
+    for line in sets {
+        // Without CAP_SETPCAP nobody changes the bounding set.
+        assert!(line.ends_with("\t0000000000000000") || (line.starts_with("CapBnd") && !setpcap), "{line}");
+    }
+}

@@ -11,14 +11,16 @@ from importlib import resources
 from pathlib import Path
 
 from steelyard.model.errors import EngineError
-from steelyard.node import fetch
+from steelyard.node import artifacts, fetch
 from steelyard.node.fetch import Say
 from steelyard.node.java import Java, candidates, look
+from steelyard.node.tasks import in_a_thread
 
 VERSION = "3.11.4"
 """The last release series of cassandra-stress on Maven is 3.11; 4.x and 5.x have no tarball there."""
 WANTED_MAJOR = 17
 POM = "cassandra_stress_pom.xml"
+SHIPPED = f"cassandra_stress-{VERSION}.sha256"
 COMPLETE = "complete"
 MAIN = "org.apache.cassandra.stress.Stress"
 STRESS_JAR = "stress.jar"
@@ -59,6 +61,16 @@ def fault(message: str, hint: str) -> EngineError:
     return EngineError(message, hint)
 
 
+def _release(folder: Path) -> artifacts.Release:
+    shipped = artifacts.shipped(__package__, SHIPPED)
+    setup = "steelyard setup cassandra-stress"
+    return artifacts.Release(f"cassandra-stress {VERSION}", folder.parent, shipped, setup, fault)
+
+
+async def _check(folder: Path, say: Say) -> None:
+    await in_a_thread(lambda: _release(folder).check(list(folder.glob("*.jar")), say))
+
+
 def library(cache_folder: Path) -> Path:
     """Folder of the jars."""
     return cache_folder / f"cassandra-stress-{VERSION}" / "lib"
@@ -80,8 +92,11 @@ def installed(cache_folder: Path) -> Path:
 
 
 async def find(cache_folder: Path) -> Tool:
-    """The tool. Raises EngineError that names the command that installs what is missing."""
-    return Tool(await find_java(), installed(cache_folder))
+    """The tool, whose jars are what was fetched. Raises EngineError that names the command that installs what is
+    missing."""
+    folder = installed(cache_folder)
+    await _check(folder, lambda _: None)
+    return Tool(await find_java(), folder)
 
 
 async def find_java() -> Java:
@@ -104,6 +119,7 @@ async def ensure(cache_folder: Path, say: Say) -> Tool:
             # Another process may have fetched it while this one waited.
             if not have(cache_folder):
                 await _fetch(into, java, say)
+    await _check(into, say)
     return Tool(java, into)
 
 
@@ -111,12 +127,18 @@ async def _fetch(into: Path, java: Java, say: Say) -> None:
     temporary = Path(tempfile.mkdtemp(prefix="lib.tmp-", dir=into.parent))
     try:
         maven = fetch.Maven(
-            f"cassandra-stress {VERSION}", "the release that it is in, 41 MB", "use the engine agent", fault
+            f"cassandra-stress {VERSION}",
+            "the release that it is in, 41 MB",
+            "use the engine agent",
+            fault,
+            # Not every repository has a checksum of this tarball; the list of our own has one of each jar in it.
+            strict=False,
         )
         pom = (resources.files(__package__) / POM).read_bytes()
         options = [f"-Dcassandra.version={VERSION}", "-DexcludeTransitive=true"]
         await maven.copy(pom, options, temporary, java.home, say)
         await asyncio.to_thread(_unpack, temporary / f"apache-cassandra-{VERSION}-bin.tar.gz", temporary)
+        _release(into).check_fetched(list(temporary.glob("*.jar")))
         (temporary / LOGBACK).write_text(QUIET, encoding="utf-8")
         (temporary / COMPLETE).touch()
         temporary.chmod(0o755)

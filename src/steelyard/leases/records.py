@@ -122,6 +122,17 @@ def nodes_folder(state: Path, identity: str) -> Path:
     return state / "nodes" / identity
 
 
+def make_nodes_folder(state: Path, identity: str) -> None:
+    """Create it so that nobody but the owner enters: below are configurations with secrets, keys and logs. Idempotent.
+    Raises FileError or SiteError."""
+    folder = nodes_folder(state, identity)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise foreseen(error) or SiteError(f"cannot create {folder}: {error.strerror}") from error
+
+
 def environment(state: Path, identity: str) -> dict[str, str]:
     """Environment variables that mark every process of a lease."""
     return {MARKER: identity, RECORD_MARKER: str(record_path(state, identity))}

@@ -51,14 +51,15 @@ def new_id(state: Path) -> str:
 
 
 def begin(record: lease_records.Record, state: Path, claim: Callable[[], None]) -> None:
-    """Write the record of a lease and enter it, unless `claim` raises SiteError because another lease has what this one
-    takes. Raises FileError or SiteError."""
+    """Write the record of a lease, enter it and create the folder of its nodes, unless `claim` raises SiteError because
+    another lease has what this one takes. Raises FileError or SiteError."""
     path = lease_records.record_path(state, record.id)
     with lease_records.locked(state):
         claim()
         lease_records.write(path, record)
     if usable():
         enter(record.id, path, record.site)
+    lease_records.make_nodes_folder(state, record.id)
 
 
 def others(wanted: lease_records.Record, state: Path) -> Iterator[lease_records.Record]:

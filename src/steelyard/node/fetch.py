@@ -50,6 +50,8 @@ class Maven:
     size: str
     otherwise: str
     fault: Fault
+    strict: bool = True
+    """Whether a file without a right checksum of its repository is an error."""
 
     async def copy(self, pom: bytes, options: Sequence[str], into: Path, java_home: Path, say: Say) -> None:
         """Run `mvn dependency:copy-dependencies` with a pom into a folder. Raises `fault` if there is no mvn or it
@@ -62,7 +64,9 @@ class Maven:
         say(f"fetching {self.what} with {maven}: {self.size}")
         path = into / "pom.xml"
         path.write_bytes(pom)
-        argv = [maven, "-B", "-f", str(path), "dependency:copy-dependencies", *options, f"-DoutputDirectory={into}"]
+        checked = ["--strict-checksums"] if self.strict else []
+        goal = ["dependency:copy-dependencies", *options, f"-DoutputDirectory={into}"]
+        argv = [maven, "-B", *checked, "-f", str(path), *goal]
         code, tail = await followed(argv, say, {"JAVA_HOME": str(java_home)})
         if code != 0:
             errors = [line for line in tail if "ERROR" in line] or tail

@@ -118,8 +118,8 @@ def cache_of(node: Node) -> Path:
 
 async def bring(node: Node, what: Path, key: str = "") -> Path:
     """Path on the node of a file or tree of this machine, which is sent there if need be: once per `key`, the name of
-    its content (default: a checksum of it). Nothing finds it before its checksum was compared. Raises CommandFailed, or
-    NodeError if it came damaged."""
+    its content (default: a checksum of it). Its checksum is compared when it has come and whenever it is used again.
+    Raises CommandFailed, or NodeError if it came damaged or was changed."""
     if node.programs == "same":
         return what
     digest = await in_a_thread(lambda: checksum(what))
@@ -128,16 +128,17 @@ async def bring(node: Node, what: Path, key: str = "") -> Path:
     if node.files == "same":
         if not place.exists():
             await in_a_thread(lambda: _clone(what, place))
+        _refuse_changed(node, place, digest, await in_a_thread(lambda: checksum(place)))
         return place
     done = folder / f".{what.name}.sha256"
     if (await read(node, done)).decode(errors="replace").strip() == digest:
+        _refuse_changed(node, place, digest, await _sum(node, place))
         return place
     await make_folders(node, folder)
     content = await in_a_thread(lambda: _packed(what))
     argv = ["tar", "-x", "-f", "-", "-C", str(folder)]
     await run(node, argv, timeout_s=BRING_TIMEOUT_S, watch=True, stdin=content)
-    arrived = (await _files(node, "sum", str(place), timeout_s=BRING_TIMEOUT_S)).stdout.decode().strip()
-    if arrived != digest:
+    if (arrived := await _sum(node, place)) != digest:
         raise NodeError(f"{node.name}: {what.name} arrived damaged: checksum {arrived[:12]}, sent {digest[:12]}")
     await put(node, done, digest.encode())
     return place
@@ -154,6 +155,21 @@ def checksum(what: Path) -> str:
             content = hashlib.file_digest(file, "sha256").hexdigest()
         digest.update(f"{content}  {name}\n".encode())
     return digest.hexdigest()
+
+
+def _refuse_changed(node: Node, place: Path, sent: str, there: str) -> None:
+    if there != sent:
+        raise NodeError(
+            f"{node.name}: {place} is no longer what was brought: checksum {there[:12]}, sent {sent[:12]}",
+            f"remove {place.parent} on the node, so that it is brought again; and find out who wrote there",
+            node=node.name,
+        )
+
+
+async def _sum(node: Node, place: Path) -> str:
+    """Checksum of a file or tree on a node; empty if it is not there."""
+    done = await run(node, [agent.on(node), "files", "sum", str(place)], timeout_s=BRING_TIMEOUT_S, watch=True)
+    return done.stdout.decode().strip()
 
 
 async def _files(node: Node, *words: str, stdin: bytes = b"", timeout_s: float = FILES_TIMEOUT_S) -> Completed:

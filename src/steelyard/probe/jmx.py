@@ -1,9 +1,9 @@
 """JMX probe: totals of Cassandra's management beans that its virtual tables lack, read by one small Java program.
 
-The system offers that program as a way in (`beans`: class path of `Watch`, `java`: the Java that runs it). It prints
-each attribute as it was and as it is, so that every line gives rates by itself. Where a node's beans listen on an
-address that others reach, one program reads all such nodes; a node whose beans listen on its loopback only has one of
-its own.
+The system offers that program as a way in (`beans`: class path of `Watch`, `java`: the Java that runs it,
+`jmx_password_file`: the file that it reads user and password from). It prints each attribute as it was and as it is, so
+that every line gives rates by itself. Where a node's beans listen on an address that others reach, one program reads
+all such nodes; a node whose beans listen on its loopback only has one of its own.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from steelyard.model.value import Value
 from steelyard.probe.base import Placement, Watched, with_way
 
 NAME: Final = "jmx"
-WAY, JAVA, BEANS = "jmx", "java", "beans"
+WAY, JAVA, BEANS, PASSWORD_FILE = "jmx", "java", "beans", "jmx_password_file"
 JAVA_OPTIONS: Final = (
     *("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-Xss256k", "-Xmx24M", "-Xshare:auto"),
 )
@@ -226,7 +226,7 @@ def _placement(group: Sequence[Watched], interval_s: float) -> Placement:
     # The program prints a label before each line; a single node needs none.
     targets = [f"{each.node.name if len(group) > 1 else ''}={each.ways[WAY]}" for each in group]
     groups = [["--", *(f"{name}={bean}" for name, bean in attributes.items())] for attributes in GROUPS]
-    java = (first.ways[JAVA], *JAVA_OPTIONS, "-cp", first.ways[BEANS], "Watch")
+    java = (first.ways[JAVA], *JAVA_OPTIONS, "-cp", first.ways[BEANS], "Watch", first.ways[PASSWORD_FILE])
     return Placement(
         on=first.node,
         argv=(*java, f"{interval_s:g}", *(word for words in groups for word in words), "--", *targets),

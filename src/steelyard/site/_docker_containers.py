@@ -94,6 +94,8 @@ def create_words(
         *(word for key, value in labels.items() for word in ("--label", f"{key}={value}")),
         *(word for key, value in node.environment.items() for word in ("--env", f"{key}={value}")),
         *("--cgroupns", "host", "--log-driver", "none", "--ulimit", f"nofile={soft}:{hard}"),
+        # What runs inside owns its files, binds high ports, and signals its own processes: none takes a capability.
+        *("--cap-drop", "ALL", "--security-opt", "no-new-privileges"),
         *on_network,
         *(word for text in mounts for word in ("--mount", text)),
         *limit_words(limits),

@@ -132,7 +132,9 @@ class ContainerSteps:
         reached = [self._reached(node, by_name[name]) for node, name in zip(databases, names, strict=True)]
         await self._check_agent(reached[0])
         if self._settings.storage == "overlay":
-            await together(run(node, ["mkdir", "-p", str(node.folder)], timeout_s=CHECK_TIMEOUT_S) for node in reached)
+            argv = ["mkdir", "-p", "-m", "700"]
+            folders = [(node, node.folder.parent, node.folder) for node in reached]
+            await together(run(node, [*argv, *map(str, paths)], timeout_s=CHECK_TIMEOUT_S) for node, *paths in folders)
         nodes = (*reached, *(node for node in self.record.nodes if node.role == "load"))
         groups = tuple(folder for node in nodes for folder in node.cgroups)
         self.record = self.record.model_copy(update={"nodes": nodes, "cgroups": groups})

@@ -68,10 +68,10 @@ if ! ln "$mine" "$folder/busy" 2> /dev/null; then
   printf 'expired %s\n' "$holder"
 fi
 rm -f "$mine"
-mkdir -p "$folder/nodes/$lease" && mkdir "$folder/nodes/$lease/$node"
+mkdir -p -m 700 "$folder/nodes/$lease" && mkdir -m 700 "$folder/nodes/$lease/$node"
 """
 """Arguments: folder, lease, node, seconds until the lease ends, who has it. Takes the machine for the lease, also from
-a lease whose end has passed (`expired ID`), and creates the node's folder."""
+a lease whose end has passed (`expired ID`), and creates the node's folder, which only its user enters."""
 
 BRING = r"""
 set -eu
@@ -99,7 +99,7 @@ until=$(( $(date +%s) + seconds ))
 printf 'lease %s\nuntil %s\nnote %s\n' "$lease" "$until" "$note" > "$mine" && mv "$mine" "$folder/busy" || exit 1
 "$agent" sweep --lease "$lease" > /dev/null || exit 1
 "$agent" files remove --below "$folder/nodes/$lease" "$folder/nodes/$lease/$node" || exit 1
-mkdir "$folder/nodes/$lease/$node"
+mkdir -m 700 "$folder/nodes/$lease/$node"
 """
 """Arguments: folder, lease, node, seconds until the lease ends, who has it, the boot id that the lease knows (or none),
 path of the agent. Makes the machine of a lease as it was when it was lent: nothing runs, the node's folder is empty."""

@@ -164,7 +164,7 @@ class MachineSteps:
             if _vm_machine.is_up(places):
                 try:
                     folders = (str(node.folder), f"{node.cache}/bin")
-                    done = await connection.shell('mkdir -p "$@"', *folders, timeout_s=ATTEMPT_TIMEOUT_S)
+                    done = await connection.shell('umask 077 && mkdir -p "$@"', *folders, timeout_s=ATTEMPT_TIMEOUT_S)
                 except Unreachable as error:
                     last = error.message
                 else:

@@ -77,8 +77,9 @@ class FakeSite:
         if self._settings.fail == "lease":
             path.unlink()
             raise SiteError("site fake was told to fail when it lends")
+        lease_records.make_nodes_folder(self._state, identity)
         for node in nodes:
-            node.folder.mkdir(parents=True)
+            node.folder.mkdir()
         return record.lease(path)
 
     async def release(self, lease: Lease) -> None:

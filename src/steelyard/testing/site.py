@@ -78,6 +78,10 @@ class SiteContract:
             assert len({node.address for node in lease.nodes}) == len(lease.nodes)
             assert len({node.folder for node in lease.nodes}) == len(lease.nodes)
             assert all(asyncio.run(files.sizes(node, node.folder)) == {} for node in lease.nodes)
+            for node in lease.nodes:
+                argv = ["stat", "-c", "%a", str(node.folder.parent)]
+                done = asyncio.run(run(node, argv, timeout_s=COMMAND_TIMEOUT_S))
+                assert done.stdout.split() == [b"700"], f"other accounts enter the folders of {node.name}"
             assert lease.record.exists()
             assert lease.site == site.name
             assert _recorded(site) == []

@@ -99,7 +99,12 @@ class TestJmx(ProbeContract):
     test_reads_for_real = None  # type: ignore[assignment]
 
     def ways(self, tmp_path: Path) -> Mapping[str, str]:
-        return {"jmx": "127.0.0.1:7199", "java": "/opt/java/bin/java", "beans": "/opt/beans"}
+        return {
+            "jmx": "127.0.0.1:7199",
+            "jmx_password_file": "/n/pw",
+            "java": "/opt/java/bin/java",
+            "beans": "/opt/beans",
+        }
 
 
 class TestRaspberryPi(ProbeContract):

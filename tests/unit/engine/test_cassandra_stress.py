@@ -277,6 +277,17 @@ def test_of_a_release_only_the_jars_are_taken(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.jar", "stress.jar"]
 
 
+def test_jars_that_are_not_the_releases_are_refused(tmp_path: Path) -> None:
+    library = tool.library(tmp_path)
+    library.mkdir(parents=True)
+    (library / tool.COMPLETE).touch()
+    (library / tool.STRESS_JAR).write_bytes(b"another")
+    with pytest.raises(
+        EngineError, match=r"files in .* are not what was fetched: HdrHistogram-2\.1\.12\.jar is missing"
+    ):
+        asyncio.run(tool.find(tmp_path))
+
+
 SCRIPT = "#!/bin/sh\ncat {file}\n{end}\n"
 
 

@@ -116,6 +116,12 @@ def test_a_program_is_brought_once(node: Node, tmp_path: Path, tree: bool) -> No
     assert asyncio.run(files.bring(node, what, "key-1")) == place
     assert file.stat().st_mtime_ns == before.st_mtime_ns
     assert asyncio.run(files.bring(node, what)).parent.name == files.checksum(what)[: files.KEY_CHARS]
+    # Not written to, as it may be a link to what it was brought from.
+    file.unlink()
+    file.write_bytes(b"not")
+    with pytest.raises(NodeError, match=r"n1: .*/key-1/lib is no longer what was brought") as caught:
+        asyncio.run(files.bring(node, what, "key-1"))
+    assert f"remove {place.parent} on the node" in caught.value.hint
 
 
 def test_what_is_there_already_is_not_brought(tmp_path: Path) -> None:

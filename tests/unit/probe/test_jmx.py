@@ -17,7 +17,7 @@ LINE = (
 
 
 def watched(name: str, address: str, jmx_address: str) -> Watched:
-    ways = {"jmx": jmx_address, "java": "/opt/java", "beans": "/opt/beans"}
+    ways = {"jmx": jmx_address, "jmx_password_file": f"/n/{name}/pw", "java": "/opt/java", "beans": "/opt/beans"}
     return Watched(Node(name, "database", address, (), Path("/n", name)), (), ways)
 
 
@@ -45,6 +45,7 @@ def test_one_program_reads_all_nodes_that_it_reaches() -> None:
     assert placement.on == nodes[0].node
     assert placement.speaks_of == ("n1", "n2")
     assert placement.argv[:2] == ("/opt/java", "-XX:TieredStopAtLevel=1")
+    assert placement.argv[placement.argv.index("Watch") :][:2] == ("Watch", "/n/n1/pw")
     assert placement.argv[-3:] == ("--", "n1=10.0.0.1:7199", "n2=10.0.0.2:7199")
     assert "heap=java.lang:type=Memory#HeapMemoryUsage#used" in placement.argv
 

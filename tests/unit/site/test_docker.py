@@ -115,7 +115,8 @@ def test_a_container_carries_the_lease_s_mark_and_its_limits(tmp_path: Path) -> 
         ("--memory-swap", "300m"),
         ("--mount", "type=bind,source=/a,target=/a"),
     } <= pairs
-    assert "--privileged" not in words
+    assert {("--cap-drop", "ALL"), ("--security-opt", "no-new-privileges")} <= pairs
+    assert not {"--privileged", "--cap-add"} & set(words)
     assert len(_docker_containers.bridge_name("0123abcd")) <= 15
 
 

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from steelyard.model.data_model import Schema
 from steelyard.model.errors import SystemFault
 from steelyard.model.load import Load
+from steelyard.node import artifacts
 from steelyard.node.base import Node
 from steelyard.system.cassandra import (
     Cassandra,
@@ -48,6 +49,11 @@ def nodes(folder: Path, count: int) -> list[Node]:
         ({"yaml": {"commitlog_total_space": "1GiB"}}, "use the setting commitlog_total_space_mb"),
         ({"jvm_options": ["-Xmx1g"]}, "heap_mb"),
         ({"jvm_options": ["no option"]}, "pattern"),
+        ({"jvm_options": ["-Dcom.sun.management.jmxremote.authenticate=false"]}, "is not free: the laboratory opens"),
+        ({"jvm_options": ["-Dcom.sun.management.config.file=/tmp/own"]}, "management beans, with a password"),
+        ({"jvm_options": ["-Dcassandra.jmx.remote.port=7200"]}, "management beans, with a password"),
+        ({"jvm_options": ["-Djava.rmi.server.useCodebaseOnly=false"]}, "management beans, with a password"),
+        ({"jvm_options": ["-agentlib:jdwp=transport=dt_socket,server=y,address=*:5005"]}, "a debugger's port"),
         ({"heap": 256}, "Extra inputs"),
         ({"version": "4.1.3"}, "pattern"),
         ({"compression": "lzo"}, "'lz4', 'snappy'"),
@@ -83,7 +89,7 @@ def test_yaml_lets_a_ring_start_in_parallel(tmp_path: Path) -> None:
         num_tokens=4, commitlog_total_space_mb=512, yaml={"concurrent_reads": 8, "auto_snapshot_ttl": "1d"}
     )
     for _ in range(2):
-        asyncio.run(_config.write(settings, ring[1], ring))
+        asyncio.run(_config.write(settings, ring[1], ring, "word"))
     read = json.loads((ring[1].folder / "conf" / "cassandra.yaml").read_text())
     assert read["listen_address"] == read["rpc_address"] == "10.0.0.2"
     assert read["seed_provider"][0]["parameters"][0]["seeds"] == "10.0.0.1:7000,10.0.0.2:7000,10.0.0.3:7000"
@@ -105,6 +111,36 @@ def test_server_command_line(tmp_path: Path) -> None:
     assert "-Dcom.sun.management.jmxremote.host=10.0.0.1" in argv
     # A compiler that stops early would be measured instead of Cassandra.
     assert not [word for word in argv if "TieredStopAtLevel" in word]
+
+
+def test_management_beans_take_a_password_that_only_the_owner_reads(tmp_path: Path) -> None:
+    (node,) = nodes(tmp_path, 1)
+    argv = _config.server_argv(Settings(), JAVA.path, [], node)
+    asyncio.run(_config.write(Settings(), node, [node], "a-random-word"))
+    remote = "-Dcom.sun.management.jmxremote"
+    (file,) = (word.partition("=")[2] for word in argv if word.startswith(f"{remote}.password.file="))
+    (access,) = (word.partition("=")[2] for word in argv if word.startswith(f"{remote}.access.file="))
+    assert {f"{remote}.authenticate=true", f"{remote}.password.toHashes=false"} <= set(argv)
+    assert Path(file).read_text() == "steelyard a-random-word\n"
+    assert Path(access).read_text() == "steelyard readwrite\n", "without `create`, which loads classes"
+    assert [Path(path).stat().st_mode & 0o777 for path in (file, access)] == [0o600, 0o600]
+    assert not [word for word in argv if "a-random-word" in word]
+    stored = Cassandra(Settings(), tmp_path).logs(node)
+    assert not [folder for folder in stored if Path(file).is_relative_to(folder)], "it gets into no store"
+
+
+def test_options_with_secrets_are_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (node,) = nodes(tmp_path, 1)
+    monkeypatch.setenv("STORE_PASSWORD", 'two words"\\%')
+    settings = Settings(jvm_options=("-Xlog:safepoint", "-Djavax.net.ssl.keyStorePassword=env:STORE_PASSWORD", "-ea"))
+    asyncio.run(_config.write(settings, node, [node], "word"))
+    argv = _config.server_argv(settings, JAVA.path, [], node)
+    (file,) = (Path(word[1:]) for word in argv if word.startswith("@"))
+    assert {"-Xlog:safepoint", "-ea"} <= set(argv)
+    assert not [word for word in argv if "two words" in word or "keyStorePassword" in word]
+    assert file.read_text() == '"-Djavax.net.ssl.keyStorePassword=two words\\"\\\\%"\n'
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert not [word for word in _config.server_argv(Settings(), JAVA.path, [], node) if word.startswith("@")]
 
 
 @pytest.mark.parametrize(
@@ -188,6 +224,39 @@ def test_a_failed_maven_is_told_and_leaves_nothing(tmp_path: Path, monkeypatch: 
     assert "apt-get install -y maven" in caught.value.hint
 
 
+def test_maven_checks_what_it_fetches_and_so_does_the_list_of_the_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    maven = tmp_path / "bin" / "mvn"
+    maven.parent.mkdir()
+    script = '#!/bin/sh\necho "$@" > {0}/words\nfor word; do into=${{word#-DoutputDirectory=}}; done\n'
+    maven.write_text(script.format(tmp_path) + "echo jar > $into/cassandra-all-5.0.5.jar\n")
+    maven.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{maven.parent}:/usr/bin:/bin")
+    cache, said = tmp_path / "cache", []
+    with pytest.raises(SystemFault, match=r"Cassandra 5\.0\.5: what was fetched .* ST4-4\.0\.8\.jar is missing"):
+        asyncio.run(_jars.ensure(Settings(), cache, JAVA, said.append))
+    assert "--strict-checksums" in (tmp_path / "words").read_text().split()
+    assert _jars.have(Settings(), cache) is None, "nothing of it was kept"
+    other = Settings(version="5.0.1")
+    jars = asyncio.run(_jars.ensure(other, cache, JAVA, said.append))
+    _jars.checked(other, cache, jars, said.append)
+    assert "no checksums of it are shipped" in said[-1]
+    assert "5.0.1" in Cassandra(other, cache).notes()[0]
+    assert Cassandra(Settings(), cache).notes() == ()
+    jars[0].write_text("another")
+    with pytest.raises(SystemFault, match=r"cassandra-all-5\.0\.5\.jar has another content"):
+        _jars.checked(other, cache, jars, said.append)
+
+
+def test_a_list_is_shipped_for_the_default_version() -> None:
+    listed = artifacts.parse(_jars.shipped_list(Settings()) or "")
+    assert "cassandra-all-5.0.5.jar" in listed
+    assert len(listed) == 100
+    assert all(re.fullmatch("[0-9a-f]{64}", checksum) for checksum in listed.values())
+    assert _jars.shipped_list(Settings(jars="/own")) is None, "a build of one's own may be called 5.0.5, too"
+
+
 def test_an_archive_belongs_to_one_java_and_one_set_of_jars(tmp_path: Path) -> None:
     java = _java.Java(fake_java(tmp_path, "17.0.1"), "17.0.1")
     jar = tmp_path / "a.jar"
@@ -247,14 +316,15 @@ def test_the_hash_of_a_build_is_of_names_and_contents(tmp_path: Path) -> None:
     jars = [tmp_path / "a.jar", tmp_path / "cassandra-all-5.0.6-SNAPSHOT.jar"]
     for jar in jars:
         jar.write_bytes(b"jar of " + jar.name.encode())
-    before = _build.hash_of(jars)
-    assert before == _build.hash_of(list(reversed(jars)))
+    before = _build.hash_of(artifacts.sums(jars))
+    assert before == _build.hash_of(artifacts.sums(list(reversed(jars))))
     assert _build.version_of(jars) == "5.0.6-SNAPSHOT"
     assert _build.version_of(jars[:1]) is None
     jars[0].write_bytes(b"another build")
-    assert _build.hash_of(jars) != before
+    assert _build.hash_of(artifacts.sums(jars)) != before
     jars[0].rename(tmp_path / "b.jar")
-    assert _build.hash_of([tmp_path / "b.jar", jars[1]]) not in (before, _build.hash_of(jars[1:]))
+    renamed, one = artifacts.sums([tmp_path / "b.jar", jars[1]]), artifacts.sums(jars[1:])
+    assert _build.hash_of(renamed) not in (before, _build.hash_of(one))
 
 
 def test_builds_without_a_known_version_share_no_snapshot(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::atomic_file;
+use crate::atomic_file::{self, PRIVATE};
 use crate::process::{Process, Status, boot_id, within};
 
 /// Time limit for the supervisor to write how the process ended.
@@ -68,11 +68,11 @@ impl Record {
         })
     }
 
-    /// Folders above the file are created.
+    /// Folders above the file are created. Only its owner may read it: a command line can hold secrets.
     pub(super) fn write(&self, path: &Path) -> io::Result<()> {
         let mut line = self.to_line()?;
         line.push('\n');
-        atomic_file::replace(path, None, |file| file.write_all(line.as_bytes()))
+        atomic_file::replace(path, Some(PRIVATE), |file| file.write_all(line.as_bytes()))
     }
 
     pub(super) fn to_line(&self) -> io::Result<String> {

@@ -2,12 +2,13 @@
 //!
 //! The caller forks the supervisor, which forks the command. The command says its id and waits for the caller's word; the caller
 //! reads its start time from /proc, writes the record and gives the word. The supervisor says that the command executes, or why
-//! it cannot; then the caller ends, and the supervisor stays until the command has ended.
+//! it cannot; then the caller ends, and the supervisor stays until the command has ended. The command runs without capabilities.
 
 use std::error::Error;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -17,8 +18,9 @@ use std::time::Duration;
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
 use super::record::{Ended, Record};
-use crate::atomic_file::create_parents;
+use crate::atomic_file::{PRIVATE, create_parents};
 use crate::exit::{Exit, NOT_EXECUTED};
+use crate::privileges;
 use crate::process::{Process, boot_id};
 use crate::wall_clock::WallClock;
 
@@ -168,7 +170,13 @@ fn output(path: Option<&Path>) -> Result<Stdio, StartError> {
         return Ok(Stdio::null());
     };
     create_parents(path)
-        .and_then(|()| OpenOptions::new().append(true).create(true).open(path))
+        .and_then(|()| {
+            OpenOptions::new()
+                .append(true)
+                .create(true)
+                .mode(PRIVATE)
+                .open(path)
+        })
         .map(Stdio::from)
         .map_err(|source| StartError::Output {
             path: path.to_path_buf(),
@@ -274,6 +282,7 @@ fn execute(mut command: Command, line: &UnixStream) -> io::Result<Child> {
     let own = line.try_clone()?;
     let wait_for_word = move || -> io::Result<()> {
         rustix::process::setsid()?;
+        privileges::give_up_all()?;
         Message::Waits(rustix::process::getpid().as_raw_pid()).send(&own)?;
         let mut word = GO;
         (&own).read_exact(&mut word)

@@ -1,9 +1,12 @@
 // Calls a few management beans of Cassandra on all nodes at once: what `nodetool flush` and `nodetool import` do, in one
 // small process instead of one large one a node, and without JNDI, which small Java runtimes lack.
-// Usage: Beans flush KEYSPACE ADDRESS:PORT=TABLE,TABLE...
-//        Beans import KEYSPACE ADDRESS:PORT=TABLE=FOLDER...
-//        Beans compiled - ADDRESS:PORT...    prints ADDRESS:PORT MILLISECONDS for each: its compiler's time so far
+// Usage: Beans PASSWORD_FILE flush KEYSPACE ADDRESS:PORT=TABLE,TABLE...
+//        Beans PASSWORD_FILE import KEYSPACE ADDRESS:PORT=TABLE=FOLDER...
+//        Beans PASSWORD_FILE compiled - ADDRESS:PORT...    prints ADDRESS:PORT MILLISECONDS for each: its compiler's time
+// The file holds the user and the password of the beans, as Java's own password files do: a command line is seen by everybody.
 
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.rmi.registry.LocateRegistry;
 import java.util.ArrayList;
 import java.util.List;
@@ -15,6 +18,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import javax.management.MBeanServerConnection;
 import javax.management.ObjectName;
+import javax.management.remote.JMXConnector;
 import javax.management.remote.rmi.RMIConnector;
 import javax.management.remote.rmi.RMIServer;
 
@@ -23,9 +27,9 @@ public final class Beans {
 
     public static void main(String[] words) throws Exception {
         List<Callable<Void>> calls = new ArrayList<>();
-        for (int i = 2; i < words.length; i++) {
+        for (int i = 3; i < words.length; i++) {
             String[] target = words[i].split("=", 3);
-            calls.add(() -> call(words[0], words[1], target));
+            calls.add(() -> call(words[0], words[1], words[2], target));
         }
         ExecutorService pool = Executors.newFixedThreadPool(calls.size());
         int failed = 0;
@@ -41,19 +45,20 @@ public final class Beans {
     }
 
     // A connector to the beans behind ADDRESS:PORT, not connected yet.
-    static RMIConnector connector(String contact) throws Exception {
+    static RMIConnector connector(String contact, String passwordFile) throws Exception {
         // Java's RMI looks up the name of its own host before it connects, which takes 10 s where a name server does not
         // answer. It is needed only by a program that offers objects to others, which this one does not.
         System.setProperty("java.rmi.server.hostname", "localhost");
         int colon = contact.lastIndexOf(':');
         int port = Integer.parseInt(contact.substring(colon + 1));
         RMIServer server = (RMIServer) LocateRegistry.getRegistry(contact.substring(0, colon), port).lookup("jmxrmi");
-        return new RMIConnector(server, Map.of());
+        String[] userAndPassword = Files.readString(Path.of(passwordFile)).trim().split("\\s+", 2);
+        return new RMIConnector(server, Map.of(JMXConnector.CREDENTIALS, userAndPassword));
     }
 
-    private static Void call(String what, String keyspace, String[] target) throws Exception {
+    private static Void call(String passwordFile, String what, String keyspace, String[] target) throws Exception {
         String contact = target[0];
-        try (RMIConnector connector = connector(contact)) {
+        try (RMIConnector connector = connector(contact, passwordFile)) {
             connector.connect();
             MBeanServerConnection beans = connector.getMBeanServerConnection();
             if (what.equals("flush")) {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+import secrets
 import shutil
 import signal
 import tempfile
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard.model.errors import SteelyardError, SystemFault
+from steelyard.node import agent
 from steelyard.node.base import Node
 from steelyard.node.command import end, run, send, spawn
 from steelyard.system.cassandra import _config, _cql, _process
@@ -97,8 +99,9 @@ async def ensure(folder: Path, settings: Settings, java: Java, jars: Sequence[Pa
 
 
 async def _make(temporary: Path, target: Archive, settings: Settings, java: Java, jars: Sequence[Path]) -> None:
-    node = Node("archive", "database", _loopback(os.getpid()), (), temporary)
-    await _config.write(settings, node, [node])
+    unprivileged = (str(agent.find()), "enter", "--unprivileged", "--")
+    node = Node("archive", "database", _loopback(os.getpid()), unprivileged, temporary)
+    await _config.write(settings, node, [node], secrets.token_urlsafe())
     if target.base is not None and not target.base.is_file():
         await run(None, [str(java.path), "-Xshare:dump", *target.base_options], timeout_s=DUMP_TIMEOUT_S)
     file = temporary / "server.jsa"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,11 +47,7 @@ def version_of(jars: Sequence[Path]) -> str | None:
     return next((version[1] for version in versions if version), None)
 
 
-def hash_of(jars: Sequence[Path]) -> str:
-    """SHA-256 over names and contents of the jars, shortened."""
-    digest = hashlib.sha256()
-    for jar in sorted(jars, key=lambda jar: jar.name):
-        with jar.open("rb") as file:
-            content = hashlib.file_digest(file, "sha256").hexdigest()
-        digest.update(f"{content} {jar.name}\n".encode())
-    return digest.hexdigest()[:HASH_CHARS]
+def hash_of(checksums: Mapping[str, str]) -> str:
+    """SHA-256 over names and checksums of the jars, shortened. Pure."""
+    text = "".join(f"{checksum} {name}\n" for name, checksum in sorted(checksums.items()))
+    return hashlib.sha256(text.encode()).hexdigest()[:HASH_CHARS]

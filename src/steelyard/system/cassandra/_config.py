@@ -10,6 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from steelyard.model.secret import references
 from steelyard.node import files
 from steelyard.node.base import Node, is_loopback, with_port
 from steelyard.node.secrets import revealed
@@ -59,8 +60,18 @@ class Folders:
 
     @property
     def keys(self) -> Path:
-        """Folder of the key for client encryption."""
+        """Folder of secrets, which is never copied into the store: the key for client encryption, passwords."""
         return self.root / "keys"
+
+    @property
+    def management_password(self) -> Path:
+        """File with the user and the password of the management beans, for the server and for whoever calls them."""
+        return self.keys / "management.password"
+
+    @property
+    def secret_options(self) -> Path:
+        """File with those options of the virtual machine that hold a secret: everybody reads command lines."""
+        return self.keys / "jvm.options"
 
     @property
     def process(self) -> Path:
@@ -125,11 +136,35 @@ def client_encryption(node: Node) -> dict[str, Any]:
     }
 
 
+MANAGEMENT_USER = "steelyard"
+MANAGEMENT_ACCESS = "management.access"
+"""File in the folder of keys: what the user may do. Without `create`, not even it can have the server load classes."""
+
+
 def management_address(node: Node) -> str:
-    """Address on which a node's management beans listen, which has no password: never on a real network. In a network
+    """Address on which a node's management beans listen: never on a real network, as nothing is encrypted. In a network
     namespace of this machine that is the node's own address, so that one client reaches all nodes."""
     alone = node.programs == "same" or is_loopback(node.address)
     return node.address if alone else LOCALHOST
+
+
+def management_properties(settings: Settings, node: Node) -> dict[str, str]:
+    """Properties of the virtual machine's own management agent: Cassandra's binds every address, and loopback nodes
+    would collide. Who calls the beans runs code as the server's user, so it takes a password (decision 0018)."""
+    folders = Folders(node.folder)
+    remote = "com.sun.management.jmxremote"
+    return {
+        f"{remote}.port": str(settings.jmx_port),
+        f"{remote}.rmi.port": str(settings.jmx_port),
+        f"{remote}.host": management_address(node),
+        "java.rmi.server.hostname": management_address(node),
+        f"{remote}.ssl": "false",
+        f"{remote}.authenticate": "true",
+        f"{remote}.password.file": str(folders.management_password),
+        # The clients read the same file.
+        f"{remote}.password.toHashes": "false",
+        f"{remote}.access.file": str(folders.keys / MANAGEMENT_ACCESS),
+    }
 
 
 def garbage_options(settings: Settings) -> list[str]:
@@ -150,22 +185,17 @@ def garbage_options(settings: Settings) -> list[str]:
 def server_argv(
     settings: Settings, java: Path, jars: Sequence[Path], node: Node, archive: Sequence[str] = ()
 ) -> list[str]:
-    """The server's command line, with `java` and `jars` as the node sees them. `archive`: options that use or create an
-    archive of loaded classes."""
+    """The server's command line, with `java` and `jars` as the node sees them and without secrets. `archive`: options
+    that use or create an archive of loaded classes."""
     folders = Folders(node.folder)
+    secret = _secret_options(settings)
     properties = {
         **START_FAST,
         "cassandra.config": f"file://{folders.conf / 'cassandra.yaml'}",
         "cassandra.storagedir": str(folders.storage),
         "cassandra.logdir": str(folders.logs),
         "logback.configurationFile": str(folders.conf / "logback.xml"),
-        # The virtual machine's own management agent: Cassandra's binds every address, and loopback nodes would collide.
-        "com.sun.management.jmxremote.port": str(settings.jmx_port),
-        "com.sun.management.jmxremote.rmi.port": str(settings.jmx_port),
-        "com.sun.management.jmxremote.authenticate": "false",
-        "com.sun.management.jmxremote.ssl": "false",
-        "com.sun.management.jmxremote.host": management_address(node),
-        "java.rmi.server.hostname": management_address(node),
+        **management_properties(settings, node),
         "cassandra.triggers_dir": str(folders.conf / "triggers"),
         "java.io.tmpdir": str(folders.root / "tmp"),
         "java.net.preferIPv4Stack": "false" if ":" in node.address else "true",
@@ -183,15 +213,27 @@ def server_argv(
         *module_options(),
         *(f"-D{name}={value}" for name, value in properties.items()),
         *(option.text.format(setting) for _, option, setting in settings.annotated(JvmOption)),
-        *revealed(settings.jvm_options),
+        *(option for option in settings.jvm_options if option not in secret),
+        *([f"@{folders.secret_options}"] if secret else []),
         "-cp",
         os.pathsep.join(str(jar) for jar in jars),
         MAIN,
     ]
 
 
-async def write(settings: Settings, node: Node, peers: Sequence[Node]) -> None:
-    """Create the folders and configuration files of a node. Idempotent."""
+def _secret_options(settings: Settings) -> list[str]:
+    return [option for option in settings.jvm_options if any(references([option]))]
+
+
+def argument_file(options: Sequence[str]) -> str:
+    """Options as Java's launcher reads them from a file: quoted, one per line. Pure."""
+    escapes = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
+    return "".join(f'"{option.translate(escapes)}"\n' for option in options)
+
+
+async def write(settings: Settings, node: Node, peers: Sequence[Node], password: str) -> None:
+    """Create the folders and configuration files of a node; `password` is that of its management beans, the same on all
+    nodes of a cluster, because one client calls them all. Idempotent."""
     folders = Folders(node.folder)
     await files.make_folders(
         node, folders.conf / "triggers", folders.data, folders.logs, folders.keys, folders.root / "tmp"
@@ -201,3 +243,8 @@ async def write(settings: Settings, node: Node, peers: Sequence[Node]) -> None:
     await files.put(node, folders.conf / "cassandra.yaml", f"{text}\n".encode(), mode=0o600)
     logback = (resources.files(__package__) / "logback.xml").read_bytes()
     await files.put(node, folders.conf / "logback.xml", logback)
+    if secret := _secret_options(settings):
+        await files.put(node, folders.secret_options, argument_file(revealed(secret)).encode(), mode=0o600)
+    # A running server reads both at every connection.
+    await files.put(node, folders.management_password, f"{MANAGEMENT_USER} {password}\n".encode(), mode=0o600)
+    await files.put(node, folders.keys / MANAGEMENT_ACCESS, f"{MANAGEMENT_USER} readwrite\n".encode(), mode=0o600)

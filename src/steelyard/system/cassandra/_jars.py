@@ -8,18 +8,20 @@ import hashlib
 import shutil
 import tarfile
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from importlib import resources
 from pathlib import Path
 
 from steelyard.model.errors import SystemFault
-from steelyard.node import fetch
+from steelyard.node import artifacts, fetch
 from steelyard.system.cassandra._java import Java
 from steelyard.system.cassandra._settings import Settings
 
 Say = fetch.Say
 
 COMPLETE = "complete"
+SHIPPED = "jars-{version}.sha256"
+"""List of checksums of a version; others have one of their own from their first use on."""
 SERVER_JAR = "cassandra-all-*.jar"
 
 
@@ -32,6 +34,26 @@ def folder_of(settings: Settings, cache_folder: Path) -> Path:
         f"{source.resolve()} {source.stat().st_mtime_ns} {source.stat().st_size}" if source.exists() else str(source)
     )
     return cache_folder / f"cassandra-named-{hashlib.sha256(stamp.encode()).hexdigest()[:12]}"
+
+
+def shipped_list(settings: Settings) -> str | None:
+    """The shipped list of checksums; None for a version without one, and for jars that the user named."""
+    build = settings.build
+    return artifacts.shipped(__package__, SHIPPED.format(version=build.release)) if build.files is None else None
+
+
+def _release(settings: Settings, cache_folder: Path) -> artifacts.Release:
+    folder, setup = folder_of(settings, cache_folder), "steelyard setup cassandra"
+    return artifacts.Release(f"Cassandra {settings.build.label}", folder, shipped_list(settings), setup, fault)
+
+
+def checked(settings: Settings, cache_folder: Path, jars: Sequence[Path], say: Say) -> dict[str, str]:
+    """SHA-256 of the jars by name, before any of them runs. Raises SystemFault that names those that are not what was
+    fetched. A folder that the user named is the user's to change."""
+    source = settings.build.files
+    if source is not None and source.is_dir():
+        return artifacts.sums(jars)
+    return _release(settings, cache_folder).check(jars, say)
 
 
 def fault(message: str, hint: str) -> SystemFault:
@@ -69,6 +91,7 @@ async def ensure(settings: Settings, cache_folder: Path, java: Java, say: Say) -
             build = settings.build
             if build.files is None:
                 await _from_maven(str(build.release), java, temporary, say)
+                _release(settings, cache_folder).check_fetched(list(temporary.glob("*.jar")))
             else:
                 await asyncio.to_thread(_from_tarball, build.files, temporary)
             if not list(temporary.glob(SERVER_JAR)) and not list(temporary.glob("apache-cassandra-*.jar")):

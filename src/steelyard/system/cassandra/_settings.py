@@ -55,7 +55,18 @@ KEYS_OF_THE_LABORATORY = {
 }  # fmt: skip
 """Keys of `cassandra.yaml` that the system writes itself, and the setting to use instead, if there is one."""
 
-OWN_JVM_PREFIXES = ("-Xms", "-Xmx", "-XX:SharedArchiveFile", "-XX:ArchiveClassesAtExit", "-Dcassandra.config=", "-cp")
+_OF_THE_LABORATORY = "the laboratory sets it"
+_OF_MANAGEMENT = "the laboratory opens the port of the management beans, with a password"
+_DEBUGGING = "a debugger's port has no password: every account of the machine would run code as the node's user"
+OWN_JVM_OPTIONS = {
+    **dict.fromkeys(("-Xms", "-Xmx"), "the heap is set with heap_mb"),
+    **dict.fromkeys(
+        ("-XX:SharedArchiveFile", "-XX:ArchiveClassesAtExit", "-Dcassandra.config=", "-cp"), _OF_THE_LABORATORY
+    ),
+    **dict.fromkeys(("-Dcom.sun.management.", "-Dcassandra.jmx.", "-Djava.rmi."), _OF_MANAGEMENT),
+    **dict.fromkeys(("-agentlib:jdwp", "-Xrunjdwp"), _DEBUGGING),
+}
+"""Beginnings of options of the JVM that are not free, with the reason."""
 
 Kind = TypeVar("Kind")
 
@@ -226,8 +237,9 @@ class Settings(Value):
     @classmethod
     def _free(cls, given: tuple[str, ...]) -> tuple[str, ...]:
         for option in given:
-            if option.startswith(OWN_JVM_PREFIXES):
-                raise ValueError(f"JVM option {option!r} is not free; the heap is set with heap_mb")
+            for beginning, reason in OWN_JVM_OPTIONS.items():
+                if option.startswith(beginning):
+                    raise ValueError(f"JVM option {option!r} is not free: {reason}")
         return given
 
     @field_validator("source")

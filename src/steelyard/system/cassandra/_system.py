@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -83,6 +84,7 @@ class Cassandra:
         self._prepared: Prepared | None = None
         self._installed: dict[tuple[str, Path], Installed] = {}
         self._keys = _tls.Keys()
+        self._management_password = secrets.token_urlsafe()
         self._peers: dict[Path, tuple[Node, ...]] = {}
         self._logs: dict[tuple[str, Path], _state.LogSoFar] = {}
         self._schema: Schema | None = None
@@ -96,11 +98,11 @@ class Cassandra:
         if self._prepared is None:
             java = await _java.find()
             jars = await _jars.ensure(self.settings, self._cache_folder, java, say)
+            checksums = await in_a_thread(lambda: _jars.checked(self.settings, self._cache_folder, jars, say))
             folder = _jars.folder_of(self.settings, self._cache_folder)
             beans = await _beans.ensure(folder, java, jars, say)
             archive = await _archive.ensure(folder, self.settings, java, jars, say)
-            jars_hash = await in_a_thread(lambda: _build.hash_of(jars))
-            self._prepared = Prepared(java, jars, jars_hash, archive, beans)
+            self._prepared = Prepared(java, jars, _build.hash_of(checksums), archive, beans)
             self.version = self.settings.build.release or _build.version_of(jars) or self.settings.build.label
         return self._prepared
 
@@ -110,7 +112,7 @@ class Cassandra:
 
     async def install(self, node: Node, peers: Sequence[Node]) -> None:
         """Write configuration and folders. Idempotent."""
-        await _config.write(self.settings, node, peers)
+        await _config.write(self.settings, node, peers, self._management_password)
         if self.settings.client_tls:
             await self._keys.put((await self.fetch(log.info)).java, node, peers)
 
@@ -255,7 +257,9 @@ class Cassandra:
         }
         installed = self._installed.get((node.name, node.folder))
         if installed is not None:
-            ways |= {"jmx": self._beans_of(node), "java": str(installed.java), "beans": str(installed.beans)}
+            password = _config.Folders(node.folder).management_password
+            ways |= {"jmx": self._beans_of(node), "jmx_password_file": str(password)}
+            ways |= {"java": str(installed.java), "beans": str(installed.beans)}
         return ways
 
     async def busy(self, nodes: Sequence[Node]) -> Mapping[str, float]:
@@ -313,6 +317,16 @@ class Cassandra:
     def disk_bytes(self, stored_bytes: float, nodes: int) -> int:
         """Disk use of tables during compaction, and of commit logs."""
         return _estimates.disk_bytes(stored_bytes, nodes, self.settings.commitlog_total_space_mb)
+
+    def notes(self) -> Sequence[str]:
+        """That of this version no checksums are shipped."""
+        build = self.settings.build
+        if build.files is not None or _jars.shipped_list(self.settings) is not None:
+            return ()
+        return (
+            f"Cassandra {build.label}: no checksums of it are shipped with Steelyard: its jars are compared with those "
+            "of their first use",
+        )
 
     def problems(self, nodes: int, load: Load) -> Iterator[StudyError]:
         """Errors for a build that is not there, for more copies than nodes, and for consistency levels that need more
