@@ -189,7 +189,7 @@ def _plugin_settings(
         errors.append(
             problem(f"{section}.name", name, error.message, error.allowed, hint=how_to_add(seam))
             if error.allowed
-            else StudyError(f"{error.message}; {error.hint}", key=f"{section}.name", read=name)
+            else StudyError(error.in_a_line, key=f"{section}.name", read=name)
         )
         return {}
     unknown = [] if model.model_config.get("extra") == "allow" else [key for key in table if key not in _keys(model)]

@@ -25,6 +25,7 @@ from steelyard.leases.lease import Lease
 from steelyard.model.errors import SiteError, SteelyardError, StudyError
 from steelyard.model.value import Value
 from steelyard.node.folders import STATE_VARIABLE, state_folder
+from steelyard.plugin import Plugins, any_file
 from steelyard.site.base import Site
 
 EXIT_DONE, EXIT_LABORATORY = 0, 3
@@ -93,7 +94,7 @@ def _without_settings(name: str) -> Site | None:
     """The site with its default settings, to find what no record names; None if it has none, such as one that needs an
     inventory: its leases have records, which hold their settings. Raises StudyError for an unknown site."""
     try:
-        return _site(name)
+        return _site(Plugins(trust=any_file), name)
     except SiteError:
         return None
 
@@ -123,7 +124,7 @@ async def _sweep(sites: Sequence[Site], *, dry_run: bool) -> list[Found]:
         if lease_records.abandoned(record, now):
             lease = record.lease(path)
             try:
-                site = by_path.get(record.site) or _site(record.site, record.settings)
+                site = by_path.get(record.site) or _site(Plugins(), record.site, record.settings)
                 leases[record.id] = await _take_back(site, lease, dry_run=dry_run)
             except SteelyardError as error:
                 what = f"{error.message}; {OWN_FILE}" if isinstance(error, StudyError) else error.message
@@ -164,8 +165,8 @@ async def _take_back(site: Site, lease: Lease, *, dry_run: bool) -> Found:
     return lease_found.model_copy(update={"outcome": "removed"})
 
 
-def _site(name: str, asked: Mapping[str, Any] | None = None) -> Site:
-    module = plugin.find("site", name)
+def _site(plugins: Plugins, name: str, asked: Mapping[str, Any] | None = None) -> Site:
+    module = plugins.find("site", name)
     try:
         settings = module.Settings.model_validate(asked or {})
     except ValidationError as error:
