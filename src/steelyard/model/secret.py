@@ -71,11 +71,11 @@ def looks_secret(key: str) -> bool:
         return True
     if difflib.get_close_matches(last, PASSWORDS[:3], n=1, cutoff=MISSPELT):
         return True
-    one = last.removesuffix("s")
+    word = last.removesuffix("s")
     return (
         (last == "token" and not before)
-        or (one == "token" and before in TOKEN_KINDS)
-        or (one == "key" and before in KEY_KINDS)
+        or (word == "token" and before in TOKEN_KINDS)
+        or (word == "key" and before in KEY_KINDS)
     )
 
 

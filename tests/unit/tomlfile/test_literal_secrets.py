@@ -147,7 +147,7 @@ def test_an_inventory_of_ansible_refuses_them_too() -> None:
         "pi1 note='--password hunter2hunter2",
         "# api_key=hunter2hunter2",
     ):
-        with pytest.raises(StudyError, match="i:2: .*env:NAME") as caught:
+        with pytest.raises(StudyError, match=r"i:2: .*env:NAME") as caught:
             _inventory.of_ansible(f"[all]\n{line}\n", "i")
         assert SECRET not in str(caught.value)
     assert _inventory.of_ansible('pi1 vault_password="{{ lookup(1) }}" token_count=3\n', "i").machines[0].name == "pi1"
