@@ -49,6 +49,8 @@ _KEY_BLOCK = re.compile(
     r"(?P<value>-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|\Z))", re.DOTALL
 )
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_PAIRED = re.compile(r"(?!tokens?$)[\w.-]+", re.IGNORECASE)
+"""The first of two words that may name the second; `token` is a word of Cassandra's, too."""
 _DASHES = re.compile(r"-D(?=\w)|-+")
 _NO_VALUE = re.compile(r"[^A-Za-z0-9]*|\?|:\w+|<[^<>]*>")
 """What stands where a value would: an ellipsis, a statement's marker, a placeholder in angle brackets."""
@@ -198,7 +200,7 @@ def named(tree: Mapping[Any, Any] | list[Any] | tuple[Any, ...], key: str) -> It
         after = option and not (isinstance(inner, str) and inner.startswith("-"))
         yield str(index), f"{key}.{option.replace('.', '_')}" if after else key, inner
         is_option = isinstance(inner, str) and (
-            _FLAG_ALONE.fullmatch(inner) or (index == 0 and len(tree) == 2 and re.fullmatch(r"[\w.-]+", inner))
+            _FLAG_ALONE.fullmatch(inner) or (index == 0 and len(tree) == 2 and _PAIRED.fullmatch(inner))
         )
         option = _DASHES.sub("", inner, count=1) if is_option and _option_looks_secret(inner) else ""
 
