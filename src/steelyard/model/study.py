@@ -91,7 +91,8 @@ class Data(Value):
     state: Literal["restore", "reload", "truncate", "continue"] = "restore"
     """restore: the snapshot of the filled tables, restored for each trial that finds them changed; reload: fill anew;
     truncate: empty tables, so that reads find only what the trial has written, and what is void by that is refused;
-    continue: whatever the previous trial left (each start of a cluster begins with the snapshot). Earlier versions called restore thaw, which is still read."""
+    continue: whatever the previous trial left (each start of a cluster begins with the snapshot). Earlier versions
+    called restore thaw, which is still read."""
     populate_threads: int = Field(default=64, ge=1, le=4096)
     """Operations in flight while filling the tables; filling is not measured."""
     settle_timeout_s: float = Field(default=120.0, gt=0)

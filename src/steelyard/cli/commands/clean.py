@@ -32,6 +32,11 @@ EXIT_DONE, EXIT_LABORATORY = 0, 3
 NO_RECORD = "no record says whose it is"
 OWN_FILE = "if it is a file of yours, name that: steelyard clean ./FILE.py"
 
+HIDDEN = (
+    "note: this is a mount namespace of its own, where records may be hidden: leases are judged by their owners, and "
+    "what cannot be judged from here is left alone"
+)
+
 
 class Found(Value):
     """One lease that is left over, and what became of it."""
@@ -77,6 +82,8 @@ async def _clean(site_names: Sequence[str], *, dry_run: bool, console: Console, 
     _say(leases, console)
     for identity, folder in elsewhere.items():
         say(console, f"lease {identity} is left over in {folder}: {command_elsewhere(identity, folder)}")
+    if lease_register.hidden_files():
+        say(console, HIDDEN)
     if not leases:
         say(console, f"nothing is left over in {state_folder()}: {_looked(site_names, [site.name for site in named])}")
     return EXIT_LABORATORY if any(entry.outcome == "failed" for entry in leases) else EXIT_DONE
