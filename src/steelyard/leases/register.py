@@ -143,15 +143,15 @@ def lost(state: Path, *sites: str) -> dict[str, Path]:
 
 def entries() -> dict[str, Entry]:
     """Every registered lease."""
-    found = {}
+    entry_by_id = {}
     for path in sorted(FOLDER.glob("*")):
         if lease_records.ID_PATTERN.fullmatch(path.name):
             try:
                 record, site, who, *_ = [*path.read_text(encoding="utf-8").split("\n"), "", ""]
             except FileNotFoundError:
                 continue
-            found[path.name] = Entry(Path(record), site.strip(), _owner_of(who))
-    return found
+            entry_by_id[path.name] = Entry(Path(record), site.strip(), _owner_of(who))
+    return entry_by_id
 
 
 def _owner_of(text: str) -> lease_records.Owner | None:

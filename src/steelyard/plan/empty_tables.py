@@ -143,25 +143,25 @@ def _without_a_miss(wanted: float, again: float, records: int, settings: TrialSe
 
 def _read_order(order: Mapping[str, Any]) -> tuple[list[_Operation], frozenset[str]]:
     """Operations of an order, and the tables that filling writes; nothing of an order of another kind."""
-    if order.get("kind") == "ycsb":
-        return _of_ycsb(order["proportions"]), frozenset({""})
-    if order.get("kind") == "program":
+    if "proportions" in order:
+        return _of_proportions(order["proportions"]), frozenset({""})
+    if "statements" in order:
         statements = {one["name"]: one for one in order["statements"]}
         filled = {_table(statements[name]) for name in _names(order["populate"])}
         return _of_program(order["operations"], statements), frozenset(filled)
     return [], frozenset()
 
 
-def _of_ycsb(proportions: Mapping[str, float]) -> list[_Operation]:
+def _of_proportions(proportions: Mapping[str, float]) -> list[_Operation]:
     """YCSB's operations, which all use one table."""
     total = sum(proportions.values())
-    one, none = frozenset({""}), frozenset[str]()
+    table, none = frozenset({""}), frozenset[str]()
     return [
         _Operation(
             share=amount / total,
-            reads=one if kind in ("read", "scan", "read_modify_write") else none,
+            reads=table if kind in ("read", "scan", "read_modify_write") else none,
             wants_rows=kind in ("read", "read_modify_write"),
-            writes=one if kind in ("update", "insert", "read_modify_write") else none,
+            writes=table if kind in ("update", "insert", "read_modify_write") else none,
             new=kind == "insert",
         )
         for kind, amount in proportions.items()

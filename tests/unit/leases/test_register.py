@@ -74,7 +74,9 @@ def test_a_living_lease_is_none_that_is_left_over_in_a_mount_namespace_of_its_ow
 
     def looked() -> dict[str, object]:
         argv = ["unshare", "-m", "--propagation", "private", sys.executable, "-c", LOOK, str(register), str(state)]
-        return dict(json.loads(subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60).stdout))
+        text = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60).stdout
+        # Others' leases are on this machine, too.
+        return {kind: [one for one in leases if one == "5eedbee9"] for kind, leases in json.loads(text).items()}
 
     argv = [sys.executable, "-c", OWNER, str(register), str(state), "5eedbee9"]
     with subprocess.Popen(argv, stdout=subprocess.PIPE) as owner:
