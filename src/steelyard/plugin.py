@@ -1,10 +1,12 @@
 """Plug-in lookup by module name, entry point or path, at call time; nothing registers itself at import.
 
 A plug-in of a seam is a module or package `steelyard.<seam>.<name>` (dashes in names are underscores in modules), an
-entry point `steelyard.<seam>`, or the path of a Python file, relative to the working directory. Modules whose name
-begins with an underscore, and `base`, are a seam's own. A workload may be a TOML file, too, relative to the study that
-names it. Named values, such as profiles, are TOML files only: shipped ones `steelyard/<kind>/<name>.toml`, others by
-their path.
+entry point `steelyard.<seam>`, or the path of a Python file, relative to the study that names it. Modules whose name
+begins with an underscore, and `base`, are a seam's own. A workload may be a TOML file, too. Named values, such as
+profiles, are TOML files only: shipped ones `steelyard/<kind>/<name>.toml`, others by their path.
+
+To find a plug-in is to execute its module. Modules and entry points were installed by the user; a Python file came with
+the study, so it is executed only if the caller's `Trust` lets it pass (docs/decisions/0017-whose-code-runs.md).
 """
 
 from __future__ import annotations
@@ -15,8 +17,11 @@ import hashlib
 import importlib
 import importlib.metadata
 import importlib.util
+import os
 import pkgutil
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -37,7 +42,43 @@ HOWTO = {
 }
 """The page on how to write a plug-in of a seam, or a file of named values."""
 WITH_SETTINGS = ("site", "system", "workload")
-WORKLOAD_FILE = ".toml"
+WORKLOAD_FILE, PYTHON_FILE = ".toml", ".py"
+MOST_BYTES = 4_000_000
+"""Size of a plug-in's file above which it is not read."""
+
+
+@dataclass(frozen=True)
+class PluginFile:
+    """A Python file that a study names as a plug-in, as it was read; what is executed is `content`."""
+
+    seam: str
+    path: Path
+    """Absolute, without links."""
+    content: bytes
+
+    @property
+    def sha256(self) -> str:
+        """Of its content."""
+        return hashlib.sha256(self.content).hexdigest()
+
+
+Trust = Callable[[PluginFile], None]
+"""Decides whether a file may be executed. Raises StudyError if not."""
+
+
+def no_file(file: PluginFile) -> None:
+    """Trust in what is installed, and in no file. Raises StudyError."""
+    raise StudyError(
+        f"{file.path} is the {file.seam}'s code, and nobody said that it may be executed",
+        "pass `trust` to `steelyard.plugin.Plugins`, such as `any_file` for files of your own",
+        key=f"{file.seam}.name",
+        read=str(file.path),
+    )
+
+
+def any_file(file: PluginFile) -> None:
+    """Trust in every file: for paths that the caller chose, not a study of somebody else."""
+    del file
 
 
 def names(seam: str) -> tuple[str, ...]:
@@ -69,8 +110,11 @@ class Plugins:
     """Finds plug-ins and files that a study names. A study keeps one instance while it runs: each workload file is read
     once, and later edits have no effect."""
 
-    def __init__(self, beside: Path | None = None) -> None:
-        """`beside`: the folder of the study, where its files are looked for first; then in the working directory."""
+    def __init__(self, beside: Path | None = None, trust: Trust = no_file) -> None:
+        """`beside`: the folder of the study (default: the working directory), where its plug-ins are, and where its
+        other files are looked for first; then in the working directory. `trust`: which Python files are executed."""
+        self._trust = trust
+        self._code: dict[tuple[str, Path], ModuleType | StudyError] = {}
         self._places = (Path(),) if beside is None else (beside, Path())
         self._files: dict[Path, ModuleType] = {}
         self._values: dict[tuple[str, str], dict[str, Any]] = {}
@@ -79,6 +123,8 @@ class Plugins:
         """The module of a plug-in. Raises StudyError that says what is allowed and the nearest right name."""
         if seam == "workload" and name.endswith(WORKLOAD_FILE):
             return self._workload_file(name)
+        if is_path(name):
+            return self._python_file(seam, name)
         return _named(seam, name)
 
     def settings_model(self, seam: str, name: str) -> type[BaseModel]:
@@ -105,6 +151,29 @@ class Plugins:
             path = self.file(name, f"{kind} file", key) if is_path(name) else _values_folder(kind) / f"{name}.toml"
             self._values[kind, name] = parsed(text_of(path, f"{kind} file"), str(path))
         return self._values[kind, name]
+
+    def _python_file(self, seam: str, name: str) -> ModuleType:
+        """The plug-in of a Python file, which is read, and asked about, once. Raises StudyError."""
+        path = self._places[0] / name
+        if not name.endswith(PYTHON_FILE) or not _is_file(path):
+            raise StudyError(f"there is no {seam} plug-in at {path}", self._where(name), key=f"{seam}.name", read=name)
+        path = path.resolve()
+        if (seam, path) not in self._code:
+            try:
+                self._code[seam, path] = _checked(seam, name, _executed(_read(seam, path), self._trust))
+            except StudyError as error:
+                self._code[seam, path] = error
+        plug_in = self._code[seam, path]
+        if isinstance(plug_in, StudyError):
+            raise plug_in
+        return plug_in
+
+    def _where(self, name: str) -> str:
+        """What to do about a plug-in that is not where the study says."""
+        if name.endswith(PYTHON_FILE) and _is_file(Path(name)):
+            there = os.path.relpath(Path(name).resolve(), self._places[0].resolve())
+            return f"paths of plug-ins are relative to the study; that in the working directory is {there} from there"
+        return "give the path of a Python file, relative to the study"
 
     def _workload_file(self, name: str) -> ModuleType:
         """The plug-in of a workload file. Raises StudyError, also for errors in the file."""
@@ -134,8 +203,9 @@ def _is_file(path: Path) -> bool:
 
 
 def find(seam: str, name: str) -> ModuleType:
-    """The module of a plug-in outside of a study. Raises StudyError."""
-    return Plugins().find(seam, name)
+    """The module of a plug-in outside of a study: installed, or a file whose path the user typed, which is trusted and
+    relative to the working directory. Raises StudyError."""
+    return Plugins(trust=any_file).find(seam, name)
 
 
 def how_to_add(seam: str) -> str:
@@ -144,8 +214,6 @@ def how_to_add(seam: str) -> str:
 
 
 def _named(seam: str, name: str) -> ModuleType:
-    if is_path(name):
-        return _checked(seam, name, _from_path(seam, Path(name)))
     if entries := tuple(_installed(seam, tuple(sys.path)).select(name=name)):
         return _checked(seam, name, entries[0].load())
     known = names(seam)
@@ -174,25 +242,36 @@ def _checked(seam: str, name: str, module: object) -> ModuleType:
     )
 
 
-def _from_path(seam: str, path: Path) -> ModuleType:
-    digest = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]
-    name = f"steelyard_{seam}_{path.stem}_{digest}"
+def _read(seam: str, path: Path) -> PluginFile:
+    try:
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise StudyError(f"{path} cannot be read: {error.strerror}", key=f"{seam}.name", read=str(path)) from error
+    if len(content) > MOST_BYTES:
+        raise StudyError(f"{path} has more than {MOST_BYTES:,} bytes", key=f"{seam}.name", read=str(path))
+    return PluginFile(seam, path, content)
+
+
+def _executed(file: PluginFile, trust: Trust) -> ModuleType:
+    """The module of a file: executed from the bytes that were judged, not from the disk, where others may be by now. A
+    module that this process has executed already is not executed again."""
+    at = hashlib.sha256(str(file.path).encode()).hexdigest()
+    name = f"steelyard_{file.seam}_{file.path.stem}_{at[:16]}_{file.sha256}"
     if name in sys.modules:
         return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path)
-    if not _is_file(path) or spec is None or spec.loader is None:
-        raise StudyError(
-            f"there is no {seam} plug-in at {path}",
-            "give the path of a Python file",
-            key=f"{seam}.name",
-            read=str(path),
-        )
+    trust(file)
+    spec = importlib.util.spec_from_file_location(name, file.path)
+    assert spec is not None
     module = importlib.util.module_from_spec(spec)
     # pydantic and dataclasses look up a class's module there to understand its annotations
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
-    except BaseException:
+        exec(compile(file.content, str(file.path), "exec", dont_inherit=True), module.__dict__)
+    except BaseException as error:
         del sys.modules[name]
+        if isinstance(error, Exception) and not isinstance(error, StudyError):
+            what = f"{file.path} fails when it is executed: {type(error).__name__}: {error}"
+            raise StudyError(what, key=f"{file.seam}.name", read=str(file.path)) from error
         raise
     return module

@@ -177,7 +177,8 @@ all trials of a treatment in a row. `design.seed` determines all orders and all 
 the same treatment in the same start.
 
 A trial's id is derived from its complete settings and its replicate numbers, so a study can be extended with levels,
-starts or trials and keep the trials in its store. The path of a plug-in is relative to the working directory.
+starts or trials and keep the trials in its store. The path of a plug-in is relative to the
+study; [its code is executed only if you trust it](../decisions/0017-whose-code-runs.md).
 """
 
 PROBES = """\

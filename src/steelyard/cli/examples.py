@@ -20,6 +20,7 @@ EXAMPLES: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
         ("steelyard check studies/richardson2017.toml --scale 0.01", "The same for a small trial run of the study."),
         ("steelyard check mine.toml --without-missing", "Without levels whose part does not exist yet."),
         ("steelyard check studies/quickstart.toml --json", "Everything as JSON."),
+        ("steelyard check mine.toml --trust", "Execute the Python files that it names as plug-ins."),
     ),
     "run": (
         ("steelyard run studies/quickstart.toml", "Measure what is missing, into store/quickstart."),

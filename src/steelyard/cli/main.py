@@ -35,7 +35,7 @@ CONTENTS = {
         "setup": "Fetch what a system or another load generator needs (Java, jars, latte) into the cache, or name the "
         "command that installs it.",
         "check": "Validate a study. Print its treatments, order, time, memory and disk, and which differences it can "
-        "find. Starts nothing.",
+        "find. Starts nothing; executes a Python file that the study names only if you trust it.",
         "run": "Run a study's remaining trials, then print the answer. Run it again to resume.",
         "load": "Run a workload against an existing cluster: create the tables, fill them, drive the load, and print "
         "the results.",

@@ -82,6 +82,13 @@ Scale = Annotated[
         "--scale", min=1e-6, metavar="FACTOR", help="Multiply records and operations by this, to try out a long study."
     ),
 ]
+Trusted = Annotated[
+    bool,
+    typer.Option(
+        "--trust",
+        help="Execute the Python files that the study names as plug-ins. Without it they are named and asked about.",
+    ),
+]
 WithoutMissing = Annotated[
     bool,
     typer.Option(

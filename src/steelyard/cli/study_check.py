@@ -20,6 +20,7 @@ from steelyard.plan import (
     Machine,
     PlanEstimate,
     Resolution,
+    empty_tables,
     load_feasibility,
     node_disks,
     part_notes,
@@ -33,7 +34,7 @@ from steelyard.plan.abilities import Abilities, assumptions
 from steelyard.plan.gate_forecast import GateForecast
 from steelyard.plan.machine import read_machine
 from steelyard.plan.stopping_simulation import Expected
-from steelyard.plugin import Plugins
+from steelyard.plugin import Plugins, Trust, no_file
 from steelyard.plugin_factory import make_sites, make_workload
 from steelyard.progress.reason_words import short
 from steelyard.site.base import on_this_machine
@@ -68,9 +69,11 @@ class Check:
     """What a gate over each factor would find, if that was asked."""
 
 
-def weigh(study_path: Path, store: Path | None, scale: float, *, leave_out_missing: bool = False) -> Check:
+def weigh(
+    study_path: Path, store: Path | None, scale: float, trust: Trust = no_file, *, leave_out_missing: bool = False
+) -> Check:
     """Read, plan and weigh a study. Raises StudyError if it cannot be planned."""
-    plugins = Plugins(study_path.parent)
+    plugins = Plugins(study_path.parent, trust)
     study, whole = preflight.read_and_expand(study_path, plugins, scale, leave_out_missing=leave_out_missing)
     missing, plan = preflight.missing(study_path, study, whole), preflight.available(whole)
     if not plan.trials:
@@ -97,6 +100,7 @@ def weigh(study_path: Path, store: Path | None, scale: float, *, leave_out_missi
             *load_feasibility.notes(plan, history, examined.machine.cores, plugins),
             *processor_quotas.notes(plan, examined.machine.cores, Abilities(plugins)),
             *part_notes.notes(study, plan, examined.machine.cores, Abilities(plugins)),
+            *empty_tables.notes(study, plan, Abilities(plugins)),
             *node_disks.notes(plan, history, Abilities(plugins)),
             *stopping_forecast.notes(study, plan, cost),
         ),

@@ -22,7 +22,7 @@ from steelyard.model.outcome import Outcome
 from steelyard.model.sample import Sample
 from steelyard.model.search import SearchResult
 from steelyard.model.study import Limits, Load
-from steelyard.model.trial import ClockOffset
+from steelyard.model.trial import ClockOffset, ClockStep
 from steelyard.model.verdict_reasons import GUESTS, Reason, ReasonKind, Verdict
 from steelyard.wire.record import Done, Interval
 
@@ -49,6 +49,8 @@ class Evidence:
     machines: Machines = field(default_factory=Machines)
     own: OwnTime = field(default_factory=OwnTime)
     clocks: Sequence[ClockOffset] = ()
+    clock_step: ClockStep | None = None
+    """How far the conductor's clock moved."""
     moved_frames: MovedFrames | None = None
     """What the link program moved, and how late."""
     calibration: Calibration | None = None
@@ -75,6 +77,7 @@ def judge(evidence: Evidence, limits: Limits) -> Verdict:
         *(one for one in _answers(evidence, limits) if not (searched and one.kind is ReasonKind.ERRORS)),
         *_instruments(evidence, limits),
         *_clocks(evidence, limits),
+        *_clock_step(evidence.clock_step, limits),
         *link_program(evidence.moved_frames, limits),
         *disturbed,
         *_hardware(evidence),
@@ -223,6 +226,15 @@ def _clocks(evidence: Evidence, limits: Limits) -> list[Reason]:
         detail = f"the clock of {clock.node} was ahead of the conductor's {moved}"
         reasons += over(ReasonKind.CLOCK, clock.worst_s, limits.clock_s, "s", detail)
     return reasons
+
+
+def _clock_step(step: ClockStep | None, limits: Limits) -> tuple[Reason, ...]:
+    """CLOCK_STEP: the times of the trial are by two clocks."""
+    if step is None:
+        return ()
+    way = "forward" if step.moved_s > 0 else "back"
+    detail = f"it was set {way} by {abs(step.moved_s):.3f} s within {step.seconds:.1f} s"
+    return over(ReasonKind.CLOCK_STEP, step.step_s, limits.clock_step_s, "s", detail)
 
 
 def link_program(moved: MovedFrames | None, limits: Limits) -> list[Reason]:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from steelyard.model.errors import ClockError, SteelyardError
-from steelyard.model.trial import ClockOffset
+from steelyard.model.trial import ClockOffset, ClockStep
 from steelyard.node import agent
 from steelyard.node.base import Node
 from steelyard.node.command import end, spawn
@@ -34,6 +34,26 @@ class Reading:
 
     offset_s: float
     error_s: float
+
+
+@dataclass(frozen=True)
+class Moment:
+    """An instant by both clocks of the conductor: the wall clock, which may be set, and the monotonic one."""
+
+    wall_s: float
+    monotonic_s: float
+
+    def until(self, later: Moment) -> ClockStep:
+        """How far the wall clock has moved against the other."""
+        seconds = later.monotonic_s - self.monotonic_s
+        return ClockStep(moved_s=later.wall_s - self.wall_s - seconds, seconds=seconds)
+
+
+def now(wall: Callable[[], float] = time.time) -> Moment:
+    """This instant. The monotonic clock is read before and after, so that a pause between the two counts half."""
+    before_s = time.monotonic()
+    wall_s = wall()
+    return Moment(wall_s, (before_s + time.monotonic()) / 2)
 
 
 def of_own_clock(nodes: Sequence[Node]) -> tuple[Node, ...]:

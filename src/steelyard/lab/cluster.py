@@ -25,6 +25,7 @@ from steelyard.lab.node_death import first_death, while_alive
 from steelyard.lab.node_logs import tails
 from steelyard.lab.parts import Known, Parts, of_all_load_nodes
 from steelyard.lab.probe_processes import Readings, watched_nodes, watching
+from steelyard.lab.silence import Listening
 from steelyard.leases.lease import Lease
 from steelyard.leases.records import MARKER
 from steelyard.link.linktest import expected_s
@@ -173,9 +174,11 @@ class Cluster:
 
     async def drive(self, order: Mapping[str, Any], on_record: Callable[[str, Record], None], timeout_s: float) -> None:
         """Have the engine carry out an order for as long as all nodes live. Raises SystemFault within seconds of the
-        first node that dies, EngineError if the generator fails."""
-        driving = self.engine.drive(order, self.loaders, self._on_our_clock(on_record), timeout_s)
-        await while_alive(driving, self.system, self.databases)
+        first node that dies, EngineError if the generator fails or falls silent, ProbeError if a probe does."""
+        listening = Listening(order, self.loaders)
+        taken = listening.to(self._on_our_clock(on_record))
+        driving = self.engine.drive(order, self.loaders, taken, timeout_s)
+        await while_alive(driving, self.system, self.databases, (listening.check, self.readings.check))
 
     async def drive_by_words(
         self,
@@ -188,8 +191,10 @@ class Cluster:
         engine = self.engine
         if not isinstance(engine, DrivenByWords):
             raise EngineError("this engine takes no phases while it runs", 'load.engine = "agent"')
-        driving = engine.drive_by_words(order, self.loaders, self._on_our_clock(on_record), phases, timeout_s)
-        await while_alive(driving, self.system, self.databases)
+        listening = Listening(order, self.loaders)
+        taken = listening.to(self._on_our_clock(on_record))
+        driving = engine.drive_by_words(order, self.loaders, taken, phases, timeout_s)
+        await while_alive(driving, self.system, self.databases, (listening.check, self.readings.check))
 
     async def read_clocks(self) -> dict[str, clocks.Reading]:
         """Clocks of the nodes that have one of their own; times from them are corrected by this reading from now on.

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from steelyard import engine_order
 from steelyard.engine.base import Engine
 from steelyard.lab.node_death import while_alive
+from steelyard.lab.silence import Listening
 from steelyard.model.data_model import Schema
 from steelyard.model.errors import StudyError, SystemFault
 from steelyard.model.study import Data
@@ -138,8 +139,9 @@ class DataState:
 
         filling = engine_order.populate(endpoint, schema, workload, self.data.populate_threads)
         if records:
-            driving = self.engine.drive(filling, self.loaders, take, self.timeout_s)
-            await while_alive(driving, self.system, self.databases)
+            listening = Listening(filling, self.loaders)
+            driving = self.engine.drive(filling, self.loaders, listening.to(take), self.timeout_s)
+            await while_alive(driving, self.system, self.databases, (listening.check,))
         done = sum(end.operations for end in dones)
         errors = sum(end.errors for end in dones)
         if errors or done != records:

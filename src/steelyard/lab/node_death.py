@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from steelyard.model.errors import SystemFault
@@ -33,9 +33,14 @@ async def first_death(system: System, databases: Sequence[Node]) -> SystemFault 
     return SystemFault(f"{first.message}; dead too: {names}", first.hint, node=first.node, system=first.system)
 
 
-async def while_alive(driving: Coroutine[Any, Any, None], system: System, databases: Sequence[Node]) -> None:
-    """Await what drives load, but end it as soon as a node has died. Raises SystemFault then, with the node's name and
-    the last lines of its logs."""
+async def while_alive(
+    driving: Coroutine[Any, Any, None],
+    system: System,
+    databases: Sequence[Node],
+    checks: Sequence[Callable[[], None]] = (),
+) -> None:
+    """Await what drives load, but end it as soon as a node has died, or one of `checks` raises. Raises SystemFault for
+    a dead node, with its name and the last lines of its logs."""
     ended = asyncio.Event()
 
     async def drive() -> None:
@@ -46,6 +51,8 @@ async def while_alive(driving: Coroutine[Any, Any, None], system: System, databa
 
     async def watch() -> None:
         while not ended.is_set():
+            for check in checks:
+                check()
             fault = await first_death(system, databases)
             if fault is not None:
                 raise fault

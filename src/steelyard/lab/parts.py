@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,8 @@ class Parts:
     state_folder: Path
     plugins: Plugins = field(default_factory=Plugins)
     """Find what the study names."""
+    wall_clock: Callable[[], float] = time.time
+    """Seconds since the epoch, by a clock that may be set while a trial runs."""
 
     def site(self, settings: TrialSettings) -> Site:
         """The site of complete settings."""

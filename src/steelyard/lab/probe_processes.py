@@ -10,8 +10,10 @@ import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NoReturn
 
 from steelyard.format import listed
+from steelyard.lab.silence import SILENCE_S, Hearing
 from steelyard.model.errors import ProbeError
 from steelyard.model.sample import Sample
 from steelyard.node.base import Node
@@ -46,6 +48,8 @@ class Readings:
     failure: ProbeError | None = None
     offsets_s: Mapping[str, float] = field(default_factory=dict)
     """How far the clocks of nodes are ahead of the conductor's, where they have one of their own."""
+    hearing: Hearing[Instrument] = field(default_factory=Hearing)
+    """When each last said a line."""
     last_words: dict[Instrument, Path] = field(default_factory=dict)
     """Files with what each instrument's command wrote to its standard error."""
 
@@ -64,6 +68,19 @@ class Readings:
         for who, samples in self.samples.items():
             self.samples[who] = [one for one in samples if one.t_s >= t_s]
 
+    def check(self) -> None:
+        """Raises ProbeError for an instrument that has said nothing for SILENCE_S beyond its interval."""
+        limit_s = SILENCE_S + READ_EVERY_S
+        late = [who for who, silent_s in self.hearing.silences_s().items() if silent_s > limit_s]
+        if late and self.failure is None:
+            self._silent(f"no reading for {limit_s:g} s under load", late)
+
+    def _silent(self, what: str, late: Sequence[Instrument]) -> NoReturn:
+        """Raises ProbeError, and keeps it, so that the next trial is not measured with the same silent process."""
+        words = "; ".join(f"{probe} of {node}{self._wrote(probe, node)}" for probe, node in late)
+        self.failure = ProbeError(f"{what}: {words}", _without({probe for probe, _ in late}))
+        raise self.failure
+
     async def reach(self, t_s: float) -> None:
         """Wait until every instrument has a sample at or after `t_s`. Raises ProbeError if one failed or is silent for
         REACH_TIMEOUT_S."""
@@ -75,9 +92,7 @@ class Readings:
             if not late:
                 return
             if time.monotonic() > deadline:
-                words = "; ".join(f"{probe} of {node}{self._wrote(probe, node)}" for probe, node in late)
-                what = f"no reading for {REACH_TIMEOUT_S:g} s after the load: {words}"
-                raise ProbeError(what, _without({probe for probe, _ in late}))
+                self._silent(f"no reading for {REACH_TIMEOUT_S:g} s after the load", late)
             await asyncio.sleep(POLL_S)
 
     def _wrote(self, probe: str, node: str) -> str:
@@ -185,6 +200,7 @@ async def _read(running: _Running, readings: Readings, watcher: Watcher) -> None
             # The clock is that of the node on which the command runs, whichever node the line is of.
             samples = readings.on_our_clock(probe.parse(node, rest), running.clock)
             readings.samples[probe.name, node].extend(samples)
+            readings.hearing.heard((probe.name, node))
             running.started.set()
             if samples:
                 watcher.tell(Sampled(samples))

@@ -39,7 +39,7 @@ from steelyard.model.response import NS_PER_S
 from steelyard.model.sample import Sample
 from steelyard.model.search import SearchResult
 from steelyard.model.study import Study
-from steelyard.model.trial import Capacity, ClockOffset, Phase, Responses, TrialRecord
+from steelyard.model.trial import Capacity, ClockOffset, ClockStep, Phase, Responses, TrialRecord
 from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
 from steelyard.node import reading_commands
 from steelyard.node.processor import busiest, census, process_time_s
@@ -79,6 +79,7 @@ class Course:
     """Probe and node to their samples."""
     own: OwnTime = field(default_factory=OwnTime)
     clocks: tuple[ClockOffset, ...] = ()
+    clock_step: ClockStep | None = None
     load_begun_s: float | None = None
     """When driving began."""
     moved_frames: MovedFrames | None = None
@@ -196,6 +197,7 @@ class TrialRunner:
                 machines=self._machines(),
                 own=course.own,
                 clocks=course.clocks,
+                clock_step=course.clock_step,
                 moved_frames=course.moved_frames,
                 calibration=cluster.known.calibration,
                 no_calibration=cluster.known.why,
@@ -311,7 +313,8 @@ class TrialRunner:
             course.traces[name] = await in_a_thread(functools.partial(sha256_of, path))
         limit_s = self.study.limits.trial_timeout_s
         clocks_before = await cluster.read_clocks()
-        begun_s = course.load_begun_s = time.time()
+        begun = clocks.now(self.parts.wall_clock)
+        begun_s = course.load_begun_s = begun.wall_s
         cluster.readings.forget_before(begun_s - READ_EVERY_S)
 
         def take(node: str, record: Record) -> None:
@@ -330,15 +333,16 @@ class TrialRunner:
                 await self._search(course, load, driving, take)
             else:
                 await cluster.drive(driving, take, limit_s + ENGINE_GRACE_S)
-        ended_s = time.time()
+        ended = clocks.now(self.parts.wall_clock)
+        ended_s, course.clock_step = ended.wall_s, begun.until(ended)
         after = census()
         readers = reading_commands.process_ids(self.parts.state_folder, after)
         course.own = OwnTime(
-            elapsed_s=ended_s - begun_s,
+            elapsed_s=course.clock_step.seconds,
             conductor_s=self._own_time_s() - own_s,
             load_s={node: done.cpu_ns / NS_PER_S for node, done in course.dones.items()},
             reading_s=reading_commands.taken_s(read_s, reading_commands.times_s(self.parts.state_folder, after)),
-            others=busiest(before, after, ended_s - begun_s, lambda pid: pid in readers or self._ours(pid)),
+            others=busiest(before, after, course.clock_step.seconds, lambda pid: pid in readers or self._ours(pid)),
             helpers_s={"": helpers_time_s(cluster.sites, after) - helped_s},
         )
         async with phases.bracket(Phase.DRAIN, DRAIN_TIMEOUT_S, ProbeError):
@@ -465,6 +469,7 @@ class TrialRunner:
                 "phase_responses": course.by_phase(),
                 "covariates": covariates_of(self.cluster.facts, self.cluster.links),
                 "clocks": course.clocks,
+                "clock_step": course.clock_step,
                 "moved_frames": course.moved_frames,
                 "capacity": course.capacity,
                 "search": None if course.search is None else course.search.search,

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from steelyard.leases.lease import Lease
 from steelyard.leases.records import ID_PATTERN, MARKER, RECORD_MARKER, is_there, utc_now
-from steelyard.leases.register import abandoned_elsewhere, is_abandoned, lost, of_state
+from steelyard.leases.register import abandoned_elsewhere, entries, is_abandoned, lost, of_state
 from steelyard.model.errors import SiteError
 from steelyard.node.processor import start_ticks
 
@@ -68,9 +68,9 @@ def left_elsewhere(state: Path, now: datetime) -> dict[str, Path]:
 
 def marked_by() -> dict[str, tuple[Path, bool]]:
     """Leases of whatever state folder with a living process: id -> the path of its record, and whether that is there:
-    as we see files, or as its process does, which may be in a container."""
+    as we see files, or as its process or its owner does, which may be in a container."""
     record_by_lease: dict[str, Path] = {}
-    there: set[str] = set()
+    there = {identity for identity, entry in entries().items() if entry.is_kept}
     for entry in os.listdir("/proc"):
         variables = dict(line.partition("=")[::2] for line in _environment_of(entry)) if entry.isdigit() else {}
         identity, record = variables.get(MARKER, ""), variables.get(RECORD_MARKER, "")

@@ -41,6 +41,8 @@ FORMER_MODES: Final = {
     "vm": re.compile("(?P<accelerator>kvm|tcg): (?P<accelerator_why>.*)", re.DOTALL),
 }
 """The field `mode` of former records, by site."""
+FIRST_PID_NAMESPACE: Final = 0xEFFFFFFC
+"""Inode of the namespace of process ids that a machine begins with (PROC_PID_INIT_INO of the kernel)."""
 LOCK_TIMEOUT_S = 10.0
 LOCK_POLL_S = 0.02
 
@@ -52,6 +54,9 @@ class Owner(Value):
     start_ticks: int
     """Clock ticks from boot to the start of the process, field 22 of /proc/PID/stat."""
     boot_id: str
+    pid_namespace: int = 0
+    """Inode of the process id namespace in which it has this id; 0 in records of earlier versions: whoever reads it has
+    the same."""
 
 
 class Record(Value):
@@ -234,12 +239,55 @@ def owner(pid: int | None = None) -> Owner:
     ticks = start_ticks(number)
     if ticks is None:
         raise SiteError(f"there is no process {number}")
-    return Owner(pid=number, start_ticks=ticks, boot_id=boot_id())
+    return Owner(pid=number, start_ticks=ticks, boot_id=boot_id(), pid_namespace=_pid_namespace())
 
 
 def lives(who: Owner) -> bool:
-    """Whether exactly this process still runs."""
-    return who.boot_id == boot_id() and KnownProcess(who.pid, who.start_ticks).alive
+    """Whether exactly this process still runs; also if that cannot be told, because it is in a namespace of process ids
+    that this one does not see into."""
+    if who.boot_id != boot_id():
+        return False
+    if who.pid_namespace in (0, _pid_namespace()):
+        return KnownProcess(who.pid, who.start_ticks).alive
+    # The first namespace sees the processes of all others; any other one only those within itself.
+    return _id_here(who) is not None or _pid_namespace() != FIRST_PID_NAMESPACE
+
+
+def as_seen_by(who: Owner, path: Path) -> Path:
+    """Where a file is that a living process sees at `path`, perhaps in another mount namespace; `path` itself if the
+    process has ended."""
+    pid = _id_here(who) if lives(who) else None
+    return path if pid is None else Path(f"/proc/{pid}/root{path.absolute()}")
+
+
+def is_hidden(who: Owner) -> bool:
+    """Whether a process lives, and we may not look how it sees files."""
+    if not lives(who):
+        return False
+    pid = _id_here(who)
+    try:
+        return pid is None or not os.stat(f"/proc/{pid}/root/").st_ino
+    except OSError:
+        return True
+
+
+def _pid_namespace() -> int:
+    return os.stat("/proc/self/ns/pid").st_ino
+
+
+def _id_here(who: Owner) -> int | None:
+    """The id of a process in this namespace of process ids; None if it is not seen from here."""
+    if who.pid_namespace in (0, _pid_namespace()):
+        return who.pid
+    for entry in os.listdir("/proc"):
+        with contextlib.suppress(OSError, ValueError):
+            same = entry.isdigit() and os.stat(f"/proc/{entry}/ns/pid").st_ino == who.pid_namespace
+            if same and start_ticks(int(entry)) == who.start_ticks:
+                status = Path(f"/proc/{entry}/status").read_text(encoding="utf-8", errors="replace")
+                ids = next(line for line in status.splitlines() if line.startswith("NSpid:")).split()
+                if int(ids[-1]) == who.pid:
+                    return int(entry)
+    return None
 
 
 def abandoned(record: Record, now: datetime) -> str:

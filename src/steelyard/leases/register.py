@@ -4,6 +4,10 @@ Everybody on a machine sees its namespaces and cgroups, but the records that exp
 Before the first of them is created, an entry here says where the record is, and of which site. So a living lease of
 another installation is never removed, and a namespace whose record is gone is known to have no owner. A reboot clears
 both.
+
+A record may be hidden from whoever looks: in a mount namespace of its own, as services and containers have, the path
+leads nowhere or to other files. So an entry says who its owner is, and a record that is not seen here is looked for as
+that owner sees it.
 """
 
 from __future__ import annotations
@@ -12,6 +16,9 @@ import os
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import ValidationError
 
 from steelyard.file_errors import foreseen
 from steelyard.leases import records as lease_records
@@ -25,12 +32,47 @@ def usable() -> bool:
     return os.access(FOLDER if FOLDER.is_dir() else FOLDER.parent, os.W_OK | os.X_OK)
 
 
-def enter(identity: str, record: Path, site: str = "") -> None:
-    """Enter the path of a lease's record, and its site. Raises FileError or SiteError."""
+class Entry(NamedTuple):
+    """What the register knows of a lease."""
+
+    record: Path
+    """The path of its record, as its owner sees files."""
+    site: str
+    """Empty in entries of earlier versions."""
+    owner: lease_records.Owner | None
+    """None in entries of earlier versions."""
+
+    @property
+    def seen(self) -> Path:
+        """The path of the record as this process sees files; that of `record` where nothing else is known."""
+        if self.owner is None or lease_records.is_there(self.record):
+            return self.record
+        return lease_records.as_seen_by(self.owner, self.record)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the record is there, or whether that cannot be told from here."""
+        if lease_records.is_there(self.seen):
+            return True
+        return hidden_files() if self.owner is None else lease_records.is_hidden(self.owner)
+
+
+def hidden_files() -> bool:
+    """Whether this process may see other files than the first process of the machine: it is in a mount namespace of its
+    own."""
+    try:
+        return os.stat("/proc/1/ns/mnt").st_ino != os.stat("/proc/self/ns/mnt").st_ino
+    except OSError:
+        return False  # not root, who alone sees the namespaces of others
+
+
+def enter(identity: str, record: Path, site: str = "", owner: lease_records.Owner | None = None) -> None:
+    """Enter the path of a lease's record, its site and its owner. Raises FileError or SiteError."""
     try:
         FOLDER.mkdir(parents=True, exist_ok=True)
         draft = FOLDER / f"{identity}.draft"
-        draft.write_text(f"{record.absolute()}\n{site}\n", encoding="utf-8")
+        who = "" if owner is None else owner.model_dump_json()
+        draft.write_text(f"{record.absolute()}\n{site}\n{who}\n", encoding="utf-8")
         draft.rename(FOLDER / identity)
     except OSError as error:
         raise foreseen(error) or SiteError(f"cannot write {FOLDER / identity}: {error.strerror}") from error
@@ -58,14 +100,14 @@ def begin(record: lease_records.Record, state: Path, claim: Callable[[], None]) 
         claim()
         lease_records.write(path, record)
     if usable():
-        enter(record.id, path, record.site)
+        enter(record.id, path, record.site, record.owner)
     lease_records.make_nodes_folder(state, record.id)
 
 
 def others(wanted: lease_records.Record, state: Path) -> Iterator[lease_records.Record]:
     """Records of the other leases of the same site: those of a state folder, and those in the register."""
     paths = {path: path.stem for path in (state / "leases").glob("*.json")}
-    paths |= {path: identity for identity, path in known().items()}
+    paths |= {entry.seen: identity for identity, entry in entries().items()}
     for path, identity in paths.items():
         try:
             other = lease_records.read(path)
@@ -77,34 +119,47 @@ def others(wanted: lease_records.Record, state: Path) -> Iterator[lease_records.
 
 def known() -> dict[str, Path]:
     """Every registered lease and the path of its record."""
-    return {identity: record for identity, (record, _) in _entries().items()}
+    return {identity: entry.record for identity, entry in entries().items()}
+
+
+def is_kept(identity: str, record: Path) -> bool:
+    """Whether a lease whose things name this record has it, or whether that cannot be told from here."""
+    return entries().get(identity, Entry(record, "", None)).is_kept
 
 
 def site_of(identity: str) -> str:
     """The site of a registered lease; empty for one that earlier versions entered, and for an unknown one."""
-    return _entries().get(identity, (Path(), ""))[1]
+    entry = entries().get(identity)
+    return entry.site if entry else ""
 
 
 def lost(state: Path, *sites: str) -> dict[str, Path]:
     """Registered leases of these sites whose record was in this state folder and is gone: id -> where it was."""
     return {
-        identity: record
-        for identity, (record, site) in _entries().items()
-        if site in sites and of_state(record, state) and not lease_records.is_there(record)
+        identity: entry.record
+        for identity, entry in entries().items()
+        if entry.site in sites and of_state(entry.record, state) and not entry.is_kept
     }
 
 
-def _entries() -> dict[str, tuple[Path, str]]:
-    """Every registered lease: the path of its record, and its site or nothing."""
-    entries = {}
+def entries() -> dict[str, Entry]:
+    """Every registered lease."""
+    entry_by_id = {}
     for path in sorted(FOLDER.glob("*")):
         if lease_records.ID_PATTERN.fullmatch(path.name):
             try:
-                record, _, site = path.read_text(encoding="utf-8").strip().partition("\n")
+                record, site, who, *_ = [*path.read_text(encoding="utf-8").split("\n"), "", ""]
             except FileNotFoundError:
                 continue
-            entries[path.name] = (Path(record), site.strip())
-    return entries
+            entry_by_id[path.name] = Entry(Path(record), site.strip(), _owner_of(who))
+    return entry_by_id
+
+
+def _owner_of(text: str) -> lease_records.Owner | None:
+    try:
+        return lease_records.Owner.model_validate_json(text)
+    except ValidationError:
+        return None
 
 
 def of_state(record: Path, state: Path) -> bool:
@@ -115,8 +170,12 @@ def of_state(record: Path, state: Path) -> bool:
 def abandoned_elsewhere(state: Path, now: datetime) -> dict[str, Path]:
     """Abandoned leases of other state folders, and those whose record is gone: id -> that folder. We only report
     them."""
-    others = {identity: path for identity, path in known().items() if not of_state(path, state)}
-    return {identity: path.parent.parent for identity, path in others.items() if is_abandoned(path, now)}
+    others = {identity: entry for identity, entry in entries().items() if not of_state(entry.record, state)}
+    return {
+        identity: entry.record.parent.parent
+        for identity, entry in others.items()
+        if (lease_records.is_there(entry.seen) or not entry.is_kept) and is_abandoned(entry.seen, now)
+    }
 
 
 def is_abandoned(path: Path, now: datetime) -> bool:

@@ -13,6 +13,11 @@ class SteelyardError(Exception):
         self.message = message
         self.hint = hint
 
+    @property
+    def in_a_line(self) -> str:
+        """Message and hint, where there is room for one text only."""
+        return f"{self.message}; {self.hint}" if self.hint else self.message
+
 
 class StudyError(SteelyardError):
     """The user's study file is wrong: where, what was read, what is allowed. `errors` lists each error if there are

@@ -90,8 +90,9 @@ class Data(Value):
 
     state: Literal["restore", "reload", "truncate", "continue"] = "restore"
     """restore: the snapshot of the filled tables, restored for each trial that finds them changed; reload: fill anew;
-    truncate: empty tables; continue: whatever the previous trial left (each start of a cluster begins with the
-    snapshot). Earlier versions called restore thaw, which is still read."""
+    truncate: empty tables, so that reads find only what the trial has written, and what is void by that is refused;
+    continue: whatever the previous trial left (each start of a cluster begins with the snapshot). Earlier versions
+    called restore thaw, which is still read."""
     populate_threads: int = Field(default=64, ge=1, le=4096)
     """Operations in flight while filling the tables; filling is not measured."""
     settle_timeout_s: float = Field(default=120.0, gt=0)
@@ -203,6 +204,9 @@ class Limits(Value):
     clock_s: float = Field(default=0.1, gt=0)
     """The largest error that may be left in times from nodes with another clock, which are put on the conductor's: by
     how much the clock's offset moved during the trial, plus the error of measuring it."""
+    clock_step_s: float = Field(default=0.1, gt=0)
+    """By how much this machine's clock, which all times of a trial are by, may be set while the load runs. A clock that
+    is made to run up to 500 ppm faster or slower, as NTP does, is not set."""
     link_late_ms: float = Field(default=0.25, gt=0)
     """The largest mean lateness of frames that the link program delivers: what it adds to each frame of a request, on
     top of the link that was asked for."""

@@ -115,6 +115,25 @@ class ClockOffset(Value):
         return abs(self.after_s - self.before_s) + self.error_s
 
 
+SLEW = 500e-6
+"""How much faster or slower than time a clock may be made to run, to bring it near the right time: the kernel's limit
+(adjtimex(2), 500 ppm). It is no step."""
+
+
+class ClockStep(Value):
+    """How far the conductor's wall clock has moved against its monotonic one while a trial's load ran."""
+
+    moved_s: float
+    """Seconds that the wall clock has gained; negative if it was set back."""
+    seconds: float
+    """Time that the load took, by the monotonic clock."""
+
+    @property
+    def step_s(self) -> float:
+        """What cannot be slewing: by how much the clock was set, at least."""
+        return max(0.0, abs(self.moved_s) - SLEW * self.seconds)
+
+
 def _nothing(values: object) -> bool:
     """Whether a mapping says nothing, and is left out of the record's file."""
     return not values
@@ -164,6 +183,9 @@ class TrialRecord(Value):
     """What the link program moved while the load ran, by the clock, and how late; None where none moves frames."""
     clocks: tuple[ClockOffset, ...] = Field(default=(), exclude_if=_nothing)
     """Offsets of the nodes whose clock is not the conductor's; left out where all share it."""
+    clock_step: ClockStep | None = Field(default=None, exclude_if=_nothing)
+    """How far the conductor's wall clock moved against its monotonic one while the load ran; None in records of earlier
+    versions, and where no load ran to its end."""
     capacity: Capacity | None = None
     """Capacity of the start that served the trial, if the load is a fraction of it."""
     offered_rate_per_s: float | None = None

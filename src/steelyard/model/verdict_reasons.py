@@ -120,6 +120,14 @@ class ReasonKind(StrEnum):
             limit="clock_s", void=True,
         ),
     )  # fmt: skip
+    CLOCK_STEP = (
+        "the conductor's clock was set",
+        KindFacts(
+            "how far the conductor's wall clock moved against its monotonic one while the load ran, less the 500 ppm "
+            "by which a clock may be slewed, above `clock_step_s`",
+            limit="clock_step_s", void=True, in_store=True,
+        ),
+    )  # fmt: skip
     LINK_LATE = (
         "the link program was late",
         KindFacts(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.model.errors import StudyError
-from steelyard.model.secret import ENV, FILE, LEAST_CHARS, Concealer, is_reference, option_of, references
+from steelyard.model.secret import ENV, FILE, LEAST_CHARS, Concealer, named, references, with_references
 from steelyard.model.trial_settings import TrialSettings
 
 LONGEST_CHARS = 65_536
@@ -59,13 +59,12 @@ def _file(path: Path, key: str) -> str:
 def revealed(tree: Any, variables: Mapping[str, str] = os.environ, key: str = "") -> Any:
     """Settings with every reference replaced by its secret, for a node's configuration. Raises StudyError."""
     if isinstance(tree, Mapping):
-        return {name: revealed(inner, variables, f"{key}.{name}" if key else str(name)) for name, inner in tree.items()}
+        pairs = zip(tree, named(tree, key), strict=True)
+        return {name: revealed(inner, variables, described) for name, (_, described, inner) in pairs}
     if isinstance(tree, list | tuple):
-        return [revealed(inner, variables, key) for inner in tree]
-    if is_reference(tree, key):
-        return look_up(tree, variables, key=key)
-    if isinstance(tree, str) and (option := option_of(tree)) is not None and is_reference(option[1], option[0]):
-        return f"{option[0]}={look_up(option[1], variables, key=key)}"
+        return [revealed(inner, variables, described) for _, described, inner in named(tree, key)]
+    if isinstance(tree, str):
+        return with_references(tree, key, lambda reference: look_up(reference, variables, key=key))
     return tree
 
 

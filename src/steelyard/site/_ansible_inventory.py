@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from steelyard.model.errors import StudyError
+from steelyard.model.secret import literals_in
+from steelyard.tomlfile.parse import IN_PLAIN_SIGHT
 from steelyard.tomlfile.problems import placed
 
 FIELDS = {
@@ -38,6 +40,8 @@ MOST_OF_A_RANGE = 1000
 HEADER = re.compile(r"^\[([^\[\]]+)\]\s*(?:[#;].*)?$")
 RANGE = re.compile(r"\[(\w+):(\w+)(?::(\d+))?\]")
 WITH_PORT = re.compile(r"^(?P<name>[^:\s]+|\[[^\]]+\]):(?P<port>\d+)$")
+LOOKED_UP = re.compile(r"\"?\{\{.*?\}\}\"?")
+"""A value that Ansible computes."""
 COMMENT = re.compile(r"\s[#;].*$")
 
 
@@ -63,6 +67,7 @@ class _Groups:
 
 def entries(text: str, path: str) -> tuple[list[tuple[dict[str, object], str]], dict[str, int]]:
     """Fields of each machine with a key for messages, and the line of each key. Raises StudyError with the line."""
+    _refuse_secrets(text, path)
     content = _Groups()
     section, kind = "ungrouped", ""
     for number, line in enumerate(text.split("\n"), start=1):
@@ -83,6 +88,14 @@ def entries(text: str, path: str) -> tuple[list[tuple[dict[str, object], str]], 
         else:
             _read_machines(content, section, words, path, number)
     return _fields(content)
+
+
+def _refuse_secrets(text: str, path: str) -> None:
+    """Refuse secrets in plain text, before any other message could repeat one. What Ansible looks up is none."""
+    for number, line in enumerate(text.split("\n"), start=1):
+        name = next(literals_in(LOOKED_UP.sub("...", line)), None)
+        if name is not None and name not in OF_SSH_CONFIG:
+            raise _refused(path, number, f"{name or 'a secret'}: {IN_PLAIN_SIGHT}")
 
 
 def _read_machines(content: _Groups, section: str, words: str, path: str, number: int) -> None:

@@ -302,9 +302,9 @@ def users(besides: str) -> list[str]:
     """Leases of any state folder that use the daemon of our own, also left over or without a record."""
     return [
         identity
-        for identity, path in lease_register.known().items()
+        for identity, entry in lease_register.entries().items()
         if identity != besides
-        and (_uses_own(path) or (lease_register.site_of(identity) == "docker" and not lease_records.is_there(path)))
+        and (_uses_own(entry.seen) or (entry.site == "docker" and not lease_records.is_there(entry.seen)))
     ]
 
 

@@ -153,7 +153,9 @@ class DockerSite:
             except CommandFailed:
                 continue
             ours = [thing for thing in things if lease_register.of_state(thing.record, self._state)]
-            orphans = {thing.lease: thing.record for thing in ours if not thing.record.exists()}
+            orphans = {
+                thing.lease: thing.record for thing in ours if not lease_register.is_kept(thing.lease, thing.record)
+            }
             left |= {lease: Lease(lease, self.name, (), now, path) for lease, path in orphans.items()}
         for stray in lease_processes.strays(self.name, self._state):
             left.setdefault(stray.id, stray)

@@ -392,13 +392,16 @@ class LocalSite:
         groups = [name for name in _cgroup.present(_cgroup.detect()) if lease_records.ID_PATTERN.fullmatch(name)]
         resources = {*_network.present(), *groups, *_disk.present()}
         # The register is read last: a lease is entered before its first resource is made.
-        places = {identity: (path, lease_records.is_there(path)) for identity, path in lease_register.known().items()}
+        entered = lease_register.entries()
+        places = {identity: (entry.record, entry.is_kept) for identity, entry in entered.items()}
         kept = {
             identity
             for identity, (path, there) in (*lease_processes.marked_by().items(), *places.items())
             if there or not lease_register.of_state(path, self._state)
         }
         # Earlier versions entered no site.
+        if lease_register.hidden_files():
+            resources &= entered.keys()  # whose the others are cannot be told from here
         lost = (resources | lease_register.lost(self._state, "").keys()) - recorded - kept
         return [
             Lease(identity, self.name, (), now, lease_records.record_path(self._state, identity))

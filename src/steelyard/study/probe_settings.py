@@ -8,16 +8,14 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from steelyard.model.errors import StudyError
-from steelyard.model.secret import literals
 from steelyard.model.study import Study
 from steelyard.plugin import Plugins
-from steelyard.study.settings import IN_PLAIN_SIGHT
 from steelyard.tomlfile.problems import Missing, from_validation, problem
 
 
 def probe_problems(study: Study, plugins: Plugins) -> list[StudyError]:
     """Problems with the settings of a study's probes. Names that cannot be found are somebody else's problem."""
-    errors = [problem(f"probe.{key}", Missing(), IN_PLAIN_SIGHT) for key in literals(study.probe)]
+    errors: list[StudyError] = []
     for name in study.probe:
         if name not in study.probes:
             errors.append(problem(f"probe.{name}", Missing(), "the study does not run this probe", study.probes))

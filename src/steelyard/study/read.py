@@ -88,7 +88,7 @@ def read_text(
     named = {} if study is None else names_of(study)
     _, problems = complete(tables, {}, plugins, named)
     errors += [error for error in problems if error.key.partition(".")[0] in tables]
-    errors += _unknown_plugins(raw)
+    errors += _unknown_plugins(raw, plugins)
     if study is not None:
         errors += level_problems(study)
         errors += design_problems(study, plugins)
@@ -184,7 +184,7 @@ def _write_default(table: dict[str, Any], seam: str, name: str, plugins: Plugins
         table[name] = copy.deepcopy(field.get_default(call_default_factory=True))
 
 
-def _unknown_plugins(raw: Mapping[str, Any]) -> list[StudyError]:
+def _unknown_plugins(raw: Mapping[str, Any], plugins: Plugins) -> list[StudyError]:
     """Engines and probes that cannot be found."""
     load = raw.get("load")
     asked = [("load.engine", load.get("engine", "agent") if isinstance(load, dict) else None)]
@@ -194,7 +194,12 @@ def _unknown_plugins(raw: Mapping[str, Any]) -> list[StudyError]:
     errors = []
     for key, name in asked:
         seam = "engine" if key == "load.engine" else "probe"
-        if isinstance(name, str) and not plugin.is_path(name) and name not in (known := plugin.names(seam)):
+        if isinstance(name, str) and plugin.is_path(name):
+            try:
+                plugins.find(seam, name)
+            except StudyError as error:
+                errors.append(problem(key, name, error.in_a_line))
+        elif isinstance(name, str) and name not in (known := plugin.names(seam)):
             errors.append(problem(key, name, f"there is no such {seam}", known))
     return errors
 

@@ -12,19 +12,12 @@ from pydantic import BaseModel, ValidationError
 
 from steelyard.model import former_words
 from steelyard.model.errors import StudyError
-from steelyard.model.secret import literals
 from steelyard.model.study import SAME_FACTOR, Level, Study
 from steelyard.plugin import Plugins, how_to_add
 from steelyard.study import links, profiles
 from steelyard.study.fields import FIXED_AT_START, LATER, SEAMS, SECTIONS, dotted, hard, names_of, put
 from steelyard.study.missing import misspelt, settings_model
-from steelyard.tomlfile.problems import Missing, from_validation, problem
-
-IN_PLAIN_SIGHT = (
-    "a secret must not stand in a study: it would be copied into the store; write 'env:NAME' and set that variable "
-    "where the study runs, or 'file:/path' of a file outside of the store"
-)
-
+from steelyard.tomlfile.problems import from_validation, problem
 
 NO_PLUGINS_NAMED: Mapping[str, Sequence[str]] = {}
 
@@ -70,8 +63,7 @@ def complete(
     for name, level in levels.items():
         put(changed, name, level)
     settings: dict[str, Any] = {}
-    errors: list[StudyError] = [problem(key, Missing(), IN_PLAIN_SIGHT) for key in literals(changed)]
-    errors += _profile_problems(changed, plugins)
+    errors = _profile_problems(changed, plugins)
     try:
         links.resolve(changed, plugins)
     except StudyError as error:
@@ -189,7 +181,7 @@ def _plugin_settings(
         errors.append(
             problem(f"{section}.name", name, error.message, error.allowed, hint=how_to_add(seam))
             if error.allowed
-            else StudyError(f"{error.message}; {error.hint}", key=f"{section}.name", read=name)
+            else StudyError(error.in_a_line, key=f"{section}.name", read=name)
         )
         return {}
     unknown = [] if model.model_config.get("extra") == "allow" else [key for key in table if key not in _keys(model)]

@@ -25,7 +25,7 @@ from steelyard.model.errors import EngineError
 from steelyard.model.load import Load
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.node.base import Node
-from steelyard.plugin import Plugins
+from steelyard.plugin import Plugins, any_file
 from steelyard.plugin_factory import make_engine, make_workload
 from steelyard.system.base import Endpoint
 from steelyard.testing.cluster import running
@@ -83,7 +83,8 @@ class EngineContract:
     def new_workload(self) -> Workload:
         """The workload of the orders."""
         return make_workload(
-            Plugins(), TrialSettings.model_validate({"workload": {"name": self.workload, **self.workload_settings}})
+            Plugins(trust=any_file),
+            TrialSettings.model_validate({"workload": {"name": self.workload, **self.workload_settings}}),
         )
 
     def nodes(self, tmp_path: Path, count: int = 1) -> tuple[Node, ...]:
@@ -98,7 +99,7 @@ class EngineContract:
 
     def engine(self) -> Engine:
         """The engine that a study with this name would get."""
-        return make_engine(Plugins(), self.module)
+        return make_engine(Plugins(trust=any_file), self.module)
 
     def test_carries_out_an_order(self, tmp_path: Path) -> None:
         """On every load node: hello, intervals, done; and the interval counts add up to those in the end record."""

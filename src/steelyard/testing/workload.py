@@ -21,7 +21,7 @@ from steelyard import engine_order
 from steelyard.model.load import Load
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.node import agent
-from steelyard.plugin import Plugins
+from steelyard.plugin import Plugins, any_file
 from steelyard.plugin_factory import make_workload
 from steelyard.system.base import Endpoint
 from steelyard.workload.base import Explains, Workload
@@ -43,7 +43,7 @@ class WorkloadContract:
     def workload(self) -> Workload:
         """The workload that a study with these settings would get."""
         return make_workload(
-            Plugins(), TrialSettings.model_validate({"workload": {"name": self.module, **self.settings}})
+            Plugins(trust=any_file), TrialSettings.model_validate({"workload": {"name": self.module, **self.settings}})
         )
 
     def orders(self, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -63,15 +63,16 @@ class WorkloadContract:
 
     def test_refuses_misspelt_settings(self) -> None:
         """A setting that does not exist is refused before anything starts."""
-        model = Plugins().settings_model("workload", self.module)
+        model = Plugins(trust=any_file).settings_model("workload", self.module)
         with pytest.raises(ValidationError, match="no_such_setting"):
             model.model_validate({**self.settings, "no_such_setting": 1})
 
     def test_complete_settings_mean_the_same_again(self) -> None:
         """Settings with all defaults filled in, as stored in JSON, give the same workload."""
-        model = Plugins().settings_model("workload", self.module)
+        model = Plugins(trust=any_file).settings_model("workload", self.module)
         complete = json.loads(model.model_validate(dict(self.settings)).model_dump_json())
-        again = make_workload(Plugins(), TrialSettings.model_validate({"workload": {"name": self.module, **complete}}))
+        settings = TrialSettings.model_validate({"workload": {"name": self.module, **complete}})
+        again = make_workload(Plugins(trust=any_file), settings)
         first = self.workload()
         assert again.order() == first.order()
         assert again.data() == first.data()
@@ -79,7 +80,7 @@ class WorkloadContract:
 
     def test_every_setting_says_what_it_means(self) -> None:
         """Every setting has a description, which is shown to authors of studies."""
-        for name, field in Plugins().settings_model("workload", self.module).model_fields.items():
+        for name, field in Plugins(trust=any_file).settings_model("workload", self.module).model_fields.items():
             assert field.description, f"{name} has no description"
 
     def test_is_the_same_every_time_it_is_asked(self) -> None:

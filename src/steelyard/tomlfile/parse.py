@@ -11,7 +11,9 @@ from typing import Any
 
 from steelyard.format import data_size
 from steelyard.model.errors import StudyError
+from steelyard.model.secret import literals, literals_in, redacted_text
 from steelyard.tomlfile.positions import key_lines, line_of
+from steelyard.tomlfile.problems import Missing, placed, problem, raise_located
 
 LARGEST_BYTES = 1 << 20
 MOST_NESTED = 30
@@ -22,6 +24,10 @@ LONGEST_TEXT = 20_000
 LONGEST_NAME = 500
 """Characters of the name or path of a plug-in or a study."""
 SHOWN = 40
+IN_PLAIN_SIGHT = (
+    "a secret must not stand in a study, nor in a file that it names: it would be copied into the store; write "
+    "'env:NAME' and set that variable where the study runs, or 'file:/path' of a file outside of the store"
+)
 QUOTES_HINT = 'a key cannot be a value and a table: write the longer one in quotes: "workload.records" = [1000, 2000]'
 TOKENS = re.compile(
     r'"""(?:[^"\\]|\\.|"(?!""))*"""|'
@@ -76,7 +82,22 @@ def parsed(text: str, path: str) -> dict[str, Any]:
     except ValueError as error:  # a whole number of more digits than Python takes
         raise _refused(f"not TOML: {error}", path, _longest_line(text)) from error
     _within_limits(tree, text, path)
+    _without_secrets(tree, text, path)
     return tree
+
+
+def _without_secrets(tree: Mapping[str, Any], text: str, path: str) -> None:
+    """Refuse secrets in plain text, in values and comments, before any other message could repeat one."""
+    lines = key_lines(text)
+    errors = [
+        placed(problem(redacted_text(key), Missing(), IN_PLAIN_SIGHT), path, line_of(lines, place))
+        for place, key in literals(tree)
+    ]
+    for token in TOKENS.finditer(text):
+        if token[0].startswith("#") and next(literals_in(token[0][1:].strip()), None) is not None:
+            line = text.count("\n", 0, token.start()) + 1
+            errors.append(placed(problem("a comment", Missing(), IN_PLAIN_SIGHT), path, line))
+    raise_located(errors, path)
 
 
 def _refused(what: str, path: str, line: int, hint: str = "") -> StudyError:

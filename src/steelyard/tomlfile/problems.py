@@ -156,8 +156,12 @@ def placed(error: StudyError, path: str, line: int) -> StudyError:
 
 def raise_all(errors: Iterable[StudyError], path: str, find_line: Callable[[str], int]) -> None:
     """Raise all errors at once, located and in file order. Does nothing without errors."""
-    located = [placed(error, path, find_line(error.key)) for error in errors]
-    unique = sorted({error.message: error for error in located}.values(), key=lambda error: error.line)
+    raise_located([placed(error, path, find_line(error.key)) for error in errors], path)
+
+
+def raise_located(errors: Iterable[StudyError], path: str) -> None:
+    """The same for errors that have their lines."""
+    unique = sorted({error.message: error for error in errors}.values(), key=lambda error: error.line)
     if len(unique) == 1:
         raise unique[0]
     if unique:

@@ -183,6 +183,7 @@ def _verdict(record: TrialRecord, load: Load, measured: pl.DataFrame | None, whe
     again = judge(
         Evidence(
             load=load, intervals=[interval], dones=[end], optimised=True, samples={}, moved_frames=record.moved_frames,
+            clock_step=record.clock_step,
             search=None if record.search is None else record.search.result,
         ),
         record.limits,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -246,6 +247,7 @@ class FakeParts:
     script: Script
     plugins: Plugins = field(default_factory=Plugins)
     state_folder: Path = Path("/there/is/no/state")
+    wall_clock: Callable[[], float] = time.time
 
     def site(self, settings: Mapping[str, Any]) -> FakeSite:
         return FakeSite(self.script)

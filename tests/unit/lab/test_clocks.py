@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import time
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -134,6 +135,58 @@ def test_a_trial_says_how_its_times_were_corrected(tmp_path: Path, monkeypatch: 
     words = method_and_facts._clocks([record])
     assert "clock of their own were put on the conductor’s: l1 by 3.0000 s and n1 by 3.0000 s" in words
     assert words.endswith("the error left in them is at most 3.0 ms.")
+
+
+class SetParts(fakes.FakeParts):
+    """A clock that is set while the first trial's load runs: it is read before and after each."""
+
+    def __init__(self, script: fakes.Script, step_s: float = 3600.0) -> None:
+        super().__init__(script)
+        self.read = 0
+
+        def wall() -> float:
+            self.read += 1
+            return time.time() + (step_s if self.read > 1 else 0.0)
+
+        self.wall_clock = wall
+
+
+class SetBackParts(SetParts):
+    def __init__(self, script: fakes.Script) -> None:
+        super().__init__(script, -3600.0)
+
+
+class SetALittleParts(SetParts):
+    def __init__(self, script: fakes.Script) -> None:
+        super().__init__(script, 0.05)
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [(SetParts, "it was set forward by 3600.0"), (SetBackParts, "it was set back by 3"), (SetALittleParts, "")],
+)
+def test_a_clock_that_is_set_during_a_trial_voids_the_attempt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parts: type[fakes.FakeParts], words: str
+) -> None:
+    first, *others = records_of(tmp_path, monkeypatch, [3.0], parts)
+    assert first.clock_step is not None
+    if not words:
+        assert first.verdict.outcome == "valid"
+        return
+    assert first.verdict.voided
+    reason = next(reason for reason in first.verdict.reasons if reason.kind is ReasonKind.CLOCK_STEP)
+    assert reason.measured == pytest.approx(3600, abs=1)
+    assert (reason.threshold, reason.unit) == (0.1, "s")
+    assert reason.detail.startswith(words)
+    assert [other.verdict.outcome for other in others] == ["valid"], "repeated"
+
+
+def test_slewing_is_no_step() -> None:
+    """NTP makes a clock run up to 500 ppm faster: 1.8 s in an hour."""
+    hour = clocks.Moment(0.0, 0.0).until(clocks.Moment(3600 * (1 + 500e-6), 3600.0))
+    assert (hour.moved_s, hour.step_s) == (pytest.approx(1.8), pytest.approx(0.0, abs=1e-6))
+    assert clocks.Moment(10.0, 0.0).until(clocks.Moment(29.0, 20.0)).step_s == pytest.approx(0.99)
+    assert clocks.now(lambda: 5.0).wall_s == 5.0
 
 
 def test_nodes_with_our_clock_have_no_offsets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

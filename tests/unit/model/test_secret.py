@@ -58,7 +58,7 @@ def test_literals_are_found_wherever_they_stand() -> None:
         },
         "load": {"routing": "token"},
     }
-    assert sorted(literals(settings)) == [
+    assert sorted(literal.key for literal in literals(settings)) == [
         "system.jvm_options.-Djavax.net.ssl.trustStorePassword",
         "system.password",
         "system.pem",

@@ -19,9 +19,9 @@ from steelyard.plan import expand, phase_times, preflight
 from steelyard.plan.abilities import ASSUMED_START_S, Abilities, assumptions
 from steelyard.plan.estimate import estimate
 from steelyard.plugin import Plugins
-from steelyard.study import read, read_text
+from steelyard.study import read
 from steelyard.system.base import ClusterTimes
-from tests.unit.study.paper import HEAD, SITE, SYSTEM, study
+from tests.unit.study.paper import HEAD, SITE, SYSTEM, read_text, study
 
 ROOT = Path(__file__).parents[3]
 RECORDED: dict[str, dict[str, Any]] = json.loads((ROOT / "tests/fixtures/plan/estimates.json").read_text())

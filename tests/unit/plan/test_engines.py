@@ -8,8 +8,7 @@ import pytest
 
 from steelyard.plan import expand
 from steelyard.plan.engines import refused
-from steelyard.study import read_text
-from tests.unit.study.paper import HEAD, WORKLOAD
+from tests.unit.study.paper import HEAD, WORKLOAD, read_text
 
 FACTORS = '[factors]\nload.engine = ["agent", "cassandra-stress"]\n'
 

@@ -13,9 +13,8 @@ from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
 from steelyard.plan import expand, load_feasibility
 from steelyard.plan.estimate import estimate
 from steelyard.store.write import sha256_of
-from steelyard.study import read_text
 from tests.unit.plan.test_estimate import planned, record
-from tests.unit.study.paper import HEAD, study
+from tests.unit.study.paper import HEAD, read_text, study
 
 TOO_MUCH = 'schedule = "constant"\nrate_per_s = 200000\nthreads = 512\n[design]\nstarts = 1\ntrials = 2\n'
 

@@ -78,7 +78,7 @@ KINDS: dict[str, tuple[str, Machine, str]] = {
 
 
 def checked(path: Path, store: Path) -> list[Refusal]:
-    checked = printed(lambda: check(path, store=store, scale=1.0, as_json=True))
+    checked = printed(lambda: check(path, trust=True, store=store, scale=1.0, as_json=True))
     errors = json.loads(checked.out)["errors"]
     assert checked.code == (2 if errors else 0)
     return [(error["message"], error["hint"], error["line"]) for error in errors]
@@ -86,7 +86,7 @@ def checked(path: Path, store: Path) -> list[Refusal]:
 
 def ran(path: Path, store: Path) -> list[Refusal]:
     with pytest.raises(StudyError) as caught:
-        printed(lambda: run(path, store=store, scale=1.0, plain=True, as_json=False))
+        printed(lambda: run(path, trust=True, store=store, scale=1.0, plain=True, as_json=False))
     for error in caught.value.errors:
         assert error.message in caught.value.message, "none of several is passed over"
     return [(error.message, error.hint, error.line) for error in caught.value.errors]

@@ -9,8 +9,7 @@ from steelyard.model.study import Study
 from steelyard.plan import warnings
 from steelyard.plan.expand import expand
 from steelyard.plugin import Plugins
-from steelyard.study import read_text
-from tests.unit.study.paper import HEAD, text
+from tests.unit.study.paper import HEAD, read_text, text
 
 TIMED = HEAD.replace("operations = 1000", "duration_s = 4")
 OFFERED = 'schedule = "constant"\nrate_per_s = 10\n'

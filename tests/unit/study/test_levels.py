@@ -7,10 +7,10 @@ import pytest
 from steelyard.model.errors import StudyError
 from steelyard.model.study import Study
 from steelyard.plan import expand
-from steelyard.study import is_hard, read_text, settings_of, treatments_of
+from steelyard.study import is_hard, settings_of, treatments_of
 from steelyard.study.levels import is_reserved, unused
 from tests.unit.analysis.made import cell, frame
-from tests.unit.study.paper import HEAD, SITE, study, text
+from tests.unit.study.paper import HEAD, SITE, read_text, study, text
 
 HARDWARE = """\
 [factors]

@@ -13,10 +13,10 @@ from steelyard.cli.commands.check import EXIT_DONE, EXIT_MISSING, EXIT_WRONG, ch
 from steelyard.model.errors import StudyError
 from steelyard.plan import expand, preflight
 from steelyard.plugin import Plugins
-from steelyard.study import read_text, settings_of
+from steelyard.study import settings_of
 from steelyard.study.missing import missing_parts
 from tests.unit.cli.screen import Printed, printed
-from tests.unit.study.paper import HEAD, SITE, text
+from tests.unit.study.paper import HEAD, SITE, read_text, text
 
 SITES = f"""\
 [factors]

@@ -6,10 +6,10 @@ import pytest
 
 from steelyard.model.errors import StudyError
 from steelyard.model.study import Study
-from steelyard.plugin import Plugins
+from steelyard.plugin import Plugins, any_file
 from steelyard.plugin_factory import make_probe
-from steelyard.study import read_text, settings_of
-from tests.unit.study.paper import HEAD, PLUGINS, study
+from steelyard.study import settings_of
+from tests.unit.study.paper import HEAD, PLUGINS, read_text, study
 
 METER = str(PLUGINS / "probe.py")
 
@@ -21,7 +21,7 @@ def with_meter(table: str, probes: str = f'["{METER}"]') -> Study:
 
 def test_a_probe_gets_its_settings() -> None:
     metered = with_meter('outlet = 3\nrange = "high"\n')
-    probe = make_probe(Plugins(), METER, metered.probe[METER])
+    probe = make_probe(Plugins(trust=any_file), METER, metered.probe[METER])
     assert (probe.settings.outlet, probe.settings.range) == (3, "high")  # type: ignore[attr-defined]
 
 

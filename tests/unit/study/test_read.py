@@ -11,12 +11,11 @@ from steelyard.study import (
     is_hard,
     located,
     read,
-    read_text,
     settings_hash,
     settings_of,
     treatments_of,
 )
-from tests.unit.study.paper import HEAD, OTHER, WORKLOAD, study, text
+from tests.unit.study.paper import HEAD, OTHER, WORKLOAD, read_text, study, text
 
 
 def wrong(rest: str, head: str = HEAD) -> StudyError:

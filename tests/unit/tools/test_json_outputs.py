@@ -160,7 +160,7 @@ def test_output_about_a_store(name: str, command: Callable[[Path], int], known: 
 def test_output_of_check(rest: str, code: int, tmp_path: Path) -> None:
     path = tmp_path / "paper.toml"
     path.write_text(HEAD + rest)
-    checked = printed(lambda: check.check(path, store=tmp_path, as_json=True))
+    checked = printed(lambda: check.check(path, trust=True, store=tmp_path, as_json=True))
     assert checked.code == code, checked.err
     assert problems("check", json.loads(checked.out)) == []
 
@@ -168,7 +168,9 @@ def test_output_of_check(rest: str, code: int, tmp_path: Path) -> None:
 def test_output_of_check_that_is_asked_for_a_gate(tmp_path: Path) -> None:
     path = tmp_path / "paper.toml"
     path.write_text(HEAD + "[factors]\nnodes = [1, 3]\n")
-    data = data_of(lambda: check.check(path, store=tmp_path, gate_percent=5.0, margin_percent=2.0, as_json=True))
+    data = data_of(
+        lambda: check.check(path, trust=True, store=tmp_path, gate_percent=5.0, margin_percent=2.0, as_json=True)
+    )
     assert len(data["gate"]) == 1
     assert problems("check", data) == []
 

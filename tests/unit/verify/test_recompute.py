@@ -12,7 +12,7 @@ from steelyard.lab.capacity import capacity_of
 from steelyard.model.load import Load
 from steelyard.model.moved_frames import MovedFrames
 from steelyard.model.study import Limits
-from steelyard.model.trial import TrialRecord
+from steelyard.model.trial import ClockStep, TrialRecord
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
 from steelyard.store import layout
@@ -129,6 +129,16 @@ def test_a_failed_trial_without_responses_is_not_recomputed(trial: tuple[TrialRe
     assert found(empty, intervals) == []
     claimed = empty.model_copy(update={"verdict": Verdict(outcome="valid")})
     assert found(claimed, intervals) == ["a valid trial without responses"]
+
+
+def test_a_clock_that_was_set_is_judged_again(trial: tuple[TrialRecord, pl.DataFrame]) -> None:
+    record, intervals = trial
+    silent = record.model_copy(update={"clock_step": ClockStep(moved_s=-3600.0, seconds=20.0)})
+    assert found(silent, intervals) == ["reasons that the store gives"]
+    detail = "it was set back by 3600.000 s within 20.0 s"
+    reason = Reason(kind=ReasonKind.CLOCK_STEP, measured=3599.99, threshold=0.1, unit="s", detail=detail)
+    judged = silent.model_copy(update={"verdict": Verdict(outcome="invalid", reasons=(reason,))})
+    assert found(judged, intervals) == []
 
 
 def test_what_a_link_program_counted_is_judged_again(trial: tuple[TrialRecord, pl.DataFrame]) -> None:

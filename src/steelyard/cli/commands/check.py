@@ -1,4 +1,5 @@
-"""`steelyard check STUDY`: validation, plan, cost and resolution of a study. Starts nothing."""
+"""`steelyard check STUDY`: validation, plan, cost and resolution of a study. Starts nothing, and executes a Python file
+that the study names only if the user trusts it."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from typing import Annotated
 
 import typer
 
-from steelyard.cli.signature import Json, Margin, Scale, StoreRoot, StudyFile, WithoutMissing, percent_of
+from steelyard.cli.plugin_trust import trust_of
+from steelyard.cli.signature import Json, Margin, Scale, StoreRoot, StudyFile, Trusted, WithoutMissing, percent_of
 from steelyard.cli.study_check import Check, as_data, busy, store_room, weigh
 from steelyard.cli.terminal.check_output import draw
 from steelyard.cli.terminal.output import complain, data_console, message_console
@@ -29,6 +31,7 @@ def check(
     scale: Scale = 1.0,
     everything: Annotated[bool, typer.Option("--all", help="Print the whole order of trials.")] = False,
     leave_out_missing: WithoutMissing = False,
+    trust: Trusted = False,
     gate_percent: Annotated[
         float | None,
         typer.Option(
@@ -47,7 +50,7 @@ def check(
     checked: Check | None = None
     refused: tuple[StudyError, ...]
     try:
-        checked = weigh(study_path, store, scale, leave_out_missing=leave_out_missing)
+        checked = weigh(study_path, store, scale, trust_of(trust), leave_out_missing=leave_out_missing)
         margin = _gate_margin(checked.study, gate_percent, margin_percent)
         if gate_percent is not None and margin is not None:
             floor = checked.floor.floor

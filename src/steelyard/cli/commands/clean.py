@@ -25,11 +25,17 @@ from steelyard.leases.lease import Lease
 from steelyard.model.errors import SiteError, SteelyardError, StudyError
 from steelyard.model.value import Value
 from steelyard.node.folders import STATE_VARIABLE, state_folder
+from steelyard.plugin import Plugins, any_file
 from steelyard.site.base import Site
 
 EXIT_DONE, EXIT_LABORATORY = 0, 3
 NO_RECORD = "no record says whose it is"
 OWN_FILE = "if it is a file of yours, name that: steelyard clean ./FILE.py"
+
+HIDDEN = (
+    "note: this is a mount namespace of its own, where records may be hidden: leases are judged by their owners, and "
+    "what cannot be judged from here is left alone"
+)
 
 
 class Found(Value):
@@ -76,6 +82,8 @@ async def _clean(site_names: Sequence[str], *, dry_run: bool, console: Console, 
     _say(leases, console)
     for identity, folder in elsewhere.items():
         say(console, f"lease {identity} is left over in {folder}: {command_elsewhere(identity, folder)}")
+    if lease_register.hidden_files():
+        say(console, HIDDEN)
     if not leases:
         say(console, f"nothing is left over in {state_folder()}: {_looked(site_names, [site.name for site in named])}")
     return EXIT_LABORATORY if any(entry.outcome == "failed" for entry in leases) else EXIT_DONE
@@ -93,7 +101,7 @@ def _without_settings(name: str) -> Site | None:
     """The site with its default settings, to find what no record names; None if it has none, such as one that needs an
     inventory: its leases have records, which hold their settings. Raises StudyError for an unknown site."""
     try:
-        return _site(name)
+        return _site(Plugins(trust=any_file), name)
     except SiteError:
         return None
 
@@ -123,7 +131,7 @@ async def _sweep(sites: Sequence[Site], *, dry_run: bool) -> list[Found]:
         if lease_records.abandoned(record, now):
             lease = record.lease(path)
             try:
-                site = by_path.get(record.site) or _site(record.site, record.settings)
+                site = by_path.get(record.site) or _site(Plugins(), record.site, record.settings)
                 leases[record.id] = await _take_back(site, lease, dry_run=dry_run)
             except SteelyardError as error:
                 what = f"{error.message}; {OWN_FILE}" if isinstance(error, StudyError) else error.message
@@ -164,8 +172,8 @@ async def _take_back(site: Site, lease: Lease, *, dry_run: bool) -> Found:
     return lease_found.model_copy(update={"outcome": "removed"})
 
 
-def _site(name: str, asked: Mapping[str, Any] | None = None) -> Site:
-    module = plugin.find("site", name)
+def _site(plugins: Plugins, name: str, asked: Mapping[str, Any] | None = None) -> Site:
+    module = plugins.find("site", name)
     try:
         settings = module.Settings.model_validate(asked or {})
     except ValidationError as error:

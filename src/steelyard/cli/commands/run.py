@@ -24,8 +24,9 @@ from steelyard.analysis.statistics import objective
 from steelyard.analysis.statistics.objective import ObjectiveLevel
 from steelyard.cli.commands.clean import reclaim
 from steelyard.cli.noise_floor import keep
+from steelyard.cli.plugin_trust import trust_of
 from steelyard.cli.progress_views import LiveView, PlainView
-from steelyard.cli.signature import Json, Scale, StoreRoot, StudyFile, WithoutMissing
+from steelyard.cli.signature import Json, Scale, StoreRoot, StudyFile, Trusted, WithoutMissing
 from steelyard.cli.terminal.answer_output import print_answer
 from steelyard.cli.terminal.live_cells import LiveCells
 from steelyard.cli.terminal.output import message_console, print_wrapped, say, warn_of_damages
@@ -84,6 +85,7 @@ def run(
         ),
     ] = None,
     leave_out_missing: WithoutMissing = False,
+    trust: Trusted = False,
     as_json: Json = False,
 ) -> int:
     """Carry out a study. Returns the exit code: 0 done, 1 done but some trials invalid, 130 interrupted. Raises
@@ -92,7 +94,7 @@ def run(
     gate = QuietGate(lambda: look(state_folder()))
     console = message_console()
     plain = plain or not console.is_terminal
-    plugins = Plugins(study_path.parent)
+    plugins = Plugins(study_path.parent, trust_of(trust))
     study, plan = preflight.read_and_expand(study_path, plugins, scale, leave_out_missing=leave_out_missing)
     preflight.refuse(preflight.missing(study_path, study, plan))
     settings = [trial.settings for trial in plan.trials]

@@ -23,7 +23,7 @@ LONG = "[design]\ntrials = 8\n" + REST
 def checked(folder: Path, rest: str, **options: Any) -> Printed:
     path = folder / "paper.toml"
     path.write_text(HEAD + rest)
-    return printed(lambda: check(path, store=folder / "store", **options), width=400)
+    return printed(lambda: check(path, trust=True, store=folder / "store", **options), width=400)
 
 
 def test_a_study_that_works_is_laid_out(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_a_study_that_works_is_laid_out(tmp_path: Path) -> None:
 
 def test_a_cluster_that_exists_takes_no_memory_of_this_machine(tmp_path: Path) -> None:
     path = Path(__file__).parents[4] / "studies" / "existing-cluster.toml"
-    found = printed(lambda: check(path, store=tmp_path / "store"), width=400)
+    found = printed(lambda: check(path, trust=True, store=tmp_path / "store"), width=400)
     assert found.code == 0
     assert "512 MiB at most, the laboratory's own: the cluster exists" in found.out
     assert "nodetool clearsnapshot" in found.out
@@ -57,7 +57,7 @@ def test_a_probe_that_a_cluster_cannot_be_read_by_is_refused(tmp_path: Path) -> 
     shipped = Path(__file__).parents[4] / "studies" / "existing-cluster.toml"
     path = tmp_path / "study.toml"
     path.write_text(shipped.read_text().replace('probes = ["os"]', 'probes = ["os", "gc"]'))
-    found = printed(lambda: check(path, store=tmp_path / "store"), width=400)
+    found = printed(lambda: check(path, trust=True, store=tmp_path / "store"), width=400)
     assert found.code == 2
     assert "study.toml:5: probes: the probe gc reads systems that offer the way 'gc_log'" in found.err
 
@@ -156,7 +156,7 @@ def test_the_long_name_of_a_factor_is_whole_at_80_columns(tmp_path: Path) -> Non
     """It once read `system.compress…`; a name that does not fit is broken over two lines."""
     path = tmp_path / "paper.toml"
     path.write_text(HEAD + '[factors]\n"load.connections_per_node" = [1, 2]\nnodes = [1, 2]\n')
-    found = printed(lambda: check(path, store=tmp_path / "store"), width=80)
+    found = printed(lambda: check(path, trust=True, store=tmp_path / "store"), width=80)
     assert found.code == 0, found.err
     assert "…" not in found.out
 

@@ -1,0 +1,103 @@
+"""Silence of load generators and probes: what no longer says anything is noticed, not waited for until a phase's limit.
+
+Every engine says how far it is once an interval, whether the system answers or not, so one that has begun and then says
+nothing has been stopped, hangs, or is out of reach. That is the laboratory's fault, never the system's.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+from steelyard.model.errors import EngineError
+from steelyard.model.load import WARM_UP
+from steelyard.node.base import Node
+from steelyard.wire.record import Done, Interval, Record
+
+MS_PER_S = 1000.0
+SILENCE_S = 30.0
+"""Longest silence of a generator under load, and of a probe, beyond the interval in which it reports. To it belongs the
+time-out of an operation: what is in flight at the end is waited for."""
+FIRST_S = 180.0
+"""Longest silence before the first interval and between phases: programs start, connections are opened."""
+LOOK_S = 10.0
+"""Time without a look after which nobody was there to hear: the conductor itself stood still."""
+
+
+Who = TypeVar("Who")
+
+
+class Hearing(Generic[Who]):
+    """When each of several speakers was last heard. While nobody looks, silence does not count."""
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic = monotonic
+        self._looked = monotonic()
+        self._heard: dict[Who, float] = {}
+
+    def heard(self, who: Who) -> None:
+        """It has just said something."""
+        self._heard[who] = self._monotonic()
+
+    def forget(self, who: Who) -> None:
+        """It need not say anything any more."""
+        self._heard.pop(who, None)
+
+    def silences_s(self) -> dict[Who, float]:
+        """For how long each has said nothing."""
+        now = self._monotonic()
+        away_s, self._looked = now - self._looked, now
+        if away_s > LOOK_S:
+            self._heard = {who: heard + away_s for who, heard in self._heard.items()}
+        return {who: now - heard for who, heard in self._heard.items()}
+
+
+class Listening:
+    """The generators of the load nodes, under one order."""
+
+    def __init__(
+        self, order: Mapping[str, Any], nodes: Sequence[Node], monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._hearing = Hearing[str](monotonic)
+        for node in nodes:
+            self._hearing.heard(node.name)
+        self._under_load: set[str] = set()
+        self._under_load_s = SILENCE_S + order["interval_s"] + order.get("timeout_ms", 0) / MS_PER_S
+        phases = order.get("phases") or ()
+        self._last_phase = phases[-1]["name"] if phases else ""
+        self._by_words = bool(order.get("words"))
+
+    def to(self, on_record: Callable[[str, Record], None]) -> Callable[[str, Record], None]:
+        """`on_record` that takes note of who speaks."""
+
+        def take(node: str, record: Record) -> None:
+            self._take(node, record)
+            on_record(node, record)
+
+        return take
+
+    def _take(self, node: str, record: Record) -> None:
+        if isinstance(record, Done) and self._is_last(record.phase):
+            self._hearing.forget(node)
+            return
+        self._hearing.heard(node)
+        if isinstance(record, Interval):
+            self._under_load.add(node)
+        else:
+            self._under_load.discard(node)
+
+    def _is_last(self, phase: str) -> bool:
+        """Whether nothing need follow. Of a load by words nobody knows: the next phase is not decided yet."""
+        return not self._by_words and phase != WARM_UP and self._last_phase in ("", phase)
+
+    def check(self) -> None:
+        """Raises EngineError for a generator that has been silent for too long."""
+        for node, silent_s in self._hearing.silences_s().items():
+            limit_s = self._under_load_s if node in self._under_load else FIRST_S
+            if silent_s > limit_s:
+                what = "under load" if node in self._under_load else "before its first interval, or between phases"
+                raise EngineError(
+                    f"{node}: the load generator has said nothing for {silent_s:.0f} s {what}, limit {limit_s:g} s",
+                    "it was stopped, hangs, or is out of reach; it is ended, and the trial repeated",
+                )
