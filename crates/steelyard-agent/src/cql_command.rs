@@ -27,9 +27,9 @@ const PRINTED_BYTES: usize = 1 << 20;
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The node to query.
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    contact: String,
+    /// The node to query. May be repeated: the first that is not away.
+    #[arg(long, value_name = "ADDRESS:PORT", required = true)]
+    contact: Vec<String>,
     /// Longest time for the connection with its handshake, and for each answer, its printing included.
     #[arg(long, default_value_t = 10.0, value_parser = timeout)]
     timeout_s: f64,
@@ -133,7 +133,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     let timeout = Duration::from_secs_f64(arguments.timeout_s);
     let access = arguments.access().map_err(|error| unreachable(&error))?;
     let mut connection =
-        BlockingConnection::open(&arguments.contact, &access, timeout).map_err(|error| unreachable(&error))?;
+        BlockingConnection::open_first(&arguments.contact, &access, timeout).map_err(|error| unreachable(&error))?;
     if let Some(interval_s) = arguments.every {
         let wanted = Wanted {
             clock: WallClock::from_environment()?,
@@ -144,7 +144,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
             rates: arguments.rate.clone(),
             without: arguments.without.clone(),
         };
-        let reopen = || BlockingConnection::open(&arguments.contact, &access, timeout);
+        let reopen = || BlockingConnection::open_first(&arguments.contact, &access, timeout);
         let statements: Vec<&str> = arguments
             .statements
             .iter()
@@ -155,7 +155,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     }
     let mut out = io::stdout().lock();
     for statement in &arguments.statements {
-        let deadline = Deadline::new(&arguments.contact, timeout);
+        let deadline = Deadline::new(connection.contact(), timeout);
         match connection.query(statement, arguments.consistency) {
             Ok(None) => writeln!(out, "{}", json!({"rows": []}))?,
             Ok(Some(rows)) => print(rows, &mut out, &deadline)?,

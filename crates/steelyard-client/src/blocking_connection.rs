@@ -89,6 +89,39 @@ impl BlockingConnection {
         Self::over(stream, access, deadline)
     }
 
+    /// As `open`, to the first of several contacts, in their order, that is not away. Those that are away hold it for
+    /// `CONNECT_TIMEOUT` at most, all together.
+    ///
+    /// Errors: as `open`, of the first that answers; `NoContact` if none does.
+    pub fn open_first(contacts: &[String], access: &Access, timeout: Duration) -> Result<Self, ConnectionError> {
+        if let [contact] = contacts {
+            return Self::open(contact, access, timeout);
+        }
+        let (sender, receiver) = mpsc::channel();
+        for (number, contact) in contacts.iter().enumerate() {
+            let (sender, contact, access) = (sender.clone(), contact.clone(), access.clone());
+            // Left behind when one before it has answered.
+            thread::spawn(move || sender.send((number, Self::open(&contact, &access, timeout.min(CONNECT_TIMEOUT)))));
+        }
+        drop(sender);
+        let mut opened: BTreeMap<usize, Result<Self, ConnectionError>> = BTreeMap::new();
+        let mut causes = Vec::new();
+        while let Ok((number, result)) = receiver.recv() {
+            opened.insert(number, result);
+            while let Some(next) = opened.remove(&causes.len()) {
+                match next {
+                    Err(error) if error.is_absence() => causes.push(error.to_string()),
+                    next => {
+                        let mut connection = next?;
+                        connection.deadline = Deadline::new(&contacts[causes.len()], timeout);
+                        return Ok(connection);
+                    }
+                }
+            }
+        }
+        Err(ConnectionError::NoContact { causes })
+    }
+
     /// Opens a connection for load: at that shard of the node, if one is given. `salt` spreads the local ports that are tried.
     /// Where the shard's own port cannot be reached, the connection may lead to any shard.
     pub(crate) fn open_for_load(

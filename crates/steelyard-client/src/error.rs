@@ -36,6 +36,12 @@ pub enum ConnectionError {
         /// The contact.
         contact: String,
     },
+    /// None of several contacts answers.
+    #[error("no contact answers: {}", causes.join("; "))]
+    NoContact {
+        /// Each contact with its cause.
+        causes: Vec<String>,
+    },
     /// No answer in time.
     #[error("{contact} did not answer within {timeout_s} s")]
     Timeout {
@@ -116,6 +122,14 @@ pub enum ConnectionError {
 impl ConnectionError {
     pub(crate) fn unexpected(contact: String, what: String, wanted: &'static str) -> Self {
         Self::Unexpected { contact, what, wanted }
+    }
+
+    /// Whether the contact seems to be away, rather than to refuse: another may answer.
+    pub(crate) fn is_absence(&self) -> bool {
+        matches!(
+            self,
+            Self::Address { .. } | Self::Connect { .. } | Self::Closed { .. } | Self::Timeout { .. } | Self::Io { .. }
+        )
     }
 
     /// What to do about it.
