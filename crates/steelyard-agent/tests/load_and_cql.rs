@@ -65,7 +65,7 @@ fn contacts_that_are_all_away_are_named_with_their_causes() {
     assert_eq!(output.status.code(), Some(3));
     let load = refusal(&output);
     let named = contacts.map(|contact| ["--contact", contact]).concat();
-    let output = agent(&[&["cql"], &named[..], &["SELECT"]].concat(), "");
+    let output = agent(&[&["cql", "--timeout-s", "1"], &named[..], &["SELECT"]].concat(), "");
     assert_eq!(output.status.code(), Some(3));
     for said in [load, String::from_utf8(output.stderr).unwrap()] {
         assert!(said.contains("no contact answers: 127.0.0.1:1 refused"), "{said}");

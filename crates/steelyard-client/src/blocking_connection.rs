@@ -16,8 +16,8 @@ use crate::deadline::Deadline;
 use crate::error::{ConnectionError, PASSWORD_VARIABLE, USER_VARIABLE};
 use crate::shards::Sharding;
 
-/// Longest time until a connection for load is there, its handshake included, and for each answer over it before the load.
-pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Longest time until there is a connection for load, for its handshake as a whole, and for each answer over it before the load.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// User and password for the server's password authenticator.
 #[derive(Clone)]
@@ -132,15 +132,20 @@ impl BlockingConnection {
     ) -> Result<Self, ConnectionError> {
         let port = shard.and_then(|(_, sharding)| sharding.port(access.tls.is_some()));
         if let (Some((shard, sharding)), Some(port)) = (shard, port) {
-            let deadline = Deadline::new(contact, CONNECT_TIMEOUT);
+            let mut deadline = Deadline::new(contact, CONNECT_TIMEOUT);
             for mut address in addresses(&deadline)? {
                 address.set_port(port);
                 if let Ok(stream) = sharding.connect(address, shard, salt, deadline.left()?) {
+                    deadline.restart();
                     return Self::over(stream, access, deadline);
                 }
             }
         }
-        Self::open(contact, access, CONNECT_TIMEOUT)
+        let mut deadline = Deadline::new(contact, CONNECT_TIMEOUT);
+        let stream = connect(&deadline)?;
+        // Many connections are made at once, also to slow nodes.
+        deadline.restart();
+        Self::over(stream, access, deadline)
     }
 
     fn over(stream: TcpStream, access: &Access, deadline: Deadline) -> Result<Self, ConnectionError> {

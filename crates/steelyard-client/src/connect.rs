@@ -9,7 +9,7 @@ use steelyard_cql::Value;
 use steelyard_wire::{Connected, Order, Routing};
 use steelyard_workload::OrderError;
 
-use crate::blocking_connection::{Access, BlockingConnection, CONNECT_TIMEOUT};
+use crate::blocking_connection::{Access, BlockingConnection};
 use crate::cql_client::CqlClient;
 use crate::error::{ConnectError, ConnectionError};
 use crate::routing::{MAX_CONNECTIONS, RoutingTable};
@@ -188,7 +188,7 @@ fn open_node(
     per_shard: usize,
     worker: u32,
 ) -> Result<Vec<BlockingConnection>, ConnectionError> {
-    let first = BlockingConnection::open(contact, access, CONNECT_TIMEOUT)?;
+    let first = BlockingConnection::open_for_load(contact, None, worker, access)?;
     let (at, rule) = match first.shard() {
         Some((at, rule)) => (at as usize * per_shard, Some(rule)),
         None => (0, None),

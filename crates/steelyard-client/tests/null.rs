@@ -238,7 +238,10 @@ fn a_load_goes_on_without_contacts_that_are_away() {
 
     order.some_contacts = true;
     let (clients, connected) = connect(&order, &slots).unwrap();
-    assert_eq!((connected.nodes, connected.connections), (vec![server.address.clone()], 2));
+    assert_eq!(
+        (connected.nodes, connected.connections),
+        (vec![server.address.clone()], 2)
+    );
     assert_eq!(connected.absent.len(), 2);
     assert!(connected.absent[0].starts_with("127.0.0.1:1 refused"));
     assert!(connected.absent[1].starts_with("nobody.invalid:9042 is no address"));
