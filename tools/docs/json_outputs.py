@@ -226,9 +226,14 @@ class PhaseOfLoad(Value):
 
     execution_s: float
     operations: int
+    asked_per_s: float | None
+    """Rate of the schedule; None for a closed loop, and where it varies."""
     rate_per_s: float | None
+    """Rate that was reached: operations without error per second."""
     errors: int
     errors_by_kind: dict[str, int]
+    unsent: int
+    """Operations that were due and not sent: neither done nor failed."""
     error_texts: dict[str, tuple[str, ...]]
     not_found: int
     rows: int

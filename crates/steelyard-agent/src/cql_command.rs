@@ -4,15 +4,17 @@ use std::error::Error;
 use std::io::{self, Write};
 use std::time::Duration;
 
-use serde_json::{Map, Value as Json, json};
+use serde::{Serialize, Serializer};
+use serde_json::json;
 use steelyard_channel::ClientTls;
 use steelyard_client::blocking_connection::{Access, BlockingConnection, Credentials};
+use steelyard_client::deadline::Deadline;
 use steelyard_client::error::ConnectionError;
 use steelyard_cql::response::Rows;
-use steelyard_cql::{Compression, Consistency, CqlError};
+use steelyard_cql::{ColumnSpec, Compression, Consistency, Value};
 use steelyard_wire::{Tls, Verify};
 
-use crate::cql_json::to_json;
+use crate::cql_json::Written;
 use crate::cql_watch::{self, Wanted};
 use crate::exit::{Exit, UNREACHABLE};
 use crate::seconds::{interval, within};
@@ -20,13 +22,15 @@ use crate::wall_clock::WallClock;
 
 const SHORTEST_TIMEOUT_S: f64 = 0.001;
 const LONGEST_TIMEOUT_S: f64 = 86_400.0;
+/// Text that is kept before it is printed. An answer that is shorter is printed whole or not at all.
+const PRINTED_BYTES: usize = 1 << 20;
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The node to query.
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    contact: String,
-    /// Longest wait for the connection, and for each answer.
+    /// The node to query. May be repeated: the first that is not away.
+    #[arg(long, value_name = "ADDRESS:PORT", required = true)]
+    contact: Vec<String>,
+    /// Longest time for the connection with its handshake, and for each answer, its printing included.
     #[arg(long, default_value_t = 10.0, value_parser = timeout)]
     timeout_s: f64,
     /// How many replicas must answer.
@@ -129,17 +133,18 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     let timeout = Duration::from_secs_f64(arguments.timeout_s);
     let access = arguments.access().map_err(|error| unreachable(&error))?;
     let mut connection =
-        BlockingConnection::open(&arguments.contact, &access, timeout).map_err(|error| unreachable(&error))?;
+        BlockingConnection::open_first(&arguments.contact, &access, timeout).map_err(|error| unreachable(&error))?;
     if let Some(interval_s) = arguments.every {
         let wanted = Wanted {
             clock: WallClock::from_environment()?,
             interval_s,
+            timeout,
             consistency: arguments.consistency,
             in_turn: arguments.in_turn.len(),
             rates: arguments.rate.clone(),
             without: arguments.without.clone(),
         };
-        let reopen = || BlockingConnection::open(&arguments.contact, &access, timeout);
+        let reopen = || BlockingConnection::open_first(&arguments.contact, &access, timeout);
         let statements: Vec<&str> = arguments
             .statements
             .iter()
@@ -150,9 +155,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     }
     let mut out = io::stdout().lock();
     for statement in &arguments.statements {
+        let deadline = Deadline::new(connection.contact(), timeout);
         match connection.query(statement, arguments.consistency) {
             Ok(None) => writeln!(out, "{}", json!({"rows": []}))?,
-            Ok(Some(rows)) => writeln!(out, "{}", table(rows)?)?,
+            Ok(Some(rows)) => print(rows, &mut out, &deadline)?,
             Err(ConnectionError::Server { code, message, .. }) => {
                 writeln!(out, "{}", json!({"error": {"code": code, "message": message}}))?;
                 return Err(Exit {
@@ -177,20 +183,73 @@ fn unreachable(error: &ConnectionError) -> Box<dyn Error> {
     .into()
 }
 
-fn table(mut rows: Rows<'_>) -> Result<Json, CqlError> {
-    let mut objects = Vec::new();
-    for _ in 0..rows.count {
-        let values = rows.row()?;
-        let row: Map<String, Json> = rows
-            .columns
-            .iter()
-            .zip(&values)
-            .map(|(column, value)| (column.name.clone(), to_json(value)))
-            .collect();
-        objects.push(Json::Object(row));
-    }
+/// Prints rows as one line, each as it is read: they may be more than memory holds as JSON.
+fn print(mut rows: Rows<'_>, out: impl Write, deadline: &Deadline) -> Result<(), Box<dyn Error>> {
+    let mut line = Line {
+        out,
+        text: Vec::new(),
+        deadline,
+    };
     let columns: Vec<&str> = rows.columns.iter().map(|column| column.name.as_str()).collect();
-    Ok(json!({"columns": columns, "rows": objects}))
+    write!(line, "{{\"columns\":{},\"rows\":[", json!(columns))?;
+    for number in 0..rows.count {
+        let values = rows.row().map_err(|source| unreachable(&deadline.broken(source)))?;
+        if number > 0 {
+            line.write_all(b",")?;
+        }
+        serde_json::to_writer(
+            &mut line,
+            &Object {
+                columns: &rows.columns,
+                values: &values,
+            },
+        )
+        .map_err(|error| match deadline.left() {
+            Err(over) => unreachable(&over),
+            Ok(_) => error.into(),
+        })?;
+    }
+    line.write_all(b"]}\n")?;
+    Ok(line.flush()?)
+}
+
+/// A row as an object of JSON.
+struct Object<'a> {
+    columns: &'a [ColumnSpec],
+    values: &'a [Value<'a>],
+}
+
+impl Serialize for Object<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let names = self.columns.iter().map(|column| &column.name);
+        serializer.collect_map(names.zip(self.values.iter().map(Written)))
+    }
+}
+
+/// A line that is being printed: within a bounded memory, and not beyond the deadline. What was not flushed is not printed.
+struct Line<'a, W> {
+    out: W,
+    text: Vec<u8>,
+    deadline: &'a Deadline,
+}
+
+impl<W: Write> Write for Line<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.deadline.left().is_err() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.text.extend_from_slice(bytes);
+        if self.text.len() >= PRINTED_BYTES {
+            self.flush()?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.write_all(&self.text)?;
+        self.text.clear();
+        self.out.flush()
+    }
 }
 
 #[cfg(test)]

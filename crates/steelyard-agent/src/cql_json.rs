@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value as Json, json};
 use steelyard_cql::{ColumnType, Reader, Value};
 use steelyard_workload::program::{CqlType, Native};
@@ -81,6 +82,23 @@ fn column_type(native: Native) -> ColumnType {
     }
 }
 
+/// A value that is written as `to_json` has it, piece by piece: names of fields, which come once for all rows, may be many
+/// times as long as the bytes of the values.
+pub struct Written<'a>(pub &'a Value<'a>);
+
+impl Serialize for Written<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::List(items) | Value::Tuple(items) => serializer.collect_seq(items.iter().map(Written)),
+            Value::Udt(fields) => serializer.collect_map(fields.iter().map(|(name, value)| (&**name, Written(value)))),
+            Value::Map(pairs) => {
+                serializer.collect_map(pairs.iter().map(|(key, value)| (key_text(key), Written(value))))
+            }
+            other => to_json(other).serialize(serializer),
+        }
+    }
+}
+
 /// The value as JSON has it. Integers beyond 64 bits, decimals, times, addresses and identifiers become strings, bytes
 /// become hexadecimal after 0x; a map becomes an object, its keys written as strings.
 pub fn to_json(value: &Value<'_>) -> Json {
@@ -110,7 +128,7 @@ pub fn to_json(value: &Value<'_>) -> Json {
         Value::List(items) | Value::Tuple(items) => Json::Array(items.iter().map(to_json).collect()),
         Value::Udt(fields) => fields
             .iter()
-            .map(|(name, value)| (name.clone(), to_json(value)))
+            .map(|(name, value)| (name.to_string(), to_json(value)))
             .collect(),
         Value::Map(pairs) => pairs
             .iter()

@@ -6,22 +6,28 @@
 
 use std::collections::HashMap;
 use std::io::{self, Write};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value as Json, json};
 use steelyard_client::blocking_connection::BlockingConnection;
+use steelyard_client::deadline::Deadline;
 use steelyard_client::error::ConnectionError;
 use steelyard_cql::response::Rows;
-use steelyard_cql::{Consistency, Value};
+use steelyard_cql::{Consistency, CqlError, Value};
 
-use crate::cql_json::to_json;
+use crate::cql_json::{Written, to_json};
 use crate::ticks::{listened_to, until_next};
 use crate::wall_clock::WallClock;
+
+/// Longest text of an answer; longer ones are no answers of tables that are read every second.
+const MOST_TEXT_BYTES: usize = 16 << 20;
 
 /// What is read, and how often.
 pub(crate) struct Wanted {
     pub clock: WallClock,
     pub interval_s: f64,
+    /// Longest time for each answer.
+    pub timeout: Duration,
     pub consistency: Consistency,
     /// How many of the last statements are executed in turn, one per interval.
     pub in_turn: usize,
@@ -129,12 +135,11 @@ fn answer(
     if asked.refused {
         return Ok(Json::Null);
     }
-    let contact = connection.contact().to_owned();
+    let deadline = Deadline::new(connection.contact(), wanted.timeout);
     match connection.query(asked.statement, wanted.consistency) {
         Ok(None) => Ok(Json::Null),
         Ok(Some(rows)) => {
-            let (table, counts) = table(rows, asked.before.as_ref(), wanted)
-                .map_err(|source| ConnectionError::Protocol { contact, source })?;
+            let (table, counts) = table(rows, asked.before.as_ref(), wanted, &deadline)?;
             asked.before = Some(counts);
             Ok(table)
         }
@@ -152,7 +157,8 @@ fn table(
     mut rows: Rows<'_>,
     before: Option<&Counts>,
     wanted: &Wanted,
-) -> Result<(Json, Counts), steelyard_cql::CqlError> {
+    deadline: &Deadline,
+) -> Result<(Json, Counts), ConnectionError> {
     let names: Vec<String> = rows.columns.iter().map(|column| column.name.clone()).collect();
     let counting: Vec<usize> = (0..names.len())
         .filter(|at| wanted.rates.contains(&names[*at]))
@@ -165,13 +171,25 @@ fn table(
     let at = Instant::now();
     let mut counts = HashMap::new();
     let mut shown = Vec::new();
+    let mut room = Room { left: MOST_TEXT_BYTES };
     for _ in 0..rows.count {
-        let values = rows.row()?;
+        deadline.left()?;
+        let values = rows.row().map_err(|source| deadline.broken(source))?;
         if without
             .iter()
             .any(|(place, beginning)| begins(&values[*place], beginning))
         {
             continue;
+        }
+        // What is measured first needs no memory, however long the names of its fields are.
+        let fits = values
+            .iter()
+            .all(|value| serde_json::to_writer(&mut room, &Written(value)).is_ok());
+        if !fits {
+            return Err(deadline.broken(CqlError::TooMany {
+                what: "bytes of an answer as text",
+                limit: MOST_TEXT_BYTES,
+            }));
         }
         let mut cells: Vec<Json> = values.iter().map(to_json).collect();
         if !counting.is_empty() {
@@ -188,6 +206,22 @@ fn table(
         shown.push(Json::Array(cells));
     }
     Ok((json!({"columns": names, "rows": shown}), Counts { at, rows: counts }))
+}
+
+/// A place for text of which only the length matters.
+struct Room {
+    left: usize,
+}
+
+impl io::Write for Room {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.left = self.left.checked_sub(bytes.len()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 fn begins(value: &Value<'_>, beginning: &str) -> bool {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::io::Write;
+use std::net::TcpListener;
 use std::process::{Command, Output, Stdio};
 
 use steelyard_wire::Record;
@@ -49,6 +50,28 @@ fn a_cluster_that_is_not_there_is_exit_code_3() {
     let output = agent(&["cql", "--contact", "127.0.0.1:1", "SELECT"], "");
     assert_eq!((output.status.code(), output.stdout.len()), (Some(3), 0));
     assert!(String::from_utf8_lossy(&output.stderr).contains("127.0.0.1:1 refused"));
+}
+
+/// One refuses, one is a name that nobody has, one takes connections and says nothing.
+#[test]
+fn contacts_that_are_all_away_are_named_with_their_causes() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent = silent.local_addr().unwrap().to_string();
+    let contacts = ["127.0.0.1:1", "nobody.invalid:9042", silent.as_str()];
+    let mut order: serde_json::Value = serde_json::from_str(EXAMPLE).unwrap();
+    order["contacts"] = contacts.into();
+    order["some_contacts"] = true.into();
+    let output = agent(&["load", "--order", "-"], &order.to_string());
+    assert_eq!(output.status.code(), Some(3));
+    let load = refusal(&output);
+    let named = contacts.map(|contact| ["--contact", contact]).concat();
+    let output = agent(&[&["cql", "--timeout-s", "1"], &named[..], &["SELECT"]].concat(), "");
+    assert_eq!(output.status.code(), Some(3));
+    for said in [load, String::from_utf8(output.stderr).unwrap()] {
+        assert!(said.contains("no contact answers: 127.0.0.1:1 refused"), "{said}");
+        assert!(said.contains("nobody.invalid:9042 is no address:port"), "{said}");
+        assert!(said.contains(&format!("{silent} ")), "{said}");
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod clock;
 mod enter;
 mod files;
 mod gauge;
+mod hostile_server;
 mod keep;
 mod link_simulation;
 mod linktest;

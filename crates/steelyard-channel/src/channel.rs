@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Instant;
 
 use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
@@ -79,13 +80,19 @@ impl Channel {
         }
     }
 
-    /// On a blocking socket: carries the handshake to its end. Nothing to do on a plain channel.
+    /// On a blocking socket: carries the handshake to its end, or until `deadline`. Nothing to do on a plain channel.
     ///
-    /// Errors: as `receive`; `TimedOut` when the socket's time is over.
-    pub fn shake_hands(&mut self) -> io::Result<()> {
+    /// Errors: as `receive`; `TimedOut` when the time is over.
+    pub fn shake_hands(&mut self, deadline: Instant) -> io::Result<()> {
         let Self::Tls(encrypted) = self else { return Ok(()) };
         let mut none = Vec::new();
         loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(ErrorKind::TimedOut.into());
+            }
+            encrypted.stream.set_write_timeout(Some(left))?;
+            encrypted.stream.set_read_timeout(Some(left))?;
             encrypted.push()?;
             if encrypted.session.wants_write() {
                 return Err(ErrorKind::TimedOut.into());
@@ -202,6 +209,8 @@ fn send_plain(stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
     let mut taken = 0;
     while taken < bytes.len() {
         match send(stream, &bytes[taken..], SendFlags::NOSIGNAL) {
+            // The kernel is full; a blocking socket's time may be over.
+            Ok(count) if taken + count < bytes.len() => return Ok(taken + count),
             Ok(count) => taken += count,
             Err(Errno::INTR) => {}
             Err(Errno::AGAIN) => break,

@@ -3,20 +3,23 @@
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
-use std::time::{Duration, Instant};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use steelyard_channel::{
     Channel, ClientTls, Pipe, TlsError, answered_in_tls, explain, looks_like_tls, under_tls, without_tls,
 };
 use steelyard_cql::response::{Response, Rows};
-use steelyard_cql::{Compression, Consistency, CqlError, Frame, HEADER_LENGTH, Header, Value, request};
+use steelyard_cql::{Compression, Consistency, Frame, HEADER_LENGTH, Header, Value, request};
 use steelyard_wire::{Order, Tls, Verify};
 
+use crate::deadline::Deadline;
 use crate::error::{ConnectionError, PASSWORD_VARIABLE, USER_VARIABLE};
 use crate::shards::Sharding;
 
-/// Longest wait for a connection, and for each answer of the handshake, of a connection for load.
-pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Longest time until there is a connection for load, for its handshake as a whole, and for each answer over it before the load.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// User and password for the server's password authenticator.
 #[derive(Clone)]
@@ -65,9 +68,9 @@ impl Access {
 
 /// One connection, past its handshake.
 pub struct BlockingConnection {
-    contact: String,
     pipe: Pipe,
-    timeout: Duration,
+    /// Of what is under way.
+    deadline: Deadline,
     /// Whether TLS has its keys.
     shaken: bool,
     out: Vec<u8>,
@@ -81,10 +84,44 @@ pub struct BlockingConnection {
 }
 
 impl BlockingConnection {
-    /// Connects and carries out the handshake. Each wait, for the connection and for each answer, takes `timeout` at most.
+    /// Connects and carries out the handshake. All of that takes `timeout` at most, and later each answer.
     pub fn open(contact: &str, access: &Access, timeout: Duration) -> Result<Self, ConnectionError> {
-        let stream = connect(contact, timeout)?;
-        Self::over(stream, contact, access, timeout)
+        let deadline = Deadline::new(contact, timeout);
+        let stream = connect(&deadline)?;
+        Self::over(stream, access, deadline)
+    }
+
+    /// As `open`, to the first of several contacts, in their order, that is not away. Those that are away hold it for
+    /// `CONNECT_TIMEOUT` at most, all together.
+    ///
+    /// Errors: as `open`, of the first that answers; `NoContact` if none does.
+    pub fn open_first(contacts: &[String], access: &Access, timeout: Duration) -> Result<Self, ConnectionError> {
+        if let [contact] = contacts {
+            return Self::open(contact, access, timeout);
+        }
+        let (sender, receiver) = mpsc::channel();
+        for (number, contact) in contacts.iter().enumerate() {
+            let (sender, contact, access) = (sender.clone(), contact.clone(), access.clone());
+            // Left behind when one before it has answered.
+            thread::spawn(move || sender.send((number, Self::open(&contact, &access, timeout.min(CONNECT_TIMEOUT)))));
+        }
+        drop(sender);
+        let mut opened: BTreeMap<usize, Result<Self, ConnectionError>> = BTreeMap::new();
+        let mut causes = Vec::new();
+        while let Ok((number, result)) = receiver.recv() {
+            opened.insert(number, result);
+            while let Some(next) = opened.remove(&causes.len()) {
+                match next {
+                    Err(error) if error.is_absence() => causes.push(error.to_string()),
+                    next => {
+                        let mut connection = next?;
+                        connection.deadline = Deadline::new(&contacts[causes.len()], timeout);
+                        return Ok(connection);
+                    }
+                }
+            }
+        }
+        Err(ConnectionError::NoContact { causes })
     }
 
     /// Opens a connection for load: at that shard of the node, if one is given. `salt` spreads the local ports that are tried.
@@ -97,27 +134,33 @@ impl BlockingConnection {
     ) -> Result<Self, ConnectionError> {
         let port = shard.and_then(|(_, sharding)| sharding.port(access.tls.is_some()));
         if let (Some((shard, sharding)), Some(port)) = (shard, port) {
-            for mut address in addresses(contact)? {
+            let mut deadline = Deadline::new(contact, CONNECT_TIMEOUT);
+            for mut address in addresses(&deadline)? {
                 address.set_port(port);
-                if let Ok(stream) = sharding.connect(address, shard, salt, CONNECT_TIMEOUT) {
-                    return Self::over(stream, contact, access, CONNECT_TIMEOUT);
+                if let Ok(stream) = sharding.connect(address, shard, salt, deadline.left()?) {
+                    deadline.restart();
+                    return Self::over(stream, access, deadline);
                 }
             }
         }
-        Self::open(contact, access, CONNECT_TIMEOUT)
+        let mut deadline = Deadline::new(contact, CONNECT_TIMEOUT);
+        let stream = connect(&deadline)?;
+        // Many connections are made at once, also to slow nodes.
+        deadline.restart();
+        Self::over(stream, access, deadline)
     }
 
-    fn over(stream: TcpStream, contact: &str, access: &Access, timeout: Duration) -> Result<Self, ConnectionError> {
-        prepare(&stream, timeout).map_err(|source| ConnectionError::Io {
-            contact: contact.to_owned(),
+    fn over(stream: TcpStream, access: &Access, deadline: Deadline) -> Result<Self, ConnectionError> {
+        stream.set_nodelay(true).map_err(|source| ConnectionError::Io {
+            contact: deadline.contact().to_owned(),
             source,
         })?;
         let mut channel = match &access.tls {
-            Some(tls) => tls.wrap(stream, contact)?,
+            Some(tls) => tls.wrap(stream, deadline.contact())?,
             None => Channel::Plain(stream),
         };
-        let shaken = channel.shake_hands();
-        let mut connection = Self::through(channel, contact, timeout);
+        let shaken = channel.shake_hands(deadline.at());
+        let mut connection = Self::through(channel, deadline.clone());
         let begun = match shaken {
             Ok(()) => {
                 connection.shaken = true;
@@ -127,7 +170,7 @@ impl BlockingConnection {
         };
         begun.map_err(|error| {
             if error.is_hung_up() {
-                told_apart(error, contact, access, timeout)
+                told_apart(error, access, &deadline)
             } else {
                 error
             }
@@ -136,11 +179,10 @@ impl BlockingConnection {
     }
 
     /// A connection over which nothing was said yet.
-    fn through(channel: Channel, contact: &str, timeout: Duration) -> Self {
+    fn through(channel: Channel, deadline: Deadline) -> Self {
         Self {
-            contact: contact.to_owned(),
             pipe: Pipe::new(channel),
-            timeout,
+            deadline,
             shaken: false,
             out: Vec::new(),
             input: Vec::new(),
@@ -152,7 +194,7 @@ impl BlockingConnection {
 
     /// The contact (`address:port`) that was asked for.
     pub fn contact(&self) -> &str {
-        &self.contact
+        self.deadline.contact()
     }
 
     /// The shard that it leads to, of a node that has shards.
@@ -169,17 +211,14 @@ impl BlockingConnection {
         if let Some(kind) = access.compression {
             self.pipe.compress(kind);
         }
-        let contact = self.contact.clone();
+        let contact = self.contact().to_owned();
         let authenticator = match self.receive()? {
             Response::Ready => return Ok(()),
             Response::Authenticate(class) => class.to_owned(),
             other => return Err(ConnectionError::unexpected(contact, format!("{other:?}"), "READY")),
         };
         let Some(credentials) = &access.credentials else {
-            return Err(ConnectionError::NoCredentials {
-                contact: self.contact.clone(),
-                authenticator,
-            });
+            return Err(ConnectionError::NoCredentials { contact, authenticator });
         };
         request::auth_response_plain(&mut self.out, 0, &credentials.user, &credentials.password);
         self.send()?;
@@ -197,7 +236,7 @@ impl BlockingConnection {
     fn ask_options(&mut self, wanted: Option<Compression>) -> Result<(), ConnectionError> {
         request::options(&mut self.out, 0);
         self.send()?;
-        let contact = self.contact.clone();
+        let contact = self.contact().to_owned();
         let options = match self.receive()? {
             Response::Supported(options) => options,
             other => return Err(ConnectionError::unexpected(contact, format!("{other:?}"), "SUPPORTED")),
@@ -225,6 +264,7 @@ impl BlockingConnection {
 
     /// Asks for events: `TOPOLOGY_CHANGE`, `STATUS_CHANGE`, `SCHEMA_CHANGE`.
     pub(crate) fn register(&mut self, events: &[&str]) -> Result<(), ConnectionError> {
+        self.deadline.restart();
         request::register(&mut self.out, 0, events);
         self.send()?;
         self.receive().map(|_| ())
@@ -235,15 +275,17 @@ impl BlockingConnection {
         if std::mem::take(&mut self.events) {
             return Ok(true);
         }
-        match self.next_frame(Instant::now() + wait) {
+        match self.next_frame(&Deadline::new(self.contact(), wait)) {
             Ok(header) => Ok(header.stream < 0),
             Err(ConnectionError::Timeout { .. }) => Ok(false),
             Err(error) => Err(error),
         }
     }
 
-    /// Executes one statement; `None` where the answer has no rows. Errors: `ConnectionError::Server` if the server refuses.
+    /// Executes one statement; `None` where the answer has no rows. Reading the rows is the caller's, with a deadline of its own.
+    /// Errors: `ConnectionError::Server` if the server refuses.
     pub fn query(&mut self, statement: &str, consistency: Consistency) -> Result<Option<Rows<'_>>, ConnectionError> {
+        self.deadline.restart();
         request::query(&mut self.out, 0, statement, consistency);
         self.send()?;
         match self.receive()? {
@@ -258,22 +300,21 @@ impl BlockingConnection {
         statement: &str,
         mut each: impl FnMut(&BTreeMap<&str, Value<'_>>),
     ) -> Result<(), ConnectionError> {
-        let contact = self.contact.clone();
+        let mut deadline = self.deadline.clone();
+        deadline.restart();
         let Some(mut rows) = self.query(statement, Consistency::One)? else {
             return Ok(());
         };
         if rows.columns.is_empty() {
             return Err(ConnectionError::unexpected(
-                contact,
+                deadline.contact().to_owned(),
                 "rows without columns".to_owned(),
                 "their names",
             ));
         }
         for _ in 0..rows.count {
-            let values = rows.row().map_err(|source| ConnectionError::Protocol {
-                contact: contact.clone(),
-                source,
-            })?;
+            deadline.left()?;
+            let values = rows.row().map_err(|source| deadline.broken(source))?;
             each(
                 &rows
                     .columns
@@ -288,13 +329,14 @@ impl BlockingConnection {
 
     /// Prepares statements, all in one go; their identifiers in the same order.
     pub fn prepare(&mut self, statements: &[String]) -> Result<Vec<Vec<u8>>, ConnectionError> {
+        self.deadline.restart();
         for (stream, statement) in statements.iter().enumerate() {
             request::prepare(&mut self.out, stream as i16, statement);
         }
         self.send()?;
         let mut ids = vec![Vec::new(); statements.len()];
         for _ in statements {
-            let contact = self.contact.clone();
+            let contact = self.contact().to_owned();
             let (stream, prepared) = match self.receive_any()? {
                 (header, Response::Prepared(prepared)) => (header.stream, prepared),
                 (_, other) => {
@@ -318,18 +360,21 @@ impl BlockingConnection {
         match non_blocking {
             Ok(()) => Ok(self.pipe),
             Err(source) => Err(ConnectionError::Io {
-                contact: self.contact,
+                contact: self.deadline.contact().to_owned(),
                 source,
             }),
         }
     }
 
     fn send(&mut self) -> Result<(), ConnectionError> {
-        let sent = self.pipe.send(&mut self.out);
-        match sent {
-            Ok(false) => Ok(()),
-            Ok(true) => Err(self.timed_out()),
-            Err(source) => Err(self.io_error(source)),
+        loop {
+            let left = self.deadline.left()?;
+            let limited = self.pipe.channel().socket().set_write_timeout(Some(left));
+            match limited.and_then(|()| self.pipe.send(&mut self.out)) {
+                Ok(false) => return Ok(()),
+                Ok(true) => {}
+                Err(source) => return Err(self.io_error(source)),
+            }
         }
     }
 
@@ -339,52 +384,47 @@ impl BlockingConnection {
     }
 
     fn receive_any(&mut self) -> Result<(Header, Response<'_>), ConnectionError> {
-        let deadline = Instant::now() + self.timeout;
+        let deadline = self.deadline.clone();
         let header = loop {
-            let header = self.next_frame(deadline)?;
+            let header = self.next_frame(&deadline)?;
             // Events have stream -1.
             if header.stream >= 0 {
                 break header;
             }
             self.events = true;
         };
-        let contact = &self.contact;
+        let contact = deadline.contact();
         let body = &self.input[self.read - header.body_length as usize..self.read];
         match Response::decode(&header, body) {
             Ok(Response::Error(error)) => Err(ConnectionError::Server {
-                contact: contact.clone(),
+                contact: contact.to_owned(),
                 code: error.code,
                 message: error.message.to_owned(),
             }),
             Ok(response) => Ok((header, response)),
-            Err(source) => Err(ConnectionError::Protocol {
-                contact: contact.clone(),
-                source,
-            }),
+            Err(source) => Err(deadline.broken(source)),
         }
     }
 
     /// Reads until one more whole frame is in `input`, ending at `read`.
-    fn next_frame(&mut self, deadline: Instant) -> Result<Header, ConnectionError> {
+    fn next_frame(&mut self, deadline: &Deadline) -> Result<Header, ConnectionError> {
         self.input.drain(..self.read);
         self.read = 0;
         loop {
             if looks_like_tls(&self.input) {
-                return Err(ConnectionError::tls(&self.contact, under_tls()));
+                return Err(ConnectionError::tls(self.contact(), under_tls()));
             }
-            let header = Frame::header(&self.input).map_err(|source| self.protocol_error(source))?;
+            let header = Frame::header(&self.input).map_err(|source| deadline.broken(source))?;
             if let Some(header) = header.filter(|header| header.frame_length() <= self.input.len()) {
                 if !header.response {
                     let what = format!("{:02x?}", &self.input[..HEADER_LENGTH]);
-                    return Err(ConnectionError::unexpected(self.contact.clone(), what, "a response"));
+                    let contact = self.contact().to_owned();
+                    return Err(ConnectionError::unexpected(contact, what, "a response"));
                 }
                 self.read = header.frame_length();
                 return Ok(header);
             }
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Err(self.timed_out());
-            }
+            let left = deadline.left()?;
             let socket = self.pipe.channel().socket();
             let limited = socket.set_read_timeout(Some(left));
             let got = limited.and_then(|()| self.pipe.receive(&mut self.input));
@@ -392,45 +432,28 @@ impl BlockingConnection {
         }
     }
 
-    fn timed_out(&self) -> ConnectionError {
-        ConnectionError::Timeout {
-            contact: self.contact.clone(),
-            timeout_s: self.timeout.as_secs_f64(),
-        }
-    }
-
     fn io_error(&self, source: std::io::Error) -> ConnectionError {
-        let contact = self.contact.clone();
+        let contact = self.contact().to_owned();
         let encrypted = matches!(self.pipe.channel(), Channel::Tls(_));
         if let Some(explanation) = encrypted.then(|| explain(&source, !self.shaken)).flatten() {
             return ConnectionError::tls(&contact, explanation);
         }
         match source.kind() {
-            std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut => self.timed_out(),
+            std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut => self.deadline.over(),
             std::io::ErrorKind::UnexpectedEof => ConnectionError::Closed { contact },
             _ => ConnectionError::Io { contact, source },
-        }
-    }
-
-    fn protocol_error(&self, source: CqlError) -> ConnectionError {
-        ConnectionError::Protocol {
-            contact: self.contact.clone(),
-            source,
         }
     }
 }
 
 /// The reason why a server hung up: TLS against none, or none against TLS, if trying the other shows so; else the error itself.
-fn told_apart(error: ConnectionError, contact: &str, access: &Access, timeout: Duration) -> ConnectionError {
-    let timeout = timeout.min(CONNECT_TIMEOUT);
-    let Some(stream) = connect(contact, timeout)
-        .ok()
-        .filter(|stream| prepare(stream, timeout).is_ok())
-    else {
+fn told_apart(error: ConnectionError, access: &Access, deadline: &Deadline) -> ConnectionError {
+    let contact = deadline.contact();
+    let Some(stream) = connect(deadline).ok().filter(|stream| stream.set_nodelay(true).is_ok()) else {
         return error;
     };
     if access.tls.is_some() {
-        let mut plain = BlockingConnection::through(Channel::Plain(stream), contact, timeout);
+        let mut plain = BlockingConnection::through(Channel::Plain(stream), deadline.clone());
         return if plain.ask_options(None).is_ok() {
             ConnectionError::tls(contact, without_tls())
         } else {
@@ -442,7 +465,7 @@ fn told_apart(error: ConnectionError, contact: &str, access: &Access, timeout: D
         ..Tls::default()
     };
     let channel = ClientTls::new(&anyone).and_then(|tls| tls.wrap(stream, contact));
-    let encrypted = channel.is_ok_and(|mut channel| answered_in_tls(&channel.shake_hands()));
+    let encrypted = channel.is_ok_and(|mut channel| answered_in_tls(&channel.shake_hands(deadline.at())));
     if encrypted {
         ConnectionError::tls(contact, under_tls())
     } else {
@@ -450,43 +473,50 @@ fn told_apart(error: ConnectionError, contact: &str, access: &Access, timeout: D
     }
 }
 
-fn prepare(stream: &TcpStream, timeout: Duration) -> std::io::Result<()> {
-    stream.set_nodelay(true)?;
-    stream.set_write_timeout(Some(timeout))?;
-    stream.set_read_timeout(Some(timeout))
-}
-
-fn addresses(contact: &str) -> Result<Vec<SocketAddr>, ConnectionError> {
+fn addresses(deadline: &Deadline) -> Result<Vec<SocketAddr>, ConnectionError> {
+    let contact = deadline.contact();
+    if let Ok(address) = contact.parse() {
+        return Ok(vec![address]);
+    }
     let bad = |reason: String| ConnectionError::Address {
         contact: contact.to_owned(),
         reason,
     };
-    let addresses: Vec<SocketAddr> = contact
-        .to_socket_addrs()
-        .map_err(|error| match error.kind() {
-            std::io::ErrorKind::InvalidInput => bad(error.to_string()),
-            _ => ConnectionError::UnknownName {
-                contact: contact.rsplit_once(':').map_or(contact, |(name, _)| name).to_owned(),
-                reason: error.to_string(),
-            },
-        })?
-        .collect();
+    // The resolver has limits of its own, minutes where its servers are silent: it is left behind when the time is over.
+    let (sender, receiver) = mpsc::channel();
+    let name = contact.to_owned();
+    thread::spawn(move || {
+        // Fails when nobody waits any more.
+        let _ = sender.send(name.to_socket_addrs().map(Iterator::collect::<Vec<SocketAddr>>));
+    });
+    let found = receiver.recv_timeout(deadline.left()?).map_err(|_| deadline.over())?;
+    let addresses = found.map_err(|error| match error.kind() {
+        std::io::ErrorKind::InvalidInput => bad(error.to_string()),
+        _ => ConnectionError::UnknownName {
+            contact: contact.rsplit_once(':').map_or(contact, |(name, _)| name).to_owned(),
+            reason: error.to_string(),
+        },
+    })?;
     if addresses.is_empty() {
         return Err(bad("it stands for no address".to_owned()));
     }
     Ok(addresses)
 }
 
-fn connect(contact: &str, timeout: Duration) -> Result<TcpStream, ConnectionError> {
+/// The first address that answers. An address that does not leaves half of what time there is to those behind it.
+fn connect(deadline: &Deadline) -> Result<TcpStream, ConnectionError> {
     let mut last = std::io::Error::from(std::io::ErrorKind::NotFound);
-    for address in addresses(contact)? {
-        match TcpStream::connect_timeout(&address, timeout) {
+    let addresses = addresses(deadline)?;
+    for (number, address) in addresses.iter().enumerate() {
+        let left = deadline.left()?;
+        let share = if number + 1 < addresses.len() { left / 2 } else { left };
+        match TcpStream::connect_timeout(address, share) {
             Ok(stream) => return Ok(stream),
             Err(error) => last = error,
         }
     }
     Err(ConnectionError::Connect {
-        contact: contact.to_owned(),
+        contact: deadline.contact().to_owned(),
         source: last,
     })
 }

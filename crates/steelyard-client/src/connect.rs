@@ -9,7 +9,7 @@ use steelyard_cql::Value;
 use steelyard_wire::{Connected, Order, Routing};
 use steelyard_workload::OrderError;
 
-use crate::blocking_connection::{Access, BlockingConnection, CONNECT_TIMEOUT};
+use crate::blocking_connection::{Access, BlockingConnection};
 use crate::cql_client::CqlClient;
 use crate::error::{ConnectError, ConnectionError};
 use crate::routing::{MAX_CONNECTIONS, RoutingTable};
@@ -20,7 +20,8 @@ use crate::worker::Shared;
 /// Connections of one worker to one node, or to one shard.
 const MAX_PER_NODE: usize = 1_024;
 
-/// Connects one client for each entry of `slots` (its places in flight) to every contact, and prepares the statements.
+/// Connects one client for each entry of `slots` (its places in flight) to every contact, or where the order has
+/// `some_contacts` to every one that answers, and prepares the statements.
 ///
 /// Errors: a contact that does not answer or refuses; a consistency level that does not exist.
 pub fn connect(order: &Order, slots: &[u32]) -> Result<(Vec<CqlClient>, Connected), ConnectError> {
@@ -33,17 +34,21 @@ pub fn connect(order: &Order, slots: &[u32]) -> Result<(Vec<CqlClient>, Connecte
     if !(1..=MAX_PER_NODE).contains(&per_shard) {
         return Err(OrderError::new("connections_per_node", per_shard, "1 to 1024").into());
     }
-    let mut opened = open_all(&order.contacts, slots.len(), &access, per_shard)?;
+    let Opened {
+        contacts,
+        absent,
+        mut workers,
+    } = open_all(order, slots.len(), &access, per_shard)?;
     let mut server = String::new();
     let mut routing = RoutingTable::default();
     let mut cluster = None;
-    if let Some(first) = opened.first_mut() {
+    if let Some(first) = workers.first_mut() {
         first[0][0].rows("SELECT release_version FROM system.local", |row| {
             if let Some(Value::Text(version)) = row.get("release_version") {
                 server = (*version).to_owned();
             }
         })?;
-        for (contact, opened) in order.contacts.iter().zip(&*first) {
+        for (contact, opened) in contacts.iter().zip(&*first) {
             routing.add(
                 contact,
                 per_shard,
@@ -71,7 +76,7 @@ pub fn connect(order: &Order, slots: &[u32]) -> Result<(Vec<CqlClient>, Connecte
     let routing = Arc::new(routing);
     let closed = Arc::new(AtomicBool::new(false));
     let mut clients = Vec::new();
-    for (opened, slots) in opened.into_iter().zip(slots) {
+    for (opened, slots) in workers.into_iter().zip(slots) {
         let opened = opened.into_iter().flatten().collect();
         clients.push(CqlClient::new(
             Arc::clone(&shared),
@@ -89,27 +94,33 @@ pub fn connect(order: &Order, slots: &[u32]) -> Result<(Vec<CqlClient>, Connecte
     Ok((
         clients,
         Connected {
-            nodes: order.contacts.clone(),
+            nodes: contacts,
+            absent,
             connections,
             server,
         },
     ))
 }
 
-/// All connections of all workers at once: by worker, then in the contacts' order, then by shard. The first contact that
-/// fails, in that order, is the error.
-fn open_all(
-    contacts: &[String],
-    workers: usize,
-    access: &Access,
-    per_shard: usize,
-) -> Result<Vec<Vec<Vec<BlockingConnection>>>, ConnectionError> {
-    thread::scope(|scope| {
+/// The first connections of a load.
+struct Opened {
+    /// Contacts that answer.
+    contacts: Vec<String>,
+    /// Why the others do not.
+    absent: Vec<String>,
+    /// By worker, then in the order of `contacts`, then by shard.
+    workers: Vec<Vec<Vec<BlockingConnection>>>,
+}
+
+/// All connections of all workers at once. The first contact that fails, in their order, is the error; where some are enough, the
+/// first that refuses, or all if none answers.
+fn open_all(order: &Order, workers: usize, access: &Access, per_shard: usize) -> Result<Opened, ConnectionError> {
+    let rows: Vec<Vec<Result<_, ConnectionError>>> = thread::scope(|scope| {
         let open = |contact, worker| move || open_node(contact, access, per_shard, worker);
         let threads: Vec<Vec<_>> = (0..workers)
             .map(|worker| {
+                let contacts = order.contacts.iter();
                 contacts
-                    .iter()
                     .map(|contact| scope.spawn(open(contact, worker as u32)))
                     .collect()
             })
@@ -118,6 +129,45 @@ fn open_all(
             .into_iter()
             .map(|row| row.into_iter().map(join).collect())
             .collect()
+    });
+    // A contact that is away from one worker is left out for all: they have the same routing table.
+    let mut causes: Vec<Option<String>> = vec![None; order.contacts.len()];
+    let mut opened = Vec::new();
+    for row in rows {
+        let mut worker = Vec::new();
+        for (connections, cause) in row.into_iter().zip(&mut causes) {
+            match connections {
+                Ok(connections) => worker.push(Some(connections)),
+                Err(error) if order.some_contacts && order.contacts.len() > 1 && error.is_absence() => {
+                    cause.get_or_insert(error.to_string());
+                    worker.push(None);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        opened.push(worker);
+    }
+    let answers = |number: usize| causes[number].is_none();
+    let contacts: Vec<String> = (0..causes.len())
+        .filter(|number| answers(*number))
+        .map(|number| order.contacts[number].clone())
+        .collect();
+    let kept = |worker: Vec<Option<_>>| {
+        let numbered = worker.into_iter().enumerate();
+        numbered
+            .filter(|(number, _)| answers(*number))
+            .filter_map(|(_, connections)| connections)
+            .collect()
+    };
+    let workers = opened.into_iter().map(kept).collect();
+    let absent: Vec<String> = causes.into_iter().flatten().collect();
+    if contacts.is_empty() {
+        return Err(ConnectionError::NoContact { causes: absent });
+    }
+    Ok(Opened {
+        contacts,
+        absent,
+        workers,
     })
 }
 
@@ -138,7 +188,7 @@ fn open_node(
     per_shard: usize,
     worker: u32,
 ) -> Result<Vec<BlockingConnection>, ConnectionError> {
-    let first = BlockingConnection::open(contact, access, CONNECT_TIMEOUT)?;
+    let first = BlockingConnection::open_for_load(contact, None, worker, access)?;
     let (at, rule) = match first.shard() {
         Some((at, rule)) => (at as usize * per_shard, Some(rule)),
         None => (0, None),

@@ -44,6 +44,12 @@ pub enum ConnectionError {
         /// The contact.
         contact: String,
     },
+    /// None of several contacts answers.
+    #[error("no contact answers: {}", causes.join("; "))]
+    NoContact {
+        /// Each contact with its cause.
+        causes: Vec<String>,
+    },
     /// No answer in time.
     #[error("{contact} did not answer within {timeout_s} s")]
     Timeout {
@@ -147,6 +153,19 @@ impl ConnectionError {
         )
     }
 
+    /// Whether the contact seems to be away, rather than to refuse: another may answer.
+    pub(crate) fn is_absence(&self) -> bool {
+        matches!(
+            self,
+            Self::Address { .. }
+                | Self::UnknownName { .. }
+                | Self::Connect { .. }
+                | Self::Closed { .. }
+                | Self::Timeout { .. }
+                | Self::Io { .. }
+        )
+    }
+
     /// What to do about it.
     pub fn hint(&self) -> &'static str {
         match self {
@@ -156,6 +175,9 @@ impl ConnectionError {
                 "is the cluster started, and is that its port for CQL (9042 by default)?"
             }
             Self::Connect { .. } => "are address and port right, and does a firewall let this machine through?",
+            Self::NoContact { .. } => {
+                "are these addresses and their port for CQL (9042 by default) right, and is the cluster started?"
+            }
             Self::Closed { .. } | Self::Io { .. } | Self::Timeout { .. } => {
                 "is that the port for CQL (9042 by default), and is the node well? Its log may say why"
             }

@@ -9,6 +9,7 @@ pub mod blocking_connection;
 pub mod connect;
 mod connection;
 pub mod cql_client;
+pub mod deadline;
 pub mod error;
 mod reconnect;
 mod ring;

@@ -8,6 +8,8 @@ use crate::blocking_connection::BlockingConnection;
 use crate::error::ConnectionError;
 
 const NOT_SENT_TO: u16 = u16::MAX;
+/// Replicas of a range that are kept, however many the keyspace names; operations go to them in turn.
+const MAX_REPLICAS: usize = 64;
 /// What is asked of a node about itself, and about the others: the second way where the first is unknown (before
 /// Cassandra 4, and on others that speak its protocol).
 const LOCAL: &str = "SELECT host_id, data_center, rack, tokens FROM system.local";
@@ -71,7 +73,7 @@ impl Ring {
             parts.len()
         };
         let (count, racks) = (distinct(|member| &member.id), distinct(|member| member.rack.as_bytes()));
-        let wanted = factor.clamp(1, count.max(1));
+        let wanted = factor.clamp(1, count.clamp(1, MAX_REPLICAS));
         // Where there are fewer racks than replicas, so many may be in a rack that has one already.
         let repeats = match placement {
             Placement::Next(_) => usize::MAX,

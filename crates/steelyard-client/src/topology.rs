@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use steelyard_wire::{Order, Routing};
 
 use crate::backoff::Backoff;
-use crate::blocking_connection::{BlockingConnection, CONNECT_TIMEOUT};
+use crate::blocking_connection::BlockingConnection;
 use crate::error::ConnectionError;
 use crate::ring::{HostId, Member, Ring, read_local, read_peers, read_placement};
 use crate::routing::{MAX_CONNECTIONS, RoutingTable};
@@ -135,7 +135,7 @@ impl TopologyWatcher {
 
     fn open(&self, turn: usize) -> Result<BlockingConnection, ConnectionError> {
         let node = &self.routing.nodes[turn % self.routing.nodes.len()];
-        let mut connection = BlockingConnection::open(&node.contact, &self.shared.access, CONNECT_TIMEOUT)?;
+        let mut connection = BlockingConnection::open_for_load(&node.contact, None, 0, &self.shared.access)?;
         connection.register(&EVENTS)?;
         Ok(connection)
     }
@@ -183,7 +183,7 @@ impl TopologyWatcher {
                 continue;
             }
             // One that does not answer is away; its old identity owns nothing.
-            let connection = BlockingConnection::open(&node.contact, &self.shared.access, CONNECT_TIMEOUT);
+            let connection = BlockingConnection::open_for_load(&node.contact, None, 0, &self.shared.access);
             if let Ok(member) = connection.and_then(|mut connection| read_local(&mut connection)) {
                 self.cluster.nodes[number] = member.id;
             }
@@ -205,7 +205,7 @@ impl TopologyWatcher {
                 std::net::IpAddr::V4(address) => format!("{address}:{port}"),
                 std::net::IpAddr::V6(address) => format!("[{address}]:{port}"),
             };
-            let Ok(connection) = BlockingConnection::open(&contact, &self.shared.access, CONNECT_TIMEOUT) else {
+            let Ok(connection) = BlockingConnection::open_for_load(&contact, None, 0, &self.shared.access) else {
                 self.retry = Some(Instant::now() + JOIN_RETRY);
                 continue;
             };

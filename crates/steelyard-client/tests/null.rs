@@ -227,6 +227,30 @@ fn several_workers_populate_every_record_once() {
 }
 
 #[test]
+fn a_load_goes_on_without_contacts_that_are_away() {
+    let server = Server::start(Wish::default());
+    let mut order = order(&[&server], 500);
+    order.contacts.insert(0, "127.0.0.1:1".to_owned());
+    order.contacts.push("nobody.invalid:9042".to_owned());
+    let slots = drive::slots(&order, 2).unwrap();
+    let refused = connect(&order, &slots).err().unwrap().to_string();
+    assert!(refused.starts_with("127.0.0.1:1 refused"), "{refused}");
+
+    order.some_contacts = true;
+    let (clients, connected) = connect(&order, &slots).unwrap();
+    assert_eq!(
+        (connected.nodes, connected.connections),
+        (vec![server.address.clone()], 2)
+    );
+    assert_eq!(connected.absent.len(), 2);
+    assert!(connected.absent[0].starts_with("127.0.0.1:1 refused"));
+    assert!(connected.absent[1].starts_with("nobody.invalid:9042 is no address"));
+    let mut out = Vec::new();
+    drive::run(clients, &order, Clock::start(), &AtomicBool::new(false), &mut out).unwrap();
+    assert_eq!(last_done(&out).operations, 500);
+}
+
+#[test]
 fn round_robin_goes_to_every_node_in_turn() {
     let servers = [Server::start(Wish::default()), Server::start(Wish::default())];
     let mut order = order(&[&servers[0], &servers[1]], 1000);

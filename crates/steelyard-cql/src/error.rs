@@ -52,6 +52,24 @@ pub enum CqlError {
         /// How many bytes there were.
         bytes: usize,
     },
+    /// A count that is negative, or above what the bytes behind it can hold.
+    #[error("{count} {what} are announced where the bytes that are left hold at most {most}")]
+    Count {
+        /// What is counted.
+        what: &'static str,
+        /// The count.
+        count: i64,
+        /// The most that can be there.
+        most: usize,
+    },
+    /// More of something than is ever read.
+    #[error("more than {limit} {what}")]
+    TooMany {
+        /// What there is too much of.
+        what: &'static str,
+        /// The most that is read.
+        limit: usize,
+    },
     /// Types nested too deep.
     #[error("types are nested more than {limit} deep")]
     TooDeep {

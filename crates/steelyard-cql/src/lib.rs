@@ -42,4 +42,7 @@ pub use frame::{HEADER_LENGTH, V3, V4};
 pub use primitive::{
     Reader, put_bytes, put_long_string, put_null, put_short_bytes, put_string, put_string_list, put_string_map,
 };
-pub use value::{ColumnSpec, ColumnType, Value, put_big_integer, put_signed_vint, put_unsigned_vint, unsigned_vint};
+pub use value::{
+    ColumnSpec, ColumnType, MAX_DEPTH, SPARE_VALUES, Value, put_big_integer, put_signed_vint, put_unsigned_vint,
+    unsigned_vint,
+};

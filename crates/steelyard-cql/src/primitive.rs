@@ -119,6 +119,30 @@ impl<'a> Reader<'a> {
         self.array("[int]").map(i32::from_be_bytes)
     }
 
+    /// An `[int]` that counts things of `each` bytes at least. Errors: it is negative, or the bytes that are left cannot hold
+    /// so many; so whoever loops or allocates by it does so in proportion to what has come.
+    #[inline]
+    pub fn count(&mut self, each: usize, what: &'static str) -> Result<usize, CqlError> {
+        let count = self.int()?;
+        self.fitting(count.into(), each, what)
+    }
+
+    /// As `count`, of a `[short]`.
+    pub(crate) fn short_count(&mut self, each: usize, what: &'static str) -> Result<usize, CqlError> {
+        let count = self.short()?;
+        self.fitting(count.into(), each, what)
+    }
+
+    /// A count that was read before, as `count`. Things without a byte cannot be counted.
+    #[inline]
+    pub(crate) fn fitting(&self, count: i64, each: usize, what: &'static str) -> Result<usize, CqlError> {
+        let most = self.rest.len().checked_div(each).unwrap_or(0);
+        usize::try_from(count)
+            .ok()
+            .filter(|count| *count <= most)
+            .ok_or(CqlError::Count { what, count, most })
+    }
+
     /// `[long]`. Errors: too few bytes are left.
     pub fn long(&mut self) -> Result<i64, CqlError> {
         self.array("[long]").map(i64::from_be_bytes)
@@ -136,11 +160,8 @@ impl<'a> Reader<'a> {
 
     /// `[long string]`. Errors: too few bytes are left, or they are not UTF-8.
     pub fn long_string(&mut self) -> Result<&'a str, CqlError> {
-        let length = self.int()?;
-        utf8(
-            self.take(usize::try_from(length).unwrap_or(0), "[long string]")?,
-            "[long string]",
-        )
+        let length = self.count(1, "bytes of a [long string]")?;
+        utf8(self.take(length, "[long string]")?, "[long string]")
     }
 
     /// `[bytes]`: `None` where they are null (or, as a `[value]`, not set).
@@ -160,25 +181,25 @@ impl<'a> Reader<'a> {
 
     /// `[string list]`. Errors: as `string`.
     pub fn string_list(&mut self) -> Result<Vec<&'a str>, CqlError> {
-        let count = self.short()?;
+        let count = self.short_count(2, "strings")?;
         (0..count).map(|_| self.string()).collect()
     }
 
     /// `[string map]`, in its order. Errors: as `string`.
     pub fn string_map(&mut self) -> Result<Vec<(&'a str, &'a str)>, CqlError> {
-        let count = self.short()?;
+        let count = self.short_count(4, "pairs of strings")?;
         (0..count).map(|_| Ok((self.string()?, self.string()?))).collect()
     }
 
     /// `[string multimap]`, in its order. Errors: as `string`.
     pub fn string_multimap(&mut self) -> Result<Vec<(&'a str, Vec<&'a str>)>, CqlError> {
-        let count = self.short()?;
+        let count = self.short_count(4, "lists of strings")?;
         (0..count).map(|_| Ok((self.string()?, self.string_list()?))).collect()
     }
 
     /// Passes over a `[bytes map]`.
     pub fn skip_bytes_map(&mut self) -> Result<(), CqlError> {
-        for _ in 0..self.short()? {
+        for _ in 0..self.short_count(6, "entries of a [bytes map]")? {
             self.string()?;
             self.bytes()?;
         }

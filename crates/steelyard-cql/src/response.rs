@@ -1,5 +1,8 @@
 //! Responses: encoders for the server, decoders for the client.
 
+use std::sync::Arc;
+
+use crate::value::{MAX_TYPES, SPARE_VALUES};
 use crate::{
     ColumnSpec, ColumnType, Consistency, CqlError, FLAG_COMPRESSION, FLAG_CUSTOM_PAYLOAD, FLAG_TRACING, FLAG_WARNING,
     Frame, Header, Opcode, Reader, V4, Value, code, put_bytes, put_short_bytes, put_string, put_string_list,
@@ -14,6 +17,11 @@ const KIND_SCHEMA_CHANGE: i32 = 5;
 const ROWS_GLOBAL_TABLE: i32 = 0x01;
 const ROWS_MORE_PAGES: i32 = 0x02;
 const ROWS_NO_METADATA: i32 = 0x04;
+
+/// Most columns of a row, and most markers of a statement: what the protocol's own numbers of markers reach.
+const MAX_COLUMNS: usize = 65_535;
+/// Bytes that a cell takes at least: its length.
+const CELL_BYTES: usize = 4;
 
 // ------------------------------------------------------------------------------------------------ the server's side
 
@@ -232,9 +240,10 @@ impl<'a> Rows<'a> {
     /// early, or a cell is not what its type says.
     pub fn row(&mut self) -> Result<Vec<Value<'a>>, CqlError> {
         let cells = &mut self.cells;
+        let mut left = cells.rest().len() + SPARE_VALUES;
         self.columns
             .iter()
-            .map(|column| Value::decode(&column.kind, cells.bytes()?))
+            .map(|column| Value::decode_within(&column.kind, cells.bytes()?, &mut left))
             .collect()
     }
 }
@@ -392,18 +401,18 @@ pub fn glance(header: &Header, body: &[u8]) -> Result<Glance, CqlError> {
     if header.opcode != Opcode::Result as u8 || reader.int()? != KIND_ROWS {
         return Ok(Glance::Void);
     }
-    let (flags, columns) = (reader.int()?, reader.int()?);
+    let (flags, columns) = (reader.int()?, column_count(&mut reader)?);
     if flags & ROWS_MORE_PAGES != 0 {
         reader.bytes()?;
     }
     if flags & ROWS_NO_METADATA == 0 {
         skip_columns(&mut reader, flags, columns)?;
     }
-    Ok(Glance::Rows(reader.int()?.max(0) as u32))
+    row_count(&mut reader, columns).map(Glance::Rows)
 }
 
 #[cold]
-fn skip_columns(reader: &mut Reader<'_>, flags: i32, columns: i32) -> Result<(), CqlError> {
+fn skip_columns(reader: &mut Reader<'_>, flags: i32, columns: usize) -> Result<(), CqlError> {
     decode_columns(reader, flags, columns).map(|_| ())
 }
 
@@ -472,7 +481,7 @@ impl<'a> Response<'a> {
 }
 
 fn decode_rows<'a>(reader: &mut Reader<'a>) -> Result<Rows<'a>, CqlError> {
-    let (flags, columns) = (reader.int()?, reader.int()?);
+    let (flags, columns) = (reader.int()?, column_count(reader)?);
     let paging_state = if flags & ROWS_MORE_PAGES != 0 {
         reader.bytes()?
     } else {
@@ -483,10 +492,10 @@ fn decode_rows<'a>(reader: &mut Reader<'a>) -> Result<Rows<'a>, CqlError> {
     } else {
         Vec::new()
     };
-    let count = reader.int()?.max(0) as u32;
+    let count = row_count(reader, columns)?;
     Ok(Rows {
         columns: specs,
-        column_count: columns.max(0) as usize,
+        column_count: columns,
         paging_state,
         count,
         cells: *reader,
@@ -495,15 +504,15 @@ fn decode_rows<'a>(reader: &mut Reader<'a>) -> Result<Rows<'a>, CqlError> {
 
 fn decode_prepared(version: u8, reader: &mut Reader<'_>) -> Result<Prepared, CqlError> {
     let id = reader.short_bytes()?.to_vec();
-    let (flags, count) = (reader.int()?, reader.int()?);
+    let (flags, count) = (reader.int()?, column_count(reader)?);
     let mut key_markers = Vec::new();
     if version >= V4 {
-        for _ in 0..reader.int()? {
+        for _ in 0..reader.count(2, "markers of a partition key")? {
             key_markers.push(reader.short()?);
         }
     }
     let markers = decode_columns(reader, flags, count)?;
-    let (flags, count) = (reader.int()?, reader.int()?);
+    let (flags, count) = (reader.int()?, column_count(reader)?);
     let columns = if flags & ROWS_NO_METADATA == 0 {
         decode_columns(reader, flags, count)?
     } else {
@@ -517,22 +526,48 @@ fn decode_prepared(version: u8, reader: &mut Reader<'_>) -> Result<Prepared, Cql
     })
 }
 
-fn decode_columns(reader: &mut Reader<'_>, flags: i32, count: i32) -> Result<Vec<ColumnSpec>, CqlError> {
-    let global = match flags & ROWS_GLOBAL_TABLE != 0 && count > 0 {
-        true => Some((reader.string()?, reader.string()?)),
+/// Number of columns; their description may be left out, so that no bytes need follow.
+#[inline]
+fn column_count(reader: &mut Reader<'_>) -> Result<usize, CqlError> {
+    let count = reader.int()?;
+    match usize::try_from(count) {
+        Ok(count) if count <= MAX_COLUMNS => Ok(count),
+        _ => Err(CqlError::Count {
+            what: "columns",
+            count: count.into(),
+            most: MAX_COLUMNS,
+        }),
+    }
+}
+
+/// Number of rows, of which each column has a cell. Rows without columns have no bytes: nobody can count them.
+#[inline]
+fn row_count(reader: &mut Reader<'_>, columns: usize) -> Result<u32, CqlError> {
+    let count = reader.count(columns * CELL_BYTES, "rows")?;
+    // It has come as 31 bits.
+    Ok(count as u32)
+}
+
+fn decode_columns(reader: &mut Reader<'_>, flags: i32, count: usize) -> Result<Vec<ColumnSpec>, CqlError> {
+    let names = |reader: &mut Reader<'_>| Ok::<_, CqlError>((reader.string()?.into(), reader.string()?.into()));
+    let global: Option<(Arc<str>, Arc<str>)> = match flags & ROWS_GLOBAL_TABLE != 0 && count > 0 {
+        true => Some(names(reader)?),
         false => None,
     };
+    // A name and a type; and where they are not said once for all, keyspace and table.
+    reader.fitting(count as i64, if global.is_some() { 4 } else { 8 }, "columns")?;
+    let mut types = MAX_TYPES;
     (0..count)
         .map(|_| {
-            let (keyspace, table) = match global {
-                Some(names) => names,
-                None => (reader.string()?, reader.string()?),
+            let (keyspace, table) = match &global {
+                Some(names) => names.clone(),
+                None => names(reader)?,
             };
             Ok(ColumnSpec {
-                keyspace: keyspace.to_owned(),
-                table: table.to_owned(),
+                keyspace,
+                table,
                 name: reader.string()?.to_owned(),
-                kind: ColumnType::decode(reader)?,
+                kind: ColumnType::decode_within(reader, &mut types, 0)?,
             })
         })
         .collect()

@@ -263,3 +263,117 @@ fn broken_frames_are_no_danger() {
         }
     }
 }
+
+/// A result with rows: flags, columns, whatever describes them, the number of rows, cells.
+fn rows_of(flags: i32, columns: i32, described: &[u8], count: i32, cells: &[u8]) -> Vec<u8> {
+    let mut wire = Vec::new();
+    result(&mut wire, V4, 1, KIND_ROWS, |body| {
+        body.extend_from_slice(&flags.to_be_bytes());
+        body.extend_from_slice(&columns.to_be_bytes());
+        body.extend_from_slice(described);
+        body.extend_from_slice(&count.to_be_bytes());
+        body.extend_from_slice(cells);
+    });
+    wire
+}
+
+fn refused(wire: &[u8], what: &str) {
+    let (header, body) = frame(wire);
+    for error in [
+        glance(&header, body).unwrap_err(),
+        Response::decode(&header, body).unwrap_err(),
+    ] {
+        let named = match error {
+            CqlError::Count { what, .. } | CqlError::TooMany { what, .. } => what,
+            other => panic!("{other}"),
+        };
+        assert_eq!(named, what, "{error}");
+    }
+}
+
+#[test]
+fn counts_are_held_against_the_bytes_that_are_left() {
+    const NULLS: [u8; 8] = [0xFF; 8];
+    // Two tables' names once for all; then names without a letter, of type int.
+    let global: Vec<u8> = [0, 1, b'k', 0, 1, b't']
+        .into_iter()
+        .chain([0, 0, 0, 9].repeat(2))
+        .collect();
+    let good = rows_of(ROWS_GLOBAL_TABLE, 2, &global, 1, &NULLS);
+    let (header, body) = frame(&good);
+    assert_eq!(glance(&header, body), Ok(Glance::Rows(1)));
+
+    refused(&rows_of(ROWS_NO_METADATA, 0, &[], i32::MAX, &[]), "rows");
+    refused(&rows_of(ROWS_NO_METADATA, 0, &[], 1, &NULLS), "rows");
+    refused(&rows_of(ROWS_NO_METADATA, 1, &[], -1, &NULLS), "rows");
+    refused(&rows_of(ROWS_NO_METADATA, 2, &[], 2, &NULLS), "rows");
+    refused(&rows_of(ROWS_NO_METADATA, -5, &[], 0, &[]), "columns");
+    refused(&rows_of(ROWS_NO_METADATA, 65_536, &[], 0, &[]), "columns");
+    refused(&rows_of(ROWS_GLOBAL_TABLE, 60_000, &global, 0, &[]), "columns");
+    refused(&rows_of(ROWS_GLOBAL_TABLE, 2, &global, 2, &NULLS), "rows");
+    // A tuple that says more members than there are bytes, and a type with more fields.
+    refused(
+        &rows_of(0, 1, &[0, 0, 0, 0, 0, 0, 0, 0x31, 0xFF, 0xFF], 0, &[]),
+        "members of a tuple",
+    );
+    let fields = [0, 0, 0, 0, 0, 0, 0, 0x30, 0, 0, 0, 0, 0xFF, 0xFF];
+    refused(&rows_of(0, 1, &fields, 0, &[]), "fields of a type");
+}
+
+#[test]
+fn a_description_has_a_bounded_number_of_types() {
+    // Tuples within a tuple: few bytes each.
+    let wide = [&[0x00, 0x31, 0xEA, 0x60][..], &[0, 9].repeat(60_000)].concat();
+    let described = [&[0, 0, 0, 0, 0, 0][..], &wide].concat().repeat(5);
+    refused(&rows_of(0, 5, &described, 0, &[]), "types of columns");
+}
+
+#[test]
+fn names_that_are_said_once_are_kept_once() {
+    let column = [0, 0, 0, 9];
+    let described = [&[0, 1, b'k', 0, 1, b't'][..], &column.repeat(3)].concat();
+    let wire = rows_of(ROWS_GLOBAL_TABLE, 3, &described, 0, &[]);
+    let Response::Rows(rows) = decode(&wire) else { panic!() };
+    assert!(Arc::ptr_eq(&rows.columns[0].keyspace, &rows.columns[2].keyspace));
+}
+
+#[test]
+fn a_row_is_not_more_than_its_bytes_and_what_may_be_missing() {
+    // 300 lists' elements of 4 bytes, each of 300 members that are all missing.
+    let tuple = ColumnType::Tuple(vec![ColumnType::Int; 300]);
+    let columns = [spec("a", ColumnType::List(Box::new(tuple)))];
+    let mut wire = Vec::new();
+    rows(&mut wire, V4, 1, Columns::Named(&columns), 1, |out| {
+        put_bytes(out, &[&[0, 0, 1, 44][..], &[0; 1_200]].concat());
+    });
+    let Response::Rows(mut rows) = decode(&wire) else {
+        panic!()
+    };
+    assert!(matches!(
+        rows.row(),
+        Err(CqlError::TooMany {
+            limit: SPARE_VALUES,
+            ..
+        })
+    ));
+}
+
+#[test]
+fn counts_of_a_prepared_statement_are_held_too() {
+    let prepared = |markers: i32, key: i32, columns: i32| {
+        let mut wire = Vec::new();
+        result(&mut wire, V4, 1, KIND_PREPARED, |body| {
+            put_short_bytes(body, b"id");
+            for number in [0, markers, key, ROWS_NO_METADATA, columns] {
+                body.extend_from_slice(&number.to_be_bytes());
+            }
+        });
+        let (header, body) = frame(&wire);
+        Response::decode(&header, body).map(|_| ())
+    };
+    prepared(0, 0, 7).unwrap();
+    for (markers, key, columns) in [(-1, 0, 0), (9_000, 0, 0), (0, -1, 0), (0, i32::MAX, 0), (0, 0, -1)] {
+        let error = prepared(markers, key, columns).unwrap_err();
+        assert!(matches!(error, CqlError::Count { .. }), "{error}");
+    }
+}

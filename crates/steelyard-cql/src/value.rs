@@ -1,12 +1,18 @@
 //! Values of column types: enough to read every system table, and to write the answers of a simulated one.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 
 use crate::primitive::utf8;
 use crate::{CqlError, Reader, put_bytes, put_null, put_string};
 
 /// Deepest nesting of types that is read (`list<frozen<list<...>>>`).
-const MAX_DEPTH: usize = 32;
+pub const MAX_DEPTH: usize = 32;
+/// Most types that the columns of one description consist of, those within types included.
+pub(crate) const MAX_TYPES: usize = 1 << 18;
+/// Values that a row may have beyond its bytes: fields of user-defined types and tuples that were added after it was written
+/// are null, and take no byte.
+pub const SPARE_VALUES: usize = 1 << 16;
 
 /// A column's type as result metadata names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +72,7 @@ pub enum ColumnType {
         /// Name of the type.
         name: String,
         /// Its fields by name, in order.
-        fields: Vec<(String, ColumnType)>,
+        fields: Vec<(Arc<str>, ColumnType)>,
     },
     /// `tuple<...>`.
     Tuple(Vec<ColumnType>),
@@ -76,9 +82,9 @@ pub enum ColumnType {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnSpec {
     /// Keyspace of the table.
-    pub keyspace: String,
+    pub keyspace: Arc<str>,
     /// The table.
-    pub table: String,
+    pub table: Arc<str>,
     /// Name of the column.
     pub name: String,
     /// Its type.
@@ -141,7 +147,7 @@ pub enum Value<'a> {
     /// Of `map`, in the order of the bytes.
     Map(Vec<(Value<'a>, Value<'a>)>),
     /// Of a user-defined type: fields by name.
-    Udt(Vec<(String, Value<'a>)>),
+    Udt(Vec<(Arc<str>, Value<'a>)>),
     /// Of `tuple`.
     Tuple(Vec<Value<'a>>),
 }
@@ -149,14 +155,16 @@ pub enum Value<'a> {
 impl ColumnType {
     /// Reads an `[option]` of metadata.
     pub fn decode(reader: &mut Reader<'_>) -> Result<Self, CqlError> {
-        Self::decode_at(reader, 0)
+        Self::decode_within(reader, &mut { MAX_TYPES }, 0)
     }
 
-    fn decode_at(reader: &mut Reader<'_>, depth: usize) -> Result<Self, CqlError> {
+    /// As `decode`; `left`: types that may still come, of all columns.
+    pub(crate) fn decode_within(reader: &mut Reader<'_>, left: &mut usize, depth: usize) -> Result<Self, CqlError> {
         if depth > MAX_DEPTH {
             return Err(CqlError::TooDeep { limit: MAX_DEPTH });
         }
-        let inner = |reader: &mut Reader<'_>| Self::decode_at(reader, depth + 1);
+        take_one(left, "types of columns", MAX_TYPES)?;
+        let mut inner = |reader: &mut Reader<'_>| Self::decode_within(reader, left, depth + 1);
         Ok(match reader.short()? {
             0x00 => match reader.string()? {
                 "org.apache.cassandra.db.marshal.DurationType" => Self::Duration,
@@ -191,14 +199,14 @@ impl ColumnType {
             0x30 => {
                 let keyspace = reader.string()?.to_owned();
                 let name = reader.string()?.to_owned();
-                let count = reader.short()?;
+                let count = reader.short_count(4, "fields of a type")?;
                 let fields = (0..count)
-                    .map(|_| Ok((reader.string()?.to_owned(), inner(reader)?)))
+                    .map(|_| Ok((reader.string()?.into(), inner(reader)?)))
                     .collect::<Result<_, _>>()?;
                 Self::Udt { keyspace, name, fields }
             }
             0x31 => {
-                let count = reader.short()?;
+                let count = reader.short_count(2, "members of a tuple")?;
                 Self::Tuple((0..count).map(|_| inner(reader)).collect::<Result<_, _>>()?)
             }
             other => {
@@ -271,6 +279,13 @@ impl ColumnType {
 impl<'a> Value<'a> {
     /// The value that a cell of type `kind` holds; `None` is null. Errors: a length that the type cannot have.
     pub fn decode(kind: &ColumnType, cell: Option<&'a [u8]>) -> Result<Self, CqlError> {
+        let mut left = cell.map_or(0, <[u8]>::len) + SPARE_VALUES;
+        Self::decode_within(kind, cell, &mut left)
+    }
+
+    /// As `decode`; `left`: values that may still come, of the row.
+    pub(crate) fn decode_within(kind: &ColumnType, cell: Option<&'a [u8]>, left: &mut usize) -> Result<Self, CqlError> {
+        take_one(left, "values beyond the bytes of their row", SPARE_VALUES)?;
         let Some(bytes) = cell else { return Ok(Self::Null) };
         Ok(match kind {
             ColumnType::Ascii | ColumnType::Text => Self::Text(utf8(bytes, "a text value")?),
@@ -307,20 +322,20 @@ impl<'a> Value<'a> {
             }
             ColumnType::List(item) | ColumnType::Set(item) => {
                 let mut reader = Reader::new(bytes);
-                let count = reader.int()?.max(0);
+                let count = reader.count(4, "elements of a list or set")?;
                 Self::List(
                     (0..count)
-                        .map(|_| Self::decode(item, reader.bytes()?))
+                        .map(|_| Self::decode_within(item, reader.bytes()?, left))
                         .collect::<Result<_, _>>()?,
                 )
             }
             ColumnType::Map(key, value) => {
                 let mut reader = Reader::new(bytes);
-                let count = reader.int()?.max(0);
+                let count = reader.count(8, "entries of a map")?;
                 let pair = |_| {
                     Ok((
-                        Self::decode(key, reader.bytes()?)?,
-                        Self::decode(value, reader.bytes()?)?,
+                        Self::decode_within(key, reader.bytes()?, left)?,
+                        Self::decode_within(value, reader.bytes()?, left)?,
                     ))
                 };
                 Self::Map((0..count).map(pair).collect::<Result<_, _>>()?)
@@ -328,8 +343,9 @@ impl<'a> Value<'a> {
             // A value written before a field was added ends early: the rest is null.
             ColumnType::Udt { fields, .. } => {
                 let mut reader = Reader::new(bytes);
-                let field =
-                    |(name, kind): &(String, ColumnType)| Ok((name.clone(), Self::decode_next(kind, &mut reader)?));
+                let field = |(name, kind): &(Arc<str>, ColumnType)| {
+                    Ok((Arc::clone(name), Self::decode_next(kind, &mut reader, left)?))
+                };
                 Self::Udt(fields.iter().map(field).collect::<Result<_, _>>()?)
             }
             ColumnType::Tuple(items) => {
@@ -337,15 +353,16 @@ impl<'a> Value<'a> {
                 Self::Tuple(
                     items
                         .iter()
-                        .map(|kind| Self::decode_next(kind, &mut reader))
+                        .map(|kind| Self::decode_next(kind, &mut reader, left))
                         .collect::<Result<_, _>>()?,
                 )
             }
         })
     }
 
-    fn decode_next(kind: &ColumnType, reader: &mut Reader<'a>) -> Result<Self, CqlError> {
-        Self::decode(kind, if reader.is_empty() { None } else { reader.bytes()? })
+    fn decode_next(kind: &ColumnType, reader: &mut Reader<'a>, left: &mut usize) -> Result<Self, CqlError> {
+        let cell = if reader.is_empty() { None } else { reader.bytes()? };
+        Self::decode_within(kind, cell, left)
     }
 
     /// Appends the value as `[bytes]`, with its length.
@@ -412,6 +429,11 @@ impl<'a> Value<'a> {
     pub fn put_text(out: &mut Vec<u8>, text: &str) {
         put_bytes(out, text.as_bytes());
     }
+}
+
+fn take_one(left: &mut usize, what: &'static str, limit: usize) -> Result<(), CqlError> {
+    *left = left.checked_sub(1).ok_or(CqlError::TooMany { what, limit })?;
+    Ok(())
 }
 
 fn fixed<const N: usize>(bytes: &[u8], kind: &'static str) -> Result<[u8; N], CqlError> {

@@ -106,3 +106,17 @@ fn bottomless_types_are_refused() {
         Err(CqlError::TooDeep { limit: MAX_DEPTH })
     );
 }
+
+#[test]
+fn counts_of_elements_are_held_against_their_bytes() {
+    let text = || Box::new(ColumnType::Text);
+    for (kind, cell) in [
+        (ColumnType::List(text()), &[0x7F, 0xFF, 0xFF, 0xFF][..]),
+        (ColumnType::Set(text()), &[0xFF, 0xFF, 0xFF, 0xFE]),
+        (ColumnType::List(text()), &[0, 0, 0, 2, 0, 0, 0, 0]),
+        (ColumnType::Map(text(), text()), &[0, 0, 0, 1, 0, 0, 0, 0]),
+    ] {
+        let error = Value::decode(&kind, Some(cell)).unwrap_err();
+        assert!(matches!(error, CqlError::Count { .. }), "{kind:?}: {error}");
+    }
+}

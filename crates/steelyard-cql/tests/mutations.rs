@@ -32,15 +32,16 @@ fn seeds() -> Vec<Vec<u8>> {
     files.iter().map(|path| std::fs::read(path).unwrap()).collect()
 }
 
-/// A few changes of the kinds that confuse readers: bits, bytes at the edges of numbers, cuts, pieces twice.
+/// A few changes of the kinds that confuse readers: bits, bytes at the edges of numbers, counts, cuts, pieces twice.
 fn mutate(frame: &mut Vec<u8>, other: &[u8], random: &mut Random) {
     const EDGES: [u8; 6] = [0x00, 0x01, 0x7F, 0x80, 0xFE, 0xFF];
+    const COUNTS: [i32; 8] = [0, 2, 300, 65_535, 65_536, i32::MAX, i32::MIN, -5];
     for _ in 0..=random.below(4) {
         if frame.is_empty() {
             return;
         }
         let at = random.below(frame.len());
-        match random.below(6) {
+        match random.below(7) {
             0 => frame[at] ^= 1 << random.below(8),
             1 => frame[at] = EDGES[random.below(EDGES.len())],
             2 => frame.truncate(at),
@@ -48,7 +49,12 @@ fn mutate(frame: &mut Vec<u8>, other: &[u8], random: &mut Random) {
                 let end = (at + 4).min(frame.len());
                 frame[at..end].fill(EDGES[random.below(EDGES.len())]);
             }
-            4 => frame
+            4 => {
+                let end = (at + 4).min(frame.len());
+                let count = COUNTS[random.below(COUNTS.len())].to_be_bytes();
+                frame[at..end].copy_from_slice(&count[..end - at]);
+            }
+            5 => frame
                 .splice(at..at, other[random.below(other.len())..].iter().copied())
                 .for_each(drop),
             _ => frame[at] = random.below(256) as u8,

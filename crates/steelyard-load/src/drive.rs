@@ -33,6 +33,8 @@ pub const MAX_SLOTS_PER_WORKER: u32 = 16_384;
 const MAX_TRIES: u32 = 1000;
 /// Shortest interval: handing over and printing one takes about a millisecond.
 const MIN_INTERVAL_S: f64 = 0.1;
+/// Longest drain that an order may name.
+const MAX_DRAIN_S: f64 = 86_400.0;
 /// From the decision to start a phase to its first instant: time for threads to come up, so that the first operation is
 /// not late by it.
 const START_MARGIN_NS: Nanos = 2_000_000;
@@ -366,6 +368,9 @@ fn limits(order: &Order) -> Result<(), OrderError> {
     if order.timeout_ms == 0 || order.timeout_ms > 86_400_000 {
         return Err(OrderError::new("timeout_ms", order.timeout_ms, "1 to 86400000"));
     }
+    if let Some(drain_s) = order.drain_s.filter(|drain_s| !(0.0..=MAX_DRAIN_S).contains(drain_s)) {
+        return Err(OrderError::new("drain_s", drain_s, "0 to 86400"));
+    }
     if !(1..=MAX_TRIES).contains(&order.tries) {
         return Err(OrderError::new("tries", order.tries, "1 to 1000"));
     }
@@ -549,6 +554,7 @@ fn worker_sequence(plans: &[PhasePlan], starts: &[Nanos], order: &Order, worker:
         tries: order.tries,
         interval: nanos(order.interval_s),
         backlog_limit: limit / count + u64::from(worker < limit % count),
+        drain: order.drain_s.map(nanos),
     }
 }
 

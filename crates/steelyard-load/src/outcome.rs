@@ -22,8 +22,6 @@ pub enum Outcome {
     Connection,
     /// Any other error of the server.
     Server,
-    /// Never sent: it became due while the backlog was at the order's limit.
-    Backlog,
     /// Answered, but the row does not hold what was written into it.
     Invalid,
     /// A light-weight transaction whose condition did not hold.
@@ -32,7 +30,7 @@ pub enum Outcome {
 
 impl Outcome {
     /// Every outcome; its position is its number.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 11] = [
         Self::Ok,
         Self::NotFound,
         Self::Timeout,
@@ -42,7 +40,6 @@ impl Outcome {
         Self::Overloaded,
         Self::Connection,
         Self::Server,
-        Self::Backlog,
         Self::Invalid,
         Self::NotApplied,
     ];
@@ -59,7 +56,6 @@ impl Outcome {
             Self::Overloaded => "overloaded",
             Self::Connection => "connection",
             Self::Server => "server",
-            Self::Backlog => "backlog",
             Self::Invalid => "invalid",
             Self::NotApplied => "not-applied",
         }

@@ -44,18 +44,20 @@ pub(crate) struct PhaseSequence {
     pub interval: Nanos,
     /// Operations of this worker that may be due and not yet sent.
     pub backlog_limit: u64,
+    /// How long after the end a backlog is still sent, where the order says so.
+    pub drain: Option<Nanos>,
 }
 
 impl PhaseSequence {
-    /// When a backlog is no longer sent: the sequence's length (at least a time-out) after its end. A system that is asked for ten
-    /// times what it can do would otherwise hold the sequence for ten times its length.
+    /// When a backlog is no longer sent: the order's drain after the end, or else the sequence's length (at least a time-out). A
+    /// system that is asked for ten times what it can do would otherwise hold the sequence for ten times its length.
     fn gives_up_at(&self) -> Option<Nanos> {
         let (first, last) = (self.phases.first()?, self.phases.last()?);
         if self.phases.iter().all(|phase| phase.pace.is_closed()) {
             return None;
         }
         let end = last.end()?;
-        Some(end + (end - first.start).max(self.timeout))
+        Some(end + self.drain.unwrap_or_else(|| (end - first.start).max(self.timeout)))
     }
 }
 
@@ -218,8 +220,9 @@ impl<'a> Progress<'a> {
         self.gives_up_at.is_some_and(|at| now > at)
     }
 
-    /// Nothing more is due.
-    pub fn stop(&mut self) {
+    /// Nothing more is sent, whatever is due by now.
+    pub fn stop(&mut self, now: Nanos) {
+        self.tally.unsent += self.backlog(now);
         (self.next.due, self.waiting) = (None, 0);
         self.refused.clear();
     }

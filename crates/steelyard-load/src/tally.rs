@@ -70,6 +70,8 @@ pub struct Tally {
     pub sent: u64,
     /// Operations ended.
     pub done: u64,
+    /// Operations that were due and will never be sent.
+    pub unsent: u64,
     /// Operations ended, by the number of the outcome.
     pub by_outcome: [u64; Outcome::ALL.len()],
     /// Rows returned by operations whose rows are counted.
@@ -108,6 +110,7 @@ impl Tally {
             histograms: (0..cells).map(|_| None).collect(),
             sent: 0,
             done: 0,
+            unsent: 0,
             by_outcome: [0; Outcome::ALL.len()],
             rows: 0,
             rows_of: vec![0; names],
@@ -202,6 +205,7 @@ impl Tally {
     pub fn merge_counts(&mut self, other: &Self) {
         self.sent += other.sent;
         self.done += other.done;
+        self.unsent += other.unsent;
         self.rows += other.rows;
         for (mine, theirs) in self.rows_of.iter_mut().zip(&other.rows_of) {
             *mine += theirs;
@@ -223,7 +227,8 @@ impl Tally {
                 histogram.clear();
             }
         }
-        (self.sent, self.done, self.rows, self.early, self.backlog) = (0, 0, 0, 0, 0);
+        (self.sent, self.done, self.unsent) = (0, 0, 0);
+        (self.rows, self.early, self.backlog) = (0, 0, 0);
         self.by_outcome = [0; Outcome::ALL.len()];
         self.rows_of.fill(0);
         (self.first_sent, self.last_done) = (None, None);

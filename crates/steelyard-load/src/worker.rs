@@ -125,7 +125,7 @@ impl<C: Client> Worker<C> {
             if stopped_at.is_none() && stop.load(Ordering::Relaxed) {
                 stopped_at = Some(now);
                 self.stopping = true;
-                progress.stop();
+                progress.stop(now);
             }
             self.expire(&mut progress, now, stopped_at);
             self.admit(&mut progress, now);
@@ -155,7 +155,7 @@ impl<C: Client> Worker<C> {
     /// Starts every operation that is due and has a free slot; the others that are due go to the backlog.
     fn admit(&mut self, progress: &mut Progress<'_>, now: Nanos) {
         if progress.gives_up(now) {
-            return self.give_up_backlog(progress, now);
+            return self.give_up_backlog(progress);
         }
         while let Some(due) = progress.next_due() {
             let (number, phase) = progress.next_phase();
@@ -212,37 +212,31 @@ impl<C: Client> Worker<C> {
         }
     }
 
-    /// No place in flight for what has become due by `until`: the backlog takes it. What finds the backlog full is counted as such
-    /// an error, under the kind of the operation that was next; those behind it move up.
+    /// No place in flight for what has become due by `until`: the backlog takes it. What finds the backlog full is never sent.
     fn keep_waiting(&mut self, progress: &mut Progress<'_>, until: Nanos) {
-        while let Some(due) = progress.overflow(until) {
-            self.never_sent(progress, Outcome::Backlog, due, until);
+        while progress.overflow(until).is_some() {
+            self.never_sent(progress);
         }
     }
 
-    /// Operations that a hopeless backlog leaves over are counted as timed out, with the response time they have had.
+    /// Operations that a hopeless backlog leaves over are never sent.
     #[cold]
-    fn give_up_backlog(&mut self, progress: &mut Progress<'_>, now: Nanos) {
-        while let Some(due) = progress.next_due() {
+    fn give_up_backlog(&mut self, progress: &mut Progress<'_>) {
+        while progress.next_due().is_some() {
             if progress.next_phase().1.pace.is_closed() {
                 progress.skip_phase();
                 continue;
             }
-            self.never_sent(progress, Outcome::Timeout, due, now);
+            self.never_sent(progress);
             progress.taken();
         }
     }
 
+    /// The next operation of the stream passes by: neither done nor failed, because the system never saw it.
     #[cold]
-    fn never_sent(&mut self, progress: &mut Progress<'_>, outcome: Outcome, due: Nanos, now: Nanos) {
-        let operation = self.stream.next();
-        let timing = Timing {
-            due,
-            free: due,
-            sent: None,
-            done: now,
-        };
-        progress.tally.operation(operation.kind, outcome, 0, &timing);
+    fn never_sent(&mut self, progress: &mut Progress<'_>) {
+        self.stream.next();
+        progress.tally.unsent += 1;
     }
 
     fn begin(&mut self, number: u32, due: Nanos, now: Nanos) {

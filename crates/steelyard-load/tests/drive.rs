@@ -304,10 +304,22 @@ fn a_hopeless_backlog_is_given_up_a_phases_length_after_its_end_and_counted() {
     order.timeout_ms = 100;
     let run = drive(&order, after(10 * MS));
     let done = &run.done[0];
-    assert_eq!(done.operations + done.errors, 1000);
-    assert!((795..=800).contains(&done.errors), "{}", done.errors);
-    assert_eq!(done.errors_by_kind.keys().collect::<Vec<_>>(), ["timeout"]);
-    assert_eq!(run.count("service", |_| true), 1000 - done.errors);
+    assert_eq!((done.operations + done.unsent, done.errors), (1000, 0));
+    assert!((795..=800).contains(&done.unsent), "{}", done.unsent);
+    assert_eq!(run.count("response", |_| true), done.operations);
+}
+
+#[test]
+fn an_order_says_how_long_a_backlog_is_sent_after_the_end() {
+    for (drain_s, sent) in [(0.0, 100..=102), (0.25, 124..=127), (5.0, 600..=602)] {
+        let mut order = order(constant(700.0, 1), seconds(1.0));
+        order.drain_s = Some(drain_s);
+        let run = drive(&order, after(10 * MS));
+        let done = &run.done[0];
+        assert!(sent.contains(&done.operations), "{drain_s}: {}", done.operations);
+        assert_eq!((done.operations + done.unsent, done.errors), (700, 0));
+        assert!(done.execution_ns <= (1.02e9 + drain_s * 1e9) as u64);
+    }
 }
 
 #[test]

@@ -10,6 +10,8 @@ use steelyard_channel::{Channel, Pipe};
 use crate::node::Session;
 
 const OUTPUT_BYTES: usize = 64 * 1024;
+/// Room that is made for a request that is only announced; more is made as it comes.
+const MOST_EXPECTED_BYTES: usize = 1 << 20;
 /// A client that does not take its answers is cut off when so much waits for it.
 const MOST_WAITING_BYTES: usize = 256 << 20;
 
@@ -60,7 +62,8 @@ impl Connection {
 
     /// A request of this many bytes is on its way.
     pub fn expect(&mut self, bytes: usize) {
-        self.input.reserve(bytes.saturating_sub(self.input.len()));
+        let missing = bytes.saturating_sub(self.input.len());
+        self.input.reserve(missing.min(MOST_EXPECTED_BYTES));
     }
 
     /// The first `bytes` of the input are done with.

@@ -347,8 +347,8 @@ fn select(table: &Table, statement: &Statement, bound: &mut Bound) -> Result<Act
 
 fn spec_of(table: &Table, name: &str, kind: ColumnType) -> ColumnSpec {
     ColumnSpec {
-        keyspace: table.keyspace.clone(),
-        table: table.name.clone(),
+        keyspace: table.keyspace.as_str().into(),
+        table: table.name.as_str().into(),
         name: name.into(),
         kind,
     }

@@ -11,8 +11,9 @@ use crate::catalog::{Catalog, Refusal, Row, RowKey, Table, invalid, partition_by
 use crate::plan::{Action, Condition, Plan};
 use crate::statement::{Comparison, Term};
 
-/// Rows of an answer, however large the LIMIT.
+/// Rows of an answer, and bytes of made-up ones, however large the LIMIT.
 const MOST_ROWS_ANSWERED: usize = 100_000;
+const MOST_BYTES_MADE_UP: usize = 64 << 20;
 
 type Frame = (u8, i16);
 type Values<'a> = [Option<&'a [u8]>];
@@ -42,8 +43,8 @@ pub fn write(
 /// The one column that says whether a light-weight transaction was applied.
 pub fn applied_column(table: &Table) -> ColumnSpec {
     ColumnSpec {
-        keyspace: table.keyspace.clone(),
-        table: table.name.clone(),
+        keyspace: table.keyspace.as_str().into(),
+        table: table.name.as_str().into(),
         name: "[applied]".into(),
         kind: ColumnType::Boolean,
     }
@@ -174,9 +175,11 @@ pub fn read(
             } else {
                 // Without a beginning nothing says how many there should be.
                 let count = if from.is_some() { most(limit)? } else { 0 };
-                let key = [from.unwrap_or_default()];
+                let mut row = Vec::new();
+                plan.made_up.put(&[from.unwrap_or_default()], &mut row);
+                let count = count.min(MOST_BYTES_MADE_UP / row.len().max(1));
                 response::rows(out, version, stream, columns, count_of(count), |body| {
-                    (0..count).for_each(|_| plan.made_up.put(&key, body));
+                    (0..count).for_each(|_| body.extend_from_slice(&row));
                 });
             }
         }
@@ -205,7 +208,7 @@ fn put_page<'a>(
     let size = size.filter(|size| *size > 0).unwrap_or(usize::MAX);
     let mut rows = rows.skip(given as usize);
     let page: Vec<&Row> = rows.by_ref().take(size).collect();
-    let state = (given + count_of(page.len())).to_be_bytes();
+    let state = given.saturating_add(count_of(page.len())).to_be_bytes();
     let state = rows.next().map(|_| &state[..]);
     response::page(out, version, stream, columns, count_of(page.len()), state, |body| {
         for row in page {

@@ -1,7 +1,7 @@
 //! Schema broadcast: the node that is asked for a change of the schema has every peer execute it too, over the same protocol.
 
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use steelyard_channel::{Channel, ClientTls};
 use steelyard_cql::response::Response;
@@ -32,15 +32,15 @@ fn send_to_peer(
     statement: &str,
 ) -> Result<(), String> {
     let stream = TcpStream::connect_timeout(&peer, PEER_TIMEOUT).map_err(|error| error.to_string())?;
-    let prepared = stream
-        .set_read_timeout(Some(PEER_TIMEOUT))
-        .and_then(|()| stream.set_nodelay(true));
-    prepared.map_err(|error| error.to_string())?;
+    stream.set_nodelay(true).map_err(|error| error.to_string())?;
     let mut channel = match tls {
         Some(tls) => tls.wrap(stream, &peer.to_string()).map_err(|error| error.to_string())?,
         None => Channel::Plain(stream),
     };
-    channel.shake_hands().map_err(|error| error.to_string())?;
+    let prepared = channel
+        .shake_hands(Instant::now() + PEER_TIMEOUT)
+        .and_then(|()| channel.socket().set_read_timeout(Some(PEER_TIMEOUT)));
+    prepared.map_err(|error| error.to_string())?;
     let mut frame = Vec::new();
     request::startup(&mut frame, 1, FORWARDER, env!("CARGO_PKG_VERSION"), None);
     ask(&mut channel, &frame)?;
@@ -56,6 +56,7 @@ fn send_to_peer(
 fn ask(channel: &mut Channel, frame: &[u8]) -> Result<(), String> {
     let mut exchange = || -> std::io::Result<Vec<u8>> {
         channel.send(frame)?;
+        let deadline = Instant::now() + PEER_TIMEOUT;
         let mut answer = Vec::new();
         loop {
             let header = Frame::header(&answer).map_err(std::io::Error::other)?;
@@ -63,7 +64,7 @@ fn ask(channel: &mut Channel, frame: &[u8]) -> Result<(), String> {
                 return Ok(answer);
             }
             let before = answer.len();
-            if !channel.receive(&mut answer)? && answer.len() == before {
+            if Instant::now() > deadline || !channel.receive(&mut answer)? && answer.len() == before {
                 return Err(std::io::ErrorKind::TimedOut.into());
             }
         }

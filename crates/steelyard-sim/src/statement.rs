@@ -1,6 +1,6 @@
 //! Parser of statements: the small part of CQL that clients of the simulated cluster use.
 
-use steelyard_cql::ColumnType;
+use steelyard_cql::{ColumnType, MAX_DEPTH};
 
 use crate::tokens::{Token, tokens};
 use crate::types::column_type;
@@ -103,6 +103,7 @@ pub fn parse(text: &str) -> Result<Statement, String> {
         tokens: tokens(text)?,
         at: 0,
         markers: 0,
+        depth: 0,
     };
     let verb = parser.word()?;
     match verb.as_str() {
@@ -137,6 +138,8 @@ struct Parser {
     tokens: Vec<Token>,
     at: usize,
     markers: usize,
+    /// Column types that are open.
+    depth: usize,
 }
 
 impl Parser {
@@ -380,7 +383,12 @@ impl Parser {
                 "org.apache.cassandra.db.marshal.VectorType({of},{dimensions})"
             )));
         }
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(format!("types are nested more than {MAX_DEPTH} deep"));
+        }
         let members = self.list(">", Self::column_type)?;
+        self.depth -= 1;
         let mut members = members.into_iter();
         let (first, second, more) = (members.next(), members.next(), members.len() > 0);
         match (name.as_str(), first, second) {

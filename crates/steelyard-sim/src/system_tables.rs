@@ -88,7 +88,7 @@ pub fn select(
     }
     let spec = |name: &str, kind: &ColumnType| ColumnSpec {
         keyspace: question.keyspace().into(),
-        table: question.name.table.clone(),
+        table: question.name.table.as_str().into(),
         name: name.into(),
         kind: kind.clone(),
     };
@@ -263,8 +263,8 @@ fn column_row(column: &ColumnSpec, (kind, position): (&str, i32)) -> Row {
 
 fn nameless() -> ColumnSpec {
     ColumnSpec {
-        keyspace: String::new(),
-        table: String::new(),
+        keyspace: "".into(),
+        table: "".into(),
         name: String::new(),
         kind: ColumnType::Text,
     }

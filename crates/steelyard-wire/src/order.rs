@@ -15,6 +15,9 @@ pub struct Order {
     pub protocol: String,
     /// `address:port` of every node.
     pub contacts: Vec<String>,
+    /// Whether the load goes on without contacts that do not answer, as long as one does; `Connected` names them.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub some_contacts: bool,
     /// Keyspace of the table.
     pub keyspace: String,
     /// YCSB's table; a program's statements name theirs.
@@ -43,10 +46,13 @@ pub struct Order {
     /// then empty. `schedule` says how many may be in flight.
     #[serde(default, skip_serializing_if = "is_false")]
     pub words: bool,
-    /// Open loop: operations of this process that may be due and not yet sent. One that becomes due beyond it is never sent
-    /// and counts as an error of kind `backlog`.
+    /// Open loop: operations of this process that may be due and not yet sent. One that becomes due beyond it is never sent.
     #[serde(default = "default_backlog_limit", skip_serializing_if = "is_default_backlog_limit")]
     pub backlog_limit: u64,
+    /// Open loop: seconds after the end for which what was due before it is still sent; the rest is never sent. None: the
+    /// load's length once more, at least a time-out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drain_s: Option<f64>,
     /// When the first phase starts, seconds since the epoch by this node's clock, so that several processes start together;
     /// None: as soon as the connections are open.
     #[serde(default, skip_serializing_if = "Option::is_none")]

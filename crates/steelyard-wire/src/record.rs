@@ -40,6 +40,9 @@ pub struct Hello {
 pub struct Connected {
     /// `address:port` of the nodes.
     pub nodes: Vec<String>,
+    /// Contacts that do not answer, with the cause of each: `10.0.0.9:9042 refused: ...`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub absent: Vec<String>,
     /// Connections of all worker threads.
     pub connections: u32,
     /// Version that the first node gives.
@@ -61,6 +64,9 @@ pub struct Interval {
     pub done: u64,
     /// Operations ended in an error.
     pub errors: u64,
+    /// Operations that were due and will never be sent: neither done nor failed (open loop).
+    #[serde(default)]
+    pub unsent: u64,
     /// Rows in answers, by operation: scans of YCSB, everything of a program. Operations without rows are left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub rows: BTreeMap<String, u64>,
@@ -99,7 +105,7 @@ pub struct Counts {
     /// measure `part`, which is no operation of its own.
     pub operation: String,
     /// `ok`, `not-found`, `not-applied`, or the kind of error: `timeout`, `unavailable`, `read-timeout`, `write-timeout`,
-    /// `overloaded`, `connection`, `server`, `invalid`, `backlog`.
+    /// `overloaded`, `connection`, `server`, `invalid`.
     pub outcome: String,
     /// `response` (done - due), `service` (done - sent), `lag` (sent - due), `pacing` (sent - the later of due and a place in
     /// flight being free: the generator's own delay), `part` (service time of one step of several).
@@ -125,6 +131,9 @@ pub struct Done {
     pub errors: u64,
     /// The same by kind; kinds without errors are left out.
     pub errors_by_kind: BTreeMap<String, u64>,
+    /// Operations that were due and never sent: neither done nor failed (open loop).
+    #[serde(default)]
+    pub unsent: u64,
     /// Error messages from servers, by kind: the first few distinct texts of each, with the protocol's code.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub error_texts: BTreeMap<String, Vec<String>>,

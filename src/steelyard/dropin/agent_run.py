@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from steelyard.dropin.shortfall import DRAIN_S
 from steelyard.engine import agent as engine
 from steelyard.model.errors import EngineError
 from steelyard.model.load import WARM_UP
@@ -100,6 +101,9 @@ async def drive(
 ) -> LoadResult:
     """Carry out an order (a dict as the agent reads it, see schema/order.example.json) with `steelyard-agent load`.
 
+    It goes on without contacts that do not answer, as long as one does (`Connected.absent`), and ends `DRAIN_S` and the
+    answers to what is in flight after a time limit, unless the order says otherwise.
+
     `variables`: environment variables of the agent, such as `credentials()`. The first SIGINT or SIGTERM, or setting
     `stop`, ends the load early; the outcome holds what was done by then. A second signal ends it at once, as
     KeyboardInterrupt. Raises EngineError when the agent cannot be found, cannot connect, or fails."""
@@ -131,7 +135,8 @@ async def drive(
         node = Node("load", "load", "127.0.0.1", (), Path(folder), environment=dict(variables or {}))
         try:
             async with asyncio.timeout(silence_s) as limit:
-                await _until_the_end(order, node, take, workers, asked)
+                outside = {"some_contacts": True, "drain_s": DRAIN_S, **order}
+                await _until_the_end(outside, node, take, workers, asked)
         except asyncio.CancelledError:
             if twice.is_set():
                 raise KeyboardInterrupt from None
@@ -188,29 +193,26 @@ def _signals(asked: asyncio.Event) -> Iterator[asyncio.Event]:
 
 
 async def cql(
-    contacts: Iterable[str],
+    contacts: Sequence[str],
     statements: Sequence[str],
     *,
     variables: Mapping[str, str] | None = None,
     tls: Mapping[str, str | None] | None = None,
     timeout_s: float = _cql.TIMEOUT_S,
 ) -> tuple[tuple[dict[str, Any], ...], ...]:
-    """The rows of each statement, executed in order on the first contact (`address:port`) that answers. `tls`: as in an
-    order; None for unencrypted connections.
+    """The rows of each statement, executed in order on the first contact (`address:port`) that is not away.
+    `tls`: as in an order; None for unencrypted connections.
 
     Raises SystemFault when the server refuses a statement or does not answer in time, NotAnswering when no contact can
     be reached."""
-    last: _cql.NotAnswering | None = None
-    for contact in contacts:
-        address, _, port = contact.rpartition(":")
-        node = Node(contact, "database", address.strip("[]"), (), Path(), environment=dict(variables or {}))
-        try:
-            return await _cql.ask(node, int(port), statements, timeout_s=timeout_s, options=_options(tls))
-        except _cql.NotAnswering as fault:
-            last = fault
-    if last is None:
+    first, *others = contacts or ("",)
+    if not first:
         raise EngineError("no node is named", "give the address of one")
-    raise last
+    address, _, port = first.rpartition(":")
+    name = "the cluster" if others else first
+    node = Node(name, "database", address.strip("[]"), (), Path(), environment=dict(variables or {}))
+    options = [*_options(tls), *(word for contact in others for word in ("--contact", contact))]
+    return await _cql.ask(node, int(port), statements, timeout_s=timeout_s, options=options)
 
 
 def _options(tls: Mapping[str, str | None] | None) -> list[str]:

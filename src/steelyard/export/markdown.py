@@ -23,8 +23,8 @@ from steelyard.report.prose import provenance
 from steelyard.report.tables import answers
 from steelyard.report.tables.generic import Cell, Column, Table
 
-BESIDES: Final = ("throughput_per_s", "response_ms_p50", "response_ms_p99", "errors")
-"""Responses that the table of cells has besides the main one."""
+BESIDES: Final = ("throughput_per_s", "response_ms_p50", "response_ms_p99", "errors", "unsent")
+"""Responses that the table of cells has besides the main one; what was due and not sent only where there is any."""
 TERMS: Final = ("Cite",)
 """Terms of the report's provenance that hold for this page, too."""
 MOST_ROWS: Final = 200
@@ -57,7 +57,12 @@ def _cells(page_input: ReportInput) -> Table:
     """One row per treatment: the main response as the answer quotes it, and means of the responses besides."""
     results, study = page_input.results, page_input.study
     summaries = {(label(row.treatment), row.response): row for row in results.of(Summary)}
-    besides = [name for name in BESIDES if name != results.response and any(name == key for _, key in summaries)]
+    short = any(record.responses.unsent for record in page_input.records)
+    besides = [
+        name
+        for name in BESIDES
+        if name != results.response and any(name == key for _, key in summaries) and (short or name != "unsent")
+    ]
     columns = (
         *(Column(factor, numeric=False) for factor in results.factors),
         Column(results.response_label, results.unit),

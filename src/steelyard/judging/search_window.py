@@ -47,7 +47,7 @@ def values_of(rules: SearchRules, seconds: float, measured: Responses) -> Mappin
     names = (*(limit.response for limit in rules.limits), *SHOWN)
     values = {name: measured.of(name) for name in names if name not in (ERROR_FRACTION, THROUGHPUT_FRACTION)}
     values[ERROR_FRACTION] = measured.errors / ended if ended else None
-    # Operations of the window over how long they took, over those that ended in it per second of its length.
-    throughput = measured.throughput_per_s
-    values[THROUGHPUT_FRACTION] = throughput * seconds / ended if throughput and ended else None
+    # Operations of the window over how long they took, over those that were due in it per second of its length.
+    throughput, due = measured.throughput_per_s, ended + measured.unsent
+    values[THROUGHPUT_FRACTION] = throughput * seconds / due if throughput and due else None
     return values

@@ -127,7 +127,7 @@ def _pacing(evidence: Evidence, limits: Limits) -> list[Reason]:
         return []
     late_ms = quantile_ms(merged(evidence.intervals, "pacing"), 0.99)
     sent = sum(interval.sent for interval in evidence.intervals)
-    due = sum(done.operations + done.errors for done in evidence.dones)
+    due = sum(done.operations + done.errors + done.unsent for done in evidence.dones)
     reached = sent / due if due else None
     return [
         *over(ReasonKind.LAG, late_ms, limits.lag_p99_ms, "ms"),
@@ -190,7 +190,11 @@ def _answers(evidence: Evidence, limits: Limits) -> list[Reason]:
             f"{wrong} answers held other values than were written",
         ),
     ]  # fmt: skip
-    return reasons if asked is None else [*reasons, *over(ReasonKind.INCOMPLETE, everything, asked, "operations")]
+    if asked is None:
+        return reasons
+    # What was never sent is RATE's.
+    ended = everything + sum(done.unsent for done in evidence.dones)
+    return [*reasons, *over(ReasonKind.INCOMPLETE, ended, asked, "operations")]
 
 
 def _share(part: int, whole: int) -> float | None:

@@ -242,7 +242,7 @@ class Load(Offered):
     """Name that the nodes' certificates must have, instead of each node's own name or address."""
     backlog_limit: int = Field(default=BACKLOG_LIMIT, ge=0, le=100_000_000)
     """Open loop: maximum number of operations per load node that are due but not yet sent. An operation that becomes
-    due beyond it is never sent and counts as an error of kind backlog."""
+    due beyond it is never sent: it counts as due and not sent, neither done nor failed."""
     capacity_threads: int = Field(default=64, ge=1, le=100_000)
     """For capacity_fraction: operations in flight in the closed loop that measures the cluster's capacity."""
     capacity_s: float = Field(default=10.0, gt=0)

@@ -27,8 +27,6 @@ class Outcome(StrEnum):
     SERVER = "server"
     INVALID = "invalid"
     """Answered, but the row does not hold what was written to it."""
-    BACKLOG = "backlog"
-    """Never sent: too many operations were waiting when it became due."""
 
 
 ANSWERED: Final[tuple[str, ...]] = (Outcome.OK.value, Outcome.NOT_FOUND.value, Outcome.NOT_APPLIED.value)

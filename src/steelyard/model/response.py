@@ -67,6 +67,8 @@ class Measured:
     """Reads of keys that must exist but returned no row."""
     cpu_ns: int
     """User and system time of the load generators."""
+    unsent: int = 0
+    """Operations that were due and never sent (open loop)."""
     rows: int = 0
     """Number of rows returned."""
     dropped: int = 0

@@ -57,6 +57,7 @@ class Responses(Value):
     execution_time_ms: float | None = None
     operations: int = 0
     errors: int = 0
+    unsent: int = 0
     not_found: int = 0
     throughput_per_s: float | None = None
     response_ms_mean: float | None = None

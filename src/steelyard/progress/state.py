@@ -105,6 +105,7 @@ class LoadSecond(_Part):
     lag_ms_p99: float | None = None
     pacing_ms_p99: float | None = None
     errors: int = 0
+    unsent: int = 0
     backlog: int = 0
     cpu_fraction: float | None = None
 
@@ -293,6 +294,7 @@ def second_of(node: str, interval: Interval) -> LoadSecond:
         lag_ms_p99=None if lag_ns is None else lag_ns / 1e6,
         pacing_ms_p99=_finite(summary.pacing_ms_p99),
         errors=interval.errors,
+        unsent=interval.unsent,
         backlog=interval.backlog,
         cpu_fraction=_finite(interval.cpu_fraction),
     )

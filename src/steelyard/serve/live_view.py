@@ -216,6 +216,8 @@ def _notes(seconds: Sequence[LoadSecond]) -> tuple[str, ...]:
     notes = [f"phase of the load: {seconds[-1].phase}"]
     if errors := sum(second.errors for second in seconds):
         notes.append(f"{count(errors, 'error')} in the seconds shown")
+    if unsent := sum(second.unsent for second in seconds):
+        notes.append(f"{count(unsent, 'operation')} due and not sent in the seconds shown")
     if backlog := sum(second.backlog for second in last.values()):
         notes.append(f"{count(backlog, 'operation')} due and not yet sent")
     cpu = ", ".join(f"{node} {percent(second.cpu_fraction or 0.0)}" for node, second in last.items())

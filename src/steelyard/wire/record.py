@@ -22,7 +22,11 @@ FORMAT: Final = 1
 NS_PER_S: Final = 1e9
 LONGEST_QUOTE: Final = 200
 """Bytes of an invalid line that errors show."""
-OMITTED: Final[Mapping[str, tuple[str, ...]]] = {"interval": ("rows",), "done": ("error_texts", "carries_per_s")}
+OMITTED: Final[Mapping[str, tuple[str, ...]]] = {
+    "connected": ("absent",),
+    "interval": ("rows",),
+    "done": ("error_texts", "carries_per_s"),
+}
 """By `record`, the fields that a line omits if they are empty."""
 
 
@@ -56,6 +60,8 @@ class Connected:
     record: Literal["connected"] = "connected"
     nodes: tuple[str, ...]
     """`address:port` of each node."""
+    absent: tuple[str, ...] = ()
+    """Contacts that do not answer, each with the cause."""
     connections: int
     server: str
     """Version of the server."""
@@ -101,6 +107,8 @@ class Interval:
     sent: int
     done: int
     errors: int
+    unsent: int = 0
+    """Operations that were due and will never be sent: neither done nor failed (open loop)."""
     rows: Mapping[str, int] = field(default_factory=dict)
     """Rows in answers, by operation; operations without rows are omitted."""
     backlog: int
@@ -132,6 +140,8 @@ class Done:
     """Operations answered without error, including not-found and not-applied."""
     errors: int
     errors_by_kind: Mapping[str, int]
+    unsent: int = 0
+    """Operations that were due and never sent: neither done nor failed (open loop)."""
     error_texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Error messages from servers, by kind: the first few distinct texts."""
     not_found: int

@@ -63,6 +63,14 @@ def test_no_end_of_the_phase_is_unknown() -> None:
 OPEN = Load(schedule="constant", rate_per_s=1000.0, operations=1000)
 
 
+def test_what_was_due_and_not_sent_is_a_shortfall_and_no_error() -> None:
+    short = {"operations": 700, "errors": 3, "errors_by_kind": {"timeout": 3}, "unsent": 297}
+    verdict = judge(evidence(load=OPEN, intervals=[made.interval(sent=703)], done=short), Limits(error_fraction=0.005))
+    assert [(one.kind, one.measured) for one in verdict.reasons] == [(ReasonKind.RATE, 0.703)]
+    more = judge(evidence(load=OPEN, intervals=[made.interval(sent=703)], done=short), Limits(error_fraction=0.004))
+    assert [one.kind for one in more.reasons] == [ReasonKind.RATE, ReasonKind.ERRORS], "3 of the 703 that were sent"
+
+
 @pytest.mark.parametrize(
     ("changes", "kind"),
     [

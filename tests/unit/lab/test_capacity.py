@@ -90,7 +90,7 @@ def test_phases_are_told_apart_in_the_store_and_their_sum_is_the_response(script
 
 def test_the_ends_of_a_nodes_phases_are_one_end() -> None:
     first = made.done(
-        first_sent_s=1.0, last_done_s=2.0, execution_ns=10**9, operations=5, errors=1, errors_by_kind={"backlog": 1},
+        first_sent_s=1.0, last_done_s=2.0, execution_ns=10**9, operations=5, errors=1, errors_by_kind={"overloaded": 1},
         not_found=1, cpu_ns=7, busiest_thread_fraction=0.5, reconnections=1,
     )  # fmt: skip
     second = replace(
@@ -102,7 +102,7 @@ def test_the_ends_of_a_nodes_phases_are_one_end() -> None:
     whole = ends["l1"]
     assert (whole.execution_ns, whole.operations, whole.cpu_ns) == (3 * 10**9, 10, 14)
     assert (whole.errors, whole.not_found, whole.reconnections) == (2, 2, 2)
-    assert (whole.errors_by_kind, whole.busiest_thread_fraction) == ({"backlog": 1, "timeout": 1}, 0.5)
+    assert (whole.errors_by_kind, whole.busiest_thread_fraction) == ({"overloaded": 1, "timeout": 1}, 0.5)
     assert responses([], [whole]).throughput_per_s == pytest.approx(10 / 3)
 
 

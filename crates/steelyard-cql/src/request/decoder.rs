@@ -97,6 +97,7 @@ impl<'a> Values<'a> {
     /// Reads over the values once, so that iterating afterwards meets no error.
     fn decode(reader: &mut Reader<'a>, named: bool) -> Result<Self, CqlError> {
         let left = reader.short()?;
+        reader.fitting(left.into(), 4, "values")?;
         let values = Self {
             reader: *reader,
             left,
@@ -189,7 +190,7 @@ impl<'a> Request<'a> {
             },
             Opcode::Batch => {
                 reader.byte()?;
-                let count = reader.short()?;
+                let count = reader.short_count(5, "statements of a batch")?;
                 let statements = (0..count)
                     .map(|_| Statement::decode(reader))
                     .collect::<Result<_, _>>()?;

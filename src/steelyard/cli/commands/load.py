@@ -106,7 +106,8 @@ def load(
     workers: Workers = None,
     as_json: Json = False,
 ) -> int:
-    """Carry out the command. Returns the exit code: 0 done, 1 done with errors, 130 interrupted."""
+    """Carry out the command. Returns the exit code: 0 done, 1 done with errors or with operations that were due and not
+    sent, 130 interrupted."""
     options = Options(workers=workers, creates=create, show=show_count, as_json=as_json, console=message_console())
     named = {"threads": threads, "rate_per_s": rate, "schedule": schedule, "duration_s": duration,
              "operations": operations, "warm_up_s": warm_up, "read_consistency": consistency,
@@ -188,15 +189,15 @@ async def _driven(order: Order, options: Options, schema: Schema | None = None) 
 
 def _end(outcomes: Sequence[Driven], options: Options) -> int:
     if options.as_json:
-        json.dump([load_output.as_data(outcome, courses) for outcome, courses, _ in outcomes], sys.stdout, indent=1)
+        json.dump([load_output.as_data(*one) for one in outcomes], sys.stdout, indent=1)
         sys.stdout.write("\n")
     else:
         for outcome, courses, schedule in outcomes:
             load_output.print_outcome(outcome, load_output.paper(), courses, schedule)
     if any(outcome.interrupted for outcome, *_ in outcomes):
         return EXIT_INTERRUPTED
-    failed = any(phase.totals.errors for outcome, *_ in outcomes for phase in outcome.phases.values())
-    return EXIT_ERRORS if failed else EXIT_DONE
+    ends = [phase.totals for outcome, *_ in outcomes for phase in outcome.phases.values()]
+    return EXIT_ERRORS if any(end.errors or end.unsent for end in ends) else EXIT_DONE
 
 
 def _raw(path: Path, contacts: Sequence[str], refused: Sequence[str], options: Options) -> int:

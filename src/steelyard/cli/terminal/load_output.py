@@ -15,6 +15,7 @@ from steelyard.analysis.inference import percentile_intervals
 from steelyard.cli.terminal.kept_up import kept_up
 from steelyard.cli.terminal.output import print_table, say, titled_table
 from steelyard.dropin.agent_run import LoadResult, PhaseOutcome
+from steelyard.dropin.shortfall import DRAIN_S, asked_per_s
 from steelyard.format import count, data_size, number
 from steelyard.model.estimate import Estimate
 from steelyard.model.outcome import Outcome, is_error
@@ -52,6 +53,8 @@ class Lines:
         nodes = count(len(record.nodes), "node")
         text = f"{count(record.connections, 'connection')} to {nodes}, {record.server}"
         self.console.print(text, highlight=False, markup=False)
+        for line in without(record):
+            say(self.console, line, style="yellow")
 
     def interval(self, interval: Interval) -> None:
         """One interval."""
@@ -64,6 +67,11 @@ class Lines:
             say(self.console, HEADER, style="dim")
         self.lines += 1
         say(self.console, line(interval, self.begun_s))
+
+
+def without(connected: Connected | None) -> list[str]:
+    """Contacts that do not answer, each with its cause."""
+    return [f"Left out: {cause}" for cause in connected.absent] if connected is not None else []
 
 
 def line(interval: Interval, begun_s: float) -> str:
@@ -114,6 +122,8 @@ def print_outcome(
             say(console, sentence)
         if sentence := kept_up(phase, schedule or {}):
             say(console, sentence, style="bold")
+    for line_ in without(outcome.connected):
+        say(console, line_, style="yellow")
     if outcome.interrupted:
         say(console, "The load was ended early.", style="yellow")
 
@@ -168,6 +178,11 @@ def sentences(phase: PhaseOutcome) -> list[str]:
         f"({totals.rate_per_s:,.0f} per s), {totals.errors:,} errors"
         + (f" ({_kinds(totals.errors_by_kind)})." if totals.errors else ".")
     ]
+    if totals.unsent:
+        lines.append(
+            f"{totals.unsent:,} operations were due and not sent: neither done nor failed. What is due by the end of "
+            f"the load is sent for {DRAIN_S:g} s more."
+        )
     lines += [f"Servers said of {kind}: {text}" for kind, text in totals.texts]
     not_applied = sum(phase.tables.outcomes(name).get(Outcome.NOT_APPLIED, 0) for name in phase.tables.operations())
     if not_applied:
@@ -238,23 +253,32 @@ def _worst(histogram: Histogram) -> str:
     return f"at most {number(histogram.max_ns / NS_PER_MS, digits=3, trim=True)} ms"
 
 
-def as_data(outcome: LoadResult, courses: Courses | None = None) -> dict[str, Any]:
+def as_data(
+    outcome: LoadResult, courses: Courses | None = None, schedule: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """The same as data; times in milliseconds."""
+    asked = asked_per_s(schedule or {})
     return {
         "connected": {} if outcome.connected is None else asdict(outcome.connected),
         "interrupted": outcome.interrupted,
-        "phases": {name: _phase_data(phase, (courses or {}).get(name)) for name, phase in outcome.phases.items()},
+        "phases": {
+            name: _phase_data(phase, (courses or {}).get(name), asked) for name, phase in outcome.phases.items()
+        },
     }
 
 
-def _phase_data(phase: PhaseOutcome, course: percentile_intervals.HistogramSeries | None) -> dict[str, Any]:
+def _phase_data(
+    phase: PhaseOutcome, course: percentile_intervals.HistogramSeries | None, asked: float | None
+) -> dict[str, Any]:
     totals = phase.totals
     return {
         "execution_s": totals.execution_s,
         "operations": totals.operations,
+        "asked_per_s": asked,
         "rate_per_s": totals.rate_per_s,
         "errors": totals.errors,
         "errors_by_kind": dict(totals.errors_by_kind),
+        "unsent": totals.unsent,
         "error_texts": {kind: list(texts) for kind, texts in totals.error_texts.items()},
         "not_found": totals.not_found,
         "rows": totals.rows,

@@ -13,14 +13,14 @@ from typing import Any, TextIO
 
 from steelyard import __version__, hdrlog
 from steelyard.atomic_file import write_output
-from steelyard.dropin import agent_run, other_tables, wording
+from steelyard.dropin import agent_run, other_tables, shortfall, wording
 from steelyard.dropin.ycsb import java, measures, output, property_support
 from steelyard.dropin.ycsb.command import Command
 from steelyard.dropin.ycsb.export_options import TIME_SERIES, Display, display
 from steelyard.dropin.ycsb.order import Compiled, compile_command
 from steelyard.engine_order import POPULATE_SEED
 from steelyard.model.errors import EngineError, StudyError
-from steelyard.wire.record import Interval
+from steelyard.wire.record import Connected, Interval
 from steelyard.wire.tables import Sums
 
 EXIT_DONE, EXIT_INSERTION_FAILED, EXIT_INTERRUPTED = 0, 1, 130
@@ -65,6 +65,11 @@ async def _sent(command: Command, compiled: Compiled, shown: Display, out: TextI
     order = {**compiled.order, "contacts": list(contacts), "interval_s": shown.interval_s}
     ended = await _drive(replace(compiled, order=order), screen, variables)
     screen.finish(ended.outcome, ended.cleanup_ns)
+    for line in (
+        *shortfall.sentences(ended.outcome.main.totals, order["schedule"], order["stop"]["duration_s"]),
+        *_left_out(ended.outcome.connected),
+    ):
+        print(f"steelyard: {line}", file=err)
     if ended.failed_insertion:
         print("steelyard: an insertion failed, which ends the load as in YCSB; to continue anyway:", file=err)
         print("  -p core_workload_insertion_keep_going_on_error=true", file=err)
@@ -79,6 +84,10 @@ async def _contacts(compiled: Compiled, variables: dict[str, str], err: TextIO) 
     for contact in missing:
         print(f"steelyard: {contact} belongs to the cluster, but cannot be reached: it is left out", file=err)
     return contacts
+
+
+def _left_out(connected: Connected | None) -> list[str]:
+    return [f"left out: {cause}" for cause in connected.absent] if connected is not None else []
 
 
 def _intention(compiled: Compiled, shown: Display) -> str:
@@ -133,7 +142,7 @@ async def _drive(compiled: Compiled, screen: Screen, variables: dict[str, str]) 
             compiled.order,
             workers=compiled.workers,
             variables=variables,
-            on_connected=lambda _: screen.begin(),
+            on_connected=screen.begin,
             on_interval=on_interval,
             on_phase=on_phase,
             stop=stop,
@@ -177,8 +186,10 @@ class Screen:
         self._files: dict[str, list[str]] = {}
         """Lines of the .hdr files, by measurement."""
 
-    def begin(self) -> None:
-        """Print the line before the first operation."""
+    def begin(self, connected: Connected) -> None:
+        """Name contacts that do not answer, and print the line before the first operation."""
+        for line in _left_out(connected):
+            print(f"steelyard: {line}", file=self._err)
         self._print_status(self._now_s(), 0.0, {})
 
     def add(self, interval: Interval) -> None:
@@ -208,7 +219,7 @@ class Screen:
         operations = main.totals.operations + main.totals.errors
         # YCSB's run time includes connecting, so it is never 0 after an operation.
         runtime_ms = max(round(main.totals.execution_ns / 1e6), min(operations, 1))
-        rows = output.overall(runtime_ms, operations)
+        rows = [*output.overall(runtime_ms, operations), *output.lacking(main.totals.unsent, outcome.connected)]
         text = output.export(rows + output.measured(measured, self._shown, self._points), self._shown.exporter)
         if self._shown.export_file:
             write_output(Path(self._shown.export_file), text)

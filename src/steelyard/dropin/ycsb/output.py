@@ -10,6 +10,7 @@ from datetime import datetime
 from steelyard.dropin.ycsb import java
 from steelyard.dropin.ycsb.export_options import HDR, HISTOGRAM, TIME_SERIES, Display
 from steelyard.dropin.ycsb.measures import Measure, Measures, status_order
+from steelyard.wire.record import Connected
 
 Row = tuple[str, str, int | float]
 """Metric, measurement, value."""
@@ -27,6 +28,14 @@ def overall(runtime_ms: int, operations: int) -> list[Row]:
         ("TOTAL_GC_TIME", "Time(ms)", 0),
         ("TOTAL_GC_TIME_%", "Time(%)", 0.0),
     ]
+
+
+def lacking(unsent: int, connected: Connected | None) -> list[Row]:
+    """Rows that YCSB does not have, only where there is something to say: operations that were due and not sent, and
+    contacts that were left out."""
+    absent = len(connected.absent) if connected is not None else 0
+    rows: list[Row] = [("OVERALL", "DueAndNotSent", unsent), ("OVERALL", "ContactsLeftOut", absent)]
+    return [row for row in rows if row[2]]
 
 
 def measured(measures: Measures, display: Display, points: Points) -> list[Row]:

@@ -21,15 +21,28 @@ RESPONSES = (
         name="errors",
         label="errors",
         unit="operations",
-        definition=(
-            "Operations that failed, had no answer in time, or were never sent because the backlog was full."
-        ),
+        definition="Operations that failed or had no answer in time.",
         compute=lambda measured: measured.errors,
         whole=True,
         main=False,
         kept=Kept.OWN_ENGINE,
         on_page=False,
         order=21,
+    ),
+    Response(
+        name="unsent",
+        label="due and not sent",
+        unit="operations",
+        definition=(
+            "Operations of an open loop that were due and never sent, because the system accepted no more: neither "
+            "done nor failed. They count against the offered rate."
+        ),
+        compute=lambda measured: measured.unsent,
+        whole=True,
+        main=False,
+        kept=Kept.NOT,
+        on_page=False,
+        order=22,
     ),
     Response(
         name="not_found",
@@ -41,6 +54,6 @@ RESPONSES = (
         main=False,
         kept=Kept.NOT,
         on_page=False,
-        order=22,
+        order=23,
     ),
 )  # fmt: skip

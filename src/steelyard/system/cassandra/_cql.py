@@ -50,7 +50,9 @@ async def ask_at(
     argv = [program, "cql", "--contact", contact, "--timeout-s", f"{timeout_s:g}", *options, *statements]
     limit_s = timeout_s * (1 + len(statements))
     done = await run(client, argv, timeout_s=limit_s, watch=True, check=False, variables=cql_credentials())
-    answers = [json.loads(line) for line in done.stdout.splitlines() if line.strip()]
+    # The line of an answer that ended early is no JSON.
+    lines = () if done.exit_code == NO_CONNECTION else done.stdout.splitlines()
+    answers = [json.loads(line) for line in lines if line.strip()]
     if done.exit_code != 0:
         text = done.stderr.decode(errors="replace").strip().removeprefix(AGENT)
         reason, _, hint = (text or f"the agent ended with {done.exit_code}").partition("\n")

@@ -138,6 +138,14 @@ def test_the_end_says_what_was_sent_done_and_wrong() -> None:
     ):
         assert words in said
     assert "0 errors." in load_output.sentences(phase(errors=0))[0]
+    assert "due and not sent" not in said
+    assert "40 operations were due and not sent: neither done nor failed." in load_output.sentences(phase(unsent=40))[1]
+
+
+def test_contacts_that_are_left_out_are_named() -> None:
+    connected = Connected(nodes=("n1:9042",), absent=("n2:9042 refused",), connections=1, server="5.0.5")
+    assert load_output.without(connected) == ["Left out: n2:9042 refused"]
+    assert load_output.without(None) == []
 
 
 def test_figures_as_data() -> None:
@@ -150,7 +158,12 @@ def test_figures_as_data() -> None:
     assert found["response_ms"]["p50"]["value"] == pytest.approx(1.0)
     assert found["response_ms"]["p99"] is None
     whole = json.loads(json.dumps(load_output.as_data(outcome)))
-    assert whole["connected"] == {"record": "connected", "nodes": ["n1:9042"], "connections": 1, "server": "5.0.5"}
+    assert whole["connected"] == {
+        "record": "connected", "nodes": ["n1:9042"], "absent": [], "connections": 1, "server": "5.0.5"
+    }  # fmt: skip
+    lacking = load_output.as_data(LoadResult(CONNECTED, {"measure": phase(unsent=40)}, False), {}, {"rate_per_s": 70})
+    measured = lacking["phases"]["measure"]
+    assert (measured["asked_per_s"], measured["rate_per_s"], measured["unsent"], measured["errors"]) == (70, 49, 40, 2)
     assert load_output.as_data(LoadResult(None, {}, True))["connected"] == {}
 
 

@@ -208,6 +208,28 @@ def test_throttle_says_what_its_times_leave_out(said: Said) -> None:
     assert "From when it was due: median 7.0 ms" in told
 
 
+def test_what_was_due_and_not_sent_is_no_error(said: Said) -> None:
+    world = World(unsent=2700)
+    code, ours, told = said(world, "read duration=3s no-warmup -rate threads=1 fixed=1000/s")
+    assert code == 0
+    at = ours.index("Due and not sent          :      2,700")
+    assert ours[at - 1].startswith("Total errors              :          0")
+    assert (
+        "stress: 2,700 of 3,000 operations were due and not sent: neither done nor failed; what was due by the " in told
+    )
+    assert "stress: the rate was not reached: asked 1,000/s, reached 100/s" in told
+    assert "Due and not sent" not in "".join(said(World(), "read n=300 no-warmup -rate threads=1")[1])
+
+
+def test_a_node_that_is_down_is_named_at_the_beginning_and_at_the_end(said: Said) -> None:
+    world = World(absent=("127.0.0.9:9042 refused",))
+    code, _, told = said(
+        world, "read n=300 no-warmup -rate threads=1 -node 127.0.0.1,127.0.0.9,nobody.invalid whitelist"
+    )
+    assert (code, told.count("stress: left out: 127.0.0.9:9042 refused")) == (0, 2)
+    assert world.orders[0]["contacts"] == ["127.0.0.1:9042", "127.0.0.9:9042", "nobody.invalid:9042"]
+
+
 def test_logs_histograms_and_graph(said: Said, tmp_path: Path) -> None:
     log, histograms, page = tmp_path / "new" / "a.log", tmp_path / "a.hdr", tmp_path / "a.html"
     line = f"read n=300 -rate threads=1 fixed=100/s -log file={log} hdrfile={histograms} -graph file={page} title=T"

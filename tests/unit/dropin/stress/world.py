@@ -26,6 +26,8 @@ class World:
     columns: Sequence[Mapping[str, Any]] = ()
     others: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
+    unsent: int = 0
     orders: list[dict[str, Any]] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -38,7 +40,8 @@ class World:
         self.orders.append(order)
         self.variables = told["variables"]
         stop: asyncio.Event = told["stop"]
-        told["on_connected"](Connected(nodes=("127.0.0.1:9042",), connections=1, server="5.0.5"))
+        connected = Connected(nodes=("127.0.0.1:9042",), absent=self.absent, connections=1, server="5.0.5")
+        told["on_connected"](connected)
         schedule = order["schedule"]
         each = self.rate(schedule.get("threads", schedule.get("in_flight")))
         tables = []
@@ -54,8 +57,9 @@ class World:
                 break
         if self.signalled:
             stop.set()
-        phases = {"measure": PhaseOutcome(made.done(), made.interval(*tables).tables)}
-        return LoadResult(None, phases, stop.is_set())
+        ended = made.done(operations=self.intervals * each, unsent=self.unsent, execution_ns=self.intervals * 10**9)
+        phases = {"measure": PhaseOutcome(ended, made.interval(*tables).tables)}
+        return LoadResult(connected, phases, stop.is_set())
 
     async def cql(self, contacts: Sequence[str], statements: Sequence[str], **told: Any) -> Any:
         self.asked.extend(statements)

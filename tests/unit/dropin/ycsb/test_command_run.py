@@ -196,3 +196,32 @@ def test_what_means_nothing_is_said_and_crowds_are_thinned(agent: FakeAgent) -> 
     assert out.startswith(command_run.CROWDED)
     assert "cassandra.coreconnections=2 means nothing here" in err
     assert agent.calls[-1]["order"]["schedule"] == {"kind": "closed", "threads": 8}
+
+
+def test_what_was_due_and_not_sent_is_neither_done_nor_failed(agent: FakeAgent) -> None:
+    reads = interval("measure", 100.0, both("read", 10, 8), unsent=92)
+    agent.says("load", [HELLO, CONNECTED, reads, done("measure", 8, unsent=92)])
+    code, out, err = carry_out(f"run cassandra-cql {BASE} -target 50 -p maxexecutiontime=2")
+    assert code == 0
+    lines = out.splitlines()
+    assert lines[1] == "[OVERALL], Throughput(ops/sec), 4.0"
+    assert "[OVERALL], DueAndNotSent, 92" in lines
+    assert not any("FAILED" in line or "Return=ERROR" in line for line in lines)
+    assert (
+        "steelyard: 92 of 100 operations were due and not sent: neither done nor failed; what was due by the end, "
+        in err
+    )
+    assert "steelyard: the rate was not reached: asked 50/s, reached 4/s" in err
+    assert agent.calls[-1]["order"]["drain_s"] == 2.0
+
+
+def test_a_host_that_is_down_is_named_at_the_beginning_and_in_the_result(agent: FakeAgent) -> None:
+    connected = {**CONNECTED, "absent": ["127.0.0.9:25099 refused: Connection refused (os error 111)"]}
+    reads = interval("measure", 100.0, both("read", 10, 8))
+    agent.says("load", [HELLO, connected, reads, done("measure", 8)])
+    code, out, err = carry_out(f"run cassandra-cql {BASE} -p hosts=127.0.0.1,127.0.0.9 -s")
+    assert (code, "[OVERALL], ContactsLeftOut, 1" in out, "DueAndNotSent" in out) == (0, True, False)
+    named = [number for number, line in enumerate(err.splitlines()) if "left out: 127.0.0.9:25099 refused" in line]
+    status = [number for number, line in enumerate(err.splitlines()) if " sec: " in line]
+    assert named[0] < status[0] < status[-1] < named[-1]
+    assert agent.calls[-1]["order"]["contacts"] == ["127.0.0.1:25099", "127.0.0.9:25099"]

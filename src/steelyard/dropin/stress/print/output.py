@@ -79,8 +79,9 @@ def clock(seconds: float) -> str:
     return f"{whole // 3600:02d}:{whole // 60 % 60:02d}:{whole % 60:02d}"
 
 
-def results(whole: Span, spans: Mapping[str, Span]) -> list[str]:
-    """The results block at the end of a load. `spans`: the totals of each operation."""
+def results(whole: Span, spans: Mapping[str, Span], unsent: int = 0) -> list[str]:
+    """The results block at the end of a load. `spans`: the totals of each operation; `unsent`: operations that were due
+    and not sent, a line of ours where there are any."""
 
     def each(values: Mapping[str, str], unit: str) -> str:
         listed = (f"{name}: {value}{' ' + unit if unit else ''}" for name, value in values.items())
@@ -116,6 +117,7 @@ def results(whole: Span, spans: Mapping[str, Span]) -> list[str]:
         time("max", 2),
         count("Total partitions", "partitions"),
         count("Total errors", "errors"),
+        *([f"{'Due and not sent':<26}: {unsent:>10,}"] if unsent else []),
         f"{'Total GC count':<26}: 0",
         f"{'Total GC memory':<26}: 0.000 KiB",
         f"{'Total GC time':<26}:    0.0 seconds",

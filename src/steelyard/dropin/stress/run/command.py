@@ -127,7 +127,7 @@ def _note(speaker: Voice, text: str) -> None:
 
 
 def addresses(connection: Connection) -> list[str]:
-    """`address:port` of every named node, without duplicates. Raises Refused for an unknown host name."""
+    """`address:port` of every named node, without duplicates. Raises Refused if an unknown name is the only one."""
     contacts: list[str] = []
     for node in connection.nodes:
         try:
@@ -137,6 +137,10 @@ def addresses(connection: Connection) -> list[str]:
         try:
             known = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except OSError as error:
+            if len(connection.nodes) > 1:
+                # One dead node of several: the agent says so, and goes on.
+                contacts.append(f"{name}:{own_port}")
+                continue
             raise Refused(
                 "-node", node, f"no address is known for it ({error.strerror})", "names or addresses"
             ) from None

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from steelyard.dropin import agent_run
+from steelyard.dropin import agent_run, shortfall
 from steelyard.dropin.agent_run import LoadResult
 from steelyard.dropin.stress.parse.settings import Settings
 from steelyard.dropin.stress.plan import orders, schema
@@ -181,8 +181,9 @@ class Action:
         outcome, recorder = await self._drive(threads, stop, self.voice)
         if outcome is None:
             return None
-        self.voice.say(*output.results(recorder.whole, recorder.spans))
+        self.voice.say(*output.results(recorder.whole, recorder.spans, outcome.main.totals.unsent))
         self._tell_of_waiting(outcome)
+        self._tell_of_lacks(outcome, stop)
         return recorder
 
     def _description(self) -> str:
@@ -285,7 +286,20 @@ class Action:
             return
         self._connected = True
         self.voice.note(f"steelyard stress: connected to {', '.join(record.nodes)} ({record.server})")
+        self._tell_of_absent(record)
         self.voice.note("steelyard stress: nothing is read over JMX, so the gc columns are 0")
+
+    def _tell_of_lacks(self, outcome: LoadResult, stop: Ending) -> None:
+        """Report what was due and not sent, the rate that was not reached, and nodes that were left out."""
+        rate = max(self.settings.rate.throttle_per_s, self.settings.rate.fixed_per_s)
+        schedule = {"rate_per_s": rate} if rate else {}
+        for line in shortfall.sentences(outcome.main.totals, schedule, stop.duration_s):
+            self.voice.note(f"steelyard stress: {line}")
+        self._tell_of_absent(outcome.connected)
+
+    def _tell_of_absent(self, connected: Connected | None) -> None:
+        for cause in connected.absent if connected is not None else ():
+            self.voice.note(f"steelyard stress: left out: {cause}")
 
     def _tell_of_waiting(self, outcome: LoadResult) -> None:
         """Report how late operations were sent: with `throttle=` the printed times begin when an operation is sent."""
