@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 
+from steelyard.atomic_file import replace_file
 from steelyard.file_errors import foreseen
 from steelyard.leases import records as lease_records
 from steelyard.model.errors import SiteError
@@ -30,8 +31,7 @@ def enter(identity: str, record: Path, site: str = "") -> None:
     try:
         FOLDER.mkdir(parents=True, exist_ok=True)
         draft = FOLDER / f"{identity}.draft"
-        draft.write_text(f"{record.absolute()}\n{site}\n", encoding="utf-8")
-        draft.rename(FOLDER / identity)
+        replace_file(FOLDER / identity, f"{record.absolute()}\n{site}\n", draft, sync=False)
     except OSError as error:
         raise foreseen(error) or SiteError(f"cannot write {FOLDER / identity}: {error.strerror}") from error
 
