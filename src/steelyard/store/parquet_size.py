@@ -53,7 +53,7 @@ def size_of(handle: int) -> Size:
     if length < 2 * TAIL_BYTES or tail[4:] != MAGIC or not 0 < footer_bytes <= min(length, MOST_FOOTER_BYTES):
         raise ValueError("no whole Parquet file")
     try:
-        footer = _Thrift(os.pread(handle, footer_bytes, length - TAIL_BYTES - footer_bytes)).struct()
+        footer = Thrift(os.pread(handle, footer_bytes, length - TAIL_BYTES - footer_bytes)).struct()
         unpacked = pages = 0
         for group in footer.get(GROUPS, ()):
             for column in group[COLUMNS]:
@@ -77,7 +77,7 @@ def _pages(handle: int, column: Fields, rows: int) -> Iterator[int]:
     at = min(about.get(DICTIONARY_AT) or about[DATA_AT], about[DATA_AT])
     end, values = at + about[COMPRESSED_BYTES], 0
     while at < end:
-        thrift = _Thrift(os.pread(handle, HEADER_BYTES, at))
+        thrift = Thrift(os.pread(handle, HEADER_BYTES, at))
         header = thrift.struct()
         if header[PACKED_BYTES] < 0 or header[UNPACKED_BYTES] < 0:
             raise ValueError("a page of a negative size")
@@ -89,7 +89,7 @@ def _pages(handle: int, column: Fields, rows: int) -> Iterator[int]:
         raise ValueError("its columns have other numbers of values than rows")
 
 
-class _Thrift:
+class Thrift:
     """Reader of Thrift's compact protocol: numbers of fields to values. Whatever is cut short is an IndexError."""
 
     def __init__(self, content: bytes) -> None:
@@ -105,10 +105,11 @@ class _Thrift:
         while head := self._byte():
             number = number + (head >> 4) if head >> 4 else self._integer()
             kind = head & 15
-            fields[number] = kind == TRUE if kind in (TRUE, FALSE) else self._value(kind, depth)
+            fields[number] = kind == TRUE if kind in (TRUE, FALSE) else self.value(kind, depth)
         return fields
 
-    def _value(self, kind: int, depth: int) -> Any:
+    def value(self, kind: int, depth: int) -> Any:
+        """The value of this type that begins here."""
         if kind in INTEGERS:
             return self._integer()
         match kind:
@@ -123,7 +124,7 @@ class _Thrift:
                 count = head >> 4 if head >> 4 != 15 else self._varint()
                 if count > len(self._content) - self.at:
                     raise IndexError(count)
-                return [self._value(head & 15, depth) for _ in range(count)]
+                return [self.value(head & 15, depth) for _ in range(count)]
             case 12:
                 return self.struct(depth + 1)
         raise ValueError("a field of an unknown type")
