@@ -19,10 +19,12 @@ from typing import BinaryIO, Final
 LINK: Final = "a symbolic link, which is not followed below a folder of results"
 NOT_REGULAR: Final = "it is no regular file"
 HARD_LINK: Final = "a hard link: the same file has other names too; copy the folder (cp -r) and use the copy"
-NO_NAME: Final = "no file can have this name"
+NO_NAME: Final = "no file of ours can have this name"
 
 STORE_SIGNS: Final = ("study.json", "events.jsonl")
 """Files of which a study's folder in a store has one (`store.layout`)."""
+LONGEST_NAME: Final = 400
+"""Of a file that is told; names of ours have up to 300 characters with their folders."""
 MOST_LINKS: Final = 40
 """That are followed to a place: as many as the kernel follows."""
 
@@ -169,6 +171,14 @@ def is_there(path: Path) -> bool:
     return os.path.lexists(path)
 
 
+def name_below(path: Path, below: Path) -> str:
+    """The name of a file below a folder as text: bytes that are not UTF-8 are escaped, and a very long name is cut. A
+    path that is not below the folder, as a record may name one, is given whole."""
+    name = str(path.relative_to(below) if path.is_relative_to(below) else path)
+    name = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME // 2]}…{name[-LONGEST_NAME // 2 :]}"
+    return name.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def _kind(entry: os.DirEntry[str]) -> Kind:
     if entry.is_dir(follow_symlinks=False):
         return Kind.FOLDER
@@ -186,9 +196,9 @@ def _refuse_other(status: os.stat_result) -> None:
 
 def _refuse_name(path: Path, below: Path) -> None:
     try:
-        named = os.fsencode(path)
         parts = path.relative_to(below).parts
+        "/".join(parts).encode("utf-8")  # as names of files of ours are
     except ValueError as error:
         raise OSError(errno.EINVAL, NO_NAME, repr(str(path))) from error
-    if b"\0" in named or ".." in parts:
+    if "\0" in str(path) or ".." in parts:
         raise OSError(errno.EINVAL, NO_NAME, repr(str(path)))

@@ -24,11 +24,15 @@ from tools.campaigns import damage, hostile_kinds
 from tools.campaigns.campaign import Case, Finding, Outcome
 from tools.campaigns.command import Call, call, lines_of
 from tools.campaigns.damage import World
-from tools.campaigns.hostile_kinds import OTHER_USER, SECRET, Kind, Place
+from tools.campaigns.hostile_kinds import OTHER_USER, Kind
+from tools.campaigns.hostile_place import Place, resealed
 
-COMMAND_LIMIT_S: Final = 40.0
+SECRET: Final = "nobody-else-may-read-this"
+COMMAND_LIMIT_S: Final = 120.0
 MOST_BYTES: Final = 3 << 30
 """Of memory, at the worst moment of a case; a sound store needs 0.4 GB."""
+DRAWN: Final = ("link", "name", "text")
+"""Strata with tables and pictures as files: to make those takes most of a case's time."""
 MOST_MESSAGE_CHARS: Final = 100_000
 CLEAR_PEAK: Final = "5"
 """What proc(5) wants in clear_refs, to begin a new peak of memory."""
@@ -39,7 +43,7 @@ class HostileStores:
 
     name = "hostile_stores"
     about = "stores that were made to harm whoever reads them"
-    limit_s = 240.0
+    limit_s = 900.0
 
     def cases(self, seed: int) -> Sequence[Case]:
         """One case per kind."""
@@ -55,11 +59,11 @@ class HostileStores:
         place = _placed(world, folder)
         kind.act(place)
         if kind.sealed and not place.store.is_symlink():
-            hostile_kinds.resealed(place.store)
+            resealed(place.store)
         before = _seen(place.outside)
         _begin_peak()
         with _as_other(folder, asked=kind.stratum == "rights" and place.store.owner() != "nobody"):
-            calls = _read(place.store, folder / "out")
+            calls = _read(place.store, folder / "out", files=kind.stratum in DRAWN)
             fell_over = _served(place.store)
             calls.append(call("run", world.study, "--store", place.store.parent, "--plain", limit_s=COMMAND_LIMIT_S))
         findings = [*_of_calls(calls), *_of_files(place, before, folder)]
@@ -83,21 +87,19 @@ def _placed(world: World, folder: Path) -> Place:
     return Place(store, min((store / layout.TRIALS).iterdir()), outside)
 
 
-def _read(store: Path, out: Path) -> list[Call]:
+def _read(store: Path, out: Path, *, files: bool) -> list[Call]:
     """Every command that reads a store, with each output that it can have, in the store and outside."""
     sides = ("--a", "nodes=1", "--b", "nodes=2")
     commands: Sequence[Sequence[str | Path]] = (
         ("verify", store),
         ("status", store, "--all"),
-        ("report", store, "--tables", store / "tables", "--figures", store / "figures"),
+        ("report", store, *(("--tables", store / "tables", "--figures", store / "figures") if files else ())),
         ("report", store, "--json", "--output", out / "page.html"),
-        ("report", store, "--methods"),
         ("compare", store, *sides, "--figure", store / "compare.svg"),
         ("gate", store, *sides, "--margin", "5%", "--junit", store / "junit.xml", "--markdown", store / "tables.md"),
         ("export", store, "--hdr", store / "hdr", "--otava", out / "otava", "--parquet", store / "trials.parquet",
          "--openmetrics", out / "metrics.txt", "--markdown", store / "tables.md"),
         ("audit", store / "tables" / "medians.csv"),
-        ("verify", store, "--json"),
         ("clean", "--dry-run"),
     )  # fmt: skip
     with contextlib.chdir(store):

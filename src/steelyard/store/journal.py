@@ -8,7 +8,6 @@ called a session a run: those names are read and no longer written.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,7 @@ from steelyard.model.errors import StoreError
 from steelyard.model.gauged import Gauged
 from steelyard.model.server_warm_up import ServerWarmth
 from steelyard.model.trial import PhaseTime
-from steelyard.model.value import Value
+from steelyard.model.value import MOST_S, Moment, Value
 from steelyard.model.verdict_reasons import Reason
 from steelyard.store.plain_file import content_of, problem_of
 
@@ -286,7 +285,7 @@ class NoiseFloorSought(Event):
     """Reason why there is none."""
     study: str = ""
     """Name of the study that measured it."""
-    made_s: float | None = None
+    made_s: Moment | None = None
     sha256: str | None = None
     """SHA-256 of `noise-floor.json`; None in journals written before it was recorded."""
 
@@ -443,6 +442,6 @@ def event_of(fields: Mapping[str, Any]) -> Event | Unknown:
 def _time_of(fields: Mapping[str, Any]) -> float | None:
     value = fields.get("t_s")
     try:
-        return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+        return float(value) if isinstance(value, int | float) and 0 <= value <= MOST_S else None
     except OverflowError:
         return None

@@ -15,7 +15,8 @@ from typing import Any, Final
 MAGIC: Final = b"PAR1"
 TAIL_BYTES: Final = 8
 """Length of the footer, and the magic word."""
-MOST_FOOTER_BYTES: Final = 16 << 20
+MOST_FOOTER_BYTES: Final = 2 << 20
+"""130 groups of rows, as 33 million rows have, need 0.3 MB."""
 HEADER_BYTES: Final = 64 << 10
 """Of a page, with statistics of long texts."""
 MOST_PAGES: Final = 100_000
@@ -50,8 +51,10 @@ def size_of(handle: int) -> Size:
     length = os.fstat(handle).st_size
     tail = os.pread(handle, TAIL_BYTES, max(0, length - TAIL_BYTES))
     footer_bytes = int.from_bytes(tail[:4], "little")
-    if length < 2 * TAIL_BYTES or tail[4:] != MAGIC or not 0 < footer_bytes <= min(length, MOST_FOOTER_BYTES):
+    if length < 2 * TAIL_BYTES or tail[4:] != MAGIC or not 0 < footer_bytes <= length:
         raise ValueError("no whole Parquet file")
+    if footer_bytes > MOST_FOOTER_BYTES:
+        raise ValueError(f"its footer has {footer_bytes:,} bytes, and at most {MOST_FOOTER_BYTES:,} are read")
     try:
         footer = Thrift(os.pread(handle, footer_bytes, length - TAIL_BYTES - footer_bytes)).struct()
         unpacked = pages = 0

@@ -246,7 +246,7 @@ class Store:
     def _pass_over_file(self, path: Path, what: str) -> None:
         self._pass_over(
             Damage(
-                file=str(path.relative_to(self.folder)),
+                file=no_links.name_below(path, self.folder),
                 what=what,
                 effect="passed over: what rests on it is left out",
                 remedy=f"restore it from a copy, or remove the trial's folder: {MEASURED_AGAIN}",

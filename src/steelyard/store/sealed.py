@@ -145,7 +145,7 @@ def attempts(store: Path, sealed: Mapping[str, Seal]) -> Attempts:
         except OtherFormatError:
             raise
         except StoreError as error:
-            file = str(Path(error.path).relative_to(store))
+            file = no_links.name_below(Path(error.path), store)
             entries.unfit[name] = Damage(file=file, what=error.what, effect=NOT_COUNTED, remedy=error.hint)
     missed = {
         name: Damage(

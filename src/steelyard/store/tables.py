@@ -13,6 +13,7 @@ from typing import Final
 from steelyard import no_links
 from steelyard.format import count, data_size
 from steelyard.heavy import pl
+from steelyard.model.value import MOST_S
 from steelyard.store import layout
 from steelyard.store.parquet_size import size_of
 from steelyard.store.plain_file import problem_of
@@ -24,8 +25,6 @@ MOST_UNPACKED_BYTES: Final = 1 << 30
 """Of a table's pages; those 14.4 million rows have 0.4 GB."""
 ROWS_AT_ONCE: Final = 1 << 18
 """Above, a table is looked through in parts."""
-MOST_S: Final = 1e11
-"""Of a time, from the epoch: the year 5138."""
 MOST_NS: Final = 10**18
 """Of a bucket: 31 years."""
 MOST_COUNT: Final = 10**15

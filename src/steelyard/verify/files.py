@@ -48,7 +48,7 @@ def _names(folder: Path, store: Path, part: str = "") -> Iterator[str]:
 def read_record(store: Path, folder: Path, book: Book) -> TrialRecord | None:
     """The record as on disk; None, and a finding, if it cannot be read."""
     path = folder / layout.TRIAL_JSON
-    where = str(path.relative_to(store))
+    where = no_links.name_below(path, store)
     try:
         read = json.loads(text_of(path, store, MOST_RECORD_BYTES))
         form = read.get("format") if isinstance(read, dict) else None
@@ -67,7 +67,7 @@ def checksums(store: Path, folder: Path, record: TrialRecord, book: Book) -> Non
     """Check every file of the trial against the record, and the record against the files."""
     there = set(_names(folder, store)) - {layout.TRIAL_JSON}
     for name in sorted(there | set(record.checksums)):
-        where = str((folder / name).relative_to(store))
+        where = no_links.name_below(folder / name, store)
         wanted = record.checksums.get(name)
         if name not in there:
             book.check("checksum", False, where, "a file that the record names", "no such file", f"SHA-256 {wanted}")
@@ -92,7 +92,7 @@ def frames(store: Path, folder: Path, part: str, book: Book) -> pl.DataFrame | N
             continue
         if what := problem_in(path, store, schema):
             problem, _, why = what.partition(": ")
-            whole = book.check("format", False, str(path.relative_to(store)), problem, why)
+            whole = book.check("format", False, no_links.name_below(path, store), problem, why)
         else:
             tables.append(pl.read_parquet(path).select(pl.lit(path.stem).alias("node"), *schema))
     return pl.concat(tables) if whole else None
@@ -119,7 +119,7 @@ def facts(
             read = type(content).__name__
         except (OSError, ValueError, RecursionError) as error:
             read = problem_of(error)
-        if not book.equal("format", str(path.relative_to(store)), "JSON", read, form.__name__):
+        if not book.equal("format", no_links.name_below(path, store), "JSON", read, form.__name__):
             whole = False
         elif isinstance(content, dict):
             known[layout.facts_name(path.stem)] = {

@@ -36,7 +36,7 @@ def verification(store: Store, reports: Sequence[Path] = ()) -> Verification:
         if record is None:
             unreadable.append(trial_folder.name)
             continue
-        where = str((trial_folder / layout.TRIAL_JSON).relative_to(folder))
+        where = no_links.name_below(trial_folder / layout.TRIAL_JSON, folder)
         if (record.id, record.attempt) in records:
             book.check("format", False, where, "id and attempt", "those of another folder too", "its own")
             continue
