@@ -77,8 +77,17 @@ def _response(value: Any, place: Place) -> None:
 
 
 def numbers() -> Mapping[str, Act]:
-    values = {"NaN": float("nan"), "Infinity": float("inf"), "-0": -0.0, "1e308": 1e308, "1e-320": 1e-320,
-              "-1": -1, "10^400": 10**400, "a text": "1", "a truth value": True}  # fmt: skip
+    values: Mapping[str, object] = {
+        "NaN": float("nan"),
+        "Infinity": float("inf"),
+        "-0": -0.0,
+        "1e308": 1e308,
+        "1e-320": 1e-320,
+        "-1": -1,
+        "10^400": 10**400,
+        "a text": "1",
+        "a truth value": True,
+    }
     times = {
         "the year 30,000": (9e11, 9e11),
         "times before the epoch": (-1e11, -1e11),

@@ -22,7 +22,7 @@ from steelyard.model.server_warm_up import ServerWarmth
 from steelyard.model.trial import PhaseTime
 from steelyard.model.value import MOST_S, Moment, Value
 from steelyard.model.verdict_reasons import Reason
-from steelyard.store.plain_file import content_of, problem_of
+from steelyard.store.plain_file import content_of, loaded, problem_of
 
 NOT_UTF8: Final = "\N{REPLACEMENT CHARACTER}"
 """What a byte that is not UTF-8 is read as."""
@@ -386,7 +386,7 @@ def entries(text: str, conceal: Callable[[Any], Any] = lambda fields: fields) ->
             yield Entry(number, None, None)
             continue
         try:
-            fields = conceal(json.loads(written))
+            fields = conceal(loaded(written))
         except (ValueError, RecursionError):
             yield Entry(number, None, None)
             continue

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from pydantic import ValidationError
 
 from steelyard import no_links
 
 HASH_CHUNK_BYTES = 1 << 20
+HALF: Final = re.compile(r"\\u[dD]")
+"""Begins half of a character in JSON; two halves make one."""
 LONGEST_PROBLEM = 200
 OF_TABLES = ("polars", "pyo3_runtime")
 """Libraries whose errors speak of their own insides when a table is torn."""
@@ -47,6 +50,17 @@ def sha256_of(path: Path, below: Path | None = None, most_bytes: int = MOST_FILE
         while chunk := handle.read(HASH_CHUNK_BYTES):
             digest.update(chunk)
     return digest.hexdigest()
+
+
+def loaded(content: bytes | str) -> Any:
+    """JSON of anybody. Raises ValueError, RecursionError; also for half of a character, which nothing can print."""
+    read = json.loads(content)
+    if HALF.search(content if isinstance(content, str) else content.decode("latin-1")):
+        try:
+            json.dumps(read, ensure_ascii=False).encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise ValueError("a text in it has half of a character") from error
+    return read
 
 
 def problem_of(error: Exception) -> str:  # noqa: PLR0911 - one a kind of error

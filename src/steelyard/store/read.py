@@ -27,7 +27,7 @@ from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.store import journal, layout, sealed
 from steelyard.store.measured_again import MeasuredAgain, measured_again
-from steelyard.store.plain_file import MOST_RECORD_BYTES, content_of, problem_of, sha256_of
+from steelyard.store.plain_file import MOST_RECORD_BYTES, content_of, loaded, problem_of, sha256_of
 from steelyard.store.tables import problem_in
 
 MEASURED_AGAIN: Final = "the next `steelyard run` measures it again"
@@ -70,7 +70,7 @@ class Store:
         path = self.folder / layout.STUDY_JSON
         try:
             content = content_of(path)
-            read = json.loads(content)
+            read = loaded(content)
             if not isinstance(read, dict):
                 raise ValueError(f"a {type(read).__name__} where a table should be")
             if (version := read.get("format", layout.FORMAT)) != layout.FORMAT:
@@ -269,7 +269,7 @@ class Store:
     def _json(self, path: Path, form: type[Any]) -> Any:
         """Content of a file, without secrets; None, and a damage, if it is not of this form."""
         try:
-            read = json.loads(content_of(path, self.folder, MOST_RECORD_BYTES))
+            read = loaded(content_of(path, self.folder, MOST_RECORD_BYTES))
             if not isinstance(read, form):
                 raise ValueError(f"a {type(read).__name__} where a {form.__name__} should be")
         except (OSError, ValueError, RecursionError) as error:
@@ -360,7 +360,7 @@ def _plan_in(content: bytes) -> Plan:
     read: list[Any] = []
     for number, line in enumerate(lines, start=1):
         try:
-            read.append(redacted(json.loads(line)))
+            read.append(redacted(loaded(line)))
         except (ValueError, RecursionError) as error:
             raise ValueError(f"line {number}: {problem_of(error)}") from error
     if not read or not isinstance(read[0], dict):

@@ -12,7 +12,6 @@ both are named.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -26,7 +25,7 @@ from steelyard.model.secret import redacted
 from steelyard.model.trial import TrialRecord
 from steelyard.store import journal, layout
 from steelyard.store.measured_again import reason_words
-from steelyard.store.plain_file import MOST_RECORD_BYTES, content_of, problem_of, sha256_of
+from steelyard.store.plain_file import MOST_RECORD_BYTES, content_of, loaded, problem_of, sha256_of
 
 FREE_TEXT = ("settings", "treatment", "verdict")
 """Fields of a trial's record that hold text from the study's author or from nodes: secrets in them are redacted."""
@@ -220,7 +219,7 @@ def _read(folder: Path, seal: Seal | None) -> tuple[TrialRecord, str]:
         raise _unfit(folder, "a file in the place of a trial's folder", "move it away")
     try:
         content = content_of(path, folder.parent.parent, MOST_RECORD_BYTES)
-        read = json.loads(content)
+        read = loaded(content)
         if not isinstance(read, dict):
             raise ValueError(f"a {type(read).__name__} where a table should be")
         version = read.get("format")

@@ -5,7 +5,6 @@ Files are read a second time, without the store's own reader, so that a mistake 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +13,7 @@ from steelyard import no_links
 from steelyard.heavy import pl
 from steelyard.model.trial import TrialRecord
 from steelyard.store import layout
-from steelyard.store.plain_file import MOST_RECORD_BYTES, problem_of, sha256_of, text_of
+from steelyard.store.plain_file import MOST_RECORD_BYTES, loaded, problem_of, sha256_of, text_of
 from steelyard.store.tables import problem_in
 from steelyard.verify.checklist import Book
 
@@ -50,7 +49,7 @@ def read_record(store: Path, folder: Path, book: Book) -> TrialRecord | None:
     path = folder / layout.TRIAL_JSON
     where = no_links.name_below(path, store)
     try:
-        read = json.loads(text_of(path, store, MOST_RECORD_BYTES))
+        read = loaded(text_of(path, store, MOST_RECORD_BYTES))
         form = read.get("format") if isinstance(read, dict) else None
         if not book.equal("format", where, "format", form, layout.FORMAT):
             return None
@@ -115,7 +114,7 @@ def facts(
         form = list if path.name == layout.LINKS_JSON else dict
         content: Any = None
         try:
-            content = json.loads(text_of(path, store, MOST_RECORD_BYTES))
+            content = loaded(text_of(path, store, MOST_RECORD_BYTES))
             read = type(content).__name__
         except (OSError, ValueError, RecursionError) as error:
             read = problem_of(error)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import json
 import re
 from collections.abc import Mapping, Sequence
 from html.parser import HTMLParser
@@ -15,7 +14,7 @@ from steelyard.format import FORM, FORM_NAME
 from steelyard.model import former_words
 from steelyard.report.basics import embedded_data
 from steelyard.store import layout
-from steelyard.store.plain_file import MOST_PAGE_BYTES, problem_of, text_of
+from steelyard.store.plain_file import MOST_PAGE_BYTES, loaded, problem_of, text_of
 from steelyard.verify.checklist import Book
 
 DATA_ID = "data"
@@ -65,7 +64,7 @@ def read(path: Path, where: str, book: Book) -> tuple[Tables | None, list[str]]:
     try:
         text = text_of(*no_links.place_of(path), most_bytes=MOST_PAGE_BYTES)
         if text.lstrip().startswith("{"):
-            tables = json.loads(text)
+            tables = loaded(text)
         else:
             page = _Page()
             page.feed(text)
