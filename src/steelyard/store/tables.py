@@ -22,7 +22,7 @@ MOST_ROWS: Final = 1 << 25
 """Of a table. The largest of a real study: an hour (`limits.trial_timeout_s`) of two operations, with 500 occupied
 buckets in each of four measures every second, has 14.4 million."""
 MOST_UNPACKED_BYTES: Final = 1 << 30
-"""Of a table's pages; those 14.4 million rows have 0.4 GB."""
+"""Of a table's pages; those 14.4 million rows have 0.3 GB."""
 ROWS_AT_ONCE: Final = 1 << 18
 """Above, a table is looked through in parts."""
 MOST_NS: Final = 10**18

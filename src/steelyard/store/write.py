@@ -250,7 +250,11 @@ class StoreWriter:
     def _mend_journal(self) -> None:
         """Terminate a line torn by a power cut, so that the next one is whole."""
         path = self.folder / layout.EVENTS
-        if no_links.is_there(path) and (content := content_of(path)) and not content.endswith(b"\n"):
+        if not no_links.is_there(path):
+            return
+        with _theirs(path):
+            content = content_of(path)
+        if content and not content.endswith(b"\n"):
             with self._appended(path) as handle:
                 handle.write(b"\n")
 

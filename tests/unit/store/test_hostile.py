@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Callable
@@ -10,13 +11,15 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from tools.campaigns import hostile_tables
+from tools.campaigns import hostile_contents, hostile_tables
 from tools.campaigns.hostile_kinds import every
 from tools.campaigns.hostile_place import Place, resealed
 
 from steelyard.cli.commands.report import report
 from steelyard.cli.commands.verify import verify
 from steelyard.model.errors import StoreError
+from steelyard.plan import expand
+from steelyard.plan.estimate import estimate
 from steelyard.reading import read
 from steelyard.store import Store, StoreWriter, journal, layout
 from steelyard.store.modelled import open_store
@@ -149,6 +152,45 @@ def test_the_size_of_a_table_is_read_from_its_headers(rows: int, compression: st
     frame.write_parquet(path, compression=compression)  # type: ignore[arg-type]
     with path.open("rb") as file:
         assert size_of(file.fileno()).rows == rows
+
+
+@pytest.mark.parametrize("part", ["system", "site", "workload"])
+def test_a_stored_trial_chooses_no_program(part: str, store: Path, tmp_path: Path) -> None:
+    place = Place(store, min((store / layout.TRIALS).iterdir()), tmp_path)
+    hostile_contents.programs()[f"a {part} as ./evil.py"](place)
+    resealed(store)
+    trials = Store(store).trials()
+    assert any(record.settings.at(f"{part}.name") == str(store / "evil.py") for record in trials)
+    study = made.study()
+    assert estimate(expand(study), study, trials).trials == 6
+    assert not (tmp_path / "executed").exists()
+
+
+def test_half_of_a_character_is_no_text(store: Path) -> None:
+    facts = min(store.glob(f"{layout.TRIALS}/*/{layout.FACTS}/n1.json"))
+    facts.write_text('{"cpu_model": "\\uD800 MHz", "cores": "\\ud83d\\ude00"}')
+    resealed(store)
+    assert "half of a character" in words_of_facts(store)
+    facts.write_text('{"cpu_model": "\\uD83D\\ude00"}')
+    resealed(store)
+    assert words_of_facts(store) == ""
+
+
+def words_of_facts(store: Path) -> str:
+    """What is wrong with facts."""
+    opened = Store(store)
+    for record in opened.trials():
+        opened.facts(record)
+    return "".join(damage.what for damage in opened.damages)
+
+
+def test_times_that_no_calendar_has_are_named(store: Path) -> None:
+    path = min(store.glob(f"{layout.TRIALS}/*/{layout.TRIAL_JSON}"))
+    path.write_text(json.dumps({**json.loads(path.read_text()), "begun_s": 9e11}))
+    resealed(store)
+    told = printed(lambda: report(store))
+    assert told.code == 1
+    assert f"{path.relative_to(store)}: the record cannot be read: begun_s" in told.err
 
 
 def test_a_record_that_is_larger_than_any_is_named(store: Path) -> None:
