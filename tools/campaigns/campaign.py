@@ -15,6 +15,10 @@ FINDINGS: Final[Mapping[str, str]] = {
     "lost": "a sealed trial is gone",
     "late": "it took longer than its limit",
     "unlike": "it ended otherwise than it should: another exit code, the file is not named",
+    "outside": "a file was written that is neither in the store nor a named output",
+    "disclosed": "a file beyond the store was told",
+    "executed": "a program from the store was executed",
+    "memory": "it took more memory than its limit",
     "campaign": "the campaign could not carry out the case",
 }
 """Kind of finding to what it means."""

@@ -60,6 +60,8 @@ seed = 3
 nodes = [1, 2]
 {LIMITS_LIFTED}"""
 COMMAND_LIMIT_S: Final = 40.0
+WORLD_LIMIT_S: Final = 300.0
+"""Of the study that all cases share: a busy machine is no finding."""
 REFUSED: Final = (2, 3)
 """Exit codes of a refusal."""
 
@@ -93,7 +95,7 @@ class Damage:
         with patch.dict(os.environ, environment), patch.object(tempfile, "tempdir", str(folder)):
             study = folder / f"{NAME}.toml"
             study.write_text(STUDY.replace("ADDRESS", _address()), encoding="utf-8")
-            ran = call("run", study, "--store", folder / "store", "--plain", limit_s=COMMAND_LIMIT_S)
+            ran = call("run", study, "--store", folder / "store", "--plain", limit_s=WORLD_LIMIT_S)
             store = folder / "store" / NAME
             page = call("report", store, limit_s=COMMAND_LIMIT_S)
             verified = call("verify", store, limit_s=COMMAND_LIMIT_S)
@@ -113,7 +115,7 @@ class Damage:
         verified = call("verify", store, limit_s=COMMAND_LIMIT_S)
         status, state = _status(store)
         report, tables = _report(store)
-        shown = _served(store)
+        shown = served(store)
         ran = call("run", world.study, "--store", store.parent, "--plain", limit_s=COMMAND_LIMIT_S)
         again = _page(store, ran)
         calls = [verified, status, report, ran, *again]
@@ -143,7 +145,7 @@ def _page(store: Path, ran: Call) -> list[Call]:
 
 
 @dataclass(frozen=True)
-class _Shown:
+class Shown:
     """What `serve` shows of a store."""
 
     records: Sequence[tuple[str, int]]
@@ -151,7 +153,7 @@ class _Shown:
     fell_over: str = ""
 
 
-def _served(store: Path) -> _Shown:
+def served(store: Path) -> Shown:
     """The list of stores and the store's page, as `serve` answers them, without a socket."""
     scratch = store.parent.parent / "served"
     scratch.mkdir()
@@ -164,9 +166,9 @@ def _served(store: Path) -> _Shown:
             statuses = [int(routes.answer(target).status) for target in ("/", f"/s/{NAME}", f"/api/s/{NAME}")]
             look = shelf.look(NAME, COMMAND_LIMIT_S) if NAME in shelf.names() else None
         except Exception as error:  # whatever it is, the server would have fallen over
-            return _Shown((), (), f"{type(error).__name__}: {error}")
+            return Shown((), (), f"{type(error).__name__}: {error}")
     records = () if look is None else tuple((record.id, record.attempt) for record in look.records)
-    return _Shown(records, statuses)
+    return Shown(records, statuses)
 
 
 def _status(store: Path) -> tuple[Call, Any]:
@@ -218,7 +220,7 @@ class _Judge:
             if one.code is None:
                 self._add("late", f"{one.words[0]} was ended after {one.seconds:.0f} s")
 
-    def served(self, shown: _Shown) -> None:
+    def served(self, shown: Shown) -> None:
         """`serve` answers, and counts nothing twice."""
         if shown.fell_over or any(status >= 500 for status in shown.statuses):
             self._add("traceback", f"serve: {shown.fell_over or shown.statuses}")

@@ -117,7 +117,7 @@ def _as_line(case: Case, seed: int, outcome: Outcome, seconds: float) -> Line:
 def _append(path: Path, line: Line) -> None:
     torn = path.is_file() and (content := path.read_bytes()) and not content.endswith(b"\n")
     with path.open("a", encoding="utf-8") as handle:
-        handle.write(("\n" if torn else "") + json.dumps(line, ensure_ascii=False) + "\n")
+        handle.write(("\n" if torn else "") + json.dumps(line) + "\n")
 
 
 def table(lines: Sequence[Line]) -> str:

@@ -17,11 +17,14 @@ from typing import Any, Final
 import typer
 from typer.completion import get_completion_inspect_parameters, shell_complete
 
+from steelyard import no_links
 from steelyard.store import layout
 
 VARIABLE: Final = "_STEELYARD_COMPLETE"
 MOST_ENTRIES: Final = 2_000
 """Entries of a folder that are looked at."""
+MOST_BYTES: Final = 8 << 20
+"""Of a study whose levels are offered."""
 MOST_LEVELS: Final = 200
 
 
@@ -147,7 +150,7 @@ def _factors(given: Iterable[object]) -> dict[str, list[Any]]:
     for value in given:
         if isinstance(value, str | Path):
             with contextlib.suppress(OSError, ValueError):
-                study = json.loads((Path(value) / layout.STUDY_JSON).read_text(encoding="utf-8"))
+                study = json.loads(no_links.content(Path(value) / layout.STUDY_JSON, Path(value), MOST_BYTES))
                 for factor, of_factor in dict(study.get("factors") or {}).items():
                     known = factors.setdefault(factor, [])
                     known += [level for level in of_factor if level not in known]

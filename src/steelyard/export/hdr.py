@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from steelyard import hdrlog
-from steelyard.atomic_file import output
+from steelyard.atomic_file import output, output_folder
 from steelyard.export.attempts import attempt_name, dilation_of
 from steelyard.format import treatment_label
 from steelyard.heavy import pl
@@ -33,7 +33,7 @@ def write(store: Store, records: Iterable[TrialRecord], folder: Path) -> int:
     Only the phases that the responses rest on, without the warm-up. Raises OSError that names the file.
     """
     written = 0
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = output_folder(folder)
     for record in records:
         buckets = store.answered([record], measured(record), MEASURES).collect(engine="streaming")
         for (node,), of_node in buckets.group_by("node", maintain_order=True):

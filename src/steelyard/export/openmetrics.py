@@ -19,7 +19,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Final
 
-from steelyard.atomic_file import output
+from steelyard import no_links
+from steelyard.atomic_file import output, writes_in_place
 from steelyard.export import metric_names
 from steelyard.export.attempts import attempt_name, dilation_of
 from steelyard.export.metric_names import Family
@@ -81,8 +82,8 @@ Labels = Mapping[str, str]
 def write(store: Store, records: Iterable[TrialRecord], path: Path) -> int:
     """Write the samples and seconds of these trials; gives the number of metrics. Raises OSError that names the
     path."""
-    regular = path.is_file() or not path.exists()
-    with output(path) as file, _Families(path.resolve().parent if regular else None) as families:
+    beside = None if writes_in_place(path) else no_links.place_of(path)[0].parent
+    with output(path) as file, _Families(beside) as families:
         for record in records:
             labels = {
                 "study": record.study,

@@ -15,7 +15,7 @@ from pydantic import ValidationInfo, field_validator
 from steelyard.model import former_words
 from steelyard.model.machine_identity import difference, identity
 from steelyard.model.trial_settings import TrialSettings
-from steelyard.model.value import Value
+from steelyard.model.value import Moment, Value
 
 STUDY = "studies/noise-floor.toml"
 """The shipped study that measures a noise floor."""
@@ -68,7 +68,7 @@ class KeptFloor(Value):
 
     format: Literal[1] = 1
     study: str
-    made_s: float
+    made_s: Moment
     """End of its last trial, seconds since the epoch."""
     pairs: int
     """Number of blocks with a start for each of the two labels."""

@@ -19,6 +19,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
+from steelyard import no_links
 from steelyard.atomic_file import replace_file
 from steelyard.file_errors import foreseen
 from steelyard.leases.lease import Lease
@@ -43,6 +44,8 @@ FORMER_MODES: Final = {
 """The field `mode` of former records, by site."""
 FIRST_PID_NAMESPACE: Final = 0xEFFFFFFC
 """Inode of the namespace of process ids that a machine begins with (PROC_PID_INIT_INO of the kernel)."""
+MOST_BYTES: Final = 8 << 20
+"""Of a record."""
 LOCK_TIMEOUT_S = 10.0
 LOCK_POLL_S = 0.02
 
@@ -168,11 +171,15 @@ def is_there(path: Path) -> bool:
 def read(path: Path) -> Record | None:
     """The record at `path`; None if there is none. Raises SiteError if the file is not a record."""
     try:
-        text = path.read_text(encoding="utf-8")
+        content = no_links.content(path, path.parent, MOST_BYTES)
     except FileNotFoundError:
         return None
+    except OSError as error:
+        if foreseen(error):
+            raise
+        raise SiteError(f"{path} is not a lease's record: {error.strerror}", "look at it, and move it away") from error
     try:
-        return Record.model_validate_json(text)
+        return Record.model_validate_json(content)
     except ValidationError as error:
         raise SiteError(
             f"{path} is not a lease's record: {error.error_count()} errors, first: {error.errors()[0]['msg']}",
@@ -201,7 +208,7 @@ def locked(state: Path) -> Iterator[None]:
     folder = state / "leases"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
     except OSError as error:
         message = f"cannot use the state folder {state}: {error.strerror}"
         raise foreseen(error) or SiteError(message, "set STEELYARD_STATE") from error

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
+from steelyard.atomic_file import replace_file
 from steelyard.file_errors import foreseen
 from steelyard.leases import records as lease_records
 from steelyard.model.errors import SiteError
@@ -72,8 +73,7 @@ def enter(identity: str, record: Path, site: str = "", owner: lease_records.Owne
         FOLDER.mkdir(parents=True, exist_ok=True)
         draft = FOLDER / f"{identity}.draft"
         who = "" if owner is None else owner.model_dump_json()
-        draft.write_text(f"{record.absolute()}\n{site}\n{who}\n", encoding="utf-8")
-        draft.rename(FOLDER / identity)
+        replace_file(FOLDER / identity, f"{record.absolute()}\n{site}\n{who}\n", draft, sync=False)
     except OSError as error:
         raise foreseen(error) or SiteError(f"cannot write {FOLDER / identity}: {error.strerror}") from error
 

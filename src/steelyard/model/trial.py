@@ -12,7 +12,7 @@ from steelyard.model.search import Search
 from steelyard.model.server_warm_up import ServerWarmth
 from steelyard.model.study import Level, Limits
 from steelyard.model.trial_settings import TrialSettings
-from steelyard.model.value import Value
+from steelyard.model.value import Moment, Value
 from steelyard.model.verdict_reasons import Verdict
 
 
@@ -40,8 +40,8 @@ class PhaseTime(Value):
     """When a phase began and ended, seconds since the epoch; `left_s` is None if it did not end."""
 
     phase: Phase
-    entered_s: float
-    left_s: float | None = None
+    entered_s: Moment
+    left_s: Moment | None = None
 
 
 class Responses(Value):
@@ -95,7 +95,7 @@ class Capacity(Value):
     service_ms_mean: float | None = None
     trial: str
     """Id of the trial before which it was measured; its intervals are stored there, as phase `capacity`."""
-    measured_s: float
+    measured_s: Moment
     """Time of the measurement, seconds since the epoch."""
 
 
@@ -165,9 +165,9 @@ class TrialRecord(Value):
     """How the tables came to their state: restored, filled, unchanged, continued, truncated."""
     limits: Limits = Limits()
     """Thresholds of the verdict."""
-    begun_s: float
+    begun_s: Moment
     """Seconds since the epoch."""
-    ended_s: float | None = None
+    ended_s: Moment | None = None
     phases: tuple[PhaseTime, ...] = ()
     verdict: Verdict = Verdict(outcome="unknown")
     responses: Responses = Responses()

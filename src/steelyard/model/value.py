@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from typing import Annotated, Final
+
+from pydantic import BaseModel, ConfigDict, Field
+
+MOST_S: Final = 1e11
+"""Of a time since the epoch: the year 5138. Calendars end at 9999."""
+Moment = Annotated[float, Field(ge=0, le=MOST_S)]
+"""Seconds since the epoch."""
 
 
 class Value(BaseModel):

@@ -9,6 +9,7 @@ from steelyard.model.capacity import capacity_key
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
 from steelyard.model.trial import Phase, TrialRecord
+from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.value import Value
 from steelyard.plan.abilities import Abilities, load_of
 from steelyard.plan.limited_times import slowed_from_start
@@ -59,6 +60,18 @@ class PlanEstimate(Value):
     """`default rates`, or how many trials from this store corrected them."""
 
 
+def _of_its_parts(history: Sequence[TrialRecord], plan: Plan) -> list[TrialRecord]:
+    """Records whose texts (names of plug-ins and of files) the plan has too. To compare times with rules of thumb,
+    plug-ins are made from the settings of a record, and a store may be somebody else's: it chooses no program."""
+    chosen = {text for trial in plan.trials for text in _texts(trial.settings)}
+    return [record for record in history if chosen.issuperset(_texts(record.settings))]
+
+
+def _texts(settings: TrialSettings) -> set[tuple[str, str]]:
+    numbers = int | float | None
+    return {(name, repr(value)) for name, value in settings.leaves() if not isinstance(value, numbers)}
+
+
 def estimate(
     plan: Plan,
     study: Study,
@@ -70,7 +83,7 @@ def estimate(
     """Time, disk and memory of a plan, on `cores` cores (default: those that this process may use)."""
     cores = cores or len(os.sched_getaffinity(0))
     abilities = Abilities(plugins or Plugins())
-    known = corrections(history, abilities, cores)
+    known = corrections(_of_its_parts(history, plan), abilities, cores)
     done = {record.id for record in history if record.verdict.outcome == "valid" or record.verdict.system_fault}
     unfinished = {trial.start for trial in plan.trials if trial.id not in done}
     starts: dict[str, tuple[int, float]] = {}

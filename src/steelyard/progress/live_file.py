@@ -20,7 +20,7 @@ from steelyard.model.secret import Concealer, redacted
 from steelyard.progress import events
 from steelyard.progress.state import Live, LoadSecond, NodeReadings, TroubleNoted, beginning
 from steelyard.store import layout
-from steelyard.store.plain_file import text_of
+from steelyard.store.plain_file import MOST_RECORD_BYTES, loaded, text_of
 
 LEAST_S: Final = 0.9
 """Least seconds between two writes."""
@@ -87,7 +87,7 @@ def read(folder: Path) -> Live | None:
     """What a study in progress said of itself last; None if it says nothing, or in another format. What another version
     says in another form is left out. Never raises: the file may be anybody's."""
     try:
-        data = redacted(json.loads(text_of(folder / layout.LIVE)))
+        data = redacted(loaded(text_of(folder / layout.LIVE, most_bytes=MOST_RECORD_BYTES)))
         if not isinstance(data, dict) or data.get("format") != layout.LIVE_FORMAT:
             return None
         return _Read.model_validate(data)

@@ -94,7 +94,9 @@ def _buckets(store: Store, records: Sequence[TrialRecord]) -> pl.DataFrame | Non
     middle = pl.col("t_s") + pl.col("seconds") / 2
     begun, ended = (pl.col("t_s").min().over("trial"), (pl.col("t_s") + pl.col("seconds")).max().over("trial"))
     # Whole seconds belong to one part: a trial of fewer seconds than PARTS has as many parts as seconds.
-    place = ((middle - begun) / (ended - begun) * percentile_intervals.PARTS).floor().cast(pl.Int32)
+    # A span of no length, as only a table that nobody measured has it, is one part.
+    part = ((middle - begun) / (ended - begun)).fill_nan(0.0).clip(0.0, 1.0)
+    place = (part * percentile_intervals.PARTS).floor().cast(pl.Int32)
     return rows.with_columns(place=place).group_by("trial", "place", "low", "high").agg(pl.col("count").sum())
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from steelyard.atomic_file import write_output
+from steelyard.atomic_file import output_folder, write_output
 from steelyard.heavy import pl
 from steelyard.report.data.presentation import Figure
 from steelyard.report.draw import files
@@ -19,7 +19,7 @@ from steelyard.report.tables.generic import Table
 def tables(frames: Mapping[str, pl.DataFrame], shown: Mapping[str, Table], folder: Path) -> tuple[Path, ...]:
     """Write each table as CSV (full precision, every column) and, where `shown` has it, as Markdown and LaTeX
     (booktabs; an estimate and its interval in one cell). Gives the files' paths."""
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = output_folder(folder)
     written = []
     for name, frame in frames.items():
         texts = {"csv": frame.write_csv()}
@@ -59,7 +59,7 @@ def as_json(frames: Mapping[str, pl.DataFrame], about: Mapping[str, Mapping[str,
 
 def figures(by_name: Mapping[str, Figure], folder: Path) -> tuple[Path, ...]:
     """Write each panel as SVG, PNG and PDF, in the light theme's colours on white, and captions. Gives the paths."""
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = output_folder(folder)
     written = []
     captions = []
     for name, figure in by_name.items():

@@ -8,7 +8,6 @@ called a session a run: those names are read and no longer written.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,9 +20,9 @@ from steelyard.model.errors import StoreError
 from steelyard.model.gauged import Gauged
 from steelyard.model.server_warm_up import ServerWarmth
 from steelyard.model.trial import PhaseTime
-from steelyard.model.value import Value
+from steelyard.model.value import MOST_S, Moment, Value
 from steelyard.model.verdict_reasons import Reason
-from steelyard.store.plain_file import content_of, problem_of
+from steelyard.store.plain_file import content_of, loaded, problem_of
 
 NOT_UTF8: Final = "\N{REPLACEMENT CHARACTER}"
 """What a byte that is not UTF-8 is read as."""
@@ -286,7 +285,7 @@ class NoiseFloorSought(Event):
     """Reason why there is none."""
     study: str = ""
     """Name of the study that measured it."""
-    made_s: float | None = None
+    made_s: Moment | None = None
     sha256: str | None = None
     """SHA-256 of `noise-floor.json`; None in journals written before it was recorded."""
 
@@ -387,7 +386,7 @@ def entries(text: str, conceal: Callable[[Any], Any] = lambda fields: fields) ->
             yield Entry(number, None, None)
             continue
         try:
-            fields = conceal(json.loads(written))
+            fields = conceal(loaded(written))
         except (ValueError, RecursionError):
             yield Entry(number, None, None)
             continue
@@ -443,6 +442,6 @@ def event_of(fields: Mapping[str, Any]) -> Event | Unknown:
 def _time_of(fields: Mapping[str, Any]) -> float | None:
     value = fields.get("t_s")
     try:
-        return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+        return float(value) if isinstance(value, int | float) and 0 <= value <= MOST_S else None
     except OverflowError:
         return None

@@ -1,45 +1,66 @@
 """Plain files of a store, whoever put them there: content, text, checksum.
 
-A store may come from anybody: to open a pipe or a device in the place of a file would block, or never end.
+A store may come from anybody. No link in it is followed, nothing but a regular file is opened (a pipe or a device would
+block, or never end), and none is read that is larger than any of a real study.
 """
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
-import os
-import stat
+import re
 from pathlib import Path
+from typing import Any, Final
 
 from pydantic import ValidationError
 
+from steelyard import no_links
+
 HASH_CHUNK_BYTES = 1 << 20
+HALF: Final = re.compile(r"\\u[dD]")
+"""Begins half of a character in JSON; two halves make one."""
 LONGEST_PROBLEM = 200
 OF_TABLES = ("polars", "pyo3_runtime")
 """Libraries whose errors speak of their own insides when a table is torn."""
+MOST_RECORD_BYTES: Final = 8 << 20
+"""Of a record, facts, links, a noise floor, a live file. Links grow most: 100 nodes have 10,000 paths of 150 bytes."""
+MOST_TEXT_BYTES: Final = 64 << 20
+"""Of a study, a plan or a journal: 40,000 trials of 1.5 KB each, of which 1 min each would take a month."""
+MOST_PAGE_BYTES: Final = 256 << 20
+"""Of a report that is verified; a page of ours is held under 30 MB."""
+MOST_FILE_BYTES: Final = 1 << 30
+"""Of a file whose checksum is computed: of logs a node is read 64 MiB, and see `tables.MOST_ROWS`."""
 
 
-def content_of(path: Path) -> bytes:
-    """Content of a regular file. Raises OSError for anything else."""
-    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as handle:
-        if not stat.S_ISREG(os.fstat(handle.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "it is no regular file")
-        return handle.read()
+def content_of(path: Path, below: Path | None = None, most_bytes: int = MOST_TEXT_BYTES) -> bytes:
+    """Content of a regular file of at most `most_bytes`, reached without a link below `below` (else below its own
+    folder). Raises OSError for anything else."""
+    return no_links.content(path, below or path.parent, most_bytes)
 
 
-def text_of(path: Path) -> str:
-    """Text of a regular file. Raises OSError for anything else, UnicodeDecodeError if it is not UTF-8."""
-    return content_of(path).decode("utf-8")
+def text_of(path: Path, below: Path | None = None, most_bytes: int = MOST_TEXT_BYTES) -> str:
+    """Text of a regular file, as `content_of`; raises UnicodeDecodeError if it is not UTF-8."""
+    return content_of(path, below, most_bytes).decode("utf-8")
 
 
-def sha256_of(path: Path) -> str:
-    """Hex SHA-256 of a file."""
+def sha256_of(path: Path, below: Path | None = None, most_bytes: int = MOST_FILE_BYTES) -> str:
+    """Hex SHA-256 of a file of the store `below`, as `content_of`; without a store, of any file of the user's own."""
     digest = hashlib.sha256()
-    with path.open("rb") as handle:
+    with path.open("rb") if below is None else no_links.opened(path, below, most_bytes) as handle:
         while chunk := handle.read(HASH_CHUNK_BYTES):
             digest.update(chunk)
     return digest.hexdigest()
+
+
+def loaded(content: bytes | str) -> Any:
+    """JSON of anybody. Raises ValueError, RecursionError; also for half of a character, which nothing can print."""
+    read = json.loads(content)
+    if HALF.search(content if isinstance(content, str) else content.decode("latin-1")):
+        try:
+            json.dumps(read, ensure_ascii=False).encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise ValueError("a text in it has half of a character") from error
+    return read
 
 
 def problem_of(error: Exception) -> str:  # noqa: PLR0911 - one a kind of error

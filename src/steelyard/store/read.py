@@ -9,12 +9,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from steelyard import no_links
 from steelyard.heavy import pl
 from steelyard.judging.noise_floor import Circumstances, FoundFloor, KeptFloor, circumstances, mismatch
 from steelyard.model.damage import Damage
@@ -27,18 +27,14 @@ from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.store import journal, layout, sealed
 from steelyard.store.measured_again import MeasuredAgain, measured_again
-from steelyard.store.plain_file import content_of, problem_of, sha256_of
+from steelyard.store.plain_file import MOST_RECORD_BYTES, content_of, loaded, problem_of, sha256_of
+from steelyard.store.tables import problem_in
 
 MEASURED_AGAIN: Final = "the next `steelyard run` measures it again"
 CHANGED: Final = "it was changed after it was written: its SHA-256 is not the journal's"
 PLAN_ANEW: Final = "the next `steelyard run` of the study rewrites it"
 MOST_LINES: Final = 5
 """Lines of the journal that a damage names."""
-
-
-def unreadable_table() -> tuple[type[Exception], ...]:
-    """What reading a damaged Parquet file raises."""
-    return (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
 
 
 class Store:
@@ -51,7 +47,7 @@ class Store:
         self._tables: dict[tuple[str, str], tuple[Path, ...]] = {}
         """Trial's folder and part to the files that are as they were sealed."""
         self._journal: tuple[tuple[int, int], tuple[journal.Entry, ...]] | None = None
-        if not (folder / layout.STUDY_JSON).is_file():
+        if not no_links.is_there(folder / layout.STUDY_JSON):
             raise StoreError(
                 f"{folder} is not a study's folder: it has no {layout.STUDY_JSON}",
                 _hint_for(folder),
@@ -74,7 +70,7 @@ class Store:
         path = self.folder / layout.STUDY_JSON
         try:
             content = content_of(path)
-            read = json.loads(content)
+            read = loaded(content)
             if not isinstance(read, dict):
                 raise ValueError(f"a {type(read).__name__} where a table should be")
             if (version := read.get("format", layout.FORMAT)) != layout.FORMAT:
@@ -134,13 +130,13 @@ class Store:
         return tuple(as_planned(record, named) for record in kept.records)
 
     def attempts(self) -> frozenset[str]:
-        """Folder names of attempts that are not drafts."""
-        folder = self.folder / layout.TRIALS
-        if not folder.is_dir():
+        """Folder names of attempts that are not drafts. Raises OSError if they cannot be listed."""
+        try:
+            found = no_links.entries(self.folder / layout.TRIALS, self.folder)
+        except FileNotFoundError:
             return frozenset()
-        return frozenset(
-            one.name for one in os.scandir(folder) if one.is_dir() and not one.name.startswith(layout.PARTIAL_PREFIX)
-        )
+        folders = (name for name, kind in found.items() if kind is no_links.Kind.FOLDER)
+        return frozenset(name for name in folders if not name.startswith(layout.PARTIAL_PREFIX))
 
     def attempt(self, name: str) -> TrialRecord:
         """One sealed attempt by its folder's name, with the treatment as recorded. Raises StoreError if it does not
@@ -206,17 +202,11 @@ class Store:
         key = (layout.trial_folder(record.id, record.attempt), part)
         if key not in self._tables:
             files = self._files(record, part, ".parquet")
-            self._tables[key] = tuple(path for path in files if self._has_columns(path, schema))
+            self._tables[key] = tuple(path for path in files if self._is_sound(path, schema))
         return self._tables[key]
 
-    def _has_columns(self, path: Path, schema: layout.Columns) -> bool:
-        try:
-            columns = pl.read_parquet_schema(path)
-            lacking = ", ".join(name for name, dtype in schema.items() if columns.get(name) != dtype)
-            what = f"the table lacks columns or has others: {lacking}" if lacking else ""
-        except unreadable_table() as error:
-            what = f"the table cannot be read: {problem_of(error)}"
-        if what:
+    def _is_sound(self, path: Path, schema: layout.Columns) -> bool:
+        if what := problem_in(path, self.folder, schema):
             self._pass_over_file(path, what)
         return not what
 
@@ -224,28 +214,39 @@ class Store:
         """Files of a part of a trial that are as they were sealed, by name. Others are passed over: what is not there,
         what was changed, what the record does not know."""
         folder = self.folder_of(record)
-        there = {f"{part}/{path.name}" for path in (folder / part).glob(f"*{suffix}")}
+        try:
+            there = {f"{part}/{name}" for name in no_links.entries(folder / part, self.folder) if name.endswith(suffix)}
+        except FileNotFoundError:
+            there = set()
+        except OSError as error:
+            self._pass_over_file(folder / part, problem_of(error))
+            there = set()
         named = {name for name in record.checksums if name.startswith(f"{part}/") and name.endswith(suffix)}
         return [folder / name for name in sorted(there | named) if self._is_sealed(record, name)]
 
     def _is_sealed(self, record: TrialRecord, name: str) -> bool:
         """Whether a trial's file is as it was sealed; a damage if not."""
         path, sha256 = self.folder_of(record) / name, record.checksums.get(name)
-        if not path.is_file():
-            what = "it is no regular file" if path.exists() else "it is not there"
-        elif sha256 is None and record.checksums:
-            what = "the record of the trial does not know it"
-        elif sha256 is not None and sha256_of(path) != sha256:
-            what = "it was changed after it was sealed: its SHA-256 is not the record's"
+        what = ""
+        try:
+            read = sha256_of(path, self.folder)
+        except FileNotFoundError:
+            what = "it is not there"
+        except OSError as error:
+            what = problem_of(error)
         else:
-            return True
-        self._pass_over_file(path, what)
-        return False
+            if sha256 is None and record.checksums:
+                what = "the record of the trial does not know it"
+            elif sha256 not in (None, read):
+                what = "it was changed after it was sealed: its SHA-256 is not the record's"
+        if what:
+            self._pass_over_file(path, what)
+        return not what
 
     def _pass_over_file(self, path: Path, what: str) -> None:
         self._pass_over(
             Damage(
-                file=str(path.relative_to(self.folder)),
+                file=no_links.name_below(path, self.folder),
                 what=what,
                 effect="passed over: what rests on it is left out",
                 remedy=f"restore it from a copy, or remove the trial's folder: {MEASURED_AGAIN}",
@@ -261,14 +262,14 @@ class Store:
         """Measured paths between the nodes of a trial."""
         name = layout.LINKS_JSON
         path = self.folder_of(record) / name
-        if name not in record.checksums and not path.exists():
+        if name not in record.checksums and not no_links.is_there(path):
             return []
         return (self._json(path, list) if self._is_sealed(record, name) else None) or []
 
     def _json(self, path: Path, form: type[Any]) -> Any:
         """Content of a file, without secrets; None, and a damage, if it is not of this form."""
         try:
-            read = json.loads(content_of(path))
+            read = loaded(content_of(path, self.folder, MOST_RECORD_BYTES))
             if not isinstance(read, form):
                 raise ValueError(f"a {type(read).__name__} where a {form.__name__} should be")
         except (OSError, ValueError, RecursionError) as error:
@@ -293,7 +294,7 @@ class Store:
         sought = [entry.event for entry in self.journal() if isinstance(entry.event, journal.NoiseFloorSought)]
         sha256 = next((event.sha256 for event in reversed(sought) if event.found), None)
         try:
-            content = content_of(path)
+            content = content_of(path, most_bytes=MOST_RECORD_BYTES)
             floor = KeptFloor.model_validate_json(content)
             problem = (
                 ""
@@ -348,7 +349,7 @@ class Store:
 
     def _stamp(self, name: str) -> tuple[int, int]:
         with contextlib.suppress(OSError):
-            status = (self.folder / name).stat()
+            status = (self.folder / name).lstat()
             return status.st_mtime_ns, status.st_size
         return 0, 0
 
@@ -359,7 +360,7 @@ def _plan_in(content: bytes) -> Plan:
     read: list[Any] = []
     for number, line in enumerate(lines, start=1):
         try:
-            read.append(redacted(json.loads(line)))
+            read.append(redacted(loaded(line)))
         except (ValueError, RecursionError) as error:
             raise ValueError(f"line {number}: {problem_of(error)}") from error
     if not read or not isinstance(read[0], dict):
@@ -385,13 +386,18 @@ def _hint_for(folder: Path) -> str:
             "a study ended here before it was written (a full disk?), or its file was removed: `steelyard run STUDY` "
             "writes it"
         )
-    inside = sorted(path.parent.name for path in folder.glob(f"*/{layout.STUDY_JSON}"))
+    inside = [path.name for path in _studies_in(folder)]
     return f"name one of the studies in it: {', '.join(inside)}" if inside else "run a study first: steelyard run STUDY"
 
 
 def study_folder(path: Path) -> Path:
     """The study's folder at `path`: itself, or the only one in it."""
-    if (path / layout.STUDY_JSON).is_file():
+    if no_links.is_there(path / layout.STUDY_JSON):
         return path
-    inside = sorted(found.parent for found in path.glob(f"*/{layout.STUDY_JSON}"))
+    inside = _studies_in(path)
     return inside[0] if len(inside) == 1 else path
+
+
+def _studies_in(folder: Path) -> list[Path]:
+    """Folders of studies in a folder of stores. A link is not followed to one: name where it leads."""
+    return sorted(found.parent for found in folder.glob(f"*/{layout.STUDY_JSON}") if not found.parent.is_symlink())

@@ -12,20 +12,20 @@ both are named.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from steelyard import no_links
 from steelyard.model.damage import Damage
 from steelyard.model.errors import OtherFormatError, StoreError
 from steelyard.model.secret import redacted
 from steelyard.model.trial import TrialRecord
 from steelyard.store import journal, layout
 from steelyard.store.measured_again import reason_words
-from steelyard.store.plain_file import content_of, problem_of, sha256_of
+from steelyard.store.plain_file import MOST_RECORD_BYTES, content_of, loaded, problem_of, sha256_of
 
 FREE_TEXT = ("settings", "treatment", "verdict")
 """Fields of a trial's record that hold text from the study's author or from nodes: secrets in them are redacted."""
@@ -144,7 +144,7 @@ def attempts(store: Path, sealed: Mapping[str, Seal]) -> Attempts:
         except OtherFormatError:
             raise
         except StoreError as error:
-            file = str(Path(error.path).relative_to(store))
+            file = no_links.name_below(Path(error.path), store)
             entries.unfit[name] = Damage(file=file, what=error.what, effect=NOT_COUNTED, remedy=error.hint)
     missed = {
         name: Damage(
@@ -194,13 +194,13 @@ def _in_time(record: TrialRecord) -> tuple[float, str, int]:
 def _names(folder: Path) -> list[str]:
     """Entries of the folder `trials` without drafts."""
     try:
-        names = [path.name for path in folder.iterdir()]
+        names = no_links.entries(folder, folder.parent)
     except FileNotFoundError:
         return []
     except OSError as error:
         message = f"{folder} cannot be read: {problem_of(error)}"
         raise StoreError(message, "move away what is in the place of the folder", path=str(folder)) from error
-    return sorted(name for name in names if not name.startswith(layout.PARTIAL_PREFIX))
+    return [name for name in names if not name.startswith(layout.PARTIAL_PREFIX)]
 
 
 def attempt(folder: Path, seal: Seal | None = None) -> TrialRecord:
@@ -218,8 +218,8 @@ def _read(folder: Path, seal: Seal | None) -> tuple[TrialRecord, str]:
     if not folder.is_dir():
         raise _unfit(folder, "a file in the place of a trial's folder", "move it away")
     try:
-        content = content_of(path)
-        read = json.loads(content)
+        content = content_of(path, folder.parent.parent, MOST_RECORD_BYTES)
+        read = loaded(content)
         if not isinstance(read, dict):
             raise ValueError(f"a {type(read).__name__} where a table should be")
         version = read.get("format")
@@ -264,8 +264,10 @@ def _line_changed(folder: Path, record: TrialRecord, sha256: str, seal: Seal) ->
 
 
 def _files_as_sealed(folder: Path, record: TrialRecord) -> bool:
-    files = {name: folder / name for name in record.checksums}
-    return all(path.is_file() and sha256_of(path) == record.checksums[name] for name, path in files.items())
+    try:
+        return all(sha256_of(folder / name, folder) == sha256 for name, sha256 in record.checksums.items())
+    except OSError:
+        return False
 
 
 def _unfit(path: Path, what: str, hint: str) -> StoreError:

@@ -14,12 +14,14 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
+from steelyard import no_links
 from steelyard.atomic_file import replace_file, sync_folder
+from steelyard.file_errors import of_the_disk
 from steelyard.heavy import pl
 from steelyard.judging.noise_floor import KeptFloor
 from steelyard.model.damage import Damage
@@ -30,7 +32,7 @@ from steelyard.model.secret import Concealer
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.store import journal, layout, sealed
-from steelyard.store.plain_file import sha256_of
+from steelyard.store.plain_file import content_of, problem_of, sha256_of
 from steelyard.store.read import Store
 from steelyard.wire.record import Interval
 
@@ -121,6 +123,26 @@ class TrialDraft:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
+@contextlib.contextmanager
+def _theirs(path: Path) -> Iterator[None]:
+    """What is in the place of a file or folder of the store and is neither, or a link, is a StoreError."""
+    try:
+        yield
+    except OSError as error:
+        if of_the_disk(error) or isinstance(error, FileNotFoundError | PermissionError):
+            raise
+        hint = "a store of somebody else? Look at it and move it away, or name another store with --store"
+        raise StoreError(f"{path}: {problem_of(error)}", hint, path=str(path)) from error
+
+
+def _remove(path: Path, kind: no_links.Kind) -> None:
+    """Remove a draft, or whatever has the name of one: a link itself, never what it leads to."""
+    if kind is no_links.Kind.FOLDER:
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
 def _parquet(frame: pl.DataFrame) -> bytes:
     buffer = io.BytesIO()
     frame.write_parquet(buffer, compression="zstd")
@@ -135,12 +157,12 @@ class StoreWriter:
         self.conceal = conceal or Concealer()
         self.folder = root / study
         self.trials = self.folder / layout.TRIALS
-        try:
-            self.trials.mkdir(parents=True, exist_ok=True)
-        except (FileExistsError, NotADirectoryError) as error:
-            message = f"{self.trials}: a file in the place of the folder of trials"
-            raise StoreError(message, "move it away, or name another store", path=str(self.trials)) from error
-        self._lock = (self.folder / layout.LOCK).open("a+")
+        root.mkdir(parents=True, exist_ok=True)
+        with _theirs(self.trials):
+            os.close(no_links.open_folder(self.trials, root, make=True))
+        with _theirs(self.folder / layout.LOCK):
+            flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
+            self._lock = os.fdopen(no_links.open_file(self.folder / layout.LOCK, self.folder, flags), "a+")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -157,11 +179,13 @@ class StoreWriter:
         except BaseException:
             self._lock.close()
             raise
-        for partial in self.trials.glob(f"{layout.PARTIAL_PREFIX}*{layout.PARTIAL_SUFFIX}"):
-            shutil.rmtree(partial)
-            self.event(journal.DraftRemoved(folder=partial.name))
-        for text in self.folder.glob(".*.tmp"):
-            text.unlink()
+        for name, kind in no_links.entries(self.trials, self.folder).items():
+            if name.startswith(layout.PARTIAL_PREFIX) and name.endswith(layout.PARTIAL_SUFFIX):
+                _remove(self.trials / name, kind)
+                self.event(journal.DraftRemoved(folder=name))
+        for name, kind in no_links.entries(self.folder, self.folder).items():
+            if name.startswith(layout.PARTIAL_PREFIX) and name.endswith(".tmp"):
+                _remove(self.folder / name, kind)
 
     def __enter__(self) -> StoreWriter:
         return self
@@ -179,9 +203,8 @@ class StoreWriter:
         """Make the store fit to be written: files that are no files are refused, a torn journal is terminated, what is
         no sealed attempt is set aside. Returns all damages."""
         for name in (layout.STUDY_TOML, layout.STUDY_JSON, layout.PLAN, layout.EVENTS, layout.NOISE_FLOOR):
-            path = self.folder / name
-            if (path.exists() or path.is_symlink()) and not path.is_file():
-                raise StoreError(f"{path}: it is no regular file", "move it away", path=str(path))
+            with _theirs(self.folder / name), contextlib.suppress(FileNotFoundError):
+                os.close(no_links.open_file(self.folder / name, self.folder))
         self._mend_journal()
         seals = sealed.seals(journal.read(self.folder / layout.EVENTS))
         kept = sealed.attempts(self.folder, seals)
@@ -213,7 +236,8 @@ class StoreWriter:
     def _set_aside(self, name: str) -> str:
         """Move an entry of the folder `trials` out of the way. Returns its new place in the study's folder."""
         aside = self.folder / layout.SET_ASIDE
-        aside.mkdir(exist_ok=True)
+        with _theirs(aside):
+            os.close(no_links.open_folder(aside, self.folder, make=True))
         target, number = aside / name, 1
         while target.exists() or target.is_symlink():
             number += 1
@@ -226,15 +250,23 @@ class StoreWriter:
     def _mend_journal(self) -> None:
         """Terminate a line torn by a power cut, so that the next one is whole."""
         path = self.folder / layout.EVENTS
-        if path.exists() and (content := path.read_bytes()) and not content.endswith(b"\n"):
-            with path.open("ab") as handle:
+        if not no_links.is_there(path):
+            return
+        with _theirs(path):
+            content = content_of(path)
+        if content and not content.endswith(b"\n"):
+            with self._appended(path) as handle:
                 handle.write(b"\n")
+
+    def _appended(self, path: Path) -> io.FileIO:
+        handle = no_links.open_file(path, self.folder, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        return io.FileIO(handle, "ab")
 
     def event(self, event: journal.Event) -> None:
         """Append one line to the journal, whole or not at all. Raises OSError."""
         rest = journal.line(event, time.time(), self.conceal.tree).encode("utf-8")
         path = self.folder / layout.EVENTS
-        with path.open("ab", buffering=0) as handle:
+        with self._appended(path) as handle:
             size = os.fstat(handle.fileno()).st_size
             try:
                 while rest:

@@ -5,31 +5,51 @@ Files are read a second time, without the store's own reader, so that a mistake 
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from steelyard import no_links
 from steelyard.heavy import pl
 from steelyard.model.trial import TrialRecord
 from steelyard.store import layout
-from steelyard.store.plain_file import problem_of, sha256_of, text_of
-from steelyard.store.read import unreadable_table
+from steelyard.store.plain_file import MOST_RECORD_BYTES, loaded, problem_of, sha256_of, text_of
+from steelyard.store.tables import problem_in
 from steelyard.verify.checklist import Book
+
+MOST_FOLDERS: Final = 20
+"""Within each other, in a trial's folder. What is deeper is named, and not looked into."""
 
 
 def sealed_folders(store: Path) -> list[Path]:
     """Folders of sealed attempts, by name."""
-    trials = store / layout.TRIALS
-    entries = trials.iterdir() if trials.is_dir() else ()
-    return sorted(path for path in entries if path.is_dir() and not path.name.startswith(layout.PARTIAL_PREFIX))
+    folders = (name for name, kind in _listed(store / layout.TRIALS, store).items() if kind is no_links.Kind.FOLDER)
+    return [store / layout.TRIALS / name for name in folders if not name.startswith(layout.PARTIAL_PREFIX)]
+
+
+def _listed(folder: Path, store: Path) -> Mapping[str, no_links.Kind]:
+    """Names in a folder; none if it is none of the store's: what should be there is missed by other checks."""
+    try:
+        return no_links.entries(folder, store)
+    except OSError:
+        return {}
+
+
+def _names(folder: Path, store: Path, part: str = "") -> Iterator[str]:
+    """Everything in a trial's folder and its folders that is no folder, relative to it."""
+    for name, kind in _listed(folder / part, store).items():
+        if kind is no_links.Kind.FOLDER and part.count("/") < MOST_FOLDERS:
+            yield from _names(folder, store, f"{part}{name}/")
+        else:
+            yield f"{part}{name}"
 
 
 def read_record(store: Path, folder: Path, book: Book) -> TrialRecord | None:
     """The record as on disk; None, and a finding, if it cannot be read."""
     path = folder / layout.TRIAL_JSON
-    where = str(path.relative_to(store))
+    where = no_links.name_below(path, store)
     try:
-        read = json.loads(text_of(path))
+        read = loaded(text_of(path, store, MOST_RECORD_BYTES))
         form = read.get("format") if isinstance(read, dict) else None
         if not book.equal("format", where, "format", form, layout.FORMAT):
             return None
@@ -44,16 +64,20 @@ def read_record(store: Path, folder: Path, book: Book) -> TrialRecord | None:
 
 def checksums(store: Path, folder: Path, record: TrialRecord, book: Book) -> None:
     """Check every file of the trial against the record, and the record against the files."""
-    there = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} - {layout.TRIAL_JSON}
+    there = set(_names(folder, store)) - {layout.TRIAL_JSON}
     for name in sorted(there | set(record.checksums)):
-        where = str((folder / name).relative_to(store))
+        where = no_links.name_below(folder / name, store)
         wanted = record.checksums.get(name)
         if name not in there:
             book.check("checksum", False, where, "a file that the record names", "no such file", f"SHA-256 {wanted}")
         elif wanted is None:
             book.check("checksum", False, where, "a file", "there", "the record names none")
         else:
-            book.equal("checksum", where, "SHA-256", sha256_of(folder / name), wanted)
+            try:
+                read = sha256_of(folder / name, store)
+            except OSError as error:
+                read = problem_of(error)
+            book.equal("checksum", where, "SHA-256", read, wanted)
 
 
 def frames(store: Path, folder: Path, part: str, book: Book) -> pl.DataFrame | None:
@@ -61,21 +85,15 @@ def frames(store: Path, folder: Path, part: str, book: Book) -> pl.DataFrame | N
     schema: layout.Columns = layout.INTERVAL_SCHEMA if part == layout.INTERVALS else layout.SAMPLE_SCHEMA
     tables = [pl.DataFrame(schema={"node": pl.String, **schema})]
     whole = True
-    for path in sorted((folder / part).glob("*.parquet")):
-        where = str(path.relative_to(store))
-        try:
-            if not path.is_file():
-                raise OSError("it is no regular file")
-            frame = pl.read_parquet(path)
-        except unreadable_table() as error:
-            whole = book.check("format", False, where, "the table cannot be read", problem_of(error))
+    for name in _listed(folder / part, store):
+        path = folder / part / name
+        if path.suffix != ".parquet":
             continue
-        columns = {name: str(dtype) for name, dtype in frame.schema.items()}
-        wanted = {name: str(dtype) for name, dtype in pl.DataFrame(schema=schema).schema.items()}
-        if book.equal("format", where, "columns", columns, wanted):
-            tables.append(frame.select(pl.lit(path.stem).alias("node"), *schema))
+        if what := problem_in(path, store, schema):
+            problem, _, why = what.partition(": ")
+            whole = book.check("format", False, no_links.name_below(path, store), problem, why)
         else:
-            whole = False
+            tables.append(pl.read_parquet(path).select(pl.lit(path.stem).alias("node"), *schema))
     return pl.concat(tables) if whole else None
 
 
@@ -87,19 +105,20 @@ def facts(
     known: dict[str, dict[str, str]] = {}
     links: list[dict[str, Any]] = []
     named = (name for name in record.checksums if name == layout.LINKS_JSON or name.startswith(f"{layout.FACTS}/"))
-    whole = all((folder / name).is_file() for name in named)
-    for path in [*sorted((folder / layout.FACTS).glob("*.json")), folder / layout.LINKS_JSON]:
-        if not path.is_file():
-            # A file that is named and not there is a finding of the checksums.
+    whole = all(no_links.is_file(folder / name, store) for name in named)
+    there = [folder / layout.FACTS / name for name in _listed(folder / layout.FACTS, store) if name.endswith(".json")]
+    for path in [*there, folder / layout.LINKS_JSON]:
+        if not no_links.is_file(path, store):
+            # One that is named and not there, or no regular file, is a finding of the checksums.
             continue
         form = list if path.name == layout.LINKS_JSON else dict
         content: Any = None
         try:
-            content = json.loads(text_of(path))
+            content = loaded(text_of(path, store, MOST_RECORD_BYTES))
             read = type(content).__name__
         except (OSError, ValueError, RecursionError) as error:
             read = problem_of(error)
-        if not book.equal("format", str(path.relative_to(store)), "JSON", read, form.__name__):
+        if not book.equal("format", no_links.name_below(path, store), "JSON", read, form.__name__):
             whole = False
         elif isinstance(content, dict):
             known[layout.facts_name(path.stem)] = {

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from steelyard import no_links
 from steelyard.judging.settings_hash import settings_hash
 from steelyard.model.errors import StoreError
 from steelyard.model.plan import PlannedTrial
@@ -50,11 +51,19 @@ def study(folder: Path, book: Book) -> None:
         known = written(entries, file)
         if not known:
             book.skip("study and plan against the journal: it is from a version that did not record their SHA-256")
-        elif not (folder / file).is_file():
+        elif not no_links.is_there(folder / file):
             book.check("written", False, file, "a file that a session wrote", "no such file")
         else:
-            sha256 = sha256_of(folder / file)
+            sha256 = _sha256_in(folder, file)
             book.check("written", sha256 in known, file, "SHA-256", sha256, " or ".join(sorted(known)))
+
+
+def _sha256_in(folder: Path, name: str) -> str:
+    """SHA-256 of a file of the store, or why it has none."""
+    try:
+        return sha256_of(folder / name, folder)
+    except OSError as error:
+        return problem_of(error)
 
 
 def limits(folder: Path, records: Mapping[Key, tuple[TrialRecord, str]], book: Book) -> None:
@@ -116,7 +125,7 @@ def plan(
 
 def _planned(folder: Path, book: Book) -> dict[str, PlannedTrial] | None:
     path = folder / layout.PLAN
-    if not path.is_file():
+    if not no_links.is_there(path):
         book.remark("plan", layout.PLAN, "the plan", "no such file")
         return None
     planned: dict[str, PlannedTrial] = {}
@@ -145,7 +154,7 @@ def journal(
     without a readable record."""
     entries = entries_of(folder)
     if not entries:
-        read_as = "nothing in it" if (folder / layout.EVENTS).is_file() else "no such file"
+        read_as = "nothing in it" if no_links.is_there(folder / layout.EVENTS) else "no such file"
         if records:
             book.check("journal", False, layout.EVENTS, "the journal", read_as, "a line for each sealed trial")
         else:
@@ -238,7 +247,7 @@ def noise_floor(folder: Path, book: Book) -> None:
     path = folder / layout.NOISE_FLOOR
     sought = [entry.event for entry in entries_of(folder) if isinstance(entry.event, NoiseFloorSought)]
     events = [event for event in sought if event.found]
-    if not path.is_file():
+    if not no_links.is_there(path):
         if events:
             book.check("floor", False, layout.NOISE_FLOOR, "the noise floor", "no such file", "the one of the journal")
         return
@@ -246,13 +255,13 @@ def noise_floor(folder: Path, book: Book) -> None:
     if wanted is None:
         book.remark("floor", layout.NOISE_FLOOR, "the noise floor", "the journal does not know its SHA-256")
         return
-    book.equal("floor", layout.NOISE_FLOOR, "SHA-256, as the journal says", sha256_of(path), wanted)
+    book.equal("floor", layout.NOISE_FLOOR, "SHA-256, as the journal says", _sha256_in(folder, path.name), wanted)
 
 
 def _event(event: TrialSealed, record: TrialRecord, where: str, folder: Path, number: int, book: Book) -> None:
     line = f"as line {number} of the journal says"
     reasons = [reason.kind.name for reason in record.verdict.reasons]
-    wanted, sha256 = event.record_sha256, sha256_of(folder / where)
+    wanted, sha256 = event.record_sha256, _sha256_in(folder, where)
     if wanted is None:
         book.skip("records against the journal: it is from a version that did not record their SHA-256")
     elif sha256 != wanted:

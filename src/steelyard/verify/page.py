@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import difflib
-import json
 import re
 from collections.abc import Mapping, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+from steelyard import no_links
 from steelyard.format import FORM, FORM_NAME
 from steelyard.model import former_words
 from steelyard.report.basics import embedded_data
 from steelyard.store import layout
-from steelyard.store.plain_file import problem_of
+from steelyard.store.plain_file import MOST_PAGE_BYTES, loaded, problem_of, text_of
 from steelyard.verify.checklist import Book
 
 DATA_ID = "data"
@@ -62,9 +62,9 @@ def read(path: Path, where: str, book: Book) -> tuple[Tables | None, list[str]]:
     """Tables and lines of text of a report: a page, or the output of `report --json`. Without tables: a finding."""
     lines: list[str] = []
     try:
-        text = path.read_text(encoding="utf-8")
+        text = text_of(*no_links.place_of(path), most_bytes=MOST_PAGE_BYTES)
         if text.lstrip().startswith("{"):
-            tables = json.loads(text)
+            tables = loaded(text)
         else:
             page = _Page()
             page.feed(text)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from steelyard import no_links
 from steelyard.analysis.tables import tables
 from steelyard.format import count
 from steelyard.model.errors import SteelyardError
@@ -35,7 +36,7 @@ def verification(store: Store, reports: Sequence[Path] = ()) -> Verification:
         if record is None:
             unreadable.append(trial_folder.name)
             continue
-        where = str((trial_folder / layout.TRIAL_JSON).relative_to(folder))
+        where = no_links.name_below(trial_folder / layout.TRIAL_JSON, folder)
         if (record.id, record.attempt) in records:
             book.check("format", False, where, "id and attempt", "those of another folder too", "its own")
             continue
@@ -66,7 +67,7 @@ def verification(store: Store, reports: Sequence[Path] = ()) -> Verification:
 
 def _reports(store: Store, reports: Sequence[Path], book: Book) -> None:
     own = store.folder / PAGE
-    chosen = list(reports) or ([own] if own.is_file() else [])
+    chosen = list(reports) or ([own] if no_links.is_there(own) else [])
     if not chosen:
         book.skip("a report: there is none, `steelyard report` creates one")
         return

@@ -10,10 +10,13 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
+from tools.campaigns import damage
 from tools.campaigns.__main__ import CAMPAIGNS, SEED, main
 from tools.campaigns.campaign import FINDINGS, Case, Finding, Outcome, no_world
 from tools.campaigns.command import call
 from tools.campaigns.runner import carry_out, done, table
+
+from tests.unit.verify import made
 
 
 class Counting:
@@ -120,6 +123,33 @@ def test_damage_in_small(tmp_path: Path) -> None:
     assert len(cases) == len(DAMAGE)
     lines = carry_out(campaign, cases, tmp_path / "damage.jsonl")
     assert {name: line["findings"] for name, line in lines.items() if line["findings"]} == {}
+
+
+HOSTILE = (
+    "link: trials to a folder",
+    "link: report.html to a page",
+    "no file: a pipe as events.jsonl",
+    "name: a load node that is not UTF-8",
+    "table: intervals: 300 million rows of one value",
+    "program: a system as ./evil.py",
+    "size: 10 GB of nothing as T/trial.json",
+)
+"""Of most strata one; tests/unit/store/test_hostile.py has more of what is found by the reader alone."""
+
+
+def test_hostile_stores_in_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a store that is made, not measured, so that `run` has nothing to start."""
+    monkeypatch.setenv("STEELYARD_STATE", str(tmp_path / "state"))
+    campaign = CAMPAIGNS["hostile_stores"]
+    study = tmp_path / f"{damage.NAME}.toml"
+    study.write_text(made.STUDY.replace('name = "made"', f'name = "{damage.NAME}"'))
+    store = made.store(tmp_path / "world", text=study.read_text())
+    for number, name in enumerate(HOSTILE):
+        case = next(case for case in campaign.cases(SEED) if case.name == name)
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        outcome = campaign.run(damage.World(study, store, None, None), case, folder)
+        assert [(one.kind, one.text) for one in outcome.findings] == [], name
 
 
 def test_the_page_on_faults_has_the_cases_that_there_are() -> None:

@@ -18,6 +18,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from steelyard import no_links
 from steelyard.cli import completion
 from steelyard.cli.terminal.output import message_console, say
 from steelyard.format import count
@@ -94,8 +95,9 @@ def serve(
 def scratch_folder() -> Iterator[Path]:
     """A folder for what is made, which nobody else can read. Those of servers that were killed are removed: a lock that
     can be had is held by no server."""
-    for lock in Path(tempfile.gettempdir()).glob(f"{SCRATCH}*/{LOCK}"):
-        with contextlib.suppress(OSError), lock.open("rb+") as held:
+    shared = Path(tempfile.gettempdir())
+    for lock in shared.glob(f"{SCRATCH}*/{LOCK}"):
+        with contextlib.suppress(OSError), os.fdopen(no_links.open_file(lock, shared, os.O_RDWR), "rb+") as held:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if lock.parent.lstat().st_uid == os.getuid():
                 shutil.rmtree(lock.parent, ignore_errors=True)
