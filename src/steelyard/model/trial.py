@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field, field_validator
 
 from steelyard.model import former_words
 from steelyard.model.moved_frames import MovedFrames
+from steelyard.model.plausible import Moment
 from steelyard.model.search import Search
 from steelyard.model.server_warm_up import ServerWarmth
 from steelyard.model.study import Level, Limits
@@ -40,8 +41,8 @@ class PhaseTime(Value):
     """When a phase began and ended, seconds since the epoch; `left_s` is None if it did not end."""
 
     phase: Phase
-    entered_s: float
-    left_s: float | None = None
+    entered_s: Moment
+    left_s: Moment | None = None
 
 
 class Responses(Value):
@@ -94,7 +95,7 @@ class Capacity(Value):
     service_ms_mean: float | None = None
     trial: str
     """Id of the trial before which it was measured; its intervals are stored there, as phase `capacity`."""
-    measured_s: float
+    measured_s: Moment
     """Time of the measurement, seconds since the epoch."""
 
 
@@ -145,9 +146,9 @@ class TrialRecord(Value):
     """How the tables came to their state: restored, filled, unchanged, continued, truncated."""
     limits: Limits = Limits()
     """Thresholds of the verdict."""
-    begun_s: float
+    begun_s: Moment
     """Seconds since the epoch."""
-    ended_s: float | None = None
+    ended_s: Moment | None = None
     phases: tuple[PhaseTime, ...] = ()
     verdict: Verdict = Verdict(outcome="unknown")
     responses: Responses = Responses()

@@ -8,7 +8,6 @@ called a session a run: those names are read and no longer written.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from pydantic import ConfigDict, ValidationError
 from steelyard.judging.stopping_rule import Decision
 from steelyard.model.errors import StoreError
 from steelyard.model.gauged import Gauged
+from steelyard.model.plausible import LATEST_S, read_json_leniently
 from steelyard.model.server_warm_up import ServerWarmth
 from steelyard.model.trial import PhaseTime
 from steelyard.model.value import Value
@@ -387,7 +387,7 @@ def entries(text: str, conceal: Callable[[Any], Any] = lambda fields: fields) ->
             yield Entry(number, None, None)
             continue
         try:
-            fields = conceal(json.loads(written))
+            fields = conceal(read_json_leniently(written))
         except (ValueError, RecursionError):
             yield Entry(number, None, None)
             continue
@@ -442,7 +442,4 @@ def event_of(fields: Mapping[str, Any]) -> Event | Unknown:
 
 def _time_of(fields: Mapping[str, Any]) -> float | None:
     value = fields.get("t_s")
-    try:
-        return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
-    except OverflowError:
-        return None
+    return float(value) if isinstance(value, int | float) and 0 <= value <= LATEST_S else None

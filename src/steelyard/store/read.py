@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from steelyard.format import count
 from steelyard.heavy import pl
 from steelyard.judging.noise_floor import Circumstances, FoundFloor, KeptFloor, circumstances, mismatch
 from steelyard.model.damage import Damage
@@ -22,12 +23,14 @@ from steelyard.model.errors import OtherFormatError, StoreError
 from steelyard.model.facts import of_machines
 from steelyard.model.outcome import ANSWERED
 from steelyard.model.plan import Plan, PlannedTrial
+from steelyard.model.plausible import read_json
 from steelyard.model.secret import redacted
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.store import journal, layout, sealed
 from steelyard.store.measured_again import MeasuredAgain, measured_again
 from steelyard.store.plain_file import content_of, problem_of, sha256_of
+from steelyard.store.plausible_rows import is_plausible, plausible
 
 MEASURED_AGAIN: Final = "the next `steelyard run` measures it again"
 CHANGED: Final = "it was changed after it was written: its SHA-256 is not the journal's"
@@ -74,7 +77,7 @@ class Store:
         path = self.folder / layout.STUDY_JSON
         try:
             content = content_of(path)
-            read = json.loads(content)
+            read = read_json(content)
             if not isinstance(read, dict):
                 raise ValueError(f"a {type(read).__name__} where a table should be")
             if (version := read.get("format", layout.FORMAT)) != layout.FORMAT:
@@ -185,7 +188,7 @@ class Store:
             return pl.LazyFrame(schema={"trial": pl.String, "node": pl.String, **layout.INTERVAL_SCHEMA})
         # A path ends in TRIAL/intervals/NODE.parquet.
         parts = pl.col("path").str.split("/")
-        return pl.scan_parquet(paths, include_file_paths="path").select(
+        return plausible(pl.scan_parquet(paths, include_file_paths="path"), layout.INTERVALS).select(
             parts.list.get(-3).alias("trial"),
             parts.list.get(-1).str.strip_suffix(".parquet").alias("node"),
             *layout.INTERVAL_SCHEMA,
@@ -199,7 +202,7 @@ class Store:
         empty = pl.DataFrame(schema={"node": pl.String, **schema})
         paths = self._parquet(record, part, schema)
         frames = [pl.read_parquet(path).select(pl.lit(path.stem).alias("node"), *schema) for path in paths]
-        return pl.concat([empty, *frames])
+        return plausible(pl.concat([empty, *frames]), part)
 
     def _parquet(self, record: TrialRecord, part: str, schema: layout.Columns) -> tuple[Path, ...]:
         """Tables of a part of a trial that are as they were sealed and have these columns."""
@@ -207,7 +210,18 @@ class Store:
         if key not in self._tables:
             files = self._files(record, part, ".parquet")
             self._tables[key] = tuple(path for path in files if self._has_columns(path, schema))
+            for path in self._tables[key]:
+                self._name_implausible(path, part)
         return self._tables[key]
+
+    def _name_implausible(self, path: Path, part: str) -> None:
+        """A damage if a table has rows that no instrument gives: readers leave them out."""
+        rows = pl.scan_parquet(path).select((~is_plausible(part)).sum()).collect().item()
+        if rows:
+            what = f"{count(rows, 'row')} with a number that is no measurement: not finite, below 0 or too large"
+            remedy = f"restore it from a copy, or remove the trial's folder: {MEASURED_AGAIN}"
+            effect = "these rows are left out"
+            self._pass_over(Damage(file=str(path.relative_to(self.folder)), what=what, effect=effect, remedy=remedy))
 
     def _has_columns(self, path: Path, schema: layout.Columns) -> bool:
         try:
@@ -255,7 +269,11 @@ class Store:
     def facts(self, record: TrialRecord) -> dict[str, dict[str, str]]:
         """Facts by name: `n1`, `system:n1`, see `steelyard.model.facts`."""
         read = {path: self._json(path, dict) for path in self._files(record, layout.FACTS, ".json")}
-        return {layout.facts_name(path.stem): facts for path, facts in read.items() if facts is not None}
+        return {
+            layout.facts_name(path.stem): {name: fact for name, fact in facts.items() if isinstance(fact, str)}
+            for path, facts in read.items()
+            if facts is not None
+        }
 
     def links(self, record: TrialRecord) -> list[dict[str, Any]]:
         """Measured paths between the nodes of a trial."""
@@ -268,7 +286,7 @@ class Store:
     def _json(self, path: Path, form: type[Any]) -> Any:
         """Content of a file, without secrets; None, and a damage, if it is not of this form."""
         try:
-            read = json.loads(content_of(path))
+            read = read_json(content_of(path))
             if not isinstance(read, form):
                 raise ValueError(f"a {type(read).__name__} where a {form.__name__} should be")
         except (OSError, ValueError, RecursionError) as error:
@@ -294,7 +312,7 @@ class Store:
         sha256 = next((event.sha256 for event in reversed(sought) if event.found), None)
         try:
             content = content_of(path)
-            floor = KeptFloor.model_validate_json(content)
+            floor = KeptFloor.model_validate(read_json(content))
             problem = (
                 ""
                 if sha256 in (None, hashlib.sha256(content).hexdigest())
@@ -359,7 +377,7 @@ def _plan_in(content: bytes) -> Plan:
     read: list[Any] = []
     for number, line in enumerate(lines, start=1):
         try:
-            read.append(redacted(json.loads(line)))
+            read.append(redacted(read_json(line)))
         except (ValueError, RecursionError) as error:
             raise ValueError(f"line {number}: {problem_of(error)}") from error
     if not read or not isinstance(read[0], dict):

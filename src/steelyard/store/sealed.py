@@ -12,7 +12,6 @@ both are named.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from typing import Final
 
 from steelyard.model.damage import Damage
 from steelyard.model.errors import OtherFormatError, StoreError
+from steelyard.model.plausible import read_json
 from steelyard.model.secret import redacted
 from steelyard.model.trial import TrialRecord
 from steelyard.store import journal, layout
@@ -219,13 +219,14 @@ def _read(folder: Path, seal: Seal | None) -> tuple[TrialRecord, str]:
         raise _unfit(folder, "a file in the place of a trial's folder", "move it away")
     try:
         content = content_of(path)
-        read = json.loads(content)
+        read = read_json(content)
         if not isinstance(read, dict):
             raise ValueError(f"a {type(read).__name__} where a table should be")
         version = read.get("format")
         if version == layout.FORMAT:
             free = {key: redacted(read[key]) for key in FREE_TEXT if key in read}
             record = TrialRecord.model_validate({**read, **free})
+            record.settings.check()
     except FileNotFoundError as error:
         raise _unfit(folder, f"it has no {layout.TRIAL_JSON}", RESTORE) from error
     except (OSError, ValueError, RecursionError) as error:

@@ -5,14 +5,15 @@ Files are read a second time, without the store's own reader, so that a mistake 
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from steelyard.heavy import pl
+from steelyard.model.plausible import read_json
 from steelyard.model.trial import TrialRecord
 from steelyard.store import layout
 from steelyard.store.plain_file import problem_of, sha256_of, text_of
+from steelyard.store.plausible_rows import plausible
 from steelyard.store.read import unreadable_table
 from steelyard.verify.checklist import Book
 
@@ -29,11 +30,12 @@ def read_record(store: Path, folder: Path, book: Book) -> TrialRecord | None:
     path = folder / layout.TRIAL_JSON
     where = str(path.relative_to(store))
     try:
-        read = json.loads(text_of(path))
+        read = read_json(text_of(path))
         form = read.get("format") if isinstance(read, dict) else None
         if not book.equal("format", where, "format", form, layout.FORMAT):
             return None
         record = TrialRecord.model_validate(read)
+        record.settings.check()
     except (OSError, ValueError, RecursionError) as error:
         book.check("format", False, where, "the record cannot be read", problem_of(error))
         return None
@@ -73,7 +75,9 @@ def frames(store: Path, folder: Path, part: str, book: Book) -> pl.DataFrame | N
         columns = {name: str(dtype) for name, dtype in frame.schema.items()}
         wanted = {name: str(dtype) for name, dtype in pl.DataFrame(schema=schema).schema.items()}
         if book.equal("format", where, "columns", columns, wanted):
-            tables.append(frame.select(pl.lit(path.stem).alias("node"), *schema))
+            rows = plausible(frame, part)
+            book.equal("format", where, "rows without a number that is no measurement", rows.height, frame.height)
+            tables.append(rows.select(pl.lit(path.stem).alias("node"), *schema))
         else:
             whole = False
     return pl.concat(tables) if whole else None
@@ -95,7 +99,7 @@ def facts(
         form = list if path.name == layout.LINKS_JSON else dict
         content: Any = None
         try:
-            content = json.loads(text_of(path))
+            content = read_json(text_of(path))
             read = type(content).__name__
         except (OSError, ValueError, RecursionError) as error:
             read = problem_of(error)
