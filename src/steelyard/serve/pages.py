@@ -251,8 +251,8 @@ def message(heading: str, text: str) -> Page:
     return Page(f"{heading} · Steelyard", (_part("message", "message.html.j2", heading=heading, text=text),))
 
 
-def html(page: Page) -> str:
-    """The whole page."""
+def html(page: Page, key: str = "") -> str:
+    """The whole page. `key`: with which it proves what it asks, see `steelyard.serve.access`."""
     return (
         _templates()
         .get_template("base.html.j2")
@@ -260,6 +260,7 @@ def html(page: Page) -> str:
             title=page.title,
             parts=page.parts,
             poll=page.poll,
+            key=key,
             refresh=bool(page.poll),
             links=page.links,
             here=page.here,

@@ -1,52 +1,58 @@
-"""The token of the served pages: where it is kept, what it opens, and what is refused without it."""
+"""The token of the served pages: of one process, what it opens, and what is refused without it."""
 
 from __future__ import annotations
 
+import hmac
 import re
-from pathlib import Path
 
 import pytest
 
-from steelyard.model.errors import SteelyardError
-from steelyard.serve.access import Access, kept_token
+from steelyard.serve.access import NONCE_HEADER, PROOF_HEADER, Access, new_token, page_key
 from tests.unit.serve.served import TOKEN, Served
 
 PORT = 8765
 
 
-def test_a_token_is_kept_for_its_owner_alone(tmp_path: Path) -> None:
-    path = tmp_path / "state" / "serve-token"
-    token = kept_token(path)
-    assert re.fullmatch(r"[0-9a-f]{48}", token)
-    assert path.stat().st_mode & 0o777 == 0o600
-    assert kept_token(path) == token
-    assert list(path.parent.iterdir()) == [path]
+def test_every_process_has_a_token_of_its_own() -> None:
+    tokens = {new_token() for _ in range(20)}
+    assert len(tokens) == len({page_key(token) for token in tokens}) == 20
+    assert all(re.fullmatch(r"[0-9a-f]{48}", token) for token in tokens)
 
 
-@pytest.mark.parametrize("damage", ["readable", "empty", "other text", "link"])
-def test_a_token_that_others_may_know_is_replaced(tmp_path: Path, damage: str) -> None:
-    path = tmp_path / "serve-token"
-    before = kept_token(path)
-    match damage:
-        case "readable":
-            path.chmod(0o644)
-        case "empty":
-            path.write_text("")
-        case "other text":
-            path.write_text("guess me")
-        case _:
-            path.rename(tmp_path / "elsewhere")
-            path.symlink_to(tmp_path / "elsewhere")
-    after = kept_token(path)
-    assert after != before
-    assert not path.is_symlink()
-    assert path.stat().st_mode & 0o777 == 0o600
+def proven(target: str, key: str, nonce: str = "n1") -> dict[str, str]:
+    """The headers with which a page asks for news: without the cookie."""
+    mac = hmac.new(key.encode(), f"ask\n{nonce}\n{target}".encode(), "sha256").hexdigest()
+    return {"Cookie": "", NONCE_HEADER: nonce, PROOF_HEADER: mac}
 
 
-def test_a_token_that_cannot_be_kept_is_an_error_for_people(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(SteelyardError, match="cannot be kept"):
-        kept_token(tmp_path / "file" / "serve-token")
+def test_a_page_asks_without_the_cookie_and_gets_a_proof(untouched: Served) -> None:
+    key = page_key(TOKEN)
+    for target, status in (("/api/s/s?have=", 200), ("/api/s/none", 404)):
+        answered, headers, text = untouched.ask(target, headers=proven(target, key))
+        assert answered == status
+        expected = hmac.new(key.encode(), f"answer\nn1\n{text}".encode(), "sha256").hexdigest()
+        assert headers[PROOF_HEADER] == expected
+
+
+@pytest.mark.parametrize(
+    ("target", "headers"),
+    [
+        ("/api/s/s", proven("/api/s/s", page_key(TOKEN[::-1]))),
+        ("/api/s/s", proven("/api/stores", page_key(TOKEN))),
+        ("/api/s/s", {**proven("/api/s/s", page_key(TOKEN)), NONCE_HEADER: "n2"}),
+        ("/api/s/s", {**proven("/api/s/s", page_key(TOKEN)), "Sec-Fetch-Site": "cross-site"}),
+        ("/api/s/s", {"Cookie": "", NONCE_HEADER: "n1", PROOF_HEADER: "\u00ff"}),
+        ("/api/s/s", proven("/api/s/s", page_key(TOKEN), "n" * 65)),
+        ("/s/s", proven("/s/s", page_key(TOKEN))),
+    ],
+    ids=["another process", "another target", "another nonce", "another site", "no proof", "long nonce", "a page"],
+)
+def test_without_the_key_of_this_process_nothing_is_told(
+    untouched: Served, target: str, headers: dict[str, str]
+) -> None:
+    status, _, text = untouched.ask(target, headers=headers)
+    assert status == 403
+    assert "laboratory" not in text
 
 
 @pytest.mark.parametrize(
