@@ -10,10 +10,13 @@ answers that are proven with it.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import os
+import re
 import secrets
+from collections.abc import Sequence
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from typing import Final
@@ -25,6 +28,11 @@ OWNER_ONLY: Final = 0o600
 NONCE_HEADER: Final = "X-Steelyard-Nonce"
 PROOF_HEADER: Final = "X-Steelyard-Proof"
 LONGEST_NONCE: Final = 64
+SOCKETS: Final = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+"""Sockets of this machine with their addresses and users, see proc_net_tcp.rst of the kernel's documentation."""
+LOCAL: Final = re.compile("0100007F|0{24}01000000|0{16}FFFF00000100007F|0{16}0000FFFF0100007F")
+"""127.0.0.1, ::1, and ::ffff:127.0.0.1 as a program of IPv6 has it: words of 32 bits in the order of the processor."""
+ROOT: Final = 0
 
 
 def new_token() -> str:
@@ -38,6 +46,23 @@ def write_private(path: Path, text: str) -> None:
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, OWNER_ONLY)
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write(text)
+
+
+def is_of_another_user(peer_port: int, port: int, sockets: Sequence[Path] = SOCKETS) -> bool:
+    """Whether the other end of a connection within this machine is a socket of another user, neither root nor ours: one
+    that may have our cookie, since browsers send it to every port of an address. False where the kernel does not
+    say."""
+    for path in sockets:
+        with contextlib.suppress(OSError):
+            for line in path.read_text(encoding="ascii").splitlines()[1:]:
+                _, local, remote, _, _, _, _, uid, *_ = line.split()
+                if (_port(local), _port(remote)) == (peer_port, port) and LOCAL.fullmatch(local.partition(":")[0]):
+                    return int(uid) not in (os.getuid(), ROOT)
+    return False
+
+
+def _port(address: str) -> int:
+    return int(address.rpartition(":")[2], 16)
 
 
 def page_key(token: str) -> str:

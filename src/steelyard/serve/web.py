@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import html
 import json
 import socket
@@ -23,7 +24,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 
 from steelyard.model.errors import SteelyardError, StudyError
-from steelyard.serve.access import NONCE_HEADER, PROOF_HEADER, Access
+from steelyard.serve.access import NONCE_HEADER, PROOF_HEADER, Access, is_of_another_user
 from steelyard.serve.routes import BARE_POLICY, HTML, JSON, OWN_POLICY, Answer
 
 LOOPBACK: Final = ("127.0.0.1", "::1")
@@ -249,8 +250,15 @@ class Handler(BaseHTTPRequestHandler):
         proof = self.server.access.proof(self.headers[NONCE_HEADER], answer.body)
         return replace(answer, headers={**answer.headers, PROOF_HEADER: proof})
 
+    @functools.cached_property
+    def _is_of_another_user(self) -> bool:
+        """Of the connection, so asked once."""
+        return is_of_another_user(self.client_address[1], self.server.port)
+
     def _check(self) -> None:
-        """Raises Refused for what no page of ours sends."""
+        """Raises Refused for what no page of ours sends, and for other users."""
+        if self._is_of_another_user:
+            raise Refused(HTTPStatus.FORBIDDEN, NO_TOKEN)
         names = self.headers.get_all("Host") or []
         if len(names) != 1 or names[0].strip().lower() not in self.server.names:
             text = f"Ask for {self.server.url}: other names of this machine are refused."

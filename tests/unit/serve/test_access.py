@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import hmac
+import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from steelyard.serve.access import NONCE_HEADER, PROOF_HEADER, Access, new_token, page_key
+from steelyard.serve.access import NONCE_HEADER, PROOF_HEADER, Access, is_of_another_user, new_token, page_key
 from tests.unit.serve.served import TOKEN, Served
 
 PORT = 8765
@@ -53,6 +57,41 @@ def test_without_the_key_of_this_process_nothing_is_told(
     status, _, text = untouched.ask(target, headers=headers)
     assert status == 403
     assert "laboratory" not in text
+
+
+@pytest.mark.parametrize(("uid", "refused"), [(os.getuid(), False), (0, False), (4321, True)])
+@pytest.mark.parametrize("address", ["0100007F", f"{0:024X}01000000", f"{0:016X}0000FFFF0100007F"])
+def test_the_socket_of_another_user_is_known(tmp_path: Path, address: str, uid: int, refused: bool) -> None:
+    table = tmp_path / "tcp"
+    rest = "01 00000000:00000000 00:00000000 00000000"
+    table.write_text(
+        "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+        f"   0: {address}:223D {address}:C001 {rest}  {4321 - uid}        0 1 1 0\n"
+        f"   1: {address}:C001 {address}:223D {rest}  {uid}        0 2 1 0\n"
+        f"   2: {address}:C001 {address}:223E {rest}  {4321 - uid}        0 3 1 0\n"
+    )
+    assert is_of_another_user(0xC001, 8765, [tmp_path / "none", table]) is refused
+    assert not is_of_another_user(0xC002, 8765, [table])
+
+
+@pytest.mark.root
+def test_the_right_cookie_is_worth_nothing_to_another_user(untouched: Served) -> None:
+    program = (
+        "import sys, urllib.request as r\n"
+        "try: print(r.urlopen(r.Request(sys.argv[1], headers={'Cookie': sys.argv[2]}), timeout=30).status)\n"
+        "except r.HTTPError as error: print(error.code)"
+    )
+    for user, status in ((None, "200"), (65534, "403")):
+        argv = [
+            os.path.realpath(sys.executable),
+            "-I",
+            "-c",
+            program,
+            f"{untouched.server.url}/s/s",
+            untouched.cookie["Cookie"],
+        ]
+        done = subprocess.run(argv, user=user, cwd="/", capture_output=True, text=True, timeout=60, check=True)
+        assert done.stdout.strip() == status
 
 
 @pytest.mark.parametrize(
