@@ -86,7 +86,7 @@ def test_the_right_cookie_is_worth_nothing_to_another_user(untouched: Served) ->
     )
     for user, status in ((None, "200"), (65534, "403")):
         argv = [
-            os.path.realpath(sys.executable),
+            python,
             "-I",
             "-c",
             program,
