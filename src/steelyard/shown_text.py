@@ -18,15 +18,15 @@ C0: Final = (*range(0x20), 0x7F)
 C1: Final = tuple(range(0x80, 0xA0))
 LINES_AND_DIRECTIONS: Final = (
     0x061C, 0x200E, 0x200F, 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0xFEFF,
-    *range(0xD800, 0xE000), *range(0xFFF9, 0xFFFC), *range(0xE0000, 0xE0080),
+    *range(0xFFF9, 0xFFFC), *range(0xE0000, 0xE0080),
 )  # fmt: skip
-"""Marks of direction (UAX 9), separators of lines and paragraphs, halves of characters, and marks that nobody sees."""
+"""Marks of direction (UAX 9), separators of lines and paragraphs, and marks that nobody sees."""
 _VISIBLE: Final = {
     **{code: chr(PICTURES + (0x21 if code == 0x7F else code)) for code in C0},
     **dict.fromkeys((*C1, *LINES_AND_DIRECTIONS), REPLACED),
 }
 _KEPT_LINES: Final = {code: text for code, text in _VISIBLE.items() if chr(code) not in "\t\n"}
-_UNSAFE: Final = re.compile(f"[{''.join(map(chr, (0x7F, *C1, *LINES_AND_DIRECTIONS)))}]")
+_UNSAFE: Final = re.compile(f"[{''.join(map(chr, (0x7F, *C1, *LINES_AND_DIRECTIONS)))}\ud800-\udfff]")
 FORMULA: Final = re.compile("'*\\s*[=+\\-@\N{FULLWIDTH EQUALS SIGN}\N{FULLWIDTH PLUS SIGN}\N{FULLWIDTH HYPHEN-MINUS}"
                             "\N{FULLWIDTH COMMERCIAL AT}\t\r\n]")  # fmt: skip
 """Beginnings of a cell that a spreadsheet reads as a formula (OWASP, CSV Injection), and of one that has its mark."""

@@ -31,8 +31,13 @@ class Terminal(Console):
     def _render_buffer(self, buffer: Iterable[Segment]) -> str:
         # The last place where texts can be told from what Rich itself says to the terminal.
         return super()._render_buffer(
-            part if part.control else part._replace(text=visible(part.text, lines=True)) for part in buffer
+            part if part.control else part._replace(text=_shown(part.text)) for part in buffer
         )
+
+
+def _shown(text: str) -> str:
+    # Names of files may have bytes that are no text.
+    return visible(text, lines=True).encode("utf-8", errors="replace").decode("utf-8")
 
 
 def data_console() -> Console:
