@@ -11,7 +11,11 @@ import os
 import shutil
 import signal
 import subprocess
+import threading
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -24,6 +28,8 @@ from tests.unit.serve.stores import a_record, write
 CHROMIUM = os.environ.get("STEELYARD_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 ENDS_S = 300.0
 """A limit for a machine that is very slow; nothing is waited for longer than it takes."""
+SILENT_S = 4.0
+"""A page that asks by itself does so once per second."""
 TRIALS = 400
 STUDY = f"""
 format = 1
@@ -200,20 +206,14 @@ def listing(folder: Path) -> set[tuple[str, int]]:
     return {(str(path), path.stat().st_mtime_ns) for path in folder.rglob("*")}
 
 
-def test_the_page_outlives_server_and_store(laboratory: Laboratory, tmp_path: Path) -> None:
-    """The server restarts, the store goes and comes back: the page says so, keeps what it shows, and goes on."""
+def test_the_page_outlives_store_and_server(laboratory: Laboratory, tmp_path: Path) -> None:
+    """The store goes and comes back, then the server ends, and another program takes its port: the page says so and keeps
+    what it shows. The other gets nothing that opens the next server."""
     assert CHROMIUM is not None
     write(laboratory.store / "watched", [a_record(place) for place in range(8)])
     with contextlib.ExitStack() as stack:
         with served(laboratory, "--port", "0") as (url, _):
             page = stack.enter_context(tab(CHROMIUM, at(url, "s/watched"), tmp_path / "profile"))
-            page.until(f"{LINK} === 'up to date'")
-        page.value(ASK)
-        page.until(f"{LINK}.startsWith('no answer since')")
-        assert page.value(STATE) == "finished"
-        port = str(urlsplit(url).port)
-        with served(laboratory, "--port", port):
-            page.value(ASK)
             page.until(f"{LINK} === 'up to date'")
             away = laboratory.store.rename(tmp_path / "away")
             page.value(ASK)
@@ -222,3 +222,57 @@ def test_the_page_outlives_server_and_store(laboratory: Laboratory, tmp_path: Pa
             away.rename(laboratory.store)
             page.value(ASK)
             page.until(f"{LINK} === 'up to date'")
+        page.value(ASK)
+        page.until(f"{LINK}.startsWith('no answer since')")
+        assert page.value(STATE) == "finished"
+        port = urlsplit(url).port
+        assert port is not None
+        with impostor(port) as asked:
+            threading.Event().wait(SILENT_S)
+            assert asked == []
+            page.value("document.getElementById('again').click()")
+            page.until(f"{LINK}.startsWith('another program answers here')")
+            threading.Event().wait(SILENT_S)
+            assert [path.partition("?")[0] for path, _ in asked] == ["/api/s/watched"]
+            assert all(cookie is None for _, cookie in asked)
+            assert page.value(STATE) == "finished"
+            page.call("Page.reload")
+            page.until("document.title === 'impostor'")
+        # A page that the reader loads again takes its cookie along: that of a process which has ended.
+        cookies = [cookie for _, cookie in asked if cookie is not None]
+        assert len(cookies) > 0
+        with served(laboratory, "--port", str(port)) as (next_url, _):
+            for cookie in cookies:
+                request = urllib.request.Request(next_url.partition("?")[0], headers={"Cookie": cookie})
+                with pytest.raises(urllib.error.HTTPError, match="403"):
+                    urllib.request.urlopen(request, timeout=ENDS_S)
+            page.call("Page.navigate", url=at(next_url, "s/watched"))
+            page.until(f"document.readyState === 'complete' && {LINK} === 'up to date'")
+
+
+@contextlib.contextmanager
+def impostor(port: int) -> Iterator[list[tuple[str, str | None]]]:
+    """Another user's server on a port that has become free: what it is asked, and with which cookie."""
+    asked: list[tuple[str, str | None]] = []
+
+    class Answers(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append((self.path, self.headers["Cookie"]))
+            body = b'{"parts": [], "title": "impostor", "go": "/evil"}'
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html" if not self.path.startswith("/api") else "application/json")
+            self.send_header("X-Steelyard-Proof", "00" * 32)
+            self.end_headers()
+            self.wfile.write(body if self.path.startswith("/api") else b"<title>impostor</title>")
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", port), Answers) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        thread.start()
+        try:
+            yield asked
+        finally:
+            server.shutdown()
+            thread.join()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence, Set
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from steelyard.reference import tables as shipped
 from steelyard.reference.audit.finding import figure
 from steelyard.reference.comparison import Beside
 from steelyard.report.figures import forest
+from steelyard.shown_text import json_text
 
 EXIT_AGREES, EXIT_OTHERWISE = 0, 1
 SHORT_NAMES = {"time": "execution_time_ms", "execution_time": "execution_time_ms"}
@@ -76,7 +76,7 @@ def _print_json(comparison: PublishedComparison) -> None:
         "own": [{"treatment": own.name, "n": own.n, "facets": dict(own.facets)} for own in comparison.own],
         "remarks": list(comparison.remarks),
     }
-    print(json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False))
+    print(json_text(data, indent=1, ensure_ascii=False, allow_nan=False))
 
 
 def _draw(comparison: PublishedComparison, study: str, console: Console) -> None:

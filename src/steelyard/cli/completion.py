@@ -18,6 +18,7 @@ import typer
 from typer.completion import get_completion_inspect_parameters, shell_complete
 
 from steelyard import no_links
+from steelyard.shown_text import visible
 from steelyard.store import layout
 
 VARIABLE: Final = "_STEELYARD_COMPLETE"
@@ -39,8 +40,9 @@ def answer(line: str, command_line: Callable[[str], typer.Typer]) -> None:
     with contextlib.redirect_stdout(output):
         shell_complete(typer.main.get_command(command_line(wanted)), {}, "steelyard", VARIABLE, "complete_fish")
     for candidate in output.getvalue().splitlines():
-        # An option that is a path, and has no candidates, gives back what was typed.
-        if candidate and candidate != incomplete:
+        # An option that is a path, and has no candidates, gives back what was typed. A name with characters that a
+        # terminal obeys is not offered.
+        if candidate and candidate != incomplete and candidate == visible(candidate, lines=True):
             print(candidate)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree
 
+from steelyard import shown_text
 from steelyard.analysis.gate import Case, Gate, margin_words
 from steelyard.analysis.wording import change_text, quantities
 from steelyard.atomic_file import write_output
@@ -76,7 +77,7 @@ def _details(gate: Gate, case: Case) -> list[str]:
 
 
 def _xml(text: str) -> str:
-    return NO_XML.sub("\N{REPLACEMENT CHARACTER}", text)
+    return shown_text.visible(NO_XML.sub("\N{REPLACEMENT CHARACTER}", text), lines=True)
 
 
 def markdown(gate: Gate) -> str:
@@ -119,8 +120,7 @@ def footer(gate: Gate) -> str:
 
 
 def _cell(text: str) -> str:
-    """Text that is no markup, on one line."""
-    return re.sub(r"([\\|<>`*_\[\]#])", r"\\\1", " ".join(text.split()))
+    return shown_text.markdown(text)
 
 
 def _means(case: Case) -> tuple[str, str]:

@@ -26,6 +26,7 @@ from steelyard.file_errors import foreseen
 from steelyard.model.errors import SteelyardError, StudyError
 from steelyard.node.folders import state_folder
 from steelyard.node.reading_commands import recorded
+from steelyard.shown_text import visible
 
 EXIT_STUDY, EXIT_LABORATORY, EXIT_INTERRUPTED = 2, 3, 130
 
@@ -179,7 +180,7 @@ def _misused(error: Any, wanted: str) -> None:
     """Words that no command understands, in the style of all other errors."""
     message = error.format_message()
     if type(error).__name__ == "NoArgsIsHelpError":
-        print(message)
+        print(visible(message, lines=True))
         return
     # An option without its argument has no context in its error.
     known = any(wanted in commands for commands in CONTENTS.values())

@@ -75,7 +75,7 @@ def _kernel(release: str) -> Finding:
     numbers = re.match(r"(\d+)\.(\d+)", release)
     new_enough = numbers is not None and (int(numbers[1]), int(numbers[2])) >= LEAST_KERNEL
     least = ".".join(map(str, LEAST_KERNEL))
-    mend = f"Linux {least} or newer, because the agent was tried on none before; as root there: apt-get full-upgrade, and restart it"
+    mend = f"Linux {least} or newer (older ones are untested); as root there: apt-get full-upgrade, and restart it"
     return judged("kernel", f"Linux {release or 'unknown'}", new_enough, mend, bad=True)
 
 

@@ -19,6 +19,7 @@ from steelyard.format import treatment_label
 from steelyard.heavy import pl
 from steelyard.model.trial import TrialRecord
 from steelyard.reading.time_courses import measured
+from steelyard.shown_text import visible
 from steelyard.store.read import Store
 
 VERSION: Final = "1.3"
@@ -57,7 +58,7 @@ def _log(record: TrialRecord, node: str, buckets: pl.DataFrame) -> Iterable[str]
         "unit": "ns, maxima in ms",
         **dilation_of(record),
     }
-    yield hdrlog.head(", ".join(f"{name}: {value}" for name, value in facts.items()), begun_s, VERSION)
+    yield hdrlog.head(", ".join(f"{name}: {visible(value)}" for name, value in facts.items()), begun_s, VERSION)
     for (t_s, seconds), of_second in buckets.sort("t_s").group_by("t_s", "seconds", maintain_order=True):
         for measure in MEASURES:
             of_measure = of_second.filter(pl.col("measure") == measure)

@@ -22,6 +22,7 @@ from steelyard.report.export import markdown
 from steelyard.report.prose import provenance
 from steelyard.report.tables import answers
 from steelyard.report.tables.generic import Cell, Column, Table
+from steelyard.shown_text import markdown_prose
 
 BESIDES: Final = ("throughput_per_s", "response_ms_p50", "response_ms_p99", "errors", "unsent")
 """Responses that the table of cells has besides the main one; what was due and not sent only where there is any."""
@@ -39,10 +40,10 @@ def write(page_input: ReportInput, path: Path) -> None:
 def page(page_input: ReportInput) -> str:
     """The whole page as text."""
     results = page_input.results
-    parts = [f"# {_plain(results.title or results.study)}"]
+    parts = [f"# {markdown_prose(results.title or results.study)}"]
     if results.question:
-        parts.append(f"> {_plain(results.question)}")
-    parts += ["## Answer", *(_plain(sentence) for sentence in results.answer)]
+        parts.append(f"> {markdown_prose(results.question)}")
+    parts += ["## Answer", *(markdown_prose(sentence) for sentence in results.answer)]
     answer = answers.answers(results.answer_table)
     parts += [markdown(answer).strip()] if answer else []
     parts += ["## Cells", markdown(_cells(page_input)).strip()]
@@ -152,10 +153,5 @@ def _provenance(page_input: ReportInput) -> Iterator[str]:
 
 
 def _bullets(sentences: Iterator[str]) -> str:
-    lines: Sequence[str] = [f"* {_plain(sentence)}" for sentence in sentences]
+    lines: Sequence[str] = [f"* {markdown_prose(sentence)}" for sentence in sentences]
     return "\n".join(lines) or "None is known."
-
-
-def _plain(text: str) -> str:
-    """A sentence of one line that is no markup; code between backticks stays code."""
-    return " ".join(text.split()).replace("*", "\\*").replace("<", "&lt;")

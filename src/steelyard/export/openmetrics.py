@@ -30,6 +30,7 @@ from steelyard.model.named_level import level_key
 from steelyard.model.outcome import ANSWERED
 from steelyard.model.percentiles import quantile_buckets, supported
 from steelyard.model.trial import PhaseTime, TrialRecord
+from steelyard.shown_text import visible
 from steelyard.store.read import Store
 
 BOUNDS_S: Final = (1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
@@ -280,4 +281,4 @@ def _number(value: float) -> str:
 
 
 def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return visible(text, lines=True).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

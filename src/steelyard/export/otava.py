@@ -25,6 +25,7 @@ from steelyard.format import treatment_label
 from steelyard.judging.trial_responses import response_of
 from steelyard.model import responses
 from steelyard.model.trial import TrialRecord
+from steelyard.shown_text import csv_cell
 
 CONFIGURATION: Final = "otava.yaml"
 TIME: Final = "time"
@@ -90,7 +91,8 @@ def _table(records: Sequence[TrialRecord], metrics: Sequence[str]) -> str:
         time = datetime.fromtimestamp(record.begun_s, UTC).isoformat(timespec="seconds")
         versions = (_version(record), record.versions.get("steelyard", ""))
         values = (repr(response_of(record, metric)) for metric in metrics)
-        writer.writerow([time, attempt_name(record), record.start, *versions, *values])
+        texts = (attempt_name(record), record.start, *versions)
+        writer.writerow([time, *map(csv_cell, texts), *values])
     return text.getvalue()
 
 

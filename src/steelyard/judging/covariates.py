@@ -13,6 +13,7 @@ from typing import Any, Final
 from steelyard.judging.measures import cores_given
 from steelyard.model.facts import MACHINE, of_machines, role_of
 from steelyard.model.measure import MIB
+from steelyard.model.plausible import number_in
 
 RTT = ("rtt_ms_min", "rtt_ms_mean")
 AMONG_DATABASES: Final = "databases"
@@ -65,6 +66,5 @@ def _mean(name: str, numbers: Sequence[float]) -> dict[str, float]:
 def memory_mb_given(facts: Mapping[str, str]) -> float | None:
     """Memory that a node was given, MiB: its limit, at most that of its machine; None if neither is known."""
     limit, machine = facts.get("limit_memory_bytes", ""), facts.get("memory_mb", "")
-    known = [int(limit) / MIB] if limit.isdecimal() else []
-    known += [float(machine)] if machine.isdecimal() else []
-    return min(known, default=None)
+    given = [(number_in(limit), MIB), (number_in(machine), 1)]
+    return min((number / unit for number, unit in given if number is not None and number > 0), default=None)

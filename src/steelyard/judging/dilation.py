@@ -17,6 +17,7 @@ from steelyard.model.link import LinkChoice
 from steelyard.model.load import Load, LoadPhase, Offered
 from steelyard.model.node_limits import NodeLimits
 from steelyard.model.objective import Limit, parse
+from steelyard.model.plausible import number_in
 from steelyard.model.search import SATURATION, Search, SearchResult, SearchRules, Window
 from steelyard.model.trial import Capacity, PhaseTime, Responses, TrialRecord
 from steelyard.model.trial_settings import TrialSettings
@@ -141,9 +142,10 @@ def modelled_value(name: str, value: float, k: float) -> float:
 def modelled_facts(facts: Mapping[str, str], k: float) -> dict[str, str]:
     """Facts of a node: its limits in modelled time, and the dilation."""
     changed = {
-        name: f"{modelled_value(name, float(text), k):g}"
+        name: f"{modelled_value(name, number, k):g}"
         for name, text in facts.items()
-        if name.startswith("limit_") and (name == "limit_cpus" or PER_SECOND.search(name)) and _is_number(text)
+        if name.startswith("limit_") and (name == "limit_cpus" or PER_SECOND.search(name))
+        if (number := number_in(text)) is not None
     }
     if "limit_cpus" in changed:
         changed["limit_cpus"] = f"{float(facts['limit_cpus']) * k:g}"
@@ -161,14 +163,6 @@ def modelled_links(links: Sequence[Mapping[str, Any]], k: float) -> list[dict[st
         }
         for link in links
     ]
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _responses(values: Responses, k: float) -> Responses:

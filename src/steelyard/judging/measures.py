@@ -14,6 +14,7 @@ from typing import NamedTuple
 from steelyard.model import power, responses
 from steelyard.model.facts import MACHINE, of_systems, role_of
 from steelyard.model.measure import POINT_S, Measure
+from steelyard.model.plausible import number_in
 from steelyard.model.response import Response
 from steelyard.model.sample import Sample
 from steelyard.model.study import Study
@@ -111,7 +112,7 @@ def with_cost(record: TrialRecord, study: Study) -> TrialRecord:
 
 def cores_given(facts: Mapping[str, str]) -> float | None:
     """Cores that a node was given: its quota, at most the cores of its machine; None if neither is known."""
-    limits = [_number(facts.get("limit_cpus", "")), machine_cores(facts)]
+    limits = [number_in(facts.get("limit_cpus", "")), machine_cores(facts)]
     known = [limit for limit in limits if limit is not None and limit > 0]
     return min(known, default=None)
 
@@ -119,8 +120,8 @@ def cores_given(facts: Mapping[str, str]) -> float | None:
 def machine_cores(facts: Mapping[str, str]) -> float | None:
     """Cores of a node's machine; None if they are not known. In modelled time, where facts name their dilation, a
     machine gives so many times as many processor seconds per second."""
-    cores = _number(facts.get("cores", ""))
-    return None if cores is None or cores <= 0 else cores * (_number(facts.get("dilation", "")) or 1.0)
+    cores = number_in(facts.get("cores", ""))
+    return None if cores is None or cores <= 0 else cores * (number_in(facts.get("dilation", "")) or 1.0)
 
 
 def points(pieces: Sequence[Piece], seconds: float, point_s: float = POINT_S) -> list[float | None]:
@@ -228,10 +229,3 @@ def _measure(response: Response) -> Measure:
     if response.measure is None:  # the caller has chosen those that have one
         raise ValueError(f"{response.name} is not computed from samples")
     return response.measure
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None

@@ -14,8 +14,9 @@ from pydantic import ValidationInfo, field_validator
 
 from steelyard.model import former_words
 from steelyard.model.machine_identity import difference, identity
+from steelyard.model.plausible import Moment
 from steelyard.model.trial_settings import TrialSettings
-from steelyard.model.value import Moment, Value
+from steelyard.model.value import Value
 
 STUDY = "studies/noise-floor.toml"
 """The shipped study that measures a noise floor."""

@@ -8,11 +8,12 @@ from pydantic import ConfigDict, Field, field_validator
 
 from steelyard.model import former_words
 from steelyard.model.moved_frames import MovedFrames
+from steelyard.model.plausible import Moment
 from steelyard.model.search import Search
 from steelyard.model.server_warm_up import ServerWarmth
 from steelyard.model.study import Level, Limits
 from steelyard.model.trial_settings import TrialSettings
-from steelyard.model.value import Moment, Value
+from steelyard.model.value import Value
 from steelyard.model.verdict_reasons import Verdict
 
 

@@ -73,6 +73,10 @@ class TrialSettings(RootModel[dict[str, Any]]):
         """The site of the load nodes; without a name, `site` lends them, too."""
         return LoadSiteChoice.model_validate(self._section("load_site"))
 
+    def check(self) -> None:
+        """Raises ValidationError if a section with which readers compute is refused: sections are read on first use."""
+        _ = self.site, self.node, self.stated_load
+
     @property
     def load_nodes(self) -> int:
         """Number of nodes that drive load, whichever site lends them."""

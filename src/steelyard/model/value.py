@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
-
-from pydantic import BaseModel, ConfigDict, Field
-
-MOST_S: Final = 1e11
-"""Of a time since the epoch: the year 5138. Calendars end at 9999."""
-Moment = Annotated[float, Field(ge=0, le=MOST_S)]
-"""Seconds since the epoch."""
+from pydantic import BaseModel, ConfigDict
 
 
 class Value(BaseModel):

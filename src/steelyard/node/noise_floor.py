@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from steelyard.atomic_file import replace_file
 from steelyard.judging.noise_floor import NONE, Circumstances, FoundFloor, KeptFloor, mismatch, unlike
 from steelyard.model.errors import SteelyardError
+from steelyard.model.plausible import read_json
 
 FOLDER = "noise-floors"
 NAME_DIGITS = 12
@@ -43,7 +44,7 @@ def find(state: Path, of: Sequence[Circumstances]) -> FoundFloor:
     reasons: list[str] = []
     for path in sorted(folder_in(state).glob("[!.]*.json")):
         try:
-            floor = KeptFloor.model_validate_json(path.read_text(encoding="utf-8"))
+            floor = KeptFloor.model_validate(read_json(path.read_text(encoding="utf-8")))
         except (OSError, ValidationError) as error:
             reasons.append(f"{path} cannot be read ({type(error).__name__}) and was passed over")
             continue

@@ -16,6 +16,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ValidationError, ValidationInfo, ValidatorFunctionWrapHandler, field_validator
 
 from steelyard.atomic_file import replace_file
+from steelyard.model.plausible import read_json_leniently
 from steelyard.model.secret import Concealer, redacted
 from steelyard.progress import events
 from steelyard.progress.state import Live, LoadSecond, NodeReadings, TroubleNoted, beginning
@@ -87,7 +88,8 @@ def read(folder: Path) -> Live | None:
     """What a study in progress said of itself last; None if it says nothing, or in another format. What another version
     says in another form is left out. Never raises: the file may be anybody's."""
     try:
-        data = redacted(loaded(text_of(folder / layout.LIVE, most_bytes=MOST_RECORD_BYTES)))
+        text = text_of(folder / layout.LIVE, most_bytes=MOST_RECORD_BYTES)
+        data = redacted(loaded(text, read_json_leniently))
         if not isinstance(data, dict) or data.get("format") != layout.LIVE_FORMAT:
             return None
         return _Read.model_validate(data)

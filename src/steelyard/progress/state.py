@@ -15,6 +15,7 @@ from steelyard.format import clock, duration
 from steelyard.judging.stopping_rule import Decision
 from steelyard.model.histogram import merge
 from steelyard.model.percentiles import quantile_ns
+from steelyard.model.plausible import Moment
 from steelyard.model.sample import Sample
 from steelyard.model.study import Level
 from steelyard.model.trial import TrialRecord
@@ -56,14 +57,14 @@ class TrialUnderWay(_Part):
     attempt: int = 1
     number: int
     """Place among the trials of the plan."""
-    begun_s: float | None = None
+    begun_s: Moment | None = None
 
 
 class PhaseUnderWay(_Part):
     """The newest bracket that was entered."""
 
     name: str
-    entered_s: float
+    entered_s: Moment
     timeout_s: float | None = None
     expected_s: float | None = None
     """How long it should take, where that is known."""
@@ -74,7 +75,7 @@ class AwaitedQuiet(_Part):
 
     reasons: tuple[Reason, ...] = ()
     """Of the newest second that was not quiet: what is over its limit, and who is busy."""
-    since_s: float
+    since_s: Moment
     limit_s: float
     """How long is waited at most."""
 
@@ -85,7 +86,7 @@ class Left(_Part):
     seconds: float
     low_s: float
     high_s: float
-    said_s: float
+    said_s: Moment
     trials: int | None = None
     """Trials that were left then; None if that was not said."""
 
@@ -93,7 +94,7 @@ class Left(_Part):
 class LoadSecond(_Part):
     """One interval of one load node: operations/s and milliseconds."""
 
-    t_s: float
+    t_s: Moment
     """Its beginning."""
     node: str
     phase: str
@@ -113,14 +114,14 @@ class LoadSecond(_Part):
 class NodeReadings(_Part):
     """The newest reading of each metric of one node."""
 
-    t_s: float | None = None
+    t_s: Moment | None = None
     values: dict[str, float] = Field(default_factory=dict)
 
 
 class TroubleNoted(_Part):
     """Something that went wrong and was dealt with."""
 
-    t_s: float
+    t_s: Moment
     message: str
     remedy: str
 
@@ -137,9 +138,9 @@ class CellSoFar(_Part):
 class Live(_Part):
     """A study in progress. Times are seconds since the epoch."""
 
-    t_s: float
+    t_s: Moment
     """When it was said."""
-    begun_s: float | None = None
+    begun_s: Moment | None = None
     """When this session began."""
     study: str = ""
     folder: str = ""

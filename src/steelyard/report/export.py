@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from steelyard.report.draw.files import SUFFIXES
 from steelyard.report.page import raw
 from steelyard.report.tables import latex
 from steelyard.report.tables.generic import Table
+from steelyard.shown_text import csv_cell, json_text, markdown_prose, visible
 
 
 def tables(frames: Mapping[str, pl.DataFrame], shown: Mapping[str, Table], folder: Path) -> tuple[Path, ...]:
@@ -22,7 +22,7 @@ def tables(frames: Mapping[str, pl.DataFrame], shown: Mapping[str, Table], folde
     folder = output_folder(folder)
     written = []
     for name, frame in frames.items():
-        texts = {"csv": frame.write_csv()}
+        texts = {"csv": as_csv(frame)}
         if name in shown:
             texts |= {"md": markdown(shown[name]), "tex": latex.table(shown[name], name)}
         for suffix, text in texts.items():
@@ -36,22 +36,25 @@ def markdown(table: Table) -> str:
     """A table in Markdown: the caption, then a pipe table with units in the heads."""
     heads = [f"{column.name} ({column.unit})" if column.unit else column.name for column in table.columns]
     lines = [
-        f"**{_piped(table.caption)}**",
+        f"**{markdown_prose(table.caption)}**",
         "",
-        "| " + " | ".join(_piped(head) for head in heads) + " |",
+        "| " + " | ".join(markdown_prose(head) for head in heads) + " |",
         "| " + " | ".join("---:" if column.numeric else "---" for column in table.columns) + " |",
     ]
-    lines += ["| " + " | ".join(_piped(cell.text) for cell in row) + " |" for row in table.rows]
+    lines += ["| " + " | ".join(markdown_prose(cell.text) for cell in row) + " |" for row in table.rows]
     return "\n".join(lines) + "\n"
 
 
-def _piped(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
+def as_csv(frame: pl.DataFrame) -> str:
+    """A table as CSV: texts are no formulas, see `steelyard.shown_text.csv_cell`; all else has its full precision."""
+    texts = [name for name, dtype in frame.schema.items() if dtype == pl.String]
+    shown = frame.with_columns(pl.col(name).map_elements(csv_cell, return_dtype=pl.String) for name in texts)
+    return shown.rename({name: csv_cell(name) for name in shown.columns}).write_csv()
 
 
 def as_json(frames: Mapping[str, pl.DataFrame], about: Mapping[str, Mapping[str, str]]) -> str:
     """All tables as one JSON object: name to columns, their meanings, and rows."""
-    return json.dumps(
+    return json_text(
         {name: {"about": dict(about.get(name, {})), **table} for name, table in raw(frames).items()},
         ensure_ascii=False, indent=1, allow_nan=False,
     )  # fmt: skip
@@ -71,7 +74,7 @@ def figures(by_name: Mapping[str, Figure], folder: Path) -> tuple[Path, ...]:
                 written.append(path)
             captions.append(f"{stem}: {panel.title or figure.title}. {_key(figure)}{figure.caption}")
     path = folder / "captions.txt"
-    write_output(path, "\n\n".join(captions) + "\n")
+    write_output(path, visible("\n\n".join(captions), lines=True) + "\n")
     return (*written, path)
 
 

@@ -51,6 +51,7 @@ from steelyard.report.tables.generic import Table
 from steelyard.report.tables.interactions import interactions
 from steelyard.report.tables.named_levels import named_levels
 from steelyard.report.tables.node_limits import node_limits
+from steelyard.shown_text import visible
 
 PAGE: Final = "report.html"
 """Name of the page in the study's folder."""
@@ -83,7 +84,7 @@ def build(page_input: ReportInput) -> str:
     context["definitions"] = _terms(drawing.numbers.own)
     context["sections"] = _sections(context)
     context["tips"] = drawing.numbers.texts.as_json()
-    return _environment().get_template("page.html.j2").render(context)
+    return visible(_environment().get_template("page.html.j2").render(context), lines=True)
 
 
 @dataclass(frozen=True)

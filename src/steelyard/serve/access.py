@@ -1,65 +1,44 @@
 """Access to the server: a secret token in the address, then a cookie. Other users of this machine read nothing.
 
 A loopback address is open to everybody who has an account on the machine. So the first request must have the token that
-the command printed; the answer sets a cookie that holds it, and the address is shown without it from then on. The token
-is kept, for its owner alone, so that pages that are open go on when the server is started again.
+the command printed; the answer sets a cookie that holds it, and the address is shown without it from then on.
+
+When the server has ended, another user may bind its port, and a page that is still open would ask him for news. So a
+page asks without the cookie: it proves each request with a key that only pages of this process have, and believes only
+answers that are proven with it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import hmac
 import os
 import re
 import secrets
+from collections.abc import Sequence
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from steelyard.model.errors import SteelyardError
-
 PARAMETER: Final = "token"
 TOKEN_BYTES: Final = 24
 OWNER_ONLY: Final = 0o600
-OTHERS: Final = 0o077
-TRIES: Final = 3
-_FORM: Final = re.compile(r"[0-9a-f]{48}")
+NONCE_HEADER: Final = "X-Steelyard-Nonce"
+PROOF_HEADER: Final = "X-Steelyard-Proof"
+LONGEST_NONCE: Final = 64
+SOCKETS: Final = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+"""Sockets of this machine with their addresses and users, see proc_net_tcp.rst of the kernel's documentation."""
+LOCAL: Final = re.compile("0100007F|0{24}01000000|0{16}FFFF00000100007F|0{16}0000FFFF0100007F")
+"""127.0.0.1, ::1, and ::ffff:127.0.0.1 as a program of IPv6 has it: words of 32 bits in the order of the processor."""
+ROOT: Final = 0
 
 
-def kept_token(path: Path) -> str:
-    """The token in a file that only its owner can read; a new one if there is none, or if others could read or write
-    it. Raises SteelyardError if it cannot be kept."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        for _ in range(TRIES):
-            if (token := _read(path)) is not None:
-                return token
-            path.unlink(missing_ok=True)
-            token = secrets.token_hex(TOKEN_BYTES)
-            # Another server may be as far as this one: whoever links first has made the token.
-            draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
-            write_private(draft, token)
-            with contextlib.suppress(FileExistsError):
-                os.link(draft, path)
-            draft.unlink()
-    except OSError as error:
-        raise SteelyardError(
-            f"the token of the pages cannot be kept in {path}: {error.strerror}", "make room, or set STEELYARD_STATE"
-        ) from error
-    raise SteelyardError(f"the token of the pages cannot be kept in {path}", f"remove {path}")
-
-
-def _read(path: Path) -> str | None:
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        return None
-    with os.fdopen(handle, encoding="ascii", errors="replace") as file:
-        about = os.fstat(file.fileno())
-        text = file.read(2 * TOKEN_BYTES + 1)
-    mine = about.st_uid == os.getuid() and not about.st_mode & OTHERS
-    return text if mine and _FORM.fullmatch(text) else None
+def new_token() -> str:
+    """The token of one server process: worthless when that has ended, so that whoever takes its port gains nothing by
+    a cookie that a browser sends there."""
+    return secrets.token_hex(TOKEN_BYTES)
 
 
 def write_private(path: Path, text: str) -> None:
@@ -69,11 +48,38 @@ def write_private(path: Path, text: str) -> None:
         file.write(text)
 
 
+def is_of_another_user(peer_port: int, port: int, sockets: Sequence[Path] = SOCKETS) -> bool:
+    """Whether the other end of a connection within this machine is a socket of another user, neither root nor ours: one
+    that may have our cookie, since browsers send it to every port of an address. False where the kernel does not
+    say."""
+    for path in sockets:
+        with contextlib.suppress(OSError):
+            for line in path.read_text(encoding="ascii").splitlines()[1:]:
+                _, local, remote, _, _, _, _, uid, *_ = line.split()
+                if (_port(local), _port(remote)) == (peer_port, port) and LOCAL.fullmatch(local.partition(":")[0]):
+                    return int(uid) not in (os.getuid(), ROOT)
+    return False
+
+
+def _port(address: str) -> int:
+    return int(address.rpartition(":")[2], 16)
+
+
+def page_key(token: str) -> str:
+    """The key that a process puts into its pages. The token does not follow from it."""
+    return _mac(token, b"page")
+
+
+def _mac(key: str, *parts: bytes) -> str:
+    return hmac.new(key.encode("ascii"), b"\n".join(parts), hashlib.sha256).hexdigest()
+
+
 class Access:
     """Who may read: whoever has the token."""
 
     def __init__(self, token: str, port: int) -> None:
         self._token = token
+        self._page_key = page_key(token)
         self._cookie = f"steelyard-{port}"
         """Browsers keep one set of cookies for all ports of an address."""
 
@@ -98,6 +104,17 @@ class Access:
         except CookieError:
             return False
         return morsel is not None and self._is_token(morsel.value)
+
+    def is_proven(self, target: str, nonce: str, proof: str) -> bool:
+        """Whether a request for news is one of a page of this process."""
+        expected = _mac(self._page_key, b"ask", nonce.encode(errors="replace"), target.encode(errors="replace"))
+        return 0 < len(nonce) <= LONGEST_NONCE and hmac.compare_digest(
+            expected.encode(), proof.encode(errors="replace")
+        )
+
+    def proof(self, nonce: str, body: bytes) -> str:
+        """What shows a page that an answer to its request is of this process."""
+        return _mac(self._page_key, b"answer", nonce.encode(errors="replace"), body)
 
     def cookie(self) -> str:
         """The `Set-Cookie` header: for this server alone, out of reach of scripts and of other sites."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import json
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from steelyard.serve import cells_table, live_view, study_state
 from steelyard.serve.report_jobs import Job
 from steelyard.serve.store_cache import StoreLook
 from steelyard.serve.study_state import BEING_READ, Standing
+from steelyard.shown_text import json_text, visible
 
 FAST_MS, SLOW_MS = 1000, 5000
 """Until a page asks again: of a study in progress, of any other."""
@@ -251,21 +251,23 @@ def message(heading: str, text: str) -> Page:
     return Page(f"{heading} · Steelyard", (_part("message", "message.html.j2", heading=heading, text=text),))
 
 
-def html(page: Page) -> str:
-    """The whole page."""
-    return (
+def html(page: Page, key: str = "") -> str:
+    """The whole page. `key`: with which it proves what it asks, see `steelyard.serve.access`."""
+    text = (
         _templates()
         .get_template("base.html.j2")
         .render(
             title=page.title,
             parts=page.parts,
             poll=page.poll,
+            key=key,
             refresh=bool(page.poll),
             links=page.links,
             here=page.here,
             version=steelyard.__version__,
         )
     )
+    return visible(text, lines=True)
 
 
 def news(page: Page, have: Collection[str]) -> str:
@@ -275,7 +277,7 @@ def news(page: Page, have: Collection[str]) -> str:
         for part in page.parts
     ]
     data = {"title": page.title, "say": page.say, "live": page.live, "next_ms": page.next_ms, "go": page.go}
-    return json.dumps({**data, "parts": parts}, ensure_ascii=False, separators=(",", ":"))
+    return json_text({**data, "parts": parts}, ensure_ascii=False, separators=(",", ":"))
 
 
 def asset(name: str) -> bytes:
@@ -290,6 +292,7 @@ def _part(part: str, template: str, /, **facts: Any) -> Part:
 
 
 def _hashed(name: str, drawn: Markup) -> Part:
+    drawn = Markup(visible(drawn, lines=True))
     return Part(name, drawn, hashlib.sha256(encoded(f"{name}\n{drawn}")).hexdigest()[:12])
 
 

@@ -67,10 +67,14 @@ class Answer:
 class Routes:
     """Answers to GET; the same without body is the answer to HEAD."""
 
-    def __init__(self, shelf: Shelf, maker: Maker, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, shelf: Shelf, maker: Maker, clock: Callable[[], float] = time.time, *, page_key: str = ""
+    ) -> None:
         self._shelf = shelf
         self._maker = maker
         self._clock = clock
+        self._page_key = page_key
+        """With which pages prove what they ask, see `access`."""
         self._cells: defaultdict[str, Cells] = defaultdict(Cells)
         self._drawn: dict[str, tuple[tuple[StoreLook | None, ...], float, Page]] = {}
 
@@ -99,13 +103,13 @@ class Routes:
         have = frozenset(query.get("have", "").split("."))
         match list(words):
             case [""]:
-                return _page(self._index())
+                return self._page(self._index())
             case ["api", "stores"]:
                 return _news(self._index(), have)
             case ["assets", name]:
                 return Answer(HTTPStatus.OK, pages.ASSETS[name], pages.asset(name))
             case ["s", name]:
-                return _page(self._study(name))
+                return self._page(self._study(name))
             case ["api", "s", name]:
                 return _news(self._study(name), have)
             case ["api", "s", name, "made", number, what] if what in MADE_BY:
@@ -116,6 +120,9 @@ class Routes:
             case ["s", name, ("tables" | "figures") as what, number, file]:
                 return self._file(self._job(name, number), what, file)
         raise KeyError("/".join(words))
+
+    def _page(self, page: Page, status: HTTPStatus = HTTPStatus.OK) -> Answer:
+        return _page(page, status, self._page_key)
 
     def _index(self) -> Page:
         end_s = time.monotonic() + INDEX_PATIENCE_S
@@ -177,7 +184,7 @@ class Routes:
 
     def _what_became(self, job: Job, what: str) -> Answer:
         if job.state != "ready":
-            return _page(pages.working(job, self._maker.gone_s(job), what), HTTPStatus.ACCEPTED)
+            return self._page(pages.working(job, self._maker.gone_s(job), what), HTTPStatus.ACCEPTED)
         try:
             return _report(job) if what == REPORT else self._listed(job, what)
         except OSError:
@@ -238,8 +245,8 @@ def _report(job: Job) -> Answer:
     return Answer(HTTPStatus.OK, HTML, body, policy)
 
 
-def _page(page: Page, status: HTTPStatus = HTTPStatus.OK) -> Answer:
-    return Answer(status, HTML, pages.encoded(pages.html(page)))
+def _page(page: Page, status: HTTPStatus = HTTPStatus.OK, key: str = "") -> Answer:
+    return Answer(status, HTML, pages.encoded(pages.html(page, key)))
 
 
 def _news(page: Page, have: frozenset[str]) -> Answer:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import html
 import json
 import socket
@@ -17,12 +18,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 
 from steelyard.model.errors import SteelyardError, StudyError
-from steelyard.serve.access import Access
+from steelyard.serve.access import NONCE_HEADER, PROOF_HEADER, Access, is_of_another_user
 from steelyard.serve.routes import BARE_POLICY, HTML, JSON, OWN_POLICY, Answer
 
 LOOPBACK: Final = ("127.0.0.1", "::1")
@@ -234,10 +236,29 @@ class Handler(BaseHTTPRequestHandler):
         except Exception as error:  # the last place that can answer; what it was is said where the server was started
             self.server.complain(f"{self.path[:200]!r}: {type(error).__name__}: {error}")
             answer = _refusal(Refused(HTTPStatus.INTERNAL_SERVER_ERROR, "This was not foreseen; see the terminal."))
-        self._send(answer, body=body)
+        self._send(self._proving(answer), body=body)
+
+    def _asks_with_proof(self) -> bool:
+        """Whether it is a page of this process that asks for news; it does so without the cookie."""
+        nonce, proof = self.headers.get(NONCE_HEADER, ""), self.headers.get(PROOF_HEADER, "")
+        return self.path.startswith("/api/") and self.server.access.is_proven(self.path, nonce, proof)
+
+    def _proving(self, answer: Answer) -> Answer:
+        """The answer with its proof, if a page of this process asks."""
+        if not self._asks_with_proof():
+            return answer
+        proof = self.server.access.proof(self.headers[NONCE_HEADER], answer.body)
+        return replace(answer, headers={**answer.headers, PROOF_HEADER: proof})
+
+    @functools.cached_property
+    def _is_of_another_user(self) -> bool:
+        """Of the connection, so asked once."""
+        return is_of_another_user(self.client_address[1], self.server.port)
 
     def _check(self) -> None:
-        """Raises Refused for what no page of ours sends."""
+        """Raises Refused for what no page of ours sends, and for other users."""
+        if self._is_of_another_user:
+            raise Refused(HTTPStatus.FORBIDDEN, NO_TOKEN)
         names = self.headers.get_all("Host") or []
         if len(names) != 1 or names[0].strip().lower() not in self.server.names:
             text = f"Ask for {self.server.url}: other names of this machine are refused."
@@ -270,10 +291,11 @@ class Handler(BaseHTTPRequestHandler):
         return site in ("none", "same-origin") and origin in self.server.names
 
     def _known(self) -> Answer:
-        """The answer to whoever has the cookie. Raises Refused for all others."""
+        """The answer to whoever has the cookie, or asks for news from a page of this process. Raises Refused for all
+        others."""
         if not self._is_own():
             raise Refused(HTTPStatus.FORBIDDEN, "Another site sent this. Type the address instead.")
-        if not self.server.access.has_cookie(self.headers.get("Cookie", "")):
+        if not self.server.access.has_cookie(self.headers.get("Cookie", "")) and not self._asks_with_proof():
             raise Refused(HTTPStatus.FORBIDDEN, NO_TOKEN)
         return self.server.respond(self.path)
 

@@ -18,9 +18,10 @@ from pydantic import ConfigDict, ValidationError
 from steelyard.judging.stopping_rule import Decision
 from steelyard.model.errors import StoreError
 from steelyard.model.gauged import Gauged
+from steelyard.model.plausible import LATEST_S, Moment, read_json_leniently
 from steelyard.model.server_warm_up import ServerWarmth
 from steelyard.model.trial import PhaseTime
-from steelyard.model.value import MOST_S, Moment, Value
+from steelyard.model.value import Value
 from steelyard.model.verdict_reasons import Reason
 from steelyard.store.plain_file import content_of, loaded, problem_of
 
@@ -386,7 +387,7 @@ def entries(text: str, conceal: Callable[[Any], Any] = lambda fields: fields) ->
             yield Entry(number, None, None)
             continue
         try:
-            fields = conceal(loaded(written))
+            fields = conceal(loaded(written, read_json_leniently))
         except (ValueError, RecursionError):
             yield Entry(number, None, None)
             continue
@@ -441,7 +442,4 @@ def event_of(fields: Mapping[str, Any]) -> Event | Unknown:
 
 def _time_of(fields: Mapping[str, Any]) -> float | None:
     value = fields.get("t_s")
-    try:
-        return float(value) if isinstance(value, int | float) and 0 <= value <= MOST_S else None
-    except OverflowError:
-        return None
+    return float(value) if isinstance(value, int | float) and 0 <= value <= LATEST_S else None

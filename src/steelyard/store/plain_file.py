@@ -9,12 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 from pydantic import ValidationError
 
 from steelyard import no_links
+from steelyard.model.plausible import read_json
 
 HASH_CHUNK_BYTES = 1 << 20
 HALF: Final = re.compile(r"\\u[dD]")
@@ -52,9 +54,10 @@ def sha256_of(path: Path, below: Path | None = None, most_bytes: int = MOST_FILE
     return digest.hexdigest()
 
 
-def loaded(content: bytes | str) -> Any:
-    """JSON of anybody. Raises ValueError, RecursionError; also for half of a character, which nothing can print."""
-    read = json.loads(content)
+def loaded(content: bytes | str, read_json: Callable[[bytes | str], Any] = read_json) -> Any:
+    """JSON of anybody. Raises ValueError, RecursionError; also for half of a character, which nothing can print, and
+    for numbers that `read_json` refuses."""
+    read = read_json(content)
     if HALF.search(content if isinstance(content, str) else content.decode("latin-1")):
         try:
             json.dumps(read, ensure_ascii=False).encode("utf-8")

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from steelyard import no_links
+from steelyard.format import count
 from steelyard.heavy import pl
 from steelyard.judging.noise_floor import Circumstances, FoundFloor, KeptFloor, circumstances, mismatch
 from steelyard.model.damage import Damage
@@ -28,6 +29,7 @@ from steelyard.model.trial import TrialRecord
 from steelyard.store import journal, layout, sealed
 from steelyard.store.measured_again import MeasuredAgain, measured_again
 from steelyard.store.plain_file import MOST_RECORD_BYTES, content_of, loaded, problem_of, sha256_of
+from steelyard.store.plausible_rows import plausible
 from steelyard.store.tables import problem_in
 
 MEASURED_AGAIN: Final = "the next `steelyard run` measures it again"
@@ -175,13 +177,13 @@ class Store:
 
     def _scan(self, records: Iterable[TrialRecord]) -> pl.LazyFrame:
         """Intervals of several trials as one frame: `trial`, `node`, and the columns of the files."""
-        files = (self._parquet(record, layout.INTERVALS, layout.INTERVAL_SCHEMA) for record in records)
+        files = (self._parquet(record, layout.INTERVALS) for record in records)
         paths = sorted({str(path) for part in files for path in part})
         if not paths:
             return pl.LazyFrame(schema={"trial": pl.String, "node": pl.String, **layout.INTERVAL_SCHEMA})
         # A path ends in TRIAL/intervals/NODE.parquet.
         parts = pl.col("path").str.split("/")
-        return pl.scan_parquet(paths, include_file_paths="path").select(
+        return plausible(pl.scan_parquet(paths, include_file_paths="path"), layout.INTERVALS).select(
             parts.list.get(-3).alias("trial"),
             parts.list.get(-1).str.strip_suffix(".parquet").alias("node"),
             *layout.INTERVAL_SCHEMA,
@@ -193,22 +195,29 @@ class Store:
 
     def _frames(self, record: TrialRecord, part: str, schema: layout.Columns) -> pl.DataFrame:
         empty = pl.DataFrame(schema={"node": pl.String, **schema})
-        paths = self._parquet(record, part, schema)
+        paths = self._parquet(record, part)
         frames = [pl.read_parquet(path).select(pl.lit(path.stem).alias("node"), *schema) for path in paths]
-        return pl.concat([empty, *frames])
+        return plausible(pl.concat([empty, *frames]), part)
 
-    def _parquet(self, record: TrialRecord, part: str, schema: layout.Columns) -> tuple[Path, ...]:
-        """Tables of a part of a trial that are as they were sealed and have these columns."""
+    def _parquet(self, record: TrialRecord, part: str) -> tuple[Path, ...]:
+        """Tables of a part of a trial that are as they were sealed and can be read."""
         key = (layout.trial_folder(record.id, record.attempt), part)
         if key not in self._tables:
             files = self._files(record, part, ".parquet")
-            self._tables[key] = tuple(path for path in files if self._is_sound(path, schema))
+            self._tables[key] = tuple(path for path in files if self._is_sound(path, part))
         return self._tables[key]
 
-    def _is_sound(self, path: Path, schema: layout.Columns) -> bool:
-        if what := problem_in(path, self.folder, schema):
-            self._pass_over_file(path, what)
-        return not what
+    def _is_sound(self, path: Path, part: str) -> bool:
+        """Whether a table can be used; a damage if not, and if readers leave out rows that no instrument gives."""
+        problem, odd = problem_in(path, self.folder, part)
+        if problem:
+            self._pass_over_file(path, problem)
+        if odd:
+            what = f"{count(odd, 'row')} with a number that is no measurement: not finite, below 0 or too large"
+            remedy = f"restore it from a copy, or remove the trial's folder: {MEASURED_AGAIN}"
+            effect = "these rows are left out"
+            self._pass_over(Damage(file=str(path.relative_to(self.folder)), what=what, effect=effect, remedy=remedy))
+        return not problem
 
     def _files(self, record: TrialRecord, part: str, suffix: str) -> list[Path]:
         """Files of a part of a trial that are as they were sealed, by name. Others are passed over: what is not there,
@@ -256,7 +265,11 @@ class Store:
     def facts(self, record: TrialRecord) -> dict[str, dict[str, str]]:
         """Facts by name: `n1`, `system:n1`, see `steelyard.model.facts`."""
         read = {path: self._json(path, dict) for path in self._files(record, layout.FACTS, ".json")}
-        return {layout.facts_name(path.stem): facts for path, facts in read.items() if facts is not None}
+        return {
+            layout.facts_name(path.stem): {name: fact for name, fact in facts.items() if isinstance(fact, str)}
+            for path, facts in read.items()
+            if facts is not None
+        }
 
     def links(self, record: TrialRecord) -> list[dict[str, Any]]:
         """Measured paths between the nodes of a trial."""
@@ -295,7 +308,7 @@ class Store:
         sha256 = next((event.sha256 for event in reversed(sought) if event.found), None)
         try:
             content = content_of(path, most_bytes=MOST_RECORD_BYTES)
-            floor = KeptFloor.model_validate_json(content)
+            floor = KeptFloor.model_validate(loaded(content))
             problem = (
                 ""
                 if sha256 in (None, hashlib.sha256(content).hexdigest())

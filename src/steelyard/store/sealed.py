@@ -226,6 +226,7 @@ def _read(folder: Path, seal: Seal | None) -> tuple[TrialRecord, str]:
         if version == layout.FORMAT:
             free = {key: redacted(read[key]) for key in FREE_TEXT if key in read}
             record = TrialRecord.model_validate({**read, **free})
+            record.settings.check()
     except FileNotFoundError as error:
         raise _unfit(folder, f"it has no {layout.TRIAL_JSON}", RESTORE) from error
     except (OSError, ValueError, RecursionError) as error:

@@ -14,6 +14,7 @@ from steelyard.heavy import pl
 from steelyard.model.trial import TrialRecord
 from steelyard.store import layout
 from steelyard.store.plain_file import MOST_RECORD_BYTES, loaded, problem_of, sha256_of, text_of
+from steelyard.store.plausible_rows import plausible
 from steelyard.store.tables import problem_in
 from steelyard.verify.checklist import Book
 
@@ -54,6 +55,7 @@ def read_record(store: Path, folder: Path, book: Book) -> TrialRecord | None:
         if not book.equal("format", where, "format", form, layout.FORMAT):
             return None
         record = TrialRecord.model_validate(read)
+        record.settings.check()
     except (OSError, ValueError, RecursionError) as error:
         book.check("format", False, where, "the record cannot be read", problem_of(error))
         return None
@@ -89,11 +91,15 @@ def frames(store: Path, folder: Path, part: str, book: Book) -> pl.DataFrame | N
         path = folder / part / name
         if path.suffix != ".parquet":
             continue
-        if what := problem_in(path, store, schema):
+        what, odd = problem_in(path, store, part)
+        where = no_links.name_below(path, store)
+        if what:
             problem, _, why = what.partition(": ")
-            whole = book.check("format", False, no_links.name_below(path, store), problem, why)
+            whole = book.check("format", False, where, problem, why)
         else:
-            tables.append(pl.read_parquet(path).select(pl.lit(path.stem).alias("node"), *schema))
+            book.equal("format", where, "rows with a number that is no measurement", odd, 0)
+            rows = plausible(pl.read_parquet(path), part)
+            tables.append(rows.select(pl.lit(path.stem).alias("node"), *schema))
     return pl.concat(tables) if whole else None
 
 

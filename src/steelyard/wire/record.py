@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from steelyard.model.histogram import Bucket
+from steelyard.model.plausible import LARGEST, LONGEST_NS, MOST_COUNTED, Count, Moment
 from steelyard.wire.tables import Tables
 
 FORMAT: Final = 1
@@ -28,6 +28,9 @@ OMITTED: Final[Mapping[str, tuple[str, ...]]] = {
     "done": ("error_texts", "carries_per_s"),
 }
 """By `record`, the fields that a line omits if they are empty."""
+
+Nanoseconds = Annotated[int, Field(ge=0, le=LONGEST_NS)]
+InBucket = Annotated[int, Field(ge=0, le=MOST_COUNTED)]
 
 
 class RecordError(ValueError):
@@ -90,7 +93,7 @@ class Counts:
     """Name of an outcome, see `steelyard.model.outcome.Outcome`."""
     measure: str
     """`response`, `service`, `lag`, `pacing` or `part`; see docs/reference/wire.md."""
-    buckets: tuple[Bucket, ...]
+    buckets: tuple[tuple[Nanoseconds, Nanoseconds, InBucket], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,18 +103,18 @@ class Interval:
     record: Literal["interval"] = "interval"
     phase: str
     """`populate`, `warm-up`, `measure`, or the phase's name in the order."""
-    t_s: float
+    t_s: Moment
     """Beginning of the interval, seconds since the epoch."""
-    seconds: float
+    seconds: Annotated[float, Field(ge=0, le=LARGEST)]
     """Length of the interval."""
-    sent: int
-    done: int
-    errors: int
-    unsent: int = 0
+    sent: Count
+    done: Count
+    errors: Count
+    unsent: Count = 0
     """Operations that were due and will never be sent: neither done nor failed (open loop)."""
-    rows: Mapping[str, int] = field(default_factory=dict)
+    rows: Mapping[str, Count] = field(default_factory=dict)
     """Rows in answers, by operation; operations without rows are omitted."""
-    backlog: int
+    backlog: Count
     """Operations due but not yet sent at the end of the interval (open loop)."""
     cpu_fraction: float
     """CPU time of the generator divided by the interval's length."""
@@ -130,31 +133,31 @@ class Done:
 
     record: Literal["done"] = "done"
     phase: str
-    first_sent_s: float
+    first_sent_s: Moment
     """Time of the first operation sent, seconds since the epoch."""
-    last_done_s: float
+    last_done_s: Moment
     """Time when the last operation was answered or abandoned."""
-    execution_ns: int
+    execution_ns: Count
     """Last done - first sent."""
-    operations: int
+    operations: Count
     """Operations answered without error, including not-found and not-applied."""
-    errors: int
-    errors_by_kind: Mapping[str, int]
-    unsent: int = 0
+    errors: Count
+    errors_by_kind: Mapping[str, Count]
+    unsent: Count = 0
     """Operations that were due and never sent: neither done nor failed (open loop)."""
     error_texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Error messages from servers, by kind: the first few distinct texts."""
-    not_found: int
+    not_found: Count
     """Reads that returned no row, for keys that the fill has written."""
-    rows: int
+    rows: Count
     """Rows returned by scans, and by all operations of a program."""
-    cpu_ns: int
+    cpu_ns: Count
     """User and system time of the generator during the phase."""
     busiest_thread_fraction: float
     """CPU time of the busiest thread divided by the phase's length."""
-    dropped: int
+    dropped: Count
     """Records that could not be written: must be zero."""
-    reconnections: int
+    reconnections: Count
     carries_per_s: float | None = None
     """Rate that the permitted operations in flight allow at the phase's mean service time; None for a closed loop, and
     if nothing was answered."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard.serve import routes
+from steelyard.serve.access import page_key
 from steelyard.serve.report_jobs import Maker
 from steelyard.serve.store_cache import Shelf
 from steelyard.serve.web import PageServer
@@ -100,7 +101,8 @@ def serving(tmp_path: Path) -> Iterator[Served]:
         lambda kind, store, into: [sys.executable, "-c", FAKE, kind, str(store), str(into), REPORT],
         tmp_path / "scratch",
     )
-    with PageServer("127.0.0.1", 0, TOKEN, routes.Routes(shelf, maker).answer, complaints.append) as server:
+    respond = routes.Routes(shelf, maker, page_key=page_key(TOKEN)).answer
+    with PageServer("127.0.0.1", 0, TOKEN, respond, complaints.append) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         thread.start()
         yield Served(root, server, maker, complaints)

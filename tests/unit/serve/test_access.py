@@ -1,52 +1,100 @@
-"""The token of the served pages: where it is kept, what it opens, and what is refused without it."""
+"""The token of the served pages: of one process, what it opens, and what is refused without it."""
 
 from __future__ import annotations
 
+import hmac
+import os
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from steelyard.model.errors import SteelyardError
-from steelyard.serve.access import Access, kept_token
+from steelyard.serve.access import NONCE_HEADER, PROOF_HEADER, Access, is_of_another_user, new_token, page_key
 from tests.unit.serve.served import TOKEN, Served
 
 PORT = 8765
 
 
-def test_a_token_is_kept_for_its_owner_alone(tmp_path: Path) -> None:
-    path = tmp_path / "state" / "serve-token"
-    token = kept_token(path)
-    assert re.fullmatch(r"[0-9a-f]{48}", token)
-    assert path.stat().st_mode & 0o777 == 0o600
-    assert kept_token(path) == token
-    assert list(path.parent.iterdir()) == [path]
+def test_every_process_has_a_token_of_its_own() -> None:
+    tokens = {new_token() for _ in range(20)}
+    assert len(tokens) == len({page_key(token) for token in tokens}) == 20
+    assert all(re.fullmatch(r"[0-9a-f]{48}", token) for token in tokens)
 
 
-@pytest.mark.parametrize("damage", ["readable", "empty", "other text", "link"])
-def test_a_token_that_others_may_know_is_replaced(tmp_path: Path, damage: str) -> None:
-    path = tmp_path / "serve-token"
-    before = kept_token(path)
-    match damage:
-        case "readable":
-            path.chmod(0o644)
-        case "empty":
-            path.write_text("")
-        case "other text":
-            path.write_text("guess me")
-        case _:
-            path.rename(tmp_path / "elsewhere")
-            path.symlink_to(tmp_path / "elsewhere")
-    after = kept_token(path)
-    assert after != before
-    assert not path.is_symlink()
-    assert path.stat().st_mode & 0o777 == 0o600
+def proven(target: str, key: str, nonce: str = "n1") -> dict[str, str]:
+    """The headers with which a page asks for news: without the cookie."""
+    mac = hmac.new(key.encode(), f"ask\n{nonce}\n{target}".encode(), "sha256").hexdigest()
+    return {"Cookie": "", NONCE_HEADER: nonce, PROOF_HEADER: mac}
 
 
-def test_a_token_that_cannot_be_kept_is_an_error_for_people(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(SteelyardError, match="cannot be kept"):
-        kept_token(tmp_path / "file" / "serve-token")
+def test_a_page_asks_without_the_cookie_and_gets_a_proof(untouched: Served) -> None:
+    key = page_key(TOKEN)
+    for target, status in (("/api/s/s?have=", 200), ("/api/s/none", 404)):
+        answered, headers, text = untouched.ask(target, headers=proven(target, key))
+        assert answered == status
+        expected = hmac.new(key.encode(), f"answer\nn1\n{text}".encode(), "sha256").hexdigest()
+        assert headers[PROOF_HEADER] == expected
+
+
+@pytest.mark.parametrize(
+    ("target", "headers"),
+    [
+        ("/api/s/s", proven("/api/s/s", page_key(TOKEN[::-1]))),
+        ("/api/s/s", proven("/api/stores", page_key(TOKEN))),
+        ("/api/s/s", {**proven("/api/s/s", page_key(TOKEN)), NONCE_HEADER: "n2"}),
+        ("/api/s/s", {**proven("/api/s/s", page_key(TOKEN)), "Sec-Fetch-Site": "cross-site"}),
+        ("/api/s/s", {"Cookie": "", NONCE_HEADER: "n1", PROOF_HEADER: "\u00ff"}),
+        ("/api/s/s", proven("/api/s/s", page_key(TOKEN), "n" * 65)),
+        ("/s/s", proven("/s/s", page_key(TOKEN))),
+    ],
+    ids=["another process", "another target", "another nonce", "another site", "no proof", "long nonce", "a page"],
+)
+def test_without_the_key_of_this_process_nothing_is_told(
+    untouched: Served, target: str, headers: dict[str, str]
+) -> None:
+    status, _, text = untouched.ask(target, headers=headers)
+    assert status == 403
+    assert "laboratory" not in text
+
+
+@pytest.mark.parametrize(("uid", "refused"), [(os.getuid(), False), (0, False), (4321, True)])
+@pytest.mark.parametrize("address", ["0100007F", f"{0:024X}01000000", f"{0:016X}0000FFFF0100007F"])
+def test_the_socket_of_another_user_is_known(tmp_path: Path, address: str, uid: int, refused: bool) -> None:
+    table = tmp_path / "tcp"
+    rest = "01 00000000:00000000 00:00000000 00000000"
+    table.write_text(
+        "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+        f"   0: {address}:223D {address}:C001 {rest}  {4321 - uid}        0 1 1 0\n"
+        f"   1: {address}:C001 {address}:223D {rest}  {uid}        0 2 1 0\n"
+        f"   2: {address}:C001 {address}:223E {rest}  {4321 - uid}        0 3 1 0\n"
+    )
+    assert is_of_another_user(0xC001, 8765, [tmp_path / "none", table]) is refused
+    assert not is_of_another_user(0xC002, 8765, [table])
+
+
+@pytest.mark.root
+def test_the_right_cookie_is_worth_nothing_to_another_user(untouched: Served) -> None:
+    python = shutil.which("python3", path="/usr/bin:/usr/local/bin")
+    if python is None:
+        pytest.skip("needs an interpreter that other users may start")
+    program = (
+        "import sys, urllib.request as r\n"
+        "try: print(r.urlopen(r.Request(sys.argv[1], headers={'Cookie': sys.argv[2]}), timeout=30).status)\n"
+        "except r.HTTPError as error: print(error.code)"
+    )
+    for user, status in ((None, "200"), (65534, "403")):
+        argv = [
+            python,
+            "-I",
+            "-c",
+            program,
+            f"{untouched.server.url}/s/s",
+            untouched.cookie["Cookie"],
+        ]
+        done = subprocess.run(argv, user=user, cwd="/", capture_output=True, text=True, timeout=60, check=True)
+        assert done.stdout.strip() == status
 
 
 @pytest.mark.parametrize(

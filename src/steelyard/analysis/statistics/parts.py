@@ -19,7 +19,10 @@ from steelyard.model.study import Level
 
 
 class PartMean(MeasuredTreatment):
-    """Mean of one of k equal parts of a trial, over trials of a treatment: mean value analysis (chekkilla2016)."""
+    """Mean of one of k equal parts of a trial, over trials of a treatment: mean value analysis (chekkilla2016).
+
+    A trial with fewer than k whole seconds is left out of that cut: a last second that was cut off is none.
+    """
 
     parts: int
     """Equal parts that each trial was cut into."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -23,6 +22,7 @@ from steelyard.reference.audit.finding import KINDS, Audit, Finding, figure
 from steelyard.reference.audit.single_cell import Conventions
 from steelyard.reference.printed import AS_PRINTED, Rounding
 from steelyard.reference.tables import UnknownReference
+from steelyard.shown_text import json_text
 
 EXIT_NOTHING, EXIT_CONTRADICTION = 0, 1
 
@@ -73,7 +73,7 @@ def audit(
     else:
         outcome = _shipped(name, asked=digits is not None or count is not None or whole_numbers or quartiles != "any")
     if as_json:
-        print(json.dumps(outcome.model_dump(mode="json"), indent=1, ensure_ascii=False))
+        print(json_text(outcome.model_dump(mode="json"), indent=1, ensure_ascii=False))
     else:
         draw(outcome, data_console())
     return EXIT_CONTRADICTION if any(one.weight == "contradiction" for one in outcome.findings) else EXIT_NOTHING

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -24,6 +23,7 @@ from steelyard.node.folders import state_folder
 from steelyard.node.signals import interruptible
 from steelyard.selftest import calibrate as engine
 from steelyard.selftest.calibrate import Step
+from steelyard.shown_text import json_text
 
 EXIT_DONE = 0
 FULL_FRACTION = 0.9
@@ -45,7 +45,7 @@ def calibrate(
     where = kept.path_in(state_folder())
     kept.write(where, calibration)
     if as_json:
-        print(json.dumps(as_data(calibration), indent=1))
+        print(json_text(as_data(calibration), indent=1))
     else:
         draw(calibration, data_console())
     say(console, f"kept in {where}", style="dim")

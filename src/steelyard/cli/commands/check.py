@@ -3,8 +3,6 @@ that the study names only if the user trusts it."""
 
 from __future__ import annotations
 
-import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -21,6 +19,7 @@ from steelyard.model.errors import StudyError
 from steelyard.model.study import Study
 from steelyard.node.folders import state_folder
 from steelyard.plan import gate_forecast
+from steelyard.shown_text import json_text
 
 EXIT_DONE, EXIT_WRONG, EXIT_MISSING = 0, 2, 5
 
@@ -61,8 +60,7 @@ def check(
     except StudyError as wrong:
         refused = wrong.errors
     if as_json:
-        json.dump(as_data(checked, refused), sys.stdout, indent=1)
-        sys.stdout.write("\n")
+        print(json_text(as_data(checked, refused), indent=1))
     elif checked is not None:
         draw(checked, data_console(), everything=everything)
     errors = message_console()

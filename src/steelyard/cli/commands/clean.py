@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -26,6 +25,7 @@ from steelyard.model.errors import SiteError, SteelyardError, StudyError
 from steelyard.model.value import Value
 from steelyard.node.folders import STATE_VARIABLE, state_folder
 from steelyard.plugin import Plugins, any_file
+from steelyard.shown_text import json_text
 from steelyard.site.base import Site
 
 EXIT_DONE, EXIT_LABORATORY = 0, 3
@@ -78,7 +78,7 @@ async def _clean(site_names: Sequence[str], *, dry_run: bool, console: Console, 
     elsewhere = lease_processes.left_elsewhere(state_folder(), lease_records.utc_now())
     if as_json:
         others = [{"lease": identity, "state_folder": str(folder)} for identity, folder in elsewhere.items()]
-        print(json.dumps({"leases": [entry.model_dump() for entry in leases], "elsewhere": others}, indent=2))
+        print(json_text({"leases": [entry.model_dump() for entry in leases], "elsewhere": others}, indent=2))
     _say(leases, console)
     for identity, folder in elsewhere.items():
         say(console, f"lease {identity} is left over in {folder}: {command_elsewhere(identity, folder)}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -23,6 +22,7 @@ from steelyard.model.responses import better_of, label_of, unit_of
 from steelyard.reading import comparison as comparing
 from steelyard.reading.comparison import Comparison, opened
 from steelyard.report.figures import forest
+from steelyard.shown_text import json_text
 
 EXIT_DECIDED, EXIT_UNDECIDED, EXIT_FAILED = 0, 1, 1
 MOST_DIFFERENCES = 12
@@ -101,7 +101,7 @@ def compare(
     for side in (first,) if second is first else (first, second):
         warn_of_damages(message_console(), side.store.damages)
     if as_json:
-        print(json.dumps(_as_json(comparisons), indent=1, ensure_ascii=False, allow_nan=False))
+        print(json_text(_as_json(comparisons), indent=1, ensure_ascii=False, allow_nan=False))
     else:
         console = data_console()
         for of_response in comparisons:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import json
 import os
 import shutil
 import tempfile
@@ -32,6 +31,7 @@ from steelyard.model.errors import SteelyardError
 from steelyard.node import agent, calibration, machine_facts
 from steelyard.node.command import run
 from steelyard.node.folders import cache_folder, state_folder
+from steelyard.shown_text import json_text
 from steelyard.site import _inventory, _ssh_survey, local
 from steelyard.site.base import Request
 
@@ -61,7 +61,7 @@ def doctor(
     """Look at everything and print it. Returns 0, or 3 if something is bad."""
     findings = [finding for look in LOOKS for finding in look()] if site is None else _shelf(site)
     if as_json:
-        print(json.dumps([finding.model_dump() for finding in findings], indent=2))
+        print(json_text([finding.model_dump() for finding in findings], indent=2))
     else:
         console = data_console()
         for machine, its_findings in itertools.groupby(findings, key=lambda finding: finding.machine):

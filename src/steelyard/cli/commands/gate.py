@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +15,7 @@ from steelyard.cli.terminal.output import data_console, message_console, say, wa
 from steelyard.model.errors import StudyError
 from steelyard.reading import gate as gating
 from steelyard.reading.comparison import opened
+from steelyard.shown_text import json_text
 
 EXIT_NOT_WORSE, EXIT_WORSE, EXIT_UNDECIDED = 0, 1, 4
 EXIT_CODES = {"not worse": EXIT_NOT_WORSE, "worse": EXIT_WORSE, "undecided": EXIT_UNDECIDED}
@@ -90,7 +90,7 @@ def gate(
         margin_percent=margin_percent,
     )
     if as_json:
-        print(json.dumps(verdict.model_dump(mode="json"), indent=1, ensure_ascii=False, allow_nan=False))
+        print(json_text(verdict.model_dump(mode="json"), indent=1, ensure_ascii=False, allow_nan=False))
     else:
         _print(verdict)
     if junit is not None:

@@ -49,6 +49,7 @@ from steelyard.model.errors import EngineError, StudyError
 from steelyard.model.study import Load
 from steelyard.node import agent
 from steelyard.node.base import with_port
+from steelyard.shown_text import json_text, shown_json
 from steelyard.system.base import Endpoint
 from steelyard.tomlfile.problems import from_validation, problem
 from steelyard.workload.base import Explains, Workload
@@ -189,8 +190,7 @@ async def _driven(order: Order, options: Options, schema: Schema | None = None) 
 
 def _end(outcomes: Sequence[Driven], options: Options) -> int:
     if options.as_json:
-        json.dump([load_output.as_data(*one) for one in outcomes], sys.stdout, indent=1)
-        sys.stdout.write("\n")
+        print(json_text([load_output.as_data(*one) for one in outcomes], indent=1))
     else:
         for outcome, courses, schedule in outcomes:
             load_output.print_outcome(outcome, load_output.paper(), courses, schedule)
@@ -329,7 +329,7 @@ def show(order: Mapping[str, Any], count: int, as_json: bool) -> int:
     if done.returncode != 0:
         raise EngineError(done.stderr.strip() or f"the agent ended with {done.returncode}")
     if as_json:
-        sys.stdout.write(done.stdout)
+        sys.stdout.write(shown_json(done.stdout))
         return EXIT_DONE
     load_output.operations([json.loads(line) for line in done.stdout.splitlines()], order, load_output.paper())
     return EXIT_DONE

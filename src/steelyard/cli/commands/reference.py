@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -15,10 +14,11 @@ from rich.text import Text
 from steelyard.cli import completion
 from steelyard.cli.signature import Json
 from steelyard.cli.terminal.help_text import Command, Group
-from steelyard.cli.terminal.output import data_console, print_table, say
+from steelyard.cli.terminal.output import Terminal, data_console, print_table, say
 from steelyard.model.errors import StudyError
 from steelyard.reference import tables as shipped
 from steelyard.reference.tables import Row
+from steelyard.shown_text import json_text
 
 EXIT_DONE = 0
 MOST_COLUMNS = 1_000
@@ -32,7 +32,7 @@ def list_all(as_json: Json = False) -> int:
     """Tables with study, rows, what they are, where they were printed; then the studies. Returns 0."""
     every = shipped.tables().values()
     if as_json:
-        print(json.dumps([{**_about(table), "rows": len(table.rows)} for table in every], indent=1, ensure_ascii=False))
+        print(json_text([{**_about(table), "rows": len(table.rows)} for table in every], indent=1, ensure_ascii=False))
         return EXIT_DONE
     console = data_console()
     grid = _grid()
@@ -80,7 +80,7 @@ def show(
             for table in chosen
             if picked[table.name]
         ]
-        print(json.dumps(data, indent=1, ensure_ascii=False))
+        print(json_text(data, indent=1, ensure_ascii=False))
         return EXIT_DONE
     console = data_console()
     for table in chosen:
@@ -134,5 +134,5 @@ def _uncut(grid: Table, console: Console) -> None:
     """A table of numbers is never cut to the terminal's width: an ellipsis is no number."""
     needed = Measurement.get(console, console.options.update(max_width=MOST_COLUMNS), grid).maximum
     if needed > console.width:
-        console = Console(file=console.file, width=needed, color_system=None, no_color=True)
+        console = Terminal(file=console.file, width=needed, color_system=None, no_color=True)
     console.print(grid)

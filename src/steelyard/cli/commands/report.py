@@ -22,6 +22,7 @@ from steelyard.report.figures import catalogue, node_traces, timelines
 from steelyard.report.page import PAGE, build
 from steelyard.report.prose.methods_paragraph import paragraph
 from steelyard.report.tables import analysed
+from steelyard.shown_text import visible
 from steelyard.store.modelled import open_store
 
 EXIT_DONE, EXIT_SOME_INVALID = 0, 1
@@ -64,7 +65,7 @@ def report(
     if as_json:
         print(export.as_json(page_input.tables, columns(page_input.results)))
     if methods:
-        print(paragraph(page_input), end="")
+        print(visible(paragraph(page_input), lines=True), end="")
     if output is not None or not (as_json or methods):
         path = output or opened.folder / PAGE
         try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import signal
 import sys
@@ -56,6 +55,7 @@ from steelyard.progress.publisher import Publisher
 from steelyard.progress.reason_words import other_limits
 from steelyard.progress.state import Live
 from steelyard.reading import read
+from steelyard.shown_text import json_text
 from steelyard.site.base import Site
 from steelyard.store import Store, StoreWriter, journal
 
@@ -359,7 +359,7 @@ def _say(
 ) -> None:
     if as_json:
         until = {} if decision is None else {"until": decision.model_dump(mode="json")}
-        print(json.dumps({**asdict(outcome), "store": str(folder), "interrupted": interrupted, **until}))
+        print(json_text({**asdict(outcome), "store": str(folder), "interrupted": interrupted, **until}))
     missing_words = f"at most {outcome.missing}" if decision is not None and decision.go_on else f"{outcome.missing}"
     if outcome.not_needed:
         missing_words = f"{outcome.not_needed} not needed, {missing_words}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import Annotated
 
 import typer
@@ -17,6 +16,7 @@ from steelyard.cli.terminal.output import data_console, message_console, print_t
 from steelyard.format import number
 from steelyard.node.signals import interruptible
 from steelyard.selftest.stall import IN_FLIGHT, QUANTILE, Asked, Line, Proof, prove
+from steelyard.shown_text import json_text
 
 EXIT_DONE, EXIT_FAILED = 0, 1
 LINES_A_HEADER = 20
@@ -52,7 +52,7 @@ def stall(
     proof = asyncio.run(_prove(asked, console))
     if as_json:
         data = proof.model_dump() | {"error_fraction": proof.error_fraction, "checks": proof.checks}
-        print(json.dumps({**data, "passed": proof.passed}, indent=1))
+        print(json_text({**data, "passed": proof.passed}, indent=1))
     else:
         draw(proof, data_console())
     return EXIT_DONE if proof.passed else EXIT_FAILED

@@ -23,9 +23,8 @@ from steelyard.cli import completion
 from steelyard.cli.terminal.output import message_console, say
 from steelyard.format import count
 from steelyard.model.errors import StoreError
-from steelyard.node.folders import state_folder
 from steelyard.node.signals import as_keyboard_interrupt
-from steelyard.serve.access import kept_token, write_private
+from steelyard.serve.access import new_token, page_key, write_private
 from steelyard.serve.pages import address as page_of
 from steelyard.serve.report_jobs import ENDS_WITH_US, FIGURES, PAGE, TABLES, Kind, Maker
 from steelyard.serve.routes import Routes
@@ -36,8 +35,6 @@ from steelyard.store import layout
 EXIT_INTERRUPTED = 130
 POLL_S = 0.2
 SCRATCH, LOCK, DOOR = "steelyard-serve-", ".lock", "open.html"
-TOKEN = "serve-token"
-"""File of the state folder."""
 COMMAND = f"{ENDS_WITH_US}from steelyard.cli.main import main; main()"
 
 
@@ -67,6 +64,8 @@ def serve(
             f"{store} is no folder", "name a study's folder, or the folder of several; `steelyard run` makes one"
         )
 
+    token = new_token()
+
     def complain(text: str) -> None:
         say(console, text, style="red")
 
@@ -76,9 +75,7 @@ def serve(
             scratch_folder() as scratch,
             contextlib.closing(Shelf(root)) as shelf,
             contextlib.closing(Maker(_argv, scratch)) as maker,
-            PageServer(
-                address, port, kept_token(state_folder() / TOKEN), Routes(shelf, maker).answer, complain
-            ) as server,
+            PageServer(address, port, token, Routes(shelf, maker, page_key=page_key(token)).answer, complain) as server,
         ):
             _say(server, root, console)
             if open_browser:

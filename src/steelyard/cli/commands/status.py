@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import time
 from collections import Counter
@@ -48,6 +47,7 @@ from steelyard.progress.session_state import (
     session_state,
     writer_of,
 )
+from steelyard.shown_text import json_text
 from steelyard.store import layout
 from steelyard.store.journal import Entry
 from steelyard.store.measured_again import MeasuredAgain
@@ -107,7 +107,7 @@ def status(
     }
     warn_of_damages(message_console(), store.damages)
     if as_json:
-        print(json.dumps(summary, indent=1))
+        print(json_text(summary, indent=1))
     else:
         _draw(summary, decision, data_console(), everything=everything)
     whole = all(damage.harmless for damage in store.damages)
@@ -203,7 +203,7 @@ def _cells(records: tuple[TrialRecord, ...], study: Study, *, intervals: bool) -
 def _draw(summary: dict[str, Any], decision: Decision | None, console: Console, *, everything: bool) -> None:
     spared = f", {summary['not_needed']} not needed" if summary["not_needed"] else ""
     of = "of at most" if decision is not None and decision.go_on else "of"
-    console.print(f"[bold]{summary['study']}[/bold]", highlight=False)
+    console.print(summary["study"], style="bold", highlight=False)
     done = "trials done: not known without the plan"
     if summary["planned"] is not None:
         done = f"{summary['done']} {of} {summary['planned']} trials done{spared}"

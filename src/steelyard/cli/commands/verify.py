@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +13,7 @@ from rich.text import Text
 from steelyard.cli.signature import Json, StoreFolder
 from steelyard.cli.terminal.output import data_console, print_table, say
 from steelyard.model.errors import StoreError
+from steelyard.shown_text import json_text
 from steelyard.store.modelled import open_store
 from steelyard.verify.checklist import CHECKS, REMEDIES, Verification
 from steelyard.verify.store import verification
@@ -48,7 +48,7 @@ def verify(
     outcome = verification(opened, chosen)
     if as_json:
         data = {**outcome.model_dump(mode="json"), "sound": outcome.sound, "checks": CHECKS}
-        print(json.dumps(data, indent=1, ensure_ascii=False))
+        print(json_text(data, indent=1, ensure_ascii=False))
     else:
         draw(outcome, data_console())
     return EXIT_SOUND if outcome.sound else EXIT_DIFFERENCE

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from typing import TextIO, cast
 
 import typer
 
 from steelyard.dropin.ycsb import command, command_run
+from steelyard.shown_text import Shown
 
 HELP = ("--help", "-h", "-help")
 
@@ -17,4 +19,5 @@ def ycsb(context: typer.Context) -> int:
     if not context.args or any(word in HELP for word in context.args):
         print(command.USAGE, end="")
         return 0
-    return asyncio.run(command_run.carry_out(command.parse(context.args), sys.stdout, sys.stderr))
+    out, err = (cast(TextIO, Shown(stream)) for stream in (sys.stdout, sys.stderr))
+    return asyncio.run(command_run.carry_out(command.parse(context.args), out, err))

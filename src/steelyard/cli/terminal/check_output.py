@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from steelyard.cli.planned_links import links_of
 from steelyard.cli.study_check import Check, explanations
@@ -34,10 +34,10 @@ BYTES_PER_MIB = 2**20
 def draw(checked: Check, console: Console, *, everything: bool) -> None:
     """Print everything that was found out; the whole order of trials with `everything`."""
     about = checked.study.study
-    console.print(f"[bold]{escape(about.title or about.name)}[/]", highlight=False)
-    console.print(escape(about.question.strip()), highlight=False)
+    console.print(about.title or about.name, style="bold", highlight=False)
+    console.print(about.question.strip(), highlight=False)
     if about.source:
-        console.print(f"[dim]after {escape(about.source.strip())}[/]", highlight=False)
+        console.print(f"after {about.source.strip()}", style="dim", highlight=False)
     console.print()
     tables = (
         _sites(checked.plan),
@@ -55,9 +55,9 @@ def draw(checked: Check, console: Console, *, everything: bool) -> None:
         if table.row_count:
             print_table(table, console)
             console.print()
-    console.print(f"[bold]noise floor[/] {escape(checked.floor_words)}", highlight=False)
+    console.print(Text.assemble(("noise floor", "bold"), f" {checked.floor_words}"))
     for line in checked.warnings:
-        console.print(f"[yellow]note[/] {escape(line)}", highlight=False)
+        console.print(Text.assemble(("note", "yellow"), f" {line}"))
 
 
 def _sites(plan: Plan) -> Table:
@@ -68,7 +68,7 @@ def _sites(plan: Plan) -> Table:
     lent += [("load nodes", settings.load_site.name, settings.load_nodes) for settings in apart]
     for role, site in dict.fromkeys((role, site) for role, site, _ in lent):
         numbers = sorted({number for of, at, number in lent if (of, at) == (role, site)})
-        table.add_row(role, escape(site), ", ".join(str(number) for number in numbers))
+        table.add_row(role, site, ", ".join(str(number) for number in numbers))
     return table
 
 
@@ -77,7 +77,7 @@ def _links(checked: Check) -> Table:
     table = titled_table("Links", "link", "medium", "rate", "delay", "made by")
     links = links_of(checked.plan, checked.plugins)
     for link in links if any(not each.plain for each in links) else ():
-        table.add_row(*(escape(text) for text in link.cells))
+        table.add_row(*link.cells)
     return table
 
 
@@ -95,8 +95,8 @@ def _factors(checked: Check) -> Table:
     for factor, levels in checked.plan.factors.items():
         item = resolved.get(factor)
         table.add_row(
-            escape(factor),
-            escape(", ".join(level_key(level) for level in levels)),
+            factor,
+            ", ".join(level_key(level) for level in levels),
             "starts" if factor in checked.plan.hard else "trials within a start",
             str(item.n) if item else "",
             _apart(item),
@@ -109,7 +109,7 @@ def _named_levels(study: Study) -> Table:
     for factor, levels in study.levels.items():
         for level, named in levels.items():
             row = (factor, level, named.fields_in_words(), named.number_in_words())
-            table.add_row(*(escape(text) for text in row))
+            table.add_row(*row)
     return table
 
 
@@ -128,15 +128,13 @@ def _treatments(checked: Check, *, everything: bool) -> Table:
     treatments = treatments_of(checked.study, checked.plugins)
     title = f"{count(len(treatments), 'treatment')}, {design.kind}"
     factors = tuple(checked.plan.factors)
-    table = titled_table(
-        title, "", *(escape(factor) for factor in factors), "starts", "trials", right=("starts", "trials")
-    )
+    table = titled_table(title, "", *factors, "starts", "trials", right=("starts", "trials"))
     shown = treatments if everything else treatments[:TREATMENTS_SHOWN]
     for place, treatment in enumerate(shown, start=1):
         mine = [trial for trial in checked.plan.trials if trial.treatment == treatment]
         table.add_row(
             str(place),
-            *(escape(level_key(treatment[factor])) for factor in factors),
+            *(level_key(treatment[factor]) for factor in factors),
             str(len({trial.start for trial in mine})),
             str(len(mine)),
         )
@@ -169,8 +167,8 @@ def _order(plan: Plan, *, everything: bool) -> Table:
         table.add_row(
             str(first) if first == last else f"{first}-{last}",
             str(group[0].block),
-            escape(hard or "one cluster"),
-            escape(line),
+            hard or "one cluster",
+            line,
         )
         shown += len(group)
         entries += len(order)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rich.markup import escape
 from rich.table import Table
 
 from steelyard.cli.terminal.output import titled_table
@@ -17,7 +16,7 @@ def tables(forecasts: Sequence[GateForecast]) -> Iterator[Table]:
     for item in forecasts:
         loss, margin = (f"{number(one, digits=3, trim=True)}%" for one in (item.change_percent, item.margin_percent))
         cells, planned = count(item.comparisons, "comparison"), count(item.blocks, "block")
-        title = f"Gate over {escape(item.factor)}, {cells}, margin {margin}"
+        title = f"Gate over {item.factor}, {cells}, margin {margin}"
         table = titled_table(title, "", "chance", "")
         needed = f"{planned}; {_needed(item.blocks_needed)}"
         table.add_row(f"a loss of {loss} is found", percent(item.power), needed)

@@ -8,12 +8,11 @@ from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from steelyard.analysis.inference import percentile_intervals
 from steelyard.cli.terminal.kept_up import kept_up
-from steelyard.cli.terminal.output import print_table, say, titled_table
+from steelyard.cli.terminal.output import Terminal, print_table, say, titled_table
 from steelyard.dropin.agent_run import LoadResult, PhaseOutcome
 from steelyard.dropin.shortfall import DRAIN_S, asked_per_s
 from steelyard.format import count, data_size, number
@@ -103,8 +102,8 @@ def digits(value: float) -> str:
 
 def paper() -> Console:
     """Standard output: as wide as the terminal, and as tables need it where there is none."""
-    console = Console()
-    return console if console.is_terminal else Console(width=TABLE_WIDTH)
+    console = Terminal()
+    return console if console.is_terminal else Terminal(width=TABLE_WIDTH)
 
 
 Courses = Mapping[str, percentile_intervals.HistogramSeries]
@@ -157,7 +156,7 @@ def _row(operation: str, phase: PhaseOutcome) -> list[str]:
     response = phase.histogram("response", operation)
     seconds = phase.totals.execution_s
     return [
-        escape(operation),
+        operation,
         f"{done:,}",
         f"{done / seconds:,.0f}" if seconds else "",
         f"{outcomes.get(Outcome.NOT_FOUND, 0):,}",
@@ -336,10 +335,10 @@ def explanation_table(name: str, told_: Explanation) -> Table:
     table.add_column("bytes", justify="right")
     for operation in told_.operations:
         table.add_row(
-            escape(operation.name),
+            operation.name,
             f"{operation.share:.1%}",
-            escape(operation.keys),
-            escape(operation.does),
+            operation.keys,
+            operation.does,
             f"{operation.bytes:,}",
         )
     return table

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
 from rich.console import Console
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
 from steelyard.model.damage import Damage
 from steelyard.model.errors import SteelyardError
+from steelyard.shown_text import visible
 
 LEAST_WIDTH: Final = 20
 MOST_DAMAGES: Final = 20
@@ -19,14 +21,33 @@ HANGING: Final = 2
 """Blanks before all lines of a sentence but the first."""
 
 
+class Terminal(Console):
+    """A console on which texts of others are only shown: brackets are no markup, and in the place of every character
+    that a terminal would obey stands a sign."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{"markup": False, **settings})
+
+    def _render_buffer(self, buffer: Iterable[Segment]) -> str:
+        # The last place where texts can be told from what Rich itself says to the terminal.
+        return super()._render_buffer(
+            part if part.control else part._replace(text=_shown(part.text)) for part in buffer
+        )
+
+
+def _shown(text: str) -> str:
+    # Names of files may have bytes that are no text.
+    return visible(text, lines=True).encode("utf-8", errors="replace").decode("utf-8")
+
+
 def data_console() -> Console:
     """The console of what was asked for: standard output."""
-    return Console()
+    return Terminal()
 
 
 def message_console() -> Console:
     """The console of all else: standard error."""
-    return Console(stderr=True)
+    return Terminal(stderr=True)
 
 
 def say(console: Console, line: str | Text = "", *, style: str | None = None) -> None:
@@ -46,7 +67,7 @@ def print_wrapped(line: str | Text, console: Console, *, indent: int = 0) -> Non
 
 
 def titled_table(title: str, *columns: str, right: Sequence[str] = ()) -> Table:
-    """A table without frame below its title, which may be markup; the columns `right` are flush right."""
+    """A table without frame below its title; the columns `right` are flush right."""
     table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="dim")
     for column in columns:
         table.add_column(column, justify="right" if column in right else "left", overflow="fold")

@@ -11,7 +11,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from steelyard.cli.terminal.output import print_table
+from steelyard.cli.terminal.output import Terminal, print_table
 from steelyard.model.estimate import Estimate
 
 MOST_COLUMNS: Final = 1_000
@@ -26,7 +26,7 @@ def uncut(grid: Table, console: Console) -> None:
     """Print a table as wide as it needs, without blanks at the ends of its lines: an ellipsis is no number."""
     needed = Measurement.get(console, console.options.update(max_width=MOST_COLUMNS), grid).maximum
     if needed > console.width:
-        console = Console(file=console.file, width=needed, force_terminal=console.is_terminal)
+        console = Terminal(file=console.file, width=needed, force_terminal=console.is_terminal)
     print_table(grid, console)
 
 

@@ -14,6 +14,7 @@ from typing import Final
 from steelyard.report.basics.hover_text import HoverTexts
 from steelyard.report.basics.theme import FONT, VARIABLES
 from steelyard.report.draw.scales import Domain
+from steelyard.shown_text import visible
 
 Attribute = Callable[[str, str], str]
 """Function from an attribute's name and value to its text, with a leading space."""
@@ -143,7 +144,10 @@ def titled(picture: Picture, title: str, lines: Iterable[str], colours: tuple[st
 
 def _written(root: Element, attribute: Attribute) -> str:
     head = root.tag + "".join(attribute(name, value) for name, value in root.attributes)
-    within = (escape(child) if isinstance(child, str) else _written(child, attribute) for child in root.children)
+    within = (
+        escape(visible(child, lines=True)) if isinstance(child, str) else _written(child, attribute)
+        for child in root.children
+    )
     return f"<{head}>{''.join(within)}</{root.tag}>" if root.children else f"<{head}/>"
 
 

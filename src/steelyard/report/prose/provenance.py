@@ -9,6 +9,7 @@ from typing import Final
 import steelyard
 from steelyard.format import count, data_size, listed, moment
 from steelyard.model.facts import of_machines, role_of
+from steelyard.model.plausible import number_in
 from steelyard.model.study import Level
 from steelyard.model.trial import TrialRecord
 from steelyard.model.trial_settings import TrialSettings
@@ -79,9 +80,9 @@ def _machines(page_input: ReportInput) -> str:
 
 def _machine(node_facts: Mapping[str, str]) -> str:
     model = node_facts.get("board") or node_facts.get("cpu_model") or ""
-    cores, memory = node_facts.get("cores", ""), node_facts.get("memory_mb", "")
-    size = f"{data_size(float(memory) * MIB)} of memory" if memory.isdecimal() else ""
-    processors = f"{count(int(cores), 'CPU')} ({model})" if cores.isdecimal() and model else model
+    cores, memory_mb = (number_in(node_facts.get(name, "")) for name in ("cores", "memory_mb"))
+    size = f"{data_size(memory_mb * MIB)} of memory" if memory_mb is not None else ""
+    processors = f"{count(int(cores), 'CPU')} ({model})" if cores is not None and model else model
     return ", ".join(part for part in (processors, size) if part)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from statistics import median
 
 from steelyard.analysis.row import meaning
-from steelyard.analysis.statistics.parts import PartMean
+from steelyard.analysis.statistics.parts import PARTS, PartMean
 from steelyard.analysis.statistics.steady import Steady
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.statistics.trials import Point
@@ -55,9 +55,20 @@ def parts(this: View) -> Table | None:
     caption = (
         "Mean value analysis: each used trial cut into 2, 4 and 8 equal parts, the mean of each part over trials; "
         f"brackets are {100 * this.results.confidence:g}% t intervals over trials. Equal parts speak for a "
-        "steady state."
+        f"steady state.{_too_short(groups)}"
     )
     return Table("parts", caption, columns, tuple(rows), "Means over equal parts of a trial")
+
+
+def _too_short(groups: Collection[tuple[str, str, int]]) -> str:
+    """Which treatments lack a cut, and why; empty if none does."""
+    sentences = []
+    for parts in PARTS:
+        have = {treatment for treatment, _, cut in groups if cut == parts}
+        if lacking := [name for name in dict.fromkeys(treatment for treatment, _, _ in groups) if name not in have]:
+            sentences.append(f" Not cut into {parts}: {'; '.join(lacking)}.")
+    why = " A cut needs as many whole seconds in a trial; a last second that was cut off is none." if sentences else ""
+    return "".join(sentences) + why
 
 
 def steady(this: View) -> Table | None:

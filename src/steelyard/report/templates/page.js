@@ -159,8 +159,13 @@
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   };
+  // Texts of others are shown, never obeyed: as steelyard/shown_text.py does it for files.
+  const visible = (text) => text.replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufff9-\ufffb]/g, (one) => one < " " ? String.fromCharCode(0x2400 + one.charCodeAt(0)) : one === "\u007f" ? "\u2421" : "\ufffd");
+  const isFormula = (text) => /^'*\s*[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n]/.test(text) && !/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?%?$/i.test(text);
+  const inert = (text) => (isFormula(text) ? "'" : "") + visible(text);
+  const unmarked = (text) => visible(text).replaceAll(/[\\|`*]|\](?=[(\[:])/g, "\\$&").replaceAll("<", "&lt;");
   const quoted = (cell) => {
-    const text = cell === null ? "" : typeof cell === "object" ? JSON.stringify(cell) : String(cell);
+    const text = cell === null ? "" : typeof cell === "object" ? JSON.stringify(cell) : typeof cell === "string" ? inert(cell) : String(cell);
     return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
   const offer = (item, text, act) => {
@@ -188,8 +193,8 @@
     return text.replaceAll(/\s+/g, " ");
   });
   const forms = {
-    TSV: (rows) => rows.map((row) => row.join("\t")).join("\n") + "\n",
-    Markdown: ([head, ...rows]) => [head, head.map(() => "---"), ...rows].map((row) => `| ${row.map((text) => text.replaceAll("|", "\\|")).join(" | ")} |`).join("\n") + "\n",
+    TSV: (rows) => rows.map((row) => row.map(inert).join("\t")).join("\n") + "\n",
+    Markdown: ([head, ...rows]) => [head, head.map(() => "---"), ...rows].map((row) => `| ${row.map(unmarked).join(" | ")} |`).join("\n") + "\n",
   };
   const copied = async (text) => {
     try { await navigator.clipboard.writeText(text); return true; } catch { /* not allowed here: the old way */ }

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from steelyard.dropin.stress.parse.refusal import Refused
+from steelyard.shown_text import visible
 
 
 @dataclass
@@ -24,19 +25,20 @@ class Voice:
     def say(self, *lines: str) -> None:
         """Write lines to the log."""
         self.kept.extend(lines)
+        text = visible("".join(f"{line}\n" for line in lines), lines=True)
         for stream in (self.out, self.file):
             if stream is not None:
-                stream.write("".join(f"{line}\n" for line in lines))
+                stream.write(text)
                 stream.flush()
 
     def say_here(self, line: str) -> None:
         """Write a line to standard output only, not to the file, as cassandra-stress does."""
-        self.out.write(f"{line}\n")
+        self.out.write(visible(f"{line}\n", lines=True))
         self.out.flush()
 
     def note(self, line: str) -> None:
         """Write a line to standard error."""
-        self.err.write(f"{line}\n")
+        self.err.write(visible(f"{line}\n", lines=True))
         self.err.flush()
 
 

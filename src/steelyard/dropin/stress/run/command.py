@@ -139,7 +139,7 @@ def addresses(connection: Connection) -> list[str]:
         except OSError as error:
             if len(connection.nodes) > 1:
                 # One dead node of several: the agent says so, and goes on.
-                contacts.append(f"{name}:{own_port}")
+                contacts.append(with_port(host, port))
                 continue
             raise Refused(
                 "-node", node, f"no address is known for it ({error.strerror})", "names or addresses"
