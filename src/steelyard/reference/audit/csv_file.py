@@ -69,6 +69,8 @@ class Sheet(NamedTuple):
 def read(path: Path) -> Sheet:
     """The file as cells. Raises TableError: no file, no CSV, no heading."""
     separator, lines = _lines(path)
+    if _has_no_heading(lines):
+        lines = [(lines[0][0], ["operation", "statistic", "value"]), *lines]
     (line, heading), rows = lines[0], lines[1:]
     words = f"separated by {SEPARATORS[separator]}"
     lowered = [text.lower() for text in heading]
@@ -92,6 +94,11 @@ def read(path: Path) -> Sheet:
         for at, fields in rows
     ]
     return Sheet(path, line, f"wide, {words}", separator, True, heading, records)
+
+
+def _has_no_heading(lines: Sequence[Line]) -> bool:
+    """Whether it is YCSB's output: `[READ], AverageLatency(us), 231.5`."""
+    return all(len(fields) == 3 and re.fullmatch(r"\[.+\]", fields[0]) for _, fields in lines)
 
 
 def _unit_of(text: str) -> str:
@@ -227,7 +234,8 @@ class Style(NamedTuple):
 _COMMA_GROUPS: Final = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?")
 _POINT_GROUPS: Final = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+(,\d+)?")
 _SPACED: Final = re.compile(r"(?<=\d)['’_\u00a0\u202f\u2009 ](?=\d{3}(?!\d))")
-_UNIT: Final = re.compile(r"\s*([a-zµμ%]+|%)$", re.IGNORECASE)
+_UNIT: Final = re.compile(r"\s*((?:[a-zµμ]*/)?[a-zµμ]+|[%×])$", re.IGNORECASE)
+_UNITS: Final = headings.TIME_S.keys() | headings.SCALES | headings.OTHER_UNITS | {"%", "x", "×"}
 _EXPONENT: Final = re.compile(r"\d\s*[x×*]\s*10\^?\s*([+-]?\d+)$")
 
 
@@ -270,9 +278,10 @@ def _without_unit(text: str) -> tuple[str, str]:
     plain = _SPACED.sub("", text.strip().replace("\u2212", "-"))
     plain = plain if plain.lower() in BLANK else _EXPONENT.sub(lambda at: at[0][0] + "e" + at[1], plain)
     found = _UNIT.search(plain)
-    if not found or not found.start() or plain.lower() in BLANK:
+    unit = found[1].replace("µ", "u").replace("μ", "u").lower() if found else ""
+    if not found or not found.start() or unit.rpartition("/")[2] not in _UNITS:
         return plain, ""
-    return plain[: found.start()].strip(), found[1].replace("µ", "u").replace("μ", "u").lower()
+    return plain[: found.start()].strip(), unit
 
 
 def allowed(read_texts: Sequence[str]) -> str:

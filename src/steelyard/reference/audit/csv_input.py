@@ -6,6 +6,7 @@ check: silence would clear it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -26,6 +27,7 @@ OVERALL: Final = ("overall", "total", "pooled")
 """Levels that pool all others in their column. Not `all`: that is a consistency level."""
 CELL: Final = "which cell"
 NOT_UNDERSTOOD: Final = "not checked: heading not understood"
+COUNTS: Final = ("count", "operations", "part", "whole")
 LINE: Final = ("slope", "intercept", "r", "p", "std_err")
 FEWEST_FOR_PERCENTILES: Final = 100
 """A count below this beside percentiles of something else may count runs."""
@@ -79,11 +81,19 @@ def _roles(sheet: Sheet) -> dict[str, Heading]:
     """What each label holds; a heading without a statistic over texts names the cell, as a level does."""
     texts = {label: [one.fields[label].text for one in sheet.records if label in one.fields] for label in sheet.labels}
     roles = {label: headings.read(label) for label in sheet.labels}
+    under = ""
+    for label in sheet.labels:  # cassandra-stress: `gc: #`, and to the right of it `max ms` of the same
+        under = label.partition(":")[0].lower() if ":" in label.rstrip(":") else under
+        if under and roles[label].known:
+            roles[label] = roles[label]._replace(quantity=under)
     found = {heading.statistic for heading in roles.values()}
     for label, heading in roles.items():
         plain = label.lower().strip()
         if found & {"speedup", "efficiency"} and "workers" not in found and plain in ("n", "p", "#"):
             roles[label] = Heading("workers")
+        elif re.search(r"[(\[]min[)\]]$", plain) and headings.read(label[:-5]).statistic == "duration":
+            if not any(other.lower().startswith(plain[:-5]) and other != label for other in sheet.labels):
+                roles[label] = headings.read(label[:-5])._replace(dimension="time", scale=TIME_S["minutes"])
         elif plain == "#" and _are_row_numbers(texts[label]):
             roles[label] = Heading("level", plain)
         elif heading.statistic == "std_err" and not found & {"slope", "r"}:
@@ -153,7 +163,8 @@ def _entries(sheet: Sheet, roles: Mapping[str, Heading], rounding: Rounding) -> 
     )
     distinct = {
         label for label in numeric
-        if not roles[label].known and len(fields[label]) > 1 and any("." in one.text for one in fields[label])
+        if not roles[label].known and len(fields[label]) > 1
+        and any("." in one.text or "," in one.text for one in fields[label])
         and len({one.text for one in fields[label]}) == len(fields[label])
     }  # fmt: skip
     entries, seen = [], dict[tuple[str, ...], int]()
@@ -163,7 +174,10 @@ def _entries(sheet: Sheet, roles: Mapping[str, Heading], rounding: Rounding) -> 
             if label in record.fields and heading.statistic in ("", "level", "workers") and label not in distinct
             and sheet.wide
         }  # fmt: skip
-        whole = key | {label: record.fields[label].text for label in distinct if label in record.fields}
+        whole = key | {
+            label: record.fields[label].text for label in numeric
+            if label in record.fields and (label in distinct or roles[label].statistic in headings.ROLES)
+        }  # fmt: skip
         first = seen.setdefault(tuple(whole.values()), record.line)
         if first != record.line and whole:
             problem = f"the same cell as in line {first}: {cell_text(whole)}"
@@ -189,14 +203,26 @@ def _number(path: Path, label: str, field: Field, heading: Heading, style: Style
     printed = printed.model_copy(update={"text": field.text.strip()})
     if heading.statistic in ("count", "sd", "se", "range", "iqr") and printed.value is not None and printed.value < 0:
         raise wrong(path, field.line, field.column, f"{printed.text} is below 0", "counts and spreads are not")
+    if "/" in unit:
+        per = unit.rpartition("/")[2]
+        return Number(label, heading._replace(scale=1 / TIME_S[per]) if per in TIME_S else heading, printed)
     unit = unit or ("" if heading.dimension not in ("", "latency") else field.unit.strip().lower().replace("µ", "u"))
     if unit in ("%", "percent"):
         heading = heading._replace(dimension="percent")
-    elif unit in TIME_S and heading.statistic not in ("count", "operations", "throughput", "level", "workers", "share"):
+    elif unit in TIME_S and heading.statistic not in (*COUNTS, "throughput", "level", "workers", "share"):
         heading = heading._replace(dimension="time", scale=TIME_S[unit])
-    elif unit in headings.SCALES:
-        heading = heading._replace(scale=headings.SCALES[unit])
+    elif unit in headings.SCALES or unit == "m":
+        heading = heading._replace(scale=headings.SCALES.get(unit, 1e6))
+    if heading.statistic in COUNTS and heading.scale != 1.0:
+        heading, printed = heading._replace(scale=1.0), _scaled(printed, heading.scale, printed.text)
     return Number(label, heading, printed)
+
+
+def _scaled(printed: Printed, factor: float, text: str) -> Printed:
+    if printed.interval is None or printed.value is None:
+        return printed
+    low, high = printed.interval.times(factor)
+    return Printed(text=text, value=printed.value * factor, low=low, high=high)
 
 
 def _groups(entry: Entry, ledger: Ledger) -> Iterator[tuple[str, str, list[Number]]]:
@@ -226,6 +252,11 @@ def _count_for(
     """The count of the values that these numbers summarise: their own, the row's, or the number of operations where
     the numbers are percentiles of these."""
     tails = any((fraction_of(one.heading.statistic) or 0.5) not in (0.5, 0.25, 0.75, 0.0, 1.0) for one in numbers)
+    timed = numbers[0].heading.dimension in ("time", "latency", "")
+    counts = [one for one in counts if timed or not one.heading.dimension]
+    if len({one.printed.value for one in counts if one.heading.quantity == quantity}) > 1:
+        ledger.skip("values of a row with two counts of them")
+        return None
     own = next((one for one in counts if one.heading.quantity == quantity), None)
     bare = next((one for one in counts if not one.heading.quantity), None)
     if own is not None and (quantity or groups == 1):
@@ -235,24 +266,25 @@ def _count_for(
             ledger.skip(f"percentiles against {bare.label}, which may count runs")
             return None
         return bare
+    runs = next((one for one in counts if one.heading.quantity == "runs"), None)
+    if runs is not None and not tails:
+        return runs
     done = [one for one in entry.numbers if one.heading.statistic == "operations" and one.heading.quantity == quantity]
     return done[0] if tails and len(done) == 1 and numbers[0].heading.dimension != "rate" else None
 
 
 def _cell(place: Place, numbers: Sequence[Number], pooled: bool, ledger: Ledger) -> Cell:
     """The numbers of one group in one unit; an order statistic that is there twice must agree with itself."""
-    scales = {one.heading.scale for one in numbers if one.heading.dimension == "time"}
     base = next((one.heading.scale for one in numbers if one.heading.dimension == "time"), 1.0)
     printed: dict[str, Printed] = {}
     labels: dict[str, str] = {}
     for one in numbers:
         name = "count" if one.heading.statistic == "operations" else one.heading.statistic
         number = one.printed
-        if len(scales) > 1 and one.heading.dimension == "time" and number.interval is not None:
-            low, high = number.interval.times(one.heading.scale / base)
+        if one.heading.dimension == "time" and one.heading.scale != base and number.value is not None:
+            factor = one.heading.scale / base
             unit = next(unit for unit, scale in TIME_S.items() if scale == base)
-            value = (number.value or 0.0) * one.heading.scale / base
-            number = Printed(text=f"{number.text} (= {value:.6g} {unit})", value=value, low=low, high=high)
+            number = _scaled(number, factor, f"{number.text} (= {number.value * factor:.6g} {unit})")
         if name in printed and number.interval is not None and (other := printed[name].interval) is not None:
             because = f"{labels[name]} {printed[name].text}: the same statistic"
             ledger.weigh("order", place, one.label, number, other, because, by=[labels[name]])
@@ -279,8 +311,13 @@ def _row(name: str, entry: Entry, how: Conventions, ledger: Ledger) -> Iterator[
         (named[one], named[other]) for named in sides.values() for one, other in SIDES if one in named and other in named
     ]
     _line(place, entry, whole, pairs, how, ledger)
+    values = _values_of_sides(entry)
     if len(pairs) == 1:
         _compared(place, whole, *pairs[0], how, ledger)
+    elif not pairs and len(values) == 1:
+        made = sum(ledger.made.values())
+        _follow(place, whole, [(one.printed, other.printed) for one, other in values], ledger)
+        ledger.used.update(one.label for one in values[0] if sum(ledger.made.values()) > made)
     elif pairs:
         ledger.skip("comparisons of a row with more than two groups")
 
@@ -336,6 +373,15 @@ def _compared(
         for name in ("mean", "median")
         if first.get(name) is not None and second.get(name) is not None
     ]
+    _follow(place, whole, both, ledger)
+    if sum(ledger.made.values()) > made:
+        for cell in (first, second):
+            ledger.used.update(cell.label(name) for name in ("count", "mean", "sd", "median") if name in cell.numbers)
+            ledger.used.update(whole[name].label for name in ("cohens_d", "hedges_g") if name in whole)
+
+
+def _follow(place: Place, whole: Mapping[str, Number], both: two_groups.Both, ledger: Ledger) -> None:
+    """Difference, ratio and change between two numbers."""
     for name, check in (
         ("difference", two_groups.check_difference),
         ("ratio", two_groups.check_any_ratio),
@@ -343,10 +389,15 @@ def _compared(
     ):
         if both and name in whole:
             check(place, whole[name].label, whole[name].printed, both, ledger)
-    if sum(ledger.made.values()) > made:
-        for cell in (first, second):
-            ledger.used.update(cell.label(name) for name in ("count", "mean", "sd", "median") if name in cell.numbers)
-            ledger.used.update(whole[name].label for name in ("cohens_d", "hedges_g") if name in whole)
+
+
+def _values_of_sides(entry: Entry) -> list[tuple[Number, Number]]:
+    """Pairs of plain numbers of a comparison: `before` and `after`, `time before` and `time after`."""
+    plain: dict[tuple[str, str], dict[str, Number]] = {}
+    for one in entry.numbers:
+        if one.heading.side and one.heading.statistic in ("value", "duration", "throughput") and one.printed.interval:
+            plain.setdefault(one.heading[:2], {})[one.heading.side] = one
+    return [(named[a], named[b]) for named in plain.values() for a, b in SIDES if a in named and b in named]
 
 
 def _parts(whole: Cell, cells: Sequence[Cell]) -> list[Cell]:

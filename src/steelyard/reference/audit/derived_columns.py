@@ -38,7 +38,7 @@ class Number(NamedTuple):
     @property
     def real(self) -> Interval | None:
         """Its interval in seconds, or without unit; a count that can only be one whole number is that."""
-        counted = self.heading.statistic in ("count", "operations", "part", "whole", "")
+        counted = self.heading.statistic in ("count", "operations", "part", "whole", "workers", "")
         printed = self.printed.counted() if counted else self.printed
         return None if printed.interval is None else printed.interval.times(self.heading.scale)
 
@@ -83,12 +83,16 @@ def _weigh(kind: str, row: Row, one: Number, ways: Ways, by: Sequence[Number], l
     if ways and not shown:
         ledger.skip(two_groups.MAY_BE_ZERO)
         return
-    close = any(mine.low <= FAR * way.high and way.low <= FAR * mine.high for way in ways.values())
-    if shown and (sure or close):
+    near = {name: way for name, way in shown.items() if _close(ways[name], mine)}
+    if near or (shown and sure):
         labels = [other.label for other in by]
-        two_groups.nearest(kind, row.place, one.label, one.printed, shown, ledger, by=labels)
+        two_groups.nearest(kind, row.place, one.label, one.printed, near or shown, ledger, by=labels)
     elif shown:
         ledger.skip(f"{one.label}: no usual unit makes it follow from {', '.join(dict.fromkeys(o.label for o in by))}")
+
+
+def _close(way: Interval, mine: Interval) -> bool:
+    return mine.low <= FAR * way.high and way.low <= FAR * mine.high
 
 
 def _throughput(row: Row, before: Row | None, ledger: Ledger) -> None:
@@ -124,7 +128,7 @@ def _quotients(count: Number, time: Number, row: Row, before: Row | None) -> Ite
             continue
         yield f"{count.printed.text} / {time.printed.text}{name}", whole.over(under.times(unit))
         for part in failed:
-            if part.real is not None:
+            if part.real is not None and part.real.high > 0:
                 good = whole.minus(part.real)
                 text = f"({count.printed.text} - {part.printed.text}) / {time.printed.text}{name}"
                 yield text, good.over(under.times(unit))
@@ -143,7 +147,7 @@ def _workers(row: Row) -> list[Number]:
 
 def _speed_up(row: Row, rows: Sequence[Row], ledger: Ledger) -> None:
     for one in row.of("speedup"):
-        times = [time for time in row.of("duration")]
+        times = [*row.of("duration"), *row.of("value")]
         if len(times) > 1:
             over = [time for time in times if BASE.search(time.label)]
             under = [time for time in times if time not in over]
@@ -154,7 +158,7 @@ def _speed_up(row: Row, rows: Sequence[Row], ledger: Ledger) -> None:
             continue
         ways = _against_bases(row, rows)
         if ways:
-            by = [*(number for number in row.of(*MEASURES)), *row.of("workers")]
+            by = [*(number for number, _ in _measures(row).values()), *row.of("workers")]
             _weigh("speed-up", row, one, ways, by, ledger, sure=True)
         else:
             ledger.skip(f"{one.label}: no time or throughput of this row and of a baseline")
@@ -175,9 +179,9 @@ MEASURES: Final = ("duration", "mean", "median", "throughput")
 def _measures(row: Row) -> dict[str, tuple[Number, bool | None]]:
     """Label to number, and whether more of it is faster; None where nothing says it."""
     known = {}
-    for one in row.of(*MEASURES):
+    for one in (*row.of(*MEASURES), *(other for other in row.of("") if other.heading.dimension == "time")):
         rate = one.heading.statistic == "throughput" or one.heading.dimension == "rate"
-        timed = one.heading.statistic == "duration" or one.heading.dimension in ("time", "latency")
+        timed = one.heading.statistic in ("duration", "") or one.heading.dimension in ("time", "latency")
         known[one.label] = (one, True if rate else False if timed else None)
     return known
 
@@ -240,7 +244,7 @@ def _efficiency(row: Row, rows: Sequence[Row], ledger: Ledger) -> None:
         starts = {1.0} | {_level(base) for base in _bases(row, rows) if math.isfinite(_level(base))}
         ways: Ways = {}
         for (text, gain), workers in itertools.product(gains.items(), _workers(row)):
-            n = workers.printed.counted().interval
+            n = workers.real
             if n is None:
                 continue
             for start in sorted(starts):
@@ -252,7 +256,7 @@ def _efficiency(row: Row, rows: Sequence[Row], ledger: Ledger) -> None:
             if not _is_base(row, rows):
                 ledger.skip(f"{one.label}: no speed-up and number of nodes, threads or cores in this row")
             continue
-        by = [*(printed or row.of(*MEASURES)), *_workers(row)]
+        by = [*(printed or (number for number, _ in _measures(row).values())), *_workers(row)]
         _weigh("efficiency", row, one, _in_percent(ways, one), by, ledger, sure=True)
 
 
@@ -273,7 +277,8 @@ def _shares(row: Row, rows: Sequence[Row], ledger: Ledger) -> None:
                 continue
         ways, by = _parts_of_wholes(row, one, rows)
         if ways:
-            _weigh("share", row, one, _in_percent(ways, one), by, ledger, sure=True)
+            sure = any(number.heading.statistic in ("part", "whole") for number in by)
+            _weigh("share", row, one, _in_percent(ways, one), by, ledger, sure=sure)
         elif not _share_of_column(row, one, rows, ledger):
             ledger.skip(f"{one.label}: its part and its whole are not in the table")
     parts, wholes = row.of("part"), row.of("whole") or row.of("operations")
@@ -293,6 +298,11 @@ def _parts_of_wholes(row: Row, one: Number, rows: Sequence[Row]) -> tuple[Ways, 
         parts = row.of("part")
     if not kind and not parts and wholes:
         parts = [part for part in row.of("") if _is_part(part.label, wholes, rows)]
+    if not kind and not parts and not wholes:
+        plain = row.of("")
+        wholes = [whole for whole in plain if all(_is_part(part.label, [whole], rows) for part in plain)]
+        wholes = wholes if len(plain) == 2 else []
+        parts = [part for part in plain if part not in wholes] if wholes else []
     others = [part for part in row.of("part") if {kind, part.heading.quantity} == {"failure", "success"}]
     ways: Ways = {}
     for whole in wholes:

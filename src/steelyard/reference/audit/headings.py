@@ -50,7 +50,7 @@ ROLES: Final[Mapping[str, tuple[str, ...]]] = {
     "duration": ("duration", "elapsed", "elapsed time", "time elapsed", "runtime", "run time", "wall time",
                  "wall clock time", "wall clock", "walltime", "total time", "time taken", "execution time",
                  "completion time", "makespan", "time", "seconds", "total operation time", "test duration", "exec time",
-                 "time taken for tests", "t"),
+                 "time taken for tests", "t", "t1", "tn", "tp", "ts", "t 1", "t n", "t p"),
     "operations": ("operations", "ops", "requests", "reqs", "transactions", "txns", "queries", "events", "cycles",
                    "total ops", "operation count", "request count", "op count", "total operations", "total requests",
                    "complete requests", "requests completed", "transactions processed",
@@ -64,6 +64,8 @@ COUNTED: Final[Mapping[str, frozenset[str]]] = {
     "timeout": frozenset(("timeouts", "timeout", "timed out")),
 }  # fmt: skip
 """Parts of a count, by the words of the part and of its share: `errors` and `error rate`."""
+RUNS: Final = frozenset(("runs", "trials", "repetitions", "reps", "replicates", "repeats", "n runs", "number of runs"))
+"""Counts of values where these are one a run, which percentiles of operations are not."""
 LEVELS: Final[frozenset[str]] = frozenset((
     "size", "rf", "replication factor", "replicas", "run", "trial", "seed", "year", "version", "id", "index", "line",
     "table", "step", "iteration", "round", "block", "day", "date", "hour", "port", "target", "target rate",
@@ -187,7 +189,7 @@ def read(text: str) -> Heading:
     rate, tokens, unit = _rate(tokens, unit)
     whole = _WHOLE_OF.get(tuple(tokens))
     if not whole or share:
-        tokens, unit = _trailing_unit(tokens, unit)
+        tokens, unit = _trailing_unit(tokens, unit, share is not None)
     dimension, scale = _measured_in(unit, rate)
     whole = whole or _WHOLE_OF.get(tuple(tokens))
     if whole and not share:
@@ -196,6 +198,8 @@ def read(text: str) -> Heading:
         if whole == "share" and {"%", "percent", "pct"} & set(tokens):
             dimension = "percent"
         return Heading(_of_cv(whole, unit), "", dimension, scale, side)
+    if share is None and " ".join(tokens) in RUNS:
+        return Heading("count", "runs", dimension, scale, side)
     statistics, rest = _summaries(tokens)
     if share is not None:
         statistics.append(share)
@@ -214,6 +218,7 @@ def _plain(text: str) -> str:
     text = re.sub(r"µ\s*(?=s)", "u", text)
     text = text.replace("µ", " mean ").replace("σ", " sd ").replace("x\u0304", " mean ").replace("×", "x")
     text = re.sub(r"(?<=[a-z])(?=[A-Z][a-z0-9])|(?<=[a-z0-9)])(?=[A-Z][a-z])|(?<=[a-z]{2})(?=[A-Z]{2,}\b)", " ", text)
+    text = re.sub(r"(?<=\d),(?=\d)", ".", text)  # p99,9
     text = re.sub(r"\b[pP]\s*\(\s*([\d.]+)\s*\)", r"p\1", text)
     return text.lower().replace("speed-up", "speedup")
 
@@ -248,6 +253,8 @@ def _take_percentile(text: str) -> tuple[str, str | None]:
 
 def _side(tokens: list[str], named: bool) -> tuple[list[str], str]:
     """The words without the group of a comparison, and its ending. `named`: they had a percentile."""
+    if tokens and not named and len(tokens) == 1 and tokens[0] in SIDE_OF and not tokens[0].isdigit():
+        return [], SIDE_OF[tokens[0]]
     if len(tokens) + named > 1:
         for at in (len(tokens) - 1, 0):
             ending = SIDE_OF.get(tokens[at])
@@ -280,15 +287,15 @@ def _rate(tokens: list[str], unit: str) -> tuple[bool, list[str], str]:
     return False, [word for word in tokens if word != "/"], unit
 
 
-def _trailing_unit(tokens: list[str], unit: str) -> tuple[list[str], str]:
-    """The words without a unit among them: the last one, or an unmistakable one."""
+def _trailing_unit(tokens: list[str], unit: str, named: bool) -> tuple[list[str], str]:
+    """The words without a unit among them: the last one, or an unmistakable one. `named`: they had a percentile."""
     if unit or not tokens:
         return tokens, unit
     for at in range(len(tokens) - 1, -1, -1):
         word = tokens[at]
         if word not in TIME_S and word not in OTHER_UNITS and word not in SCALES and word not in ("%", "percent", "pct"):
             continue
-        if len(tokens) > 1 and (word not in ONLY_LAST or at == len(tokens) - 1):
+        if len(tokens) + named > 1 and (word not in ONLY_LAST or at == len(tokens) - 1):
             return tokens[:at] + tokens[at + 1 :], word
     return tokens, unit
 
@@ -352,7 +359,7 @@ def _summary(name: str, rest: list[str], rate: bool, dimension: str, scale: floa
     if rate or _role_in(rest) == "throughput":
         words = [word for word in rest if word not in ("throughput", "tput", "thruput", "xput")]
         return Heading(name, _quantity(words), dimension or "rate", scale, side)
-    if not dimension and LATENCY & set(rest) and name != "count":
+    if not dimension and LATENCY & set(rest):
         dimension = "latency"
     if name == "min" and _role_in(rest) == "duration" and not LATENCY & set(rest):
         return Heading("")  # minutes, or a minimum
@@ -390,6 +397,8 @@ def _role(tokens: list[str], rest: list[str], rate: bool, unit: str, heading: He
         left = _quantity(word for word in rest if word not in ("throughput", "tput", "rate", "thruput"))
         known = not heading.dimension.startswith("bandwidth")
         return heading._replace(statistic="throughput" if known else "", quantity=left)
+    if len(words) == 1 and words[0] in TIME_S:
+        return heading._replace(statistic="duration", dimension="time", scale=TIME_S[words[0]])
     for name, at, length in _roles_in(words):
         left = " ".join(word for word in words[:at] + words[at + length :] if word not in ("total", "overall", "the"))
         if name == "duration" and (LATENCY & set(words) or heading.dimension not in ("", "time")):
@@ -399,10 +408,8 @@ def _role(tokens: list[str], rest: list[str], rate: bool, unit: str, heading: He
         if name in ("speedup", "efficiency") and left not in ("", "weak", "strong", "parallel", "scaling", "weak scaling"):
             break
         return heading._replace(statistic=name, quantity=left)
-    if len(words) == 1 and words[0] in TIME_S:
-        return heading._replace(statistic="duration", dimension="time", scale=TIME_S[words[0]])
     if not words and heading.dimension == "time":
         return heading._replace(statistic="duration")
     if words == ["share"] or (not words and heading.dimension == "percent"):
         return heading._replace(statistic="share")
-    return heading._replace(statistic="", quantity=text)
+    return heading._replace(statistic="value" if heading.side and not rate else "", quantity=text)

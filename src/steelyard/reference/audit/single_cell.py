@@ -209,8 +209,8 @@ def runs_of(cell: Cell, how: Conventions) -> list[Run] | None:
 def _mean_and_deviation(cell: Cell, how: Conventions, ledger: Ledger) -> None:
     runs, (n, exact) = runs_of(cell, how), cell.fewest
     inner = [name for name, share in cell.order.items() if 0 < share < 1]
-    if not exact and inner and (cell.get("mean") is not None or cell.get("sd") is not None):
-        ledger.skip("mean and standard deviation against percentiles of a cell without an exact count")
+    if cell.get("count") is None and not exact and inner and (cell.get("mean") is not None or cell.get("sd") is not None):
+        ledger.skip("mean and standard deviation against percentiles without a count of values")
     mean = cell.get("mean")
     order = cell.texts("count", *cell.order, "range")
     used = [cell.label(name) for name in ("count", *(cell.order if exact else ("min", "max"))) if cell.get(name)]
@@ -226,7 +226,7 @@ def _mean_and_deviation(cell: Cell, how: Conventions, ledger: Ledger) -> None:
     if cell.get("sd") is None:
         return
     if n < 2:
-        ledger.skip("the standard deviation of a single value")
+        ledger.skip("the standard deviation of fewer than two values")
         return
     should = sd_of(possible_ss(cell, runs, mean or EVERYTHING), n, how.sd_divisors)
     if should == Interval(0.0, math.inf):
