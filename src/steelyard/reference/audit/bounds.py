@@ -35,7 +35,7 @@ def ranks(n: int, fraction: float, quartiles: Quartiles) -> tuple[int, int]:
 
     Hyndman and Fan 1996: Q(p) lies between x(j) and x(j + 1), j = floor(n p + m), -1/2 <= m <= 1.
     """
-    if quartiles == "linear" or fraction in (0.0, 0.5, 1.0):
+    if quartiles == "linear" or fraction in (0.0, 1.0):
         at = (n - 1) * fraction
         near = round(at)
         return (near, near) if abs(at - near) < SAME_RANK else (math.floor(at), math.ceil(at))
@@ -53,9 +53,7 @@ def _ranks_or_more(n: int, fraction: float) -> tuple[int, int]:
     return max(-1, math.floor(n * fraction - 0.5) - 2), min(n, math.floor(n * fraction + 1) + 1)
 
 
-def order_bounds(
-    n: int, quantiles: Mapping[float, Interval], quartiles: Quartiles, *, exact: bool = True
-) -> list[Run]:
+def order_bounds(n: int, quantiles: Mapping[float, Interval], quartiles: Quartiles, *, exact: bool = True) -> list[Run]:
     """The interval in which each of n sorted values lies; `quantiles`: 0 is the minimum, 0.5 the median.
 
     Not `exact`: n is the least count; the shares of the runs then hold for every greater one as well."""
@@ -63,7 +61,8 @@ def order_bounds(
         (*(ranks(n, fraction, quartiles) if exact else _ranks_or_more(n, fraction)), value)
         for fraction, value in quantiles.items()
     ]
-    edges = sorted({0, n, *(below + 1 for below, _, _ in known), *(above for _, above, _ in known)} & set(range(n + 1)))
+    cuts = (0, n, *(below + 1 for below, _, _ in known), *(above for _, above, _ in known))
+    edges = sorted({cut for cut in cuts if 0 <= cut <= n})
     runs = []
     for start, end in itertools.pairwise(edges):
         low = max((value.low for _, above, value in known if above <= start), default=-math.inf)
@@ -110,9 +109,7 @@ def _least(boxes: Sequence[Interval], weights: Sequence[float], mean: Interval) 
 
     def pull(m: float) -> float:
         """Half the slope of `away`, which is linear between two ends of boxes."""
-        return sum(
-            w * (max(m - box.high, 0.0) - max(box.low - m, 0.0)) for w, box in zip(weights, boxes, strict=True)
-        )
+        return sum(w * (max(m - box.high, 0.0) - max(box.low - m, 0.0)) for w, box in zip(weights, boxes, strict=True))
 
     ends = sorted({end for box in boxes for end in box if math.isfinite(end)})
     if not ends:
@@ -199,7 +196,7 @@ def quantile_bounds(runs: Sequence[Run], fraction: float, quartiles: Quartiles) 
     n = sum(run.count for run in runs)
     below, above = ranks(n, fraction, quartiles)
     ends = (_box_at(runs, below), _box_at(runs, above))
-    if quartiles == "any" and fraction not in (0.0, 0.5, 1.0):
+    if quartiles == "any" and fraction not in (0.0, 1.0):
         return hull(ends)
     share = (n - 1) * fraction - below
     if below == above:

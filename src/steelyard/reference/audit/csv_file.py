@@ -1,8 +1,8 @@
 """CSV files of summary tables: separators, layouts (wide, long, transposed) and the way numbers are written.
 
 Wide: a row is a cell, each statistic a column. Long: a row is one number, with the columns `statistic` and `value`.
-Transposed, as pandas' `describe()` writes it: the first column names the statistics, each other column is a cell. Errors
-name line and column. What may be read in two ways (`1,234`) is refused with both.
+Transposed, as pandas' `describe()` writes it: the first column names the statistics, each other column is a cell.
+Errors name line and column. What may be read in two ways (`1,234`) is refused with both.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _is_transposed(heading: Sequence[str], rows: Sequence[Line]) -> bool:
         and known >= len(first) / 2
         and len(set(first)) == len(first)
         and not any(headings.read(text).statistic in headings.SUMMARIES for text in heading)
-        and not any(re.fullmatch(r"[\d.,]+", text) for text in first)
+        and not any(re.fullmatch(r"[\d.,]+", text) and not headings.read(text).known for text in first)
     )
 
 
@@ -245,8 +245,12 @@ def style_of(texts: Iterable[str], counts: Iterable[str], separator: str) -> Sty
     commas = [text for text in plain if "," in text]
     points = [text for text in plain if "." in text]
     whole = {_without_unit(text)[0] for text in counts}
-    parted = any("." in text or text.count(",") > 1 or text in whole for text in commas if _COMMA_GROUPS.fullmatch(text))
-    dotted = any("," in text or text.count(".") > 1 or text in whole for text in points if _POINT_GROUPS.fullmatch(text))
+    parted = any(
+        "." in text or text.count(",") > 1 or text in whole for text in commas if _COMMA_GROUPS.fullmatch(text)
+    )
+    dotted = any(
+        "," in text or text.count(".") > 1 or text in whole for text in points if _POINT_GROUPS.fullmatch(text)
+    )
     decimal_comma = any(not _COMMA_GROUPS.fullmatch(text) for text in commas if not _POINT_GROUPS.fullmatch(text))
     decimal_point = any(not _POINT_GROUPS.fullmatch(text) for text in points if not _COMMA_GROUPS.fullmatch(text))
     if not commas:

@@ -12,9 +12,17 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from steelyard.reference.audit import derived_columns, headings, pooled_rows, regression_rows, single_cell, two_groups
-from steelyard.reference.audit.csv_file import Field, Record, Sheet, Style, TableError, allowed, cell_text, number_text, style_of
+from steelyard.reference.audit.csv_file import (
+    Field,
+    Sheet,
+    Style,
+    allowed,
+    cell_text,
+    number_text,
+    style_of,
+    wrong,
+)
 from steelyard.reference.audit.csv_file import read as read_file
-from steelyard.reference.audit.csv_file import wrong
 from steelyard.reference.audit.derived_columns import Number, Row
 from steelyard.reference.audit.finding import Audit, Ledger, Place
 from steelyard.reference.audit.headings import SIDES, SUMMARIES, TIME_S, Heading
@@ -158,7 +166,12 @@ def _entries(sheet: Sheet, roles: Mapping[str, Heading], rounding: Rounding) -> 
     fields = {label: [one.fields[label] for one in sheet.records if label in one.fields] for label in numeric}
     style = style_of(
         (field.text for label in numeric for field in fields[label]),
-        (field.text for label in numeric if roles[label].statistic in ("count", "operations") for field in fields[label]),
+        (
+            field.text
+            for label in numeric
+            if roles[label].statistic in ("count", "operations")
+            for field in fields[label]
+        ),
         sheet.separator,
     )
     distinct = {
@@ -205,7 +218,7 @@ def _number(path: Path, label: str, field: Field, heading: Heading, style: Style
         raise wrong(path, field.line, field.column, f"{printed.text} is below 0", "counts and spreads are not")
     if "/" in unit:
         per = unit.rpartition("/")[2]
-        return Number(label, heading._replace(scale=1 / TIME_S[per]) if per in TIME_S else heading, printed)
+        return Number.of(label, heading._replace(scale=1 / TIME_S[per]) if per in TIME_S else heading, printed)
     unit = unit or ("" if heading.dimension not in ("", "latency") else field.unit.strip().lower().replace("µ", "u"))
     if unit in ("%", "percent"):
         heading = heading._replace(dimension="percent")
@@ -215,7 +228,7 @@ def _number(path: Path, label: str, field: Field, heading: Heading, style: Style
         heading = heading._replace(scale=headings.SCALES.get(unit, 1e6))
     if heading.statistic in COUNTS and heading.scale != 1.0:
         heading, printed = heading._replace(scale=1.0), _scaled(printed, heading.scale, printed.text)
-    return Number(label, heading, printed)
+    return Number.of(label, heading, printed)
 
 
 def _scaled(printed: Printed, factor: float, text: str) -> Printed:
@@ -234,7 +247,7 @@ def _groups(entry: Entry, ledger: Ledger) -> Iterator[tuple[str, str, list[Numbe
         if (name in SUMMARIES and name != "count") or fraction_of(name) is not None:
             dimension = "time" if one.heading.dimension == "latency" else one.heading.dimension
             known.setdefault((one.heading.quantity, one.heading.side, dimension), []).append(one)
-    for (quantity, side, dimension), numbers in list(known.items()):
+    for quantity, side, dimension in list(known):
         others = [key for key in known if key[:2] == (quantity, side) and key[2] != dimension]
         if not dimension and [key[2] for key in others] == ["time"]:
             known[quantity, side, "time"] += known.pop((quantity, side, dimension))
@@ -242,7 +255,9 @@ def _groups(entry: Entry, ledger: Ledger) -> Iterator[tuple[str, str, list[Numbe
             ledger.skip("numbers that may belong to either of two quantities of their row")
     counts = [one for one in entry.numbers if one.heading.statistic == "count"]
     for (quantity, side, dimension), numbers in known.items():
-        count = _count_for(entry, numbers, [one for one in counts if one.heading.side == side], quantity, len(known), ledger)
+        count = _count_for(
+            entry, numbers, [one for one in counts if one.heading.side == side], quantity, len(known), ledger
+        )
         yield f"{quantity} {dimension}".strip(), side, [*([count] if count else []), *numbers]
 
 
@@ -280,16 +295,16 @@ def _cell(place: Place, numbers: Sequence[Number], pooled: bool, ledger: Ledger)
     labels: dict[str, str] = {}
     for one in numbers:
         name = "count" if one.heading.statistic == "operations" else one.heading.statistic
-        number = one.printed
-        if one.heading.dimension == "time" and one.heading.scale != base and number.value is not None:
+        shown = one.printed
+        if one.heading.dimension == "time" and one.heading.scale != base and shown.value is not None:
             factor = one.heading.scale / base
             unit = next(unit for unit, scale in TIME_S.items() if scale == base)
-            number = _scaled(number, factor, f"{number.text} (= {number.value * factor:.6g} {unit})")
-        if name in printed and number.interval is not None and (other := printed[name].interval) is not None:
+            shown = _scaled(shown, factor, f"{shown.text} (= {shown.value * factor:.6g} {unit})")
+        if name in printed and shown.interval is not None and (other := printed[name].interval) is not None:
             because = f"{labels[name]} {printed[name].text}: the same statistic"
-            ledger.weigh("order", place, one.label, number, other, because, by=[labels[name]])
+            ledger.weigh("order", place, one.label, shown, other, because, by=[labels[name]])
             continue
-        printed[name], labels[name] = number, one.label
+        printed[name], labels[name] = shown, one.label
     positive = any(one.heading.dimension in ("time", "latency") for one in numbers)
     return Cell(place, printed, labels, pooled, positive=positive)
 
@@ -308,7 +323,10 @@ def _row(name: str, entry: Entry, how: Conventions, ledger: Ledger) -> Iterator[
             yield quantity, cell
     whole = {one.heading.statistic: one for one in entry.numbers if one.heading.statistic in headings.WHOLE}
     pairs = [
-        (named[one], named[other]) for named in sides.values() for one, other in SIDES if one in named and other in named
+        (named[one], named[other])
+        for named in sides.values()
+        for one, other in SIDES
+        if one in named and other in named
     ]
     _line(place, entry, whole, pairs, how, ledger)
     values = _values_of_sides(entry)

@@ -28,24 +28,29 @@ BASE: Final = re.compile(r"\bt[\s_]*[1s]\b|serial|seq|base|before|single|\bone\b
 """Headings of the time that a speed-up has above the line."""
 
 
+COUNTED: Final = frozenset(("count", "operations", "part", "whole", "workers", ""))
+"""Numbers that are whole."""
+
+
 class Number(NamedTuple):
-    """A number of a row, with what its heading says. `heading.scale` times it is in seconds, or without unit."""
+    """A number of a row, with what its heading says."""
 
     label: str
     heading: Heading
     printed: Printed
-
-    @property
-    def real(self) -> Interval | None:
-        """Its interval in seconds, or without unit; a count that can only be one whole number is that."""
-        counted = self.heading.statistic in ("count", "operations", "part", "whole", "workers", "")
-        printed = self.printed.counted() if counted else self.printed
-        return None if printed.interval is None else printed.interval.times(self.heading.scale)
+    real: Interval | None
+    """Its interval in seconds, or without unit; None if no number was printed."""
 
     @property
     def text(self) -> str:
         """Name and digits as printed."""
         return f"{self.label} {self.printed.text}"
+
+    @classmethod
+    def of(cls, label: str, heading: Heading, printed: Printed) -> Number:
+        """A number as printed; a count that can only be one whole number is that."""
+        counted = printed.counted() if heading.statistic in COUNTED else printed
+        return cls(label, heading, printed, None if counted.interval is None else counted.interval.times(heading.scale))
 
 
 class Row(NamedTuple):
@@ -58,6 +63,81 @@ class Row(NamedTuple):
         """Its numbers of these kinds that were printed."""
         return [one for one in self.numbers if one.heading.statistic in statistics and one.real is not None]
 
+    @property
+    def level(self) -> float:
+        """Its nodes, threads or cores; infinite without."""
+        return min((one.real.high for one in self.of("workers") if one.real is not None), default=math.inf)
+
+    @property
+    def group(self) -> tuple[tuple[str, str], ...]:
+        """The levels that it has in common with its baseline."""
+        names = {one.label for one in self.of("workers")}
+        return tuple((name, text) for name, text in self.place.cell.items() if name not in names)
+
+
+class Table:
+    """All rows, and what is found out of them once: baselines, columns."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self.rows = rows
+        self.columns: dict[str, list[Number]] = {}
+        for one in (one for row in rows for one in row.numbers):
+            self.columns.setdefault(one.label, []).append(one)
+        ranked = sorted((row for row in rows if math.isfinite(row.level)), key=lambda row: row.level)
+        self.fewest: dict[tuple[tuple[str, str], ...], list[Row]] = {}
+        for row in ranked:
+            known = self.fewest.setdefault(row.group, [row])
+            if known[0] is not row and row.level == known[0].level and len(known) < MOST_BASES:
+                known.append(row)
+        ones = (row for row in rows if any(one.printed.value == 1 for one in row.of("speedup", "efficiency")))
+        self.ones = list(itertools.islice(ones, MOST_BASES))
+        self._wholes: dict[tuple[str, str], Interval | None] = {}
+        self._parts: dict[tuple[str, ...], bool] = {}
+
+    def bases(self, row: Row) -> list[Row]:
+        """The rows that may be its baseline: the fewest workers of its group, and every speed-up of 1."""
+        fewest = self.fewest.get(row.group, [])
+        return [*fewest, *(other for other in self.ones if not any(other is one for one in fewest))]
+
+    def is_base(self, row: Row) -> bool:
+        """Whether it may be a baseline itself."""
+        return any(row is other for other in self.bases(row))
+
+    def is_part(self, label: str, wholes: Sequence[Number]) -> bool:
+        """Whether a column that nothing explains holds whole numbers, each within a whole of its row."""
+        names = tuple(whole.label for whole in wholes)
+        known = self._parts.get((label, *names))
+        if known is None:
+            known = self._parts[label, *names] = all(_holds_part(row, label, names) for row in self.rows)
+        return known
+
+    def whole_of(self, label: str, share: str) -> Interval | None:
+        """The sum of a column, if two thirds of these shares or more, of three at least, are its shares."""
+        if (label, share) not in self._wholes:
+            self._wholes[label, share] = _sum_by(self.columns[label], self.columns[share])
+        return self._wholes[label, share]
+
+
+def _sum_by(column: Sequence[Number], shares: Sequence[Number]) -> Interval | None:
+    values = [one.real for one in column if one.real is not None and one.real.low >= 0]
+    if len(values) < 3 or len(values) != len(column) or len(shares) != len(values):
+        return None
+    whole = Interval(sum(value.low for value in values), sum(value.high for value in values))
+    if whole.low <= 0:
+        return None
+    fits = sum(
+        any(share.printed.interval.meets(way) for way in _in_percent({"": value.over(whole)}, share).values())
+        for share, value in zip(shares, values, strict=True)
+        if share.printed.interval is not None
+    )
+    return whole if fits * 3 >= 2 * len(values) else None
+
+
+def _holds_part(row: Row, label: str, wholes: Sequence[str]) -> bool:
+    values = {one.label: one.printed.value for one in row.numbers}
+    mine, most = values.get(label), max((values.get(name) or 0.0 for name in wholes), default=0.0)
+    return mine is not None and mine == math.floor(mine) and 0 <= mine <= most
+
 
 Ways = dict[str, Interval]
 """Formula, with the printed digits, to what it gives."""
@@ -68,10 +148,11 @@ def check(rows: Sequence[Row], ledger: Ledger) -> None:
     for before, row in itertools.pairwise((None, *rows)):
         if row is not None:
             _throughput(row, before, ledger)
+    table = Table(rows)
     for row in rows:
-        _speed_up(row, rows, ledger)
-        _efficiency(row, rows, ledger)
-        _shares(row, rows, ledger)
+        _speed_up(row, table, ledger)
+        _efficiency(row, table, ledger)
+        _shares(row, table, ledger)
 
 
 def _weigh(kind: str, row: Row, one: Number, ways: Ways, by: Sequence[Number], ledger: Ledger, *, sure: bool) -> None:
@@ -141,11 +222,7 @@ def _quotients(count: Number, time: Number, row: Row, before: Row | None) -> Ite
                 yield text, rise.over(span.times(unit))
 
 
-def _workers(row: Row) -> list[Number]:
-    return [one for one in row.of("workers") if (one.real or exactly(0.0)).low > 0]
-
-
-def _speed_up(row: Row, rows: Sequence[Row], ledger: Ledger) -> None:
+def _speed_up(row: Row, table: Table, ledger: Ledger) -> None:
     for one in row.of("speedup"):
         times = [*row.of("duration"), *row.of("value")]
         if len(times) > 1:
@@ -154,9 +231,9 @@ def _speed_up(row: Row, rows: Sequence[Row], ledger: Ledger) -> None:
             pairs = [(a, b) for a in over for b in under] or list(itertools.permutations(times, 2))
             _weigh("speed-up", row, one, _ratios(pairs), times, ledger, sure=True)
             continue
-        if _is_base(row, rows):
+        if table.is_base(row):
             continue
-        ways = _against_bases(row, rows)
+        ways = _against_bases(row, table)
         if ways:
             by = [*(number for number, _ in _measures(row).values()), *row.of("workers")]
             _weigh("speed-up", row, one, ways, by, ledger, sure=True)
@@ -186,38 +263,11 @@ def _measures(row: Row) -> dict[str, tuple[Number, bool | None]]:
     return known
 
 
-def _group(row: Row) -> tuple[tuple[str, str], ...]:
-    names = {one.label for one in row.of("workers")}
-    return tuple((name, text) for name, text in row.place.cell.items() if name not in names)
-
-
-def _level(row: Row) -> float:
-    workers = _workers(row)
-    return min((one.real.high for one in workers if one.real is not None), default=math.inf)
-
-
-def _bases(row: Row, rows: Sequence[Row]) -> list[Row]:
-    """The rows that may be the baseline of this one: the fewest workers of its group, and every speed-up of 1."""
-    with_workers = [other for other in rows if _group(other) == _group(row) and math.isfinite(_level(other))]
-    least = min((_level(other) for other in with_workers), default=math.inf)
-    bases = [other for other in with_workers if _level(other) == least]
-    ones = [
-        other for other in rows
-        if other not in bases and any(number.printed.value == 1 for number in other.of("speedup", "efficiency"))
-    ]  # fmt: skip
-    return [*bases, *ones][:MOST_BASES]
-
-
-def _is_base(row: Row, rows: Sequence[Row]) -> bool:
-    bases = _bases(row, rows)
-    return any(row is other for other in bases)
-
-
-def _against_bases(row: Row, rows: Sequence[Row]) -> Ways:
+def _against_bases(row: Row, table: Table) -> Ways:
     """Speed-up against each possible baseline, by each number that both have; times the baseline's own speed-up, if
     that is not 1."""
     ways: Ways = {}
-    for base in _bases(row, rows):
+    for base in table.bases(row):
         start = next((one.real for one in base.of("speedup")), None)
         factor = exactly(1.0) if start is None or start.low <= 1 <= start.high else start
         theirs = _measures(base)
@@ -233,17 +283,17 @@ def _against_bases(row: Row, rows: Sequence[Row]) -> Ways:
     return {text: way for text, way in ways.items() if way.finite}
 
 
-def _efficiency(row: Row, rows: Sequence[Row], ledger: Ledger) -> None:
+def _efficiency(row: Row, table: Table, ledger: Ledger) -> None:
     """Speed-up by workers, as a fraction or in percent; relative to the workers of the baseline, if that has several.
     Where a table has no speed-up, the efficiency of weak scaling is the speed-up itself."""
     for one in row.of("efficiency"):
         printed = row.of("speedup")
         gains = {number.printed.text: number.real for number in printed if number.real is not None}
-        gains = gains or _against_bases(row, rows)
+        gains = gains or _against_bases(row, table)
         weak = "weak" in one.heading.quantity or not printed
-        starts = {1.0} | {_level(base) for base in _bases(row, rows) if math.isfinite(_level(base))}
+        starts = {1.0} | {base.level for base in table.bases(row) if math.isfinite(base.level)}
         ways: Ways = {}
-        for (text, gain), workers in itertools.product(gains.items(), _workers(row)):
+        for (text, gain), workers in itertools.product(gains.items(), row.of("workers")):
             n = workers.real
             if n is None:
                 continue
@@ -253,10 +303,10 @@ def _efficiency(row: Row, rows: Sequence[Row], ledger: Ledger) -> None:
         if weak:
             ways |= gains
         if not ways:
-            if not _is_base(row, rows):
+            if not table.is_base(row):
                 ledger.skip(f"{one.label}: no speed-up and number of nodes, threads or cores in this row")
             continue
-        by = [*(printed or (number for number, _ in _measures(row).values())), *_workers(row)]
+        by = [*(printed or (number for number, _ in _measures(row).values())), *row.of("workers")]
         _weigh("efficiency", row, one, _in_percent(ways, one), by, ledger, sure=True)
 
 
@@ -268,18 +318,18 @@ def _in_percent(ways: Mapping[str, Interval], one: Number) -> Ways:
     return {**ways, **percent}
 
 
-def _shares(row: Row, rows: Sequence[Row], ledger: Ledger) -> None:
+def _shares(row: Row, table: Table, ledger: Ledger) -> None:
     for one in row.of("share"):
         limits = Interval(0, 100)
         if one.heading.dimension == "percent" or re.search(r"share|fraction|proportion|%|percent", one.label.lower()):
             fine = ledger.weigh("bounds", row.place, one.label, one.printed, limits, "a share lies within 0 and 100%")
             if not fine:
                 continue
-        ways, by = _parts_of_wholes(row, one, rows)
+        ways, by = _parts_of_wholes(row, one, table)
         if ways:
             sure = any(number.heading.statistic in ("part", "whole") for number in by)
             _weigh("share", row, one, _in_percent(ways, one), by, ledger, sure=sure)
-        elif not _share_of_column(row, one, rows, ledger):
+        elif not _share_of_column(row, one, table, ledger):
             ledger.skip(f"{one.label}: its part and its whole are not in the table")
     parts, wholes = row.of("part"), row.of("whole") or row.of("operations")
     if len(parts) == len(wholes) == 1 and parts[0].heading.side == wholes[0].heading.side:
@@ -289,7 +339,7 @@ def _shares(row: Row, rows: Sequence[Row], ledger: Ledger) -> None:
         ledger.weigh("share", row.place, part.label, part.printed.counted(), should, because, by=[whole.label])
 
 
-def _parts_of_wholes(row: Row, one: Number, rows: Sequence[Row]) -> tuple[Ways, list[Number]]:
+def _parts_of_wholes(row: Row, one: Number, table: Table) -> tuple[Ways, list[Number]]:
     """Every quotient that the share may be: its kind of part (failures of a failure rate) by each whole of the row."""
     kind = one.heading.quantity
     parts = [part for part in row.of("part") if part.heading.quantity == kind]
@@ -297,10 +347,10 @@ def _parts_of_wholes(row: Row, one: Number, rows: Sequence[Row]) -> tuple[Ways, 
     if not kind and not parts:
         parts = row.of("part")
     if not kind and not parts and wholes:
-        parts = [part for part in row.of("") if _is_part(part.label, wholes, rows)]
+        parts = [part for part in row.of("") if table.is_part(part.label, wholes)]
     if not kind and not parts and not wholes:
         plain = row.of("")
-        wholes = [whole for whole in plain if all(_is_part(part.label, [whole], rows) for part in plain)]
+        wholes = [whole for whole in plain if all(table.is_part(part.label, [whole]) for part in plain)]
         wholes = wholes if len(plain) == 2 else []
         parts = [part for part in plain if part not in wholes] if wholes else []
     others = [part for part in row.of("part") if {kind, part.heading.quantity} == {"failure", "success"}]
@@ -320,38 +370,13 @@ def _parts_of_wholes(row: Row, one: Number, rows: Sequence[Row]) -> tuple[Ways, 
     return {text: way for text, way in ways.items() if way.finite}, [*parts, *others, *wholes]
 
 
-def _is_part(label: str, wholes: Sequence[Number], rows: Sequence[Row]) -> bool:
-    """Whether a column that nothing explains holds whole numbers, each within the whole of its row."""
-    names = [whole.label for whole in wholes]
-    for row in rows:
-        known = {number.label: number for number in row.numbers}
-        mine = known[label].printed.value if label in known else None
-        most = max((known[name].printed.value or 0.0 for name in names if name in known), default=0.0)
-        if mine is None or mine != int(mine) or not 0 <= mine <= most:
-            return False
-    return True
-
-
-def _share_of_column(row: Row, one: Number, rows: Sequence[Row], ledger: Ledger) -> bool:
+def _share_of_column(row: Row, one: Number, table: Table, ledger: Ledger) -> bool:
     """Share of the column's sum, where most rows have it: a slip is the exception."""
-    for label in [number.label for number in row.of("count", "operations", "part", "duration", "")]:
-        column = [number for other in rows for number in other.numbers if number.label == label]
-        values = [number.real for number in column]
-        shares = [number for other in rows for number in other.numbers if number.label == one.label]
-        if len(values) < 3 or len(shares) != len(values) or any(value is None or value.low < 0 for value in values):
+    for mine in row.of("count", "operations", "part", "duration", ""):
+        whole = table.whole_of(mine.label, one.label)
+        if whole is None or mine.real is None:
             continue
-        known = [value for value in values if value is not None]
-        whole = Interval(sum(value.low for value in known), sum(value.high for value in known))
-        if whole.low <= 0:
-            continue
-        fits = sum(
-            any(share.printed.interval.meets(way) for way in _in_percent({"": value.over(whole)}, share).values())
-            for share, value in zip(shares, known, strict=True) if share.printed.interval is not None
-        )  # fmt: skip
-        mine = next(number for number in row.numbers if number.label == label)
-        if fits * 3 < 2 * len(known) or mine.real is None:
-            continue
-        text = f"{mine.printed.text} / {whole.high:.6g}, the sum of {label}"
+        text = f"{mine.printed.text} / {whole.high:.6g}, the sum of {mine.label}"
         _weigh("share", row, one, _in_percent({text: mine.real.over(whole)}, one), [mine], ledger, sure=True)
         return True
     return False

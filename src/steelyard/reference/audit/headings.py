@@ -293,7 +293,12 @@ def _trailing_unit(tokens: list[str], unit: str, named: bool) -> tuple[list[str]
         return tokens, unit
     for at in range(len(tokens) - 1, -1, -1):
         word = tokens[at]
-        if word not in TIME_S and word not in OTHER_UNITS and word not in SCALES and word not in ("%", "percent", "pct"):
+        if (
+            word not in TIME_S
+            and word not in OTHER_UNITS
+            and word not in SCALES
+            and word not in ("%", "percent", "pct")
+        ):
             continue
         if len(tokens) + named > 1 and (word not in ONLY_LAST or at == len(tokens) - 1):
             return tokens[:at] + tokens[at + 1 :], word
@@ -405,7 +410,14 @@ def _role(tokens: list[str], rest: list[str], rate: bool, unit: str, heading: He
             break
         if name in ("throughput", "operations") and heading.dimension not in ("", "rate"):
             break
-        if name in ("speedup", "efficiency") and left not in ("", "weak", "strong", "parallel", "scaling", "weak scaling"):
+        if name in ("speedup", "efficiency") and left not in (
+            "",
+            "weak",
+            "strong",
+            "parallel",
+            "scaling",
+            "weak scaling",
+        ):
             break
         return heading._replace(statistic=name, quantity=left)
     if not words and heading.dimension == "time":

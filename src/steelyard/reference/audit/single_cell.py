@@ -178,7 +178,9 @@ def _order(cell: Cell, ledger: Ledger) -> bool:
         if above:
             fine = False
             highest = max(above)[0]
-            because = f"{cell.texts(*(name for _, name in above))}, and {cell.label(above[-1][1])} <= {cell.label(after)}"
+            because = (
+                f"{cell.texts(*(name for _, name in above))}, and {cell.label(above[-1][1])} <= {cell.label(after)}"
+            )
             ledger.add("order", "contradiction", cell.place, cell.label(after), printed,
                        Interval(highest, math.inf), because)  # fmt: skip
     return fine
@@ -209,7 +211,12 @@ def runs_of(cell: Cell, how: Conventions) -> list[Run] | None:
 def _mean_and_deviation(cell: Cell, how: Conventions, ledger: Ledger) -> None:
     runs, (n, exact) = runs_of(cell, how), cell.fewest
     inner = [name for name, share in cell.order.items() if 0 < share < 1]
-    if cell.get("count") is None and not exact and inner and (cell.get("mean") is not None or cell.get("sd") is not None):
+    if (
+        cell.get("count") is None
+        and not exact
+        and inner
+        and (cell.get("mean") is not None or cell.get("sd") is not None)
+    ):
         ledger.skip("mean and standard deviation against percentiles without a count of values")
     mean = cell.get("mean")
     order = cell.texts("count", *cell.order, "range")

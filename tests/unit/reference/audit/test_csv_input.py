@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.reference.audit import csv_input
+from steelyard.reference.audit import csv_file, csv_input
 from steelyard.reference.audit.single_cell import Conventions
 from steelyard.reference.printed import Rounding
 
@@ -40,7 +40,7 @@ def read(folder: Path, text: str | bytes) -> list[csv_input.Entry]:
     ],
 )
 def test_what_is_wrong_is_named(tmp_path: Path, text: str | bytes, line: int, column: str, words: str) -> None:
-    with pytest.raises(csv_input.TableError) as caught:
+    with pytest.raises(csv_file.TableError) as caught:
         read(tmp_path, text)
     error = caught.value
     assert (error.line, error.key) == (line, column)
@@ -55,10 +55,10 @@ def test_hints(tmp_path: Path) -> None:
         ('size,mean\n1,"1,234"\n', "a decimal comma or a comma between thousands"),
         ("size,statistic,value\n1,meen,1.2\n", "did you mean 'mean'?"),
     ):
-        with pytest.raises(csv_input.TableError) as caught:
+        with pytest.raises(csv_file.TableError) as caught:
             read(tmp_path, text)
         assert hint in caught.value.hint
-    with pytest.raises(csv_input.TableError, match="No such file"):
+    with pytest.raises(csv_file.TableError, match="No such file"):
         csv_input.read(tmp_path / "absent.csv", Rounding())
 
 

@@ -76,7 +76,13 @@ def test_every_form_of_a_percentile(share: str) -> None:
         forms.append(f"p{plain}")
     (statistic,) = {read(form).statistic for form in forms}
     assert statistic == {"50": "median", "75": "q3"}.get(share, f"p{share}")
-    for form in (f"p{share}_ms", f"latency_p{under}_us", f"read p{share} (ms)", f"p{share} [s]", f"LatencyP{plain[:2]}Ms"):
+    for form in (
+        f"p{share}_ms",
+        f"latency_p{under}_us",
+        f"read p{share} (ms)",
+        f"p{share} [s]",
+        f"LatencyP{plain[:2]}Ms",
+    ):
         assert read(form).dimension == "time", form
 
 
