@@ -288,6 +288,11 @@ def _without_unit(text: str) -> tuple[str, str]:
     return plain[: found.start()].strip(), unit
 
 
+def is_number(text: str) -> bool:
+    """Whether a text is a number in some style, with a unit or without."""
+    return re.fullmatch(r"[+-]?[.,\d]*\d[.,\d]*(e[+-]?\d+)?", _without_unit(text)[0].lower()) is not None
+
+
 def allowed(read_texts: Sequence[str]) -> str:
     """The nearest known names to those read, and examples of what is known."""
     near = [

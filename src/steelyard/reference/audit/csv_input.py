@@ -18,6 +18,7 @@ from steelyard.reference.audit.csv_file import (
     Style,
     allowed,
     cell_text,
+    is_number,
     number_text,
     style_of,
     wrong,
@@ -107,8 +108,8 @@ def _roles(sheet: Sheet) -> dict[str, Heading]:
         elif heading.statistic == "std_err" and not found & {"slope", "r"}:
             roles[label] = heading._replace(statistic="se")
         elif heading.statistic not in SUMMARIES and fraction_of(heading.statistic) is None:
-            numeric = any(_is_number(text) for text in texts[label])
-            odd = any(not _is_number(text) for text in texts[label] if text.strip())
+            numeric = any(is_number(text) for text in texts[label])
+            odd = any(not is_number(text) for text in texts[label] if text.strip())
             if not numeric or (odd and not heading.known):
                 roles[label] = Heading("level", plain)
     if not any(heading.statistic not in ("", "level", "workers") for heading in roles.values()):
@@ -116,12 +117,6 @@ def _roles(sheet: Sheet) -> dict[str, Heading]:
     if sheet.wide:
         _refuse_twins(sheet, roles)
     return roles
-
-
-def _is_number(text: str) -> bool:
-    return any(letter.isdigit() for letter in text) and not any(
-        letter.isalpha() for letter in text.lower().rstrip("%").rstrip("kmnusec").replace("e", "")
-    )
 
 
 def _are_row_numbers(texts: Sequence[str]) -> bool:
@@ -154,8 +149,8 @@ def _refuse_twins(sheet: Sheet, roles: Mapping[str, Heading]) -> None:
 
 
 def read(path: Path, rounding: Rounding) -> tuple[Sheet, dict[str, Heading], list[Entry]]:
-    """The table, what each of its labels holds, and its cells with their numbers. Raises TableError: no file, no CSV, no
-    statistic, no number, a duplicate cell."""
+    """The table, what each of its labels holds, and its cells with their numbers. Raises TableError: no file, no CSV,
+    no statistic, no number, a duplicate cell."""
     sheet = read_file(path)
     roles = _roles(sheet)
     return sheet, roles, _entries(sheet, roles, rounding)

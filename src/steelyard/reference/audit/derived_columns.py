@@ -16,7 +16,7 @@ from steelyard.reference.audit import two_groups
 from steelyard.reference.audit.finding import Ledger, Place
 from steelyard.reference.audit.headings import Heading
 from steelyard.reference.printed import Printed
-from steelyard.reference.rounding import Interval, exactly
+from steelyard.reference.rounding import EVERYTHING, Interval, exactly
 
 FEWEST_OPERATIONS: Final = 100
 """A column `n` or `count` below this may count runs: it is not divided by a time."""
@@ -91,6 +91,7 @@ class Table:
                 known.append(row)
         ones = (row for row in rows if any(one.printed.value == 1 for one in row.of("speedup", "efficiency")))
         self.ones = list(itertools.islice(ones, MOST_BASES))
+        self._readings: dict[str, bool | None] = {}
         self._wholes: dict[tuple[str, str], Interval | None] = {}
         self._parts: dict[tuple[str, ...], bool] = {}
 
@@ -110,6 +111,20 @@ class Table:
         if known is None:
             known = self._parts[label, *names] = all(_holds_part(row, label, names) for row in self.rows)
         return known
+
+    def reading(self, share: Number) -> bool | None:
+        """Whether a column of shares without a unit is in percent: the reading that fits more of its rows; None where
+        both fit as many."""
+        if share.label not in self._readings:
+            fits = [0, 0]
+            for row in self.rows:
+                for one in (one for one in row.of("share") if one.label == share.label):
+                    ways, _ = _parts_of_wholes(row, one, self)
+                    meant = one.printed.interval or EVERYTHING
+                    for percent, factor in enumerate((1, 100)):
+                        fits[percent] += any(meant.meets(way.times(factor)) for way in ways.values())
+            self._readings[share.label] = None if fits[0] == fits[1] else fits[1] > fits[0]
+        return self._readings[share.label]
 
     def whole_of(self, label: str, share: str) -> Interval | None:
         """The sum of a column, if two thirds of these shares or more, of three at least, are its shares."""
@@ -310,12 +325,12 @@ def _efficiency(row: Row, table: Table, ledger: Ledger) -> None:
         _weigh("efficiency", row, one, _in_percent(ways, one), by, ledger, sure=True)
 
 
-def _in_percent(ways: Mapping[str, Interval], one: Number) -> Ways:
-    """As a fraction, in percent, or both where nothing says which."""
-    percent = {f"100 {text}": way.times(100) for text, way in ways.items()}
-    if one.heading.dimension == "percent":
-        return percent
-    return {**ways, **percent}
+def _in_percent(ways: Mapping[str, Interval], one: Number, percent: bool | None = None) -> Ways:
+    """As a fraction, in percent, or both where nothing says which. `percent`: what the rest of the column says."""
+    hundred = {f"100 {text}": way.times(100) for text, way in ways.items()}
+    if one.heading.dimension == "percent" or percent:
+        return hundred
+    return dict(ways) if percent is False else {**ways, **hundred}
 
 
 def _shares(row: Row, table: Table, ledger: Ledger) -> None:
@@ -328,7 +343,8 @@ def _shares(row: Row, table: Table, ledger: Ledger) -> None:
         ways, by = _parts_of_wholes(row, one, table)
         if ways:
             sure = any(number.heading.statistic in ("part", "whole") for number in by)
-            _weigh("share", row, one, _in_percent(ways, one), by, ledger, sure=sure)
+            as_read = table.reading(one)
+            _weigh("share", row, one, _in_percent(ways, one, as_read), by, ledger, sure=sure)
         elif not _share_of_column(row, one, table, ledger):
             ledger.skip(f"{one.label}: its part and its whole are not in the table")
     parts, wholes = row.of("part"), row.of("whole") or row.of("operations")

@@ -94,14 +94,17 @@ TIME_S: Final = {
 }  # fmt: skip
 """Units of time in seconds. `min` is none of them alone: it is a minimum too."""
 SCALES: Final = {"k": 1e3, "thousand": 1e3, "thousands": 1e3, "million": 1e6, "millions": 1e6, "mio": 1e6}
-OTHER_UNITS: Final = frozenset(("b", "bytes", "byte", "kb", "mb", "gb", "tb", "kib", "mib", "gib", "mbit", "kbit", "gbit",
-                                "w", "kw", "j", "kj", "c"))  # fmt: skip
+OTHER_UNITS: Final = frozenset(("b", "bytes", "byte", "kb", "mb", "gb", "tb", "kib", "mib", "gib", "mbit", "kbit",
+                                "gbit", "w", "kw", "j", "kj", "c"))  # fmt: skip
+PERCENT: Final = frozenset(("%", "percent", "pct"))
+SCALING: Final = frozenset(("", "weak", "strong", "parallel", "scaling", "weak scaling", "strong scaling"))
+"""Words beside a speed-up or an efficiency that leave it one."""
 ONLY_LAST: Final = frozenset(("s", "m", "h", "b", "w", "j", "c", "k"))
 """Letters that are a unit only in brackets or at the end after another word."""
 NOISE: Final = frozenset(("of", "the", "in", "number", "no", "num", "nr", "value", "values", "total", "overall", "per",
                           "line", "ile", "percentile", "latency", "latencies", "lat", "response", "resp", "time", "rt",
-                          "times", "delay", "req", "request", "all", "and", "measured", "observed", "achieved", "actual",
-                          "for", "result", "results", "est", "approx"))  # fmt: skip
+                          "times", "delay", "req", "request", "all", "and", "measured", "observed", "achieved",
+                          "actual", "for", "result", "results", "est", "approx"))  # fmt: skip
 """Words that leave the quantity what it is. A latency is a duration, and what most tables have."""
 LATENCY: Final = frozenset(("latency", "latencies", "lat", "response", "resp", "rt", "delay", "percentile", "ile"))
 UNSURE: Final = re.compile(
@@ -181,35 +184,32 @@ KNOWN: Final = tuple(" ".join(phrase) for phrase in (*_WHOLE_OF, *_ROLE_OF))
 def read(text: str) -> Heading:
     """The heading of a column, or the name of a statistic in a long table."""
     plain = _plain(text)
-    if UNSURE.search(plain):
-        return Heading("")
+    return Heading("") if UNSURE.search(plain) else _read_plain(plain)
+
+
+def _read_plain(plain: str) -> Heading:
     plain, unit = _bracketed_unit(plain)
     plain, share = _take_percentile(plain)
     tokens, side = _side(re.findall(r"[a-z]+\d?(?![a-z0-9])|[a-z]+|\d+(?:\.\d+)?|%|#|/", plain), share is not None)
     rate, tokens, unit = _rate(tokens, unit)
-    whole = _WHOLE_OF.get(tuple(tokens))
-    if not whole or share:
+    whole = None if share else _WHOLE_OF.get(tuple(tokens))
+    if not whole:
         tokens, unit = _trailing_unit(tokens, unit, share is not None)
+        whole = None if share else _WHOLE_OF.get(tuple(tokens))
     dimension, scale = _measured_in(unit, rate)
-    whole = whole or _WHOLE_OF.get(tuple(tokens))
-    if whole and not share:
-        if rate and whole not in SUMMARIES:
-            return Heading("")
-        if whole == "share" and {"%", "percent", "pct"} & set(tokens):
-            dimension = "percent"
-        return Heading(_of_cv(whole, unit), "", dimension, scale, side)
+    if whole:
+        percent = whole == "share" and PERCENT & set(tokens)
+        name = "" if rate and whole not in SUMMARIES else _of_cv(whole, unit)
+        return Heading(name, "", "percent" if percent else dimension, scale, side)
     if share is None and " ".join(tokens) in RUNS:
         return Heading("count", "runs", dimension, scale, side)
     statistics, rest = _summaries(tokens)
-    if share is not None:
-        statistics.append(share)
+    statistics = _count_of_a_count([*statistics, *([share] if share else [])])
     if len(set(statistics)) > 1:
-        statistics = _count_of_a_count(statistics)
-        if len(set(statistics)) > 1:
-            return Heading("")
+        return Heading("")
     if statistics and not (statistics[0] == "count" and _part(rest)):
         return _summary(_of_cv(statistics[0], unit), rest, rate, dimension, scale, side)
-    return _role(tokens, rest, rate, unit, Heading("", "", dimension, scale, side))
+    return _without_statistic(tokens, rest, rate, Heading("", "", dimension, scale, side))
 
 
 def _plain(text: str) -> str:
@@ -227,7 +227,7 @@ def _bracketed_unit(text: str) -> tuple[str, str]:
     """The text without a unit in brackets, and that unit."""
     for found in re.finditer(r"[(\[{<]\s*([^()\[\]{}<>]*?)\s*[)\]}>]", text):
         inner = found[1].strip().replace("-", " ").removeprefix("in ")
-        if inner in TIME_S or inner in SCALES or inner in OTHER_UNITS or inner in ("%", "percent", "m ops"):
+        if inner in TIME_S or inner in SCALES or inner in OTHER_UNITS or inner in PERCENT:
             return text[: found.start()] + " " + text[found.end() :], inner
         if re.fullmatch(r"(?:[kmg]i?b|bytes|[kmg]?bits?)\s*(?:/|per\s)\s*\w+", inner):
             return text[: found.start()] + " " + text[found.end() :], "bytes"
@@ -268,8 +268,9 @@ def _side(tokens: list[str], named: bool) -> tuple[list[str], str]:
     return tokens, ""
 
 
-RATED: Final = frozenset(("op", "ops", "operations", "operation", "req", "reqs", "request", "requests", "query", "queries",
-                          "transactions", "transaction", "tx", "txn", "txns", "msg", "msgs", "messages", "events", "cnt",
+RATED: Final = frozenset(("op", "ops", "operations", "operation", "req", "reqs", "request", "requests", "query",
+                          "queries", "transactions", "transaction", "tx", "txn", "txns", "msg", "msgs", "messages", "events",
+                          "cnt",
                           "iterations", "calls", "io", "ios", "tps", "qps", "http"))  # fmt: skip
 
 
@@ -293,12 +294,7 @@ def _trailing_unit(tokens: list[str], unit: str, named: bool) -> tuple[list[str]
         return tokens, unit
     for at in range(len(tokens) - 1, -1, -1):
         word = tokens[at]
-        if (
-            word not in TIME_S
-            and word not in OTHER_UNITS
-            and word not in SCALES
-            and word not in ("%", "percent", "pct")
-        ):
+        if word not in TIME_S and word not in OTHER_UNITS and word not in SCALES and word not in PERCENT:
             continue
         if len(tokens) + named > 1 and (word not in ONLY_LAST or at == len(tokens) - 1):
             return tokens[:at] + tokens[at + 1 :], word
@@ -314,11 +310,11 @@ def _measured_in(unit: str, rate: bool) -> tuple[str, float]:
         return "time", TIME_S[unit]
     if unit in SCALES:
         return "", SCALES[unit]
-    return ("percent" if unit in ("%", "percent", "pct") else unit), 1.0
+    return ("percent" if unit in PERCENT else unit), 1.0
 
 
 def _of_cv(name: str, unit: str) -> str:
-    return "cv_percent" if name == "cv" and unit in ("%", "percent", "pct") else name
+    return "cv_percent" if name == "cv" and unit in PERCENT else name
 
 
 def _summaries(tokens: list[str]) -> tuple[list[str], list[str]]:
@@ -339,8 +335,9 @@ def _summaries(tokens: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _count_of_a_count(statistics: list[str]) -> list[str]:
-    """`number of samples`, `# samples`, `sample count`: one count."""
-    return [name for name in statistics if name != "count"] if "count" not in statistics[:1] else statistics
+    """`number of samples`, `# samples`, `sample count`: one count; of `max count` not the count."""
+    others = [name for name in statistics if name != "count"]
+    return others if others and statistics[0] != "count" else statistics
 
 
 def _part(words: Iterable[str]) -> str:
@@ -383,45 +380,40 @@ def _roles_in(words: list[str]) -> Iterator[tuple[str, int, int]]:
                 yield name, at, length
 
 
-def _role(tokens: list[str], rest: list[str], rate: bool, unit: str, heading: Heading) -> Heading:
-    """A number that others follow from, or that follows from others; without a statistic in its heading."""
+def _without_statistic(tokens: list[str], rest: list[str], rate: bool, heading: Heading) -> Heading:
+    """A number that others follow from, that follows from others, or that identifies the row."""
     words = [word for word in tokens if word not in ("#", "number", "of", "no", "num")]
     text, kind = " ".join(words), _part(words)
     if kind:
-        shares = {"rate", "ratio", "share", "percentage", "fraction", "proportion", "%", "percent", "pct"}
-        left = set(words) - COUNTED[kind] - shares - NOISE - _OPERATION_WORDS - {"count", "cache"}
-        if left or rate:
-            return heading._replace(statistic="", quantity=text)
-        is_share = bool(shares & set(words)) or heading.dimension == "percent"
-        return heading._replace(statistic="share" if is_share else "part", quantity=kind)
-    if not rate and text in WORKERS:
-        return heading._replace(statistic="workers")
-    if (text in LEVELS and not rate) or words[:1] == ["target"] or tokens[:1] == ["offered"]:
+        return _part_or_share(words, kind, rate, heading)
+    if words[:1] == ["target"] or tokens[:1] == ["offered"] or (text in LEVELS and not rate):
         return heading._replace(statistic="level", quantity=text)
     if rate:
         left = _quantity(word for word in rest if word not in ("throughput", "tput", "rate", "thruput"))
-        known = not heading.dimension.startswith("bandwidth")
-        return heading._replace(statistic="throughput" if known else "", quantity=left)
+        return heading._replace(statistic="" if heading.dimension == "bandwidth" else "throughput", quantity=left)
     if len(words) == 1 and words[0] in TIME_S:
         return heading._replace(statistic="duration", dimension="time", scale=TIME_S[words[0]])
+    if text in WORKERS:
+        return heading._replace(statistic="workers")
+    return _role(words, heading)
+
+
+def _part_or_share(words: list[str], kind: str, rate: bool, heading: Heading) -> Heading:
+    shares = {"rate", "ratio", "share", "percentage", "fraction", "proportion", *PERCENT}
+    if rate or set(words) - COUNTED[kind] - shares - NOISE - _OPERATION_WORDS - {"count", "cache"}:
+        return heading._replace(statistic="", quantity=" ".join(words))
+    is_share = bool(shares & set(words)) or heading.dimension == "percent"
+    return heading._replace(statistic="share" if is_share else "part", quantity=kind)
+
+
+def _role(words: list[str], heading: Heading) -> Heading:
     for name, at, length in _roles_in(words):
         left = " ".join(word for word in words[:at] + words[at + length :] if word not in ("total", "overall", "the"))
-        if name == "duration" and (LATENCY & set(words) or heading.dimension not in ("", "time")):
-            break
-        if name in ("throughput", "operations") and heading.dimension not in ("", "rate"):
-            break
-        if name in ("speedup", "efficiency") and left not in (
-            "",
-            "weak",
-            "strong",
-            "parallel",
-            "scaling",
-            "weak scaling",
-        ):
-            break
-        return heading._replace(statistic=name, quantity=left)
-    if not words and heading.dimension == "time":
-        return heading._replace(statistic="duration")
-    if words == ["share"] or (not words and heading.dimension == "percent"):
-        return heading._replace(statistic="share")
-    return heading._replace(statistic="value" if heading.side and not rate else "", quantity=text)
+        timed = name == "duration" and not LATENCY & set(words) and heading.dimension in ("", "time")
+        counted = name in ("throughput", "operations") and heading.dimension in ("", "rate")
+        if timed or counted or (name in ("speedup", "efficiency") and left in SCALING):
+            return heading._replace(statistic=name, quantity=left)
+        break
+    if not words and heading.dimension in ("time", "percent"):
+        return heading._replace(statistic="duration" if heading.dimension == "time" else "share")
+    return heading._replace(statistic="value" if heading.side else "", quantity=" ".join(words))

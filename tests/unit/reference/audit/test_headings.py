@@ -12,7 +12,8 @@ MEANINGS = [
     ("95%", "p95"), ("99.9%", "p99.9"),
     # YCSB
     ("RunTime(ms)", "duration [time]"), ("Throughput(ops/sec)", "throughput [rate]"), ("Operations", "operations"),
-    ("AverageLatency(us)", "mean [time]"), ("MinLatency(us)", "min [time]"), ("95thPercentileLatency(us)", "p95 [time]"),
+    ("AverageLatency(us)", "mean [time]"), ("MinLatency(us)", "min [time]"),
+    ("95thPercentileLatency(us)", "p95 [time]"),
     # cassandra-stress
     ("total ops", "operations"), ("op/s", "throughput [rate]"), ("med", "median"), (".95", "p95"), (".999", "p99.9"),
     ("latency 99.9th percentile", "p99.9 [latency]"), ("op rate", "throughput"), ("errors", "part of failure"),
@@ -44,7 +45,8 @@ MEANINGS = [
     ("mean_ms_before", "mean_before [time]"), ("latency_p99_1", "p99_1 [latency]"), ("n_2", "count_2"),
     ("before", "value_before"), ("throughput_per_s", "throughput [rate]"), ("kops/s", "throughput [rate]"),
     ("elapsed (s)", "duration [time]"), ("seconds", "duration [time]"), ("speed-up", "speedup"), ("Speedup", "speedup"),
-    ("Parallel efficiency (%)", "efficiency [percent]"), ("share_percent", "share [percent]"), ("hit ratio", "share of hit"),
+    ("Parallel efficiency (%)", "efficiency [percent]"), ("share_percent", "share [percent]"),
+    ("hit ratio", "share of hit"),
     ("error_rate", "share of failure"), ("total", "whole"), ("nodes", "workers"), ("cluster_size", "workers"),
     # two statistics, another statistic, or a level
     ("mean of p99", ""), ("mean ± sd", ""), ("Mean (SD)", ""), ("95% CI", ""), ("trimmed mean", ""), ("min or max", ""),
@@ -69,7 +71,8 @@ def test_there_are_many() -> None:
 def test_every_form_of_a_percentile(share: str) -> None:
     """One statistic, however it is written, with any prefix and suffix."""
     plain, under = share.replace(".", ""), share.replace(".", "_")
-    forms = [f"p{share}", f"P{share}", f"p({share})", f"{share}%", f"{share}th", f"{share}th percentile", f"{share} pct",
+    forms = [f"p{share}", f"P{share}", f"p({share})", f"{share}%", f"{share}th", f"{share}th percentile",
+             f"{share} pct",
              f"{share}%ile", f"{share}% Line", f"pct_{share}", f"perc_{under}", f"percentile_{under}", f"p{under}",
              f"q0.{plain}", f"{share}. percentile".replace(". p", " p"), f"Percentile {share}"]  # fmt: skip
     if share[:2] == "99" or "." not in share:

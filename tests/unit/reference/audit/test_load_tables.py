@@ -89,8 +89,8 @@ def latencies(rng: np.random.Generator) -> tuple[list[Row], dict[str, str], int]
     for op in ("read", "update", "scan")[: int(rng.integers(1, 4))]:
         values = sample(rng)
         true = {"mean": values.mean(), "sd": values.std(ddof=ddof), "min": values.min(), "max": values.max()}
-        true |= dict(zip((f"p{share:g}" for share in shares),
-                         np.quantile(values, [share / 100 for share in shares], method=method), strict=True))  # fmt: skip
+        marks = np.quantile(values, [share / 100 for share in shares], method=method)
+        true |= dict(zip((f"p{share:g}" for share in shares), marks, strict=True))
         texts = {name: f"{value:.{decimals}f}" for name, value in true.items()} | {"count": str(len(values)), "op": op}
         rows.append({heads.get(name, name): texts[name] for name in order})
     return rows, heads, decimals
@@ -218,8 +218,10 @@ def test_slips_in_what_follows_are_found(
         for column, kind in columns.items():
             name = list(rows[0])[column]
             value = float(rows[at][name].rstrip("%"))
-            wrong = value * 1.3 + 3 * 10.0 ** -len(rows[at][name].partition(".")[2])
-            slip = changed(rows, at, name, wrong if wrong < 100 or kind != "share" else value * 0.6)
+            wrong = value * 1.3 + 3 * 10.0 ** -len(rows[at][name].rstrip("%").partition(".")[2])
+            if kind == "share":
+                wrong = value + 0.5 if value < 50 else value * 0.6  # a fraction, or one that is no percentage either
+            slip = changed(rows, at, name, wrong)
             kinds = {one.kind for one in audited(tmp_path / "t.csv", slip).findings}
             assert kinds & {kind, "bounds"}, (kind, slip)
 
