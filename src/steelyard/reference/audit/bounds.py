@@ -18,6 +18,8 @@ Quartiles = Literal["linear", "any"]
 """`linear`: interpolated between order statistics (type 7 of Hyndman and Fan 1996), as pandas and R do by default.
 `any`: one of their nine definitions."""
 
+TINY = 1e-200
+"""Width of a box that divides nothing."""
 SAME_RANK = 1e-9
 """Distance of a rank from a whole number that is floating-point error: (n - 1) x 0.999 of 2,001 is 1998."""
 MOST_CORNERS = 12
@@ -26,7 +28,7 @@ MOST_CORNERS = 12
 class Run(NamedTuple):
     """Consecutive sorted values with the same bounds: a cell of a million values has a few runs."""
 
-    count: int
+    n: int
     box: Interval
 
 
@@ -73,7 +75,7 @@ def order_bounds(n: int, quantiles: Mapping[float, Interval], quartiles: Quartil
 
 def mean_bounds(runs: Sequence[Run]) -> Interval:
     """Range of the mean of values that lie in these boxes."""
-    n = sum(run.count for run in runs)
+    n = sum(run.n for run in runs)
     return Interval(sum(k * box.low for k, box in runs) / n, sum(k * box.high for k, box in runs) / n)
 
 
@@ -99,7 +101,7 @@ def ss_bounds(
 
 def runs_ss(runs: Sequence[Run], mean: Interval = EVERYTHING, *, exact: bool = True) -> Interval:
     """Range of the sum of squared deviations of the values of these runs."""
-    boxes, counts = [run.box for run in runs], [float(run.count) for run in runs]
+    boxes, counts = [run.box for run in runs], [float(run.n) for run in runs]
     return ss_bounds(boxes, counts, mean, together=False, exact=exact)
 
 
@@ -138,7 +140,7 @@ def _greatest(boxes: Sequence[Interval], weights: Sequence[float], mean: Interva
     for box, w in ordered:
         slope, curve = box.low - box.high, (box.low - shift) ** 2 - (box.high - shift) ** 2
         moved = [w]
-        if step is not None and slope:
+        if step is not None and slope < -TINY:
             # second + j curve - (first + j slope)^2 / n over the j values of this run that are at their lower end
             best = min(max((curve * n / (2 * slope) - first) / slope, 0.0), w)
             moved = [best, w] if step == 0 else [math.floor(best), min(math.floor(best) + 1, w), w]
@@ -173,8 +175,8 @@ def mean_ss(n: int, mean: Interval, least: Interval, most: Interval) -> float:
 def merged(cells: Sequence[Sequence[Run]]) -> list[Run]:
     """Bounds of the sorted values of all cells together: the k-th smallest lies between the k-th smallest of all lows
     and the k-th smallest of all highs."""
-    lows = sorted((run.box.low, run.count) for runs in cells for run in runs)
-    highs = sorted((run.box.high, run.count) for runs in cells for run in runs)
+    lows = sorted((run.box.low, run.n) for runs in cells for run in runs)
+    highs = sorted((run.box.high, run.n) for runs in cells for run in runs)
     runs: list[Run] = []
     at_low = at_high = 0
     left_low, left_high = lows[0][1], highs[0][1]
@@ -193,7 +195,7 @@ def merged(cells: Sequence[Sequence[Run]]) -> list[Run]:
 
 def quantile_bounds(runs: Sequence[Run], fraction: float, quartiles: Quartiles) -> Interval:
     """Range of a quantile of sorted values, each of which lies in its box."""
-    n = sum(run.count for run in runs)
+    n = sum(run.n for run in runs)
     below, above = ranks(n, fraction, quartiles)
     ends = (_box_at(runs, below), _box_at(runs, above))
     if quartiles == "any" and fraction not in (0.0, 1.0):
@@ -206,7 +208,7 @@ def quantile_bounds(runs: Sequence[Run], fraction: float, quartiles: Quartiles) 
 
 def _box_at(runs: Sequence[Run], index: int) -> Interval:
     """The box of the value with this index."""
-    sums = list(itertools.accumulate(run.count for run in runs))
+    sums = list(itertools.accumulate(run.n for run in runs))
     return runs[bisect.bisect_right(sums, index)].box
 
 

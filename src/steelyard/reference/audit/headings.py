@@ -99,6 +99,11 @@ OTHER_UNITS: Final = frozenset(("b", "bytes", "byte", "kb", "mb", "gb", "tb", "k
 PERCENT: Final = frozenset(("%", "percent", "pct"))
 SCALING: Final = frozenset(("", "weak", "strong", "parallel", "scaling", "weak scaling", "strong scaling"))
 """Words beside a speed-up or an efficiency that leave it one."""
+RATED: Final = frozenset(("op", "ops", "operations", "operation", "req", "reqs", "request", "requests",
+                          "query", "queries", "transactions", "transaction", "tx", "txn", "txns",
+                          "msg", "msgs", "messages", "events", "cnt", "iterations", "calls",
+                          "io", "ios", "tps", "qps", "http"))  # fmt: skip
+"""What is counted by time in a rate, and says nothing more."""
 ONLY_LAST: Final = frozenset(("s", "m", "h", "b", "w", "j", "c", "k"))
 """Letters that are a unit only in brackets or at the end after another word."""
 NOISE: Final = frozenset(("of", "the", "in", "number", "no", "num", "nr", "value", "values", "total", "overall", "per",
@@ -266,12 +271,6 @@ def _side(tokens: list[str], named: bool) -> tuple[list[str], str]:
         if re.fullmatch(r"[a-z]{4,}[12]", tokens[-1]):
             return [*tokens[:-1], tokens[-1][:-1]], f"_{tokens[-1][-1]}"
     return tokens, ""
-
-
-RATED: Final = frozenset(("op", "ops", "operations", "operation", "req", "reqs", "request", "requests", "query",
-                          "queries", "transactions", "transaction", "tx", "txn", "txns", "msg", "msgs", "messages", "events",
-                          "cnt",
-                          "iterations", "calls", "io", "ios", "tps", "qps", "http"))  # fmt: skip
 
 
 def _rate(tokens: list[str], unit: str) -> tuple[bool, list[str], str]:

@@ -28,7 +28,7 @@ def around(value: float, width: float = 0.5) -> Interval:
 
 def boxes_of(runs: list[bounds.Run]) -> list[Interval]:
     """The box of each value."""
-    return [run.box for run in runs for _ in range(run.count)]
+    return [run.box for run in runs for _ in range(run.n)]
 
 
 def inside(value: float, interval: Interval, slack: float = 1e-6) -> bool:
