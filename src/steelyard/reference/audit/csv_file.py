@@ -22,6 +22,9 @@ MOST_BYTES: Final = 20_000_000
 SEPARATORS: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 STATISTIC: Final = frozenset(("statistic", "stat", "statistics", "metric", "measure", "measurement", "summary"))
 BLANK: Final = frozenset(("", "nan", "-", "–", "—", "n/a", "na", "null", "none", "?", "inf", "+inf", "-inf"))
+PERCENTILES: Final = frozenset(("percentile", "percentiles", "quantile", "quantiles"))
+"""Columns that give a percentile as a number: 99.9, or 0.999."""
+COMPARISONS: Final = frozenset(("change_percent", "ratio", "difference", "speedup"))
 UNIT_COLUMNS: Final = frozenset(("unit", "units"))
 """Columns of a long table that differ between the numbers of one cell."""
 
@@ -75,7 +78,10 @@ def read(path: Path) -> Sheet:
     words = f"separated by {SEPARATORS[separator]}"
     lowered = [text.lower() for text in heading]
     value = next((at for at, text in enumerate(lowered) if re.match(r"values?(?![a-z])", text)), None)
-    named = next((at for at, text in enumerate(lowered) if text in STATISTIC), None)
+    named = next((at for at, text in enumerate(lowered) if text in STATISTIC or text in PERCENTILES), None)
+    share = next((at for at, text in enumerate(lowered) if text in PERCENTILES), None)
+    if share is not None:
+        rows = [(at, [*fields[:share], _percentile(fields[share]), *fields[share + 1 :]]) for at, fields in rows]
     if named is not None and value is not None:
         records = _long(path, heading, named, value, rows)
         labels = list(dict.fromkeys(label for record in records for label in record.fields))
@@ -83,17 +89,25 @@ def read(path: Path) -> Sheet:
     if _is_transposed(heading, rows):
         records = [
             Record(line, {heading[0] or "column": name}, {
-                fields[0].strip(): Field(at, name, fields[column], _unit_of(name)) for at, fields in rows
+                fields[0]: Field(at, name, fields[column], _unit_of(name)) for at, fields in rows
             })
             for column, name in enumerate(heading) if column
         ]  # fmt: skip
-        return Sheet(path, line, f"transposed, {words}", separator, False, [fields[0].strip() for _, fields in rows],
+        return Sheet(path, line, f"transposed, {words}", separator, False, [fields[0] for _, fields in rows],
                      records)  # fmt: skip
     records = [
         Record(at, {}, {name: Field(at, name, field) for name, field in zip(heading, fields, strict=True)})
         for at, fields in rows
     ]
     return Sheet(path, line, f"wide, {words}", separator, True, heading, records)
+
+
+def _percentile(text: str) -> str:
+    """The name of a percentile that is given as a number."""
+    plain = text.replace(",", ".")
+    if not re.fullmatch(r"\d+(\.\d+)?", plain):
+        return text
+    return f"q{plain}" if "." in plain and float(plain) < 1 else f"p{plain}"
 
 
 def _has_no_heading(lines: Sequence[Line]) -> bool:
@@ -107,14 +121,15 @@ def _unit_of(text: str) -> str:
 
 def _is_transposed(heading: Sequence[str], rows: Sequence[Line]) -> bool:
     """Whether the first column names statistics, each once, and the heading does not."""
-    first = [fields[0].strip() for _, fields in rows]
+    first = [fields[0] for _, fields in rows]
     known = sum(headings.read(text).known for text in first)
+    above = [headings.read(text) for text in heading]
     return (
         len(heading) > 1
         and known >= 2
         and known >= len(first) / 2
         and len(set(first)) == len(first)
-        and not any(headings.read(text).statistic in headings.SUMMARIES for text in heading)
+        and not any(one.statistic in headings.SUMMARIES or one.statistic in COMPARISONS or one.side for one in above)
         and not any(re.fullmatch(r"[\d.,]+", text) and not headings.read(text).known for text in first)
     )
 

@@ -193,6 +193,7 @@ def _entries(sheet: Sheet, roles: Mapping[str, Heading], rounding: Rounding) -> 
         numbers = [
             _number(sheet.path, label, record.fields[label], roles[label], style, rounding)
             for label in numeric if label in record.fields
+            and (roles[label].statistic != "workers" or is_number(record.fields[label].text))  # `overall`, `all`
         ]  # fmt: skip
         entries.append(Entry(record.line, key, numbers))
     return entries

@@ -24,6 +24,7 @@ FAR: Final = 3.0
 """Factor by which a number may miss every reading of an open unit before it is taken for something else."""
 OPEN_UNITS: Final = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "min": 60.0, "h": 3600.0}
 MOST_BASES: Final = 8
+OPPOSITES: Final = ({"failure", "success"}, {"hit", "miss"})
 BASE: Final = re.compile(r"\bt[\s_]*[1s]\b|serial|seq|base|before|single|\bone\b|\bold\b|reference|orig", re.IGNORECASE)
 """Headings of the time that a speed-up has above the line."""
 
@@ -160,9 +161,11 @@ Ways = dict[str, Interval]
 
 def check(rows: Sequence[Row], ledger: Ledger) -> None:
     """Every check of numbers that follow from others."""
-    for before, row in itertools.pairwise((None, *rows)):
-        if row is not None:
-            _throughput(row, before, ledger)
+    latest: dict[tuple[str, ...], Row] = {}
+    for row in rows:
+        series = tuple(text for text in row.place.cell.values() if not text[:1].isdigit())
+        _throughput(row, latest.get(series), ledger)
+        latest[series] = row
     table = Table(rows)
     for row in rows:
         _speed_up(row, table, ledger)
@@ -235,6 +238,8 @@ def _quotients(count: Number, time: Number, row: Row, before: Row | None) -> Ite
             text = f"({count.printed.text} - {first.printed.text}) / ({time.printed.text} - {begun.printed.text}){name}"
             if rise.low >= 0:
                 yield text, rise.over(span.times(unit))
+            text = f"{count.printed.text} / ({time.printed.text} - {begun.printed.text}){name}"
+            yield text, whole.over(span.times(unit))
 
 
 def _speed_up(row: Row, table: Table, ledger: Ledger) -> None:
@@ -369,7 +374,7 @@ def _parts_of_wholes(row: Row, one: Number, table: Table) -> tuple[Ways, list[Nu
         wholes = [whole for whole in plain if all(table.is_part(part.label, [whole]) for part in plain)]
         wholes = wholes if len(plain) == 2 else []
         parts = [part for part in plain if part not in wholes] if wholes else []
-    others = [part for part in row.of("part") if {kind, part.heading.quantity} == {"failure", "success"}]
+    others = [part for part in row.of("part") if {kind, part.heading.quantity} in OPPOSITES]
     ways: Ways = {}
     for whole in wholes:
         for part in parts:

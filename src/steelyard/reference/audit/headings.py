@@ -54,14 +54,15 @@ ROLES: Final[Mapping[str, tuple[str, ...]]] = {
     "operations": ("operations", "ops", "requests", "reqs", "transactions", "txns", "queries", "events", "cycles",
                    "total ops", "operation count", "request count", "op count", "total operations", "total requests",
                    "complete requests", "requests completed", "transactions processed",
-                   "transactions actually processed", "total queries", "total events", "http reqs", "iterations"),
+                   "transactions actually processed", "total queries", "total events", "http reqs", "iterations", "sent", "issued", "attempts",
+                   "attempted"),
 }  # fmt: skip
 """Numbers that follow from others of their row, and these others; the rest of the heading is a quantity."""
 COUNTED: Final[Mapping[str, frozenset[str]]] = {
     "failure": frozenset(("errors", "error", "failures", "failure", "failed", "fails", "ko", "failed requests")),
     "success": frozenset(("ok", "successes", "success", "succeeded", "successful", "passed", "pass")),
     "hit": frozenset(("hits", "hit")), "miss": frozenset(("misses", "miss")),
-    "timeout": frozenset(("timeouts", "timeout", "timed out")),
+    "timeout": frozenset(("timeouts", "timeout")), "loss": frozenset(("lost", "loss", "losses", "dropped", "drops")),
 }  # fmt: skip
 """Parts of a count, by the words of the part and of its share: `errors` and `error rate`."""
 RUNS: Final = frozenset(("runs", "trials", "repetitions", "reps", "replicates", "repeats", "n runs", "number of runs"))
@@ -196,7 +197,7 @@ def _read_plain(plain: str) -> Heading:
     plain, unit = _bracketed_unit(plain)
     plain, share = _take_percentile(plain)
     tokens, side = _side(re.findall(r"[a-z]+\d?(?![a-z0-9])|[a-z]+|\d+(?:\.\d+)?|%|#|/", plain), share is not None)
-    rate, tokens, unit = _rate(tokens, unit)
+    rate, tokens, unit = _rate([word for word in tokens if word not in ("reported", "printed")], unit)
     whole = None if share else _WHOLE_OF.get(tuple(tokens))
     if not whole:
         tokens, unit = _trailing_unit(tokens, unit, share is not None)

@@ -57,6 +57,17 @@ FORMS = {
     "share of a column": ("op,share,count\na,50.0,500\nb,30.0,300\nc,{},200\n", "25.0", "20.0", "share"),
     "part above whole": ("run,failed,total\na,{},48\n", "49", "19", "share"),
     "before and after": ("name,before,after,change %\na,100,120,{}\n", "35", "20", "percentage"),
+    "hits and misses": ("workload,hits,misses,hit ratio\nA,80,20,{}\nB,70,30,0.70\n", "0.85", "0.80", "share"),
+    "packets": ("client,sent,received,lost,loss %\na,1000,960,40,{}\n", "5.0", "4.0", "share"),
+    "metrics of two groups": ("metric,baseline,treatment,change_percent\nmean,10.0,12.0,20\np99,20.0,25.0,{}\n",
+                              "35", "25", "percentage"),
+    "percentiles as rows": ("percentile,read (us),update (us)\n50,120,200\n95,400,380\n99.9,{},900\n", "390", "410",
+                            "order"),
+    "quantiles as rows": ("op,quantile,value\nread,0.5,120\nread,0.95,400\nread,0.999,{}\n", "390", "410", "order"),
+    "series of two kinds": ("type,total ops,op/s,time\nread,500,250,2.0\nall,1000,500,2.0\nread,1500,500,4.0\n"
+                            "all,3000,{},4.0\n", "1200", "1000", "throughput"),
+    "overall of nodes": ("nodes,n,mean,sd\n1,10,5.0,1.0\n2,10,7.0,1.0\noverall,20,{},1.4\n", "9.0", "6.0",
+                         "pooled mean"),
     "YCSB": ("[OVERALL], RunTime(ms), 4000\n[READ], Operations, 1000\n[READ], AverageLatency(us), 2310\n"
              "[READ], 95thPercentileLatency(us), 3100\n[READ], 99thPercentileLatency(us), {}\n",
              "2900", "4900", "order"),
