@@ -6,6 +6,7 @@ check: silence would clear it.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -24,7 +25,7 @@ from steelyard.reference.audit.csv_file import (
     wrong,
 )
 from steelyard.reference.audit.csv_file import read as read_file
-from steelyard.reference.audit.derived_columns import Number, Row
+from steelyard.reference.audit.derived_columns import FEWEST_OPERATIONS, Number, Row
 from steelyard.reference.audit.finding import Audit, Ledger, Place
 from steelyard.reference.audit.headings import SIDES, SUMMARIES, TIME_S, Heading
 from steelyard.reference.audit.regression_rows import Group, Line
@@ -38,8 +39,6 @@ CELL: Final = "which cell"
 NOT_UNDERSTOOD: Final = "not checked: heading not understood"
 COUNTS: Final = ("count", "operations", "part", "whole")
 LINE: Final = ("slope", "intercept", "r", "p", "std_err")
-FEWEST_FOR_PERCENTILES: Final = 100
-"""A count below this beside percentiles of something else may count runs."""
 
 
 class Entry(NamedTuple):
@@ -260,8 +259,8 @@ def _groups(entry: Entry, ledger: Ledger) -> Iterator[tuple[str, str, list[Numbe
 def _count_for(
     entry: Entry, numbers: Sequence[Number], counts: Sequence[Number], quantity: str, groups: int, ledger: Ledger
 ) -> Number | None:
-    """The count of the values that these numbers summarise: their own, the row's, or the number of operations where
-    the numbers are percentiles of these."""
+    """The count of the values that these numbers summarise: their own, the row's, the number of operations where the
+    numbers are percentiles of these, or the runs as the least that it may be."""
     tails = any((fraction_of(one.heading.statistic) or 0.5) not in (0.5, 0.25, 0.75, 0.0, 1.0) for one in numbers)
     timed = numbers[0].heading.dimension in ("time", "latency", "")
     counts = [one for one in counts if timed or not one.heading.dimension]
@@ -272,16 +271,21 @@ def _count_for(
     bare = next((one for one in counts if not one.heading.quantity), None)
     if own is not None and (quantity or groups == 1):
         return own
-    if bare is not None:
-        if tails and groups > 1 and (bare.printed.value or 0) < FEWEST_FOR_PERCENTILES:
-            ledger.skip(f"percentiles against {bare.label}, which may count runs")
-            return None
-        return bare
-    runs = next((one for one in counts if one.heading.quantity == "runs"), None)
-    if runs is not None and not tails:
-        return runs
     done = [one for one in entry.numbers if one.heading.statistic == "operations" and one.heading.quantity == quantity]
-    return done[0] if tails and len(done) == 1 and numbers[0].heading.dimension != "rate" else None
+    if bare is not None:
+        alone = groups == 1 and not done
+        return bare if alone or (bare.printed.value or 0) >= FEWEST_OPERATIONS else _or_more(bare)
+    if tails and len(done) == 1 and numbers[0].heading.dimension != "rate":
+        return done[0]
+    runs = next((one for one in counts if one.heading.quantity == "runs"), None)
+    return None if runs is None else _or_more(runs)
+
+
+def _or_more(count: Number) -> Number:
+    """A count that may be one of runs: of values there are at least as many."""
+    if count.printed.interval is None:
+        return count
+    return count._replace(printed=count.printed.model_copy(update={"high": math.inf}))
 
 
 def _cell(place: Place, numbers: Sequence[Number], pooled: bool, ledger: Ledger) -> Cell:

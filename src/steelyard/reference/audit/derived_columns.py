@@ -19,7 +19,7 @@ from steelyard.reference.printed import Printed
 from steelyard.reference.rounding import EVERYTHING, Interval, exactly
 
 FEWEST_OPERATIONS: Final = 100
-"""A column `n` or `count` below this may count runs: it is not divided by a time."""
+"""A column `n` or `count` below this may count runs: it is not divided by a time, and of another quantity the least."""
 FAR: Final = 3.0
 """Factor by which a number may miss every reading of an open unit before it is taken for something else."""
 OPEN_UNITS: Final = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "min": 60.0, "h": 3600.0}

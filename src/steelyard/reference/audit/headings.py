@@ -54,8 +54,8 @@ ROLES: Final[Mapping[str, tuple[str, ...]]] = {
     "operations": ("operations", "ops", "requests", "reqs", "transactions", "txns", "queries", "events", "cycles",
                    "total ops", "operation count", "request count", "op count", "total operations", "total requests",
                    "complete requests", "requests completed", "transactions processed",
-                   "transactions actually processed", "total queries", "total events", "http reqs", "iterations", "sent", "issued", "attempts",
-                   "attempted"),
+                   "transactions actually processed", "total queries", "total events", "http reqs", "iterations",
+                   "sent", "issued", "attempts", "attempted"),
 }  # fmt: skip
 """Numbers that follow from others of their row, and these others; the rest of the heading is a quantity."""
 COUNTED: Final[Mapping[str, frozenset[str]]] = {
@@ -112,7 +112,7 @@ NOISE: Final = frozenset(("of", "the", "in", "number", "no", "num", "nr", "value
                           "times", "delay", "req", "request", "all", "and", "measured", "observed", "achieved",
                           "actual", "for", "result", "results", "est", "approx"))  # fmt: skip
 """Words that leave the quantity what it is. A latency is a duration, and what most tables have."""
-LATENCY: Final = frozenset(("latency", "latencies", "lat", "response", "resp", "rt", "delay", "percentile", "ile"))
+OF_A_WAIT: Final = frozenset(("latency", "latencies", "lat", "response", "resp", "rt", "delay", "percentile", "ile"))
 UNSURE: Final = re.compile(
     r"\b(ci\d*|confidence|interval|trimmed|geometric|geomean|harmonic|weighted|moving|winsori[sz]ed|predicted|expected"
     r"|bootstrap|margin)\b|\+\s*/?\s*-|±"
@@ -361,9 +361,9 @@ def _summary(name: str, rest: list[str], rate: bool, dimension: str, scale: floa
     if rate or _role_in(rest) == "throughput":
         words = [word for word in rest if word not in ("throughput", "tput", "thruput", "xput")]
         return Heading(name, _quantity(words), dimension or "rate", scale, side)
-    if not dimension and LATENCY & set(rest):
+    if not dimension and OF_A_WAIT & set(rest):
         dimension = "latency"
-    if name == "min" and _role_in(rest) == "duration" and not LATENCY & set(rest):
+    if name == "min" and _role_in(rest) == "duration" and not OF_A_WAIT & set(rest):
         return Heading("")  # minutes, or a minimum
     return Heading(name, quantity, dimension, scale, side)
 
@@ -409,7 +409,7 @@ def _part_or_share(words: list[str], kind: str, rate: bool, heading: Heading) ->
 def _role(words: list[str], heading: Heading) -> Heading:
     for name, at, length in _roles_in(words):
         left = " ".join(word for word in words[:at] + words[at + length :] if word not in ("total", "overall", "the"))
-        timed = name == "duration" and not LATENCY & set(words) and heading.dimension in ("", "time")
+        timed = name == "duration" and not OF_A_WAIT & set(words) and heading.dimension in ("", "time")
         counted = name in ("throughput", "operations") and heading.dimension in ("", "rate")
         if timed or counted or (name in ("speedup", "efficiency") and left in SCALING):
             return heading._replace(statistic=name, quantity=left)

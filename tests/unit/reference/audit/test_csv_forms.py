@@ -39,7 +39,7 @@ FORMS = {
     "two quantities": ("op,read_p99_ms,read_max_ms,write_p99_ms,write_max_ms\na,5.0,{},90.0,99.0\n",
              "4.0", "6.0", "order"),
     "no count": ("op,mean,sd,min,max\na,10.0,{},9.0,11.0\n", "5.0", "1.0", "deviation"),
-    "runs": ("nodes,runs,mean_ms,sd_ms,min_ms,max_ms\n3,5,10.0,{},9.0,11.0\n", "0.3", "1.0", "deviation"),
+    "runs": ("nodes,runs,mean_ms,sd_ms,min_ms,max_ms\n3,5,10.0,{},9.0,11.0\n", "1.3", "1.0", "deviation"),
     "twice": ("op,median,p50,max\na,5.0,{},9\n", "6.0", "5.0", "order"),
     "rate": ("operations,seconds,throughput_per_s\n1000,4.0,{}\n", "300", "250", "throughput"),
     "rate of a count": ("op,count,time_ms,ops/s\nread,1000,4000,{}\n", "300", "250", "throughput"),
