@@ -42,6 +42,11 @@ def test_a_file_that_is_right_then_changed_then_broken(tmp_path: Path) -> None:
     changed = call("audit", "mine.csv", "--digits", "2", cwd=tmp_path)
     assert changed.returncode == 1
     assert "sd 6.1e+03; should be" in changed.stdout
+    path.write_text("nodes,n,mean,sd\n1,21,4.6e+04,1.1e+03\n")
+    silent = call("audit", "mine.csv", cwd=tmp_path)
+    assert (silent.returncode, silent.stderr) == (4, "")
+    assert "nothing was checked" in silent.stdout
+    assert "column 'sd': no other number of its row bounds it" in " ".join(silent.stdout.split())
     path.write_text(rows.replace("1.1e+03", "1,1"))
     broken = call("audit", "mine.csv", cwd=tmp_path)
     assert (broken.returncode, broken.stdout) == (2, "")

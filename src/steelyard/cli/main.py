@@ -60,7 +60,7 @@ CONTENTS = {
         "verify": "Check a store: checksums, formats, plan, journal, and every number again from the raw files. Exit "
         "code 1 if something differs.",
         "audit": "Find numbers of a summary table that contradict each other, allowing for rounding. Exit code 1 if "
-        "there are any.",
+        "there are any, 4 if nothing could be checked.",
         "reference": "Show the published results that come with Steelyard, with their sources.",
     },
     "This machine": {

@@ -24,7 +24,8 @@ from steelyard.reference.printed import AS_PRINTED, Rounding
 from steelyard.reference.tables import UnknownReference
 from steelyard.shown_text import json_text
 
-EXIT_NOTHING, EXIT_CONTRADICTION = 0, 1
+EXIT_NOTHING, EXIT_CONTRADICTION, EXIT_UNCHECKED = 0, 1, 4
+"""4, as of a gate that is undecided: no check could be made, which clears nothing."""
 
 
 def audit(
@@ -59,8 +60,8 @@ def audit(
 ) -> int:
     """Audit a file if there is one of this name, else a shipped table or study. Data go to standard output.
 
-    Returns 0, or 1 if there is a contradiction (remarks do not count). Raises StudyError (TableError) for a file that
-    is no table, a name that is neither, or options of files with a shipped table.
+    Returns 0, 1 if there is a contradiction (remarks do not count), or 4 if nothing could be checked. Raises StudyError
+    (TableError) for a file that is no table, a name that is neither, or options of files with a shipped table.
     """
     if Path(name).is_file():
         if quartiles not in ("any", "linear"):
@@ -76,7 +77,9 @@ def audit(
         print(json_text(outcome.model_dump(mode="json"), indent=1, ensure_ascii=False))
     else:
         draw(outcome, data_console())
-    return EXIT_CONTRADICTION if any(one.weight == "contradiction" for one in outcome.findings) else EXIT_NOTHING
+    if any(one.weight == "contradiction" for one in outcome.findings):
+        return EXIT_CONTRADICTION
+    return EXIT_NOTHING if outcome.made else EXIT_UNCHECKED
 
 
 def _shipped(name: str, asked: bool) -> Audit:
@@ -101,14 +104,13 @@ def draw(outcome: Audit, console: Console) -> None:
     wrong = sum(one.weight == "contradiction" for one in outcome.findings)
     remarks = len(outcome.findings) - wrong
     checked = sum(outcome.made.values())
-    say(
-        console,
-        Text(
-            f"{outcome.name}: {count(wrong, 'contradiction')} and {count(remarks, 'remark')} in "
-            f"{count(checked, 'check')}; what rounding explains is left out",
-            style="bold",
-        ),
+    verdict = (
+        f"{count(wrong, 'contradiction')} and {count(remarks, 'remark')} in {count(checked, 'check')}; "
+        "what rounding explains is left out"
+        if checked
+        else "nothing was checked: no two of its numbers could be held against each other"
     )
+    say(console, Text(f"{outcome.name}: {verdict}", style="bold"))
     grid = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     grid.add_column("kind", no_wrap=True)
     grid.add_column("checks", justify="right", no_wrap=True)
@@ -121,7 +123,7 @@ def draw(outcome: Audit, console: Console) -> None:
         print_table(grid, console)
     if outcome.columns:
         taken = ", ".join(name if name == column else f"{column} as {name}" for column, name in outcome.columns.items())
-        say(console, Text(f"read: {taken}", style="dim"))
+        say(console, Text(f"read: {taken} ({outcome.form})", style="dim"))
     for why, times in outcome.left_out.items():
         say(console, Text(f"not checked ({times:,}): {why}", style="dim"))
 

@@ -1,132 +1,366 @@
-"""CSV input of the audit: reads a table of summaries, own or copied from a paper, and audits it.
+"""Audit of CSV files: what each column of a table holds, which numbers belong to one cell, and every check of them.
 
-Wide: a row is a cell, each statistic a column. Long: a row is one number, with the columns `statistic` and `value`. All
-other columns are the key of the cell. Errors name line and column.
+A column that is not understood is named as not checked, and so is an understood one of which no number took part in a
+check: silence would clear it.
 """
 
 from __future__ import annotations
 
-import csv
-import difflib
-import io
+import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from steelyard.model.errors import StudyError
-from steelyard.reference.audit import pooled_rows, regression_rows, single_cell, two_groups
+from steelyard.reference.audit import derived_columns, headings, pooled_rows, regression_rows, single_cell, two_groups
+from steelyard.reference.audit.csv_file import (
+    Field,
+    Sheet,
+    Style,
+    allowed,
+    cell_text,
+    is_number,
+    number_text,
+    style_of,
+    wrong,
+)
+from steelyard.reference.audit.csv_file import read as read_file
+from steelyard.reference.audit.derived_columns import FEWEST_OPERATIONS, Number, Row
 from steelyard.reference.audit.finding import Audit, Ledger, Place
+from steelyard.reference.audit.headings import SIDES, SUMMARIES, TIME_S, Heading
 from steelyard.reference.audit.regression_rows import Group, Line
-from steelyard.reference.audit.single_cell import Cell, Conventions
+from steelyard.reference.audit.single_cell import Cell, Conventions, fraction_of
 from steelyard.reference.audit.two_groups import Side
 from steelyard.reference.printed import Printed, Rounding, parse
 
-ALIASES: Mapping[str, tuple[str, ...]] = {
-    "count": ("n", "count"),
-    "mean": ("mean", "average"),
-    "sd": ("sd", "std", "stddev"),
-    "min": ("min",),
-    "q1": ("q1", "25%", "p25"),
-    "median": ("median", "50%", "p50"),
-    "q3": ("q3", "75%", "p75"),
-    "max": ("max",),
-    "range": ("range",),
-    "se": ("se", "sem"),
-    "cv_percent": ("cv_percent",),
-    "slope": ("slope",),
-    "intercept": ("intercept",),
-    "r": ("r", "r_value"),
-    "p": ("p", "p_value"),
-    "std_err": ("std_err",),
-    "cohens_d": ("cohens_d", "d"),
-    "hedges_g": ("hedges_g",),
-    "ratio": ("ratio",),
-    "difference": ("difference",),
-    "change_percent": ("change_percent",),
-}
-"""Statistics of the audit, and their accepted column names, in any case."""
-
-NAMES = {alias: name for name, aliases in ALIASES.items() for alias in aliases}
-SIDES = (("_baseline", "_treatment"), ("_before", "_after"), ("_1", "_2"))
-"""Suffixes of the two groups of a comparison: `mean_before`, `mean_after`."""
-OF_A_SIDE = ("count", "mean", "sd", "min", "q1", "median", "q3", "max", "range", "se", "cv_percent")
-OVERALL = ("overall", "total", "pooled")
+OVERALL: Final = ("overall", "total", "pooled")
 """Levels that pool all others in their column. Not `all`: that is a consistency level."""
-CELL = "which cell"
-MOST_BYTES = 20_000_000
-
-Fields = tuple[int, list[str]]
-"""Line number and fields of a row."""
-
-
-class TableError(StudyError):
-    """The file cannot be audited; names line, column and the text read."""
+CELL: Final = "which cell"
+NOT_UNDERSTOOD: Final = "not checked: heading not understood"
+COUNTS: Final = ("count", "operations", "part", "whole")
+LINE: Final = ("slope", "intercept", "r", "p", "std_err")
 
 
-class Numbers(NamedTuple):
-    """One cell of the file: its numbers by the audit's names, and the line of the first."""
+class Entry(NamedTuple):
+    """One cell of the file, and the line of its first number."""
 
     line: int
     key: dict[str, str]
-    numbers: dict[str, Printed]
-    labels: dict[str, str]
+    numbers: list[Number]
 
 
 def audit(path: Path, how: Conventions, rounding: Rounding) -> Audit:
     """Audit a file. Raises TableError if it cannot be read as a table with at least one number."""
     ledger = Ledger()
-    sheet = read(path, rounding)
-    cells: list[Cell] = []
-    for entry in sheet:
+    sheet, roles, entries = read(path, rounding)
+    cells: list[tuple[str, Cell]] = []
+    for entry in entries:
         cells.extend(_row(path.name, entry, how, ledger))
-    for whole in cells:
+    for quantity, whole in cells:
         if whole.pooled:
-            pooled_rows.check(whole, _parts(whole, cells), how, ledger, complete=False)
-    return ledger.audit(str(path)).model_copy(update={"columns": _read_as(sheet)})
+            pooled_rows.check(whole, _parts(whole, [one for name, one in cells if name == quantity]), how, ledger,
+                              complete=False)  # fmt: skip
+    derived_columns.check([Row(Place(path.name, entry.line, entry.key), entry.numbers) for entry in entries], ledger)
+    _name_unchecked(sheet, roles, entries, ledger)
+    columns = {label: _role_words(heading) for label, heading in roles.items()}
+    key = {name: CELL for record in sheet.records for name in record.key}
+    return ledger.audit(str(path)).model_copy(update={"columns": key | columns, "form": sheet.form})
 
 
-def _read_as(sheet: Sequence[Numbers]) -> dict[str, str]:
-    """The role of each column, or of each statistic of a long table."""
-    roles = {column: CELL for entry in sheet for column in entry.key}
-    return roles | {label: name for entry in sheet for name, label in entry.labels.items()}
+def _role_words(heading: Heading) -> str:
+    if heading.statistic in ("level", "workers"):
+        return CELL
+    words = f"{heading.statistic}{heading.side}" or NOT_UNDERSTOOD
+    return f"{words} of {heading.quantity}" if heading.quantity and heading.statistic else words
 
 
-def _row(name: str, entry: Numbers, how: Conventions, ledger: Ledger) -> Iterator[Cell]:
-    """All checks of one row; yields its cells."""
+def _name_unchecked(sheet: Sheet, roles: Mapping[str, Heading], entries: Sequence[Entry], ledger: Ledger) -> None:
+    """Name every column with numbers of which none took part in a check."""
+    printed = {one.label for entry in entries for one in entry.numbers if one.printed.interval is not None}
+    for label in sheet.labels:
+        heading = roles[label]
+        if label not in printed or label in ledger.used or heading.statistic in ("level", "workers"):
+            continue
+        why = "no other number of its row bounds it" if heading.known else "its heading is not understood"
+        ledger.skip(f"column {label!r}: {why}")
+
+
+def _roles(sheet: Sheet) -> dict[str, Heading]:
+    """What each label holds; a heading without a statistic over texts names the cell, as a level does."""
+    texts = {label: [one.fields[label].text for one in sheet.records if label in one.fields] for label in sheet.labels}
+    roles = {label: headings.read(label) for label in sheet.labels}
+    under = ""
+    for label in sheet.labels:  # cassandra-stress: `gc: #`, and to the right of it `max ms` of the same
+        under = label.partition(":")[0].lower() if ":" in label.rstrip(":") else under
+        if under and roles[label].known:
+            roles[label] = roles[label]._replace(quantity=under)
+    found = {heading.statistic for heading in roles.values()}
+    for label, heading in roles.items():
+        plain = label.lower().strip()
+        if found & {"speedup", "efficiency"} and "workers" not in found and plain in ("n", "p", "#"):
+            roles[label] = Heading("workers")
+        elif re.search(r"[(\[]min[)\]]$", plain) and headings.read(label[:-5]).statistic == "duration":
+            if not any(other.lower().startswith(plain[:-5]) and other != label for other in sheet.labels):
+                roles[label] = headings.read(label[:-5])._replace(dimension="time", scale=TIME_S["minutes"])
+        elif plain == "#" and _are_row_numbers(texts[label]):
+            roles[label] = Heading("level", plain)
+        elif heading.statistic == "std_err" and not found & {"slope", "r"}:
+            roles[label] = heading._replace(statistic="se")
+        elif heading.statistic not in SUMMARIES and fraction_of(heading.statistic) is None:
+            numeric = any(is_number(text) for text in texts[label])
+            odd = any(not is_number(text) for text in texts[label] if text.strip())
+            if not numeric or (odd and not heading.known):
+                roles[label] = Heading("level", plain)
+    if not any(heading.statistic not in ("", "level", "workers") for heading in roles.values()):
+        _refuse(sheet)
+    if sheet.wide:
+        _refuse_twins(sheet, roles)
+    return roles
+
+
+def _are_row_numbers(texts: Sequence[str]) -> bool:
+    return len(texts) > 1 and [text.strip() for text in texts] in (
+        [str(at) for at in range(len(texts))],
+        [str(at) for at in range(1, len(texts) + 1)],
+    )
+
+
+def _refuse(sheet: Sheet) -> None:
+    """No label is a statistic."""
+    if sheet.wide:
+        what = f"no column is a statistic: {', '.join(sheet.labels)}"
+        raise wrong(sheet.path, sheet.line, "", what, allowed(sheet.labels))
+    field = next(iter(sheet.records[0].fields.values()))
+    column = next(name for name in ("statistic", field.column) if name)
+    raise wrong(sheet.path, field.line, column, f"{sheet.labels[0]!r} is no statistic", allowed(sheet.labels[:1]))
+
+
+def _refuse_twins(sheet: Sheet, roles: Mapping[str, Heading]) -> None:
+    """Two columns of one statistic, other than an order statistic, of which one is the check of the other."""
+    first: dict[tuple[str, str, str, str], str] = {}
+    for label, heading in roles.items():
+        name = heading.statistic
+        if (name not in SUMMARIES and name not in headings.WHOLE) or name in ("part", "share", "whole", "count"):
+            continue
+        if fraction_of(name) is None and first.setdefault((*heading[:3], heading.side), label) != label:
+            what = f"the same statistic as column {first[*heading[:3], heading.side]!r}"
+            raise wrong(sheet.path, sheet.line, label, what, "keep one of them")
+
+
+def read(path: Path, rounding: Rounding) -> tuple[Sheet, dict[str, Heading], list[Entry]]:
+    """The table, what each of its labels holds, and its cells with their numbers. Raises TableError: no file, no CSV,
+    no statistic, no number, a duplicate cell."""
+    sheet = read_file(path)
+    roles = _roles(sheet)
+    return sheet, roles, _entries(sheet, roles, rounding)
+
+
+def _entries(sheet: Sheet, roles: Mapping[str, Heading], rounding: Rounding) -> list[Entry]:
+    numeric = [label for label, heading in roles.items() if heading.statistic != "level"]
+    fields = {label: [one.fields[label] for one in sheet.records if label in one.fields] for label in numeric}
+    style = style_of(
+        (field.text for label in numeric for field in fields[label]),
+        (
+            field.text
+            for label in numeric
+            if roles[label].statistic in ("count", "operations")
+            for field in fields[label]
+        ),
+        sheet.separator,
+    )
+    distinct = {
+        label for label in numeric
+        if not roles[label].known and len(fields[label]) > 1
+        and any("." in one.text or "," in one.text for one in fields[label])
+        and len({one.text for one in fields[label]}) == len(fields[label])
+    }  # fmt: skip
+    entries, seen = [], dict[tuple[str, ...], int]()
+    for record in sheet.records:
+        key = record.key | {
+            label: record.fields[label].text for label, heading in roles.items()
+            if label in record.fields and heading.statistic in ("", "level", "workers") and label not in distinct
+            and sheet.wide
+        }  # fmt: skip
+        whole = key | {
+            label: record.fields[label].text for label in numeric
+            if label in record.fields and (label in distinct or roles[label].statistic in headings.ROLES)
+        }  # fmt: skip
+        first = seen.setdefault(tuple(whole.values()), record.line)
+        if first != record.line and whole:
+            problem = f"the same cell as in line {first}: {cell_text(whole)}"
+            raise wrong(sheet.path, record.line, "", problem, "name it by one more column")
+        numbers = [
+            _number(sheet.path, label, record.fields[label], roles[label], style, rounding)
+            for label in numeric if label in record.fields
+            and (roles[label].statistic != "workers" or is_number(record.fields[label].text))  # `overall`, `all`
+        ]  # fmt: skip
+        entries.append(Entry(record.line, key, numbers))
+    return entries
+
+
+def _number(path: Path, label: str, field: Field, heading: Heading, style: Style, rounding: Rounding) -> Number:
+    """The number of a field; a unit beside it comes before the heading's."""
+    try:
+        text, unit = number_text(field.text, style)
+        printed = parse(text, rounding)
+    except ValueError as error:
+        hint = "write it as 1234.5 or 1.2e+03, without unit and thousands separator; leave blank what is not known"
+        if style.unsure:
+            hint = f"{style.unsure} may have a decimal comma or a comma between thousands: write 1234.5"
+        raise wrong(path, field.line, field.column, str(error), hint) from error
+    printed = printed.model_copy(update={"text": field.text.strip()})
+    if heading.statistic in ("count", "sd", "se", "range", "iqr") and printed.value is not None and printed.value < 0:
+        raise wrong(path, field.line, field.column, f"{printed.text} is below 0", "counts and spreads are not")
+    if "/" in unit:
+        per = unit.rpartition("/")[2]
+        return Number.of(label, heading._replace(scale=1 / TIME_S[per]) if per in TIME_S else heading, printed)
+    unit = unit or ("" if heading.dimension not in ("", "latency") else field.unit.strip().lower().replace("µ", "u"))
+    if unit in ("%", "percent"):
+        heading = heading._replace(dimension="percent")
+    elif unit in TIME_S and heading.statistic not in (*COUNTS, "throughput", "level", "workers", "share"):
+        heading = heading._replace(dimension="time", scale=TIME_S[unit])
+    elif unit in headings.SCALES or unit == "m":
+        heading = heading._replace(scale=headings.SCALES.get(unit, 1e6))
+    if heading.statistic in COUNTS and heading.scale != 1.0:
+        heading, printed = heading._replace(scale=1.0), _scaled(printed, heading.scale, printed.text)
+    return Number.of(label, heading, printed)
+
+
+def _scaled(printed: Printed, factor: float, text: str) -> Printed:
+    if printed.interval is None or printed.value is None:
+        return printed
+    low, high = printed.interval.times(factor)
+    return Printed(text=text, value=printed.value * factor, low=low, high=high)
+
+
+def _groups(entry: Entry, ledger: Ledger) -> Iterator[tuple[str, str, list[Number]]]:
+    """The summaries of a row by what they summarise: (quantity and dimension, side, numbers). Those without a unit
+    belong to the only ones of their quantity that have one, if that is a time."""
+    known: dict[tuple[str, str, str], list[Number]] = {}
+    for one in entry.numbers:
+        name = one.heading.statistic
+        if (name in SUMMARIES and name != "count") or fraction_of(name) is not None:
+            dimension = "time" if one.heading.dimension == "latency" else one.heading.dimension
+            known.setdefault((one.heading.quantity, one.heading.side, dimension), []).append(one)
+    for quantity, side, dimension in list(known):
+        others = [key for key in known if key[:2] == (quantity, side) and key[2] != dimension]
+        if not dimension and [key[2] for key in others] == ["time"]:
+            known[quantity, side, "time"] += known.pop((quantity, side, dimension))
+        elif not dimension and others:
+            ledger.skip("numbers that may belong to either of two quantities of their row")
+    counts = [one for one in entry.numbers if one.heading.statistic == "count"]
+    for (quantity, side, dimension), numbers in known.items():
+        count = _count_for(
+            entry, numbers, [one for one in counts if one.heading.side == side], quantity, len(known), ledger
+        )
+        yield f"{quantity} {dimension}".strip(), side, [*([count] if count else []), *numbers]
+
+
+def _count_for(
+    entry: Entry, numbers: Sequence[Number], counts: Sequence[Number], quantity: str, groups: int, ledger: Ledger
+) -> Number | None:
+    """The count of the values that these numbers summarise: their own, the row's, the number of operations where the
+    numbers are percentiles of these, or the runs as the least that it may be."""
+    tails = any((fraction_of(one.heading.statistic) or 0.5) not in (0.5, 0.25, 0.75, 0.0, 1.0) for one in numbers)
+    timed = numbers[0].heading.dimension in ("time", "latency", "")
+    counts = [one for one in counts if timed or not one.heading.dimension]
+    if len({one.printed.value for one in counts if one.heading.quantity == quantity}) > 1:
+        ledger.skip("values of a row with two counts of them")
+        return None
+    own = next((one for one in counts if one.heading.quantity == quantity), None)
+    bare = next((one for one in counts if not one.heading.quantity), None)
+    if own is not None and (quantity or groups == 1):
+        return own
+    done = [one for one in entry.numbers if one.heading.statistic == "operations" and one.heading.quantity == quantity]
+    if bare is not None:
+        alone = groups == 1 and not done
+        return bare if alone or (bare.printed.value or 0) >= FEWEST_OPERATIONS else _or_more(bare)
+    if tails and len(done) == 1 and numbers[0].heading.dimension != "rate":
+        return done[0]
+    runs = next((one for one in counts if one.heading.quantity == "runs"), None)
+    return None if runs is None else _or_more(runs)
+
+
+def _or_more(count: Number) -> Number:
+    """A count that may be one of runs: of values there are at least as many."""
+    if count.printed.interval is None:
+        return count
+    return count._replace(printed=count.printed.model_copy(update={"high": math.inf}))
+
+
+def _cell(place: Place, numbers: Sequence[Number], pooled: bool, ledger: Ledger) -> Cell:
+    """The numbers of one group in one unit; an order statistic that is there twice must agree with itself."""
+    base = next((one.heading.scale for one in numbers if one.heading.dimension == "time"), 1.0)
+    printed: dict[str, Printed] = {}
+    labels: dict[str, str] = {}
+    for one in numbers:
+        name = "count" if one.heading.statistic == "operations" else one.heading.statistic
+        shown = one.printed
+        if one.heading.dimension == "time" and one.heading.scale != base and shown.value is not None:
+            factor = one.heading.scale / base
+            unit = next(unit for unit, scale in TIME_S.items() if scale == base)
+            shown = _scaled(shown, factor, f"{shown.text} (= {shown.value * factor:.6g} {unit})")
+        if name in printed and shown.interval is not None and (other := printed[name].interval) is not None:
+            because = f"{labels[name]} {printed[name].text}: the same statistic"
+            ledger.weigh("order", place, one.label, shown, other, because, by=[labels[name]])
+            continue
+        printed[name], labels[name] = shown, one.label
+    positive = any(one.heading.dimension in ("time", "latency") for one in numbers)
+    return Cell(place, printed, labels, pooled, positive=positive)
+
+
+def _row(name: str, entry: Entry, how: Conventions, ledger: Ledger) -> Iterator[tuple[str, Cell]]:
+    """All checks of the summaries of one row; yields its cells with what they summarise."""
     place = Place(name, entry.line, entry.key)
     pooled = any(text.strip().lower() in OVERALL for text in entry.key.values())
-    named: dict[str, Cell] = {}
-    for ending in ("", *(ending for both in SIDES for ending in both)):
-        numbers = {base: entry.numbers[base + ending] for base in OF_A_SIDE if base + ending in entry.numbers}
-        if numbers:
-            labels = {base: entry.labels[base + ending] for base in numbers}
-            named[ending] = Cell(place, numbers, labels, pooled)
-            single_cell.check(named[ending], how, ledger)
-    if "" in named:
-        yield named[""]
-    pairs = [(named[one], named[other]) for one, other in SIDES if one in named and other in named]
-    line = Line(place, {name: entry.numbers[name] for name in LINE if name in entry.numbers}, entry.labels)
-    if line.get("slope") is not None or line.get("r") is not None:
-        _line(line, entry, pairs, how, ledger)
+    sides: dict[str, dict[str, Cell]] = {}
+    for quantity, side, numbers in _groups(entry, ledger):
+        cell = _cell(place, numbers, pooled, ledger)
+        single_cell.check(cell, how, ledger)
+        if side:
+            sides.setdefault(quantity, {})[side] = cell
+        else:
+            yield quantity, cell
+    whole = {one.heading.statistic: one for one in entry.numbers if one.heading.statistic in headings.WHOLE}
+    pairs = [
+        (named[one], named[other])
+        for named in sides.values()
+        for one, other in SIDES
+        if one in named and other in named
+    ]
+    _line(place, entry, whole, pairs, how, ledger)
+    values = _values_of_sides(entry)
     if len(pairs) == 1:
-        _compared(place, entry, *pairs[0], how, ledger)
+        _compared(place, whole, *pairs[0], how, ledger)
+    elif not pairs and len(values) == 1:
+        made = sum(ledger.made.values())
+        _follow(place, whole, [(one.printed, other.printed) for one, other in values], ledger)
+        ledger.used.update(one.label for one in values[0] if sum(ledger.made.values()) > made)
     elif pairs:
         ledger.skip("comparisons of a row with more than two groups")
 
 
-LINE = ("slope", "intercept", "r", "p", "std_err")
-
-
-def _line(line: Line, entry: Numbers, pairs: Sequence[tuple[Cell, Cell]], how: Conventions, ledger: Ledger) -> None:
+def _line(
+    place: Place, entry: Entry, whole: Mapping[str, Number], pairs: Sequence[tuple[Cell, Cell]], how: Conventions,
+    ledger: Ledger,
+) -> None:  # fmt: skip
     """A regression; in a row with two groups, the slope is the one on their 0/1 indicator."""
-    count = entry.numbers.get("count")
-    n = None if count is None else count.whole
+    known = {name: whole[name] for name in LINE if name in whole}
+    numbers = {name: one.printed for name, one in known.items()}
+    line = Line(place, numbers, {name: one.label for name, one in known.items()})
+    if line.get("slope") is None and line.get("r") is None:
+        return
+    count = next((one for one in entry.numbers if one.heading.statistic == "count" and not one.heading.side), None)
+    n = None if count is None else count.printed.whole
     if len(pairs) == 1 and line.get("slope") is not None:
         groups = [group for x, one in enumerate(pairs[0]) if (group := _group(float(x), one)) is not None]
         if len(groups) == 2:
             n = groups[0].n + groups[1].n
             regression_rows.check_cells(line, groups, how, ledger)
+    made = sum(ledger.made.values())
     regression_rows.check_itself(line, n, ledger)
+    if n is not None and sum(ledger.made.values()) > made:
+        ledger.used.update(line.labels.values(), [count.label] if count else [])
 
 
 def _group(x: float, cell: Cell) -> Group | None:
@@ -140,27 +374,48 @@ def _side(cell: Cell) -> Side:
     return Side(cell.numbers["mean"], cell.numbers.get("sd"), cell.n)
 
 
-def _compared(place: Place, entry: Numbers, first: Cell, second: Cell, how: Conventions, ledger: Ledger) -> None:
+def _compared(
+    place: Place, whole: Mapping[str, Number], first: Cell, second: Cell, how: Conventions, ledger: Ledger
+) -> None:
     """Effect size, ratio, difference and change between the two groups: of means, or of medians if they fit better."""
+    made = sum(ledger.made.values())
     if "mean" in first.numbers and "mean" in second.numbers:
         sides = (_side(first), _side(second))
         for name in ("cohens_d", "hedges_g"):
-            if name in entry.numbers:
+            if name in whole:
                 pooling: two_groups.Pooling | None = "Hedges' g" if name == "hedges_g" else None
-                label, printed = entry.labels[name], entry.numbers[name]
-                two_groups.check_effect(place, label, printed, sides, pooling, how.sd_divisors, ledger)
+                one = whole[name]
+                two_groups.check_effect(place, one.label, one.printed, sides, pooling, how.sd_divisors, ledger)
     both = [
         (first.numbers[name], second.numbers[name])
         for name in ("mean", "median")
         if first.get(name) is not None and second.get(name) is not None
     ]
+    _follow(place, whole, both, ledger)
+    if sum(ledger.made.values()) > made:
+        for cell in (first, second):
+            ledger.used.update(cell.label(name) for name in ("count", "mean", "sd", "median") if name in cell.numbers)
+            ledger.used.update(whole[name].label for name in ("cohens_d", "hedges_g") if name in whole)
+
+
+def _follow(place: Place, whole: Mapping[str, Number], both: two_groups.Both, ledger: Ledger) -> None:
+    """Difference, ratio and change between two numbers."""
     for name, check in (
         ("difference", two_groups.check_difference),
         ("ratio", two_groups.check_any_ratio),
         ("change_percent", two_groups.check_change),
     ):
-        if both and name in entry.numbers:
-            check(place, entry.labels[name], entry.numbers[name], both, ledger)
+        if both and name in whole:
+            check(place, whole[name].label, whole[name].printed, both, ledger)
+
+
+def _values_of_sides(entry: Entry) -> list[tuple[Number, Number]]:
+    """Pairs of plain numbers of a comparison: `before` and `after`, `time before` and `time after`."""
+    plain: dict[tuple[str, str], dict[str, Number]] = {}
+    for one in entry.numbers:
+        if one.heading.side and one.heading.statistic in ("value", "duration", "throughput") and one.printed.interval:
+            plain.setdefault(one.heading[:2], {})[one.heading.side] = one
+    return [(named[a], named[b]) for named in plain.values() for a, b in SIDES if a in named and b in named]
 
 
 def _parts(whole: Cell, cells: Sequence[Cell]) -> list[Cell]:
@@ -169,150 +424,3 @@ def _parts(whole: Cell, cells: Sequence[Cell]) -> list[Cell]:
     return [
         one for one in cells if not one.pooled and all(one.place.cell.get(name) == text for name, text in fixed.items())
     ]
-
-
-def read(path: Path, rounding: Rounding) -> list[Numbers]:
-    """The cells in a file. Raises TableError: no file, no CSV, no statistic, no number, a duplicate cell."""
-    lines = _lines(path)
-    heading, rows = lines[0][1], lines[1:]
-    names = [_name(text) for text in heading]
-    lowered = [text.strip().lower() for text in heading]
-    value = next((at for at, text in enumerate(lowered) if text == "value" or text.startswith("value_")), None)
-    if "statistic" in lowered and value is not None:
-        cells = _long(path, heading, lowered.index("statistic"), value, rows, rounding)
-    else:
-        cells = _wide(path, lines[0][0], heading, names, rows, rounding)
-    seen: dict[tuple[str, ...], int] = {}
-    for cell in cells:
-        first = seen.setdefault(tuple(cell.key.values()), cell.line)
-        if first != cell.line and cell.key:
-            problem = f"the same cell as in line {first}: {_cell(cell.key)}"
-            raise _wrong(path, cell.line, "", problem, "name it by one more column")
-    return cells
-
-
-def _lines(path: Path) -> list[tuple[int, list[str]]]:
-    """Line numbers and fields; comment lines (#) and empty ones are omitted."""
-    try:
-        if path.stat().st_size > MOST_BYTES:
-            raise _wrong(path, 0, "", f"larger than {MOST_BYTES // 1_000_000} MB", "a summary table is smaller")
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise _wrong(path, 0, "", f"byte {error.start} is not UTF-8", "save it as CSV in UTF-8") from error
-    except OSError as error:
-        raise _wrong(path, 0, "", error.strerror or str(error), "") from error
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    rows: list[tuple[int, list[str]]] = []
-    try:
-        for fields in reader:
-            if any(field.strip() for field in fields) and not fields[0].lstrip().startswith("#"):
-                rows.append((reader.line_num, fields))
-    except csv.Error as error:
-        raise _wrong(path, reader.line_num, "", str(error), "put fields with a comma or a quote in quotes") from error
-    if len(rows) < 2:
-        raise _wrong(path, 0, "", "a heading and at least one row are needed", _allowed([]))
-    heading = [text.strip() for text in rows[0][1]]
-    twice = [text for text in heading if heading.count(text) > 1]
-    if twice:
-        raise _wrong(path, rows[0][0], twice[0], "this column stands there twice", "")
-    for line, fields in rows[1:]:
-        if len(fields) != len(heading):
-            raise _wrong(
-                path,
-                line,
-                "",
-                f"{len(fields)} fields where the heading has {len(heading)}",
-                "a comma too many or too few?",
-            )
-    return [(rows[0][0], heading), *rows[1:]]
-
-
-def _name(text: str) -> str | None:
-    """The audit's name of a column, with its ending; None for a key column."""
-    lowered = text.strip().lower()
-    for ending in (ending for both in SIDES for ending in both):
-        base = NAMES.get(lowered.removesuffix(ending))
-        if lowered.endswith(ending) and base in OF_A_SIDE:
-            return base + ending
-    return NAMES.get(lowered)
-
-
-def _allowed(read: Sequence[str]) -> str:
-    """The known statistics, and the nearest names to those read."""
-    near = [(text, match) for text in read for match in difflib.get_close_matches(text.lower(), NAMES, n=1, cutoff=0.7)]
-    best = max(near, key=lambda pair: difflib.SequenceMatcher(None, *pair).ratio(), default=None)
-    return f"{f'did you mean {best[1]!r}? ' if best else ''}there are: {', '.join(NAMES)}"
-
-
-def _wide(
-    path: Path,
-    line_of_heading: int,
-    heading: Sequence[str],
-    names: Sequence[str | None],
-    rows: Sequence[tuple[int, list[str]]],
-    rounding: Rounding,
-) -> list[Numbers]:
-    if not any(names):
-        hint = "separate the fields with commas, not semicolons" if ";" in heading[0] else _allowed(heading)
-        raise _wrong(path, line_of_heading, "", f"no column is a statistic: {', '.join(heading)}", hint)
-    first: dict[str, str] = {}
-    for text, name in zip(heading, names, strict=True):
-        if name and first.setdefault(name, text) != text:
-            what = f"the same statistic as column {first[name]!r}"
-            raise _wrong(path, line_of_heading, text, what, "keep one of them")
-    cells = []
-    for line, fields in rows:
-        key = {text: field.strip() for text, name, field in zip(heading, names, fields, strict=True) if not name}
-        numbers = {
-            name: _number(path, line, text, field, name, rounding)
-            for text, name, field in zip(heading, names, fields, strict=True)
-            if name
-        }
-        labels = {name: text for text, name in zip(heading, names, strict=True) if name}
-        cells.append(Numbers(line, key, numbers, labels))
-    return cells
-
-
-def _long(
-    path: Path,
-    heading: Sequence[str],
-    statistic: int,
-    value: int,
-    rows: Sequence[tuple[int, list[str]]],
-    rounding: Rounding,
-) -> list[Numbers]:
-    cells: dict[tuple[str, ...], Numbers] = {}
-    for line, fields in rows:
-        key = {text: fields[at].strip() for at, text in enumerate(heading) if at not in (statistic, value)}
-        label = fields[statistic].strip()
-        name = _name(label)
-        if name is None:
-            raise _wrong(path, line, heading[statistic], f"{label!r} is no statistic", _allowed([label]))
-        cell = cells.setdefault(tuple(key.values()), Numbers(line, key, {}, {}))
-        if name in cell.numbers:
-            raise _wrong(path, line, heading[statistic], f"{label!r} a second time for {_cell(key)}", "")
-        cell.numbers[name] = _number(path, line, heading[value], fields[value], name, rounding)
-        cell.labels[name] = label
-    return list(cells.values())
-
-
-def _number(path: Path, line: int, column: str, text: str, name: str, rounding: Rounding) -> Printed:
-    try:
-        printed = parse(text, rounding)
-    except ValueError as error:
-        hint = "write it as 1234.5 or 1.2e+03, without unit and thousands separator; leave blank what is not known"
-        raise _wrong(path, line, column, str(error), hint) from error
-    base = name.partition("_")[0]
-    if base in ("count", "sd", "se", "range") and printed.value is not None and printed.value < 0:
-        raise _wrong(path, line, column, f"{printed.text} is below 0", "counts and spreads are not")
-    return printed
-
-
-def _cell(key: Mapping[str, str]) -> str:
-    return ", ".join(f"{name} {text}" for name, text in key.items()) or "the only cell"
-
-
-def _wrong(path: Path, line: int, column: str, what: str, hint: str) -> TableError:
-    where = f"{path}:{line}" if line else str(path)
-    named = f" column {column!r}:" if column else ""
-    return TableError(f"{where}:{named} {what}", hint, path=str(path), line=line, key=column)

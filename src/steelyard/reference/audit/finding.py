@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
 from pydantic import Field
@@ -16,9 +16,9 @@ Weight = Literal["contradiction", "remark"]
 
 KINDS: Mapping[str, str] = {
     "count": "the count is the one that the design says",
-    "order": "min <= first quartile <= median <= third quartile <= max",
+    "order": "minimum, percentiles and maximum rise: min <= median <= p95 <= p99 <= max",
     "mean": "the mean lies between the least and the greatest that the order statistics allow",
-    "range": "range = max - min",
+    "range": "range = max - min; interquartile range = third quartile - first",
     "deviation": "the standard deviation is possible for count, range, quartiles and mean",
     "two groups": "the cell does not fall into two groups of values",
     "whole numbers": "mean and standard deviation are possible for whole numbers",
@@ -39,6 +39,10 @@ KINDS: Mapping[str, str] = {
     "ratio": "the ratio follows from the summaries",
     "difference": "the difference follows from the summaries",
     "percentage": "the percentage or change follows from the numbers",
+    "throughput": "throughput = operations / time",
+    "speed-up": "speed-up = time of the baseline / time",
+    "efficiency": "efficiency = speed-up / nodes (threads, cores)",
+    "share": "share = part / whole, and a part is not above its whole",
     "product": "the product follows from its factors",
     "bounds": "the number lies within what its definition or the design allows",
     "copied": "no block of rows repeats another's numbers to the last digit",
@@ -92,6 +96,8 @@ class Audit(Value):
     """Reason why possible checks were not made, to their number."""
     columns: dict[str, str] = Field(default_factory=dict)
     """Role of each column in a file."""
+    form: str = ""
+    """Layout and separator of a file, as it was read."""
 
 
 class Ledger:
@@ -101,14 +107,17 @@ class Ledger:
         self.findings: list[Finding] = []
         self.made: dict[str, int] = {}
         self.left_out: dict[str, int] = {}
+        self.used: set[str] = set()
+        """Columns of which a number took part in a check."""
 
     def skip(self, why: str) -> None:
         """Count a check that could not be made."""
         self.left_out[why] = self.left_out.get(why, 0) + 1
 
-    def holds(self, kind: str) -> None:
-        """Count a check that found nothing."""
+    def holds(self, kind: str, *columns: str) -> None:
+        """Count a check that found nothing, of the numbers in these columns."""
         self.made[kind] = self.made.get(kind, 0) + 1
+        self.used.update(columns)
 
     def weigh(
         self,
@@ -120,14 +129,16 @@ class Ledger:
         because: str,
         *,
         values: float = 0.0,
+        by: Iterable[str] = (),
     ) -> bool:
         """Check whether the printed number meets its range; add a finding if not. Returns whether it does.
 
         A number that was not printed (blank, nan) is not checked and counts as met. `values`: the largest of the
-        summarised values, if the number comes from their differences: anything below 1e-12 of it is rounding error."""
+        summarised values, if the number comes from their differences: anything below 1e-12 of it is rounding error.
+        `by`: the columns that the range comes from."""
         if printed.interval is None:
             return True
-        self.holds(kind)
+        self.holds(kind, column, *by)
         near = Interval(should.low - DUST * values, should.high + DUST * values)
         if should.empty or printed.interval.meets(near):
             return True

@@ -8,20 +8,26 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from steelyard.reference.audit import bounds
-from steelyard.reference.audit.bounds import Quartiles
+from steelyard.reference.audit.bounds import Quartiles, Run
 from steelyard.reference.audit.finding import Ledger, Place, figure, words
 from steelyard.reference.printed import Printed
 from steelyard.reference.rounding import EVERYTHING, Interval
 
 FRACTIONS = {"min": 0.0, "q1": 0.25, "median": 0.5, "q3": 0.75, "max": 1.0}
-STATISTICS = ("count", "mean", "sd", *FRACTIONS, "range", "se", "cv_percent")
-"""Statistics of a cell, by the names that the checks use."""
-MOST_VALUES = 10_000
-"""With more values in a cell than this, bounds from quartiles are not computed value by value."""
+"""Order statistics with a name; any other is a percentile, `p95`, `p99.9`."""
+STATISTICS = ("count", "mean", "sd", *FRACTIONS, "range", "iqr", "se", "cv_percent", "cv")
+"""Statistics of a cell, by the names that the checks use; and every percentile."""
 MOST_SUMS = 10_000
 """With more possible sums than this, the check of whole numbers is skipped: it excludes almost nothing."""
 FEWEST_FOR_GROUPS = 20
 VALLEY_RATIO = 5.0
+
+
+def fraction_of(name: str) -> float | None:
+    """The fraction of the values below this order statistic; None for another statistic."""
+    if name in FRACTIONS:
+        return FRACTIONS[name]
+    return float(name[1:]) / 100 if name[:1] == "p" and name[1:2].isdigit() else None
 
 
 class Conventions(NamedTuple):
@@ -45,6 +51,8 @@ class Cell(NamedTuple):
     """Whether it pools other cells."""
     counted: int | None = None
     """The count, if it is known more precisely than from its printed digits."""
+    positive: bool = False
+    """Whether the values are durations, none of which is below 0."""
 
     def get(self, name: str) -> Interval | None:
         """The interval of the printed number; None if there is none."""
@@ -70,9 +78,24 @@ class Cell(NamedTuple):
         return self.counted if printed is None or self.counted is not None else printed.whole
 
     @property
+    def fewest(self) -> tuple[int, bool]:
+        """The least number of values that the printed count allows, and whether it is the only one; without a count 2,
+        the fewest that a summary is worth."""
+        if self.n is not None:
+            return self.n, True
+        printed = self.get("count")
+        return (2 if printed is None else max(2, math.ceil(printed.low))), False
+
+    @property
+    def order(self) -> dict[str, float]:
+        """The order statistics that were printed, in their order, with their fractions."""
+        known = {name: at for name in self.numbers if (at := fraction_of(name)) is not None and self.get(name)}
+        return dict(sorted(known.items(), key=lambda pair: pair[1]))
+
+    @property
     def largest(self) -> float:
         """The largest absolute value, as far as order statistics and mean show it."""
-        known = [value.size().high for name in (*FRACTIONS, "mean") if (value := self.get(name)) is not None]
+        known = [value.size().high for name in (*self.order, "mean") if (value := self.get(name)) is not None]
         return max(known, default=0.0)
 
     def spread(self) -> Interval:
@@ -111,14 +134,22 @@ def check(cell: Cell, how: Conventions, ledger: Ledger) -> None:
     """Make every check that this cell's numbers allow."""
     _count(cell, how, ledger)
     if not _order(cell, ledger):
-        ledger.skip("other checks of a cell whose quartiles are out of order")
-        return
+        ledger.skip("percentiles out of order: they bound neither mean nor standard deviation of their row")
+        cell = _ends_only(cell)
     _range(cell, ledger)
     _mean_and_deviation(cell, how, ledger)
     _derived(cell, how, ledger)
     _two_groups(cell, ledger)
     if how.whole_numbers:
         _whole_numbers(cell, how, ledger)
+
+
+def _ends_only(cell: Cell) -> Cell:
+    """The cell without order statistics, but for minimum and maximum if these two are in order."""
+    least, most = cell.get("min"), cell.get("max")
+    kept = () if least is not None and most is not None and least.low > most.high else ("min", "max")
+    numbers = {name: value for name, value in cell.numbers.items() if fraction_of(name) is None or name in kept}
+    return cell._replace(numbers=numbers)
 
 
 def _count(cell: Cell, how: Conventions, ledger: Ledger) -> None:
@@ -133,73 +164,100 @@ def _count(cell: Cell, how: Conventions, ledger: Ledger) -> None:
 
 
 def _order(cell: Cell, ledger: Ledger) -> bool:
-    """Each order statistic against every one before it; a finding names the pair."""
-    known = [(name, value) for name in FRACTIONS if (value := cell.get(name)) is not None]
+    """Each order statistic against every one before it; a finding names all that it lies below."""
     fine = True
-    for (before, low), (after, _) in itertools.combinations(known, 2):
-        because = f"{cell.text(before)}, and {cell.label(before)} <= {cell.label(after)}"
-        should = Interval(low.low, math.inf)
-        fine &= ledger.weigh("order", cell.place, cell.label(after), cell.numbers[after], should, because)
+    names = list(cell.order)
+    for at, after in enumerate(names):
+        printed = cell.numbers[after]
+        above = []
+        for before in names[:at]:
+            low = cell.get(before) or EVERYTHING
+            ledger.holds("order", cell.label(before), cell.label(after))
+            if printed.interval is not None and not printed.interval.meets(Interval(low.low, math.inf)):
+                above.append((low.low, before))
+        if above:
+            fine = False
+            highest = max(above)[0]
+            because = (
+                f"{cell.texts(*(name for _, name in above))}, and {cell.label(above[-1][1])} <= {cell.label(after)}"
+            )
+            ledger.add("order", "contradiction", cell.place, cell.label(after), printed,
+                       Interval(highest, math.inf), because)  # fmt: skip
     return fine
 
 
 def _range(cell: Cell, ledger: Ledger) -> None:
-    least, most = cell.get("min"), cell.get("max")
-    if least is not None and most is not None and "range" in cell.numbers:
-        because = f"{cell.texts('max', 'min')}: range = max - min"
-        should, printed = most.minus(least), cell.numbers["range"]
-        ledger.weigh("range", cell.place, cell.label("range"), printed, should, because, values=cell.largest)
+    for name, low, high in (("range", "min", "max"), ("iqr", "q1", "q3")):
+        least, most = cell.get(low), cell.get(high)
+        if least is not None and most is not None and name in cell.numbers:
+            because = f"{cell.texts(high, low)}: {cell.label(name)} = {cell.label(high)} - {cell.label(low)}"
+            should, printed = most.minus(least), cell.numbers[name]
+            ledger.weigh("range", cell.place, cell.label(name), printed, should, because, values=cell.largest)
 
 
-def boxes_of(cell: Cell, how: Conventions) -> list[Interval] | None:
-    """The interval of each of the cell's sorted values; None without a count or an order statistic, or if these are out
-    of order."""
-    n = cell.n
-    quantiles = {share: value for name, share in FRACTIONS.items() if (value := cell.get(name)) is not None}
-    if n is None or not 1 <= n <= MOST_VALUES or not quantiles:
+def runs_of(cell: Cell, how: Conventions) -> list[Run] | None:
+    """The bounds of the cell's sorted values, for its count and, if that is not exact, every greater one. None without
+    an order statistic, or if these are out of order."""
+    n, exact = cell.fewest
+    quantiles = {share: value for name, share in cell.order.items() if (value := cell.get(name)) is not None}
+    if cell.positive and 0.0 not in quantiles:
+        quantiles[0.0] = Interval(0.0, math.inf)
+    if n < 1 or not quantiles:
         return None
-    boxes = bounds.order_bounds(n, quantiles, how.quartiles)
-    return None if any(box.empty for box in boxes) else boxes
+    runs = bounds.order_bounds(n, quantiles, how.quartiles, exact=exact)
+    return None if any(run.box.empty for run in runs) else runs
 
 
 def _mean_and_deviation(cell: Cell, how: Conventions, ledger: Ledger) -> None:
-    boxes, n = boxes_of(cell, how), cell.n
-    if cell.get("sd") is not None and (n is None or n < 2):
-        ledger.skip("the standard deviation of a cell without an exact count of at least 2")
+    runs, (n, exact) = runs_of(cell, how), cell.fewest
+    inner = [name for name, share in cell.order.items() if 0 < share < 1]
+    if (
+        cell.get("count") is None
+        and not exact
+        and inner
+        and (cell.get("mean") is not None or cell.get("sd") is not None)
+    ):
+        ledger.skip("mean and standard deviation against percentiles without a count of values")
     mean = cell.get("mean")
-    order = cell.texts("count", *FRACTIONS, "range")
-    if mean is not None and boxes is not None:
-        allowed = bounds.mean_bounds(boxes)
+    order = cell.texts("count", *cell.order, "range")
+    used = [cell.label(name) for name in ("count", *(cell.order if exact else ("min", "max"))) if cell.get(name)]
+    if mean is not None and runs is not None:
+        allowed = bounds.mean_bounds(runs)
         because = f"{order}: the mean of values that have these order statistics"
-        if not ledger.weigh("mean", cell.place, cell.label("mean"), cell.numbers["mean"], allowed, because):
+        printed = cell.numbers["mean"]
+        if allowed == (Interval(0.0, math.inf) if cell.positive else EVERYTHING):
+            ledger.skip("a mean without minimum, maximum or percentiles that bound it")
+        elif not ledger.weigh("mean", cell.place, cell.label("mean"), printed, allowed, because, values=cell.largest,
+                              by=used):  # fmt: skip
             mean = None
-    elif mean is not None and n is None:
-        low, high = cell.get("min"), cell.get("max")
-        allowed = Interval(low.low if low else -math.inf, high.high if high else math.inf)
-        if allowed != EVERYTHING:
-            because = f"{cell.texts('min', 'max')}: a mean lies between them"
-            ledger.weigh("mean", cell.place, cell.label("mean"), cell.numbers["mean"], allowed, because)
-    if cell.get("sd") is not None and n is not None and n >= 2:
-        ss = possible_ss(cell, boxes, n, mean or EVERYTHING)
-        should = sd_of(ss, n, how.sd_divisors)
-        if should != Interval(0.0, math.inf):
-            because = (
-                f"{order}{', ' + cell.text('mean') if mean else ''}: least and greatest standard deviation that such "
-                "values can have (von Szokefalvi Nagy; Popoviciu; Bhatia and Davis)"
-            )
-            ledger.weigh(
-                "deviation", cell.place, cell.label("sd"), cell.numbers["sd"], should, because, values=cell.largest
-            )
+    if cell.get("sd") is None:
+        return
+    if n < 2:
+        ledger.skip("the standard deviation of fewer than two values")
+        return
+    should = sd_of(possible_ss(cell, runs, mean or EVERYTHING), n, how.sd_divisors)
+    if should == Interval(0.0, math.inf):
+        ledger.skip("a standard deviation without a range, minimum and maximum, or percentiles that bound it")
+        return
+    because = (
+        f"{order}{', ' + cell.text('mean') if mean else ''}: least and greatest standard deviation that such "
+        "values can have (von Szokefalvi Nagy; Popoviciu; Bhatia and Davis)"
+    )
+    used += [cell.label(name) for name in ("range", "mean") if cell.get(name)]
+    printed = cell.numbers["sd"]
+    ledger.weigh("deviation", cell.place, cell.label("sd"), printed, should, because, values=cell.largest, by=used)
 
 
-def possible_ss(cell: Cell, boxes: list[Interval] | None, n: int, mean: Interval) -> Interval:
-    """The sums of squared deviations allowed by everything except the printed standard deviation."""
+def possible_ss(cell: Cell, runs: list[Run] | None, mean: Interval) -> Interval:
+    """The sums of squared deviations allowed by everything except the printed standard deviation; for a count that is
+    not exact, of the least one."""
+    n, exact = cell.fewest
     ss = Interval(0.0, math.inf)
-    if boxes is not None:
-        ss = ss.within(bounds.ss_bounds(boxes, None, mean))
+    if runs is not None:
+        ss = ss.within(bounds.runs_ss(runs, mean, exact=exact))
     spread = cell.spread()
     if not spread.empty and spread.low >= 0:
-        ss = ss.within(bounds.range_ss(n, spread))
+        ss = ss.within(bounds.range_ss(n, spread, exact=exact))
     least, most = cell.get("min"), cell.get("max")
     if mean != EVERYTHING and least is not None and most is not None:
         ss = ss.within(Interval(0.0, bounds.mean_ss(n, mean, least, most)))
@@ -215,11 +273,18 @@ def _derived(cell: Cell, how: Conventions, ledger: Ledger) -> None:
     if n is not None and n > 0 and "se" in cell.numbers:
         because = f"{cell.texts('sd', 'count')}: standard error = standard deviation / sqrt(count)"
         should, printed = sd.times(1 / math.sqrt(n)), cell.numbers["se"]
-        ledger.weigh("standard error", cell.place, cell.label("se"), printed, should, because, values=cell.largest)
-    if mean is not None and mean.size().low > 0 and "cv_percent" in cell.numbers:
-        because = f"{cell.texts('sd', 'mean')}: 100 standard deviation / mean"
-        should, printed = sd.over(mean.size()).times(100.0), cell.numbers["cv_percent"]
-        ledger.weigh("variation", cell.place, cell.label("cv_percent"), printed, should, because, values=1.0)
+        used = (cell.label("sd"), cell.label("count"))
+        ledger.weigh("standard error", cell.place, cell.label("se"), printed, should, because,
+                     values=cell.largest, by=used)  # fmt: skip
+    for name in ("cv_percent", "cv"):
+        if mean is None or mean.size().low <= 0 or name not in cell.numbers:
+            continue
+        should, printed = sd.over(mean.size()).times(100.0), cell.numbers[name]
+        if name == "cv" and printed.interval is not None and not printed.interval.meets(should):
+            should = should.times(0.01)  # printed as a fraction
+        because = f"{cell.texts('sd', 'mean')}: {'100 ' if should.high > 1 else ''}standard deviation / mean"
+        used = (cell.label("sd"), cell.label("mean"))
+        ledger.weigh("variation", cell.place, cell.label(name), printed, should, because, values=1.0, by=used)
 
 
 def _two_groups(cell: Cell, ledger: Ledger) -> None:

@@ -139,18 +139,27 @@ Both = Sequence[tuple[Printed, Printed]]
 """Pairs of numbers that the printed one may refer to (means, medians); at least one pair."""
 
 
-def _nearest(
-    kind: str, place: Place, column: str, printed: Printed, ways: Mapping[str, Interval], ledger: Ledger
+def nearest(
+    kind: str,
+    place: Place,
+    column: str,
+    printed: Printed,
+    ways: Mapping[str, Interval],
+    ledger: Ledger,
+    *,
+    by: Sequence[str] = (),
 ) -> None:
-    """Accept any of several formulas for the number; a finding names the nearest one, and all others."""
+    """Accept any of several formulas for the number; a finding names the nearest one, and all others. `by`: the
+    columns that they come from."""
     meant = printed.interval
     if meant is None:
         return
     if not ways:
         ledger.skip(MAY_BE_ZERO)
         return
-    nearest = min(ways.values(), key=lambda way: abs(way.gap(meant)))
-    ledger.weigh(kind, place, column, printed, nearest, ", ".join(f"{way} = {words(ways[way])}" for way in ways))
+    close = min(ways.values(), key=lambda way: abs(way.gap(meant)))
+    because = ", ".join(f"{way} = {words(ways[way])}" for way in ways)
+    ledger.weigh(kind, place, column, printed, close, because, by=by)
 
 
 def check_any_ratio(place: Place, column: str, printed: Printed, both: Both, ledger: Ledger) -> None:
@@ -164,7 +173,7 @@ def check_any_ratio(place: Place, column: str, printed: Printed, both: Both, led
     if least is not None and printed.interval is not None and printed.interval.size().high >= least:
         ledger.skip(MAY_BE_ZERO)
         return
-    _nearest("ratio", place, column, printed, ways, ledger)
+    nearest("ratio", place, column, printed, ways, ledger)
 
 
 MAY_BE_ZERO = "a ratio or percentage whose divisor may be 0"
@@ -188,7 +197,7 @@ def check_difference(place: Place, column: str, printed: Printed, both: Both, le
         for first, second in ((left, right), (right, left)):
             if first.interval and second.interval:
                 ways[f"{first.text} - {second.text}"] = first.interval.minus(second.interval)
-    _nearest("difference", place, column, printed, ways, ledger)
+    nearest("difference", place, column, printed, ways, ledger)
 
 
 def changes(first: Printed, second: Printed) -> dict[str, Interval]:
@@ -211,7 +220,7 @@ def check_change(place: Place, column: str, printed: Printed, both: Both, ledger
     if least is not None and printed.interval is not None and printed.interval.size().high >= 100 * (least - 1):
         ledger.skip(MAY_BE_ZERO)
         return
-    _nearest("percentage", place, column, printed, ways, ledger)
+    nearest("percentage", place, column, printed, ways, ledger)
 
 
 def check_percent(place: Place, mean: tuple[str, Printed], sd: tuple[str, Printed] | None, ledger: Ledger) -> None:

@@ -38,6 +38,18 @@ def test_a_finding_names_table_cell_number_and_what_it_should_be() -> None:
     assert re.search(r"^effect size +8 +1 +Cohen's d follows", text, re.MULTILINE)
 
 
+def test_nothing_checked_clears_nothing(tmp_path: Path) -> None:
+    assert audited("abramova2014")[0] == 4, "one number a cell"
+    path = tmp_path / "t.csv"
+    for text in ("op,p99\nread,3\n", "op,mean,sd\na,1,2\n", "op,n,p99\na,,\n", "nodes,throughput\n3,100\n"):
+        path.write_text(text)
+        code, out = audited(str(path))
+        assert (code, "nothing was checked" in out, "0 contradictions" in out) == (4, True, False)
+        data = json.loads(audited(str(path), as_json=True)[1])
+        assert data["made"] == {}
+        assert data["form"] == "wide, separated by commas"
+
+
 def test_json() -> None:
     code, text = audited("richardson2017", as_json=True)
     data = json.loads(text)
@@ -60,7 +72,8 @@ def test_a_file_comes_before_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_options_reach_the_file(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("n,mean,sd\n21,5.23,1\n")
-    assert audited(str(path))[0] == 0
+    assert audited(str(path))[0] == 4, "nothing bounds them: that is no all-clear"
+    assert audited(str(path), count=21)[0] == 0
     assert audited(str(path), count=20)[0] == 1
     assert audited(str(path), whole_numbers=True)[0] == 1
     path.write_text("min,max,range\n10,20,11\n")

@@ -26,6 +26,11 @@ def around(value: float, width: float = 0.5) -> Interval:
     return Interval(value - width, value + width)
 
 
+def boxes_of(runs: list[bounds.Run]) -> list[Interval]:
+    """The box of each value."""
+    return [run.box for run in runs for _ in range(run.n)]
+
+
 def inside(value: float, interval: Interval, slack: float = 1e-6) -> bool:
     room = slack * max(1.0, abs(value))
     return interval.low - room <= value <= interval.high + room
@@ -43,12 +48,14 @@ def test_order_bounds_hold_for_all_nine_quartiles(sample: list[float], method: s
     }
     ways: tuple[bounds.Quartiles, ...] = ("linear", "any") if method == "linear" else ("any",)
     for quartiles in ways:
-        boxes = bounds.order_bounds(len(values), marks, quartiles)
+        runs = bounds.order_bounds(len(values), marks, quartiles)
+        boxes = boxes_of(runs)
         assert all(inside(value, box) for value, box in zip(values, boxes, strict=True))
-        assert inside(values.mean(), bounds.mean_bounds(boxes))
+        assert inside(values.mean(), bounds.mean_bounds(runs))
         ss = float(((values - values.mean()) ** 2).sum())
         assert inside(ss, bounds.ss_bounds(boxes))
         assert inside(ss, bounds.ss_bounds(boxes, None, around(values.mean(), width)))
+        assert bounds.runs_ss(runs) == pytest.approx(bounds.ss_bounds(boxes), rel=1e-9, abs=1e-6)
         assert inside(ss, bounds.range_ss(len(values), around(values[-1] - values[0], width)))
         assert (
             ss <= bounds.mean_ss(len(values), around(values.mean(), width), marks[0.0], marks[1.0]) * (1 + 1e-9) + 1e-6
@@ -61,7 +68,7 @@ def test_bounds_are_reached() -> None:
     middle = [0.0, 1.0] + [0.5] * (n - 2)
     greatest, least = (sum((x - sum(sample) / n) ** 2 for x in sample) for sample in (half, middle))
     assert bounds.range_ss(n, exactly(1.0)) == pytest.approx((least, greatest))
-    boxes = bounds.order_bounds(n, {0.0: exactly(0.0), 1.0: exactly(1.0)}, "linear")
+    boxes = boxes_of(bounds.order_bounds(n, {0.0: exactly(0.0), 1.0: exactly(1.0)}, "linear"))
     assert bounds.ss_bounds(boxes) == pytest.approx((least, greatest), rel=1e-9)
     two = [0.0] * 6 + [1.0] * 15
     assert bounds.mean_ss(n, exactly(15 / 21), exactly(0.0), exactly(1.0)) == pytest.approx(
@@ -78,9 +85,9 @@ def test_pooled_quantiles(samples: list[list[float]], width: float, share: float
         marks = {p: around(float(np.quantile(sample, p)), width) for p in (0.0, 0.25, 0.5, 0.75, 1.0)}
         cells.append(bounds.order_bounds(len(sample), marks, "linear"))
     together = np.concatenate([np.asarray(sample) for sample in samples])
-    boxes = bounds.merged(cells)
-    assert inside(float(np.quantile(together, share)), bounds.quantile_bounds(boxes, share, "linear"))
-    assert inside(float(np.quantile(together, share, method="weibull")), bounds.quantile_bounds(boxes, share, "any"))
+    runs = bounds.merged(cells)
+    assert inside(float(np.quantile(together, share)), bounds.quantile_bounds(runs, share, "linear"))
+    assert inside(float(np.quantile(together, share, method="weibull")), bounds.quantile_bounds(runs, share, "any"))
 
 
 GROUPS = st.lists(st.lists(st.floats(0, 1000), min_size=2, max_size=15), min_size=2, max_size=6)
@@ -125,7 +132,22 @@ def test_what_has_no_line() -> None:
 
 
 def test_open_boxes() -> None:
-    boxes = bounds.order_bounds(5, {0.5: exactly(3.0)}, "any")
+    boxes = boxes_of(bounds.order_bounds(5, {0.5: exactly(3.0)}, "any"))
     assert boxes[0] == Interval(-math.inf, 3.0)
     assert bounds.ss_bounds(boxes).low == 0
     assert bounds.ss_bounds(boxes).high == math.inf
+
+
+@settings(max_examples=100, deadline=None)
+@given(SAMPLES, st.integers(2, 60), st.sampled_from((0.5, 0.9, 0.95, 0.99)), st.sampled_from(METHODS))
+def test_bounds_for_a_count_and_all_above_it(sample: list[float], fewest: int, share: float, method: str) -> None:
+    """What is allowed for 'at least so many values' holds for every larger sample."""
+    values = np.sort(np.tile(sample, -(-fewest // len(sample))))
+    marks = {0.0: exactly(values[0]), share: exactly(float(np.quantile(values, share, method=method))),
+             1.0: exactly(values[-1])}  # fmt: skip
+    runs = bounds.order_bounds(fewest, marks, "any", exact=False)
+    assert inside(float(values.mean()), bounds.mean_bounds(runs))
+    variance = float(values.var())
+    assert variance <= bounds.runs_ss(runs, exact=False).high / fewest * (1 + 1e-9) + 1e-6
+    assert variance >= bounds.runs_ss(runs, exact=False).low / fewest * (1 - 1e-9) - 1e-6
+    assert variance <= bounds.range_ss(fewest, exactly(values[-1] - values[0]), exact=False).high / fewest + 1e-6

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.reference.audit import csv_input
+from steelyard.reference.audit import csv_file, csv_input
 from steelyard.reference.audit.single_cell import Conventions
 from steelyard.reference.printed import Rounding
 
 
-def read(folder: Path, text: str | bytes) -> list[csv_input.Numbers]:
+def read(folder: Path, text: str | bytes) -> list[csv_input.Entry]:
     path = folder / "t.csv"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return csv_input.read(path, Rounding())
+    return csv_input.read(path, Rounding())[2]
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,8 @@ def read(folder: Path, text: str | bytes) -> list[csv_input.Numbers]:
         ('size,mean\n1,"1,234"\n', 2, "mean", "'1,234' is not a number"),
         ("size,mean,sd\n1,1.2\n", 2, "", "2 fields where the heading has 3"),
         ("# heading below\nsize,colour\n1,red\n", 2, "", "no column is a statistic: size, colour"),
-        ("size;mean\n1;2\n", 1, "", "no column is a statistic: size;mean"),
+        ("size;colour\n1;2\n", 1, "", "no column is a statistic: size, colour"),
+        ("size,mean,sd\n1,1,2,0,1\n", 2, "", "5 fields where the heading has 3"),
         ("size,mean,average\n1,1.2,3\n", 1, "average", "the same statistic as column 'mean'"),
         ("mean,mean\n1,2\n", 1, "mean", "stands there twice"),
         ("size,mean\n1,1.2\n1,1.3\n", 3, "", "the same cell as in line 2: size 1"),
@@ -39,7 +40,7 @@ def read(folder: Path, text: str | bytes) -> list[csv_input.Numbers]:
     ],
 )
 def test_what_is_wrong_is_named(tmp_path: Path, text: str | bytes, line: int, column: str, words: str) -> None:
-    with pytest.raises(csv_input.TableError) as caught:
+    with pytest.raises(csv_file.TableError) as caught:
         read(tmp_path, text)
     error = caught.value
     assert (error.line, error.key) == (line, column)
@@ -50,31 +51,36 @@ def test_what_is_wrong_is_named(tmp_path: Path, text: str | bytes, line: int, co
 def test_hints(tmp_path: Path) -> None:
     for text, hint in (
         ("size,maen\n1,2\n", "did you mean 'mean'?"),
-        ("size;mean\n1;2\n", "commas, not semicolons"),
+        ("size,mean,sd\n1,1,2,0,1\n", "Decimal commas need semicolons"),
+        ('size,mean\n1,"1,234"\n', "a decimal comma or a comma between thousands"),
         ("size,statistic,value\n1,meen,1.2\n", "did you mean 'mean'?"),
     ):
-        with pytest.raises(csv_input.TableError) as caught:
+        with pytest.raises(csv_file.TableError) as caught:
             read(tmp_path, text)
         assert hint in caught.value.hint
-    with pytest.raises(csv_input.TableError, match="No such file"):
+    with pytest.raises(csv_file.TableError, match="No such file"):
         csv_input.read(tmp_path / "absent.csv", Rounding())
 
 
 def test_wide_and_long_names(tmp_path: Path) -> None:
     (wide,) = read(tmp_path, "\ufeff# ours\n\nSize, N ,STD,25%,p50,75%,mean_before\n6,21,1.5,1,2,3,\n")
     assert wide.key == {"Size": "6"}
-    assert list(wide.numbers) == ["count", "sd", "q1", "median", "q3", "mean_before"]
-    assert wide.labels["q1"] == "25%"
-    assert wide.numbers["mean_before"].interval is None
+    assert [f"{one.heading.statistic}{one.heading.side}" for one in wide.numbers] == [
+        "count", "sd", "q1", "median", "q3", "mean_before"
+    ]  # fmt: skip
+    assert wide.numbers[2].label == "25%"
+    assert wide.numbers[-1].printed.interval is None
     (long,) = read(tmp_path, "size,statistic,value_ms\n6,count,21\n6,50%,2\n")
-    assert long == (2, {"size": "6"}, long.numbers, {"count": "count", "median": "50%"})
+    assert (long.line, long.key) == (2, {"size": "6"})
+    assert [(one.label, one.heading.statistic) for one in long.numbers] == [("count", "count"), ("50%", "median")]
 
 
 def test_what_columns_were_taken_for(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
-    path.write_text("size,std,standard deviation\n1,2,3\n")
+    path.write_text("size,std,standard variation\n1,2,3\n")
     found = csv_input.audit(path, Conventions(), Rounding())
-    assert found.columns == {"size": csv_input.CELL, "standard deviation": csv_input.CELL, "std": "sd"}
+    assert found.columns == {"size": csv_input.CELL, "standard variation": csv_input.NOT_UNDERSTOOD, "std": "sd"}
+    assert "column 'standard variation': its heading is not understood" in found.left_out
 
 
 def test_a_consistency_level_all_is_no_overall_row(tmp_path: Path) -> None:
