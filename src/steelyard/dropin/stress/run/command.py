@@ -67,17 +67,14 @@ async def _of_profile(
     """The action, after creating the schema: as in cassandra-stress, that precedes the display of the settings, because
     they depend on the table."""
     read = profile.load(settings.command.profile)
+    profile_orders.check(settings, read)
     asking = Asking.of(settings, contacts, tools)
     if read.creations():
         await asking.rows(read.creations())
         speaker.say_here("Created schema.")
     (described,) = await asking.rows([profile_orders.schema_question(read)])
-
-    def note(text: str) -> None:
-        _note(speaker, text)
-
-    table = profile_orders.Table.of(read, profile_orders.columns_of(described), note)
-    plan = profile_orders.plan(settings, table, note)
+    table = profile_orders.Table.of(read, profile_orders.columns_of(described))
+    plan = profile_orders.plan(settings, table)
     if settings.log.settings:
         speaker.say(*settings_block.block(settings, read.keyspace), *settings_block.profile(read, table.rows), "")
     return Action(settings, plan, contacts, speaker, secrets.randbits(63), tools), (), (read.table,)
