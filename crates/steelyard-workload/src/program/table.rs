@@ -58,10 +58,12 @@ pub(super) struct Column {
     pub value: ValueSource,
     random: Random,
     mean: u64,
+    /// Whether it is the last, whose value the tool hashes twice: as the first of its values too.
+    last: bool,
 }
 
 impl Column {
-    pub fn new(number: usize, count: Numbers, value: ValueSource, value_seed: u64) -> Self {
+    pub fn new(number: usize, last: bool, count: Numbers, value: ValueSource, value_seed: u64) -> Self {
         let random = Random::new(value_seed, Purpose::Row).at(number as u64);
         let sum: i128 = (0..DRAWS)
             .map(|draw| i128::from(count.whole(random.at(draw), draw)))
@@ -72,6 +74,7 @@ impl Column {
             value,
             random,
             mean: mean.max(1).unsigned_abs(),
+            last,
         }
     }
 
@@ -94,7 +97,8 @@ impl Column {
             (false, false) => (entry + self.random.at(above).bits(2) % entries) % entries,
         };
         row.columns[column] = number;
-        let seed = self.value.hashed(row.seed, if single { as_key } else { number });
+        let hashed = |row: i64| self.value.hashed(row, if single { as_key } else { number });
+        let seed = hashed(row.seed).and_then(|seed| if self.last { hashed(seed) } else { Some(seed) });
         if !single {
             let identity = if self.value.is_drawn() {
                 // Different numbers may be the same value, and are the same row then.

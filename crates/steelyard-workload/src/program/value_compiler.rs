@@ -188,7 +188,8 @@ impl ValueCompiler {
             // Entries are counted below their number; a single one is made of any number.
             let most = count.bounds().1.unsigned_abs();
             let value = key(&column.value, if most == 1 { 1 << 62 } else { most })?;
-            Ok(Column::new(number, count, value, self.value_seed))
+            let last = number + 1 == table.clustering.len();
+            Ok(Column::new(number, last, count, value, self.value_seed))
         };
         let columns: Result<Vec<Column>, OrderError> = table.clustering.iter().enumerate().map(column).collect();
         Ok(Table::new(

@@ -105,7 +105,7 @@ NAME = r'(?:"(?:[^"]|"")+"|\w+)'
 UNQUALIFIED = re.compile(
     r"'(?:[^']|'')*'|"
     r"(\b(?:TABLE|COLUMNFAMILY|FROM|ON|INTO|UPDATE|CREATE\s+TYPE|CREATE\s+MATERIALIZED\s+VIEW)\s+(?:IF\s+NOT\s+EXISTS\s+)?)"
-    rf"({NAME})(?![\w\".])(?!\s*\.)",
+    rf"(?!IF\s+NOT\b)({NAME})(?![\w\".])(?!\s*\.)",
     re.IGNORECASE,
 )
 """A string, or a name without a keyspace where CQL has that of a table, view or type."""

@@ -138,13 +138,14 @@ class Table:
             (one for one in re.findall(r'"(?:[^"]|"")+"|\w+', column.cql_type) if _is_user_defined(one)), None
         )
         if unknown is not None:
-            others = ", ".join(one.name for one in self.columns if one is not column)
+            others = [one.name for one in self.columns if one is not column]
+            insert = f"insert into {self.profile.table} ({', '.join(others)}) values ({', '.join('?' * len(others))})"
             raise Refused(
                 where,
                 column.cql_type,
                 f"no values are generated of a user-defined type ({unknown}), and insert writes every column",
                 "in place of insert a query of the profile that leaves the column out, such as "
-                f"`add: {{cql: insert into {self.profile.table} ({others}) values (..)}}` and ops(add=1)",
+                f'`add: {{cql: "{insert}", fields: samerow}}` and ops(add=1)',
             )
         if column.role in ("partition_key", "clustering") and "<" in column.cql_type:
             raise Refused(where, column.cql_type, "keys have types without others in them")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import secrets
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from steelyard.dropin.stress.parse import parse_settings, profile, tokens
 from steelyard.dropin.stress.parse.refusal import Refused
@@ -69,15 +70,25 @@ async def _of_profile(
     read = profile.load(settings.command.profile)
     profile_orders.check(settings, read)
     asking = Asking.of(settings, contacts, tools)
+    (described,) = await asking.rows([profile_orders.schema_question(read)])
+    if described:
+        # What the table cannot do is refused before anything is written.
+        _compiled(settings, read, described)
     if read.creations():
         await asking.rows(read.creations())
         speaker.say_here("Created schema.")
     (described,) = await asking.rows([profile_orders.schema_question(read)])
-    table = profile_orders.Table.of(read, profile_orders.columns_of(described))
-    plan = profile_orders.plan(settings, table)
+    table, plan = _compiled(settings, read, described)
     if settings.log.settings:
         speaker.say(*settings_block.block(settings, read.keyspace), *settings_block.profile(read, table.rows), "")
     return Action(settings, plan, contacts, speaker, secrets.randbits(63), tools), (), (read.table,)
+
+
+def _compiled(
+    settings: Settings, read: profile.Profile, described: Sequence[Mapping[str, Any]]
+) -> tuple[profile_orders.Table, orders.Plan]:
+    table = profile_orders.Table.of(read, profile_orders.columns_of(described))
+    return table, profile_orders.plan(settings, table)
 
 
 def _note(speaker: Voice, text: str) -> None:

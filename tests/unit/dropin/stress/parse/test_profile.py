@@ -302,6 +302,12 @@ def test_what_can_be_refused_is_refused_before_anything_is_written(tmp_path: Pat
         with pytest.raises(Refused, match=named):
             conduct(["user", f"profile={path}", f"ops({ops})", "n=3", "-rate", "threads=1"], world.tools)
         assert world.asked == []
+    # What depends on a table that is there already, too.
+    path.write_text(YAML.replace("name: note", "name: remark"))
+    world = World(columns=COLUMNS)
+    with pytest.raises(Refused, match="remark"):
+        conduct(["user", f"profile={path}", "ops(insert=1)", "n=3", "-rate", "threads=1"], world.tools)
+    assert not any("CREATE" in one for one in world.asked)
 
 
 def test_names_without_a_keyspace_get_that_of_the_profile(tmp_path: Path) -> None:
@@ -309,6 +315,7 @@ def test_names_without_a_keyspace_get_that_of_the_profile(tmp_path: Path) -> Non
         "  - CREATE INDEX noted ON readings (note);",
         """  - CREATE MATERIALIZED VIEW by_note AS SELECT * FROM readings WHERE note = 'all from it' PRIMARY KEY (note)
   - create table if not exists "Other" (id int primary key)
+  - CREATE TABLE IF NOT EXISTS other.thing (id int PRIMARY KEY)
   - CREATE INDEX ON other.things (note)""",
     ).replace("select * from readings where note = ?", "select * from by_note where note = ?")
     loaded = read(tmp_path, text)
@@ -316,6 +323,7 @@ def test_names_without_a_keyspace_get_that_of_the_profile(tmp_path: Path) -> Non
         "CREATE MATERIALIZED VIEW IF NOT EXISTS stressexample.by_note AS SELECT * FROM stressexample.readings "
         "WHERE note = 'all from it' PRIMARY KEY (note)",
         'create table if not exists stressexample."Other" (id int primary key)',
+        "CREATE TABLE IF NOT EXISTS other.thing (id int PRIMARY KEY)",
         "CREATE INDEX IF NOT EXISTS ON other.things (note)",
     )
     assert "from stressexample.by_note where" in profile.qualified_cql(loaded, loaded.queries["noted"])
@@ -350,7 +358,7 @@ def test_a_user_defined_type_is_refused_by_profile_table_and_column(tmp_path: Pa
         told = f"{refused.value} {refused.value.hint}"
         assert "profile.yaml: table stressexample.readings: column tags" in told
         assert named in told
-        assert "insert into readings (sensor, day, at, note, value)" in told
+        assert "insert into readings (sensor, day, at, note, value) values (?, ?, ?, ?, ?)" in told
         # What does not touch the column runs.
         planned(tmp_path, "one=1", columns=columns)
 
