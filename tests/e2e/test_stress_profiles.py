@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ import yaml
 from steelyard.engine import _stress_tool as tool
 from steelyard.node.folders import cache_folder
 from steelyard.testing.cluster import RunningCluster
-from tests.e2e.test_stress_command import TIMEOUT_S, stress, total
+from tests.e2e.test_stress_command import by_the_tool, stress, total
 
 pytestmark = [pytest.mark.agent, pytest.mark.cassandra, pytest.mark.usefixtures("brief_java")]
 
@@ -36,10 +35,7 @@ def shares(profile: str, who: str, folder: Path, words: list[str], real: tool.To
         ops = ["user", f"profile={path}", f"ops({operation}=1)", f"n={count}", "no-warmup", "-pop", f"seq=1..{seeds}"]
         if real is None:
             return stress([*ops, *words], folder)[0]
-        argv = real.argv((*ops, *words))
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
-        assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-        return done.stdout.splitlines()
+        return by_the_tool(real, [*ops, *words])
 
     assert total(run("insert", WRITTEN, WRITTEN), "Total errors") == 0
     queries = yaml.safe_load(text)["queries"]
