@@ -91,10 +91,14 @@ def test_each_kind_is_counted_as_by_the_tool(real_node: RunningCluster, tmp_path
     path = tmp_path / "mixed.yaml"
     path.write_text(ALIKE)
     words = ["-node", real_node.nodes[0].address, "-port", f"native={real_node.port}", "-rate", "threads=2"]
-    run = ["user", f"profile={path}", "n=300", "no-warmup", "-pop", "seq=1..300"]
-    lines, _ = stress([*run, "ops(insert=1)", *words], tmp_path)
+
+    def run(ops: str) -> list[str]:
+        typed = ["user", f"profile={path}", ops, "n=300", "no-warmup", "-pop", "seq=1..300"]
+        return stress([*typed, *words], tmp_path)[0]
+
+    lines = run("ops(insert=1)")
     assert counts(lines, "Total partitions") == {"insert": 300}
-    lines, _ = stress([*run, "ops(read=1,change=1,claim=1,remove=1,never=1)", *words], tmp_path)
+    lines = run("ops(read=1,change=1,claim=1,remove=1,never=1)")
     found = counts(lines, "Total partitions")
     # Of the answers: a row of a read and of a light-weight transaction, none of other writes.
     assert (found["change"], found["remove"], found["never"]) == (0, 0, 0)
