@@ -37,6 +37,8 @@ def started(folder: Path) -> Iterator[RunningCluster]:
         "jmx_port": JMX_PORT + worker,
         # Compiled quickly instead of well, as in `brief_java`.
         "jvm_options": ["-XX:TieredStopAtLevel=1"],
+        # Off by default since 4.0.
+        "yaml": {"materialized_views_enabled": True},
     }
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="shared node")

@@ -191,11 +191,11 @@ def _in_turn(real: tool.Tool, folder: Path, end: list[str]) -> tuple[list[str], 
     upper = ["mixed", "ratio(write=1)", f"n={half}", "no-warmup", "-pop", f"seq={half + 1}..{ROWS}"]
     rate = ["-rate", "threads=4"]
     keysize = ["keysize=14"]
-    _by_the_tool(real, [*upper[:4], *keysize, *upper[4:], *rate, *end])
+    by_the_tool(real, [*upper[:4], *keysize, *upper[4:], *rate, *end])
     read = ["read", f"n={ROWS}", "no-warmup", *keysize, "-pop", f"seq=1..{ROWS}", *rate, *end]
     lines, _ = stress(read, folder)
     assert (total(lines, "Total partitions"), total(lines, "Total errors")) == (ROWS, 0)
-    theirs = _by_the_tool(real, read)
+    theirs = by_the_tool(real, read)
     assert (total(theirs, "Total partitions"), total(theirs, "Total errors")) == (ROWS, 0)
     return lines, theirs
 
@@ -205,7 +205,8 @@ def _without_figures(lines: list[str]) -> list[list[str]]:
     return [re.sub(r"[\d,.]+|NaN", "#", line).split() for line in lines[lines.index("Results:") :]]
 
 
-def _by_the_tool(real: tool.Tool, words: list[str]) -> list[str]:
+def by_the_tool(real: tool.Tool, words: list[str]) -> list[str]:
+    """The tool's own command; its lines."""
     done = subprocess.run(real.argv(tuple(words)), capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     return done.stdout.splitlines()

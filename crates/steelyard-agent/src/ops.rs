@@ -147,16 +147,11 @@ fn step_of<'a>(requests: &'a Requests, operation: &Operation, with_values: bool)
             statements: vec![line(requests.first(request, operation), &at)],
         },
         Request::Batch(batch) => {
-            let mut statements = Vec::new();
-            for repetition in 0..batch.repetitions(at.key) {
-                for number in &batch.statements {
-                    let at = batch.at(&at, repetition, statements.len() as u64);
-                    statements.push(line(*number, &at));
-                }
-            }
+            let executions = batch.executions(&at);
+            let numbered = executions.iter().zip(batch.statements.iter().cycle());
             Step {
                 batch: Some(batch.mode),
-                statements,
+                statements: numbered.map(|(at, number)| line(*number, at)).collect(),
             }
         }
     }

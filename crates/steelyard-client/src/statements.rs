@@ -80,7 +80,7 @@ impl Statements {
         let at = match request {
             Request::Execute { .. } => at,
             Request::Batch(batch) => {
-                batched = batch.at(at, 0, 0);
+                batched = batch.first(at);
                 &batched
             }
         };
@@ -150,20 +150,14 @@ impl Statements {
             BatchMode::Unlogged => BatchKind::Unlogged,
             BatchMode::Counter => BatchKind::Counter,
         };
-        let repetitions = batch.repetitions(at.key);
-        let count = repetitions as usize * batch.statements.len();
-        request::batch(out, stream, kind, manner, count as u16, |writer| {
-            let mut occurrence = 0;
-            for repetition in 0..repetitions {
-                for number in &batch.statements {
-                    let at = batch.at(at, repetition, occurrence);
-                    let statement = &self.requests.statements[*number];
-                    writer.prepared(&ids[*number], statement.values.len() as u16, |values| {
-                        let put = |value: &ValueSource| value.put_value(&at, values.raw());
-                        statement.values.iter().for_each(put);
-                    });
-                    occurrence += 1;
-                }
+        let executions = batch.executions(at);
+        request::batch(out, stream, kind, manner, executions.len() as u16, |writer| {
+            for (at, number) in executions.iter().zip(batch.statements.iter().cycle()) {
+                let statement = &self.requests.statements[*number];
+                writer.prepared(&ids[*number], statement.values.len() as u16, |values| {
+                    let put = |value: &ValueSource| value.put_value(at, values.raw());
+                    statement.values.iter().for_each(put);
+                });
             }
         });
     }

@@ -70,6 +70,62 @@ pub struct Statement {
     /// from a version that the value itself carries can be expected: `key`, `fixed`, `row`, `random`, `stress-*`; and `any`.
     #[serde(default)]
     pub expect: Vec<Value>,
+    /// The table whose rows its values are of: `random` values then follow from the row's primary key in place of the key number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub table: Option<Table>,
+}
+
+/// The primary key of a table's rows, as functions of the key number: each key number is a partition, and different numbers may
+/// be the same one. Whoever knows the values of a row's primary key knows all of its values.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Table {
+    /// Columns of the partition key, of kind `key`.
+    pub partition: Vec<Value>,
+    /// Clustering columns, outermost first: each value has entries of the next column below it. Empty: a partition is one row.
+    #[serde(default)]
+    pub clustering: Vec<Clustering>,
+    /// Whether each marker takes one of as many rows as the statement has markers; else all take the same row.
+    #[serde(default)]
+    pub apart: bool,
+}
+
+/// A clustering column.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Clustering {
+    /// Number of its values within one entry of the column before; a function of seed and that entry.
+    pub count: DistributionSpec,
+    /// Its value, of kind `key`: of the entry's number from 0, or with an `identity` or `scramble` of a random one; where `count` is
+    /// always 1, of the entry of the column before.
+    pub value: Value,
+}
+
+/// The number that cassandra-stress draws for a column of a profile, before it makes a value of it: from the key + 1 in the partition
+/// key, and from a hash of the values of the primary key elsewhere. Neighbouring keys have neighbouring numbers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Identity {
+    /// Name of the column.
+    pub named: String,
+    /// Distribution of the numbers.
+    pub of: DistributionSpec,
+    /// Bytes of the text or blob that the tool makes of it; None: 4 to 8, evenly.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<DistributionSpec>,
+    /// Whether n stays as it is, and only the hash of the row follows from the identity.
+    #[serde(default)]
+    pub hidden: bool,
+}
+
+/// A share: a number of a distribution over a divisor, at most 1.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fraction {
+    /// The number.
+    pub of: DistributionSpec,
+    /// What it is divided by; above 0.
+    pub divisor: u64,
 }
 
 /// One kind of operation.
@@ -109,10 +165,10 @@ pub enum Step {
         /// Whether each repetition takes the next key; else the key stays and only `row` moves on.
         #[serde(default)]
         next_key: bool,
-        /// With `next_key`: how often for each of the keys, `row` moving on; a function of seed and key, as many as a `row` of
-        /// the same count chooses among.
+        /// With `next_key`, of statements with a `table`: for each of the keys, rows of its partition. Each entry of the
+        /// outermost clustering column is taken with this chance, drawn for each operation, and one at least.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        rows: Option<DistributionSpec>,
+        select: Option<Fraction>,
     },
 }
 
@@ -143,6 +199,9 @@ pub enum Keys {
     Drawn {
         /// The distribution of key numbers.
         number: DistributionSpec,
+        /// Numbers by which a sequence moves on with each operation: as many as it takes keys.
+        #[serde(default = "one", skip_serializing_if = "is_one")]
+        stride: u64,
     },
 }
 
@@ -185,8 +244,16 @@ pub enum Make {
         /// Minimum number of digits, in text.
         #[serde(default)]
         digits: u32,
+        /// n is the identity that cassandra-stress draws for this column, in place of `modulo` and `scramble`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        identity: Option<Identity>,
     },
-    /// Bytes and numbers that look random and are a function of seed, key, `salt`, of the row where the statement has values of
+    /// The value of a clustering column in the row that the operation means, see `table`.
+    Clustering {
+        /// Number of the column, from 0.
+        column: u32,
+    },
+    /// Bytes and numbers that look random and are a function of seed, key (or row, see `table`), `salt`, of the row where the statement has values of
     /// kind `row`, and, if `versioned`, of the version: 0 by the fill, else one more than the index of the operation that writes
     /// it. Text then carries it in front as 16 hexadecimal digits, blobs as 8 bytes, so that they are at least that long.
     Random {
@@ -206,6 +273,10 @@ pub enum Make {
         /// Whether the value changes with the version.
         #[serde(default)]
         versioned: bool,
+        /// The value is one of as many as there are numbers here: it follows from `salt` and the identity that cassandra-stress
+        /// draws for the column in that row, see `table`. Without a `size` it is that number itself.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        choice: Option<Identity>,
     },
     /// A number drawn for each operation: limits, clustering bounds.
     Draw {
@@ -361,6 +432,10 @@ fn theta() -> f64 {
 
 fn stress_key_size() -> u32 {
     10
+}
+
+fn is_one(number: &u64) -> bool {
+    *number == 1
 }
 
 fn once() -> DistributionSpec {

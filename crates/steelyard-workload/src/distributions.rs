@@ -343,7 +343,7 @@ impl Quantized {
         Self { range, weibull, bounds }
     }
 
-    fn value(&self, first: f64, second: f64) -> i64 {
+    pub(crate) fn value(&self, first: f64, second: f64) -> i64 {
         let drawn = self.range.offset(self.weibull.quantile(first));
         // A number that is the first of a quantum counts in the one before. The tool fails for the very first; it stays here.
         let after = self.bounds.partition_point(|bound| *bound < drawn);

@@ -38,6 +38,8 @@ pub enum Purpose {
     Repeat = 12,
     /// Which answers are compared.
     Validate = 13,
+    /// Which rows of a table's partition an operation takes.
+    Select = 14,
 }
 
 /// SplitMix64's output function: a bijection of 64 bits.

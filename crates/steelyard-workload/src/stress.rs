@@ -17,6 +17,7 @@ const MAX_SIZE: i64 = 1 << 28;
 /// Salt of the generator `randomstrkey`.
 const KEY_SALT: i64 = -6_294_861_599_187_687_378;
 const COLUMN_PREFIX: &[u8] = b"randomstr";
+const PROFILE_PREFIX: &[u8] = b"seed for stress";
 const IDENTITIES: Range = Range {
     min: 1,
     max: 100_000_000_000,
@@ -73,17 +74,74 @@ impl Column {
     /// Append the column's value in the row of a `row_seed`.
     pub fn write(&self, row: i64, out: &mut Vec<u8>) {
         let identity = IDENTITIES.uniform(JavaRandom::new(row ^ self.salt).next_double());
-        let mut bytes = FasterRandom::new(!identity);
-        let mut left = match &self.size {
-            Form::Fixed(size) => *size as usize,
-            form => draw(form, identity).max(0) as usize,
-        };
-        while left > 0 {
-            let word = bytes.next_long().to_le_bytes();
-            let taken = left.min(word.len());
-            out.extend_from_slice(&word[..taken]);
-            left -= taken;
+        write_bytes(&self.size, identity, |byte| byte, out);
+    }
+}
+
+/// Append the bytes of an identity, each as `byte` makes it.
+#[inline]
+fn write_bytes(size: &Form, identity: i64, byte: impl Fn(u8) -> u8, out: &mut Vec<u8>) {
+    let mut words = FasterRandom::new(!identity);
+    let mut left = match size {
+        Form::Fixed(size) => *size as usize,
+        form => draw(form, identity).max(0) as usize,
+    };
+    while left > 0 {
+        let word = words.next_long().to_le_bytes();
+        let taken = left.min(word.len());
+        out.extend(word[..taken].iter().map(|one| byte(*one)));
+        left -= taken;
+    }
+}
+
+/// How the tool hashes the values of a row's primary key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hashed {
+    /// As numbers.
+    Number,
+    /// As the characters of its own text.
+    Text,
+    /// As the bytes of its own blob.
+    Blob,
+    /// As the bytes of the value.
+    Bytes,
+}
+
+/// The generator of one column of a profile.
+#[derive(Clone, Debug)]
+pub struct ProfileColumn {
+    salt: i64,
+    identities: Form,
+    size: Form,
+}
+
+impl ProfileColumn {
+    /// Of the column with that name, its `population` and `size`. Refuses sizes as `Column::new` does.
+    pub fn new(name: &str, population: &DistributionSpec, size: &DistributionSpec) -> Result<Self, OrderError> {
+        Ok(Self {
+            salt: salt(PROFILE_PREFIX, name.as_bytes()),
+            identities: Distribution::new(population)?.0,
+            size: checked(size)?,
+        })
+    }
+
+    /// The number that the value with that seed is made of.
+    pub fn identity(&self, seed: i64) -> i64 {
+        draw(&self.identities, seed ^ self.salt)
+    }
+
+    /// The hash of a row with the value of `identity` too; `value`: its bytes.
+    pub fn hash(&self, row: i64, identity: i64, how: Hashed, value: &[u8]) -> i64 {
+        let with = |sum: i64, number: i64| sum.wrapping_mul(31).wrapping_add(number);
+        let bytes = |bytes: &[u8]| bytes.iter().fold(row, |sum, byte| with(sum, i64::from(*byte as i8)));
+        let mut made = Vec::new();
+        match how {
+            Hashed::Number => return with(row, identity),
+            Hashed::Bytes => return bytes(value),
+            Hashed::Blob => write_bytes(&self.size, identity, |byte| byte, &mut made),
+            Hashed::Text => write_bytes(&self.size, identity, |byte| ((byte & 127) + 32) & 127, &mut made),
         }
+        bytes(&made)
     }
 }
 
@@ -116,6 +174,11 @@ fn draw(form: &Form, seed: i64) -> i64 {
             range.bound(normal.deviation * JavaRandom::new(seed).next_gaussian() + normal.mean)
         }
         Form::Extreme(range, weibull) => range.offset(weibull.quantile(JavaRandom::new(seed).next_double())),
+        Form::Quantized(quantized) => {
+            let mut random = JavaRandom::new(seed);
+            quantized.value(random.next_double(), random.next_double())
+        }
+        Form::Inverted(of, range) => range.max.wrapping_sub(draw(of, seed).wrapping_sub(range.min)),
         form => form.range().min,
     }
 }

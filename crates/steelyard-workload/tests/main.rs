@@ -3,3 +3,4 @@
 mod program;
 mod reference;
 mod stress_reference;
+mod tables;

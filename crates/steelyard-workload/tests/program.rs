@@ -174,8 +174,7 @@ fn the_fill_writes_every_key_once_and_none_beyond() {
                 panic!()
             };
             let at = requests.at(&operation);
-            let repetitions = 0..batch.repetitions(operation.key);
-            keys.extend(repetitions.map(|number| batch.at(&at, number, number).key));
+            keys.extend(batch.executions(&at).iter().map(|at| at.key));
         }
     }
     keys.sort_unstable();
@@ -183,47 +182,6 @@ fn the_fill_writes_every_key_once_and_none_beyond() {
     let kinds = kinds(&order).unwrap();
     assert_eq!((kinds.names(), kinds.count()), (&["populate".to_owned()][..], 1));
     assert_eq!(requests.statements.len(), 1, "only what the fill executes");
-}
-
-#[test]
-fn a_batch_of_several_keys_has_the_rows_of_each() {
-    let mut order = order();
-    let mut text = serde_json::to_value(&order).unwrap();
-    let batch = |repeat: Json, next_key: bool, rows: Json| {
-        let mut step = json!({"kind": "batch", "statements": ["insert"], "mode": "unlogged"});
-        step["repeat"] = repeat;
-        step["next_key"] = next_key.into();
-        step["rows"] = rows;
-        step
-    };
-    let some = json!({"name": "uniform", "min": 1.0, "max": 9.0});
-    let three = json!({"name": "fixed", "value": 3.0});
-    let keys = json!({"kind": "drawn", "number": three});
-    text["workload"]["operations"] = json!([
-        {"name": "several", "weight": 1.0, "keys": keys, "steps": [batch(three.clone(), true, some.clone())]},
-        {"name": "one", "weight": 1.0, "keys": keys, "steps": [batch(some.clone(), false, Json::Null)]},
-    ]);
-    order = serde_json::from_value(text.clone()).unwrap();
-    let requests = Requests::of(&order).unwrap();
-    let (Request::Batch(several), Request::Batch(one)) = (requests.request(0), requests.request(1)) else {
-        panic!()
-    };
-    for key in 0..50 {
-        let at = requests.at(&Operation {
-            key,
-            ..Operation::default()
-        });
-        let rows: Vec<(u64, Option<u64>)> = (0..several.repetitions(key))
-            .map(|number| several.at(&at, number, number))
-            .map(|at| (at.key, at.repetition))
-            .collect();
-        // As many of each key as a batch of that key alone has, so that whoever reads rows finds them whatever has written.
-        let wanted = (key..key + 3).flat_map(|key| (0..one.repetitions(key)).map(move |row| (key, Some(row))));
-        assert!(rows.into_iter().eq(wanted), "{key}");
-    }
-    text["workload"]["operations"][0]["steps"][0]["next_key"] = false.into();
-    let order: Order = serde_json::from_value(text).unwrap();
-    assert!(Requests::of(&order).unwrap_err().field.contains("rows"));
 }
 
 #[test]

@@ -31,8 +31,8 @@ def unreadable_table() -> tuple[type[Exception], ...]:
 
 
 def problem_in(path: Path, below: Path, part: str) -> tuple[str, int]:
-    """Why a table of a part of a trial cannot be used, in a few words; empty if it can, and then how many of its rows are
-    not plausible. No link is followed below `below`."""
+    """Why a table of a part of a trial cannot be used, in a few words; empty if it can, and then how many of its rows
+    are not plausible. No link is followed below `below`."""
     try:
         handle = no_links.open_file(path, below)
         try:

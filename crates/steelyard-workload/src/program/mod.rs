@@ -12,6 +12,7 @@ mod numbers;
 mod operations;
 mod random_values;
 mod requests;
+mod table;
 mod validation;
 mod value_compiler;
 mod value_source;

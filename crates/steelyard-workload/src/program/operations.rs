@@ -125,7 +125,7 @@ enum KeyChoice {
     /// The next keys that no operation has taken: how many.
     New(u64),
     Existing(Box<KeyChooser>),
-    Drawn(Numbers),
+    Drawn(Numbers, u64),
 }
 
 impl KeyChoice {
@@ -143,7 +143,9 @@ impl KeyChoice {
                 let keys = KeySpace::with_defaults(*distribution, program.records, new_keys);
                 Self::Existing(Box::new(KeyChooser::new(&keys)?))
             }
-            Keys::Drawn { number } => Self::Drawn(Numbers::new(number)?.within(0..=i64::MAX, "keys.number")?),
+            Keys::Drawn { number, stride } => {
+                Self::Drawn(Numbers::new(number)?.within(0..=i64::MAX, "keys.number")?, *stride)
+            }
         })
     }
 
@@ -327,7 +329,7 @@ impl Load {
                 let newest = (self.records - 1) + self.visible.keys;
                 chooser.existing(random, 0, newest, index - self.inserted.operations)
             }
-            KeyChoice::Drawn(numbers) => numbers.whole(random, index).unsigned_abs(),
+            KeyChoice::Drawn(numbers, stride) => numbers.whole(random, index.wrapping_mul(*stride)).unsigned_abs(),
         };
         Operation {
             index,

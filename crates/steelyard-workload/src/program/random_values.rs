@@ -42,6 +42,8 @@ pub(super) enum RandomValue {
         native: Native,
         numbers: Numbers,
     },
+    /// The number that was chosen.
+    Chosen(Native),
     /// Any value that the type holds.
     Any(Native),
     /// A list or set; with `distinct` no entry is there twice.
@@ -86,6 +88,7 @@ impl RandomValue {
             Self::Number { native, numbers } => {
                 put_whole(*native, numbers.whole(random, at.key), &Digits::default(), out);
             }
+            Self::Chosen(native) => put_whole(*native, at.key as i64, &Digits::default(), out),
             Self::Any(native) => put_any(*native, random, out),
             _ => self.put_many(random, at, out),
         }

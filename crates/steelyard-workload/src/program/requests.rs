@@ -1,11 +1,14 @@
 //! Requests of a workload, compiled: statements with the sources of their values, and which statements each step of each kind of
 //! operation executes. YCSB's workload comes to the same form, with value sources of its own.
 
-use steelyard_wire::program::{BatchMode, Program, Step};
+use std::sync::Arc;
+
+use steelyard_wire::program::{BatchMode, Fraction, Program, Step};
 use steelyard_wire::{Action, Order, Workload};
 
 use super::check::check;
 use super::numbers::Numbers;
+use super::table::Table;
 use super::validation::holds;
 use super::value_compiler::ValueCompiler;
 use super::value_source::{Execution, ValueSource};
@@ -14,6 +17,8 @@ use crate::OrderError;
 use crate::operation::Operation;
 use crate::random::{Purpose, Random};
 
+/// Most statements of a batch.
+const MOST_STATEMENTS: usize = 65_535;
 /// Most pages of one operation, and most rows of one page.
 const MOST_PAGES: u32 = 1_000_000;
 const MOST_PAGE_ROWS: u32 = i32::MAX as u32;
@@ -42,6 +47,7 @@ pub struct Statement {
     /// Whether an answer without rows is `NotFound`.
     pub wants_row: bool,
     expect: Vec<ValueSource>,
+    table: Option<Arc<Table>>,
 }
 
 impl Statement {
@@ -59,6 +65,7 @@ impl Statement {
             max_pages: 1,
             wants_row: false,
             expect: Vec::new(),
+            table: None,
         }
     }
 
@@ -103,52 +110,69 @@ pub struct Batch {
     pub next_key: bool,
     repeat: Numbers,
     random: Random,
-    /// Of each key, where keys have several.
-    rows: Option<Box<(Numbers, Random)>>,
+    /// Which rows of each key, where a key is a partition of a table.
+    select: Option<Box<Select>>,
     /// First key that repetitions may not reach.
     end: u64,
 }
 
 impl Batch {
-    /// How often all statements are in the request.
-    pub fn repetitions(&self, key: u64) -> u64 {
-        let wanted = self.repeat.whole(self.random.at(key), key).unsigned_abs();
-        if !self.next_key {
-            return wanted;
+    /// What the values of its first execution follow from, as far as they make the partition key.
+    #[inline]
+    pub fn first(&self, at: &Execution) -> Execution {
+        Execution {
+            repetition: (!self.next_key).then_some(0),
+            ..at.clone()
         }
-        let keys = wanted.min(self.end.saturating_sub(key)).max(1);
-        if self.rows.is_none() {
-            return keys;
-        }
-        (0..keys).map(|number| self.rows_of(key + number)).sum()
     }
 
-    fn rows_of(&self, key: u64) -> u64 {
-        let of = |rows: &(Numbers, Random)| rows.0.whole(rows.1.at(key), key).unsigned_abs();
-        self.rows.as_deref().map_or(1, of)
-    }
-
-    /// What the values of one execution within the batch follow from, in one of its repetitions.
-    pub fn at(&self, at: &Execution, repetition: u64, occurrence: u64) -> Execution {
-        let mut at = at.clone();
-        at.occurrence = occurrence;
-        if self.rows.is_some() {
-            let mut left = repetition;
-            let mut rows = self.rows_of(at.key);
-            while left >= rows {
-                left -= rows;
-                at.key += 1;
-                rows = self.rows_of(at.key);
+    /// What the values of its statements' executions follow from, all statements in each repetition.
+    pub fn executions(&self, at: &Execution) -> Vec<Execution> {
+        let mut repetitions = Vec::new();
+        let wanted = self.repeat.whole(self.random.at(at.key), at.key).unsigned_abs();
+        if self.next_key {
+            let keys = wanted.min(self.end.saturating_sub(at.key)).max(1);
+            for key in at.key..at.key + keys {
+                let at = at.with_key(key);
+                match &self.select {
+                    Some(select) => select.put(&at, &mut repetitions),
+                    None => repetitions.push(at),
+                }
             }
-            at.repetition = Some(left);
-            at.stress_row.set(None);
-        } else if self.next_key {
-            at.key += repetition;
-            at.stress_row.set(None);
         } else {
-            at.repetition = Some(repetition);
+            repetitions.extend((0..wanted).map(|number| Execution {
+                repetition: Some(number),
+                ..at.clone()
+            }));
         }
-        at
+        let each = self.statements.len();
+        let of = |at: Execution| std::iter::repeat_n(at, each);
+        let number = |(occurrence, at): (usize, Execution)| Execution {
+            occurrence: occurrence as u64,
+            ..at
+        };
+        repetitions.into_iter().flat_map(of).enumerate().map(number).collect()
+    }
+}
+
+/// Which rows of a partition are written.
+#[derive(Clone, Debug)]
+struct Select {
+    table: Arc<Table>,
+    of: Numbers,
+    divisor: f64,
+    random: Random,
+}
+
+impl Select {
+    fn put(&self, at: &Execution, executions: &mut Vec<Execution>) {
+        let chance = self.of.whole(self.random.at(at.index).at(at.key), at.index) as f64 / self.divisor;
+        let most = MOST_STATEMENTS.saturating_sub(executions.len()).max(1);
+        for row in self.table.selected(at.key, chance, at, most) {
+            let at = at.clone();
+            at.row.set(Some(row));
+            executions.push(at);
+        }
     }
 }
 
@@ -301,27 +325,32 @@ impl Compiler<'_> {
                 mode,
                 repeat,
                 next_key,
-                rows,
+                select,
             } => {
-                let repeat = Numbers::new(repeat)?.within(1..=65_535, "repeat")?;
-                let rows = match rows {
-                    Some(_) if !next_key => return Err(OrderError::new("rows", "some", "none without next_key")),
-                    Some(rows) => Some(Numbers::new(rows)?.within(1..=65_535, "rows")?),
+                let repeat = Numbers::new(repeat)?.within(1..=MOST_STATEMENTS as i64, "repeat")?;
+                let statements: Vec<usize> = statements
+                    .iter()
+                    .map(|name| self.statement(name))
+                    .collect::<Result<_, _>>()?;
+                let mut most = (repeat.bounds().1 * statements.len() as i64) as f64;
+                let select = match select {
+                    Some(_) if !next_key => return Err(OrderError::new("select", "some", "none without next_key")),
+                    Some(select) => {
+                        let (select, rows) = self.select(select, &statements)?;
+                        most *= rows;
+                        Some(Box::new(select))
+                    }
                     None => None,
                 };
-                let each = rows.as_ref().map_or(1, |rows| rows.bounds().1);
-                let most = repeat.bounds().1 * each * statements.len() as i64;
-                if statements.is_empty() || most > 65_535 {
-                    let read = format!("{most} statements in a batch");
-                    return Err(OrderError::new("statements", read, "1 to 65535"));
+                if statements.is_empty() || most > MOST_STATEMENTS as f64 {
+                    let read = format!("up to {most:.0} statements in a batch");
+                    let allowed = format!("1 to {MOST_STATEMENTS}");
+                    return Err(OrderError::new("statements", read, allowed));
                 }
                 // The rows that a `row` of as many means, see `Rows`.
                 let of_key = Random::new(self.program.value_seed, Purpose::Row).at(0);
                 let batch = Batch {
-                    statements: statements
-                        .iter()
-                        .map(|name| self.statement(name))
-                        .collect::<Result<_, _>>()?,
+                    statements,
                     mode: *mode,
                     next_key: *next_key,
                     repeat,
@@ -330,7 +359,7 @@ impl Compiler<'_> {
                     } else {
                         of_key
                     },
-                    rows: rows.map(|rows| Box::new((rows, of_key))),
+                    select,
                     end,
                 };
                 match batch.statements.iter().find(|number| !self.statements[**number].writes) {
@@ -343,6 +372,39 @@ impl Compiler<'_> {
                 }
             }
         }
+    }
+
+    /// Which rows of a partition a batch of statements writes, and how many there can be.
+    fn select(&self, select: &Fraction, statements: &[usize]) -> Result<(Select, f64), OrderError> {
+        let table = statements
+            .first()
+            .and_then(|number| self.statements[*number].table.clone());
+        let Some(table) = table else {
+            return Err(OrderError::new(
+                "select",
+                "some",
+                "none where the statement has no table",
+            ));
+        };
+        let of = Numbers::new(&select.of)?.within(0..=i64::MAX, "select.of")?;
+        if select.divisor == 0 {
+            return Err(OrderError::new("select.divisor", 0, "1 and more"));
+        }
+        let divisor = select.divisor as f64;
+        let share = (of.bounds().1 as f64 / divisor).min(1.0);
+        let mean = table.most_rows() as f64 * share;
+        // Eight deviations above the mean of a binomial: a draw beyond is less likely than 1 in 10^15.
+        let most = (mean + 8.0 * (mean * (1.0 - share)).sqrt()).max(1.0);
+        let random = Random::new(self.order.seed, Purpose::Select).at(u64::MAX);
+        Ok((
+            Select {
+                table,
+                of,
+                divisor,
+                random,
+            },
+            most,
+        ))
     }
 
     /// Place of a statement by name; compiled when it is asked for first.
@@ -373,7 +435,7 @@ impl Compiler<'_> {
     }
 
     fn compile(&self, statement: &steelyard_wire::program::Statement) -> Result<Statement, OrderError> {
-        let compiler = ValueCompiler::new(self.order.seed, self.program, &statement.values)?;
+        let compiler = ValueCompiler::new(self.order.seed, self.program, statement)?;
         let sources = |field: &str, values: &[steelyard_wire::program::Value]| {
             let source = |(number, value)| {
                 let source = compiler.source(value, number as u64);
@@ -421,6 +483,7 @@ impl Compiler<'_> {
             max_pages: pages,
             wants_row: statement.wants_row,
             expect,
+            table: compiler.table,
         })
     }
 }

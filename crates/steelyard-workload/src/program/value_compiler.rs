@@ -2,17 +2,20 @@
 
 use std::sync::Arc;
 
-use steelyard_wire::program::{DistributionSpec, Make, Program, Value};
+use steelyard_wire::program::{
+    Clustering, DistributionSpec, Identity, Make, Program, Statement, Table as TableSpec, Value,
+};
 
 use super::constants;
 use super::cql_type::{CqlType, Native};
 use super::encode::Digits;
 use super::numbers::Numbers;
 use super::random_values::{DEFAULT_BYTES, DEFAULT_ENTRIES, MOST_BYTES, MOST_ENTRIES, RandomValue};
-use super::value_source::{Rows, Source, ValueSource};
+use super::table::{Column, KeyIdentity, KeyNumber, MOST_COLUMNS, RowOf, Table};
+use super::value_source::{RandomOf, Rows, Source, ValueSource};
 use crate::OrderError;
 use crate::random::{Purpose, Random};
-use crate::stress;
+use crate::stress::{self, Hashed, ProfileColumn};
 
 /// Bytes of cassandra-stress's keys: no partition key is longer.
 const KEY_BYTES: std::ops::RangeInclusive<u32> = 1..=65_535;
@@ -26,21 +29,32 @@ pub(super) struct ValueCompiler {
     pub value_seed: u64,
     pub records: u64,
     pub rows: Option<Arc<Rows>>,
+    /// Of the statement.
+    pub table: Option<Arc<Table>>,
 }
 
 impl ValueCompiler {
-    pub fn new(seed: u64, program: &Program, values: &[Value]) -> Result<Self, OrderError> {
+    pub fn new(seed: u64, program: &Program, statement: &Statement) -> Result<Self, OrderError> {
+        let values = &statement.values;
         let mut compiler = Self {
             seed,
             value_seed: program.value_seed,
             records: program.records,
             rows: None,
+            table: None,
         };
+        if let Some(table) = &statement.table {
+            compiler.table = Some(Arc::new(compiler.table_of(table, values.len())?));
+        }
         let counts = values.iter().enumerate().find_map(|(number, value)| match &value.make {
             Make::Row { count } => Some((number, count)),
             _ => None,
         });
         if let Some((number, count)) = counts {
+            if compiler.table.is_some() {
+                let error = OrderError::new("make.kind", "row", "clustering, where the statement has a table");
+                return Err(error.within(format!("values.{number}")));
+            }
             let rows = compiler.rows(count);
             compiler.rows = Some(Arc::new(
                 rows.map_err(|error| error.within(format!("values.{number}")))?,
@@ -67,11 +81,29 @@ impl ValueCompiler {
         let source = match &value.make {
             Make::Any => Source::Any,
             Make::Key { .. } => self.key(&cql_type, &value.make)?,
-            Make::Random { salt, versioned, .. } => Source::Random {
+            Make::Clustering { column } => self.clustering(&cql_type, *column, ordinal)?,
+            Make::Random {
+                salt,
+                versioned,
+                choice,
+                ..
+            } => Source::Random {
                 value: self.random_value(&cql_type, &value.make)?,
                 random: Random::new(self.value_seed, Purpose::Content).at(u64::from(*salt)),
                 versioned: *versioned,
-                rows: self.rows.clone(),
+                choice: match (choice, &self.table) {
+                    (Some(choice), Some(_)) => Some(identity_of(choice, "make.choice")?),
+                    (Some(_), None) => return Err(OrderError::new("make.choice", "some", "none without a table")),
+                    (None, _) => None,
+                },
+                of: match (&self.table, &self.rows) {
+                    (Some(table), _) => RandomOf::Row(RowOf {
+                        table: Arc::clone(table),
+                        marker: ordinal,
+                    }),
+                    (None, Some(rows)) => RandomOf::Rows(Arc::clone(rows)),
+                    (None, None) => RandomOf::Key,
+                },
             },
             Make::Draw { number } => {
                 let native = native(&cql_type, "draw")?;
@@ -119,6 +151,57 @@ impl ValueCompiler {
         Ok(ValueSource { cql_type, source })
     }
 
+    fn clustering(&self, cql_type: &CqlType, column: u32, ordinal: u64) -> Result<Source, OrderError> {
+        let of = self.table.as_ref().map(|table| RowOf {
+            table: Arc::clone(table),
+            marker: ordinal,
+        });
+        let number = column as usize;
+        let value = of.as_ref().and_then(|of| of.table.column(number));
+        match (&of, value) {
+            (Some(of), Some(value)) if value.cql_type == *cql_type => Ok(Source::Clustering(of.clone(), number)),
+            _ => {
+                let allowed = "a clustering column of the statement's table, and its type";
+                Err(OrderError::new("make.column", column, allowed))
+            }
+        }
+    }
+
+    /// The primary key of a statement's table, of which it binds that many markers.
+    fn table_of(&self, table: &TableSpec, markers: usize) -> Result<Table, OrderError> {
+        let key = |value: &Value, records: u64| match &value.make {
+            Make::Key { .. } => Self {
+                records,
+                ..self.clone()
+            }
+            .source(value, 0),
+            _ => Err(OrderError::new("make.kind", "another", "key")),
+        };
+        if table.partition.is_empty() || table.clustering.len() > MOST_COLUMNS {
+            let read = format!("{} and {} columns", table.partition.len(), table.clustering.len());
+            let allowed = format!("1 and more of the partition key, {MOST_COLUMNS} clustering columns at most");
+            return Err(OrderError::new("table", read, allowed));
+        }
+        let partition = table.partition.iter().map(|value| key(value, self.records));
+        let column = |(number, column): (usize, &Clustering)| {
+            let count = Numbers::new(&column.count)?.within(1..=i64::from(u32::MAX), "count")?;
+            // Entries are counted below their number; a single one is made of any number.
+            let most = count.bounds().1.unsigned_abs();
+            let value = key(&column.value, if most == 1 { 1 << 62 } else { most })?;
+            let last = number + 1 == table.clustering.len();
+            Ok(Column::new(number, last, count, value, self.value_seed))
+        };
+        let columns: Result<Vec<Column>, OrderError> = table.clustering.iter().enumerate().map(column).collect();
+        Ok(Table::new(
+            partition
+                .collect::<Result<_, _>>()
+                .map_err(|error| error.within("table.partition"))?,
+            columns.map_err(|error| error.within("table.clustering"))?,
+            if table.apart { markers.max(1) } else { 1 },
+            self.seed,
+        ))
+    }
+
     fn key(&self, cql_type: &CqlType, make: &Make) -> Result<Source, OrderError> {
         let Make::Key {
             divide,
@@ -128,6 +211,7 @@ impl ValueCompiler {
             offset,
             prefix,
             digits,
+            identity,
         } = make
         else {
             return Err(OrderError::new("make.kind", "another", "key"));
@@ -141,6 +225,14 @@ impl ValueCompiler {
                 "divide and modulo above 0, up to 64 digits",
             ));
         }
+        let identity = identity.as_ref().map(|identity| {
+            Ok(KeyIdentity {
+                column: identity_of(identity, "make.identity")?,
+                how: hashed(native),
+                hidden: identity.hidden,
+            })
+        });
+        let identity = identity.transpose()?;
         let most = match (modulo, scramble) {
             (Some(modulo), true) => modulo - 1,
             (None, true) => i64::MAX as u64,
@@ -149,7 +241,9 @@ impl ValueCompiler {
                 modulo.map_or(last, |modulo| last.min(modulo - 1))
             }
         };
-        if let Some((min, max)) = native.range() {
+        // Identities wrap, as the tool's do.
+        let counts = identity.as_ref().is_none_or(|identity| identity.hidden);
+        if let (Some((min, max)), true) = (native.range(), counts) {
             let held = i128::from(min)..=i128::from(max);
             let last = i128::from(*offset) + i128::from(*scale) * i128::from(most);
             if !held.contains(&i128::from(*offset)) || !held.contains(&last) {
@@ -159,11 +253,14 @@ impl ValueCompiler {
         }
         Ok(Source::Key {
             native,
-            divide: *divide,
-            modulo: *modulo,
-            scramble: *scramble,
-            scale: *scale,
-            offset: *offset,
+            number: KeyNumber {
+                divide: *divide,
+                modulo: *modulo,
+                scramble: *scramble,
+                scale: *scale,
+                offset: *offset,
+                identity,
+            },
             digits: Digits {
                 prefix: prefix.as_bytes().to_vec(),
                 fewest: *digits as usize,
@@ -177,6 +274,7 @@ impl ValueCompiler {
             size,
             of,
             versioned,
+            choice,
             ..
         } = make
         else {
@@ -194,6 +292,9 @@ impl ValueCompiler {
             return Err(OrderError::new("make.of", read, format!("none: {cql_type}")));
         }
         let bytes = || size_of(size.as_ref(), DEFAULT_BYTES, MOST_BYTES);
+        if choice.is_some() && size.is_none() {
+            return Ok(RandomValue::Chosen(*native));
+        }
         Ok(match (native, number) {
             (_, Some(number)) => RandomValue::Number {
                 native: *native,
@@ -283,6 +384,7 @@ impl ValueCompiler {
             size: None,
             of: Vec::new(),
             versioned: false,
+            choice: None,
         };
         let cql_type = cql_type.to_string();
         self.source(&Value { cql_type, make }, 0)
@@ -297,6 +399,24 @@ fn native(cql_type: &CqlType, make: &str) -> Result<Native, OrderError> {
             let allowed = format!("a type without types in it, as {make} makes numbers");
             Err(OrderError::new("type", other, allowed))
         }
+    }
+}
+
+/// The generator of a column of cassandra-stress.
+fn identity_of(identity: &Identity, field: &'static str) -> Result<ProfileColumn, OrderError> {
+    let default = DistributionSpec::Uniform { min: 4.0, max: 8.0 };
+    let size = identity.size.as_ref().unwrap_or(&default);
+    ProfileColumn::new(&identity.named, &identity.of, size).map_err(|error| error.within(field))
+}
+
+/// How cassandra-stress hashes the values of a type.
+fn hashed(native: Native) -> Hashed {
+    match native {
+        Native::Text | Native::Ascii => Hashed::Text,
+        Native::Blob => Hashed::Blob,
+        Native::BigInt | Native::Int | Native::SmallInt | Native::TinyInt | Native::VarInt => Hashed::Number,
+        Native::Decimal | Native::Float | Native::Double => Hashed::Number,
+        _ => Hashed::Bytes,
     }
 }
 

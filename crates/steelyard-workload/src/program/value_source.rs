@@ -9,10 +9,11 @@ use super::cql_type::{CqlType, Native};
 use super::encode::{Digits, put_real, put_whole};
 use super::numbers::Numbers;
 use super::random_values::{RandomValue, is_narrow, put_sized, version_of};
+use super::table::{KeyNumber, Row, RowOf};
 use crate::random::Random;
-use crate::stress;
+use crate::stress::{self, ProfileColumn};
 use crate::ycsb::{write_key, write_value};
-use crate::ycsb_distributions::{fnv_hash, uniform};
+use crate::ycsb_distributions::uniform;
 
 /// One execution of a statement: all that its values are a function of.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +32,17 @@ pub struct Execution {
     pub scan_length: u32,
     /// cassandra-stress's seed of the row, once a column has asked for it.
     pub stress_row: Cell<Option<i64>>,
+    /// The row of its statement's table that it means, once a column has asked for it.
+    pub row: Cell<Option<Row>>,
+}
+
+impl Execution {
+    /// The same with another key number.
+    pub(super) fn with_key(&self, key: u64) -> Self {
+        let at = self.clone();
+        at.stress_row.set(None);
+        Self { key, ..at }
+    }
 }
 
 /// Which row of its partition an operation means.
@@ -50,22 +62,31 @@ impl Rows {
     }
 }
 
+/// What a random value is a function of, besides its column.
+#[derive(Clone, Debug)]
+pub(super) enum RandomOf {
+    Key,
+    /// The key, and the row of its partition.
+    Rows(Arc<Rows>),
+    /// The row's primary key.
+    Row(RowOf),
+}
+
 #[derive(Clone, Debug)]
 pub(super) enum Source {
     Key {
         native: Native,
-        divide: u64,
-        modulo: Option<u64>,
-        scramble: bool,
-        scale: i64,
-        offset: i64,
+        number: KeyNumber,
         digits: Digits,
     },
+    /// The value of that clustering column.
+    Clustering(RowOf, usize),
     Random {
         value: RandomValue,
         random: Random,
         versioned: bool,
-        rows: Option<Arc<Rows>>,
+        choice: Option<ProfileColumn>,
+        of: RandomOf,
     },
     Draw {
         native: Native,
@@ -138,21 +159,8 @@ impl ValueSource {
                 write_value(*seed, at.key, *field, at.version, ycsb, out);
             }
             Source::YcsbScanLength => out.extend_from_slice(&at.scan_length.to_be_bytes()),
-            Source::Key {
-                native,
-                divide,
-                modulo,
-                scramble,
-                scale,
-                offset,
-                digits,
-            } => {
-                let number = if *divide == 1 { at.key } else { at.key / divide };
-                let number = if *scramble { fnv_hash(number) } else { number };
-                let number = modulo.map_or(number, |modulo| number % modulo);
-                let number = offset.wrapping_add(scale.wrapping_mul(number as i64));
-                put_whole(*native, number, digits, out);
-            }
+            Source::Key { native, number, digits } => put_whole(*native, number.of(at.key), digits, out),
+            Source::Clustering(of, column) => return of.put_column(*column, at, out),
             Source::Draw {
                 native,
                 numbers,
@@ -190,19 +198,32 @@ impl ValueSource {
             value,
             random,
             versioned,
-            rows,
+            choice,
+            of,
         } = &self.source
         else {
             return;
         };
-        let mut random = random.at(at.key);
-        if let Some(rows) = rows {
-            random = random.at(rows.row(at));
-        }
+        let (mut stream, position) = match (of, choice) {
+            (RandomOf::Key, _) => (random.at(at.key), at.key),
+            (RandomOf::Rows(rows), _) => (random.at(at.key).at(rows.row(at)), at.key),
+            (RandomOf::Row(of), None) => {
+                let row = of.row(at);
+                (row.stream(*random), row.position())
+            }
+            (RandomOf::Row(of), Some(column)) => {
+                let number = of.row(at).identity(column) as u64;
+                (random.at(number), number)
+            }
+        };
         if *versioned {
-            random = random.at(version);
+            stream = stream.at(version);
         }
-        value.put(random, at, version, out);
+        if position == at.key {
+            value.put(stream, at, version, out);
+        } else {
+            value.put(stream, &at.with_key(position), version, out);
+        }
     }
 
     /// As `put_value` for a value within another: what looks random follows from `random`.
@@ -251,6 +272,23 @@ impl ValueSource {
     /// Whether it gives no value, and any cell is as expected.
     pub(super) fn is_any(&self) -> bool {
         matches!(self.source, Source::Any)
+    }
+
+    /// Whether its numbers look random rather than count.
+    pub(super) fn is_drawn(&self) -> bool {
+        matches!(&self.source, Source::Key { number, .. } if number.is_drawn())
+    }
+
+    /// Whether the key follows from its value.
+    pub(super) fn tells_key(&self) -> bool {
+        let Source::Key { native, number, .. } = &self.source else {
+            return false;
+        };
+        let whole = matches!(
+            native,
+            Native::Text | Native::Ascii | Native::Blob | Native::BigInt | Native::Int | Native::VarInt
+        );
+        whole && number.tells_key()
     }
 
     /// Whether values within one collection may be the same.

@@ -23,6 +23,8 @@ class World:
     rate: Callable[[int], int] = lambda threads: 100
     intervals: int = 3
     signalled: bool = False
+    rows: int = 3
+    """In the answer to each operation."""
     columns: Sequence[Mapping[str, Any]] = ()
     others: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
@@ -50,7 +52,7 @@ class World:
                 for measure, ms in (("service", 1), ("response", 7), ("lag", 6)):
                     tables.append(made.counts([(ms * MS, ms * MS + 999, number)], operation["name"], outcome, measure))
         for number in range(self.intervals):
-            rows = {operation["name"]: 3 * each for operation in order["workload"]["operations"]}
+            rows = {operation["name"]: self.rows * each for operation in order["workload"]["operations"]}
             interval = made.interval(*tables, t_s=1000.0 + number, rows=rows)
             told["on_interval"](interval)
             if stop.is_set():

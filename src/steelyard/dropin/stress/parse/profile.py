@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -81,7 +81,7 @@ class Profile:
     def creations(self) -> tuple[str, ...]:
         """CQL that creates what is missing; IF NOT EXISTS is added to statements that lack it."""
         statements = [cql for cql in (self.keyspace_cql, self.table_cql, *self.extra_cql) if cql]
-        return tuple(_if_not_there(_qualified(cql, self.keyspace, self.table)) for cql in statements)
+        return tuple(_if_not_there(_qualified(cql, self.keyspace)) for cql in statements)
 
     @property
     def qualified(self) -> str:
@@ -103,14 +103,30 @@ def _if_not_there(cql: str) -> str:
     return re.sub(pattern, r"CREATE \1 IF NOT EXISTS ", cql.strip().rstrip(";"), flags=re.IGNORECASE)
 
 
-def _qualified(cql: str, keyspace: str, table: str) -> str:
-    """Add the keyspace to a table name without one (cassandra-stress sends USE first)."""
-    plain = (
-        rf'(\b(?:TABLE|COLUMNFAMILY|FROM|ON|INTO|UPDATE)\s+(?:IF\s+NOT\s+EXISTS\s+)?)("?){re.escape(table)}\2(?![\w.])'
-    )
-    named = re.sub(plain, rf"\g<1>{_name(keyspace)}.\g<2>{table}\g<2>", cql, flags=re.IGNORECASE)
-    kind = r"(\bCREATE\s+(?:TYPE|MATERIALIZED\s+VIEW)\s+(?:IF\s+NOT\s+EXISTS\s+)?)([\w\"]+)(?![\w.\"])"
-    return re.sub(kind, rf"\g<1>{_name(keyspace)}.\g<2>", named, flags=re.IGNORECASE)
+NAME = r'(?:"(?:[^"]|"")+"|\w+)'
+UNQUALIFIED = re.compile(
+    r"'(?:[^']|'')*'|"
+    r"(\b(?:TABLE|COLUMNFAMILY|FROM|ON|INTO|UPDATE|CREATE\s+TYPE|CREATE\s+MATERIALIZED\s+VIEW)\s+(?:IF\s+NOT\s+EXISTS\s+)?)"
+    rf"(?!IF\s+NOT\b)({NAME})(?![\w\".])(?!\s*\.)",
+    re.IGNORECASE,
+)
+"""A string, or a name without a keyspace where CQL has that of a table, view or type."""
+CREATED = re.compile(
+    rf"\bCREATE\s+(?:TABLE|COLUMNFAMILY)\s+(?:IF\s+NOT\s+EXISTS\s+)?(?:{NAME}\s*\.\s*)?({NAME})", re.IGNORECASE
+)
+
+
+def _qualified(cql: str, keyspace: str) -> str:
+    """Add the keyspace to names without one (cassandra-stress sends USE first)."""
+
+    def with_keyspace(found: re.Match[str]) -> str:
+        return f"{found[1]}{_name(keyspace)}.{found[2]}" if found[1] else found[0]
+
+    return UNQUALIFIED.sub(with_keyspace, cql)
+
+
+def _same_name(one: str, other: str) -> bool:
+    return one.strip('"').lower() == other.strip('"').lower()
 
 
 def load(path: str) -> Profile:
@@ -144,6 +160,7 @@ def profile_of(path: str, read: Mapping[str, Any]) -> Profile:
     extra = read.get("extra_definitions") or []
     if not isinstance(extra, list) or not all(isinstance(one, str) for one in extra):
         raise Refused(f"{path}: extra_definitions", str(extra), "this is not a list of statements", "- CREATE ...")
+    _check_created(path, read["table"], [read.get("table_definition") or "", *extra])
     insert = _lower(path, "insert", read.get("insert"))
     for key in insert:
         if key not in ("partitions", "select", "row-population", "batchtype", "visits"):
@@ -175,6 +192,13 @@ def profile_of(path: str, read: Mapping[str, Any]) -> Profile:
         queries=_queries(path, read.get("queries") or {}),
         insert={key: str(value) for key, value in insert.items()},
     )
+
+
+def _check_created(path: str, table: str, definitions: Sequence[str]) -> None:
+    """Refuse a table that another one is created in place of."""
+    created = CREATED.findall(" ".join(definitions))
+    if created and not any(_same_name(table, one) for one in created):
+        raise Refused(f"{path}: table", table, f"table_definition creates {', '.join(created)}", f"table: {created[0]}")
 
 
 def _lower(path: str, key: str, value: object) -> dict[str, Any]:
@@ -224,4 +248,4 @@ def _queries(path: str, read: object) -> dict[str, Query]:
 
 def qualified_cql(profile: Profile, query: Query) -> str:
     """The statement with its table's keyspace."""
-    return _qualified(query.cql, profile.keyspace, profile.table)
+    return _qualified(query.cql, profile.keyspace)

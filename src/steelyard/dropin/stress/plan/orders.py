@@ -5,6 +5,7 @@ Statements and marker values are those of cassandra-stress, so each tool can rea
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -37,7 +38,10 @@ class Plan:
 
     def program(self, only: str | None = None, records: int = 1) -> dict[str, Any]:
         """The agent's workload; only the operation `only`, if given."""
-        kept = [one for one in self.operations if only in (None, one["name"])]
+        kept, stride = self._kept(only), round(self.partitions(only))
+        if stride > 1:
+            # A sequence of keys goes on behind those that an operation took.
+            kept = [{**one, "keys": {**one["keys"], "stride": stride}} for one in kept]
         return {
             "kind": "program",
             "records": records,
@@ -48,6 +52,15 @@ class Plan:
             "validate_fraction": 1.0 if self.validated else 0.0,
             "value_seed": VALUE_SEED,
         }
+
+    def _kept(self, only: str | None) -> list[Mapping[str, Any]]:
+        return [one for one in self.operations if only in (None, one["name"])]
+
+    def partitions(self, only: str | None = None) -> float:
+        """Mean number of partitions of an operation. cassandra-stress counts them against `n=` and the rates."""
+        kept = self._kept(only)
+        weighted = sum(one["weight"] * max(1.0, self.counted[one["name"]].partitions or 1.0) for one in kept)
+        return float(weighted / sum(one["weight"] for one in kept))
 
 
 def keys(settings: Settings) -> dict[str, Any]:
@@ -177,15 +190,17 @@ class Ending:
     duration_s: float | None = None
 
 
-def ending(settings: Settings) -> Ending:
-    """End of the measured load. `no-wrap` also ends it after every key was used once, `err<` after the maximum number
-    of measurements."""
+def ending(settings: Settings, partitions: float = 1.0) -> Ending:
+    """End of the measured load, of operations with so many partitions. `no-wrap` also ends it after every key was used
+    once, `err<` after the maximum number of measurements."""
     operations, population = settings.command.count, settings.population
     if settings.command.uncertainty is not None:
         return Ending(duration_s=(settings.command.measurements[1] + 1) * settings.log.interval_ms / 1000)
     if population.sequence is not None and not population.wrap:
         low, high = population.sequence
         operations = min(high - low + 1, operations if operations is not None else high)
+    if operations is not None:
+        operations = math.ceil(operations / partitions)
     return Ending(operations, settings.command.duration_s)
 
 
@@ -211,7 +226,7 @@ def order(
     only: str | None = None,
 ) -> dict[str, Any]:
     """The agent's order for the plan's load, or the unpaced order of its operation `only`."""
-    rate = max(settings.rate.throttle_per_s, settings.rate.fixed_per_s) if only is None else 0
+    rate = max(settings.rate.throttle_per_s, settings.rate.fixed_per_s) / plan.partitions() if only is None else 0
     schedule: dict[str, Any] = {"kind": "closed", "threads": threads}
     if rate:
         schedule = {"kind": "constant", "rate_per_s": float(rate), "in_flight": threads}

@@ -1,15 +1,16 @@
 """Compiler of a profile and the table's columns into a plan: same value distributions, other bytes.
 
-A key of the agent is a partition; its number is cassandra-stress's seed. Columns of the partition key are functions of
-it. Clustering columns are the row numbers within the partition, from 0. All other columns are pseudo-random functions
-of partition and row.
+A key of the agent is cassandra-stress's seed. Columns of the partition key are functions of it; several seeds may be
+the same partition. A clustering column is a function of the columns before it and of a number within them. All other
+columns are pseudo-random functions of the values of the primary key, so that whoever knows a row's key knows the row.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -31,7 +32,19 @@ DEFAULT_POPULATION = 100_000_000_000
 LAST_MS = 1_576_800_000_000
 """Greatest timestamp of cassandra-stress: 50 years after 1970, in ms."""
 LAST_NS = 86_399_999_999_999
+UNHASHED = ("uuid", "timeuuid", "boolean", "duration")
+"""Of cassandra-stress's own values of these types, rows could not be told apart."""
+COLLECTIONS = ("set", "list", "map", "tuple", "vector")
 MOST_DIGITS = 64
+MOST_CODE_DIGITS = 18
+"""Of a number of 63 bits."""
+MOST_IN_BATCH = 65_535
+KNOWN_TYPES = (
+    "ascii", "bigint", "blob", "boolean", "counter", "date", "decimal", "double", "duration", "float", "inet", "int",
+    "smallint", "text", "time", "timestamp", "timeuuid", "tinyint", "uuid", "varchar", "varint",
+    "list", "set", "map", "frozen", "tuple", "vector",
+)  # fmt: skip
+"""Of CQL; every other one is user-defined."""
 DEFAULT_SIZE = Distribution("uniform", 4, 8)
 PAGE_ROWS, MAX_PAGES = 5000, 10_000
 """cassandra-stress's client library fetches pages of 5000 rows to the end."""
@@ -76,15 +89,15 @@ def columns_of(rows: Sequence[Mapping[str, Any]]) -> tuple[Column, ...]:
 
 @dataclass(frozen=True)
 class Table:
-    """A table with the distributions of its values. `rows`: per partition."""
+    """A table with the distributions of its values."""
 
     profile: Profile
     columns: tuple[Column, ...]
-    rows: Distribution
+    rows: Rows
 
     @classmethod
-    def of(cls, profile: Profile, columns: tuple[Column, ...], note: Callable[[str], None]) -> Table:
-        """`note` receives the differences from cassandra-stress. Raises Refused for a missing table."""
+    def of(cls, profile: Profile, columns: tuple[Column, ...]) -> Table:
+        """Raises Refused for a missing table."""
         if not any(column.role == "partition_key" for column in columns):
             raise Refused(
                 f"{profile.path}: table", profile.qualified, "the table is not there", "table_definition: CREATE ..."
@@ -92,81 +105,138 @@ class Table:
         for name in profile.columns:
             if name not in {column.name for column in columns}:
                 raise Refused(f"{profile.path}: columnspec", name, "the table has no such column", _names(columns))
-        return cls(profile, columns, _rows(profile, columns, note))
+        return cls(profile, columns, Rows.of(profile, columns))
 
     def column(self, name: str) -> Column | None:
         """The column of a name, compared as CQL does."""
         return next((one for one in self.columns if one.name == name), None)
 
     def value(self, column: Column) -> dict[str, Any]:
-        """The generator of a column's values."""
-        makers = {"partition_key": self._of_partition, "clustering": self._of_row}
-        return {"type": column.cql_type, "make": makers.get(column.role, self._random)(column)}
+        """The generator of a column's values, in a statement with `wire` as its table."""
+        self._check(column)
+        if column.role == "partition_key":
+            make = self._of_partition(column)
+        elif column.role == "clustering":
+            make = {"kind": "clustering", "column": column.position}
+        else:
+            make = self._random(column)
+        return {"type": column.cql_type, "make": make}
+
+    def wire(self, *, apart: bool = False) -> dict[str, Any]:
+        """The primary key in the agent's order. `apart`: each marker takes a row of its own, of few."""
+        keys = {role: [one for one in self.columns if one.role == role] for role in ("partition_key", "clustering")}
+        return {
+            "partition": [self.value(one) for one in keys["partition_key"]],
+            "clustering": [self._level(one) for one in keys["clustering"]],
+            "apart": apart,
+        }
+
+    def _check(self, column: Column) -> None:
+        """Raises Refused for a column that cannot be generated."""
+        where = f"{self.profile.path}: table {self.profile.qualified}: column {column.name}"
+        unknown = next(
+            (one for one in re.findall(r'"(?:[^"]|"")+"|\w+', column.cql_type) if _is_user_defined(one)), None
+        )
+        if unknown is not None:
+            others = [one.name for one in self.columns if one is not column]
+            insert = f"insert into {self.profile.table} ({', '.join(others)}) values ({', '.join('?' * len(others))})"
+            raise Refused(
+                where,
+                column.cql_type,
+                f"no values are generated of a user-defined type ({unknown}), and insert writes every column",
+                "in place of insert a query of the profile that leaves the column out, such as "
+                f'`add: {{cql: "{insert}", fields: samerow}}` and ops(add=1)',
+            )
+        if column.role in ("partition_key", "clustering") and "<" in column.cql_type:
+            raise Refused(where, column.cql_type, "keys have types without others in them")
+        cluster, most = self.profile.spec(column.name).cluster, HOLDS.get(column.outer)
+        if column.role == "clustering" and cluster is not None and most is not None and cluster.high - 1 > most:
+            raise Refused(
+                f"{where}: cluster", cluster.described(), f"{column.cql_type} has fewer values", f"up to {most + 1}"
+            )
 
     def _of_partition(self, column: Column) -> dict[str, Any]:
-        population = self.profile.spec(column.name).population
-        if population is not None and population.kind not in ("uniform", "fixed", "sequence"):
-            raise Refused(
-                f"{self.profile.path}: columnspec ({column.name}): population",
-                population.described(),
-                "values of a partition key are spread evenly",
-                "uniform(min..max); say with -pop dist= which keys are popular",
-            )
-        return self._of_key(column)
+        """A function of the key number: cassandra-stress's own, except that text and blobs count."""
+        make, spec = self._digits(column), self.profile.spec(column.name)
+        if spec.population is None and column.outer in UNHASHED:
+            return {**make, "scramble": True, "modulo": _greatest(column.outer), "offset": 1}
+        return make | {"identity": self._identity(column, counts=column.outer in (*TEXTS, *BLOBS))}
 
-    def _of_key(self, column: Column) -> dict[str, Any]:
-        """One value per partition, uniformly distributed."""
-        if "<" in column.cql_type:
-            raise Refused(
-                f"{self.profile.path}: {column.name}", column.cql_type, "keys have types without others in them"
-            )
+    def _identity(self, column: Column, *, counts: bool) -> dict[str, Any]:
+        """What cassandra-stress draws for a column. `counts`: without a population its value is another one."""
+        spec = self.profile.spec(column.name)
+        default = Distribution("uniform", 1, LAST_MS if column.outer == "timestamp" else DEFAULT_POPULATION)
+        # A size that cassandra-stress draws differently each time makes nothing that could be known.
+        known = spec.size is not None and not (spec.size.quanta or spec.size.inverted)
+        size = {"size": spec.size.wire()} if spec.size is not None and known else {}
+        hidden = counts and spec.population is None
+        return {"named": column.name, "of": (spec.population or default).wire(), "hidden": hidden, **size}
+
+    def _level(self, column: Column) -> dict[str, Any]:
+        """A clustering column: a function of the values before it, and of a number within them."""
+        spec = self.profile.spec(column.name)
+        count = spec.cluster or fixed(1)
+        make = self._digits(column)
+        if spec.population is not None:
+            make["identity"] = self._identity(column, counts=False)
+        elif count.high > 1:
+            make = {"kind": "key"}
+        else:
+            make["identity"] = self._identity(column, counts=True)
+            if column.outer not in (*TEXTS, *BLOBS):
+                make |= {"scramble": True, "modulo": _greatest(column.outer), "offset": 1}
+            elif not self._tells_seed():
+                make |= {"scramble": True, "modulo": 10 ** min(MOST_CODE_DIGITS, max(1, make["digits"]))}
+        return {"count": count.wire(), "value": {"type": column.cql_type, "make": make}}
+
+    def _digits(self, column: Column) -> dict[str, Any]:
         spec = self.profile.spec(column.name)
         digits = round((spec.size or DEFAULT_SIZE).average) if column.outer in TEXTS else 0
-        make: dict[str, Any] = {"kind": "key", "digits": min(MOST_DIGITS, max(0, digits))}
-        if spec.population is None and column.outer in (*TEXTS, *BLOBS):
-            # Each seed has its own value; cassandra-stress's random text has rare duplicates.
-            return make
-        numbers = spec.population or Distribution("uniform", 1, _greatest(column.outer))
-        return {**make, "scramble": True, "modulo": numbers.high - numbers.low + 1, "offset": numbers.low}
+        return {"kind": "key", "digits": min(MOST_DIGITS, max(0, digits))}
 
-    def _of_row(self, column: Column) -> dict[str, Any]:
-        cluster = self.profile.spec(column.name).cluster
-        if cluster is None or cluster.high <= 1:
-            return self._of_key(column)
-        if "<" in column.cql_type:
-            raise Refused(
-                f"{self.profile.path}: {column.name}", column.cql_type, "keys have types without others in them"
-            )
-        return {"kind": "row", "count": self.rows.wire()}
+    def _tells_seed(self) -> bool:
+        """Whether each seed is a partition of its own."""
+        keys = [one for one in self.columns if one.role == "partition_key"]
+        return any(one.outer in (*TEXTS, *BLOBS) and self.profile.spec(one.name).population is None for one in keys)
 
     def _random(self, column: Column) -> dict[str, Any]:
+        """A function of the row, and of few numbers of it where the column has a population."""
+        spec = self.profile.spec(column.name)
+        if spec.population is None or column.outer in COLLECTIONS or column.outer in ("float", "double"):
+            return self._of_stream(column)
+        # As many different texts as there are numbers.
+        sized = column.outer in (*TEXTS, *BLOBS) and spec.size is not None
+        size = {"size": spec.size.wire()} if sized and spec.size is not None else {}
+        return {"kind": "random", "salt": _salt(column), **size, "choice": self._identity(column, counts=False)}
+
+    def _of_stream(self, column: Column) -> dict[str, Any]:
+        """A value that is independent of those of other rows, an entry of a collection too."""
         spec = self.profile.spec(column.name)
         size = (spec.size or DEFAULT_SIZE).wire()
-        salt = zlib.crc32(column.name.encode())
+        make: dict[str, Any] = {"kind": "random", "salt": _salt(column)}
         if column.outer in ("set", "list"):
             # As in cassandra-stress, `size` applies to the collection and to each of its texts.
             inner = replace(column, cql_type=column.cql_type.partition("<")[2].removesuffix(">"))
             if column.outer in inner.cql_type.partition("<")[0]:
                 inner = replace(column, cql_type=inner.cql_type.partition("<")[2].removesuffix(">"))
-            return {
-                "kind": "random",
-                "salt": salt,
-                "size": size,
-                "of": [{"type": inner.cql_type, "make": self._random(inner)}],
-            }
-        if column.outer in ("map", "tuple", "vector"):
-            return {"kind": "random", "salt": salt, **({"size": size} if column.outer == "map" else {})}
+            return make | {"size": size, "of": [{"type": inner.cql_type, "make": self._of_stream(inner)}]}
+        if column.outer in COLLECTIONS:
+            return make | ({"size": size} if column.outer == "map" else {})
         if column.outer in (*TEXTS, *BLOBS):
             few = spec.population is not None and spec.size is None
-            return {
-                "kind": "random",
-                "salt": salt,
-                **({"number": spec.population.wire()} if few and spec.population else {"size": size}),
-            }
-        if column.outer in ("uuid", "timeuuid", "boolean", "duration") and spec.population is None:
-            return {"kind": "random", "salt": salt}
+            return make | ({"number": spec.population.wire()} if few and spec.population else {"size": size})
+        if column.outer in UNHASHED and spec.population is None:
+            return make
         numbers = spec.population or Distribution("uniform", 1, _greatest(column.outer))
-        return {"kind": "random", "salt": salt, "number": numbers.wire()}
+        return make | {"number": numbers.wire()}
+
+
+def _salt(column: Column) -> int:
+    return zlib.crc32(column.name.encode())
+
+
+def _is_user_defined(word: str) -> bool:
+    return word not in KNOWN_TYPES and not word.isdigit()
 
 
 def _names(columns: Sequence[Column]) -> str:
@@ -177,51 +247,49 @@ def _greatest(outer: str) -> int:
     return {**HOLDS, "timestamp": LAST_MS, "time": LAST_NS}.get(outer, DEFAULT_POPULATION)
 
 
-def _rows(profile: Profile, columns: Sequence[Column], note: Callable[[str], None]) -> Distribution:
-    """Distribution of the rows per partition. With several clustering columns only the widest varies, over the product
-    of all."""
-    spread = [profile.spec(one.name).cluster for one in columns if one.role == "clustering"]
-    several = [one for one in spread if one is not None and one.high > 1]
-    if any(one.low < 1 for one in several):
-        raise Refused(f"{profile.path}: columnspec: cluster", "below 1", "a partition has rows", "from 1")
-    if not several:
-        return fixed(1)
-    widest = max(several, key=lambda one: one.high)
-    others = round(math.prod(one.average for one in several) / widest.average)
-    if len(several) > 1:
-        note(
-            f"{profile.path}: {len(several)} clustering columns have `cluster`: partitions have as many rows as in "
-            f"cassandra-stress, but each row has values of its own in all of them"
-        )
-    return scaled(widest, others)
+@dataclass(frozen=True)
+class Rows:
+    """Rows of a partition. `outer`: values of the outermost clustering column; `below`: rows of each of them."""
+
+    outer: Distribution
+    low: int
+    high: int
+    below: float
+
+    @classmethod
+    def of(cls, profile: Profile, columns: Sequence[Column]) -> Rows:
+        """Raises Refused for a partition without rows."""
+        spread = [profile.spec(one.name).cluster or fixed(1) for one in columns if one.role == "clustering"]
+        if any(one.low < 1 for one in spread):
+            raise Refused(f"{profile.path}: columnspec: cluster", "below 1", "a partition has rows", "from 1")
+        outer, *inner = spread or [fixed(1)]
+        low, high = (math.prod(getattr(one, bound) for one in (outer, *inner)) for bound in ("low", "high"))
+        return cls(outer, low, high, math.prod(one.average for one in inner))
+
+    def taken(self, select: Ratio) -> float:
+        """Mean number of rows that an insert writes: each outermost value with a chance, and one at least."""
+        chance = min(1.0, select.of.average / select.divisor)
+        outer = self.outer.average
+        return (outer * chance + math.pow(1 - chance, outer)) * self.below
+
+    def most_taken(self, select: Ratio) -> int:
+        """Greatest such number, but for a chance below 1 in 10^15: eight deviations above the mean of a binomial."""
+        mean = self.high * select.greatest
+        return max(1, math.ceil(mean + 8 * math.sqrt(mean * (1 - select.greatest))))
 
 
-def scaled(distribution: Distribution, factor: float) -> Distribution:
-    """The distribution scaled by `factor`, at least 1."""
-    low, high = (max(1, round(bound * factor)) for bound in (distribution.low, distribution.high))
-    if low == high:
-        return fixed(low)
-    mean, deviation = distribution.mean * factor, distribution.deviation * factor
-    return replace(distribution, low=low, high=high, mean=mean, deviation=deviation)
-
-
-def plan(settings: Settings, table: Table, note: Callable[[str], None]) -> Plan:
+def plan(settings: Settings, table: Table) -> Plan:
     """The plan of the command `user`. Raises Refused for what is not supported."""
     profile = table.profile
     statements, operations, counted = [], [], {}
     for name, weight in settings.command.ratios.items():
         if name.lower() == "insert":
-            statement, step, counting = _insert(settings, table, note)
-        elif name.lower() in profile.queries:
+            statement, step, counting = _insert(settings, table)
+        else:
             statement, counting = _query(table, profile.queries[name.lower()])
             step = {"kind": "execute", "statement": statement["name"]}
-        else:
-            known = ", ".join(["insert", *profile.queries])
-            why = "validate and token_range_queries are not there" if name == "validate" else "no such query"
-            raise Refused("user ops", name, why, known)
         statements.append(statement)
-        keys = orders.keys(settings)
-        operations.append({"name": name, "weight": weight, "keys": keys, "steps": [step]})
+        operations.append({"name": name, "weight": weight, "keys": orders.keys(settings), "steps": [step]})
         counted[name] = counting
     return Plan(
         keyspace=_server_name(profile.keyspace),
@@ -233,38 +301,31 @@ def plan(settings: Settings, table: Table, note: Callable[[str], None]) -> Plan:
     )
 
 
-def _insert(
-    settings: Settings, table: Table, note: Callable[[str], None]
-) -> tuple[dict[str, Any], dict[str, Any], Counting]:
-    profile = table.profile
+def _insert(settings: Settings, table: Table) -> tuple[dict[str, Any], dict[str, Any], Counting]:
+    profile, rows = table.profile, table.rows
     partitions = settings.insert.partitions or profile.partitions
     select = settings.insert.select or profile.select
+    most = partitions.high * rows.most_taken(select)
+    if most > MOST_IN_BATCH:
+        raise Refused(
+            f"{profile.path}: insert",
+            f"up to {most} rows in a batch",
+            f"a request holds {MOST_IN_BATCH}",
+            "fewer `partitions`, a smaller `select`, or a smaller `cluster` of the columns",
+        )
     statement = _insertion(table)
-    mode = (settings.insert.batch or profile.batch).lower()
-    batch = {"kind": "batch", "statements": [statement["name"]], "mode": mode}
-    rows = _selected(profile, table.rows, select, note)
-    counting = Counting(rows=partitions.average * rows.average, partitions=partitions.average)
-    if partitions != fixed(1):
-        keys = {"repeat": partitions.wire(), "next_key": True}
-        return statement, {**batch, **keys, **({} if rows == fixed(1) else {"rows": rows.wire()})}, counting
-    if rows == fixed(1):
+    counting = Counting(rows=partitions.average * rows.taken(select), partitions=partitions.average)
+    if partitions == fixed(1) and rows.high == 1:
         return statement, {"kind": "execute", "statement": statement["name"]}, counting
-    return statement, {**batch, "repeat": rows.wire()}, counting
-
-
-def _selected(profile: Profile, rows: Distribution, select: Ratio, note: Callable[[str], None]) -> Distribution:
-    """Rows per partition that one insert writes."""
-    if select.is_whole or rows == fixed(1):
-        return rows
-    if select.greatest * rows.high <= 1:
-        return fixed(1)
-    where = f"{profile.path}: insert: select"
-    note(f"{where}: an insert takes the first rows of its partition, not any of them")
-    if rows.is_fixed:
-        return scaled(select.of, rows.low / select.divisor)
-    if not select.of.is_fixed:
-        note(f"{where}: it and `cluster` both spread: the rows of an insert spread like `cluster`, with the mean share")
-    return scaled(rows, min(1.0, select.of.average / select.divisor))
+    step = {
+        "kind": "batch",
+        "statements": [statement["name"]],
+        "mode": (settings.insert.batch or profile.batch).lower(),
+        "repeat": partitions.wire(),
+        "next_key": True,
+        "select": {"of": select.of.wire(), "divisor": select.divisor},
+    }
+    return statement, step, counting
 
 
 def _insertion(table: Table) -> dict[str, Any]:
@@ -286,6 +347,7 @@ def _insertion(table: Table) -> dict[str, Any]:
         "values": values,
         "partition_key": [len(others) + index for index in partition],
         "writes": True,
+        "table": table.wire(),
     }
 
 
@@ -297,36 +359,35 @@ def _assignment(column: Column) -> str:
 
 def _query(table: Table, query: Query) -> tuple[dict[str, Any], Counting]:
     where = f"{table.profile.path}: queries: {query.name}"
-    cql = qualified_cql(table.profile, query)
-    try:
-        asked = bind_markers.columns_of(cql)
-    except ValueError as error:
-        raise Refused(where, str(error), "it is not clear which column this marker belongs to", "column = ?") from None
     values, partition = [], {}
-    for index, (name, comparison) in enumerate(asked):
+    for index, (name, comparison) in enumerate(markers(table.profile, query)):
         column = table.column(name)
         if column is None:
             raise Refused(where, name, "the table has no such column", _names(table.columns))
-        value = table.value(column)
-        if column.role == "clustering" and not query.same_row and value["make"]["kind"] == "row":
-            # Each marker draws its own row.
-            value["make"] = {"kind": "draw", "number": _row_numbers(table.rows).wire()}
         if column.role == "partition_key" and comparison == "=":
             partition[column.name] = index
-        values.append(value)
+        values.append(table.value(column))
     wanted = [one.name for one in table.columns if one.role == "partition_key"]
     statement = {
         "name": query.name,
-        "cql": cql,
+        "cql": qualified_cql(table.profile, query),
         "values": values,
         "partition_key": [partition[name] for name in wanted] if set(wanted) <= set(partition) else [],
         "writes": not query.cql.lstrip().upper().startswith("SELECT"),
+        "table": table.wire(apart=not query.same_row),
     }
     if not statement["writes"]:
         # An answer without rows is not an error, but reads no partition.
         statement |= {"page_rows": PAGE_ROWS, "max_pages": MAX_PAGES, "wants_row": True}
-    return statement, Counting(rows=1.0 if statement["writes"] else None, may_be_empty=True)
+    # Of a write, cassandra-stress counts what is in its answer: one row of a light-weight transaction, else none.
+    partitions = None if statement["writes"] else 1.0
+    return statement, Counting(rows=None, partitions=partitions, may_be_empty=True, reads=not statement["writes"])
 
 
-def _row_numbers(rows: Distribution) -> Distribution:
-    return fixed(0) if rows.is_fixed and rows.low == 1 else Distribution("uniform", 0, max(1, round(rows.average)) - 1)
+def markers(profile: Profile, query: Query) -> list[tuple[str, str]]:
+    """Column and comparison of each marker of a query. Raises Refused where a marker has no clear column."""
+    try:
+        return bind_markers.columns_of(query.cql)
+    except ValueError as error:
+        where = f"{profile.path}: queries: {query.name}"
+        raise Refused(where, str(error), "it is not clear which column this marker belongs to", "column = ?") from None

@@ -6,13 +6,12 @@ Operations are named `SPECNAME.OPERATION`; those without a spec name belong to t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from steelyard.dropin import table_definition
-from steelyard.dropin.stress.parse import bind_markers
-from steelyard.dropin.stress.parse.profile import Profile, load, qualified_cql
+from steelyard.dropin.stress.parse.profile import Profile, load
 from steelyard.dropin.stress.parse.refusal import Refused, unknown
 from steelyard.dropin.stress.parse.settings import Settings
 from steelyard.dropin.stress.plan import profile_orders
@@ -40,7 +39,7 @@ def read(settings: Settings) -> tuple[Profile, ...]:
         if same != name:
             raise Refused("user ops", name, f"it is the same operation as {same}", "each operation once")
         if operation.lower() in profile.queries:
-            _check_markers(profile, operation.lower())
+            profile_orders.markers(profile, profile.queries[operation.lower()])
         elif operation.lower() != INSERT:
             known = [INSERT, *profile.queries]
             if len(profiles) > 1:
@@ -63,14 +62,6 @@ def _of(name: str, profiles: Sequence[Profile]) -> tuple[Profile, str]:
     raise unknown("user ops", name, f"no profile has the specname {spec!r}", known)
 
 
-def _check_markers(profile: Profile, name: str) -> None:
-    try:
-        bind_markers.columns_of(qualified_cql(profile, profile.queries[name]))
-    except ValueError as error:
-        where = f"{profile.path}: queries: {name}"
-        raise Refused(where, str(error), "it is not clear which column this marker belongs to", "column = ?") from None
-
-
 def columns_before(profile: Profile, rows: Sequence[Mapping[str, Any]]) -> tuple[profile_orders.Column, ...] | None:
     """The columns of the table before anything is created: as the server has them (`rows`), else as the definition
     will make them. None where only the server can tell."""
@@ -80,7 +71,7 @@ def columns_before(profile: Profile, rows: Sequence[Mapping[str, Any]]) -> tuple
     return None if expected is None else profile_orders.columns_of(expected)
 
 
-def plan(settings: Settings, tables: Sequence[profile_orders.Table], note: Callable[[str], None]) -> Plan:
+def plan(settings: Settings, tables: Sequence[profile_orders.Table]) -> Plan:
     """One plan of all profiles. Raises Refused for what is not supported."""
     profiles = [table.profile for table in tables]
     plans = []
@@ -93,7 +84,7 @@ def plan(settings: Settings, tables: Sequence[profile_orders.Table], note: Calla
         if names:
             own = {operation: settings.command.ratios[name] for operation, name in names.items()}
             command = replace(settings.command, ratios=own)
-            plans.append(_renamed(profile_orders.plan(replace(settings, command=command), table, note), names))
+            plans.append(_renamed(profile_orders.plan(replace(settings, command=command), table), names))
     weights = {name: place for place, name in enumerate(settings.command.ratios)}
     operations = sorted((one for plan in plans for one in plan.operations), key=lambda one: weights[one["name"]])
     return replace(

@@ -128,6 +128,19 @@ def results(whole: Span, spans: Mapping[str, Span], unsent: int = 0) -> list[str
     ]
 
 
+def without_rows(reads: Mapping[str, Span]) -> list[str]:
+    """The queries that got answers, and no row in any of them."""
+    return [name for name, span in reads.items() if span.operations > span.errors and not span.rows]
+
+
+def found_nothing(reads: Mapping[str, Span]) -> list[str]:
+    """A warning for each query that found no row in all its operations: its latencies are those of misses."""
+    return [
+        f"WARNING: {name} found 0 rows in all of its {reads[name].operations:,} operations"
+        for name in without_rows(reads)
+    ]
+
+
 @dataclass(frozen=True)
 class Finished:
     """The load of one thread count, for the table at the end of `auto`."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from steelyard.dropin.stress.parse.distributions import Distribution
 from steelyard.dropin.stress.parse.profile import Profile
 from steelyard.dropin.stress.parse.settings import Settings
+from steelyard.dropin.stress.plan.profile_orders import Rows
 
 TRANSPORT_DEFAULTS = {
     "factory=": "org.apache.cassandra.thrift.TFramedTransportFactory",
@@ -213,7 +213,7 @@ def _graph(settings: Settings) -> list[str]:
     ]
 
 
-def profile(read: Profile, rows: Distribution) -> list[str]:
+def profile(read: Profile, rows: Rows) -> list[str]:
     """The block of a profile. `rows`: per partition."""
     lines = ["", "******************** Profile ********************", f"  Keyspace Name: {read.keyspace}"]
     lines += ["  Keyspace CQL: ", "***", f"{(read.keyspace_cql or 'null').rstrip()}", "***", ""]

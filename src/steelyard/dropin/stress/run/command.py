@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from steelyard.dropin import other_tables, wording
 from steelyard.dropin.contacts import parsed
@@ -95,25 +95,21 @@ async def _of_profiles(
     asking = Asking.of(settings, contacts, tools)
     questions = [profile_orders.schema_question(one) for one in profiles]
 
-    def compiled(
-        columns: Sequence[tuple[profile_orders.Column, ...]], note: Callable[[str], None]
-    ) -> tuple[list[profile_orders.Table], Plan]:
-        pairs = zip(profiles, columns, strict=True)
-        tables = [profile_orders.Table.of(profile, listed, note) for profile, listed in pairs]
-        return tables, several_profiles.plan(settings, tables, note)
+    def compiled(columns: Sequence[tuple[profile_orders.Column, ...]]) -> tuple[list[profile_orders.Table], Plan]:
+        tables = [profile_orders.Table.of(*pair) for pair in zip(profiles, columns, strict=True)]
+        return tables, several_profiles.plan(settings, tables)
 
     answers = await asking.rows(questions)
     expected = [several_profiles.columns_before(*pair) for pair in zip(profiles, answers, strict=True)]
     known = [columns for columns in expected if columns is not None]
     if len(known) == len(profiles):
-        compiled(known, lambda text: None)
+        compiled(known)
     creations = [cql for profile in profiles for cql in profile.creations()]
     if creations:
         await asking.rows(creations)
         speaker.say_here("Created schema.")
         answers = await asking.rows(questions)
-    columns = [profile_orders.columns_of(described) for described in answers]
-    tables, plan = compiled(columns, lambda text: _note(speaker, text))
+    tables, plan = compiled([profile_orders.columns_of(described) for described in answers])
     if settings.log.settings:
         speaker.say(*settings_block.block(settings, profiles[0].keyspace))
         for table in tables:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from steelyard.dropin.stress.print import hdr, output
 from steelyard.dropin.stress.print.output import Finished
 from steelyard.dropin.stress.print.output_stream import Voice, opened
 from steelyard.dropin.stress.run import interval_stats
+from steelyard.dropin.stress.run.interval_stats import Span
 from steelyard.dropin.stress.run.load_counts import Recorder
 from steelyard.model.errors import SystemFault
 from steelyard.wire.record import Connected, Interval
@@ -80,6 +82,8 @@ class Action:
         self.tools = tools
         self.interrupted = False
         self._connected = False
+        self._read: dict[str, Span] = {}
+        """Of each query of a profile that reads, in all measured loads."""
         self.asking = Asking.of(settings, contacts, tools)
 
     async def run(self, creations: Sequence[str], tables: Tables) -> bool:
@@ -101,7 +105,9 @@ class Action:
                 good = await self._thread_counts(tables)
             else:
                 good = await self._load(threads) is not None
-        self.voice.say("END" if good else "FAILURE")
+        unfound = output.without_rows(self._read)
+        ending = f"END, but {', '.join(unfound)} found no rows" if unfound else "END"
+        self.voice.say(ending if good else "FAILURE")
         return good
 
     async def _truncate(self, tables: Tables) -> None:
@@ -128,7 +134,8 @@ class Action:
         threads = orders.warm_up_threads(self.settings)
         for name in sorted(self.plan.counted):
             self.voice.say(f"Warming up {name} with {operations} iterations...")
-            outcome, _ = await self._drive(threads, Ending(operations), None, only=name)
+            stop = Ending(math.ceil(operations / self.plan.partitions(name)))
+            outcome, _ = await self._drive(threads, stop, None, only=name)
             if outcome is None or self.interrupted:
                 return outcome is not None
         return True
@@ -176,12 +183,16 @@ class Action:
 
     async def _load(self, threads: int) -> Recorder | None:
         """One measured load; None if it failed."""
-        stop = orders.ending(self.settings)
+        stop = orders.ending(self.settings, self.plan.partitions())
         self.voice.say(f"Running {self._description()} with {threads} threads {self._how_long(stop)}", output.header())
         outcome, recorder = await self._drive(threads, stop, self.voice)
         if outcome is None:
             return None
         self.voice.say(*output.results(recorder.whole, recorder.spans, outcome.main.totals.unsent))
+        reads = {name: span for name, span in recorder.spans.items() if self.plan.counted[name].reads}
+        self.voice.say(*output.found_nothing(reads))
+        for name, span in reads.items():
+            self._read[name] = interval_stats.merged((self._read.get(name, span), span), side_by_side=False)
         self._tell_of_waiting(outcome)
         self._tell_of_lacks(outcome, stop)
         return recorder

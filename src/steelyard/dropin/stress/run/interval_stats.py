@@ -82,12 +82,13 @@ def merged(spans: Iterable[Span], *, side_by_side: bool) -> Span:
 
 @dataclass(frozen=True)
 class Counting:
-    """How answers of one operation are counted. `rows`, `partitions`: per answer without error; `rows` None: the number
-    in the answer. `may_be_empty`: whether an answer without a row is valid."""
+    """How answers of one operation are counted. `rows`, `partitions`: per answer without error; None: the number of
+    rows in the answer. `may_be_empty`: whether an answer without a row is valid; `reads`: whether it asks for rows."""
 
     rows: float | None = 1.0
-    partitions: float = 1.0
+    partitions: float | None = 1.0
     may_be_empty: bool = False
+    reads: bool = False
 
     def fails(self, outcome: str) -> bool:
         """Whether cassandra-stress counts the outcome as an error. A read that expects a row and gets none is one; a
@@ -99,12 +100,12 @@ def span_of(interval: Interval, operation: str, counting: Counting, time_of: str
     """The span of one operation in an interval."""
     tables = interval.tables
     outcomes = tables.outcomes(operation)
-    answered = outcomes.get(Outcome.OK, 0)
+    answered, in_answers = outcomes.get(Outcome.OK, 0), interval.rows.get(operation, 0)
     return Span(
         seconds=interval.seconds,
         operations=sum(outcomes.values()),
-        partitions=answered * counting.partitions,
-        rows=interval.rows.get(operation, 0) if counting.rows is None else answered * counting.rows,
+        partitions=in_answers if counting.partitions is None else answered * counting.partitions,
+        rows=in_answers if counting.rows is None else answered * counting.rows,
         errors=sum(number for outcome, number in outcomes.items() if counting.fails(outcome)),
         times=tables.histogram(time_of, operation, None),
     )

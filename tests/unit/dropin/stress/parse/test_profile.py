@@ -7,14 +7,23 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from steelyard.dropin.stress import Refused
 from steelyard.dropin.stress.parse import bind_markers, parse_settings, profile
-from steelyard.dropin.stress.plan import profile_orders
+from steelyard.dropin.stress.plan import profile_orders, several_profiles
 from steelyard.dropin.stress.plan.orders import Plan
+from steelyard.dropin.stress.run import interval_stats
 from steelyard.dropin.stress.run.command import conduct
 from tests.unit.dropin.stress.world import World
+from tests.unit.wire import made
+
+SCHEMA_FOLDER = Path(__file__).parents[5] / "schema"
+PROGRAM = json.loads((SCHEMA_FOLDER / "program-order.example.json").read_text())
+SCHEMA = json.loads((SCHEMA_FOLDER / "order.schema.json").read_text())
+EVERY = {"name": "uniform", "min": 1.0, "max": 1e11}
+"""Numbers of a column without a population."""
 
 YAML = """
 keyspace: stressexample
@@ -68,14 +77,18 @@ def read(tmp_path: Path, text: str = YAML) -> profile.Profile:
 
 def planned(
     tmp_path: Path, ops: str, text: str = YAML, more: str = "", columns: list[dict[str, Any]] | None = None
-) -> tuple[Plan, list[str]]:
-    notes: list[str] = []
-    settings = parse_settings.read(f"user profile=x ops({ops}) n=100 -rate threads=1 {more}".split())
+) -> Plan:
+    path = read(tmp_path, text).path
+    settings = parse_settings.read(f"user profile={path} ops({ops}) n=100 -rate threads=1 {more}".split())
     found = profile_orders.columns_of(columns or COLUMNS)
-    table = profile_orders.Table.of(read(tmp_path, text), found, notes.append)
-    plan = profile_orders.plan(settings, table, notes.append)
-    json.dumps(plan.program(), allow_nan=False)
-    return plan, notes
+    plan = several_profiles.plan(settings, [profile_orders.Table.of(*several_profiles.read(settings), found)])
+    program = json.loads(json.dumps(plan.program(), allow_nan=False))
+    jsonschema.validate({**PROGRAM, "workload": program}, SCHEMA, cls=jsonschema.Draft202012Validator)
+    return plan
+
+
+def identity(named: str, of: dict[str, Any], *, hidden: bool = False, **size: Any) -> dict[str, Any]:
+    return {"named": named, "of": of, "hidden": hidden, **size}
 
 
 def makes(statement: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -90,7 +103,7 @@ def test_the_schema_is_made_where_it_is_not_there(tmp_path: Path) -> None:
 
 
 def test_an_insert_writes_the_rows_of_one_partition(tmp_path: Path) -> None:
-    plan, notes = planned(tmp_path, "insert=1")
+    plan = planned(tmp_path, "insert=1")
     (statement,), (operation,) = plan.statements, plan.operations
     assert statement["cql"] == (
         'UPDATE stressexample.readings SET "note" = ?, "tags" = "tags" + ?, "value" = ? '
@@ -102,31 +115,74 @@ def test_an_insert_writes_the_rows_of_one_partition(tmp_path: Path) -> None:
     assert tags["of"][0]["type"] == "text"
     assert tags["of"][0]["make"]["size"] == tags["size"]
     assert value["number"]["max"] == 1e11
-    # A thousand different sensors, of twelve characters; days as many as an int holds.
-    assert sensor == {"kind": "key", "digits": 12, "scramble": True, "modulo": 1000, "offset": 1}
-    assert day["modulo"] == 2**31 - 1
-    assert at == {"kind": "row", "count": {"name": "uniform", "min": 1.0, "max": 9.0}}
+    # Sensors of twelve characters, and days, are numbers that cassandra-stress draws.
+    thousand, twelve = {"name": "uniform", "min": 1.0, "max": 1000.0}, {"name": "fixed", "value": 12.0}
+    assert sensor == {"kind": "key", "digits": 12, "identity": identity("sensor", thousand, size=twelve)}
+    assert day == {"kind": "key", "digits": 0, "identity": identity("day", EVERY)}
+    assert at == {"kind": "clustering", "column": 0}
     assert statement["partition_key"] == [3, 4]
-    assert operation["steps"] == [
-        {"kind": "batch", "statements": ["insert"], "mode": "unlogged", "repeat": at["count"]},
-    ]
+    assert statement["table"] == {
+        "partition": [{"type": "text", "make": sensor}, {"type": "int", "make": day}],
+        "clustering": [
+            {
+                "count": {"name": "uniform", "min": 1.0, "max": 9.0},
+                "value": {"type": "timeuuid", "make": {"kind": "key"}},
+            }
+        ],
+        "apart": False,
+    }
+    assert operation["steps"] == [batch()]
     assert plan.counted["insert"].rows == 5
-    assert notes == []
+
+
+def batch(**changes: Any) -> dict[str, Any]:
+    one = {"name": "fixed", "value": 1.0}
+    step = {"kind": "batch", "statements": ["insert"], "mode": "unlogged", "repeat": one, "next_key": True}
+    return {**step, "select": {"of": one, "divisor": 1}, **changes}
+
+
+def test_a_number_of_few_is_chosen_by_the_row_and_others_are_not(tmp_path: Path) -> None:
+    text = YAML.replace("  - name: note", "  - name: value\n    population: exp(1..50)\n  - name: note").replace(
+        "size: gaussian(10..50)", "size: fixed(20)\n    population: uniform(1..300)"
+    )
+    columns = [{**one, "type": "bigint"} if one["column_name"] == "value" else one for one in COLUMNS]
+    note, _, value, *_ = makes(planned(tmp_path, "insert=1", text, columns=columns).statements[0])
+    many, twenty = {"name": "uniform", "min": 1.0, "max": 300.0}, {"name": "fixed", "value": 20.0}
+    assert note["size"] == twenty
+    assert note["choice"] == identity("note", many, size=twenty)
+    assert value["choice"] == identity("value", {"name": "exponential", "min": 1, "max": 50})
+    # Twenty different numbers of eight characters where there is no size; reals are drawn on their own.
+    few = planned(tmp_path, "insert=1", text.replace("size: fixed(20)\n    ", ""))
+    note, _, value, *_ = makes(few.statements[0])
+    assert "size" not in note
+    assert value["number"]["name"] == "exponential"
+
+
+@pytest.mark.parametrize("skew", ["exp(1..10M)", "gaussian(1..10M)", "extreme(1..10M,2)", "~exp(1..10M)", "seq(1..99)"])
+def test_keys_are_drawn_by_every_distribution(tmp_path: Path, skew: str) -> None:
+    plan = planned(tmp_path, "insert=1,one=1", YAML.replace("population: uniform(1..1000)", f"population: {skew}"))
+    drawn = [makes(statement)[statement["partition_key"][0]]["identity"]["of"] for statement in plan.statements]
+    assert drawn[0] == drawn[1]
+    assert drawn[0]["name"] in ("exponential", "gaussian", "extreme", "inverted", "sequence")
 
 
 def test_without_a_population_inserts_take_one_key_after_the_other(tmp_path: Path) -> None:
-    plan, _ = planned(tmp_path, "insert=1")
+    plan = planned(tmp_path, "insert=1")
     assert plan.operations[0]["keys"]["number"] == {"name": "sequence", "min": 0, "max": 99}
-    mixed, _ = planned(tmp_path, "insert=1,one=3")
+    mixed = planned(tmp_path, "insert=1,one=3")
     assert mixed.operations[0]["keys"]["number"]["name"] == "gaussian"
 
 
 def test_a_clustering_column_that_does_not_spread_has_one_value_in_a_partition(tmp_path: Path) -> None:
     columns = [*COLUMNS, {"column_name": "place", "kind": "clustering", "position": 1, "type": "bigint"}]
     nested = {"column_name": "more", "kind": "regular", "position": -1, "type": "frozen<list<frozen<set<int>>>>"}
-    plan, _ = planned(tmp_path, "insert=1", columns=[*columns, nested])
+    plan = planned(tmp_path, "insert=1", columns=[*columns, nested])
     more, note, _, _, _, _, _, place = makes(plan.statements[0])
-    assert place == {"kind": "key", "digits": 0, "scramble": True, "modulo": 10**11, "offset": 1}
+    assert place == {"kind": "clustering", "column": 1}
+    level = plan.statements[0]["table"]["clustering"][1]
+    assert level["count"] == {"name": "fixed", "value": 1.0}
+    made = {"kind": "key", "digits": 0, "scramble": True, "modulo": 10**11, "offset": 1}
+    assert level["value"]["make"] == {**made, "identity": identity("place", EVERY, hidden=True)}
     assert '"more" = ?' in plan.statements[0]["cql"]
     assert more["of"][0]["type"] == "frozen<set<int>>"
     assert more["of"][0]["make"]["of"][0]["type"] == "int"
@@ -134,77 +190,186 @@ def test_a_clustering_column_that_does_not_spread_has_one_value_in_a_partition(t
 
 
 def test_queries_of_the_same_row_and_of_many(tmp_path: Path) -> None:
-    plan, _ = planned(tmp_path, "one=1,range=1,noted=1")
+    plan = planned(tmp_path, "one=1,range=1,noted=1")
     statements = {one["name"]: one for one in plan.statements}
     assert statements["one"]["cql"].startswith("select value, note from stressexample.readings where")
-    assert makes(statements["one"])[2]["kind"] == "row"
-    # Each marker of a query of many rows draws a row of its own.
-    assert makes(statements["range"])[2] == {"kind": "draw", "number": {"name": "uniform", "min": 0.0, "max": 4.0}}
+    # The same generators as an insert has, of one row, or of a row for each marker.
+    insert = planned(tmp_path, "insert=1").statements[0]
+    assert makes(statements["one"]) == makes(insert)[3:]
+    assert makes(statements["noted"]) == makes(insert)[:1]
+    assert {name: one["table"]["apart"] for name, one in statements.items()} == {
+        "one": False,
+        "range": True,
+        "noted": True,
+    }
     assert statements["one"]["partition_key"] == [0, 1]
     assert statements["noted"]["partition_key"] == []
     assert statements["noted"]["page_rows"] == 5000
     assert plan.counted["one"].may_be_empty
 
 
+def test_writes_of_queries_are_counted_from_their_answers(tmp_path: Path) -> None:
+    text = YAML + "  change:\n    cql: update readings set note = ? where sensor = ? and day = ? and at = ?\n"
+    plan = planned(tmp_path, "insert=1,one=1,change=1", text)
+    tables = [made.counts([(1000, 1999, 10)], name, "ok", "response") for name in ("insert", "one", "change")]
+    # As cassandra-stress: a plain write answers without rows, a light-weight transaction with one.
+    for rows, partitions in (({"one": 30}, 0), ({"one": 30, "change": 10}, 10)):
+        spans = interval_stats.spans_of(made.interval(*tables, rows=rows), plan.counted, "service")
+        assert {name: span.partitions for name, span in spans.items()} == {
+            "insert": 10,
+            "one": 10,
+            "change": partitions,
+        }
+        assert {name: span.rows for name, span in spans.items()} == {"insert": 50, "one": 30, "change": partitions}
+
+
 @pytest.mark.parametrize(
-    ("change", "step"),
+    ("change", "step", "rows"),
     [
-        (("cluster: uniform(1..9)", "cluster: fixed(1)"), {"kind": "execute", "statement": "insert"}),
+        (("cluster: uniform(1..9)", "cluster: fixed(1)"), {"kind": "execute", "statement": "insert"}, 1),
+        (("cluster: uniform(1..9)", "cluster: fixed(8)"), batch(), 8),
         (
-            ("cluster: uniform(1..9)", "cluster: fixed(8)"),
-            {"kind": "batch", "statements": ["insert"], "mode": "unlogged", "repeat": {"name": "fixed", "value": 8.0}},
+            ("select: fixed(1)/1", "select: fixed(1)/9"),
+            batch(select={"of": {"name": "fixed", "value": 1.0}, "divisor": 9}),
+            5 / 9 + (8 / 9) ** 5,
         ),
-        (("select: fixed(1)/1", "select: fixed(1)/9"), {"kind": "execute", "statement": "insert"}),
         (
-            ("select: fixed(1)/1", "select: fixed(1)/3"),
-            {
-                "kind": "batch",
-                "statements": ["insert"],
-                "mode": "unlogged",
-                "repeat": {"name": "uniform", "min": 1.0, "max": 3.0},
-            },
+            ("select: fixed(1)/1", "select: uniform(1..10)/20"),
+            batch(select={"of": {"name": "uniform", "min": 1.0, "max": 10.0}, "divisor": 20}),
+            5 * 0.275 + 0.725**5,
         ),
     ],
 )
-def test_how_many_rows_an_insert_writes(tmp_path: Path, change: tuple[str, str], step: dict[str, Any]) -> None:
-    plan, _ = planned(tmp_path, "insert=1", YAML.replace(*change))
+def test_how_many_rows_an_insert_writes(
+    tmp_path: Path, change: tuple[str, str], step: dict[str, Any], rows: float
+) -> None:
+    plan = planned(tmp_path, "insert=1", YAML.replace(*change))
     assert plan.operations[0]["steps"] == [step]
+    assert plan.counted["insert"].rows == pytest.approx(rows)
 
 
 def test_a_batch_of_several_partitions(tmp_path: Path) -> None:
     single = YAML.replace("cluster: uniform(1..9)", "cluster: fixed(1)")
-    plan, _ = planned(tmp_path, "insert=1", single, "-insert partitions=fixed(5) batchtype=logged")
+    plan = planned(tmp_path, "insert=1", single, "-insert partitions=fixed(5) batchtype=logged")
     step = plan.operations[0]["steps"][0]
     assert (step["mode"], step["repeat"], step["next_key"]) == ("logged", {"name": "fixed", "value": 5.0}, True)
     assert plan.counted["insert"].partitions == 5
-    several, _ = planned(tmp_path, "insert=1", YAML, "-insert partitions=uniform(1..5)")
-    step = several.operations[0]["steps"][0]
-    assert (step["repeat"]["max"], step["next_key"]) == (5.0, True)
-    assert step["rows"] == {"name": "uniform", "min": 1.0, "max": 9.0}
+    several = planned(tmp_path, "insert=1", YAML, "-insert partitions=uniform(1..5)")
+    assert several.operations[0]["steps"] == [batch(repeat={"name": "uniform", "min": 1.0, "max": 5.0})]
     assert (several.counted["insert"].partitions, several.counted["insert"].rows) == (3, 15)
 
 
-def test_a_share_of_rows_that_spreads_like_their_number_is_said(tmp_path: Path) -> None:
-    text = YAML.replace("select: fixed(1)/1", "select: uniform(1..10)/10")
-    plan, notes = planned(tmp_path, "insert=1", text)
-    assert plan.operations[0]["steps"][0]["repeat"] == {"name": "uniform", "min": 1.0, "max": 5.0}
-    assert any("the mean share" in note for note in notes)
+def test_partitions_count_against_n_and_the_rate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "profile.yaml"
+    path.write_text(YAML)
+    for ops, words, operations, rate, stride in (
+        ("insert=1", "-insert partitions=fixed(10)", 31, 50.0, 10),
+        ("insert=1,one=1", "-insert partitions=fixed(9)", 61, 100.0, 5),
+        ("insert=1,one=1", "", 305, 500.0, 1),
+    ):
+        world = World(columns=COLUMNS)
+        typed = f"user profile={path} ops({ops}) n=305 -pop seq=1..305 -rate threads=2 fixed=500/s {words}"
+        assert conduct(typed.split(), world.tools) == 0
+        order = world.orders[-1]
+        assert (order["stop"]["operations"], order["schedule"]["rate_per_s"]) == (operations, rate)
+        assert {one["keys"].get("stride", 1) for one in order["workload"]["operations"]} == {stride}
+    assert "Warming up insert with 76 iterations" in capsys.readouterr().out
 
 
-def test_several_clustering_columns_that_spread_are_said(tmp_path: Path) -> None:
+@pytest.mark.parametrize("rate", ["threads=2", "threads>=2 threads<=8"])
+def test_a_query_that_never_found_a_row_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str], rate: str) -> None:
+    path = tmp_path / "profile.yaml"
+    path.write_text(YAML + "  change:\n    cql: update readings set note = ? where sensor = ? and day = ? and at = ?\n")
+    typed = f"user profile={path} ops(insert=1,one=1,noted=1,change=1) n=300 no-warmup -rate {rate}".split()
+    missed = {"one": {"ok": 20, "not-found": 80}, "noted": {"not-found": 100}}
+    assert conduct(typed, World(columns=COLUMNS, outcomes=missed, rows=0).tools) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "WARNING: noted found 0 rows in all of its 300 operations" in lines
+    assert lines[-1] == "END, but noted, one found no rows"
+    assert not [line for line in lines if line.startswith("WARNING: change") or line.startswith("WARNING: insert")]
+    assert conduct(typed, World(columns=COLUMNS, outcomes=missed).tools) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "END"
+
+
+def test_what_can_be_refused_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "profile.yaml"
+    for ops, text, named in (
+        ("insert=1,nosuch=1", YAML, "nosuch"),
+        ("insert=1,range=1", YAML.replace("at >= ? limit 10", "at >= 5 limit ?"), "queries: range"),
+        ("insert=1", YAML.replace("table: readings", "table: values"), "table_definition creates readings"),
+    ):
+        path.write_text(text)
+        world = World(columns=COLUMNS)
+        with pytest.raises(Refused, match=named):
+            conduct(["user", f"profile={path}", f"ops({ops})", "n=3", "-rate", "threads=1"], world.tools)
+        assert world.asked == []
+    # What depends on a table that is there already, too.
+    path.write_text(YAML.replace("name: note", "name: remark"))
+    world = World(columns=COLUMNS)
+    with pytest.raises(Refused, match="remark"):
+        conduct(["user", f"profile={path}", "ops(insert=1)", "n=3", "-rate", "threads=1"], world.tools)
+    assert not any("CREATE" in one for one in world.asked)
+
+
+def test_names_without_a_keyspace_get_that_of_the_profile(tmp_path: Path) -> None:
+    text = YAML.replace(
+        "  - CREATE INDEX noted ON readings (note);",
+        """  - CREATE MATERIALIZED VIEW by_note AS SELECT * FROM readings WHERE note = 'all from it' PRIMARY KEY (note)
+  - create table if not exists "Other" (id int primary key)
+  - CREATE TABLE IF NOT EXISTS other.thing (id int PRIMARY KEY)
+  - CREATE INDEX ON other.things (note)""",
+    ).replace("select * from readings where note = ?", "select * from by_note where note = ?")
+    loaded = read(tmp_path, text)
+    assert loaded.creations()[2:] == (
+        "CREATE MATERIALIZED VIEW IF NOT EXISTS stressexample.by_note AS SELECT * FROM stressexample.readings "
+        "WHERE note = 'all from it' PRIMARY KEY (note)",
+        'create table if not exists stressexample."Other" (id int primary key)',
+        "CREATE TABLE IF NOT EXISTS other.thing (id int PRIMARY KEY)",
+        "CREATE INDEX IF NOT EXISTS ON other.things (note)",
+    )
+    assert "from stressexample.by_note where" in profile.qualified_cql(loaded, loaded.queries["noted"])
+
+
+def test_more_rows_than_a_request_holds_are_refused_in_words(tmp_path: Path) -> None:
+    big = YAML.replace("cluster: uniform(1..9)", "cluster: fixed(100000)")
+    with pytest.raises(Refused) as refused:
+        planned(tmp_path, "insert=1", big)
+    assert "up to 100000 rows in a batch" in str(refused.value)
+    assert "select" in refused.value.hint
+    plan = planned(tmp_path, "insert=1,one=1", big.replace("select: fixed(1)/1", "select: fixed(1)/500"))
+    assert plan.counted["insert"].rows == pytest.approx(200)
+
+
+def test_clustering_columns_are_a_tree(tmp_path: Path) -> None:
     columns = [*COLUMNS, {"column_name": "part", "kind": "clustering", "position": 1, "type": "int"}]
     text = YAML.replace("  - name: note", "  - name: part\n    cluster: fixed(3)\n  - name: note")
-    plan, notes = planned(tmp_path, "insert=1", text, columns=columns)
-    assert plan.operations[0]["steps"][0]["repeat"] == {"name": "uniform", "min": 3.0, "max": 27.0}
-    assert any("clustering columns" in note for note in notes)
+    plan = planned(tmp_path, "insert=1", text, columns=columns)
+    assert [level["count"]["name"] for level in plan.statements[0]["table"]["clustering"]] == ["uniform", "fixed"]
+    assert plan.counted["insert"].rows == 15
+    # A share is one of the outermost values, with all that is below them.
+    third = planned(tmp_path, "insert=1", text.replace("select: fixed(1)/1", "select: fixed(1)/3"), columns=columns)
+    assert third.counted["insert"].rows == pytest.approx((5 / 3 + (2 / 3) ** 5) * 3)
+
+
+def test_a_user_defined_type_is_refused_by_profile_table_and_column(tmp_path: Path) -> None:
+    for cql_type, named in (("frozen<place>", "place"), ('list<frozen<"Pl""ace">>', '"Pl""ace"'), ("place", "place")):
+        columns = [*COLUMNS[:5], {"column_name": "tags", "kind": "regular", "position": -1, "type": cql_type}]
+        with pytest.raises(Refused) as refused:
+            planned(tmp_path, "insert=1", columns=columns)
+        told = f"{refused.value} {refused.value.hint}"
+        assert "profile.yaml: table stressexample.readings: column tags" in told
+        assert named in told
+        assert "insert into readings (sensor, day, at, note, value) values (?, ?, ?, ?, ?)" in told
+        # What does not touch the column runs.
+        planned(tmp_path, "one=1", columns=columns)
 
 
 def test_tables_of_keys_only_and_of_counters(tmp_path: Path) -> None:
-    keys, _ = planned(tmp_path, "insert=1", YAML.replace("- name: note", "- name: day"), columns=COLUMNS[:3])
+    keys = planned(tmp_path, "insert=1", YAML.replace("- name: note", "- name: day"), columns=COLUMNS[:3])
     assert keys.statements[0]["cql"].startswith('INSERT INTO stressexample.readings ("sensor", "day", "at") VALUES')
     counter = {"column_name": "hits", "kind": "regular", "position": -1, "type": "counter"}
     text = YAML.replace("- name: note", "- name: hits")
-    counters, _ = planned(tmp_path, "insert=1", text, "-insert batchtype=counter", [*COLUMNS[:3], counter])
+    counters = planned(tmp_path, "insert=1", text, "-insert batchtype=counter", [*COLUMNS[:3], counter])
     assert '"hits" = "hits" + ?' in counters.statements[0]["cql"]
     assert counters.operations[0]["steps"][0]["mode"] == "counter"
 
@@ -223,7 +388,7 @@ REFUSALS = [
     ("partitions: fixed(1)", "row-population: fixed(1)/3", "row-population"),
     ("fields: samerow", "fields: somerow", "fields"),
     ("columnspec:", "columnspec: {", "line"),
-    ("population: uniform(1..1000)", "population: exp(1..1000)", "population"),
+    ("table: readings", "table: reading", "table_definition creates readings"),
     ("name: at", "name: att", "columnspec"),
     ("sensor = ? and day = ? and at >= ?", "token(sensor) >= ?", "queries: range"),
     ("and at >= ? limit 10", "limit ?", "queries: range"),

@@ -1,0 +1,345 @@
+//! Rows of a table: partitions are functions of the key number, rows of the values of their primary key, so that whoever knows
+//! those values knows the whole row. A row is a path through a tree: each clustering value has entries of the next column.
+//!
+//! Which rows an operation takes follows cassandra-stress 3.11, whose profiles are compiled to this: each entry of the outermost
+//! clustering column is taken with the same chance, together with all that is below it, and the last one where none was.
+
+use std::sync::Arc;
+
+use super::cql_type::Native;
+use super::numbers::Numbers;
+use super::value_source::{Execution, Source, ValueSource};
+use crate::random::{Purpose, Random, output};
+use crate::stress::{Hashed, ProfileColumn};
+use crate::ycsb_distributions::fnv_hash;
+
+/// Most clustering columns.
+pub(super) const MOST_COLUMNS: usize = 8;
+/// Chance from which on each entry is taken without a draw.
+const CERTAIN: f64 = 0.99999;
+/// Draws of a distribution whose mean is asked for.
+const DRAWS: u64 = 4096;
+
+/// One row of a table: the numbers that its values follow from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Row {
+    partition: u64,
+    /// Where in the partition; None: it has one row.
+    within: Option<u64>,
+    /// cassandra-stress's hash of the values.
+    seed: i64,
+    /// The number that each clustering value is made of.
+    columns: [u64; MOST_COLUMNS],
+}
+
+impl Row {
+    /// The stream of what is random in this row, of a column's stream.
+    pub(super) fn stream(&self, column: Random) -> Random {
+        let partition = column.at(self.partition);
+        self.within.map_or(partition, |within| partition.at(within))
+    }
+
+    /// The position of a sequence.
+    pub(super) fn position(&self) -> u64 {
+        self.within
+            .map_or(self.partition, |within| output(self.partition, within))
+    }
+
+    /// The identity that the tool draws for a column in this row.
+    pub(super) fn identity(&self, column: &ProfileColumn) -> i64 {
+        column.identity(self.seed)
+    }
+}
+
+/// A clustering column.
+#[derive(Clone, Debug)]
+pub(super) struct Column {
+    pub count: Numbers,
+    pub value: ValueSource,
+    random: Random,
+    mean: u64,
+    /// Whether it is the last, whose value the tool hashes twice: as the first of its values too.
+    last: bool,
+}
+
+impl Column {
+    pub fn new(number: usize, last: bool, count: Numbers, value: ValueSource, value_seed: u64) -> Self {
+        let random = Random::new(value_seed, Purpose::Row).at(number as u64);
+        let sum: i128 = (0..DRAWS)
+            .map(|draw| i128::from(count.whole(random.at(draw), draw)))
+            .sum();
+        let mean = count.constant().unwrap_or((sum / i128::from(DRAWS)) as i64);
+        Self {
+            count,
+            value,
+            random,
+            mean: mean.max(1).unsigned_abs(),
+            last,
+        }
+    }
+
+    /// Entries below an entry of the column before.
+    fn entries(&self, above: u64) -> u64 {
+        self.count.whole(self.random.at(above), above).max(1).unsigned_abs()
+    }
+
+    /// The row below `row` whose value is the entry with that number, of `entries`.
+    fn entry(&self, column: usize, mut row: Row, entry: u64, entries: u64) -> Row {
+        let above = row.position();
+        let single = self.count.constant() == Some(1);
+        // From which the tool's own generator goes.
+        let as_key = (row.seed as u64).wrapping_sub(1);
+        let number = match (single, self.value.is_drawn()) {
+            (true, _) if self.value.is_identity() => as_key,
+            (true, _) => above,
+            (false, true) => self.random.at(above).at(entry).bits(0),
+            // Counted from a place of the entry's own, as those at the end are taken more often.
+            (false, false) => (entry + self.random.at(above).bits(2) % entries) % entries,
+        };
+        row.columns[column] = number;
+        let hashed = |row: i64| self.value.hashed(row, if single { as_key } else { number });
+        let seed = hashed(row.seed).and_then(|seed| if self.last { hashed(seed) } else { Some(seed) });
+        if !single {
+            let identity = if self.value.is_drawn() {
+                // Different numbers may be the same value, and are the same row then.
+                hash([&self.value], number)
+            } else {
+                number
+            };
+            row.within = Some(row.within.map_or(identity, |within| output(within, identity)));
+        }
+        // What is counted would give neighbours that the tool's own values are not.
+        row.seed = seed.unwrap_or_else(|| row.position() as i64);
+        row
+    }
+}
+
+/// The primary key of a table.
+#[derive(Clone, Debug)]
+pub(super) struct Table {
+    partition: Vec<ValueSource>,
+    columns: Vec<Column>,
+    /// Among how many rows each marker chooses.
+    choices: usize,
+    select: Random,
+}
+
+/// The row that a marker's value is of.
+#[derive(Clone, Debug)]
+pub(super) struct RowOf {
+    pub table: Arc<Table>,
+    pub marker: u64,
+}
+
+impl ValueSource {
+    fn is_identity(&self) -> bool {
+        matches!(&self.source, Source::Key { number, .. } if number.is_identity())
+    }
+
+    /// cassandra-stress's hash of a row with this value of a key number too; None: the tool has no such column.
+    fn hashed(&self, row: i64, key: u64) -> Option<i64> {
+        let Source::Key { native, number, .. } = &self.source else {
+            return None;
+        };
+        let identity = number.identity.as_ref()?;
+        let drawn = identity.column.identity(seed_of(key));
+        let mut value = Vec::new();
+        if identity.how == Hashed::Bytes {
+            let at = Execution {
+                key,
+                ..Execution::default()
+            };
+            self.put(&at, &mut value);
+        }
+        // As the type holds it.
+        let held = match native {
+            Native::Int => i64::from(drawn as i32),
+            Native::SmallInt => i64::from(drawn as i16),
+            Native::TinyInt => i64::from(drawn as i8),
+            _ => drawn,
+        };
+        Some(identity.column.hash(row, held, identity.how, &value))
+    }
+}
+
+impl RowOf {
+    /// Appends the value of a clustering column.
+    pub fn put_column(&self, column: usize, at: &Execution, out: &mut Vec<u8>) -> bool {
+        let number = self.row(at).columns[column];
+        self.table.columns[column].value.put(&at.with_key(number), out)
+    }
+
+    pub fn row(&self, at: &Execution) -> Row {
+        at.row.get().unwrap_or_else(|| {
+            let rows = self.table.asked(at);
+            if self.table.choices > 1 {
+                let chosen = self.table.select.at(at.index).at(at.occurrence).at(self.marker).bits(0);
+                return rows[(chosen % rows.len() as u64) as usize];
+            }
+            at.row.set(Some(rows[0]));
+            rows[0]
+        })
+    }
+}
+
+impl Table {
+    pub fn new(partition: Vec<ValueSource>, columns: Vec<Column>, choices: usize, seed: u64) -> Self {
+        Self {
+            partition,
+            columns,
+            choices,
+            select: Random::new(seed, Purpose::Select),
+        }
+    }
+
+    /// Source of the value of a clustering column.
+    pub fn column(&self, number: usize) -> Option<&ValueSource> {
+        self.columns.get(number).map(|column| &column.value)
+    }
+
+    /// Most rows of a partition.
+    pub fn most_rows(&self) -> i64 {
+        let most = |column: &Column| column.count.bounds().1;
+        self.columns.iter().map(most).fold(1, i64::saturating_mul)
+    }
+
+    /// The rows that a statement with markers asks for, one at least.
+    fn asked(&self, at: &Execution) -> Vec<Row> {
+        let start = self.start(at.key);
+        let descendants: u64 = self.columns.iter().skip(1).map(|column| column.mean).product();
+        let expected = self.columns.first().map_or(1, |first| first.entries(start.position())) * descendants;
+        let chance = self.choices as f64 / expected as f64;
+        self.rows(start, chance, self.select.at(at.index).at(at.occurrence), self.choices)
+    }
+
+    /// The rows of a key's partition that an operation writes, each outermost entry with that chance; `most` at most.
+    pub fn selected(&self, key: u64, chance: f64, at: &Execution, most: usize) -> Vec<Row> {
+        let random = self.select.at(at.index).at(key);
+        self.rows(self.start(key), chance, random, most)
+    }
+
+    fn start(&self, key: u64) -> Row {
+        let injective = self.partition.iter().any(ValueSource::tells_key);
+        let partition = if injective { key } else { hash(&self.partition, key) };
+        let seed = |sum: Option<i64>, value: &ValueSource| value.hashed(sum?, key);
+        Row {
+            partition,
+            seed: self.partition.iter().fold(Some(0), seed).unwrap_or(partition as i64),
+            ..Row::default()
+        }
+    }
+
+    fn rows(&self, start: Row, chance: f64, random: Random, most: usize) -> Vec<Row> {
+        let mut rows = Vec::new();
+        let Some(first) = self.columns.first() else {
+            return vec![start];
+        };
+        let entries = first.entries(start.position());
+        let (mut entry, mut draw) = (skipped(chance, random, 0), 0);
+        while rows.len() < most {
+            if entry >= entries {
+                if rows.is_empty() {
+                    self.put_below(1, first.entry(0, start, entries - 1, entries), most, &mut rows);
+                }
+                break;
+            }
+            self.put_below(1, first.entry(0, start, entry, entries), most, &mut rows);
+            draw += 1;
+            entry = (entry + 1).saturating_add(skipped(chance, random, draw));
+        }
+        rows
+    }
+
+    /// Adds all rows below one, from a column on.
+    fn put_below(&self, column: usize, row: Row, most: usize, rows: &mut Vec<Row>) {
+        let Some(next) = self.columns.get(column) else {
+            rows.push(row);
+            return;
+        };
+        let entries = next.entries(row.position());
+        for entry in 0..entries {
+            if rows.len() == most {
+                return;
+            }
+            self.put_below(column + 1, next.entry(column, row, entry, entries), most, rows);
+        }
+    }
+}
+
+/// Entries that are passed over before the next one that is taken: geometric.
+fn skipped(chance: f64, random: Random, draw: u64) -> u64 {
+    if chance > CERTAIN {
+        return 0;
+    }
+    // To `u64::MAX` where the chance is 0.
+    ((1.0 - random.unit(draw)).ln() / (-chance).ln_1p()) as u64
+}
+
+/// A hash of the values that sources make of a key number.
+fn hash<'a>(sources: impl IntoIterator<Item = &'a ValueSource>, key: u64) -> u64 {
+    let at = Execution {
+        key,
+        ..Execution::default()
+    };
+    let mut bytes = Vec::with_capacity(32);
+    for source in sources {
+        source.put_value(&at, &mut bytes);
+    }
+    let word = |chunk: &[u8]| chunk.iter().fold(0_u64, |word, byte| word << 8 | u64::from(*byte));
+    bytes
+        .chunks(8)
+        .fold(bytes.len() as u64, |hash, chunk| output(hash, word(chunk)))
+}
+
+/// A key's number: of the key itself, or the identity that cassandra-stress draws.
+#[derive(Clone, Debug)]
+pub(super) struct KeyNumber {
+    pub divide: u64,
+    pub modulo: Option<u64>,
+    pub scramble: bool,
+    pub scale: i64,
+    pub offset: i64,
+    pub identity: Option<KeyIdentity>,
+}
+
+/// What cassandra-stress draws for a column of the key.
+#[derive(Clone, Debug)]
+pub(super) struct KeyIdentity {
+    pub column: ProfileColumn,
+    pub how: Hashed,
+    /// Whether it is not the key's number.
+    pub hidden: bool,
+}
+
+impl KeyNumber {
+    #[inline]
+    pub fn of(&self, key: u64) -> i64 {
+        let number = if self.divide == 1 { key } else { key / self.divide };
+        let number = match &self.identity {
+            Some(identity) if !identity.hidden => identity.column.identity(seed_of(number)) as u64,
+            _ if self.scramble => fnv_hash(number),
+            _ => number,
+        };
+        let number = self.modulo.map_or(number, |modulo| number % modulo);
+        self.offset.wrapping_add(self.scale.wrapping_mul(number as i64))
+    }
+
+    /// Whether it looks random rather than counts.
+    pub fn is_drawn(&self) -> bool {
+        self.scramble || self.is_identity()
+    }
+
+    fn is_identity(&self) -> bool {
+        self.identity.as_ref().is_some_and(|identity| !identity.hidden)
+    }
+
+    /// Whether each key has a number of its own.
+    pub fn tells_key(&self) -> bool {
+        !self.is_drawn() && self.divide == 1 && self.modulo.is_none() && self.scale == 1
+    }
+}
+
+/// cassandra-stress's seed of a key.
+fn seed_of(key: u64) -> i64 {
+    (key as i64).wrapping_add(1)
+}
