@@ -45,7 +45,7 @@ def broken() -> Mapping[str, Act]:
 
 
 def _wrong_events() -> bytes:
-    values = (None, -1, 1e308, "x", [], {}, [[]], True, "\u202e")
+    values: tuple[object, ...] = (None, -1, 1e308, "x", [], {}, [[]], True, "\u202e")
     names = ("trial-sealed", "seal-corrected", "set-aside", "study-written", "noise-floor", "session-began", "judged")
     keys = ("trial", "attempt", "folder", "to", "sha256", "line", "t_s", "command", "record_sha256", "outcome")
     lines = [{"event": name, "t_s": 1.0, **dict.fromkeys(keys, value)} for name in names for value in values]
