@@ -207,7 +207,8 @@ def listing(folder: Path) -> set[tuple[str, int]]:
 
 
 def test_the_page_outlives_store_and_server(laboratory: Laboratory, tmp_path: Path) -> None:
-    """The store goes and comes back, then the server ends, and another program takes its port: the page says so and keeps what it shows. The other gets nothing that opens the next server."""
+    """The store goes and comes back, then the server ends, and another program takes its port: the page says so and
+    keeps what it shows. The other gets nothing that opens the next server."""
     assert CHROMIUM is not None
     write(laboratory.store / "watched", [a_record(place) for place in range(8)])
     with contextlib.ExitStack() as stack:
