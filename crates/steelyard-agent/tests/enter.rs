@@ -119,7 +119,14 @@ fn a_dropped_capability_stays_away() {
 
 #[test]
 fn an_unprivileged_command_has_no_capabilities_and_gains_none() {
-    let done = enter(&["--unprivileged", "--", "grep", "-E", "Cap|NoNewPrivs", "/proc/self/status"]);
+    let done = enter(&[
+        "--unprivileged",
+        "--",
+        "grep",
+        "-E",
+        "Cap|NoNewPrivs",
+        "/proc/self/status",
+    ]);
     assert!(done.status.success(), "{}", text(&done.stderr));
     assert_unprivileged(text(&done.stdout));
 }

@@ -108,6 +108,9 @@ pub fn assert_unprivileged(status: &str) {
     assert!(sets.len() >= 4, "{status}");
     for line in sets {
         // Without CAP_SETPCAP nobody changes the bounding set.
-        assert!(line.ends_with("\t0000000000000000") || (line.starts_with("CapBnd") && !setpcap), "{line}");
+        assert!(
+            line.ends_with("\t0000000000000000") || (line.starts_with("CapBnd") && !setpcap),
+            "{line}"
+        );
     }
 }

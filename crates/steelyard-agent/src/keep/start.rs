@@ -170,13 +170,7 @@ fn output(path: Option<&Path>) -> Result<Stdio, StartError> {
         return Ok(Stdio::null());
     };
     create_parents(path)
-        .and_then(|()| {
-            OpenOptions::new()
-                .append(true)
-                .create(true)
-                .mode(PRIVATE)
-                .open(path)
-        })
+        .and_then(|()| OpenOptions::new().append(true).create(true).mode(PRIVATE).open(path))
         .map(Stdio::from)
         .map_err(|source| StartError::Output {
             path: path.to_path_buf(),
