@@ -247,7 +247,7 @@ def test_the_page_outlives_store_and_server(laboratory: Laboratory, tmp_path: Pa
                 with pytest.raises(urllib.error.HTTPError, match="403"):
                     urllib.request.urlopen(request, timeout=ENDS_S)
             page.call("Page.navigate", url=at(next_url, "s/watched"))
-            page.until(f"document.readyState === 'complete' && {LINK} === 'up to date'")
+            page.until(f"document.getElementById('link') !== null && {LINK} === 'up to date'")
 
 
 @contextlib.contextmanager

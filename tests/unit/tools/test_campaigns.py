@@ -132,7 +132,7 @@ HOSTILE = (
     "name: a load node that is not UTF-8",
     "table: intervals: 300 million rows of one value",
     "program: a system as ./evil.py",
-    "size: 10 GB of nothing as T/trial.json",
+    "size: 10 GB of nothing as events.jsonl",
 )
 """Of most strata one; tests/unit/store/test_hostile.py has more of what is found by the reader alone."""
 
