@@ -270,7 +270,7 @@ def _count_for(
         return None
     own = next((one for one in counts if one.heading.quantity == quantity), None)
     bare = next((one for one in counts if not one.heading.quantity), None)
-    if own is not None and (quantity or groups == 1):
+    if own is not None and quantity:
         return own
     done = [one for one in entry.numbers if one.heading.statistic == "operations" and one.heading.quantity == quantity]
     if bare is not None:
