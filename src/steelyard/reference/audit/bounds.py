@@ -25,8 +25,8 @@ SAME_RANK = 1e-9
 MOST_CORNERS = 12
 
 
-class Run(NamedTuple):
-    """Consecutive sorted values with the same bounds: a cell of a million values has a few runs."""
+class Stretch(NamedTuple):
+    """Consecutive sorted values with the same bounds: a cell of a million values has a few stretches."""
 
     n: int
     box: Interval
@@ -55,28 +55,30 @@ def _ranks_or_more(n: int, fraction: float) -> tuple[int, int]:
     return max(-1, math.floor(n * fraction - 0.5) - 2), min(n, math.floor(n * fraction + 1) + 1)
 
 
-def order_bounds(n: int, quantiles: Mapping[float, Interval], quartiles: Quartiles, *, exact: bool = True) -> list[Run]:
+def order_bounds(
+    n: int, quantiles: Mapping[float, Interval], quartiles: Quartiles, *, exact: bool = True
+) -> list[Stretch]:
     """The interval in which each of n sorted values lies; `quantiles`: 0 is the minimum, 0.5 the median.
 
-    Not `exact`: n is the least count; the shares of the runs then hold for every greater one as well."""
+    Not `exact`: n is the least count; the shares of the stretches then hold for every greater one as well."""
     known = [
         (*(ranks(n, fraction, quartiles) if exact else _ranks_or_more(n, fraction)), value)
         for fraction, value in quantiles.items()
     ]
     cuts = (0, n, *(below + 1 for below, _, _ in known), *(above for _, above, _ in known))
     edges = sorted({cut for cut in cuts if 0 <= cut <= n})
-    runs = []
+    stretches = []
     for start, end in itertools.pairwise(edges):
         low = max((value.low for _, above, value in known if above <= start), default=-math.inf)
         high = min((value.high for below, _, value in known if below >= end - 1), default=math.inf)
-        runs.append(Run(end - start, Interval(low, high)))
-    return runs
+        stretches.append(Stretch(end - start, Interval(low, high)))
+    return stretches
 
 
-def mean_bounds(runs: Sequence[Run]) -> Interval:
+def mean_bounds(stretches: Sequence[Stretch]) -> Interval:
     """Range of the mean of values that lie in these boxes."""
-    n = sum(run.n for run in runs)
-    return Interval(sum(k * box.low for k, box in runs) / n, sum(k * box.high for k, box in runs) / n)
+    n = sum(stretch.n for stretch in stretches)
+    return Interval(sum(k * box.low for k, box in stretches) / n, sum(k * box.high for k, box in stretches) / n)
 
 
 def ss_bounds(
@@ -99,9 +101,9 @@ def ss_bounds(
     return Interval(_least(boxes, weights, mean), _greatest(boxes, weights, mean, step))
 
 
-def runs_ss(runs: Sequence[Run], mean: Interval = EVERYTHING, *, exact: bool = True) -> Interval:
-    """Range of the sum of squared deviations of the values of these runs."""
-    boxes, counts = [run.box for run in runs], [float(run.n) for run in runs]
+def stretches_ss(stretches: Sequence[Stretch], mean: Interval = EVERYTHING, *, exact: bool = True) -> Interval:
+    """Range of the sum of squared deviations of the values of these stretches."""
+    boxes, counts = [stretch.box for stretch in stretches], [float(stretch.n) for stretch in stretches]
     return ss_bounds(boxes, counts, mean, together=False, exact=exact)
 
 
@@ -141,7 +143,7 @@ def _greatest(boxes: Sequence[Interval], weights: Sequence[float], mean: Interva
         slope, curve = box.low - box.high, (box.low - shift) ** 2 - (box.high - shift) ** 2
         moved = [w]
         if step is not None and slope < -TINY:
-            # second + j curve - (first + j slope)^2 / n over the j values of this run that are at their lower end
+            # second + j curve - (first + j slope)^2 / n over the j values of this stretch that are at their lower end
             best = min(max((curve * n / (2 * slope) - first) / slope, 0.0), w)
             moved = [best, w] if step == 0 else [math.floor(best), min(math.floor(best) + 1, w), w]
         most = max(most, *(second + j * curve - (first + j * slope) ** 2 / n for j in moved))
@@ -172,17 +174,17 @@ def mean_ss(n: int, mean: Interval, least: Interval, most: Interval) -> float:
     return max(n * (most.high - middle) * (middle - least.low), 0.0)
 
 
-def merged(cells: Sequence[Sequence[Run]]) -> list[Run]:
+def merged(cells: Sequence[Sequence[Stretch]]) -> list[Stretch]:
     """Bounds of the sorted values of all cells together: the k-th smallest lies between the k-th smallest of all lows
     and the k-th smallest of all highs."""
-    lows = sorted((run.box.low, run.n) for runs in cells for run in runs)
-    highs = sorted((run.box.high, run.n) for runs in cells for run in runs)
-    runs: list[Run] = []
+    lows = sorted((stretch.box.low, stretch.n) for stretches in cells for stretch in stretches)
+    highs = sorted((stretch.box.high, stretch.n) for stretches in cells for stretch in stretches)
+    stretches: list[Stretch] = []
     at_low = at_high = 0
     left_low, left_high = lows[0][1], highs[0][1]
     while at_low < len(lows):
         count = min(left_low, left_high)
-        runs.append(Run(count, Interval(lows[at_low][0], highs[at_high][0])))
+        stretches.append(Stretch(count, Interval(lows[at_low][0], highs[at_high][0])))
         left_low, left_high = left_low - count, left_high - count
         if not left_low:
             at_low += 1
@@ -190,14 +192,14 @@ def merged(cells: Sequence[Sequence[Run]]) -> list[Run]:
         if not left_high:
             at_high += 1
             left_high = highs[at_high][1] if at_high < len(highs) else 0
-    return runs
+    return stretches
 
 
-def quantile_bounds(runs: Sequence[Run], fraction: float, quartiles: Quartiles) -> Interval:
+def quantile_bounds(stretches: Sequence[Stretch], fraction: float, quartiles: Quartiles) -> Interval:
     """Range of a quantile of sorted values, each of which lies in its box."""
-    n = sum(run.n for run in runs)
+    n = sum(stretch.n for stretch in stretches)
     below, above = ranks(n, fraction, quartiles)
-    ends = (_box_at(runs, below), _box_at(runs, above))
+    ends = (_box_at(stretches, below), _box_at(stretches, above))
     if quartiles == "any" and fraction not in (0.0, 1.0):
         return hull(ends)
     share = (n - 1) * fraction - below
@@ -206,10 +208,10 @@ def quantile_bounds(runs: Sequence[Run], fraction: float, quartiles: Quartiles) 
     return Interval(*(low + (high - low) * share for low, high in zip(*ends, strict=True)))
 
 
-def _box_at(runs: Sequence[Run], index: int) -> Interval:
+def _box_at(stretches: Sequence[Stretch], index: int) -> Interval:
     """The box of the value with this index."""
-    sums = list(itertools.accumulate(run.n for run in runs))
-    return runs[bisect.bisect_right(sums, index)].box
+    sums = list(itertools.accumulate(stretch.n for stretch in stretches))
+    return stretches[bisect.bisect_right(sums, index)].box
 
 
 def misfit_ss(xs: Sequence[float], counts: Sequence[int], means: Sequence[Interval]) -> Interval:

@@ -296,11 +296,11 @@ def number_text(text: str, style: Style) -> tuple[str, str]:
 def _without_unit(text: str) -> tuple[str, str]:
     plain = _SPACED.sub("", text.strip().replace("\u2212", "-"))
     plain = plain if plain.lower() in BLANK else _EXPONENT.sub(lambda at: at[0][0] + "e" + at[1], plain)
-    found = _UNIT.search(plain)
-    unit = found[1].replace("µ", "u").replace("μ", "u").lower() if found else ""
-    if not found or not found.start() or unit.rpartition("/")[2] not in _UNITS:
+    match = _UNIT.search(plain)
+    unit = match[1].replace("µ", "u").replace("μ", "u").lower() if match else ""
+    if not match or not match.start() or unit.rpartition("/")[2] not in _UNITS:
         return plain, ""
-    return plain[: found.start()].strip(), unit
+    return plain[: match.start()].strip(), unit
 
 
 def is_number(text: str) -> bool:

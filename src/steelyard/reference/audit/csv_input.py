@@ -94,17 +94,17 @@ def _roles(sheet: Sheet) -> dict[str, Heading]:
         under = label.partition(":")[0].lower() if ":" in label.rstrip(":") else under
         if under and roles[label].known:
             roles[label] = roles[label]._replace(quantity=under)
-    found = {heading.statistic for heading in roles.values()}
+    statistics = {heading.statistic for heading in roles.values()}
     for label, heading in roles.items():
         plain = label.lower().strip()
-        if found & {"speedup", "efficiency"} and "workers" not in found and plain in ("n", "p", "#"):
+        if statistics & {"speedup", "efficiency"} and "workers" not in statistics and plain in ("n", "p", "#"):
             roles[label] = Heading("workers")
         elif re.search(r"[(\[]min[)\]]$", plain) and headings.read(label[:-5]).statistic == "duration":
             if not any(other.lower().startswith(plain[:-5]) and other != label for other in sheet.labels):
                 roles[label] = headings.read(label[:-5])._replace(dimension="time", scale=TIME_S["minutes"])
         elif plain == "#" and _are_row_numbers(texts[label]):
             roles[label] = Heading("level", plain)
-        elif heading.statistic == "std_err" and not found & {"slope", "r"}:
+        elif heading.statistic == "std_err" and not statistics & {"slope", "r"}:
             roles[label] = heading._replace(statistic="se")
         elif heading.statistic not in SUMMARIES and fraction_of(heading.statistic) is None:
             numeric = any(is_number(text) for text in texts[label])
@@ -237,21 +237,22 @@ def _groups(entry: Entry, ledger: Ledger) -> Iterator[tuple[str, str, list[Numbe
     """The summaries of a row by what they summarise: (quantity and dimension, side, numbers). Those without a unit
     belong to the only ones of their quantity that have one, if that is a time."""
     known: dict[tuple[str, str, str], list[Number]] = {}
-    for one in entry.numbers:
-        name = one.heading.statistic
+    for number in entry.numbers:
+        name = number.heading.statistic
         if (name in SUMMARIES and name != "count") or fraction_of(name) is not None:
-            dimension = "time" if one.heading.dimension == "latency" else one.heading.dimension
-            known.setdefault((one.heading.quantity, one.heading.side, dimension), []).append(one)
+            dimension = "time" if number.heading.dimension == "latency" else number.heading.dimension
+            known.setdefault((number.heading.quantity, number.heading.side, dimension), []).append(number)
     for quantity, side, dimension in list(known):
         others = [key for key in known if key[:2] == (quantity, side) and key[2] != dimension]
         if not dimension and [key[2] for key in others] == ["time"]:
             known[quantity, side, "time"] += known.pop((quantity, side, dimension))
         elif not dimension and others:
             ledger.skip("numbers that may belong to either of two quantities of their row")
-    counts = [one for one in entry.numbers if one.heading.statistic == "count"]
+    counts = [number for number in entry.numbers if number.heading.statistic == "count"]
     for (quantity, side, dimension), numbers in known.items():
+        groups = sum(key[1] == side for key in known)
         count = _count_for(
-            entry, numbers, [one for one in counts if one.heading.side == side], quantity, len(known), ledger
+            entry, numbers, [number for number in counts if number.heading.side == side], quantity, groups, ledger
         )
         yield f"{quantity} {dimension}".strip(), side, [*([count] if count else []), *numbers]
 
@@ -269,7 +270,7 @@ def _count_for(
         return None
     own = next((one for one in counts if one.heading.quantity == quantity), None)
     bare = next((one for one in counts if not one.heading.quantity), None)
-    if own is not None and (quantity or groups == 1):
+    if own is not None and quantity:
         return own
     done = [one for one in entry.numbers if one.heading.statistic == "operations" and one.heading.quantity == quantity]
     if bare is not None:
@@ -290,22 +291,22 @@ def _or_more(count: Number) -> Number:
 
 def _cell(place: Place, numbers: Sequence[Number], pooled: bool, ledger: Ledger) -> Cell:
     """The numbers of one group in one unit; an order statistic that is there twice must agree with itself."""
-    base = next((one.heading.scale for one in numbers if one.heading.dimension == "time"), 1.0)
+    base = next((number.heading.scale for number in numbers if number.heading.dimension == "time"), 1.0)
     printed: dict[str, Printed] = {}
     labels: dict[str, str] = {}
-    for one in numbers:
-        name = "count" if one.heading.statistic == "operations" else one.heading.statistic
-        shown = one.printed
-        if one.heading.dimension == "time" and one.heading.scale != base and shown.value is not None:
-            factor = one.heading.scale / base
+    for number in numbers:
+        name = "count" if number.heading.statistic == "operations" else number.heading.statistic
+        shown = number.printed
+        if number.heading.dimension == "time" and number.heading.scale != base and shown.value is not None:
+            factor = number.heading.scale / base
             unit = next(unit for unit, scale in TIME_S.items() if scale == base)
             shown = _scaled(shown, factor, f"{shown.text} (= {shown.value * factor:.6g} {unit})")
         if name in printed and shown.interval is not None and (other := printed[name].interval) is not None:
             because = f"{labels[name]} {printed[name].text}: the same statistic"
-            ledger.weigh("order", place, one.label, shown, other, because, by=[labels[name]])
+            ledger.weigh("order", place, number.label, shown, other, because, by=[labels[name]])
             continue
-        printed[name], labels[name] = shown, one.label
-    positive = any(one.heading.dimension in ("time", "latency") for one in numbers)
+        printed[name], labels[name] = shown, number.label
+    positive = any(number.heading.dimension in ("time", "latency") for number in numbers)
     return Cell(place, printed, labels, pooled, positive=positive)
 
 
@@ -333,9 +334,9 @@ def _row(name: str, entry: Entry, how: Conventions, ledger: Ledger) -> Iterator[
     if len(pairs) == 1:
         _compared(place, whole, *pairs[0], how, ledger)
     elif not pairs and len(values) == 1:
-        made = sum(ledger.made.values())
+        checks_before = sum(ledger.made.values())
         _follow(place, whole, [(one.printed, other.printed) for one, other in values], ledger)
-        ledger.used.update(one.label for one in values[0] if sum(ledger.made.values()) > made)
+        ledger.used.update(one.label for one in values[0] if sum(ledger.made.values()) > checks_before)
     elif pairs:
         ledger.skip("comparisons of a row with more than two groups")
 
@@ -357,9 +358,9 @@ def _line(
         if len(groups) == 2:
             n = groups[0].n + groups[1].n
             regression_rows.check_cells(line, groups, how, ledger)
-    made = sum(ledger.made.values())
+    checks_before = sum(ledger.made.values())
     regression_rows.check_itself(line, n, ledger)
-    if n is not None and sum(ledger.made.values()) > made:
+    if n is not None and sum(ledger.made.values()) > checks_before:
         ledger.used.update(line.labels.values(), [count.label] if count else [])
 
 
@@ -378,21 +379,21 @@ def _compared(
     place: Place, whole: Mapping[str, Number], first: Cell, second: Cell, how: Conventions, ledger: Ledger
 ) -> None:
     """Effect size, ratio, difference and change between the two groups: of means, or of medians if they fit better."""
-    made = sum(ledger.made.values())
+    checks_before = sum(ledger.made.values())
     if "mean" in first.numbers and "mean" in second.numbers:
         sides = (_side(first), _side(second))
         for name in ("cohens_d", "hedges_g"):
             if name in whole:
                 pooling: two_groups.Pooling | None = "Hedges' g" if name == "hedges_g" else None
-                one = whole[name]
-                two_groups.check_effect(place, one.label, one.printed, sides, pooling, how.sd_divisors, ledger)
+                number = whole[name]
+                two_groups.check_effect(place, number.label, number.printed, sides, pooling, how.sd_divisors, ledger)
     both = [
         (first.numbers[name], second.numbers[name])
         for name in ("mean", "median")
         if first.get(name) is not None and second.get(name) is not None
     ]
     _follow(place, whole, both, ledger)
-    if sum(ledger.made.values()) > made:
+    if sum(ledger.made.values()) > checks_before:
         for cell in (first, second):
             ledger.used.update(cell.label(name) for name in ("count", "mean", "sd", "median") if name in cell.numbers)
             ledger.used.update(whole[name].label for name in ("cohens_d", "hedges_g") if name in whole)
@@ -412,9 +413,13 @@ def _follow(place: Place, whole: Mapping[str, Number], both: two_groups.Both, le
 def _values_of_sides(entry: Entry) -> list[tuple[Number, Number]]:
     """Pairs of plain numbers of a comparison: `before` and `after`, `time before` and `time after`."""
     plain: dict[tuple[str, str], dict[str, Number]] = {}
-    for one in entry.numbers:
-        if one.heading.side and one.heading.statistic in ("value", "duration", "throughput") and one.printed.interval:
-            plain.setdefault(one.heading[:2], {})[one.heading.side] = one
+    for number in entry.numbers:
+        if (
+            number.heading.side
+            and number.heading.statistic in ("value", "duration", "throughput")
+            and number.printed.interval
+        ):
+            plain.setdefault(number.heading[:2], {})[number.heading.side] = number
     return [(named[a], named[b]) for named in plain.values() for a, b in SIDES if a in named and b in named]
 
 

@@ -82,15 +82,15 @@ class Table:
     def __init__(self, rows: Sequence[Row]) -> None:
         self.rows = rows
         self.columns: dict[str, list[Number]] = {}
-        for one in (one for row in rows for one in row.numbers):
-            self.columns.setdefault(one.label, []).append(one)
+        for number in (number for row in rows for number in row.numbers):
+            self.columns.setdefault(number.label, []).append(number)
         ranked = sorted((row for row in rows if math.isfinite(row.level)), key=lambda row: row.level)
         self.fewest: dict[tuple[tuple[str, str], ...], list[Row]] = {}
         for row in ranked:
             known = self.fewest.setdefault(row.group, [row])
             if known[0] is not row and row.level == known[0].level and len(known) < MOST_BASES:
                 known.append(row)
-        ones = (row for row in rows if any(one.printed.value == 1 for one in row.of("speedup", "efficiency")))
+        ones = (row for row in rows if any(number.printed.value == 1 for number in row.of("speedup", "efficiency")))
         self.ones = list(itertools.islice(ones, MOST_BASES))
         self._readings: dict[str, bool | None] = {}
         self._wholes: dict[tuple[str, str], Interval | None] = {}
@@ -119,9 +119,9 @@ class Table:
         if share.label not in self._readings:
             fits = [0, 0]
             for row in self.rows:
-                for one in (one for one in row.of("share") if one.label == share.label):
-                    ways, _ = _parts_of_wholes(row, one, self)
-                    meant = one.printed.interval or EVERYTHING
+                for number in (number for number in row.of("share") if number.label == share.label):
+                    ways, _ = _parts_of_wholes(row, number, self)
+                    meant = number.printed.interval or EVERYTHING
                     for percent, factor in enumerate((1, 100)):
                         fits[percent] += any(meant.meets(way.times(factor)) for way in ways.values())
             self._readings[share.label] = None if fits[0] == fits[1] else fits[1] > fits[0]
@@ -196,25 +196,25 @@ def _close(way: Interval, mine: Interval) -> bool:
 
 def _throughput(row: Row, before: Row | None, ledger: Ledger) -> None:
     """Throughput = operations / time; of a time series, of what was added since the row before."""
-    rates = row.of("throughput") or [one for one in row.of("mean") if one.heading.dimension == "rate"]
+    rates = row.of("throughput") or [number for number in row.of("mean") if number.heading.dimension == "rate"]
     times = row.of("duration")
-    for one in rates:
+    for number in rates:
         alike = [
             count for count in row.of("operations")
-            if (count.heading.quantity, count.heading.side) == (one.heading.quantity, one.heading.side)
+            if (count.heading.quantity, count.heading.side) == (number.heading.quantity, number.heading.side)
         ]  # fmt: skip
-        counts = alike or [count for count in row.of("count") if one.heading.quantity == count.heading.quantity]
-        ours = [time for time in times if time.heading.side == one.heading.side]
-        if not counts or not ours or one.heading.dimension == "bandwidth":
+        counts = alike or [count for count in row.of("count") if number.heading.quantity == count.heading.quantity]
+        ours = [time for time in times if time.heading.side == number.heading.side]
+        if not counts or not ours or number.heading.dimension == "bandwidth":
             continue
         if not alike and all((count.real or exactly(0.0)).high < FEWEST_OPERATIONS for count in counts):
-            ledger.skip(f"{one.label}: {counts[0].label} {counts[0].printed.text} may count runs, not operations")
+            ledger.skip(f"{number.label}: {counts[0].label} {counts[0].printed.text} may count runs, not operations")
             continue
         ways: Ways = {}
         for count, time in itertools.product(counts, ours):
             ways |= dict(_quotients(count, time, row, before))
-        sure = all(time.heading.dimension == "time" for time in ours) and one.heading.dimension == "rate"
-        _weigh("throughput", row, one, ways, [*counts, *ours], ledger, sure=sure)
+        sure = all(time.heading.dimension == "time" for time in ours) and number.heading.dimension == "rate"
+        _weigh("throughput", row, number, ways, [*counts, *ours], ledger, sure=sure)
 
 
 def _quotients(count: Number, time: Number, row: Row, before: Row | None) -> Iterator[tuple[str, Interval]]:
@@ -243,22 +243,22 @@ def _quotients(count: Number, time: Number, row: Row, before: Row | None) -> Ite
 
 
 def _speed_up(row: Row, table: Table, ledger: Ledger) -> None:
-    for one in row.of("speedup"):
+    for number in row.of("speedup"):
         times = [*row.of("duration"), *row.of("value")]
         if len(times) > 1:
             over = [time for time in times if BASE.search(time.label)]
             under = [time for time in times if time not in over]
             pairs = [(a, b) for a in over for b in under] or list(itertools.permutations(times, 2))
-            _weigh("speed-up", row, one, _ratios(pairs), times, ledger, sure=True)
+            _weigh("speed-up", row, number, _ratios(pairs), times, ledger, sure=True)
             continue
         if table.is_base(row):
             continue
         ways = _against_bases(row, table)
         if ways:
             by = [*(number for number, _ in _measures(row).values()), *row.of("workers")]
-            _weigh("speed-up", row, one, ways, by, ledger, sure=True)
+            _weigh("speed-up", row, number, ways, by, ledger, sure=True)
         else:
-            ledger.skip(f"{one.label}: no time or throughput of this row and of a baseline")
+            ledger.skip(f"{number.label}: no time or throughput of this row and of a baseline")
 
 
 def _ratios(pairs: Sequence[tuple[Number, Number]]) -> Ways:
@@ -276,10 +276,10 @@ MEASURES: Final = ("duration", "mean", "median", "throughput")
 def _measures(row: Row) -> dict[str, tuple[Number, bool | None]]:
     """Label to number, and whether more of it is faster; None where nothing says it."""
     known = {}
-    for one in (*row.of(*MEASURES), *(other for other in row.of("") if other.heading.dimension == "time")):
-        rate = one.heading.statistic == "throughput" or one.heading.dimension == "rate"
-        timed = one.heading.statistic in ("duration", "") or one.heading.dimension in ("time", "latency")
-        known[one.label] = (one, True if rate else False if timed else None)
+    for number in (*row.of(*MEASURES), *(other for other in row.of("") if other.heading.dimension == "time")):
+        rate = number.heading.statistic == "throughput" or number.heading.dimension == "rate"
+        timed = number.heading.statistic in ("duration", "") or number.heading.dimension in ("time", "latency")
+        known[number.label] = (number, True if rate else False if timed else None)
     return known
 
 
@@ -288,29 +288,29 @@ def _against_bases(row: Row, table: Table) -> Ways:
     that is not 1."""
     ways: Ways = {}
     for base in table.bases(row):
-        start = next((one.real for one in base.of("speedup")), None)
+        start = next((number.real for number in base.of("speedup")), None)
         factor = exactly(1.0) if start is None or start.low <= 1 <= start.high else start
         theirs = _measures(base)
-        for label, (one, faster) in _measures(row).items():
+        for label, (number, faster) in _measures(row).items():
             other = theirs.get(label, (None, None))[0]
-            if base is row or other is None or one.real is None or other.real is None:
+            if base is row or other is None or number.real is None or other.real is None:
                 continue
             by = "" if factor == exactly(1.0) else f" x {base.of('speedup')[0].printed.text}"
             if faster is not True:
-                ways[f"{other.printed.text} / {one.printed.text}{by}"] = other.real.over(one.real).by(factor)
+                ways[f"{other.printed.text} / {number.printed.text}{by}"] = other.real.over(number.real).by(factor)
             if faster is not False:
-                ways[f"{one.printed.text} / {other.printed.text}{by}"] = one.real.over(other.real).by(factor)
+                ways[f"{number.printed.text} / {other.printed.text}{by}"] = number.real.over(other.real).by(factor)
     return {text: way for text, way in ways.items() if way.finite}
 
 
 def _efficiency(row: Row, table: Table, ledger: Ledger) -> None:
     """Speed-up by workers, as a fraction or in percent; relative to the workers of the baseline, if that has several.
     Where a table has no speed-up, the efficiency of weak scaling is the speed-up itself."""
-    for one in row.of("efficiency"):
+    for number in row.of("efficiency"):
         printed = row.of("speedup")
         gains = {number.printed.text: number.real for number in printed if number.real is not None}
         gains = gains or _against_bases(row, table)
-        weak = "weak" in one.heading.quantity or not printed
+        weak = "weak" in number.heading.quantity or not printed
         starts = {1.0} | {base.level for base in table.bases(row) if math.isfinite(base.level)}
         ways: Ways = {}
         for (text, gain), workers in itertools.product(gains.items(), row.of("workers")):
@@ -324,10 +324,10 @@ def _efficiency(row: Row, table: Table, ledger: Ledger) -> None:
             ways |= gains
         if not ways:
             if not table.is_base(row):
-                ledger.skip(f"{one.label}: no speed-up and number of nodes, threads or cores in this row")
+                ledger.skip(f"{number.label}: no speed-up and number of nodes, threads or cores in this row")
             continue
         by = [*(printed or (number for number, _ in _measures(row).values())), *row.of("workers")]
-        _weigh("efficiency", row, one, _in_percent(ways, one), by, ledger, sure=True)
+        _weigh("efficiency", row, number, _in_percent(ways, number), by, ledger, sure=True)
 
 
 def _in_percent(ways: Mapping[str, Interval], one: Number, percent: bool | None = None) -> Ways:
@@ -339,19 +339,23 @@ def _in_percent(ways: Mapping[str, Interval], one: Number, percent: bool | None 
 
 
 def _shares(row: Row, table: Table, ledger: Ledger) -> None:
-    for one in row.of("share"):
+    for number in row.of("share"):
         limits = Interval(0, 100)
-        if one.heading.dimension == "percent" or re.search(r"share|fraction|proportion|%|percent", one.label.lower()):
-            fine = ledger.weigh("bounds", row.place, one.label, one.printed, limits, "a share lies within 0 and 100%")
+        if number.heading.dimension == "percent" or re.search(
+            r"share|fraction|proportion|%|percent", number.label.lower()
+        ):
+            fine = ledger.weigh(
+                "bounds", row.place, number.label, number.printed, limits, "a share lies within 0 and 100%"
+            )
             if not fine:
                 continue
-        ways, by = _parts_of_wholes(row, one, table)
+        ways, by = _parts_of_wholes(row, number, table)
         if ways:
             sure = any(number.heading.statistic in ("part", "whole") for number in by)
-            as_read = table.reading(one)
-            _weigh("share", row, one, _in_percent(ways, one, as_read), by, ledger, sure=sure)
-        elif not _share_of_column(row, one, table, ledger):
-            ledger.skip(f"{one.label}: its part and its whole are not in the table")
+            as_read = table.reading(number)
+            _weigh("share", row, number, _in_percent(ways, number, as_read), by, ledger, sure=sure)
+        elif not _share_of_column(row, number, table, ledger):
+            ledger.skip(f"{number.label}: its part and its whole are not in the table")
     parts, wholes = row.of("part"), row.of("whole") or row.of("operations")
     if len(parts) == len(wholes) == 1 and parts[0].heading.side == wholes[0].heading.side:
         part, whole = parts[0], wholes[0]

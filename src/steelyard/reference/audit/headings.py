@@ -231,12 +231,12 @@ def _plain(text: str) -> str:
 
 def _bracketed_unit(text: str) -> tuple[str, str]:
     """The text without a unit in brackets, and that unit."""
-    for found in re.finditer(r"[(\[{<]\s*([^()\[\]{}<>]*?)\s*[)\]}>]", text):
-        inner = found[1].strip().replace("-", " ").removeprefix("in ")
+    for match in re.finditer(r"[(\[{<]\s*([^()\[\]{}<>]*?)\s*[)\]}>]", text):
+        inner = match[1].strip().replace("-", " ").removeprefix("in ")
         if inner in TIME_S or inner in SCALES or inner in OTHER_UNITS or inner in PERCENT:
-            return text[: found.start()] + " " + text[found.end() :], inner
+            return text[: match.start()] + " " + text[match.end() :], inner
         if re.fullmatch(r"(?:[kmg]i?b|bytes|[kmg]?bits?)\s*(?:/|per\s)\s*\w+", inner):
-            return text[: found.start()] + " " + text[found.end() :], "bytes"
+            return text[: match.start()] + " " + text[match.end() :], "bytes"
     return text, ""
 
 
@@ -246,14 +246,14 @@ def _take_percentile(text: str) -> tuple[str, str | None]:
         return "", percentile_name(float(text))
     if "quartile" in text:
         return text, None
-    if found := _QUANTILE.search(text):
-        share = float(found[1])
-        name = percentile_name(share if share <= 1 and "." in found[1] else share / 100)
-        return text[: found.start()] + " " + text[found.end() :], name
+    if match := _QUANTILE.search(text):
+        share = float(match[1])
+        name = percentile_name(share if share <= 1 and "." in match[1] else share / 100)
+        return text[: match.start()] + " " + text[match.end() :], name
     for pattern in _PERCENTILES:
-        found = pattern.search(text)
-        if found and (name := _percentile(found[1])):
-            return text[: found.start()] + " " + text[found.end() :], name
+        match = pattern.search(text)
+        if match and (name := _percentile(match[1])):
+            return text[: match.start()] + " " + text[match.end() :], name
     return text, None
 
 
@@ -319,19 +319,19 @@ def _of_cv(name: str, unit: str) -> str:
 
 def _summaries(tokens: list[str]) -> tuple[list[str], list[str]]:
     """Every statistic among the words, longest phrases first, and the other words."""
-    found, rest, at = [], [], 0
+    names, rest, at = [], [], 0
     while at < len(tokens):
         for length in range(min(_LONGEST, len(tokens) - at), 0, -1):
             phrase = tuple(tokens[at : at + length])
             name = _SUMMARY_OF.get(phrase)
             if name and not (phrase in (("n",), ("s", "d")) and len(tokens) > length and at):
-                found.append(name)
+                names.append(name)
                 at += length
                 break
         else:
             rest.append(tokens[at])
             at += 1
-    return found, rest
+    return names, rest
 
 
 def _count_of_a_count(statistics: list[str]) -> list[str]:

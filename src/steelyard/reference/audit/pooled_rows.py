@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from steelyard.reference.audit import bounds
 from steelyard.reference.audit.finding import Ledger
-from steelyard.reference.audit.single_cell import Cell, Conventions, runs_of, sd_of, ss_of
+from steelyard.reference.audit.single_cell import Cell, Conventions, sd_of, ss_of, stretches_of
 from steelyard.reference.rounding import Interval, total
 
 
@@ -91,14 +91,14 @@ def _order(whole: Cell, parts: Sequence[Cell], how: Conventions, ledger: Ledger)
             should = Interval(pick(end.low for end in ends), pick(end.high for end in ends))
             because = f"the cells' {whole.label(name)}: {', '.join(part.numbers[name].text for part in parts)}"
             ledger.weigh("pooled order", whole.place, whole.label(name), whole.numbers[name], should, because)
-    known = [runs for part in parts if part.n is not None and (runs := runs_of(part, how)) is not None]
+    known = [stretches for part in parts if part.n is not None and (stretches := stretches_of(part, how)) is not None]
     if len(known) < len(parts):
         return
-    runs = bounds.merged(known)
+    stretches = bounds.merged(known)
     for name, share in whole.order.items():
         if not 0 < share < 1:
             continue
-        should = bounds.quantile_bounds(runs, share, how.quartiles)
+        should = bounds.quantile_bounds(stretches, share, how.quartiles)
         if math.isinf(should.low) and math.isinf(should.high):
             continue
         because = "the cells' counts and order statistics, which bound where each of all the values lies"

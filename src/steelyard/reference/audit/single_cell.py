@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from steelyard.reference.audit import bounds
-from steelyard.reference.audit.bounds import Quartiles, Run
+from steelyard.reference.audit.bounds import Quartiles, Stretch
 from steelyard.reference.audit.finding import Ledger, Place, figure, words
 from steelyard.reference.printed import Printed
 from steelyard.reference.rounding import EVERYTHING, Interval
@@ -195,7 +195,7 @@ def _range(cell: Cell, ledger: Ledger) -> None:
             ledger.weigh("range", cell.place, cell.label(name), printed, should, because, values=cell.largest)
 
 
-def runs_of(cell: Cell, how: Conventions) -> list[Run] | None:
+def stretches_of(cell: Cell, how: Conventions) -> list[Stretch] | None:
     """The bounds of the cell's sorted values, for its count and, if that is not exact, every greater one. None without
     an order statistic, or if these are out of order."""
     n, exact = cell.fewest
@@ -204,12 +204,12 @@ def runs_of(cell: Cell, how: Conventions) -> list[Run] | None:
         quantiles[0.0] = Interval(0.0, math.inf)
     if n < 1 or not quantiles:
         return None
-    runs = bounds.order_bounds(n, quantiles, how.quartiles, exact=exact)
-    return None if any(run.box.empty for run in runs) else runs
+    stretches = bounds.order_bounds(n, quantiles, how.quartiles, exact=exact)
+    return None if any(stretch.box.empty for stretch in stretches) else stretches
 
 
 def _mean_and_deviation(cell: Cell, how: Conventions, ledger: Ledger) -> None:
-    runs, (n, exact) = runs_of(cell, how), cell.fewest
+    stretches, (n, exact) = stretches_of(cell, how), cell.fewest
     inner = [name for name, share in cell.order.items() if 0 < share < 1]
     if (
         cell.get("count") is None
@@ -221,8 +221,8 @@ def _mean_and_deviation(cell: Cell, how: Conventions, ledger: Ledger) -> None:
     mean = cell.get("mean")
     order = cell.texts("count", *cell.order, "range")
     used = [cell.label(name) for name in ("count", *(cell.order if exact else ("min", "max"))) if cell.get(name)]
-    if mean is not None and runs is not None:
-        allowed = bounds.mean_bounds(runs)
+    if mean is not None and stretches is not None:
+        allowed = bounds.mean_bounds(stretches)
         because = f"{order}: the mean of values that have these order statistics"
         printed = cell.numbers["mean"]
         if allowed == (Interval(0.0, math.inf) if cell.positive else EVERYTHING):
@@ -235,7 +235,7 @@ def _mean_and_deviation(cell: Cell, how: Conventions, ledger: Ledger) -> None:
     if n < 2:
         ledger.skip("the standard deviation of fewer than two values")
         return
-    should = sd_of(possible_ss(cell, runs, mean or EVERYTHING), n, how.sd_divisors)
+    should = sd_of(possible_ss(cell, stretches, mean or EVERYTHING), n, how.sd_divisors)
     if should == Interval(0.0, math.inf):
         ledger.skip("a standard deviation without a range, minimum and maximum, or percentiles that bound it")
         return
@@ -248,13 +248,13 @@ def _mean_and_deviation(cell: Cell, how: Conventions, ledger: Ledger) -> None:
     ledger.weigh("deviation", cell.place, cell.label("sd"), printed, should, because, values=cell.largest, by=used)
 
 
-def possible_ss(cell: Cell, runs: list[Run] | None, mean: Interval) -> Interval:
+def possible_ss(cell: Cell, stretches: list[Stretch] | None, mean: Interval) -> Interval:
     """The sums of squared deviations allowed by everything except the printed standard deviation; for a count that is
     not exact, of the least one."""
     n, exact = cell.fewest
     ss = Interval(0.0, math.inf)
-    if runs is not None:
-        ss = ss.within(bounds.runs_ss(runs, mean, exact=exact))
+    if stretches is not None:
+        ss = ss.within(bounds.stretches_ss(stretches, mean, exact=exact))
     spread = cell.spread()
     if not spread.empty and spread.low >= 0:
         ss = ss.within(bounds.range_ss(n, spread, exact=exact))

@@ -26,9 +26,9 @@ def around(value: float, width: float = 0.5) -> Interval:
     return Interval(value - width, value + width)
 
 
-def boxes_of(runs: list[bounds.Run]) -> list[Interval]:
+def boxes_of(stretches: list[bounds.Stretch]) -> list[Interval]:
     """The box of each value."""
-    return [run.box for run in runs for _ in range(run.n)]
+    return [stretch.box for stretch in stretches for _ in range(stretch.n)]
 
 
 def inside(value: float, interval: Interval, slack: float = 1e-6) -> bool:
@@ -48,14 +48,14 @@ def test_order_bounds_hold_for_all_nine_quartiles(sample: list[float], method: s
     }
     ways: tuple[bounds.Quartiles, ...] = ("linear", "any") if method == "linear" else ("any",)
     for quartiles in ways:
-        runs = bounds.order_bounds(len(values), marks, quartiles)
-        boxes = boxes_of(runs)
+        stretches = bounds.order_bounds(len(values), marks, quartiles)
+        boxes = boxes_of(stretches)
         assert all(inside(value, box) for value, box in zip(values, boxes, strict=True))
-        assert inside(values.mean(), bounds.mean_bounds(runs))
+        assert inside(values.mean(), bounds.mean_bounds(stretches))
         ss = float(((values - values.mean()) ** 2).sum())
         assert inside(ss, bounds.ss_bounds(boxes))
         assert inside(ss, bounds.ss_bounds(boxes, None, around(values.mean(), width)))
-        assert bounds.runs_ss(runs) == pytest.approx(bounds.ss_bounds(boxes), rel=1e-9, abs=1e-6)
+        assert bounds.stretches_ss(stretches) == pytest.approx(bounds.ss_bounds(boxes), rel=1e-9, abs=1e-6)
         assert inside(ss, bounds.range_ss(len(values), around(values[-1] - values[0], width)))
         assert (
             ss <= bounds.mean_ss(len(values), around(values.mean(), width), marks[0.0], marks[1.0]) * (1 + 1e-9) + 1e-6
@@ -85,9 +85,11 @@ def test_pooled_quantiles(samples: list[list[float]], width: float, share: float
         marks = {p: around(float(np.quantile(sample, p)), width) for p in (0.0, 0.25, 0.5, 0.75, 1.0)}
         cells.append(bounds.order_bounds(len(sample), marks, "linear"))
     together = np.concatenate([np.asarray(sample) for sample in samples])
-    runs = bounds.merged(cells)
-    assert inside(float(np.quantile(together, share)), bounds.quantile_bounds(runs, share, "linear"))
-    assert inside(float(np.quantile(together, share, method="weibull")), bounds.quantile_bounds(runs, share, "any"))
+    stretches = bounds.merged(cells)
+    assert inside(float(np.quantile(together, share)), bounds.quantile_bounds(stretches, share, "linear"))
+    assert inside(
+        float(np.quantile(together, share, method="weibull")), bounds.quantile_bounds(stretches, share, "any")
+    )
 
 
 GROUPS = st.lists(st.lists(st.floats(0, 1000), min_size=2, max_size=15), min_size=2, max_size=6)
@@ -145,9 +147,9 @@ def test_bounds_for_a_count_and_all_above_it(sample: list[float], fewest: int, s
     values = np.sort(np.tile(sample, -(-fewest // len(sample))))
     marks = {0.0: exactly(values[0]), share: exactly(float(np.quantile(values, share, method=method))),
              1.0: exactly(values[-1])}  # fmt: skip
-    runs = bounds.order_bounds(fewest, marks, "any", exact=False)
-    assert inside(float(values.mean()), bounds.mean_bounds(runs))
+    stretches = bounds.order_bounds(fewest, marks, "any", exact=False)
+    assert inside(float(values.mean()), bounds.mean_bounds(stretches))
     variance = float(values.var())
-    assert variance <= bounds.runs_ss(runs, exact=False).high / fewest * (1 + 1e-9) + 1e-6
-    assert variance >= bounds.runs_ss(runs, exact=False).low / fewest * (1 - 1e-9) - 1e-6
+    assert variance <= bounds.stretches_ss(stretches, exact=False).high / fewest * (1 + 1e-9) + 1e-6
+    assert variance >= bounds.stretches_ss(stretches, exact=False).low / fewest * (1 - 1e-9) - 1e-6
     assert variance <= bounds.range_ss(fewest, exactly(values[-1] - values[0]), exact=False).high / fewest + 1e-6

@@ -133,3 +133,18 @@ def test_what_may_be_two_numbers_is_refused(tmp_path: Path, text: str, line: int
     with pytest.raises(csv_file.TableError) as caught:
         audited(tmp_path, text)
     assert (caught.value.line, words in caught.value.message) == (line, True), caught.value.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nodes,runs,mean latency (ms),p50 latency (ms),max latency (ms)\n3,5,16.5,10.2,461\n",
+        "nodes,n,mean ops/s,sd ops/s,mean latency (ms),max latency (ms)\n3,5,1000,50,16.5,461\n",
+        "nodes,n,operations,mean latency (ms),p99 latency (ms),max latency (ms)\n3,5,20000,16.5,300,461\n",
+    ],
+)
+def test_a_count_of_runs_is_not_the_number_of_operations(tmp_path: Path, text: str) -> None:
+    """Of 5 values with a maximum of 461, the mean would be 92 at least."""
+    found = audited(tmp_path, text)
+    assert found.findings == ()
+    assert found.made["mean"] >= 1
