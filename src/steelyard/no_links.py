@@ -140,8 +140,8 @@ def opened(path: Path, below: Path, most_bytes: int) -> BinaryIO:
 def refuse_larger(size: int, most_bytes: int, path: Path) -> None:
     """Raises OSError if a file is larger than any of its kind."""
     if size > most_bytes:
-        said = f"it has {size:,} bytes, and at most {most_bytes:,} of such a file are read"
-        raise OSError(errno.EOVERFLOW, said, str(path))
+        problem = f"it has {size:,} bytes, and at most {most_bytes:,} of such a file are read"
+        raise OSError(errno.EOVERFLOW, problem, str(path))
 
 
 def entries(folder: Path, below: Path) -> Mapping[str, Kind]:

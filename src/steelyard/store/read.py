@@ -134,10 +134,10 @@ class Store:
     def attempts(self) -> frozenset[str]:
         """Folder names of attempts that are not drafts. Raises OSError if they cannot be listed."""
         try:
-            found = no_links.entries(self.folder / layout.TRIALS, self.folder)
+            kinds = no_links.entries(self.folder / layout.TRIALS, self.folder)
         except FileNotFoundError:
             return frozenset()
-        folders = (name for name, kind in found.items() if kind is no_links.Kind.FOLDER)
+        folders = (name for name, kind in kinds.items() if kind is no_links.Kind.FOLDER)
         return frozenset(name for name in folders if not name.startswith(layout.PARTIAL_PREFIX))
 
     def attempt(self, name: str) -> TrialRecord:
