@@ -31,7 +31,7 @@ MOST_COUNT: Final = 10**15
 """Of a bucket, so that sums of all stay whole numbers."""
 RANGES: Final = {
     "t_s": (-MOST_S, MOST_S),
-    "seconds": (0, MOST_S),
+    "seconds": (1e-9, MOST_S),
     "bucket_low_ns": (0, MOST_NS),
     "bucket_high_ns": (0, MOST_NS),
     "count": (0, MOST_COUNT),
