@@ -30,7 +30,7 @@ def _interval() -> pl.Expr:
     return _every(
         *_present(layout.INTERVAL_SCHEMA),
         pl.col("t_s").is_between(0, LATEST_S),
-        pl.col("seconds").is_between(0, LATEST_S),
+        pl.col("seconds").is_between(1e-9, LATEST_S),
         pl.col("bucket_low_ns").is_between(0, high_ns),
         high_ns <= LONGEST_NS,
         count.is_between(0, MOST_COUNTED),
