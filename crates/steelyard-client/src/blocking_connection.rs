@@ -102,8 +102,11 @@ impl BlockingConnection {
         let (sender, receiver) = mpsc::channel();
         for (number, contact) in contacts.iter().enumerate() {
             let (sender, contact, access) = (sender.clone(), contact.clone(), access.clone());
-            // Left behind when one before it has answered.
-            thread::spawn(move || sender.send((number, Self::open(&contact, &access, timeout.min(CONNECT_TIMEOUT)))));
+            thread::spawn(move || {
+                let opened = Self::open(&contact, &access, timeout.min(CONNECT_TIMEOUT));
+                // Fails when one before it has answered: nobody waits any more.
+                let _ = sender.send((number, opened));
+            });
         }
         drop(sender);
         let mut opened: BTreeMap<usize, Result<Self, ConnectionError>> = BTreeMap::new();
