@@ -97,7 +97,7 @@ fn inserted(requests: &Requests, index: u64, key: u64) -> Vec<Bound> {
 
 fn int(bytes: &[u8]) -> i64 {
     bytes.iter().fold(if bytes[0] > 127 { -1 } else { 0 }, |sum, byte| {
-        sum << 8 | i64::from(*byte)
+        (sum << 8) | i64::from(*byte)
     })
 }
 

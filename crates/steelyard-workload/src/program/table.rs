@@ -4,11 +4,9 @@
 //! Which rows an operation takes follows cassandra-stress 3.11, whose profiles are compiled to this: each entry of the outermost
 //! clustering column is taken with the same chance, together with all that is below it, and the last one where none was.
 
-use std::sync::Arc;
-
 use super::cql_type::Native;
+use super::encode::{Digits, put_whole};
 use super::numbers::Numbers;
-use super::value_source::{Execution, Source, ValueSource};
 use crate::random::{Purpose, Random, output};
 use crate::stress::{Hashed, ProfileColumn};
 use crate::ycsb_distributions::fnv_hash;
@@ -55,7 +53,7 @@ impl Row {
 #[derive(Clone, Debug)]
 pub(super) struct Column {
     pub count: Numbers,
-    pub value: ValueSource,
+    pub value: KeySource,
     random: Random,
     mean: u64,
     /// Whether it is the last, whose value the tool hashes twice: as the first of its values too.
@@ -63,7 +61,7 @@ pub(super) struct Column {
 }
 
 impl Column {
-    pub fn new(number: usize, last: bool, count: Numbers, value: ValueSource, value_seed: u64) -> Self {
+    pub fn new(number: usize, last: bool, count: Numbers, value: KeySource, value_seed: u64) -> Self {
         let random = Random::new(value_seed, Purpose::Row).at(number as u64);
         let sum: i128 = (0..DRAWS)
             .map(|draw| i128::from(count.whole(random.at(draw), draw)))
@@ -89,8 +87,8 @@ impl Column {
         let single = self.count.constant() == Some(1);
         // From which the tool's own generator goes.
         let as_key = (row.seed as u64).wrapping_sub(1);
-        let number = match (single, self.value.is_drawn()) {
-            (true, _) if self.value.is_identity() => as_key,
+        let number = match (single, self.value.number.is_drawn()) {
+            (true, _) if self.value.number.is_identity() => as_key,
             (true, _) => above,
             (false, true) => self.random.at(above).at(entry).bits(0),
             // Counted from a place of the entry's own, as those at the end are taken more often.
@@ -100,7 +98,7 @@ impl Column {
         let hashed = |row: i64| self.value.hashed(row, if single { as_key } else { number });
         let seed = hashed(row.seed).and_then(|seed| if self.last { hashed(seed) } else { Some(seed) });
         if !single {
-            let identity = if self.value.is_drawn() {
+            let identity = if self.value.number.is_drawn() {
                 // Different numbers may be the same value, and are the same row then.
                 hash([&self.value], number)
             } else {
@@ -117,42 +115,46 @@ impl Column {
 /// The primary key of a table.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
-    partition: Vec<ValueSource>,
+    partition: Vec<KeySource>,
     columns: Vec<Column>,
     /// Among how many rows each marker chooses.
     choices: usize,
     select: Random,
 }
 
-/// The row that a marker's value is of.
+/// The value of a column of the primary key, made of a key's number.
 #[derive(Clone, Debug)]
-pub(super) struct RowOf {
-    pub table: Arc<Table>,
-    pub marker: u64,
+pub(super) struct KeySource {
+    pub native: Native,
+    pub number: KeyNumber,
+    pub digits: Digits,
 }
 
-impl ValueSource {
-    fn is_identity(&self) -> bool {
-        matches!(&self.source, Source::Key { number, .. } if number.is_identity())
+impl KeySource {
+    #[inline]
+    pub fn put(&self, key: u64, out: &mut Vec<u8>) {
+        put_whole(self.native, self.number.of(key), &self.digits, out);
+    }
+
+    /// Whether the key follows from its value.
+    fn tells_key(&self) -> bool {
+        let whole = matches!(
+            self.native,
+            Native::Text | Native::Ascii | Native::Blob | Native::BigInt | Native::Int | Native::VarInt
+        );
+        whole && self.number.tells_key()
     }
 
     /// cassandra-stress's hash of a row with this value of a key number too; None: the tool has no such column.
     fn hashed(&self, row: i64, key: u64) -> Option<i64> {
-        let Source::Key { native, number, .. } = &self.source else {
-            return None;
-        };
-        let identity = number.identity.as_ref()?;
+        let identity = self.number.identity.as_ref()?;
         let drawn = identity.column.identity(seed_of(key));
         let mut value = Vec::new();
         if identity.how == Hashed::Bytes {
-            let at = Execution {
-                key,
-                ..Execution::default()
-            };
-            self.put(&at, &mut value);
+            self.put(key, &mut value);
         }
         // As the type holds it.
-        let held = match native {
+        let held = match self.native {
             Native::Int => i64::from(drawn as i32),
             Native::SmallInt => i64::from(drawn as i16),
             Native::TinyInt => i64::from(drawn as i8),
@@ -162,28 +164,16 @@ impl ValueSource {
     }
 }
 
-impl RowOf {
-    /// Appends the value of a clustering column.
-    pub fn put_column(&self, column: usize, at: &Execution, out: &mut Vec<u8>) -> bool {
-        let number = self.row(at).columns[column];
-        self.table.columns[column].value.put(&at.with_key(number), out)
-    }
-
-    pub fn row(&self, at: &Execution) -> Row {
-        at.row.get().unwrap_or_else(|| {
-            let rows = self.table.asked(at);
-            if self.table.choices > 1 {
-                let chosen = self.table.select.at(at.index).at(at.occurrence).at(self.marker).bits(0);
-                return rows[(chosen % rows.len() as u64) as usize];
-            }
-            at.row.set(Some(rows[0]));
-            rows[0]
-        })
-    }
+/// The operation that takes rows, and the execution within its batch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Taking {
+    pub index: u64,
+    pub occurrence: u64,
+    pub key: u64,
 }
 
 impl Table {
-    pub fn new(partition: Vec<ValueSource>, columns: Vec<Column>, choices: usize, seed: u64) -> Self {
+    pub fn new(partition: Vec<KeySource>, columns: Vec<Column>, choices: usize, seed: u64) -> Self {
         Self {
             partition,
             columns,
@@ -192,9 +182,24 @@ impl Table {
         }
     }
 
-    /// Source of the value of a clustering column.
-    pub fn column(&self, number: usize) -> Option<&ValueSource> {
-        self.columns.get(number).map(|column| &column.value)
+    /// The clustering columns.
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// Appends the value of a clustering column in a row.
+    pub fn put_column(&self, column: usize, row: &Row, out: &mut Vec<u8>) {
+        self.columns[column].value.put(row.columns[column], out);
+    }
+
+    /// The row that a marker's value is of, and whether it is that of all markers.
+    pub fn row(&self, taking: Taking, marker: u64) -> (Row, bool) {
+        let rows = self.asked(taking);
+        if self.choices == 1 {
+            return (rows[0], true);
+        }
+        let random = self.select.at(taking.index).at(taking.occurrence).at(marker);
+        (rows[(random.bits(0) % rows.len() as u64) as usize], false)
     }
 
     /// Most rows of a partition.
@@ -204,7 +209,7 @@ impl Table {
     }
 
     /// The rows that a statement with markers asks for, one at least.
-    fn asked(&self, at: &Execution) -> Vec<Row> {
+    fn asked(&self, at: Taking) -> Vec<Row> {
         let start = self.start(at.key);
         let descendants: u64 = self.columns.iter().skip(1).map(|column| column.mean).product();
         let expected = self.columns.first().map_or(1, |first| first.entries(start.position())) * descendants;
@@ -213,15 +218,15 @@ impl Table {
     }
 
     /// The rows of a key's partition that an operation writes, each outermost entry with that chance; `most` at most.
-    pub fn selected(&self, key: u64, chance: f64, at: &Execution, most: usize) -> Vec<Row> {
-        let random = self.select.at(at.index).at(key);
+    pub fn selected(&self, key: u64, chance: f64, index: u64, most: usize) -> Vec<Row> {
+        let random = self.select.at(index).at(key);
         self.rows(self.start(key), chance, random, most)
     }
 
     fn start(&self, key: u64) -> Row {
-        let injective = self.partition.iter().any(ValueSource::tells_key);
+        let injective = self.partition.iter().any(KeySource::tells_key);
         let partition = if injective { key } else { hash(&self.partition, key) };
-        let seed = |sum: Option<i64>, value: &ValueSource| value.hashed(sum?, key);
+        let seed = |sum: Option<i64>, value: &KeySource| value.hashed(sum?, key);
         Row {
             partition,
             seed: self.partition.iter().fold(Some(0), seed).unwrap_or(partition as i64),
@@ -276,16 +281,15 @@ fn skipped(chance: f64, random: Random, draw: u64) -> u64 {
 }
 
 /// A hash of the values that sources make of a key number.
-fn hash<'a>(sources: impl IntoIterator<Item = &'a ValueSource>, key: u64) -> u64 {
-    let at = Execution {
-        key,
-        ..Execution::default()
-    };
+fn hash<'a>(sources: impl IntoIterator<Item = &'a KeySource>, key: u64) -> u64 {
     let mut bytes = Vec::with_capacity(32);
     for source in sources {
-        source.put_value(&at, &mut bytes);
+        let start = bytes.len();
+        source.put(key, &mut bytes);
+        // Where one value ends.
+        bytes.push((bytes.len() - start) as u8);
     }
-    let word = |chunk: &[u8]| chunk.iter().fold(0_u64, |word, byte| word << 8 | u64::from(*byte));
+    let word = |chunk: &[u8]| chunk.iter().fold(0_u64, |word, byte| (word << 8) | u64::from(*byte));
     bytes
         .chunks(8)
         .fold(bytes.len() as u64, |hash, chunk| output(hash, word(chunk)))

@@ -11,8 +11,8 @@ use super::cql_type::{CqlType, Native};
 use super::encode::Digits;
 use super::numbers::Numbers;
 use super::random_values::{DEFAULT_BYTES, DEFAULT_ENTRIES, MOST_BYTES, MOST_ENTRIES, RandomValue};
-use super::table::{Column, KeyIdentity, KeyNumber, MOST_COLUMNS, RowOf, Table};
-use super::value_source::{RandomOf, Rows, Source, ValueSource};
+use super::table::{Column, KeyIdentity, KeyNumber, KeySource, MOST_COLUMNS, Table};
+use super::value_source::{RandomOf, RowOf, Rows, Source, ValueSource};
 use crate::OrderError;
 use crate::random::{Purpose, Random};
 use crate::stress::{self, Hashed, ProfileColumn};
@@ -80,7 +80,7 @@ impl ValueCompiler {
         let cql_type = CqlType::parse(&value.cql_type)?;
         let source = match &value.make {
             Make::Any => Source::Any,
-            Make::Key { .. } => self.key(&cql_type, &value.make)?,
+            Make::Key { .. } => Source::Key(self.key(&cql_type, &value.make)?),
             Make::Clustering { column } => self.clustering(&cql_type, *column, ordinal)?,
             Make::Random {
                 salt,
@@ -157,9 +157,11 @@ impl ValueCompiler {
             marker: ordinal,
         });
         let number = column as usize;
-        let value = of.as_ref().and_then(|of| of.table.column(number));
-        match (&of, value) {
-            (Some(of), Some(value)) if value.cql_type == *cql_type => Ok(Source::Clustering(of.clone(), number)),
+        let clustering = of.as_ref().and_then(|of| of.table.columns().get(number));
+        match (of.clone(), clustering) {
+            (Some(of), Some(column)) if *cql_type == CqlType::Native(column.value.native) => {
+                Ok(Source::Clustering(of, number))
+            }
             _ => {
                 let allowed = "a clustering column of the statement's table, and its type";
                 Err(OrderError::new("make.column", column, allowed))
@@ -169,13 +171,12 @@ impl ValueCompiler {
 
     /// The primary key of a statement's table, of which it binds that many markers.
     fn table_of(&self, table: &TableSpec, markers: usize) -> Result<Table, OrderError> {
-        let key = |value: &Value, records: u64| match &value.make {
-            Make::Key { .. } => Self {
+        let key = |value: &Value, records: u64| {
+            let compiler = Self {
                 records,
                 ..self.clone()
-            }
-            .source(value, 0),
-            _ => Err(OrderError::new("make.kind", "another", "key")),
+            };
+            compiler.key(&CqlType::parse(&value.cql_type)?, &value.make)
         };
         if table.partition.is_empty() || table.clustering.len() > MOST_COLUMNS {
             let read = format!("{} and {} columns", table.partition.len(), table.clustering.len());
@@ -202,7 +203,7 @@ impl ValueCompiler {
         ))
     }
 
-    fn key(&self, cql_type: &CqlType, make: &Make) -> Result<Source, OrderError> {
+    fn key(&self, cql_type: &CqlType, make: &Make) -> Result<KeySource, OrderError> {
         let Make::Key {
             divide,
             modulo,
@@ -251,7 +252,7 @@ impl ValueCompiler {
                 return Err(OrderError::new("make", read, format!("{min} to {max}: {cql_type}")));
             }
         }
-        Ok(Source::Key {
+        Ok(KeySource {
             native,
             number: KeyNumber {
                 divide: *divide,

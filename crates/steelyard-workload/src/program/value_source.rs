@@ -9,7 +9,7 @@ use super::cql_type::{CqlType, Native};
 use super::encode::{Digits, put_real, put_whole};
 use super::numbers::Numbers;
 use super::random_values::{RandomValue, is_narrow, put_sized, version_of};
-use super::table::{KeyNumber, Row, RowOf};
+use super::table::{KeySource, Row, Table, Taking};
 use crate::random::Random;
 use crate::stress::{self, ProfileColumn};
 use crate::ycsb::{write_key, write_value};
@@ -62,6 +62,30 @@ impl Rows {
     }
 }
 
+/// The row of a table that a marker's value is of.
+#[derive(Clone, Debug)]
+pub(super) struct RowOf {
+    pub table: Arc<Table>,
+    pub marker: u64,
+}
+
+impl RowOf {
+    fn row(&self, at: &Execution) -> Row {
+        at.row.get().unwrap_or_else(|| {
+            let taking = Taking {
+                index: at.index,
+                occurrence: at.occurrence,
+                key: at.key,
+            };
+            let (row, of_all) = self.table.row(taking, self.marker);
+            if of_all {
+                at.row.set(Some(row));
+            }
+            row
+        })
+    }
+}
+
 /// What a random value is a function of, besides its column.
 #[derive(Clone, Debug)]
 pub(super) enum RandomOf {
@@ -74,11 +98,7 @@ pub(super) enum RandomOf {
 
 #[derive(Clone, Debug)]
 pub(super) enum Source {
-    Key {
-        native: Native,
-        number: KeyNumber,
-        digits: Digits,
-    },
+    Key(KeySource),
     /// The value of that clustering column.
     Clustering(RowOf, usize),
     Random {
@@ -159,8 +179,8 @@ impl ValueSource {
                 write_value(*seed, at.key, *field, at.version, ycsb, out);
             }
             Source::YcsbScanLength => out.extend_from_slice(&at.scan_length.to_be_bytes()),
-            Source::Key { native, number, digits } => put_whole(*native, number.of(at.key), digits, out),
-            Source::Clustering(of, column) => return of.put_column(*column, at, out),
+            Source::Key(source) => source.put(at.key, out),
+            Source::Clustering(of, column) => of.table.put_column(*column, &of.row(at), out),
             Source::Draw {
                 native,
                 numbers,
@@ -272,23 +292,6 @@ impl ValueSource {
     /// Whether it gives no value, and any cell is as expected.
     pub(super) fn is_any(&self) -> bool {
         matches!(self.source, Source::Any)
-    }
-
-    /// Whether its numbers look random rather than count.
-    pub(super) fn is_drawn(&self) -> bool {
-        matches!(&self.source, Source::Key { number, .. } if number.is_drawn())
-    }
-
-    /// Whether the key follows from its value.
-    pub(super) fn tells_key(&self) -> bool {
-        let Source::Key { native, number, .. } = &self.source else {
-            return false;
-        };
-        let whole = matches!(
-            native,
-            Native::Text | Native::Ascii | Native::Blob | Native::BigInt | Native::Int | Native::VarInt
-        );
-        whole && number.tells_key()
     }
 
     /// Whether values within one collection may be the same.
