@@ -148,8 +148,8 @@ def entries(folder: Path, below: Path) -> Mapping[str, Kind]:
     """Names in a folder, in order, and what each is. Raises OSError that names the folder."""
     at = open_folder(folder, below)
     try:
-        with os.scandir(at) as found:
-            kinds = {entry.name: _kind(entry) for entry in found}
+        with os.scandir(at) as listed:
+            kinds = {entry.name: _kind(entry) for entry in listed}
     finally:
         os.close(at)
     return dict(sorted(kinds.items()))
