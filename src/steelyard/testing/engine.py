@@ -122,14 +122,15 @@ class EngineContract:
         engine = self.engine()
         if isinstance(engine, FallsSilent):
             return
-        nodes, said_s = self.nodes(tmp_path), dict[type, float]()
+        nodes, said_s = self.nodes(tmp_path), dict[type[Record], float]()
+
+        def take(node: str, record: Record) -> None:
+            said_s.setdefault(type(record), time.monotonic())
 
         async def body() -> None:
             async with self.contacts(tmp_path) as contacts:
                 order = self.order(contacts, Load(duration_s=SPOKEN_S, threads=THREADS))
-                await engine.drive(
-                    order, nodes, lambda _, record: said_s.setdefault(type(record), time.monotonic()), TIMEOUT_S
-                )
+                await engine.drive(order, nodes, take, TIMEOUT_S)
 
         asyncio.run(body())
         assert said_s[Done] - said_s[Interval] > SPOKEN_S / 3, "its intervals came at the end"
