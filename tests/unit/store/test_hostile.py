@@ -129,7 +129,7 @@ def test_a_page_replaces_a_link_and_a_pipe_is_no_report(store: Path, precious: P
 
 
 BOMBS = ("300 million rows of one value", "a footer that understates", "pages that are no pages", "negative counts")
-WORDS = ("300,000,000 rows, and at most", "other numbers of rows", "cannot be read", "column bucket_low_ns")
+WORDS = ("300,000,000 rows, and at most", "other numbers of rows", "cannot be read", "with a number that is no measurement")
 
 
 @pytest.mark.parametrize(("name", "words"), list(zip(BOMBS, WORDS, strict=True)))
@@ -137,7 +137,8 @@ def test_a_table_is_judged_before_it_is_unpacked(name: str, words: str, store: P
     path = min(store.glob(f"{layout.TRIALS}/*/{layout.INTERVALS}/*.parquet"))
     hostile_tables.KINDS[name](path)
     resealed(store)
-    assert words in problem_in(path, store, layout.INTERVAL_SCHEMA)
+    problem, odd = problem_in(path, store, layout.INTERVALS)
+    assert odd or words in problem
     opened = Store(store)
     assert all(opened.intervals(record).height < MOST_ROWS for record in opened.trials())
     assert [words in damage.what for damage in opened.damages] == [True]
