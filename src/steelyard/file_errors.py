@@ -47,8 +47,9 @@ def foreseen(error: BaseException) -> FileError | None:
     return FileError(message, hint, path=path) if message else None
 
 
-def _words(number: int, path: str, said: str) -> tuple[str, str]:
-    """What happened, and what to do; empty if nothing is known. `said`: by the kernel, or by whoever refused."""
+def _words(number: int, path: str, reason: str) -> tuple[str, str]:
+    """What happened, and what to do; empty if nothing is known. `reason`: the words of the
+    kernel, or of whoever refused."""
     what = hint = ""
     if number in FULL:
         what, hint = f" cannot be written: {_full(number, path)}", f"free some space, or name another folder, {AGAIN}"
@@ -64,7 +65,7 @@ def _words(number: int, path: str, said: str) -> tuple[str, str]:
         what = " cannot be opened: too many files are open"
         hint = "close other programs of this user, or allow more open files (ulimit -n)"
     elif number in UNFIT:
-        what, hint = f": {said[:1].lower()}{said[1:]}", "name another file or folder"
+        what, hint = f": {reason[:1].lower()}{reason[1:]}", "name another file or folder"
     return (f"{path or 'a file'}{what}", hint) if what else ("", "")
 
 

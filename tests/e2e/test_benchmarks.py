@@ -28,5 +28,5 @@ def test_the_comparison_with_other_tools_runs() -> None:
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     ours = [row for row in found["null server"] if row["tool"] == "steelyard"]
-    assert [row["what"].split(",")[0] for row in ours] == ["read", "write"]
+    assert [row["what"].split(",")[0] for row in ours] == ["read", "write", "2000 reads a second"]
     assert all(row["client cpu us/op"] > 0 and row["RSS MB"] > 0 for row in ours)

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from steelyard import plugin
 from steelyard.format import data_size
+from steelyard.model.plausible import LARGEST, SMALLEST
 from steelyard.model.study import (
     ALIASES,
     About,
@@ -187,7 +188,8 @@ Settings of one probe that `probes` names. They are no part of a trial's setting
 
 SIZES = (
     f"A file has at most {data_size(LARGEST_BYTES)}, {MOST_NESTED} tables and lists within each other, keys of at most "
-    f"{LONGEST_KEY} characters, texts of {LONGEST_TEXT:,}, and names of plug-ins of {LONGEST_NAME}. It is UTF-8; "
+    f"{LONGEST_KEY} characters, texts of {LONGEST_TEXT:,}, and names of plug-ins of {LONGEST_NAME}. Its numbers "
+    f"are finite, and 0 or from {SMALLEST:g} to {float(LARGEST):.3g} in size. It is UTF-8; "
     "a byte order mark is left out."
 )
 """What `steelyard.tomlfile.parse` refuses."""

@@ -49,11 +49,13 @@ def sentences(totals: Done, schedule: Mapping[str, Any], duration_s: float | Non
         )
     asked = asked_per_s(schedule)
     if asked is not None and due(totals) and totals.rate_per_s < least_per_s(totals, asked):
-        lines.append(f"the rate was not reached: asked {rate(asked)}/s, reached {rate(totals.rate_per_s)}/s")
+        lines.append(
+            f"the rate was not reached: asked {rate_words(asked)}/s, reached {rate_words(totals.rate_per_s)}/s"
+        )
     return lines
 
 
-def rate(per_s: float) -> str:
+def rate_words(per_s: float) -> str:
     """Two digits, for a figure that is a bound; whole numbers stay whole."""
     return number(per_s, digits=2 if per_s != round(per_s) else 9, trim=True) if per_s < 100 else f"{_rounded(per_s):,}"
 

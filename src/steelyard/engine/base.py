@@ -51,6 +51,14 @@ class StampedHere(Protocol):
 
 
 @runtime_checkable
+class FallsSilent(Protocol):
+    """Ability: says nothing until it has ended, or while the system answers nothing. Its silence is no sign of a fault,
+    so only the time limit of the phase ends it."""
+
+    falls_silent: Literal[True]
+
+
+@runtime_checkable
 class Fetched(Protocol):
     """Ability: a third-party tool that must be fetched once, with `steelyard setup NAME`."""
 

@@ -42,6 +42,8 @@ class CassandraStress:
     version = tool.VERSION
     stamped_here: Literal[True] = True
     """The tool prints no time of day: its lines are stamped as they come in."""
+    falls_silent: Literal[True] = True
+    """The tool prints no line for an interval in which no operation ended."""
 
     async def prepare(self) -> None:
         """Fetch the tool. Slow only the first time. Raises EngineError."""

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from steelyard.engine import _latte_script as latte_script
 from steelyard.engine import _latte_tool as latte_tool
@@ -60,6 +60,8 @@ class LatteEngine:
 
     name = "latte"
     version = latte_tool.VERSION
+    falls_silent: Literal[True] = True
+    """It reports at its end."""
 
     async def prepare(self) -> None:
         """Build latte. Slow only the first time. Raises EngineError."""

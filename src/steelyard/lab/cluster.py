@@ -175,7 +175,7 @@ class Cluster:
     async def drive(self, order: Mapping[str, Any], on_record: Callable[[str, Record], None], timeout_s: float) -> None:
         """Have the engine carry out an order for as long as all nodes live. Raises SystemFault within seconds of the
         first node that dies, EngineError if the generator fails or falls silent, ProbeError if a probe does."""
-        listening = Listening(order, self.loaders)
+        listening = Listening(self.engine, order, self.loaders)
         taken = listening.to(self._on_our_clock(on_record))
         driving = self.engine.drive(order, self.loaders, taken, timeout_s)
         await while_alive(driving, self.system, self.databases, (listening.check, self.readings.check))
@@ -191,7 +191,7 @@ class Cluster:
         engine = self.engine
         if not isinstance(engine, DrivenByWords):
             raise EngineError("this engine takes no phases while it runs", 'load.engine = "agent"')
-        listening = Listening(order, self.loaders)
+        listening = Listening(self.engine, order, self.loaders)
         taken = listening.to(self._on_our_clock(on_record))
         driving = engine.drive_by_words(order, self.loaders, taken, phases, timeout_s)
         await while_alive(driving, self.system, self.databases, (listening.check, self.readings.check))

@@ -139,7 +139,7 @@ class DataState:
 
         filling = engine_order.populate(endpoint, schema, workload, self.data.populate_threads)
         if records:
-            listening = Listening(filling, self.loaders)
+            listening = Listening(self.engine, filling, self.loaders)
             driving = self.engine.drive(filling, self.loaders, listening.to(take), self.timeout_s)
             await while_alive(driving, self.system, self.databases, (listening.check,))
         done = sum(end.operations for end in dones)

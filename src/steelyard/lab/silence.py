@@ -1,7 +1,8 @@
 """Silence of load generators and probes: what no longer says anything is noticed, not waited for until a phase's limit.
 
-Every engine says how far it is once an interval, whether the system answers or not, so one that has begun and then says
-nothing has been stopped, hangs, or is out of reach. That is the laboratory's fault, never the system's.
+An engine says how far it is once an interval, whether the system answers or not, so one that has begun and then says
+nothing has been stopped, hangs, or is out of reach. That is the laboratory's fault, never the system's. Engines with
+the ability `FallsSilent` are not judged by their silence.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
+from steelyard.engine.base import Engine, FallsSilent
 from steelyard.model.errors import EngineError
 from steelyard.model.load import WARM_UP
 from steelyard.node.base import Node
@@ -49,7 +51,8 @@ class Hearing(Generic[Who]):
         now = self._monotonic()
         away_s, self._looked = now - self._looked, now
         if away_s > LOOK_S:
-            self._heard = {who: heard + away_s for who, heard in self._heard.items()}
+            # What came in during the pause is not moved into the future.
+            self._heard = {who: min(heard + away_s, now) for who, heard in self._heard.items()}
         return {who: now - heard for who, heard in self._heard.items()}
 
 
@@ -57,8 +60,13 @@ class Listening:
     """The generators of the load nodes, under one order."""
 
     def __init__(
-        self, order: Mapping[str, Any], nodes: Sequence[Node], monotonic: Callable[[], float] = time.monotonic
+        self,
+        engine: Engine,
+        order: Mapping[str, Any],
+        nodes: Sequence[Node],
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._falls_silent = isinstance(engine, FallsSilent)
         self._hearing = Hearing[str](monotonic)
         for node in nodes:
             self._hearing.heard(node.name)
@@ -93,6 +101,8 @@ class Listening:
 
     def check(self) -> None:
         """Raises EngineError for a generator that has been silent for too long."""
+        if self._falls_silent:
+            return
         for node, silent_s in self._hearing.silences_s().items():
             limit_s = self._under_load_s if node in self._under_load else FIRST_S
             if silent_s > limit_s:

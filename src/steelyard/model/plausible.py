@@ -40,6 +40,11 @@ def is_plausible(number: float) -> bool:
     return abs(number) <= LARGEST
 
 
+def is_read_back(number: float) -> bool:
+    """Whether a number that is written into a store is read from it as it is."""
+    return number == 0 or SMALLEST <= abs(number) <= LARGEST
+
+
 def read_json(content: bytes | str) -> Any:
     """The value of a JSON text. Raises ValueError, with the key, for a number that is not plausible or not finite, and
     for what is not JSON; RecursionError."""
@@ -48,7 +53,7 @@ def read_json(content: bytes | str) -> Any:
     except _Implausible as error:
         # Read again only here: to keep the key of every number would cost more than to read a sound file.
         read = json.loads(content, parse_float=_Written, parse_int=_Written, parse_constant=_Written)
-        where = next(place for place, number in _numbers(read) if number == str(error))
+        where = next(place for place, text in leaves(read) if isinstance(text, _Written) and text == str(error))
         raise ValueError(f"{where}{' = ' if where else ''}{_quoted(str(error))} {NOT_PLAUSIBLE}") from error
 
 
@@ -72,6 +77,15 @@ def number_in(text: str) -> float | None:
     except ValueError:
         return None
     return number if is_plausible(number) else None
+
+
+def leaves(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
+    """Every value in tables and lists, with its keys."""
+    if isinstance(value, dict | list):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from leaves(item, f"{place}{'.' if place else ''}{key}")
+    else:
+        yield place, value
 
 
 class _Implausible(ValueError):
@@ -98,15 +112,6 @@ def _int(text: str) -> int:
 
 def _refused(text: str) -> Any:
     raise _Implausible(text)
-
-
-def _numbers(value: Any, place: str = "") -> Iterator[tuple[str, _Written]]:
-    """Every number, with its keys."""
-    if isinstance(value, _Written):
-        yield place, value
-    elif isinstance(value, dict | list):
-        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _numbers(item, f"{place}{'.' if place else ''}{key}")
 
 
 def _quoted(text: str) -> str:

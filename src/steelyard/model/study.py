@@ -90,9 +90,9 @@ class Data(Value):
 
     state: Literal["restore", "reload", "truncate", "continue"] = "restore"
     """restore: the snapshot of the filled tables, restored for each trial that finds them changed; reload: fill anew;
-    truncate: empty tables, so that reads find only what the trial has written, and what is void by that is refused;
-    continue: whatever the previous trial left (each start of a cluster begins with the snapshot). Earlier versions
-    called restore thaw, which is still read."""
+    truncate: empty tables, so that reads find only what the trial has written; a workload whose reads would find
+    nothing is refused by `check`; continue: whatever the previous trial left (each start of a cluster begins with the
+    snapshot). Earlier versions called restore thaw, which is still read."""
     populate_threads: int = Field(default=64, ge=1, le=4096)
     """Operations in flight while filling the tables; filling is not measured."""
     settle_timeout_s: float = Field(default=120.0, gt=0)
@@ -205,8 +205,8 @@ class Limits(Value):
     """The largest error that may be left in times from nodes with another clock, which are put on the conductor's: by
     how much the clock's offset moved during the trial, plus the error of measuring it."""
     clock_step_s: float = Field(default=0.1, gt=0)
-    """By how much this machine's clock, which all times of a trial are by, may be set while the load runs. A clock that
-    is made to run up to 500 ppm faster or slower, as NTP does, is not set."""
+    """Largest jump of this machine's clock while the load runs; all times of a trial come from it. NTP's gradual
+    correction (up to 500 ppm) is no jump."""
     link_late_ms: float = Field(default=0.25, gt=0)
     """The largest mean lateness of frames that the link program delivers: what it adds to each frame of a request, on
     top of the link that was asked for."""

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import pytest
 
 from steelyard import engine_order
-from steelyard.engine.base import DrivenByWords, Engine, Selective
+from steelyard.engine.base import DrivenByWords, Engine, FallsSilent, Selective
 from steelyard.model.errors import EngineError
 from steelyard.model.load import Load
 from steelyard.model.trial_settings import TrialSettings
@@ -37,6 +37,8 @@ MARK = "STEELYARD_CONTRACT"
 """Environment variable of every process that an engine starts here, so that remaining ones can be found."""
 OPERATIONS = 600
 THREADS = 4
+SPOKEN_S = 3.0
+"""Duration of a load in which intervals are heard."""
 LONG_S = 120.0
 """Duration of a load that no test waits for."""
 TIMEOUT_S = 60.0
@@ -114,6 +116,24 @@ class EngineContract:
         whole = sum(_says_what_it_did([record for name, record in heard if name == node.name]) for node in nodes)
         assert whole == OPERATIONS if self.exact else whole > 0
         assert left_over(nodes) == []
+
+    def test_says_how_far_it_is_while_it_drives(self, tmp_path: Path) -> None:
+        """An engine that does not fall silent passes intervals on as they end, so that one which hangs is noticed."""
+        engine = self.engine()
+        if isinstance(engine, FallsSilent):
+            return
+        nodes, said_s = self.nodes(tmp_path), dict[type[Record], float]()
+
+        def take(node: str, record: Record) -> None:
+            said_s.setdefault(type(record), time.monotonic())
+
+        async def body() -> None:
+            async with self.contacts(tmp_path) as contacts:
+                order = self.order(contacts, Load(duration_s=SPOKEN_S, threads=THREADS))
+                await engine.drive(order, nodes, take, TIMEOUT_S)
+
+        asyncio.run(body())
+        assert said_s[Done] - said_s[Interval] > SPOKEN_S / 3, "its intervals came at the end"
 
     def test_carries_out_orders_one_after_the_other(self, tmp_path: Path) -> None:
         """Files that an order left in the node's folder do not affect the next one."""

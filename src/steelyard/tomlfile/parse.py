@@ -11,6 +11,7 @@ from typing import Any
 
 from steelyard.format import data_size
 from steelyard.model.errors import StudyError
+from steelyard.model.plausible import LARGEST, SMALLEST, is_read_back, leaves
 from steelyard.model.secret import literals, literals_in, redacted_text
 from steelyard.tomlfile.positions import key_lines, line_of
 from steelyard.tomlfile.problems import Missing, placed, problem, raise_located
@@ -29,6 +30,9 @@ IN_PLAIN_SIGHT = (
     "'env:NAME' and set that variable where the study runs, or 'file:/path' of a file outside of the store"
 )
 QUOTES_HINT = 'a key cannot be a value and a table: write the longer one in quotes: "workload.records" = [1000, 2000]'
+NOT_READ_BACK = (
+    f"must be a finite number, 0 or from {SMALLEST:g} to {float(LARGEST):.3g} in size: others cannot be kept in a store"
+)
 TOKENS = re.compile(
     r'"""(?:[^"\\]|\\.|"(?!""))*"""|'
     r"'''(?:[^']|'(?!''))*'''|"
@@ -83,6 +87,7 @@ def parsed(text: str, path: str) -> dict[str, Any]:
         raise _refused(f"not TOML: {error}", path, _longest_line(text)) from error
     _within_limits(tree, text, path)
     _without_secrets(tree, text, path)
+    _with_numbers_that_are_read_back(tree, text, path)
     return tree
 
 
@@ -98,6 +103,19 @@ def _without_secrets(tree: Mapping[str, Any], text: str, path: str) -> None:
             line = text.count("\n", 0, token.start()) + 1
             errors.append(placed(problem("a comment", Missing(), IN_PLAIN_SIGHT), path, line))
     raise_located(errors, path)
+
+
+def _with_numbers_that_are_read_back(tree: dict[str, Any], text: str, path: str) -> None:
+    """Refuse numbers that a record in the store cannot hold: what was measured with them would not be counted."""
+    lines = key_lines(text)
+    raise_located(
+        (
+            placed(problem(key, number, NOT_READ_BACK), path, line_of(lines, key))
+            for key, number in leaves(tree)
+            if isinstance(number, int | float) and not is_read_back(number)
+        ),
+        path,
+    )
 
 
 def _refused(what: str, path: str, line: int, hint: str = "") -> StudyError:

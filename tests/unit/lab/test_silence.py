@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from steelyard import engine_order
+from steelyard import engine_order, plugin
 from steelyard.engine import agent as agent_engine
+from steelyard.engine.base import FallsSilent
 from steelyard.lab import node_death, probe_processes, silence
 from steelyard.lab.conductor import Conductor
 from steelyard.lab.node_death import while_alive
@@ -25,6 +26,7 @@ from steelyard.model.load import Load
 from steelyard.model.verdict_reasons import ReasonKind
 from steelyard.node.base import Node
 from steelyard.plugin import Plugins
+from steelyard.plugin_factory import make_engine
 from steelyard.progress.events import Silent, TimeLeft
 from steelyard.store import Store, StoreWriter
 from steelyard.system.base import Endpoint
@@ -45,9 +47,12 @@ CONNECTED = Connected(nodes=(), connections=1, server="")
 class Course:
     """A listening at a clock of the test's own, which looks once a second as the laboratory does."""
 
+    engine = "agent"
+
     def __init__(self, **order: Any) -> None:
         self.now_s = 0.0
-        self.listening = Listening({**ORDER, **order}, NODES, lambda: self.now_s)
+        engine = make_engine(Plugins(), self.engine)
+        self.listening = Listening(engine, {**ORDER, **order}, NODES, lambda: self.now_s)
         self.take = self.listening.to(lambda node, record: None)
 
     def both(self, record: Record) -> None:
@@ -111,6 +116,35 @@ def test_silence_does_not_count_while_the_conductor_itself_stood_still() -> None
     course.listening.check()
 
 
+def test_what_is_heard_during_a_pause_does_not_lengthen_the_limit() -> None:
+    course = Course()
+    course.both(made.interval())
+    course.now_s += 1800
+    course.both(made.interval())
+    course.now_s += 1800
+    course.passes(LIMIT_S)
+    with pytest.raises(EngineError, match="under load"):
+        course.passes(1 + LOOK_S)
+
+
+@pytest.mark.parametrize("engine", ["cassandra-stress", "latte"])
+def test_tools_that_say_nothing_for_long_are_left_alone(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """latte reports at its end; cassandra-stress prints nothing while no operation ends."""
+    monkeypatch.setattr(Course, "engine", engine)
+    course = Course()
+    course.both(made.HELLO)
+    course.both(CONNECTED)
+    course.passes(10 * FIRST_S)
+    course.both(made.interval())
+    course.passes(10 * LIMIT_S)
+
+
+def test_every_engine_that_is_shipped_is_judged_as_it_speaks() -> None:
+    """A new one is entered here on purpose."""
+    silent = {name for name in plugin.names("engine") if isinstance(make_engine(Plugins(), name), FallsSilent)}
+    assert silent == {"cassandra-stress", "latte"}
+
+
 @contextmanager
 def hurried(monkeypatch: pytest.MonkeyPatch, first_s: float = FIRST_S) -> Iterator[None]:
     with monkeypatch.context() as patch:
@@ -157,7 +191,7 @@ def test_a_stopped_agent_is_noticed_and_ended(tmp_path: Path, monkeypatch: pytes
                     for pid in marked(mark):
                         os.kill(pid, signal.SIGSTOP)
 
-            listening = Listening(order, [node])
+            listening = Listening(agent_engine.create(), order, [node])
             driving = agent_engine.create().drive(order, [node], listening.to(stop), 300.0)
             with pytest.raises(EngineError, match="l1: the load generator has said nothing for"):
                 await while_alive(driving, cluster.system, cluster.nodes, (listening.check,))

@@ -3,6 +3,7 @@ line."""
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from steelyard.cli.commands.check import check
 from steelyard.model.errors import StudyError
+from steelyard.model.plausible import read_json
 from steelyard.study import read
 from steelyard.tomlfile.parse import LARGEST_BYTES, parsed, text_of
 from steelyard.workload import of_file
@@ -156,3 +158,17 @@ def test_treatments_of_another_shape_with_a_scale(study: Path) -> None:
     study.write_text(SMALL_STUDY.replace("starts = 2", "starts = 2\ntreatments = 5"))
     with pytest.raises(StudyError, match="must be a list"):
         read(study, scale=0.5)
+
+
+@pytest.mark.parametrize("number", ["170141183460469231731687303715884105728", "-1e19", "1e-60", "inf", "nan"])
+def test_a_number_that_no_record_can_hold_is_refused_at_its_line(number: str) -> None:
+    """Also for a plug-in that would take it: its trials would be measured, not counted, and measured again."""
+    text = f'[system]\nname = "mine.py"\nlimits = [\n  {{ most = 1 }},\n  {{ most = {number} }},\n]\n'
+    with pytest.raises(StudyError, match=r"^a\.toml:\d: system\.limits\.1\.most = .*must be a finite number") as caught:
+        parsed(text, "a.toml")
+    assert caught.value.line in (3, 5)
+
+
+def test_numbers_up_to_the_bounds_are_read_back_from_a_record() -> None:
+    tree = parsed(f"a = {2**63 - 1}\nb = -9.2e18\nc = 1e-50\nd = 0.0\ne = true\n", "a.toml")
+    assert read_json(json.dumps(tree)) == tree

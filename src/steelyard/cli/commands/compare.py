@@ -91,27 +91,37 @@ def compare(
         first, second, a=fixed_a or (), b=fixed_b or (), margin_percent=margin_percent,
         responses=response_list([response_name]) if response_name else (first.study.analysis.response,),
     )  # fmt: skip
-    if figure is not None and len(comparisons) > 1:
-        raise StudyError(
-            f"--figure {figure}: a figure shows one response, not {len(comparisons)}",
-            "name one with --response; without --figure several are compared",
-            key="--figure",
-        )
-    comparison = comparisons[0]
+    if figure is not None:
+        _refuse_several(comparisons, figure)
     for side in (first,) if second is first else (first, second):
         warn_of_damages(message_console(), side.store.damages)
     if as_json:
         print(json_text(_as_json(comparisons), indent=1, ensure_ascii=False, allow_nan=False))
     else:
-        console = data_console()
-        for of_response in comparisons:
-            draw(of_response.a, of_response.b, of_response.contrasts, console)
-            say(console, footer(of_response.contrasts, of_response.floors, of_response.designs), style="dim")
-            console.print()
-        _remarks(comparison, console)
+        _print(comparisons)
     if figure is not None:
-        _figure(comparison, figure)
+        _figure(comparisons[0], figure)
     return _exit_code(comparisons, fail_on or ())
+
+
+def _refuse_several(comparisons: Sequence[Comparison], figure: Path) -> None:
+    """Raises StudyError for a figure of several responses."""
+    if len(comparisons) > 1:
+        raise StudyError(
+            f"--figure {figure}: a figure shows one response, not {len(comparisons)}",
+            "name one with --response; without --figure several are compared",
+            key="--figure",
+        )
+
+
+def _print(comparisons: Sequence[Comparison]) -> None:
+    """A table per response, then the remarks."""
+    console = data_console()
+    for comparison in comparisons:
+        draw(comparison.a, comparison.b, comparison.contrasts, console)
+        say(console, footer(comparison.contrasts, comparison.floors, comparison.designs), style="dim")
+        console.print()
+    _remarks(comparisons[0], console)
 
 
 def _exit_code(comparisons: Sequence[Comparison], fail_on: Sequence[FailOn]) -> int:

@@ -93,11 +93,16 @@ def gate(
         print(json_text(verdict.model_dump(mode="json"), indent=1, ensure_ascii=False, allow_nan=False))
     else:
         _print(verdict)
+    _write(verdict, junit, markdown)
+    return EXIT_CODES[verdict.verdict]
+
+
+def _write(verdict: Gate, junit: Path | None, markdown: Path | None) -> None:
+    """The files that are asked for."""
     if junit is not None:
         gate_files.write_junit(verdict, junit)
     if markdown is not None:
         gate_files.write_markdown(verdict, markdown)
-    return EXIT_CODES[verdict.verdict]
 
 
 def _refuse_one_file(junit: Path | None, markdown: Path | None) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from steelyard.dropin.agent_run import PhaseOutcome
-from steelyard.dropin.shortfall import asked_per_s, due, least_per_s, rate
+from steelyard.dropin.shortfall import asked_per_s, due, least_per_s, rate_words
 from steelyard.format import number, percent
 from steelyard.wire.record import Done
 
@@ -43,14 +43,14 @@ def _of_offered(phase: PhaseOutcome, schedule: Mapping[str, Any], rate_per_s: fl
     totals = phase.totals
     ended = totals.operations + totals.errors
     least = least_per_s(totals, rate_per_s)
-    offered = f"the offered {rate(rate_per_s)}/s"
+    offered = f"the offered {rate_words(rate_per_s)}/s"
     lost = _lost(totals)
     if totals.rate_per_s >= least:
-        answered = f"{rate(totals.rate_per_s)}/s of {offered}"
+        answered = f"{rate_words(totals.rate_per_s)}/s of {offered}"
         if lost:
             return f"The generator kept up, {busiest}: {answered} were answered; {lost}."
         return f"The generator kept up, {busiest}, and so did the cluster: {answered}."
-    so = f"{offered} was not kept up ({rate(totals.rate_per_s)}/s{f'; {lost}' if lost else ''})"
+    so = f"{offered} was not kept up ({rate_words(totals.rate_per_s)}/s{f'; {lost}' if lost else ''})"
     places = int(schedule.get("in_flight") or 1)
     mean_ns = phase.histogram("service", outcomes=None).mean_ns
     carried_per_s = places * NS_PER_S / mean_ns if mean_ns else math.inf
@@ -58,7 +58,7 @@ def _of_offered(phase: PhaseOutcome, schedule: Mapping[str, Any], rate_per_s: fl
         return f"The generator limited the load, {busiest}: {so}. More --workers may carry more."
     if carried_per_s < rate_per_s and mean_ns:
         ms = number(mean_ns / NS_PER_MS, digits=2, trim=True)
-        return f"{places:,} in flight at {ms} ms carry at most {rate(carried_per_s)}/s: {so}."
+        return f"{places:,} in flight at {ms} ms carry at most {rate_words(carried_per_s)}/s: {so}."
     if ended / totals.execution_s >= least:
         return f"{so[:1].upper()}{so[1:]}: the rest are errors."
     return f"{so[:1].upper()}{so[1:]}, although {places:,} in flight could carry more: the answers came unevenly."

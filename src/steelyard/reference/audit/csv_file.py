@@ -81,7 +81,9 @@ def read(path: Path) -> Sheet:
     named = next((at for at, text in enumerate(lowered) if text in STATISTIC or text in PERCENTILES), None)
     share = next((at for at, text in enumerate(lowered) if text in PERCENTILES), None)
     if share is not None:
-        rows = [(at, [*fields[:share], _percentile(fields[share]), *fields[share + 1 :]]) for at, fields in rows]
+        names = headings.percentile_labels([fields[share] for _, fields in rows])
+        rows = [(at, [*fields[:share], name, *fields[share + 1 :]])
+                for (at, fields), name in zip(rows, names, strict=True)]  # fmt: skip
     if named is not None and value is not None:
         records = _long(path, heading, named, value, rows)
         labels = list(dict.fromkeys(label for record in records for label in record.fields))
@@ -89,7 +91,7 @@ def read(path: Path) -> Sheet:
     if _is_transposed(heading, rows):
         records = [
             Record(line, {heading[0] or "column": name}, {
-                fields[0]: Field(at, name, fields[column], _unit_of(name)) for at, fields in rows
+                fields[0]: Field(at, name, fields[column], headings.unit_of(name)) for at, fields in rows
             })
             for column, name in enumerate(heading) if column
         ]  # fmt: skip
@@ -102,27 +104,15 @@ def read(path: Path) -> Sheet:
     return Sheet(path, line, f"wide, {words}", separator, True, heading, records)
 
 
-def _percentile(text: str) -> str:
-    """The name of a percentile that is given as a number."""
-    plain = text.replace(",", ".")
-    if not re.fullmatch(r"\d+(\.\d+)?", plain):
-        return text
-    return f"q{plain}" if "." in plain and float(plain) < 1 else f"p{plain}"
-
-
 def _has_no_heading(lines: Sequence[Line]) -> bool:
     """Whether it is YCSB's output: `[READ], AverageLatency(us), 231.5`."""
     return all(len(fields) == 3 and re.fullmatch(r"\[.+\]", fields[0]) for _, fields in lines)
 
 
-def _unit_of(text: str) -> str:
-    return next(iter(re.findall(r"[(\[]([^)\]]*)[)\]]", text)), text.rpartition("_")[2])
-
-
 def _is_transposed(heading: Sequence[str], rows: Sequence[Line]) -> bool:
     """Whether the first column names statistics, each once, and the heading does not."""
     first = [fields[0] for _, fields in rows]
-    known = sum(headings.read(text).known for text in first)
+    known = sum(headings.read(text).known for text in set(first) - headings.numbered(first))
     above = [headings.read(text) for text in heading]
     return (
         len(heading) > 1
@@ -227,7 +217,7 @@ def _one_heading(rows: list[Line]) -> list[Line]:
 def _long(path: Path, heading: Sequence[str], named: int, value: int, rows: Sequence[Line]) -> list[Record]:
     records: dict[tuple[str, ...], Record] = {}
     unit = next((at for at, text in enumerate(heading) if text.lower() in UNIT_COLUMNS), None)
-    whole = _unit_of(heading[value])
+    whole = headings.unit_of(heading[value])
     for line, fields in rows:
         key = {text: fields[at] for at, text in enumerate(heading) if at not in (named, value, unit)}
         label = fields[named]

@@ -85,10 +85,25 @@ def _name_unchecked(sheet: Sheet, roles: Mapping[str, Heading], entries: Sequenc
         ledger.skip(f"column {label!r}: {why}")
 
 
+def _read_labels(labels: Sequence[str]) -> dict[str, Heading]:
+    """Each label by itself; `size 50%` is a median beside two other statistics of sizes."""
+    named = headings.numbered(labels)
+    roles = {label: Heading("", label) if label in named else headings.read(label) for label in labels}
+    statistics: dict[str, set[str]] = {}
+    for heading in roles.values():
+        if (heading.statistic in SUMMARIES and heading.statistic != "count") or fraction_of(heading.statistic):
+            statistics.setdefault(heading.quantity, set()).add(heading.statistic)
+    for label in set(labels) - named:
+        again = headings.read(label, summarised=True)
+        if not roles[label].known and again.quantity and len(statistics.get(again.quantity, ())) > 1:
+            roles[label] = again
+    return roles
+
+
 def _roles(sheet: Sheet) -> dict[str, Heading]:
     """What each label holds; a heading without a statistic over texts names the cell, as a level does."""
     texts = {label: [one.fields[label].text for one in sheet.records if label in one.fields] for label in sheet.labels}
-    roles = {label: headings.read(label) for label in sheet.labels}
+    roles = _read_labels(sheet.labels)
     under = ""
     for label in sheet.labels:  # cassandra-stress: `gc: #`, and to the right of it `max ms` of the same
         under = label.partition(":")[0].lower() if ":" in label.rstrip(":") else under

@@ -25,6 +25,10 @@ FAR: Final = 3.0
 OPEN_UNITS: Final = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "min": 60.0, "h": 3600.0}
 MOST_BASES: Final = 8
 OPPOSITES: Final = ({"failure", "success"}, {"hit", "miss"})
+APART: Final = frozenset(("failure", "timeout", "loss"))
+"""Parts that a count of operations may leave out."""
+TRIED: Final = re.compile(r"(?<![a-z])(?:sent|issued|submitted|attempts?|attempted)(?![a-z])", re.IGNORECASE)
+"""Headings of a count of operations that includes those that failed."""
 BASE: Final = re.compile(r"\bt[\s_]*[1s]\b|serial|seq|base|before|single|\bone\b|\bold\b|reference|orig", re.IGNORECASE)
 """Headings of the time that a speed-up has above the line."""
 
@@ -356,12 +360,20 @@ def _shares(row: Row, table: Table, ledger: Ledger) -> None:
             _weigh("share", row, number, _in_percent(ways, number, as_read), by, ledger, sure=sure)
         elif not _share_of_column(row, number, table, ledger):
             ledger.skip(f"{number.label}: its part and its whole are not in the table")
-    parts, wholes = row.of("part"), row.of("whole") or row.of("operations")
-    if len(parts) == len(wholes) == 1 and parts[0].heading.side == wholes[0].heading.side:
-        part, whole = parts[0], wholes[0]
-        should = Interval(-math.inf, (whole.real or exactly(math.inf)).high)
-        because = f"{whole.text}: a part of it"
-        ledger.weigh("share", row.place, part.label, part.printed.counted(), should, because, by=[whole.label])
+    wholes = row.of("whole") or row.of("operations")
+    for part in row.of("part"):
+        whole = wholes[0] if len(wholes) == 1 and wholes[0].heading.side == part.heading.side else None
+        if whole is not None and _is_whole(whole):
+            should = Interval(-math.inf, (whole.real or exactly(math.inf)).high)
+            because = f"{whole.text}: a part of it"
+            ledger.weigh("share", row.place, part.label, part.printed.counted(), should, because, by=[whole.label])
+        elif whole is not None:
+            ledger.skip(f"{part.label}: {whole.label} may not include them, so it does not bound them")
+
+
+def _is_whole(one: Number) -> bool:
+    """Whether a count certainly includes what failed: wrk and others count completed requests, and timeouts apart."""
+    return one.heading.statistic == "whole" or TRIED.search(one.label) is not None
 
 
 def _parts_of_wholes(row: Row, one: Number, table: Table) -> tuple[Ways, list[Number]]:
@@ -379,20 +391,41 @@ def _parts_of_wholes(row: Row, one: Number, table: Table) -> tuple[Ways, list[Nu
         wholes = wholes if len(plain) == 2 else []
         parts = [part for part in plain if part not in wholes] if wholes else []
     others = [part for part in row.of("part") if {kind, part.heading.quantity} in OPPOSITES]
+    failed = [part for part in row.of("part") if part.heading.quantity in APART]
     ways: Ways = {}
     for whole in wholes:
-        for part in parts:
-            if part.real is not None and whole.real is not None:
-                ways[f"{part.printed.text} / {whole.printed.text}"] = part.real.over(whole.real)
-        for other in others:
-            if other.real is not None and whole.real is not None:
-                rest = whole.real.minus(other.real)
-                ways[f"({whole.printed.text} - {other.printed.text}) / {whole.printed.text}"] = rest.over(whole.real)
+        ways |= dict(_quotients_of(whole, parts, others, failed))
     for part, other in itertools.product(parts, [] if wholes else others):
         if part.real is not None and other.real is not None:
             whole_of = part.real.plus(other.real)
             ways[f"{part.printed.text} / ({part.printed.text} + {other.printed.text})"] = part.real.over(whole_of)
     return {text: way for text, way in ways.items() if way.finite}, [*parts, *others, *wholes]
+
+
+def _quotients_of(
+    whole: Number, parts: Sequence[Number], others: Sequence[Number], failed: Sequence[Number]
+) -> Iterator[tuple[str, Interval]]:
+    """Each part, and what the others leave, by this whole; by both together, where it may not include what failed.
+    Where errors and timeouts are counted, a rate of errors may be that of both."""
+    if whole.real is None:
+        return
+    amounts = {one.printed.text: one.real for one in parts if one.real is not None}
+    if len(failed) > 1 and any(part.heading.quantity == "failure" for part in parts):
+        total = exactly(0.0)
+        for part in failed:
+            total = total.plus(part.real or exactly(0.0))
+        amounts["(" + " + ".join(one.printed.text for one in failed) + ")"] = total
+    apart = not _is_whole(whole)
+    text = whole.printed.text
+    for name, amount in amounts.items():
+        yield f"{name} / {text}", amount.over(whole.real)
+        if apart and any(part in failed for part in parts):
+            yield f"{name} / ({text} + {name})", amount.over(whole.real.plus(amount))
+    for other in others:
+        if other.real is not None:
+            yield f"({text} - {other.printed.text}) / {text}", whole.real.minus(other.real).over(whole.real)
+            if apart and other in failed:
+                yield f"{text} / ({text} + {other.printed.text})", whole.real.over(whole.real.plus(other.real))
 
 
 def _share_of_column(row: Row, one: Number, table: Table, ledger: Ledger) -> bool:

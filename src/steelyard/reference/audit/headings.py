@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -20,9 +20,9 @@ SUMMARIES: Final[Mapping[str, tuple[str, ...]]] = {
     "sd": ("sd", "std", "stddev", "stdev", "stdv", "sdv", "std dev", "st dev", "std deviation", "standard deviation",
            "standard dev", "sigma", "s d"),
     "min": ("min", "minimum", "lowest", "fastest", "least"),
-    "q1": ("q1", "first quartile", "1st quartile", "lower quartile", "quartile 1"),
+    "q1": ("q1", "lq"),
     "median": ("median", "med", "mdn", "q2"),
-    "q3": ("q3", "third quartile", "3rd quartile", "upper quartile", "quartile 3"),
+    "q3": ("q3", "uq"),
     "max": ("max", "maximum", "highest", "slowest", "worst", "longest"),
     "range": ("range",),
     "iqr": ("iqr", "interquartile range", "inter quartile range"),
@@ -31,7 +31,7 @@ SUMMARIES: Final[Mapping[str, tuple[str, ...]]] = {
                    "coefficient of variation percent"),
     "cv": ("cv", "rsd", "coefficient of variation", "cov", "relative standard deviation"),
 }  # fmt: skip
-"""Statistics of a group of values, and their phrases. Percentiles have a grammar of their own."""
+"""Statistics of a group of values, and their phrases. Quartiles and percentiles have a grammar of their own."""
 WHOLE: Final[Mapping[str, tuple[str, ...]]] = {
     "slope": ("slope",), "intercept": ("intercept",), "r": ("r", "r value", "pearson r"), "p": ("p", "p value"),
     "std_err": ("std err", "stderr"), "cohens_d": ("cohens d", "cohen s d", "d"),
@@ -125,12 +125,27 @@ _PERCENTILES: Final = (
     re.compile(r"(?<![a-z0-9])(?:tp|p|pct|perc|percentile|pctl|pctile|quantile|prctile)[\s_.(=-]*"
                r"(\d{1,3}(?:[.]\d+|_(?:9+|5|95)(?![0-9]))|\d{1,6})(?![0-9.])\s*\)?(?:st|nd|rd|th)?"),
     re.compile(rf"(?<![a-z0-9.]){_NUMBER}[\s_-]*(?:st|nd|rd|th)[\s_-]*{_PERCENT}(?![a-z0-9])"),
-    re.compile(rf"(?<![a-z0-9.]){_NUMBER}(?:st|nd|rd|th)(?![a-z0-9])(?![\s_]*quartile)"),
-    re.compile(rf"(?<![a-z0-9.]){_NUMBER}[\s_-]*(?:percentiles?|perc|pctl|pctile|pct|%[-\s]?t?ile|%\s*line)(?![a-z0-9])"),
-    re.compile(rf"(?<![a-z0-9.]){_NUMBER}\s*%(?!\s*[a-z0-9])"),
-    re.compile(rf"(?<![a-z0-9.]){_NUMBER}\s*%(?=[\s_]*(?:latency|lat|latencies|time|response|line|ms|us|s|sec)\b)"),
+    re.compile(rf"(?<![a-z0-9.]){_NUMBER}[\s_-]*(?:percentiles?|pctl|pctile|%[-\s]?t?ile|%\s*line)(?![a-z0-9])"),
+    re.compile(r"(?<![a-z0-9.])(\d{1,3}\.\d+)th(?![a-z0-9])"),
 )  # fmt: skip
-"""Percentiles: `p99.9`, `99.9th percentile`, `99th`, `99 pct`, `99%`, `99% latency`."""
+"""What can only be a percentile: `p99.9`, `99.9th percentile`, `99.9th`, `99 percentile`, `90% Line`."""
+_OPEN: Final = re.compile(rf"(?<![a-z0-9.]){_NUMBER}(?:[\s_-]*(?:%|pct|perc)|(st|nd|rd|th))(?![a-z0-9])")
+"""A percentile or something else: `99%`, `99 pct` and `99th`, but `load 50%`, `CPU 95%` and `1st run`."""
+LEAST_ORDINAL: Final = 5
+"""Below it, `2nd` alone is the second of something."""
+_WAITS: Final = OF_A_WAIT | {"time", "times", "duration", "durations", "elapsed", "wait", "rtt", "clat", "slat"}
+_BESIDE: Final = _WAITS | (TIME_S.keys() - {"m", "h"})
+"""Words beside which `99%` is a percentile."""
+_QUARTILE: Final = re.compile(
+    r"(?<![a-z0-9])(?:x?(1st|first|lower|2nd|second|middle|3rd|third|upper)[\s_.-]*(?:quartile|quart|qu|q)"
+    r"|(?:quartile|quart|qu)[\s_.-]*([123]))(?![a-z0-9])\.?"
+)
+"""`first quartile`, and as R writes it: `1st Qu.`, or `X1st.Qu.` once it is the name of a column."""
+_QUARTILES: Final = {
+    **dict.fromkeys(("1st", "first", "lower", "1"), "q1"), **dict.fromkeys(("2nd", "second", "middle", "2"), "median"),
+    **dict.fromkeys(("3rd", "third", "upper", "3"), "q3"),
+}  # fmt: skip
+_NUMBERED: Final = re.compile(r"(?<![a-z0-9])([pq]?)(\d{1,3})(?:st|nd|rd|th)?(?![a-z0-9.])")
 _QUANTILE: Final = re.compile(r"(?<![a-z0-9])(?:q|quantile)[\s_=\"'-]*(0?\.\d+|[01]\.\d+|\d{2})(?![0-9])[\"']?")
 _BARE: Final = re.compile(r"\.\d{1,5}")
 """cassandra-stress: `.95`, `.999`."""
@@ -171,6 +186,37 @@ def _percentile(text: str) -> str:
     return percentile_name(share / 100) if share <= 100 else ""
 
 
+def percentile_labels(texts: Sequence[str]) -> list[str]:
+    """The names of a column of percentiles: fractions where none is above 1. What is no number stays as it is."""
+    plain = [text.replace(",", ".") for text in texts]
+    values = [float(text) if re.fullmatch(r"\d+(\.\d+)?", text) else None for text in plain]
+    known = [value for value in values if value is not None]
+    factor = 100 if any(0 < value < 1 for value in known) and max(known) <= 1 else 1
+    return [text if value is None else f"p{round(factor * value, 9):.12g}"
+            for text, value in zip(texts, values, strict=True)]  # fmt: skip
+
+
+def numbered(labels: Iterable[str]) -> set[str]:
+    """Labels that number runs, queries or phases: `5th` beside `3rd` and `4th`, `Q2` beside `Q4`, `P1` to `P3`. A row
+    of every percentile from 1 to 99 is none."""
+    series: dict[tuple[str, str, str], dict[int, str]] = {}
+    for label in labels:
+        plain = _plain(label)
+        if match := _NUMBERED.search(plain):
+            series.setdefault((match[1], plain[: match.start()], plain[match.end() :]), {})[int(match[2])] = label
+    return {
+        label for (letter, _, _), them in series.items() for label in them.values()
+        if {3, 2 if letter == "p" else 4} <= them.keys() and (letter == "q" or max(them) < 90)
+    }  # fmt: skip
+
+
+def unit_of(text: str) -> str:
+    """The unit in a heading whose words say nothing else: in brackets, or after the last underscore or blank."""
+    plain, unit = _bracketed_unit(_plain(text))
+    words = re.split(r"(?<=\w)[\s_]+", plain.strip())
+    return unit or (words[-1] if words[-1] not in ONLY_LAST or plain.strip().endswith(f"_{words[-1]}") else "")
+
+
 def _phrases(tables: Iterable[Mapping[str, tuple[str, ...]]]) -> dict[tuple[str, ...], str]:
     return {tuple(phrase.split()): name for table in tables for name, them in table.items() for phrase in them}
 
@@ -187,15 +233,16 @@ KNOWN: Final = tuple(" ".join(phrase) for phrase in (*_WHOLE_OF, *_ROLE_OF))
 
 
 @lru_cache(maxsize=4096)
-def read(text: str) -> Heading:
-    """The heading of a column, or the name of a statistic in a long table."""
+def read(text: str, *, summarised: bool = False) -> Heading:
+    """The heading of a column, or the name of a statistic in a long table. `summarised`: whatever it is about, `99%` is
+    a percentile of it, because the table has other statistics of the same."""
     plain = _plain(text)
-    return Heading("") if UNSURE.search(plain) else _read_plain(plain)
+    return Heading("") if UNSURE.search(plain) else _read_plain(plain, summarised)
 
 
-def _read_plain(plain: str) -> Heading:
+def _read_plain(plain: str, summarised: bool) -> Heading:
     plain, unit = _bracketed_unit(plain)
-    plain, share = _take_percentile(plain)
+    plain, share = _take_percentile(plain, summarised)
     tokens, side = _side(re.findall(r"[a-z]+\d?(?![a-z0-9])|[a-z]+|\d+(?:\.\d+)?|%|#|/", plain), share is not None)
     rate, tokens, unit = _rate([word for word in tokens if word not in ("reported", "printed")], unit)
     whole = None if share else _WHOLE_OF.get(tuple(tokens))
@@ -240,21 +287,38 @@ def _bracketed_unit(text: str) -> tuple[str, str]:
     return text, ""
 
 
-def _take_percentile(text: str) -> tuple[str, str | None]:
+def _take_percentile(text: str, summarised: bool) -> tuple[str, str | None]:
     """The text without its percentile, and the name of that; None without one."""
     if _BARE.fullmatch(text.strip()):
         return "", percentile_name(float(text))
-    if "quartile" in text:
-        return text, None
-    if match := _QUANTILE.search(text):
-        share = float(match[1])
-        name = percentile_name(share if share <= 1 and "." in match[1] else share / 100)
-        return text[: match.start()] + " " + text[match.end() :], name
-    for pattern in _PERCENTILES:
-        match = pattern.search(text)
-        if match and (name := _percentile(match[1])):
+    for match, name in _percentiles_in(text, summarised):
+        if name:
             return text[: match.start()] + " " + text[match.end() :], name
     return text, None
+
+
+def _percentiles_in(text: str, summarised: bool) -> Iterator[tuple[re.Match[str], str]]:
+    """Each way to read a percentile, the surest first, and its name; "" where it is none."""
+    if match := _QUARTILE.search(text):
+        yield match, _QUARTILES[match[1] or match[2]]
+    if "quartile" in text:
+        return
+    if match := _QUANTILE.search(text):
+        share = float(match[1])
+        yield match, percentile_name(share if share <= 1 and "." in match[1] else share / 100)
+    for pattern in _PERCENTILES:
+        if match := pattern.search(text):
+            yield match, _percentile(match[1])
+    match = _OPEN.search(text)
+    if match and (summarised or _of_waits(text[: match.start()], text[match.end() :])):
+        placed = match[2] and float(match[1].replace("_", ".")) < LEAST_ORDINAL
+        yield match, "" if placed else _percentile(match[1])
+
+
+def _of_waits(before: str, after: str) -> bool:
+    """Whether `99%` between these stands alone, or beside a word for a time that something took."""
+    left, right = re.search(r"([a-z0-9]+)[^a-z0-9]*$", before), re.match(r"[^a-z0-9]*([a-z0-9]+)", after)
+    return (not left or left[1] in _BESIDE) and (not right or right[1] in _BESIDE or right[1] in SIDE_OF)
 
 
 def _side(tokens: list[str], named: bool) -> tuple[list[str], str]:

@@ -72,6 +72,18 @@ FORMS = {
              "[READ], 95thPercentileLatency(us), 3100\n[READ], 99thPercentileLatency(us), {}\n",
              "2900", "4900", "order"),
     "gc of cassandra-stress": ("type,mean,.95,.99,max,gc: #,max ms\ntotal,1.2,2.2,{},9.9,1,3\n", "2.0", "3.2", "order"),
+    "summary of R": ("Min.,1st Qu.,Median,3rd Qu.,Max.\n1,{},20,40,100\n", "30", "10", "order"),
+    "summary of R, the mean": ("run,n,Min.,X1st.Qu.,Median,Mean,X3rd.Qu.,Max.\na,900,1,10,20,{},40,100\n",
+                               "55", "30", "mean"),
+    "describe in one line": ("op,size_mean,size_std,size_min,size_50%,size_90%\na,8,3,2,{},9\n", "9.9", "7", "order"),
+    "quantiles to the end": ("quantile,value\n0.0,1\n0.5,20\n0.999,{}\n1.0,90\n", "95", "80", "order"),
+    "percents below 1": ("percentile,ms,us\n0.1,3,5\n1,{},6\n50,20,50\n", "1", "4", "order"),
+    "attempts": ("run,attempts,timeouts\na,100,{}\n", "150", "50", "share"),
+    "requests that were sent": ("run,requests_sent,errors,lost\na,100,{},1\n", "150", "50", "share"),
+    "errors apart": ("test,requests,errors,error rate\na,100,25,{}%\n", "30", "20", "share"),
+    "errors among them": ("test,requests sent,errors,error rate\na,100,25,{}%\n", "20", "25", "share"),
+    "errors and timeouts": ("test,requests,errors,timeouts,error rate\na,100,10,5,{}%\n", "18", "15", "share"),
+    "success without errors": ("test,requests,errors,success rate\na,100,25,{}%\n", "70", "80", "share"),
     "fio": ("job,clat_mean_us,clat_99.00th,clat_99.90th,lat_mean_us\nseq,120,800,{},121\n", "700", "900", "order"),
 }  # fmt: skip
 
@@ -109,6 +121,45 @@ def test_a_column_without_a_check_is_named(tmp_path: Path, text: str, column: st
     assert any(why.startswith(f"column {column!r}: ") for why in found.left_out), found.left_out
     assert found.findings == ()
     assert found.made
+
+
+@pytest.mark.parametrize(
+    ("heading", "numbers"),
+    [
+        ("1st run,2nd run,3rd run,mean (ms),max (ms)", "9.5,8.5,7.5,8.5,9.5"),
+        ("1st,2nd,3rd,4th,5th,6th,p50,p99", "9.5,8.5,7.5,6.5,5.5,4.5,7.0,9.5"),
+        ("median,p99,load 50%,CPU 95%,top 1%", "2.5,9.5,30.5,20.5,80.5"),
+        ("p50 (ms),max (ms),latency at load 50% (ms),95% load latency (ms)", "2.5,9.5,30.5,20.5"),
+        ("load max,load 50 pct,p50,p99", "9.5,19.5,2.5,9.5"),
+        ("p50,p99,10th request,90th request", "2.5,9.5,30.5,20.5"),
+        ("Q1,Q2,Q3,Q4,p50,p99", "9.5,8.5,7.5,6.5,1.5,2.5"),
+        ("Q10,Q11,Q12,Q03,Q04,mean,max", "9.5,8.5,7.5,6.5,1.5,2.5,3.5"),
+        ("P1,P2,P3,mean,max", "9.5,8.5,7.5,2.5,3.5"),
+    ],
+)
+def test_ordinals_and_percentages_of_something_else_are_no_percentiles(
+    tmp_path: Path, heading: str, numbers: str
+) -> None:
+    """As percentiles, they would contradict each other."""
+    found = audited(tmp_path, f"system,{heading}\na,{numbers}\n")
+    assert found.findings == ()
+    assert sum(found.made.values()) == 1
+
+
+def test_queries_as_rows_are_no_quartiles(tmp_path: Path) -> None:
+    rows = "".join(f"Q{at:02d},{30 - at}.5,{40 - at}.5,{41 - at}.5\n" for at in range(1, 23))
+    found = audited(tmp_path, f"query,Run,p50,p99\n{rows}")
+    assert (found.findings, found.made) == ((), {"order": 22})
+
+
+@pytest.mark.parametrize(("done", "failed"), [("requests", "timeouts"), ("Request Count", "Failure Count"),
+                                              ("total ops", "errors"), ("operations", "lost")])  # fmt: skip
+def test_what_failed_may_be_counted_apart(tmp_path: Path, done: str, failed: str) -> None:
+    """As wrk does it; whether it was looked at is said."""
+    found = audited(tmp_path, f"run,{done},{failed},p50,p99\na,100,150,1,2\n")
+    assert found.findings == ()
+    assert "share" not in found.made
+    assert any(why.startswith(f"{failed}: {done} may not include") for why in found.left_out)
 
 
 def test_a_number_of_its_own_in_every_row_is_no_name(tmp_path: Path) -> None:

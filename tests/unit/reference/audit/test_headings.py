@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from steelyard.reference.audit.headings import read
+from steelyard.reference.audit.headings import numbered, percentile_labels, read, unit_of
 
 MEANINGS = [
     # pandas describe()
@@ -48,6 +48,22 @@ MEANINGS = [
     ("Parallel efficiency (%)", "efficiency [percent]"), ("share_percent", "share [percent]"),
     ("hit ratio", "share of hit"),
     ("error_rate", "share of failure"), ("total", "whole"), ("nodes", "workers"), ("cluster_size", "workers"),
+    # R: summary(), after check.names too; Excel, Minitab and papers
+    ("Min.", "min"), ("1st Qu.", "q1"), ("3rd Qu.", "q3"), ("X1st.Qu.", "q1"), ("latency.3rd.Qu.", "q3 [latency]"),
+    ("1st quartile", "q1"), ("3rd quartile (ms)", "q3 [time]"), ("Quartile 1", "q1"), ("Lower Quartile", "q1"),
+    ("upper quartile", "q3"), ("LQ", "q1"), ("UQ", "q3"), ("2nd Qu", "median"), ("1st Qu. before", "q1_before"),
+    # a percentile by what stands beside it, or by its word
+    ("latency 99%", "p99 [latency]"), ("99% latency", "p99 [latency]"), ("99th_ms", "p99 [time]"),
+    ("99% (us)", "p99 [time]"),
+    ("read latency 95th", "p95 of read [latency]"), ("response time 99%", "p99 [latency]"), ("99.9th", "p99.9"),
+    ("1st percentile", "p1"), ("read 99%ile", "p99 of read"), ("latency_99th_before", "p99_before [latency]"),
+    # ordinals and percentages of something else
+    ("1st run", " of 1 st run"), ("2nd trial", " of 2 nd trial"), ("3rd", " of 3 rd"),
+    ("10th request", " of 10 th request"),
+    ("2nd run latency", " of 2 nd run latency"), ("CPU 95%", " of cpu 95 [percent]"),
+    ("uptime 99.9%", " of uptime 99.9 [percent]"),
+    ("load 50%", " of load 50 [percent]"), ("load 50 pct", " of load 50 [percent]"), ("top 1%", " of top 1 [percent]"),
+    ("latency at load 50%", " of latency at load 50 [percent]"), ("95% load latency", " of 95 load latency [percent]"),
     # two statistics, another statistic, or a level
     ("mean of p99", ""), ("mean ± sd", ""), ("Mean (SD)", ""), ("95% CI", ""), ("trimmed mean", ""), ("min or max", ""),
     ("geometric mean", ""), ("50% reads", " of 50 reads [percent]"), ("cpu_percent", " of cpu [percent]"),
@@ -96,3 +112,37 @@ def test_every_form_of_a_percentile(share: str) -> None:
 )  # fmt: skip
 def test_units(text: str, scale: float) -> None:
     assert read(text).scale == pytest.approx(scale)
+
+
+@pytest.mark.parametrize(
+    ("labels", "named"),
+    [
+        ([f"{at}{end}" for at, end in zip(range(1, 8), ("st", "nd", "rd", *["th"] * 4), strict=True)], True),
+        ([f"Q{at}" for at in range(1, 5)], True), ([f"q{at:02d}_s" for at in range(1, 23)], True),
+        ([f"Q{at}" for at in range(1, 100)], True), (["P1 (s)", "P2 (s)", "P3 (s)"], True),
+        (["Q1", "Q2", "Q3"], False), (["1st Qu.", "2nd Qu.", "3rd Qu."], False), (["5th", "25th", "95th"], False),
+        ([f"p{at}" for at in range(1, 100)], False), (["p1", "p5", "p50"], False), (["p99", "p99.9", "p99.99"], False),
+    ],
+)  # fmt: skip
+def test_runs_queries_and_phases_are_numbered(labels: list[str], named: bool) -> None:
+    assert numbered(["mean", *labels, "max"]) == (set(labels) if named else set())
+
+
+@pytest.mark.parametrize(
+    ("texts", "names"),
+    [(["0", "0.5", "0.999", "1.000"], ["min", "median", "p99.9", "max"]),
+     (["0,5", "0,99", "1"], ["median", "p99", "max"]),
+     (["0.1", "1", "50", "99.9", "100"], ["p0.1", "p1", "median", "p99.9", "max"]), (["1"], ["p1"]),
+     (["p50", "99th", "max", "999"], ["median", "p99", "max", "p99.9"])],
+)  # fmt: skip
+def test_a_column_of_percentiles(texts: list[str], names: list[str]) -> None:
+    assert [read(label).statistic for label in percentile_labels(texts)] == names
+
+
+@pytest.mark.parametrize(
+    ("text", "unit"),
+    [("value_ms", "ms"), ("value (µs)", "us"), ("Value [in ms]", "ms"), ("valueMs", "ms"), ("value in ms", "ms"),
+     ("value_s", "s"), ("host h", "")],
+)  # fmt: skip
+def test_the_unit_beside_a_value(text: str, unit: str) -> None:
+    assert unit_of(text) == unit

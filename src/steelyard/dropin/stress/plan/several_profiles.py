@@ -85,8 +85,8 @@ def plan(settings: Settings, tables: Sequence[profile_orders.Table]) -> Plan:
             own = {operation: settings.command.ratios[name] for operation, name in names.items()}
             command = replace(settings.command, ratios=own)
             plans.append(_renamed(profile_orders.plan(replace(settings, command=command), table), names))
-    weights = {name: place for place, name in enumerate(settings.command.ratios)}
-    operations = sorted((one for plan in plans for one in plan.operations), key=lambda one: weights[one["name"]])
+    place_by_name = {name: place for place, name in enumerate(settings.command.ratios)}
+    operations = sorted((one for plan in plans for one in plan.operations), key=lambda one: place_by_name[one["name"]])
     return replace(
         plans[0],
         statements=tuple(statement for plan in plans for statement in plan.statements),
