@@ -19,10 +19,12 @@ from typing import BinaryIO, Final
 LINK: Final = "a symbolic link, which is not followed below a folder of results"
 NOT_REGULAR: Final = "it is no regular file"
 HARD_LINK: Final = "a hard link: the same file has other names too; copy the folder (cp -r) and use the copy"
+NOT_THEIRS: Final = "a hard link to a file of another user than the folder's"
 NO_NAME: Final = "no file of ours can have this name"
 
-STORE_SIGNS: Final = ("study.json", "events.jsonl")
-"""Files of which a study's folder in a store has one (`store.layout`)."""
+STORE_SIGN: Final = "study.json"
+BESIDE_IT: Final = ("plan.jsonl", "trials", "events.jsonl")
+"""What a study's folder in a store has, and at least one of what lies beside it (`store.layout`)."""
 LONGEST_NAME: Final = 400
 """Of a file that is told; names of ours have up to 300 characters with their folders."""
 MOST_LINKS: Final = 40
@@ -44,7 +46,7 @@ def place_of(path: Path) -> tuple[Path, Path | None]:
     store: Path | None = None
     while waiting:
         part = waiting.pop()
-        if store is None and any(is_there(place / sign) for sign in STORE_SIGNS):
+        if store is None and _is_store(place):
             store = place
         if part == "..":
             place = place.parent
@@ -59,6 +61,11 @@ def place_of(path: Path) -> tuple[Path, Path | None]:
         else:
             place /= part
     return place, store
+
+
+def _is_store(folder: Path) -> bool:
+    # Without a plan, trials and a journal nothing of a study is read, and a project may have a study.json of its own.
+    return is_there(folder / STORE_SIGN) and any(is_there(folder / name) for name in BESIDE_IT)
 
 
 def open_folder(folder: Path, below: Path, *, make: bool = False) -> int:
@@ -93,21 +100,23 @@ def _is_link(name: str, at: int) -> bool:
     return stat.S_ISLNK(os.stat(name, dir_fd=at, follow_symlinks=False).st_mode)
 
 
-def open_file(path: Path, below: Path, flags: int = os.O_RDONLY) -> int:
-    """Descriptor of a regular file that has no other name; no link is followed below `below`. It is made if `flags`
-    say so. Raises OSError that names the path."""
+def open_file(path: Path, below: Path, flags: int = os.O_RDONLY, *, to_write: bool = False) -> int:
+    """Descriptor of a regular file; no link is followed below `below`. It is made if `flags` say so. One with another
+    name, by which it may be somebody else's, is opened only to read, and only where its owner is the folder's: so are
+    backups made of hard links. `to_write`: it is written later. Raises OSError that names the path."""
     _refuse_name(path, below)
     at = open_folder(path.parent, below)
+    linked_of = None if to_write or flags & (os.O_WRONLY | os.O_RDWR) else os.fstat(at).st_uid
     try:
         try:
-            _refuse_other(os.stat(path.name, dir_fd=at, follow_symlinks=False))
+            _refuse_other(os.stat(path.name, dir_fd=at, follow_symlinks=False), linked_of)
         except FileNotFoundError:
             if not flags & os.O_CREAT:
                 raise
         # Not blocked by a pipe that took its place meanwhile.
         handle = os.open(path.name, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666, dir_fd=at)
         try:
-            _refuse_other(os.fstat(handle))
+            _refuse_other(os.fstat(handle), linked_of)
         except OSError:
             os.close(handle)
             raise
@@ -185,13 +194,14 @@ def _kind(entry: os.DirEntry[str]) -> Kind:
     return Kind.FILE if entry.is_file(follow_symlinks=False) else Kind.OTHER
 
 
-def _refuse_other(status: os.stat_result) -> None:
+def _refuse_other(status: os.stat_result, linked_of: int | None) -> None:
+    """Raises OSError for what is no regular file, or has another name and is not of the user `linked_of`."""
     if stat.S_ISLNK(status.st_mode):
         raise OSError(errno.ELOOP, LINK)
     if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, NOT_REGULAR)
-    if status.st_nlink > 1:
-        raise OSError(errno.EMLINK, HARD_LINK)
+    if status.st_nlink > 1 and status.st_uid != linked_of:
+        raise OSError(errno.EMLINK, HARD_LINK if linked_of is None else NOT_THEIRS)
 
 
 def _refuse_name(path: Path, below: Path) -> None:

@@ -17,10 +17,13 @@ REPLACED: Final = "\N{REPLACEMENT CHARACTER}"
 C0: Final = (*range(0x20), 0x7F)
 C1: Final = tuple(range(0x80, 0xA0))
 LINES_AND_DIRECTIONS: Final = (
-    0x061C, 0x200E, 0x200F, 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0xFEFF,
-    *range(0xFFF9, 0xFFFC), *range(0xE0000, 0xE0080),
+    0x2028, 0x2029, 0xAD, *range(0x600, 0x606), 0x61C, 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x180E, 0x200B, 0x200E,
+    0x200F, *range(0x202A, 0x202F), *range(0x2060, 0x2065), *range(0x2066, 0x2070), 0xFEFF, *range(0xFFF9, 0xFFFC),
+    0x110BD, 0x110CD, *range(0x13430, 0x13440), *range(0x1BCA0, 0x1BCA4), *range(0x1D173, 0x1D17B),
+    *range(0xE0000, 0xE0080),
 )  # fmt: skip
-"""Marks of direction (UAX 9), separators of lines and paragraphs, and marks that nobody sees."""
+"""Separators of lines and paragraphs, marks of direction (UAX 9), and marks that nobody sees: Unicode's category Cf,
+but for the joiners U+200C and U+200D, which scripts and pictures are spelled with."""
 _VISIBLE: Final = {
     **{code: chr(PICTURES + (0x21 if code == 0x7F else code)) for code in C0},
     **dict.fromkeys((*C1, *LINES_AND_DIRECTIONS), REPLACED),

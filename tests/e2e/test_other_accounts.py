@@ -28,8 +28,7 @@ def test_management_beans_answer_only_to_the_password(real_node: RunningCluster,
     right = Path(ways["jmx_password_file"])
     guess = tmp_path / "guess"
     guess.write_text("steelyard guess\n", encoding="ascii")
-    question = ["compiled", "-", ways["jmx"]]
-    answered, refused = called(ways, [str(right), *question]), called(ways, [str(guess), *question])
+    answered, refused = (called(ways, ["compiled", "-", str(file), ways["jmx"]]) for file in (right, guess))
     assert answered.returncode == 0, answered.stderr
     assert refused.returncode == 1
     assert "Authentication failed" in refused.stderr

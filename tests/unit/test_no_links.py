@@ -42,6 +42,7 @@ def store(tmp_path: Path) -> Path:
     store = tmp_path / "store"
     store.mkdir()
     (store / "study.json").write_text("{}")
+    (store / "plan.jsonl").write_text("")
     return store
 
 
@@ -49,7 +50,6 @@ def store(tmp_path: Path) -> Path:
     ("make", "why"),
     [
         (link, "a symbolic link"),
-        (hard_link, "a hard link"),
         (os.mkfifo, "no regular file"),
         (bound_socket, "no regular file"),
         (Path.mkdir, "no regular file"),
@@ -62,6 +62,26 @@ def test_only_plain_files_are_read(make: Callable[[Path], object], why: str, sto
     with pytest.raises(OSError, match=why) as caught:
         no_links.content(store / "facts.json", store, MOST)
     assert caught.value.filename == str(store / "facts.json")
+
+
+def test_a_hard_link_is_read_and_not_written(store: Path) -> None:
+    hard_link(store / "facts.json")
+    assert no_links.content(store / "facts.json", store, MOST) == b"mine", "as in a backup by rsync --link-dest"
+    for flags, later in ((os.O_RDWR, False), (os.O_WRONLY | os.O_APPEND, False), (os.O_RDONLY, True)):
+        with pytest.raises(OSError, match="a hard link: the same file has other names"):
+            no_links.open_file(store / "facts.json", store, flags, to_write=later)
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(("file_of", "folder_of"), [(0, 65534), (65534, 0)])
+def test_a_hard_link_to_a_file_of_another_user_is_not_read(file_of: int, folder_of: int, store: Path) -> None:
+    hard_link(store / "facts.json")
+    os.chown(store / "facts.json", file_of, file_of)
+    os.chown(store, folder_of, folder_of)
+    with pytest.raises(OSError, match="a hard link to a file of another user"):
+        no_links.content(store / "facts.json", store, MOST)
+    os.chown(store, file_of, file_of)
+    assert no_links.content(store / "facts.json", store, MOST) == b"mine"
 
 
 @pytest.mark.parametrize("name", ["../mine.txt", "a/../../mine.txt", "/etc/hostname", "a\0b", "a\ud800", "n" * 5000])
@@ -81,7 +101,7 @@ def test_no_folder_on_the_way_is_a_link_but_the_first_may_be(store: Path, tmp_pa
     (tmp_path / "my-own-way").symlink_to(store)
     assert no_links.content(tmp_path / "my-own-way" / "study.json", tmp_path / "my-own-way", MOST) == b"{}"
     kinds = {name: kind.name for name, kind in no_links.entries(store, store).items()}
-    assert kinds == {"study.json": "FILE", "trials": "OTHER"}
+    assert kinds == {"plan.jsonl": "FILE", "study.json": "FILE", "trials": "OTHER"}
 
 
 @pytest.mark.parametrize("to", ["mine.txt", "mine/not-there.html"])
@@ -123,6 +143,19 @@ def test_links_of_the_users_own_are_followed_outside_of_a_store(store: Path, tmp
     (tmp_path / "round").symlink_to(tmp_path / "round")
     with pytest.raises(OSError, match="links"):
         write_output(tmp_path / "round" / "a.csv", "a")
+
+
+@pytest.mark.parametrize("beside", ["plan.jsonl", "trials", "events.jsonl"])
+def test_a_project_with_a_study_json_of_its_own_is_no_store(beside: str, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "study.json").write_text("{}")
+    (tmp_path / "project" / "out").symlink_to(tmp_path / "mine")
+    write_output(tmp_path / "project" / "out" / "a.html", "a")
+    assert (tmp_path / "mine" / "a.html").read_text() == "a"
+    (tmp_path / "project" / beside).mkdir()
+    with pytest.raises(OSError, match="symbolic link"):
+        write_output(tmp_path / "project" / "out" / "b.html", "b")
 
 
 def test_a_draft_that_somebody_laid_there_is_not_written_through(store: Path, tmp_path: Path) -> None:

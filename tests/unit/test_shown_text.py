@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
 import unicodedata
 
 import polars as pl
@@ -18,7 +19,7 @@ from steelyard.shown_text import Shown, csv_cell, json_text, markdown, markdown_
 
 OBEYED = [
     *map(chr, range(0x20)), *map(chr, range(0x7F, 0xA0)), *"\u061c\u200e\u200f\u2028\u2029\ufeff",
-    *map(chr, range(0x202A, 0x202F)), *map(chr, range(0x2066, 0x206A)),
+    *map(chr, range(0x202A, 0x202F)), *map(chr, range(0x2066, 0x206A)), *"\u200b\u00ad\u2060\u180e",
 ]  # fmt: skip
 TEXT = "".join(OBEYED)
 
@@ -33,6 +34,13 @@ def test_what_a_terminal_obeys_has_a_sign_in_its_place() -> None:
     assert visible("\x1b[31m\x07\x7f\x9b") == "␛[31m␇␡\N{REPLACEMENT CHARACTER}"
     assert visible("a\n\tb\r", lines=True) == "a\n\tb␍"
     assert visible("é 😀 שלום \u00a0") == "é 😀 שלום \u00a0"
+
+
+def test_marks_that_nobody_sees_have_a_sign_but_joiners_stay() -> None:
+    unseen = [chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) == "Cf"]
+    assert [one for one in unseen if visible(one) == one] == ["\u200c", "\u200d"]
+    assert visible("al\u200bpha\u00ad") == "al\N{REPLACEMENT CHARACTER}pha\N{REPLACEMENT CHARACTER}"
+    assert visible("👩\u200d💻 می\u200cخواهم") == "👩\u200d💻 می\u200cخواهم"
 
 
 @pytest.mark.parametrize("sign", [*"=+-@\t\r\n", *"＝＋－＠"])

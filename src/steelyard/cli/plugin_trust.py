@@ -72,8 +72,7 @@ def _kept() -> frozenset[str]:
     except OSError:
         return frozenset()
     with os.fdopen(handle, encoding="utf-8", errors="replace") as file:
-        about = os.fstat(handle)
-        if about.st_uid != os.geteuid() or stat.S_IMODE(about.st_mode) != MODE or not stat.S_ISREG(about.st_mode):
+        if not _is_private(os.fstat(handle)):
             return frozenset()
         return frozenset(file.read(MOST_BYTES).splitlines())
 
@@ -83,4 +82,12 @@ def _keep(file: PluginFile) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
     with os.fdopen(os.open(Path(folder, KEPT), flags, MODE), "a", encoding="utf-8") as kept:
+        if os.fstat(kept.fileno()).st_uid == os.geteuid() and not _is_private(os.fstat(kept.fileno())):
+            # Whoever could write into it may have said yes to anything.
+            os.ftruncate(kept.fileno(), 0)
+            os.fchmod(kept.fileno(), MODE)
         kept.write(_line(file) + "\n")
+
+
+def _is_private(about: os.stat_result) -> bool:
+    return about.st_uid == os.geteuid() and stat.S_IMODE(about.st_mode) == MODE and stat.S_ISREG(about.st_mode)

@@ -6,8 +6,6 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from steelyard.atomic_file import replace_file
 from steelyard.judging.noise_floor import NONE, Circumstances, FoundFloor, KeptFloor, mismatch, unlike
 from steelyard.model.errors import SteelyardError
@@ -45,7 +43,7 @@ def find(state: Path, of: Sequence[Circumstances]) -> FoundFloor:
     for path in sorted(folder_in(state).glob("[!.]*.json")):
         try:
             floor = KeptFloor.model_validate(read_json(path.read_text(encoding="utf-8")))
-        except (OSError, ValidationError) as error:
+        except (OSError, ValueError, RecursionError) as error:  # torn, of somebody else, or of another version
             reasons.append(f"{path} cannot be read ({type(error).__name__}) and was passed over")
             continue
         if why := mismatch(floor, of):

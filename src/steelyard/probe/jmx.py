@@ -1,8 +1,8 @@
 """JMX probe: totals of Cassandra's management beans that its virtual tables lack, read by one small Java program.
 
 The system offers that program as a way in (`beans`: class path of `Watch`, `java`: the Java that runs it,
-`jmx_password_file`: the file that it reads user and password from). It prints each attribute as it was and as it is, so
-that every line gives rates by itself. Where a node's beans listen on an address that others reach, one program reads
+`jmx_password_file`: user and password of that node's beans). It prints each attribute as it was and as it is, so that
+every line gives rates by itself. Where a node's beans listen on an address that others reach, one program reads
 all such nodes; a node whose beans listen on its loopback only has one of its own.
 """
 
@@ -224,9 +224,13 @@ def _reachable(each: Watched) -> bool:
 def _placement(group: Sequence[Watched], interval_s: float) -> Placement:
     first = group[0]
     # The program prints a label before each line; a single node needs none.
-    targets = [f"{each.node.name if len(group) > 1 else ''}={each.ways[WAY]}" for each in group]
+    targets = [
+        word
+        for each in group
+        for word in (each.ways[PASSWORD_FILE], f"{each.node.name if len(group) > 1 else ''}={each.ways[WAY]}")
+    ]
     groups = [["--", *(f"{name}={bean}" for name, bean in attributes.items())] for attributes in GROUPS]
-    java = (first.ways[JAVA], *JAVA_OPTIONS, "-cp", first.ways[BEANS], "Watch", first.ways[PASSWORD_FILE])
+    java = (first.ways[JAVA], *JAVA_OPTIONS, "-cp", first.ways[BEANS], "Watch")
     return Placement(
         on=first.node,
         argv=(*java, f"{interval_s:g}", *(word for words in groups for word in words), "--", *targets),

@@ -13,13 +13,14 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import hmac
+import ipaddress
 import os
-import re
 import secrets
+import struct
 from collections.abc import Sequence
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 PARAMETER: Final = "token"
@@ -30,8 +31,8 @@ PROOF_HEADER: Final = "X-Steelyard-Proof"
 LONGEST_NONCE: Final = 64
 SOCKETS: Final = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 """Sockets of this machine with their addresses and users, see proc_net_tcp.rst of the kernel's documentation."""
-LOCAL: Final = re.compile("0100007F|0{24}01000000|0{16}FFFF00000100007F|0{16}0000FFFF0100007F")
-"""127.0.0.1, ::1, and ::ffff:127.0.0.1 as a program of IPv6 has it: words of 32 bits in the order of the processor."""
+READINGS: Final = 2
+"""Of each table: a long one is read in pieces, and a line may move meanwhile."""
 ROOT: Final = 0
 
 
@@ -48,21 +49,35 @@ def write_private(path: Path, text: str) -> None:
         file.write(text)
 
 
-def is_of_another_user(peer_port: int, port: int, sockets: Sequence[Path] = SOCKETS) -> bool:
-    """Whether the other end of a connection within this machine is a socket of another user, neither root nor ours: one
-    that may have our cookie, since browsers send it to every port of an address. False where the kernel does not
-    say."""
-    for path in sockets:
+def is_of_another_user(peer: tuple[Any, ...], own: tuple[Any, ...], sockets: Sequence[Path] = SOCKETS) -> bool:
+    """Whether the other end of a connection within this machine may be a socket of another user, neither root nor ours:
+    one that may have our cookie, since browsers send it to every port of an address. `peer` and `own`: the addresses
+    of both ends, as Python gives them. True for one that the kernel does not list; False where it has no list."""
+    ends = {(local, remote) for local in _as_listed(peer) for remote in _as_listed(own)}
+    listed = False
+    for path in [*sockets] * READINGS:
         with contextlib.suppress(OSError):
-            for line in path.read_text(encoding="ascii").splitlines()[1:]:
+            lines = path.read_text(encoding="ascii").splitlines()[1:]
+            listed = True
+            for line in lines:
                 _, local, remote, _, _, _, _, uid, *_ = line.split()
-                if (_port(local), _port(remote)) == (peer_port, port) and LOCAL.fullmatch(local.partition(":")[0]):
+                if (local, remote) in ends:
                     return int(uid) not in (os.getuid(), ROOT)
-    return False
+    return listed
 
 
-def _port(address: str) -> int:
-    return int(address.rpartition(":")[2], 16)
+def _as_listed(end: tuple[Any, ...]) -> tuple[str, ...]:
+    """An address and port as the kernel lists them, words of 32 bits in the order of the processor; one of IPv4 also as
+    a socket of IPv6 has it."""
+    address = ipaddress.ip_address(end[0].partition("%")[0])
+    words = [address.packed]
+    if address.version == 4:
+        words.append(ipaddress.IPv6Address(f"::ffff:{address}").packed)
+    return tuple(f"{_hex(packed)}:{end[1]:04X}" for packed in words)
+
+
+def _hex(packed: bytes) -> str:
+    return "".join(f"{word:08X}" for (word,) in struct.iter_unpack("=I", packed))
 
 
 def page_key(token: str) -> str:

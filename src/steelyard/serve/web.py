@@ -253,7 +253,7 @@ class Handler(BaseHTTPRequestHandler):
     @functools.cached_property
     def _is_of_another_user(self) -> bool:
         """Of the connection, so asked once."""
-        return is_of_another_user(self.client_address[1], self.server.port)
+        return is_of_another_user(self.client_address, self.connection.getsockname())
 
     def _check(self) -> None:
         """Raises Refused for what no page of ours sends, and for other users."""

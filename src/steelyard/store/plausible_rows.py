@@ -13,14 +13,14 @@ _Frame = TypeVar("_Frame", "pl.DataFrame", "pl.LazyFrame")
 
 def plausible(rows: _Frame, part: str) -> _Frame:
     """The rows of a part of a trial that are plausible. Meters that decay write values that are as good as 0."""
-    kept = rows.filter(is_plausible(part))
+    kept = rows.filter(plausible_row(part))
     if part != layout.SAMPLES:
         return kept
     value = pl.col("value")
     return kept.with_columns(value=pl.when(value.abs() < SMALLEST).then(0.0).otherwise(value))
 
 
-def is_plausible(part: str) -> pl.Expr:
+def plausible_row(part: str) -> pl.Expr:
     """Whether a row of a part of a trial is plausible."""
     return _interval() if part == layout.INTERVALS else _sample()
 

@@ -30,7 +30,7 @@ from steelyard.store import journal, layout, sealed
 from steelyard.store.measured_again import MeasuredAgain, measured_again
 from steelyard.store.plain_file import MOST_RECORD_BYTES, content_of, loaded, problem_of, sha256_of
 from steelyard.store.plausible_rows import plausible
-from steelyard.store.tables import problem_in
+from steelyard.store.tables import problem_in, table
 
 MEASURED_AGAIN: Final = "the next `steelyard run` measures it again"
 CHANGED: Final = "it was changed after it was written: its SHA-256 is not the journal's"
@@ -196,7 +196,7 @@ class Store:
     def _frames(self, record: TrialRecord, part: str, schema: layout.Columns) -> pl.DataFrame:
         empty = pl.DataFrame(schema={"node": pl.String, **schema})
         paths = self._parquet(record, part)
-        frames = [pl.read_parquet(path).select(pl.lit(path.stem).alias("node"), *schema) for path in paths]
+        frames = [table(path, self.folder).select(pl.lit(path.stem).alias("node"), *schema) for path in paths]
         return plausible(pl.concat([empty, *frames]), part)
 
     def _parquet(self, record: TrialRecord, part: str) -> tuple[Path, ...]:

@@ -204,7 +204,7 @@ class StoreWriter:
         no sealed attempt is set aside. Returns all damages."""
         for name in (layout.STUDY_TOML, layout.STUDY_JSON, layout.PLAN, layout.EVENTS, layout.NOISE_FLOOR):
             with _theirs(self.folder / name), contextlib.suppress(FileNotFoundError):
-                os.close(no_links.open_file(self.folder / name, self.folder))
+                os.close(no_links.open_file(self.folder / name, self.folder, to_write=True))
         self._mend_journal()
         seals = sealed.seals(journal.read(self.folder / layout.EVENTS))
         kept = sealed.attempts(self.folder, seals)

@@ -15,7 +15,7 @@ from steelyard.model.trial import TrialRecord
 from steelyard.store import layout
 from steelyard.store.plain_file import MOST_RECORD_BYTES, loaded, problem_of, sha256_of, text_of
 from steelyard.store.plausible_rows import plausible
-from steelyard.store.tables import problem_in
+from steelyard.store.tables import problem_in, table
 from steelyard.verify.checklist import Book
 
 MOST_FOLDERS: Final = 20
@@ -98,7 +98,7 @@ def frames(store: Path, folder: Path, part: str, book: Book) -> pl.DataFrame | N
             whole = book.check("format", False, where, problem, why)
         else:
             book.equal("format", where, "rows with a number that is no measurement", odd, 0)
-            rows = plausible(pl.read_parquet(path), part)
+            rows = plausible(table(path, store), part)
             tables.append(rows.select(pl.lit(path.stem).alias("node"), *schema))
     return pl.concat(tables) if whole else None
 

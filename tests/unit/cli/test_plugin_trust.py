@@ -100,6 +100,10 @@ def test_a_yes_holds_for_that_path_and_content(state: Path, tmp_path: Path, monk
     assert not asked(PluginFile("site", tmp_path / "copy.py", b"1"), "", monkeypatch), "beside other files"
     (state / plugin_trust.KEPT).chmod(0o620)
     assert not asked(file, "", monkeypatch), "who else could have written there?"
+    assert asked(PluginFile("site", tmp_path / "other.py", b"3"), "y", monkeypatch)
+    assert (state / plugin_trust.KEPT).stat().st_mode & 0o777 == 0o600, "ours again: the yes is kept"
+    assert asked(PluginFile("site", tmp_path / "other.py", b"3"), "", monkeypatch)
+    assert not asked(file, "", monkeypatch), "what somebody else may have written is not believed afterwards"
 
 
 def test_a_link_is_not_written_through(state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

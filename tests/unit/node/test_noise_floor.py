@@ -55,6 +55,15 @@ def test_a_floor_is_kept_and_found_again(tmp_path: Path):
     assert noise_floor.find(tmp_path, [of()]).floor == floor(made_s=2.0)
 
 
+@pytest.mark.parametrize("torn", ["{", "", "[" * 100_000, '{"made_s": 1e999}', "[]", "\udcff"])
+def test_a_torn_floor_is_skipped_and_named(torn: str, tmp_path: Path) -> None:
+    noise_floor.write(tmp_path, floor())
+    (noise_floor.folder_in(tmp_path) / "a-torn.json").write_text(torn, errors="surrogateescape")
+    assert noise_floor.find(tmp_path, [of()]).floor == floor()
+    found = noise_floor.find(tmp_path, [of(schedule="constant", rate_per_s=100.0)])
+    assert "a-torn.json cannot be read" in found.why
+
+
 def test_of_several_the_likest_then_the_newest(tmp_path: Path):
     noise_floor.write(tmp_path, floor("other-length", made_s=9.0, operations=5000))
     noise_floor.write(tmp_path, floor("mine", made_s=1.0))

@@ -45,8 +45,7 @@ def test_one_program_reads_all_nodes_that_it_reaches() -> None:
     assert placement.on == nodes[0].node
     assert placement.speaks_of == ("n1", "n2")
     assert placement.argv[:2] == ("/opt/java", "-XX:TieredStopAtLevel=1")
-    assert placement.argv[placement.argv.index("Watch") :][:2] == ("Watch", "/n/n1/pw")
-    assert placement.argv[-3:] == ("--", "n1=10.0.0.1:7199", "n2=10.0.0.2:7199")
+    assert placement.argv[-5:] == ("--", "/n/n1/pw", "n1=10.0.0.1:7199", "/n/n2/pw", "n2=10.0.0.2:7199")
     assert "heap=java.lang:type=Memory#HeapMemoryUsage#used" in placement.argv
 
 
@@ -55,4 +54,4 @@ def test_beans_on_a_loopback_have_a_program_on_their_node() -> None:
     placements = jmx.create(jmx.Settings()).placements(nodes, 1.0)
     assert [placement.speaks_of for placement in placements] == [("n1",), ("n2",)]
     assert [placement.on for placement in placements] == [each.node for each in nodes]
-    assert placements[0].argv[-1] == "=127.0.0.1:7199"
+    assert placements[1].argv[-2:] == ("/n/n2/pw", "=127.0.0.1:7199")

@@ -60,39 +60,48 @@ def test_without_the_key_of_this_process_nothing_is_told(
 
 
 @pytest.mark.parametrize(("uid", "refused"), [(os.getuid(), False), (0, False), (4321, True)])
-@pytest.mark.parametrize("address", ["0100007F", f"{0:024X}01000000", f"{0:016X}0000FFFF0100007F"])
-def test_the_socket_of_another_user_is_known(tmp_path: Path, address: str, uid: int, refused: bool) -> None:
-    table = tmp_path / "tcp"
+@pytest.mark.parametrize(
+    ("family", "peer", "own"),
+    [
+        (("0100007F", "0100007F"), "127.0.0.1", "127.0.0.1"),
+        (("0200007F", "0100007F"), "127.0.0.2", "127.0.0.1"),
+        ((f"{0:024X}01000000", f"{0:024X}01000000"), "::1", "::1"),
+        ((f"{0:016X}FFFF00000100007F", f"{0:016X}FFFF00000100007F"), "127.0.0.1", "127.0.0.1"),
+        ((f"{0:016X}FFFF00000301007F", f"{0:016X}FFFF00000100007F"), "127.0.1.3", "127.0.0.1"),
+    ],
+)
+def test_the_socket_of_another_user_is_known(
+    tmp_path: Path, family: tuple[str, str], peer: str, own: str, uid: int, refused: bool
+) -> None:
+    table, (remote, local) = tmp_path / "tcp", family
     rest = "01 00000000:00000000 00:00000000 00000000"
     table.write_text(
         "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
-        f"   0: {address}:223D {address}:C001 {rest}  {4321 - uid}        0 1 1 0\n"
-        f"   1: {address}:C001 {address}:223D {rest}  {uid}        0 2 1 0\n"
-        f"   2: {address}:C001 {address}:223E {rest}  {4321 - uid}        0 3 1 0\n"
+        f"   0: {local}:223D {remote}:C001 {rest}  {4321 - uid}        0 1 1 0\n"
+        f"   1: {remote}:C001 {local}:223D {rest}  {uid}        0 2 1 0\n"
+        f"   2: {remote}:C001 {local}:223E {rest}  {4321 - uid}        0 3 1 0\n"
     )
-    assert is_of_another_user(0xC001, 8765, [tmp_path / "none", table]) is refused
-    assert not is_of_another_user(0xC002, 8765, [table])
+    ours = (own, PORT, 0, 0)
+    assert is_of_another_user((peer, 0xC001, 0, 0), ours, [tmp_path / "none", table]) is refused
+    assert is_of_another_user((peer, 0xC002, 0, 0), ours, [table]), "listed nowhere: nobody knows whose it is"
+    assert is_of_another_user(("127.0.0.9", 0xC001), ours, [table]), "the port alone says nothing"
+    assert not is_of_another_user((peer, 0xC001, 0, 0), ours, [tmp_path / "none"])
 
 
 @pytest.mark.root
-def test_the_right_cookie_is_worth_nothing_to_another_user(untouched: Served) -> None:
+@pytest.mark.parametrize("source", ["127.0.0.1", "127.0.0.2"])
+def test_the_right_cookie_is_worth_nothing_to_another_user(source: str, untouched: Served) -> None:
     python = shutil.which("python3", path="/usr/bin:/usr/local/bin")
     if python is None:
         pytest.skip("needs an interpreter that other users may start")
     program = (
-        "import sys, urllib.request as r\n"
-        "try: print(r.urlopen(r.Request(sys.argv[1], headers={'Cookie': sys.argv[2]}), timeout=30).status)\n"
-        "except r.HTTPError as error: print(error.code)"
+        "import sys, http.client as h\n"
+        "there = h.HTTPConnection('127.0.0.1', int(sys.argv[1]), timeout=30, source_address=(sys.argv[3], 0))\n"
+        "there.request('GET', '/s/s', headers={'Cookie': sys.argv[2]})\n"
+        "print(there.getresponse().status)"
     )
     for user, status in ((None, "200"), (65534, "403")):
-        argv = [
-            python,
-            "-I",
-            "-c",
-            program,
-            f"{untouched.server.url}/s/s",
-            untouched.cookie["Cookie"],
-        ]
+        argv = [python, "-I", "-c", program, str(untouched.server.port), untouched.cookie["Cookie"], source]
         done = subprocess.run(argv, user=user, cwd="/", capture_output=True, text=True, timeout=60, check=True)
         assert done.stdout.strip() == status
 

@@ -128,8 +128,24 @@ def test_a_page_replaces_a_link_and_a_pipe_is_no_report(store: Path, precious: P
     assert "no regular file" in printed(lambda: verify(store)).out
 
 
+def test_a_table_that_becomes_a_link_after_it_was_judged_is_not_read(store: Path, precious: Path) -> None:
+    opened = Store(store)
+    record = opened.trials()[0]
+    assert not opened.intervals(record).is_empty()
+    for path in (opened.folder_of(record) / layout.INTERVALS).iterdir():
+        shutil.move(path, precious / path.name)
+        path.symlink_to(precious / path.name)
+    with pytest.raises(OSError, match="symbolic link"):
+        opened.intervals(record)
+
+
 BOMBS = ("300 million rows of one value", "a footer that understates", "pages that are no pages", "negative counts")
-WORDS = ("300,000,000 rows, and at most", "other numbers of rows", "cannot be read", "with a number that is no measurement")
+WORDS = (
+    "300,000,000 rows, and at most",
+    "other numbers of rows",
+    "cannot be read",
+    "with a number that is no measurement",
+)
 
 
 @pytest.mark.parametrize(("name", "words"), list(zip(BOMBS, WORDS, strict=True)))

@@ -174,7 +174,7 @@ def test_a_secret_is_looked_up_when_the_node_is_configured(tmp_path: Path, monke
     study = studies.read_text(written(tmp_path))
     settings = Settings.model_validate({key: value for key, value in study.system.settings.items() if key != "name"})
     node = Node("n1", "database", "127.0.0.9", (), tmp_path / "node")
-    asyncio.run(_config.write(settings, node, [node], "of the beans"))
+    asyncio.run(_config.write(settings, node, [node]))
     config = tmp_path / "node" / "conf" / "cassandra.yaml"
     assert json.loads(config.read_text())["client_encryption_options"]["keystore_password"] == SECRET
     assert config.stat().st_mode & 0o077 == 0, "nobody else may read it"

@@ -89,7 +89,7 @@ def test_yaml_lets_a_ring_start_in_parallel(tmp_path: Path) -> None:
         num_tokens=4, commitlog_total_space_mb=512, yaml={"concurrent_reads": 8, "auto_snapshot_ttl": "1d"}
     )
     for _ in range(2):
-        asyncio.run(_config.write(settings, ring[1], ring, "word"))
+        asyncio.run(_config.write(settings, ring[1], ring))
     read = json.loads((ring[1].folder / "conf" / "cassandra.yaml").read_text())
     assert read["listen_address"] == read["rpc_address"] == "10.0.0.2"
     assert read["seed_provider"][0]["parameters"][0]["seeds"] == "10.0.0.1:7000,10.0.0.2:7000,10.0.0.3:7000"
@@ -114,17 +114,22 @@ def test_server_command_line(tmp_path: Path) -> None:
 
 
 def test_management_beans_take_a_password_that_only_the_owner_reads(tmp_path: Path) -> None:
-    (node,) = nodes(tmp_path, 1)
+    node, other = nodes(tmp_path, 2)
     argv = _config.server_argv(Settings(), JAVA.path, [], node)
-    asyncio.run(_config.write(Settings(), node, [node], "a-random-word"))
+    passwords = []
+    for written in (node, other, node):
+        asyncio.run(_config.write(Settings(), written, [node, other]))
+        passwords.append(_config.Folders(written.folder).management_password.read_text().split()[1])
+    assert len(set(passwords)) == 3, "of one node and one start: whoever gets it from a dead node's port gains nothing"
+    assert min(map(len, passwords)) == 43
     remote = "-Dcom.sun.management.jmxremote"
     (file,) = (word.partition("=")[2] for word in argv if word.startswith(f"{remote}.password.file="))
     (access,) = (word.partition("=")[2] for word in argv if word.startswith(f"{remote}.access.file="))
     assert {f"{remote}.authenticate=true", f"{remote}.password.toHashes=false"} <= set(argv)
-    assert Path(file).read_text() == "steelyard a-random-word\n"
+    assert Path(file).read_text() == f"steelyard {passwords[-1]}\n"
     assert Path(access).read_text() == "steelyard readwrite\n", "without `create`, which loads classes"
     assert [Path(path).stat().st_mode & 0o777 for path in (file, access)] == [0o600, 0o600]
-    assert not [word for word in argv if "a-random-word" in word]
+    assert not [word for word in argv if passwords[-1] in word]
     stored = Cassandra(Settings(), tmp_path).logs(node)
     assert not [folder for folder in stored if Path(file).is_relative_to(folder)], "it gets into no store"
 
@@ -133,7 +138,7 @@ def test_options_with_secrets_are_in_a_file(tmp_path: Path, monkeypatch: pytest.
     (node,) = nodes(tmp_path, 1)
     monkeypatch.setenv("STORE_PASSWORD", 'two words"\\%')
     settings = Settings(jvm_options=("-Xlog:safepoint", "-Djavax.net.ssl.keyStorePassword=env:STORE_PASSWORD", "-ea"))
-    asyncio.run(_config.write(settings, node, [node], "word"))
+    asyncio.run(_config.write(settings, node, [node]))
     argv = _config.server_argv(settings, JAVA.path, [], node)
     (file,) = (Path(word[1:]) for word in argv if word.startswith("@"))
     assert {"-Xlog:safepoint", "-ea"} <= set(argv)

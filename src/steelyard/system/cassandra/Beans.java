@@ -1,9 +1,10 @@
 // Calls a few management beans of Cassandra on all nodes at once: what `nodetool flush` and `nodetool import` do, in one
 // small process instead of one large one a node, and without JNDI, which small Java runtimes lack.
-// Usage: Beans PASSWORD_FILE flush KEYSPACE ADDRESS:PORT=TABLE,TABLE...
-//        Beans PASSWORD_FILE import KEYSPACE ADDRESS:PORT=TABLE=FOLDER...
-//        Beans PASSWORD_FILE compiled - ADDRESS:PORT...    prints ADDRESS:PORT MILLISECONDS for each: its compiler's time
-// The file holds the user and the password of the beans, as Java's own password files do: a command line is seen by everybody.
+// Usage: Beans flush KEYSPACE [PASSWORD_FILE ADDRESS:PORT=TABLE,TABLE]...
+//        Beans import KEYSPACE [PASSWORD_FILE ADDRESS:PORT=TABLE=FOLDER]...
+//        Beans compiled - [PASSWORD_FILE ADDRESS:PORT]...    prints ADDRESS:PORT MILLISECONDS for each: its compiler's time
+// The file holds the user and the password of that node's beans, as Java's own password files do: a command line is seen by
+// everybody.
 
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -27,9 +28,10 @@ public final class Beans {
 
     public static void main(String[] words) throws Exception {
         List<Callable<Void>> calls = new ArrayList<>();
-        for (int i = 3; i < words.length; i++) {
-            String[] target = words[i].split("=", 3);
-            calls.add(() -> call(words[0], words[1], words[2], target));
+        for (int i = 2; i < words.length; i += 2) {
+            String passwordFile = words[i];
+            String[] target = words[i + 1].split("=", 3);
+            calls.add(() -> call(passwordFile, words[0], words[1], target));
         }
         ExecutorService pool = Executors.newFixedThreadPool(calls.size());
         int failed = 0;

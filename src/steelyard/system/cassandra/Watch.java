@@ -1,5 +1,5 @@
 // Reads attributes of management beans of one or several nodes, for the probe jmx: a group per interval, in turn.
-// Usage: Watch PASSWORD_FILE SECONDS -- NAME=BEAN#ATTRIBUTE[#KEY]... [-- NAME=...]... -- LABEL=ADDRESS:PORT...
+// Usage: Watch SECONDS -- NAME=BEAN#ATTRIBUTE[#KEY]... [-- NAME=...]... -- [PASSWORD_FILE LABEL=ADDRESS:PORT]...
 // Prints `LABEL TIME SECONDS NAME=BEFORE/NOW...`, or without a label where it is empty: the time of the reading in seconds
 // since the epoch, the time since the group's reading before, and each attribute as it was and as it is. `TIME connected` and
 // `TIME lost` tell of connections. A bean may be a pattern: what matches is added up, and so are the values of a map.
@@ -30,10 +30,10 @@ public final class Watch {
     }
 
     public static void main(String[] words) throws Exception {
-        double interval = Double.parseDouble(words[1]);
+        double interval = Double.parseDouble(words[0]);
         int split = List.of(words).lastIndexOf("--");
         List<List<Wanted>> groups = new ArrayList<>();
-        for (int i = 2; i < split; i++) {
+        for (int i = 1; i < split; i++) {
             if (words[i].equals("--")) {
                 groups.add(new ArrayList<>());
             } else {
@@ -41,10 +41,11 @@ public final class Watch {
             }
         }
         List<Thread> threads = new ArrayList<>();
-        for (int i = split + 1; i < words.length; i++) {
-            String[] target = words[i].split("=", 2);
+        for (int i = split + 1; i < words.length; i += 2) {
+            String passwordFile = words[i];
+            String[] target = words[i + 1].split("=", 2);
             String label = target[0].isEmpty() ? "" : target[0] + " ";
-            Thread thread = new Thread(() -> watch(label, target[1], words[0], groups, interval));
+            Thread thread = new Thread(() -> watch(label, target[1], passwordFile, groups, interval));
             thread.start();
             threads.add(thread);
         }

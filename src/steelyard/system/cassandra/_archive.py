@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-import secrets
 import shutil
 import signal
 import tempfile
@@ -101,7 +100,7 @@ async def ensure(folder: Path, settings: Settings, java: Java, jars: Sequence[Pa
 async def _make(temporary: Path, target: Archive, settings: Settings, java: Java, jars: Sequence[Path]) -> None:
     unprivileged = (str(agent.find()), "enter", "--unprivileged", "--")
     node = Node("archive", "database", _loopback(os.getpid()), unprivileged, temporary)
-    await _config.write(settings, node, [node], secrets.token_urlsafe())
+    await _config.write(settings, node, [node])
     if target.base is not None and not target.base.is_file():
         await run(None, [str(java.path), "-Xshare:dump", *target.base_options], timeout_s=DUMP_TIMEOUT_S)
     file = temporary / "server.jsa"

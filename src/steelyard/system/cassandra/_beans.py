@@ -14,7 +14,6 @@ from pathlib import Path
 from steelyard.model.errors import CommandFailed, SystemFault
 from steelyard.node.base import Node
 from steelyard.node.command import run
-from steelyard.system.cassandra._config import Folders
 from steelyard.system.cassandra._jars import Say, locked
 from steelyard.system.cassandra._java import Java
 
@@ -53,13 +52,12 @@ async def ensure(folder: Path, java: Java, jars: Sequence[Path], say: Say) -> Pa
 
 
 async def call(java: Path, classes: Path, node: Node, words: Sequence[str]) -> tuple[str, ...]:
-    """Make one call (see Beans.java) from a node's network, by the password in its files, without charging it to the
-    node; `java` and `classes` are as the node sees them. Returns the lines that it printed. Raises SystemFault if a
-    node refuses or does not answer."""
+    """Make one call (see Beans.java) from a node's network, without charging it to the node; `java`, `classes` and the
+    files of passwords are as the node sees them. Returns the lines that it printed. Raises SystemFault if a node
+    refuses or does not answer."""
     options = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-Xmx32M"]
     try:
-        password = Folders(node.folder).management_password
-        argv = [str(java), *options, "-cp", str(classes), "Beans", str(password), *words]
+        argv = [str(java), *options, "-cp", str(classes), "Beans", *words]
         done = await run(node, argv, timeout_s=CALL_TIMEOUT_S, watch=True)
     except CommandFailed as error:
         reason = error.stderr_tail.strip()[-400:] or error.message

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -231,9 +232,9 @@ def argument_file(options: Sequence[str]) -> str:
     return "".join(f'"{option.translate(escapes)}"\n' for option in options)
 
 
-async def write(settings: Settings, node: Node, peers: Sequence[Node], password: str) -> None:
-    """Create the folders and configuration files of a node; `password` is that of its management beans, the same on all
-    nodes of a cluster, because one client calls them all. Idempotent."""
+async def write(settings: Settings, node: Node, peers: Sequence[Node]) -> None:
+    """Create the folders and configuration files of a node. Idempotent, but for the password of its management beans:
+    another each time, so that whoever learns that of a server which has ended can call no other."""
     folders = Folders(node.folder)
     await files.make_folders(
         node, folders.conf / "triggers", folders.data, folders.logs, folders.keys, folders.root / "tmp"
@@ -246,5 +247,7 @@ async def write(settings: Settings, node: Node, peers: Sequence[Node], password:
     if secret := _secret_options(settings):
         await files.put(node, folders.secret_options, argument_file(revealed(secret)).encode(), mode=0o600)
     # A running server reads both at every connection.
-    await files.put(node, folders.management_password, f"{MANAGEMENT_USER} {password}\n".encode(), mode=0o600)
+    await files.put(
+        node, folders.management_password, f"{MANAGEMENT_USER} {secrets.token_urlsafe()}\n".encode(), mode=0o600
+    )
     await files.put(node, folders.keys / MANAGEMENT_ACCESS, f"{MANAGEMENT_USER} readwrite\n".encode(), mode=0o600)

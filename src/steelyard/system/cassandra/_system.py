@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -84,7 +83,6 @@ class Cassandra:
         self._prepared: Prepared | None = None
         self._installed: dict[tuple[str, Path], Installed] = {}
         self._keys = _tls.Keys()
-        self._management_password = secrets.token_urlsafe()
         self._peers: dict[Path, tuple[Node, ...]] = {}
         self._logs: dict[tuple[str, Path], _state.LogSoFar] = {}
         self._schema: Schema | None = None
@@ -112,7 +110,7 @@ class Cassandra:
 
     async def install(self, node: Node, peers: Sequence[Node]) -> None:
         """Write configuration and folders. Idempotent."""
-        await _config.write(self.settings, node, peers, self._management_password)
+        await _config.write(self.settings, node, peers)
         if self.settings.client_tls:
             await self._keys.put((await self.fetch(log.info)).java, node, peers)
 
@@ -359,7 +357,8 @@ class Cassandra:
         groups += [[node] for node in nodes if node not in shared]
 
         async def of_group(group: Sequence[Node]) -> dict[str, str]:
-            words = [word for node in group for word in targets[node.name]]
+            password = {node.name: str(_config.Folders(node.folder).management_password) for node in group}
+            words = [word for node in group for target in targets[node.name] for word in (password[node.name], target)]
             if not words:
                 return {}
             installed = await self._provide(group[0])
