@@ -2,24 +2,23 @@
 //! then takes its socket.
 
 use std::collections::BTreeMap;
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::TcpStream;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use steelyard_channel::{
-    Channel, ClientTls, Pipe, TlsError, answered_in_tls, explain, looks_like_tls, under_tls, without_tls,
-};
+use steelyard_channel::{Channel, ClientTls, Pipe, TlsError, explain, looks_like_tls, under_tls};
 use steelyard_cql::response::{Response, Rows};
 use steelyard_cql::{Compression, Consistency, Frame, HEADER_LENGTH, Header, Value, request};
-use steelyard_wire::{Order, Tls, Verify};
+use steelyard_wire::Order;
 
+use crate::contact::{addresses, connect, told_apart};
 use crate::deadline::Deadline;
 use crate::error::{ConnectionError, PASSWORD_VARIABLE, USER_VARIABLE};
 use crate::shards::Sharding;
 
 /// Longest time until there is a connection for load, for its handshake as a whole, and for each answer over it before the load.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// User and password for the server's password authenticator.
 #[derive(Clone)]
@@ -88,7 +87,7 @@ impl BlockingConnection {
     pub fn open(contact: &str, access: &Access, timeout: Duration) -> Result<Self, ConnectionError> {
         let deadline = Deadline::new(contact, timeout);
         let stream = connect(&deadline)?;
-        Self::over(stream, access, deadline)
+        Self::over(stream, access, deadline.clone()).map_err(|error| told_apart(error, access, &deadline))
     }
 
     /// As `open`, to the first of several contacts, in their order, that is not away. Those that are away hold it for
@@ -163,26 +162,15 @@ impl BlockingConnection {
             None => Channel::Plain(stream),
         };
         let shaken = channel.shake_hands(deadline.at());
-        let mut connection = Self::through(channel, deadline.clone());
-        let begun = match shaken {
-            Ok(()) => {
-                connection.shaken = true;
-                connection.start(access)
-            }
-            Err(source) => Err(connection.io_error(source)),
-        };
-        begun.map_err(|error| {
-            if error.is_hung_up() {
-                told_apart(error, access, &deadline)
-            } else {
-                error
-            }
-        })?;
+        let mut connection = Self::through(channel, deadline);
+        shaken.map_err(|source| connection.io_error(source))?;
+        connection.shaken = true;
+        connection.start(access)?;
         Ok(connection)
     }
 
     /// A connection over which nothing was said yet.
-    fn through(channel: Channel, deadline: Deadline) -> Self {
+    pub(crate) fn through(channel: Channel, deadline: Deadline) -> Self {
         Self {
             pipe: Pipe::new(channel),
             deadline,
@@ -236,7 +224,7 @@ impl BlockingConnection {
     }
 
     /// Asks what the node supports: the compression that is wanted, and shards.
-    fn ask_options(&mut self, wanted: Option<Compression>) -> Result<(), ConnectionError> {
+    pub(crate) fn ask_options(&mut self, wanted: Option<Compression>) -> Result<(), ConnectionError> {
         request::options(&mut self.out, 0);
         self.send()?;
         let contact = self.contact().to_owned();
@@ -447,79 +435,4 @@ impl BlockingConnection {
             _ => ConnectionError::Io { contact, source },
         }
     }
-}
-
-/// The reason why a server hung up: TLS against none, or none against TLS, if trying the other shows so; else the error itself.
-fn told_apart(error: ConnectionError, access: &Access, deadline: &Deadline) -> ConnectionError {
-    let contact = deadline.contact();
-    let Some(stream) = connect(deadline).ok().filter(|stream| stream.set_nodelay(true).is_ok()) else {
-        return error;
-    };
-    if access.tls.is_some() {
-        let mut plain = BlockingConnection::through(Channel::Plain(stream), deadline.clone());
-        return if plain.ask_options(None).is_ok() {
-            ConnectionError::tls(contact, without_tls())
-        } else {
-            error
-        };
-    }
-    let anyone = Tls {
-        verify: Verify::None,
-        ..Tls::default()
-    };
-    let channel = ClientTls::new(&anyone).and_then(|tls| tls.wrap(stream, contact));
-    let encrypted = channel.is_ok_and(|mut channel| answered_in_tls(&channel.shake_hands(deadline.at())));
-    if encrypted {
-        ConnectionError::tls(contact, under_tls())
-    } else {
-        error
-    }
-}
-
-fn addresses(deadline: &Deadline) -> Result<Vec<SocketAddr>, ConnectionError> {
-    let contact = deadline.contact();
-    if let Ok(address) = contact.parse() {
-        return Ok(vec![address]);
-    }
-    let bad = |reason: String| ConnectionError::Address {
-        contact: contact.to_owned(),
-        reason,
-    };
-    // The resolver has limits of its own, minutes where its servers are silent: it is left behind when the time is over.
-    let (sender, receiver) = mpsc::channel();
-    let name = contact.to_owned();
-    thread::spawn(move || {
-        // Fails when nobody waits any more.
-        let _ = sender.send(name.to_socket_addrs().map(Iterator::collect::<Vec<SocketAddr>>));
-    });
-    let found = receiver.recv_timeout(deadline.left()?).map_err(|_| deadline.over())?;
-    let addresses = found.map_err(|error| match error.kind() {
-        std::io::ErrorKind::InvalidInput => bad(error.to_string()),
-        _ => ConnectionError::UnknownName {
-            contact: contact.rsplit_once(':').map_or(contact, |(name, _)| name).to_owned(),
-            reason: error.to_string(),
-        },
-    })?;
-    if addresses.is_empty() {
-        return Err(bad("it stands for no address".to_owned()));
-    }
-    Ok(addresses)
-}
-
-/// The first address that answers. An address that does not leaves half of what time there is to those behind it.
-fn connect(deadline: &Deadline) -> Result<TcpStream, ConnectionError> {
-    let mut last = std::io::Error::from(std::io::ErrorKind::NotFound);
-    let addresses = addresses(deadline)?;
-    for (number, address) in addresses.iter().enumerate() {
-        let left = deadline.left()?;
-        let share = if number + 1 < addresses.len() { left / 2 } else { left };
-        match TcpStream::connect_timeout(address, share) {
-            Ok(stream) => return Ok(stream),
-            Err(error) => last = error,
-        }
-    }
-    Err(ConnectionError::Connect {
-        contact: deadline.contact().to_owned(),
-        source: last,
-    })
 }
