@@ -82,7 +82,7 @@ impl Column {
     }
 
     /// The row below `row` whose value is the entry with that number, of `entries`.
-    fn entry(&self, column: usize, mut row: Row, entry: u64, entries: u64) -> Row {
+    fn entry(&self, column: usize, mut row: Row, entry: u64, entries: u64, scratch: &mut Vec<u8>) -> Row {
         let above = row.position();
         let single = self.count.constant() == Some(1);
         // From which the tool's own generator goes.
@@ -95,12 +95,12 @@ impl Column {
             (false, false) => (entry + self.random.at(above).bits(2) % entries) % entries,
         };
         row.columns[column] = number;
-        let hashed = |row: i64| self.value.hashed(row, if single { as_key } else { number });
+        let mut hashed = |row: i64| self.value.hashed(row, if single { as_key } else { number }, scratch);
         let seed = hashed(row.seed).and_then(|seed| if self.last { hashed(seed) } else { Some(seed) });
         if !single {
             let identity = if self.value.number.is_drawn() {
                 // Different numbers may be the same value, and are the same row then.
-                hash([&self.value], number)
+                hash([&self.value], number, scratch)
             } else {
                 number
             };
@@ -146,13 +146,9 @@ impl KeySource {
     }
 
     /// cassandra-stress's hash of a row with this value of a key number too; None: the tool has no such column.
-    fn hashed(&self, row: i64, key: u64) -> Option<i64> {
+    fn hashed(&self, row: i64, key: u64, scratch: &mut Vec<u8>) -> Option<i64> {
         let identity = self.number.identity.as_ref()?;
         let drawn = identity.column.identity(seed_of(key));
-        let mut value = Vec::new();
-        if identity.how == Hashed::Bytes {
-            self.put(key, &mut value);
-        }
         // As the type holds it.
         let held = match self.native {
             Native::Int => i64::from(drawn as i32),
@@ -160,7 +156,8 @@ impl KeySource {
             Native::TinyInt => i64::from(drawn as i8),
             _ => drawn,
         };
-        Some(identity.column.hash(row, held, identity.how, &value))
+        let put = |out: &mut Vec<u8>| self.put(key, out);
+        Some(identity.column.hash(row, held, identity.how, put, scratch))
     }
 }
 
@@ -170,6 +167,15 @@ pub(super) struct Taking {
     pub index: u64,
     pub occurrence: u64,
     pub key: u64,
+}
+
+/// Takes rows until there are enough.
+struct Taker<'a, F> {
+    /// Rows that are still wanted.
+    left: usize,
+    take: F,
+    /// Room for values that are hashed; left as it was.
+    scratch: &'a mut Vec<u8>,
 }
 
 impl Table {
@@ -192,14 +198,30 @@ impl Table {
         self.columns[column].value.put(row.columns[column], out);
     }
 
-    /// The row that a marker's value is of, and whether it is that of all markers.
-    pub fn row(&self, taking: Taking, marker: u64) -> (Row, bool) {
-        let rows = self.asked(taking);
+    /// The row that a marker's value is of, and whether it is that of all markers. `scratch` is left as it was.
+    pub fn row(&self, at: Taking, marker: u64, scratch: &mut Vec<u8>) -> (Row, bool) {
+        let start = self.start(at.key, scratch);
+        let below = self.columns.iter().skip(1).map(|column| column.mean);
+        let outermost = self.columns.first().map_or(1, |first| first.entries(start.position()));
+        let chance = self.choices as f64 / below.fold(outermost, u64::saturating_mul) as f64;
+        let random = self.select.at(at.index).at(at.occurrence);
+        // How many rows there are among the first `most`, and the last of them.
+        let mut among = |most: usize| {
+            let (mut count, mut last) = (0, start);
+            let taker = Taker {
+                left: most,
+                take: |row| (count, last) = (count + 1, row),
+                scratch,
+            };
+            self.rows(start, chance, random, taker);
+            (count, last)
+        };
         if self.choices == 1 {
-            return (rows[0], true);
+            return (among(1).1, true);
         }
-        let random = self.select.at(taking.index).at(taking.occurrence).at(marker);
-        (rows[(random.bits(0) % rows.len() as u64) as usize], false)
+        // Walked twice: to keep the rows would be an allocation for each operation.
+        let (count, _) = among(self.choices);
+        (among((random.at(marker).bits(0) % count) as usize + 1).1, false)
     }
 
     /// Most rows of a partition.
@@ -208,25 +230,27 @@ impl Table {
         self.columns.iter().map(most).fold(1, i64::saturating_mul)
     }
 
-    /// The rows that a statement with markers asks for, one at least.
-    fn asked(&self, at: Taking) -> Vec<Row> {
-        let start = self.start(at.key);
-        let descendants: u64 = self.columns.iter().skip(1).map(|column| column.mean).product();
-        let expected = self.columns.first().map_or(1, |first| first.entries(start.position())) * descendants;
-        let chance = self.choices as f64 / expected as f64;
-        self.rows(start, chance, self.select.at(at.index).at(at.occurrence), self.choices)
-    }
-
-    /// The rows of a key's partition that an operation writes, each outermost entry with that chance; `most` at most.
-    pub fn selected(&self, key: u64, chance: f64, index: u64, most: usize) -> Vec<Row> {
+    /// Hands over the rows of a key's partition that an operation writes, each outermost entry with that chance; `most` at most.
+    pub fn selected(&self, key: u64, chance: f64, index: u64, most: usize, take: impl FnMut(Row)) {
         let random = self.select.at(index).at(key);
-        self.rows(self.start(key), chance, random, most)
+        let scratch = &mut Vec::new();
+        let start = self.start(key, scratch);
+        let taker = Taker {
+            left: most,
+            take,
+            scratch,
+        };
+        self.rows(start, chance, random, taker);
     }
 
-    fn start(&self, key: u64) -> Row {
+    fn start(&self, key: u64, scratch: &mut Vec<u8>) -> Row {
         let injective = self.partition.iter().any(KeySource::tells_key);
-        let partition = if injective { key } else { hash(&self.partition, key) };
-        let seed = |sum: Option<i64>, value: &KeySource| value.hashed(sum?, key);
+        let partition = if injective {
+            key
+        } else {
+            hash(&self.partition, key, scratch)
+        };
+        let seed = |sum: Option<i64>, value: &KeySource| value.hashed(sum?, key, scratch);
         Row {
             partition,
             seed: self.partition.iter().fold(Some(0), seed).unwrap_or(partition as i64),
@@ -234,39 +258,36 @@ impl Table {
         }
     }
 
-    fn rows(&self, start: Row, chance: f64, random: Random, most: usize) -> Vec<Row> {
-        let mut rows = Vec::new();
+    /// One row at least.
+    fn rows<F: FnMut(Row)>(&self, start: Row, chance: f64, random: Random, mut taker: Taker<'_, F>) {
         let Some(first) = self.columns.first() else {
-            return vec![start];
+            return (taker.take)(start);
         };
         let entries = first.entries(start.position());
-        let (mut entry, mut draw) = (skipped(chance, random, 0), 0);
-        while rows.len() < most {
-            if entry >= entries {
-                if rows.is_empty() {
-                    self.put_below(1, first.entry(0, start, entries - 1, entries), most, &mut rows);
-                }
-                break;
-            }
-            self.put_below(1, first.entry(0, start, entry, entries), most, &mut rows);
+        let (mut entry, mut draw) = (skipped(chance, random, 0).min(entries - 1), 0);
+        while taker.left > 0 && entry < entries {
+            self.take_below(1, first.entry(0, start, entry, entries, taker.scratch), &mut taker);
             draw += 1;
             entry = (entry + 1).saturating_add(skipped(chance, random, draw));
         }
-        rows
     }
 
-    /// Adds all rows below one, from a column on.
-    fn put_below(&self, column: usize, row: Row, most: usize, rows: &mut Vec<Row>) {
+    /// Takes all rows below one, from a column on.
+    fn take_below<F: FnMut(Row)>(&self, column: usize, row: Row, taker: &mut Taker<'_, F>) {
         let Some(next) = self.columns.get(column) else {
-            rows.push(row);
-            return;
+            taker.left -= 1;
+            return (taker.take)(row);
         };
         let entries = next.entries(row.position());
         for entry in 0..entries {
-            if rows.len() == most {
+            if taker.left == 0 {
                 return;
             }
-            self.put_below(column + 1, next.entry(column, row, entry, entries), most, rows);
+            self.take_below(
+                column + 1,
+                next.entry(column, row, entry, entries, taker.scratch),
+                taker,
+            );
         }
     }
 }
@@ -281,18 +302,21 @@ fn skipped(chance: f64, random: Random, draw: u64) -> u64 {
 }
 
 /// A hash of the values that sources make of a key number.
-fn hash<'a>(sources: impl IntoIterator<Item = &'a KeySource>, key: u64) -> u64 {
-    let mut bytes = Vec::with_capacity(32);
+fn hash<'a>(sources: impl IntoIterator<Item = &'a KeySource>, key: u64, scratch: &mut Vec<u8>) -> u64 {
+    let begin = scratch.len();
     for source in sources {
-        let start = bytes.len();
-        source.put(key, &mut bytes);
+        let start = scratch.len();
+        source.put(key, scratch);
         // Where one value ends.
-        bytes.push((bytes.len() - start) as u8);
+        scratch.push((scratch.len() - start) as u8);
     }
     let word = |chunk: &[u8]| chunk.iter().fold(0_u64, |word, byte| (word << 8) | u64::from(*byte));
-    bytes
+    let bytes = &scratch[begin..];
+    let hash = bytes
         .chunks(8)
-        .fold(bytes.len() as u64, |hash, chunk| output(hash, word(chunk)))
+        .fold(bytes.len() as u64, |hash, chunk| output(hash, word(chunk)));
+    scratch.truncate(begin);
+    hash
 }
 
 /// A key's number: of the key itself, or the identity that cassandra-stress draws.
