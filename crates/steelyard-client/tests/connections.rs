@@ -59,8 +59,7 @@ fn order(address: SocketAddr, change: impl FnOnce(&mut Order)) -> Order {
     order
 }
 
-/// Creates the table, fills it, and drives the mix: every read must find its row.
-fn fill_and_load(order: &Order) -> (Connected, Done) {
+fn create_table(order: &Order) {
     let access = Access::of_order(order).unwrap();
     let mut connection = BlockingConnection::open(&order.contacts[0], &access, LIMIT).unwrap();
     let fields: Vec<String> = order.fields.iter().map(|field| format!(", {field} text")).collect();
@@ -70,6 +69,11 @@ fn fill_and_load(order: &Order) -> (Connected, Done) {
     ] {
         connection.query(&statement, Consistency::One).unwrap();
     }
+}
+
+/// Creates the table, fills it, and drives the mix: every read must find its row.
+fn fill_and_load(order: &Order) -> (Connected, Done) {
+    create_table(order);
     let populate = Order {
         action: Action::Populate,
         stop: Stop::default(),
@@ -399,7 +403,9 @@ fn tls_and_its_absence_are_told_apart() {
 /// What tells them apart would be load of its own on a node that restarts.
 #[test]
 fn a_load_that_reconnects_does_not_try_tls() {
-    let (address, first_bytes) = gone_after(node(|config| config.remember = false), Duration::from_millis(300));
+    let node = node(|_| {});
+    create_table(&order(node, |_| {}));
+    let (address, first_bytes) = gone_after(node, Duration::from_millis(300));
     let (_, done) = drive_with(&order(address, |order| {
         order.stop = Stop {
             operations: None,
