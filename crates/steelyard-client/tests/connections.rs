@@ -411,6 +411,7 @@ fn a_load_that_reconnects_does_not_try_tls() {
             operations: None,
             duration_s: Some(1.5),
         };
+        order.timeout_ms = 500;
     }));
     assert!(done.errors > 0, "{done:?}");
     let first_bytes: Vec<u8> = first_bytes.try_iter().collect();

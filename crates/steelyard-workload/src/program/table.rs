@@ -4,6 +4,8 @@
 //! Which rows an operation takes follows cassandra-stress 3.11, whose profiles are compiled to this: each entry of the outermost
 //! clustering column is taken with the same chance, together with all that is below it, and the last one where none was.
 
+use std::cell::Cell;
+
 use super::cql_type::Native;
 use super::encode::{Digits, put_whole};
 use super::numbers::Numbers;
@@ -81,8 +83,9 @@ impl Column {
         self.count.whole(self.random.at(above), above).max(1).unsigned_abs()
     }
 
-    /// The row below `row` whose value is the entry with that number, of `entries`.
-    fn entry(&self, column: usize, mut row: Row, entry: u64, entries: u64, scratch: &mut Vec<u8>) -> Row {
+    /// The row of an entry. `scratch` is left as it was.
+    fn row(&self, entry: Entry, scratch: &mut Vec<u8>) -> Row {
+        let mut row = entry.above;
         let above = row.position();
         let single = self.count.constant() == Some(1);
         // From which the tool's own generator goes.
@@ -90,11 +93,11 @@ impl Column {
         let number = match (single, self.value.number.is_drawn()) {
             (true, _) if self.value.number.is_identity() => as_key,
             (true, _) => above,
-            (false, true) => self.random.at(above).at(entry).bits(0),
+            (false, true) => self.random.at(above).at(entry.number).bits(0),
             // Counted from a place of the entry's own, as those at the end are taken more often.
-            (false, false) => (entry + self.random.at(above).bits(2) % entries) % entries,
+            (false, false) => (entry.number + self.random.at(above).bits(2) % entry.of) % entry.of,
         };
-        row.columns[column] = number;
+        row.columns[entry.column] = number;
         let mut hashed = |row: i64| self.value.hashed(row, if single { as_key } else { number }, scratch);
         let seed = hashed(row.seed).and_then(|seed| if self.last { hashed(seed) } else { Some(seed) });
         if !single {
@@ -110,6 +113,16 @@ impl Column {
         row.seed = seed.unwrap_or_else(|| row.position() as i64);
         row
     }
+}
+
+/// One of the entries that a clustering column has below a row.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    above: Row,
+    column: usize,
+    number: u64,
+    /// How many there are.
+    of: u64,
 }
 
 /// The primary key of a table.
@@ -169,9 +182,9 @@ pub(super) struct Taking {
     pub key: u64,
 }
 
-/// Takes rows until there are enough.
+/// Takes entries of the last column until there are enough.
 struct Taker<'a, F> {
-    /// Rows that are still wanted.
+    /// Entries that are still wanted.
     left: usize,
     take: F,
     /// Room for values that are hashed; left as it was.
@@ -198,30 +211,40 @@ impl Table {
         self.columns[column].value.put(row.columns[column], out);
     }
 
-    /// The row that a marker's value is of, and whether it is that of all markers. `scratch` is left as it was.
-    pub fn row(&self, at: Taking, marker: u64, scratch: &mut Vec<u8>) -> (Row, bool) {
+    /// The row that a marker's value is of, and whether it is that of all markers. `counted`: among how many rows the markers of
+    /// this execution choose, once one has asked. `scratch` is left as it was.
+    pub fn row(&self, at: Taking, marker: u64, counted: &Cell<Option<u64>>, scratch: &mut Vec<u8>) -> (Row, bool) {
         let start = self.start(at.key, scratch);
+        let Some(first) = self.columns.first() else {
+            return (start, self.choices == 1);
+        };
         let below = self.columns.iter().skip(1).map(|column| column.mean);
-        let outermost = self.columns.first().map_or(1, |first| first.entries(start.position()));
-        let chance = self.choices as f64 / below.fold(outermost, u64::saturating_mul) as f64;
+        let expected = below.fold(first.entries(start.position()), u64::saturating_mul);
+        let chance = self.choices as f64 / expected as f64;
         let random = self.select.at(at.index).at(at.occurrence);
-        // How many rows there are among the first `most`, and the last of them.
+        // How many entries there are among the first `most`, and the last of them.
         let mut among = |most: usize| {
-            let (mut count, mut last) = (0, start);
+            let (mut count, mut last) = (0, None);
             let taker = Taker {
                 left: most,
-                take: |row| (count, last) = (count + 1, row),
+                take: |entry, _: &mut Vec<u8>| (count, last) = (count + 1, Some(entry)),
                 scratch,
             };
-            self.rows(start, chance, random, taker);
+            self.take(start, chance, random, taker);
             (count, last)
         };
-        if self.choices == 1 {
-            return (among(1).1, true);
-        }
-        // Walked twice: to keep the rows would be an allocation for each operation.
-        let (count, _) = among(self.choices);
-        (among((random.at(marker).bits(0) % count) as usize + 1).1, false)
+        // Counted first: to keep the entries would be an allocation for each operation.
+        let wanted = match self.choices {
+            1 => 0,
+            choices => {
+                let count = counted.get().unwrap_or_else(|| among(choices).0);
+                counted.set(Some(count));
+                random.at(marker).bits(0) % count
+            }
+        };
+        let (_, last) = among(wanted as usize + 1);
+        let row = last.map_or(start, |entry| self.row_of(entry, scratch));
+        (row, self.choices == 1)
     }
 
     /// Most rows of a partition.
@@ -231,16 +254,19 @@ impl Table {
     }
 
     /// Hands over the rows of a key's partition that an operation writes, each outermost entry with that chance; `most` at most.
-    pub fn selected(&self, key: u64, chance: f64, index: u64, most: usize, take: impl FnMut(Row)) {
+    pub fn selected(&self, key: u64, chance: f64, index: u64, most: usize, mut take: impl FnMut(Row)) {
         let random = self.select.at(index).at(key);
         let scratch = &mut Vec::new();
         let start = self.start(key, scratch);
+        if self.columns.is_empty() {
+            return take(start);
+        }
         let taker = Taker {
             left: most,
-            take,
+            take: |entry, scratch: &mut Vec<u8>| take(self.row_of(entry, scratch)),
             scratch,
         };
-        self.rows(start, chance, random, taker);
+        self.take(start, chance, random, taker);
     }
 
     fn start(&self, key: u64, scratch: &mut Vec<u8>) -> Row {
@@ -258,36 +284,53 @@ impl Table {
         }
     }
 
-    /// One row at least.
-    fn rows<F: FnMut(Row)>(&self, start: Row, chance: f64, random: Random, mut taker: Taker<'_, F>) {
-        let Some(first) = self.columns.first() else {
-            return (taker.take)(start);
-        };
-        let entries = first.entries(start.position());
-        let (mut entry, mut draw) = (skipped(chance, random, 0).min(entries - 1), 0);
-        while taker.left > 0 && entry < entries {
-            self.take_below(1, first.entry(0, start, entry, entries, taker.scratch), &mut taker);
+    fn row_of(&self, entry: Entry, scratch: &mut Vec<u8>) -> Row {
+        self.columns[entry.column].row(entry, scratch)
+    }
+
+    /// Takes entries of the last column, one at least where there are columns.
+    fn take<F>(&self, start: Row, chance: f64, random: Random, mut taker: Taker<'_, F>)
+    where
+        F: FnMut(Entry, &mut Vec<u8>),
+    {
+        let of = self.columns.first().map_or(0, |first| first.entries(start.position()));
+        let (mut number, mut draw) = (skipped(chance, random, 0).min(of.saturating_sub(1)), 0);
+        while taker.left > 0 && number < of {
+            let entry = Entry {
+                above: start,
+                column: 0,
+                number,
+                of,
+            };
+            self.take_below(entry, &mut taker);
             draw += 1;
-            entry = (entry + 1).saturating_add(skipped(chance, random, draw));
+            number = (number + 1).saturating_add(skipped(chance, random, draw));
         }
     }
 
-    /// Takes all rows below one, from a column on.
-    fn take_below<F: FnMut(Row)>(&self, column: usize, row: Row, taker: &mut Taker<'_, F>) {
+    /// Takes all entries of the last column below one, or that one.
+    fn take_below<F>(&self, entry: Entry, taker: &mut Taker<'_, F>)
+    where
+        F: FnMut(Entry, &mut Vec<u8>),
+    {
+        let column = entry.column + 1;
         let Some(next) = self.columns.get(column) else {
             taker.left -= 1;
-            return (taker.take)(row);
+            return (taker.take)(entry, taker.scratch);
         };
-        let entries = next.entries(row.position());
-        for entry in 0..entries {
+        let above = self.row_of(entry, taker.scratch);
+        let of = next.entries(above.position());
+        for number in 0..of {
             if taker.left == 0 {
                 return;
             }
-            self.take_below(
-                column + 1,
-                next.entry(column, row, entry, entries, taker.scratch),
-                taker,
-            );
+            let entry = Entry {
+                above,
+                column,
+                number,
+                of,
+            };
+            self.take_below(entry, taker);
         }
     }
 }

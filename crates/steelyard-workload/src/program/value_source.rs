@@ -34,6 +34,8 @@ pub struct Execution {
     pub stress_row: Cell<Option<i64>>,
     /// The row of its statement's table that it means, once a column has asked for it.
     pub row: Cell<Option<Row>>,
+    /// Among how many rows of that table its markers choose, once one has asked for its own.
+    pub rows: Cell<Option<u64>>,
 }
 
 impl Execution {
@@ -41,6 +43,8 @@ impl Execution {
     pub(super) fn with_key(&self, key: u64) -> Self {
         let at = self.clone();
         at.stress_row.set(None);
+        at.row.set(None);
+        at.rows.set(None);
         Self { key, ..at }
     }
 }
@@ -78,7 +82,7 @@ impl RowOf {
                 occurrence: at.occurrence,
                 key: at.key,
             };
-            let (row, of_all) = self.table.row(taking, self.marker, scratch);
+            let (row, of_all) = self.table.row(taking, self.marker, &at.rows, scratch);
             if of_all {
                 at.row.set(Some(row));
             }
