@@ -7,12 +7,14 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use steelyard_channel::{Channel, ClientTls, Pipe, TlsError, explain, looks_like_tls, under_tls};
+use steelyard_channel::{
+    Channel, ClientTls, Pipe, TlsError, answered_in_tls, explain, looks_like_tls, under_tls, without_tls,
+};
 use steelyard_cql::response::{Response, Rows};
 use steelyard_cql::{Compression, Consistency, Frame, HEADER_LENGTH, Header, Value, request};
-use steelyard_wire::Order;
+use steelyard_wire::{Order, Tls, Verify};
 
-use crate::contact::{addresses, connect, told_apart};
+use crate::contact::{addresses, connect};
 use crate::deadline::Deadline;
 use crate::error::{ConnectionError, PASSWORD_VARIABLE, USER_VARIABLE};
 use crate::shards::Sharding;
@@ -170,7 +172,7 @@ impl BlockingConnection {
     }
 
     /// A connection over which nothing was said yet.
-    pub(crate) fn through(channel: Channel, deadline: Deadline) -> Self {
+    fn through(channel: Channel, deadline: Deadline) -> Self {
         Self {
             pipe: Pipe::new(channel),
             deadline,
@@ -224,7 +226,7 @@ impl BlockingConnection {
     }
 
     /// Asks what the node supports: the compression that is wanted, and shards.
-    pub(crate) fn ask_options(&mut self, wanted: Option<Compression>) -> Result<(), ConnectionError> {
+    fn ask_options(&mut self, wanted: Option<Compression>) -> Result<(), ConnectionError> {
         request::options(&mut self.out, 0);
         self.send()?;
         let contact = self.contact().to_owned();
@@ -434,5 +436,36 @@ impl BlockingConnection {
             std::io::ErrorKind::UnexpectedEof => ConnectionError::Closed { contact },
             _ => ConnectionError::Io { contact, source },
         }
+    }
+}
+
+/// The reason why a server hung up: TLS against none, or none against TLS, if trying the other shows so; else the error itself.
+/// It costs a connection: for what is asked before a load, not while a server is measured.
+pub(crate) fn told_apart(error: ConnectionError, access: &Access, deadline: &Deadline) -> ConnectionError {
+    if !error.is_hung_up() {
+        return error;
+    }
+    let contact = deadline.contact();
+    let Some(stream) = connect(deadline).ok().filter(|stream| stream.set_nodelay(true).is_ok()) else {
+        return error;
+    };
+    if access.tls.is_some() {
+        let mut plain = BlockingConnection::through(Channel::Plain(stream), deadline.clone());
+        return if plain.ask_options(None).is_ok() {
+            ConnectionError::tls(contact, without_tls())
+        } else {
+            error
+        };
+    }
+    let anyone = Tls {
+        verify: Verify::None,
+        ..Tls::default()
+    };
+    let channel = ClientTls::new(&anyone).and_then(|tls| tls.wrap(stream, contact));
+    let encrypted = channel.is_ok_and(|mut channel| answered_in_tls(&channel.shake_hands(deadline.at())));
+    if encrypted {
+        ConnectionError::tls(contact, under_tls())
+    } else {
+        error
     }
 }

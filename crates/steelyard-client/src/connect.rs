@@ -9,8 +9,7 @@ use steelyard_cql::Value;
 use steelyard_wire::{Connected, Order, Routing};
 use steelyard_workload::OrderError;
 
-use crate::blocking_connection::{Access, BlockingConnection, CONNECT_TIMEOUT};
-use crate::contact::told_apart;
+use crate::blocking_connection::{Access, BlockingConnection, CONNECT_TIMEOUT, told_apart};
 use crate::cql_client::CqlClient;
 use crate::deadline::Deadline;
 use crate::error::{ConnectError, ConnectionError};

@@ -1,46 +1,11 @@
-//! Contacts as they are given, `address:port` or `name:port`: their addresses, the TCP connection to one, and why one hangs up.
+//! Contacts as they are given, `address:port` or `name:port`: their addresses, and the TCP connection to one.
 
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::mpsc;
 use std::thread;
 
-use steelyard_channel::{Channel, ClientTls, answered_in_tls, under_tls, without_tls};
-use steelyard_wire::{Tls, Verify};
-
-use crate::blocking_connection::{Access, BlockingConnection};
 use crate::deadline::Deadline;
 use crate::error::ConnectionError;
-
-/// The reason why a server hung up: TLS against none, or none against TLS, if trying the other shows so; else the error itself.
-/// It costs a connection: for what is asked before a load, not while a server is measured.
-pub(crate) fn told_apart(error: ConnectionError, access: &Access, deadline: &Deadline) -> ConnectionError {
-    if !error.is_hung_up() {
-        return error;
-    }
-    let contact = deadline.contact();
-    let Some(stream) = connect(deadline).ok().filter(|stream| stream.set_nodelay(true).is_ok()) else {
-        return error;
-    };
-    if access.tls.is_some() {
-        let mut plain = BlockingConnection::through(Channel::Plain(stream), deadline.clone());
-        return if plain.ask_options(None).is_ok() {
-            ConnectionError::tls(contact, without_tls())
-        } else {
-            error
-        };
-    }
-    let anyone = Tls {
-        verify: Verify::None,
-        ..Tls::default()
-    };
-    let channel = ClientTls::new(&anyone).and_then(|tls| tls.wrap(stream, contact));
-    let encrypted = channel.is_ok_and(|mut channel| answered_in_tls(&channel.shake_hands(deadline.at())));
-    if encrypted {
-        ConnectionError::tls(contact, under_tls())
-    } else {
-        error
-    }
-}
 
 /// The addresses that a contact stands for, one at least.
 pub(crate) fn addresses(deadline: &Deadline) -> Result<Vec<SocketAddr>, ConnectionError> {
