@@ -2,7 +2,7 @@
 //! then takes its socket.
 
 use std::collections::BTreeMap;
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::TcpStream;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -14,12 +14,13 @@ use steelyard_cql::response::{Response, Rows};
 use steelyard_cql::{Compression, Consistency, Frame, HEADER_LENGTH, Header, Value, request};
 use steelyard_wire::{Order, Tls, Verify};
 
+use crate::contact::{addresses, connect};
 use crate::deadline::Deadline;
 use crate::error::{ConnectionError, PASSWORD_VARIABLE, USER_VARIABLE};
 use crate::shards::Sharding;
 
 /// Longest time until there is a connection for load, for its handshake as a whole, and for each answer over it before the load.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// User and password for the server's password authenticator.
 #[derive(Clone)]
@@ -88,7 +89,7 @@ impl BlockingConnection {
     pub fn open(contact: &str, access: &Access, timeout: Duration) -> Result<Self, ConnectionError> {
         let deadline = Deadline::new(contact, timeout);
         let stream = connect(&deadline)?;
-        Self::over(stream, access, deadline)
+        Self::over(stream, access, deadline.clone()).map_err(|error| told_apart(error, access, &deadline))
     }
 
     /// As `open`, to the first of several contacts, in their order, that is not away. Those that are away hold it for
@@ -163,21 +164,10 @@ impl BlockingConnection {
             None => Channel::Plain(stream),
         };
         let shaken = channel.shake_hands(deadline.at());
-        let mut connection = Self::through(channel, deadline.clone());
-        let begun = match shaken {
-            Ok(()) => {
-                connection.shaken = true;
-                connection.start(access)
-            }
-            Err(source) => Err(connection.io_error(source)),
-        };
-        begun.map_err(|error| {
-            if error.is_hung_up() {
-                told_apart(error, access, &deadline)
-            } else {
-                error
-            }
-        })?;
+        let mut connection = Self::through(channel, deadline);
+        shaken.map_err(|source| connection.io_error(source))?;
+        connection.shaken = true;
+        connection.start(access)?;
         Ok(connection)
     }
 
@@ -450,7 +440,11 @@ impl BlockingConnection {
 }
 
 /// The reason why a server hung up: TLS against none, or none against TLS, if trying the other shows so; else the error itself.
-fn told_apart(error: ConnectionError, access: &Access, deadline: &Deadline) -> ConnectionError {
+/// It costs a connection: for what is asked before a load, not while a server is measured.
+pub(crate) fn told_apart(error: ConnectionError, access: &Access, deadline: &Deadline) -> ConnectionError {
+    if !error.is_hung_up() {
+        return error;
+    }
     let contact = deadline.contact();
     let Some(stream) = connect(deadline).ok().filter(|stream| stream.set_nodelay(true).is_ok()) else {
         return error;
@@ -474,52 +468,4 @@ fn told_apart(error: ConnectionError, access: &Access, deadline: &Deadline) -> C
     } else {
         error
     }
-}
-
-fn addresses(deadline: &Deadline) -> Result<Vec<SocketAddr>, ConnectionError> {
-    let contact = deadline.contact();
-    if let Ok(address) = contact.parse() {
-        return Ok(vec![address]);
-    }
-    let bad = |reason: String| ConnectionError::Address {
-        contact: contact.to_owned(),
-        reason,
-    };
-    // The resolver has limits of its own, minutes where its servers are silent: it is left behind when the time is over.
-    let (sender, receiver) = mpsc::channel();
-    let name = contact.to_owned();
-    thread::spawn(move || {
-        // Fails when nobody waits any more.
-        let _ = sender.send(name.to_socket_addrs().map(Iterator::collect::<Vec<SocketAddr>>));
-    });
-    let found = receiver.recv_timeout(deadline.left()?).map_err(|_| deadline.over())?;
-    let addresses = found.map_err(|error| match error.kind() {
-        std::io::ErrorKind::InvalidInput => bad(error.to_string()),
-        _ => ConnectionError::UnknownName {
-            contact: contact.rsplit_once(':').map_or(contact, |(name, _)| name).to_owned(),
-            reason: error.to_string(),
-        },
-    })?;
-    if addresses.is_empty() {
-        return Err(bad("it stands for no address".to_owned()));
-    }
-    Ok(addresses)
-}
-
-/// The first address that answers. An address that does not leaves half of what time there is to those behind it.
-fn connect(deadline: &Deadline) -> Result<TcpStream, ConnectionError> {
-    let mut last = std::io::Error::from(std::io::ErrorKind::NotFound);
-    let addresses = addresses(deadline)?;
-    for (number, address) in addresses.iter().enumerate() {
-        let left = deadline.left()?;
-        let share = if number + 1 < addresses.len() { left / 2 } else { left };
-        match TcpStream::connect_timeout(address, share) {
-            Ok(stream) => return Ok(stream),
-            Err(error) => last = error,
-        }
-    }
-    Err(ConnectionError::Connect {
-        contact: deadline.contact().to_owned(),
-        source: last,
-    })
 }

@@ -9,8 +9,9 @@ use steelyard_cql::Value;
 use steelyard_wire::{Connected, Order, Routing};
 use steelyard_workload::OrderError;
 
-use crate::blocking_connection::{Access, BlockingConnection};
+use crate::blocking_connection::{Access, BlockingConnection, CONNECT_TIMEOUT, told_apart};
 use crate::cql_client::CqlClient;
+use crate::deadline::Deadline;
 use crate::error::{ConnectError, ConnectionError};
 use crate::routing::{MAX_CONNECTIONS, RoutingTable};
 use crate::statements::Statements;
@@ -135,7 +136,11 @@ fn open_all(order: &Order, workers: usize, access: &Access, per_shard: usize) ->
     let mut opened = Vec::new();
     for row in rows {
         let mut worker = Vec::new();
-        for (connections, cause) in row.into_iter().zip(&mut causes) {
+        for ((connections, cause), contact) in row.into_iter().zip(&mut causes).zip(&order.contacts) {
+            let connections = connections.map_err(|error| {
+                let deadline = Deadline::new(contact, CONNECT_TIMEOUT);
+                told_apart(error, access, &deadline)
+            });
             match connections {
                 Ok(connections) => worker.push(Some(connections)),
                 Err(error) if order.some_contacts && order.contacts.len() > 1 && error.is_absence() => {

@@ -176,7 +176,7 @@ impl ConnectionError {
             }
             Self::Connect { .. } => "are address and port right, and does a firewall let this machine through?",
             Self::NoContact { .. } => {
-                "are these addresses and their port for CQL (9042 by default) right, and is the cluster started?"
+                "are these names, addresses and ports (for CQL 9042 by default) right, is the cluster started, and does a firewall let this machine through?"
             }
             Self::Closed { .. } | Self::Io { .. } | Self::Timeout { .. } => {
                 "is that the port for CQL (9042 by default), and is the node well? Its log may say why"

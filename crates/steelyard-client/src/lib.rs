@@ -8,6 +8,7 @@ mod backoff;
 pub mod blocking_connection;
 pub mod connect;
 mod connection;
+mod contact;
 pub mod cql_client;
 pub mod deadline;
 pub mod error;

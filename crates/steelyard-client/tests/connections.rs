@@ -2,12 +2,12 @@
 #![allow(clippy::unwrap_used)]
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rcgen::{BasicConstraints, Certificate, CertificateParams, DnType, IsCa, KeyPair, date_time_ymd};
 use steelyard_client::blocking_connection::{Access, BlockingConnection};
@@ -23,6 +23,8 @@ use crate::last_done;
 
 const LIMIT: Duration = Duration::from_secs(10);
 const RECORDS: u64 = 300;
+/// First byte of what a TLS client says.
+const TLS_HANDSHAKE: u8 = 0x16;
 
 /// A simulated node that remembers rows.
 fn node(change: impl FnOnce(&mut Config)) -> SocketAddr {
@@ -57,8 +59,7 @@ fn order(address: SocketAddr, change: impl FnOnce(&mut Order)) -> Order {
     order
 }
 
-/// Creates the table, fills it, and drives the mix: every read must find its row.
-fn fill_and_load(order: &Order) -> (Connected, Done) {
+fn create_table(order: &Order) {
     let access = Access::of_order(order).unwrap();
     let mut connection = BlockingConnection::open(&order.contacts[0], &access, LIMIT).unwrap();
     let fields: Vec<String> = order.fields.iter().map(|field| format!(", {field} text")).collect();
@@ -68,6 +69,11 @@ fn fill_and_load(order: &Order) -> (Connected, Done) {
     ] {
         connection.query(&statement, Consistency::One).unwrap();
     }
+}
+
+/// Creates the table, fills it, and drives the mix: every read must find its row.
+fn fill_and_load(order: &Order) -> (Connected, Done) {
+    create_table(order);
     let populate = Order {
         action: Action::Populate,
         stop: Stop::default(),
@@ -373,13 +379,13 @@ fn tls_and_its_absence_are_told_apart() {
     refused(encrypted, None, "speaks TLS", "set tls");
     // Java's servers say nothing to whoever does not speak TLS.
     refused(
-        hangs_up_on(encrypted, |first| first != 0x16),
+        hangs_up_on(encrypted, |first| first != TLS_HANDSHAKE),
         None,
         "speaks TLS",
         "set tls",
     );
     refused(
-        hangs_up_on(plain, |first| first == 0x16),
+        hangs_up_on(plain, |first| first == TLS_HANDSHAKE),
         Some(authority.trusted()),
         "answers without TLS",
         "leave out tls",
@@ -394,6 +400,84 @@ fn tls_and_its_absence_are_told_apart() {
     );
 }
 
+/// What tells them apart would be load of its own on a node that restarts.
+#[test]
+fn a_load_that_reconnects_does_not_try_tls() {
+    let node = node(|_| {});
+    create_table(&order(node, |_| {}));
+    let (address, first_bytes) = gone_after(node, Duration::from_millis(300));
+    let (_, done) = drive_with(&order(address, |order| {
+        order.stop = Stop {
+            operations: None,
+            duration_s: Some(1.5),
+        };
+        order.timeout_ms = 500;
+    }));
+    assert!(done.errors > 0, "{done:?}");
+    let first_bytes: Vec<u8> = first_bytes.try_iter().collect();
+    assert!(!first_bytes.is_empty());
+    assert!(
+        first_bytes.iter().all(|first| *first != TLS_HANDSHAKE),
+        "{first_bytes:?}"
+    );
+}
+
+/// Before a load it is told apart, though, for the connections of the load itself too.
+#[test]
+fn a_load_that_cannot_begin_says_that_the_server_speaks_tls() {
+    let authority = Authority::new("begin");
+    authority.sign("node", "127.0.0.1", 2100);
+    let encrypted = node(|config| config.tls = Some(authority.server("node", None)));
+    let address = hangs_up_on(encrypted, |first| first != TLS_HANDSHAKE);
+    for contacts in [
+        vec![address.to_string()],
+        vec![address.to_string(), "127.0.0.1:1".into()],
+    ] {
+        let order = order(address, |order| {
+            order.some_contacts = true;
+            order.contacts = contacts;
+        });
+        let refused = connect(&order, &[1]).err().unwrap().to_string();
+        assert!(refused.contains("speaks TLS"), "{refused}");
+    }
+}
+
+/// A way to a node that goes away after `up`, and the first byte of what each later connection says before it is hung up on.
+fn gone_after(node: SocketAddr, up: Duration) -> (SocketAddr, mpsc::Receiver<u8>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (sender, receiver) = mpsc::channel();
+    let gone_at = Instant::now() + up;
+    std::thread::spawn(move || {
+        for inside in listener.incoming() {
+            let mut inside = inside.unwrap();
+            let left = gone_at.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let mut first = [0];
+                if inside.read_exact(&mut first).is_ok() && sender.send(first[0]).is_err() {
+                    return;
+                }
+                continue;
+            }
+            let outside = TcpStream::connect(node).unwrap();
+            pass(&inside, &outside);
+            std::thread::spawn(move || {
+                std::thread::sleep(left);
+                let _ = inside.shutdown(Shutdown::Both);
+            });
+        }
+    });
+    (address, receiver)
+}
+
+/// Passes on what each of two sides says to the other.
+fn pass(inside: &TcpStream, outside: &TcpStream) {
+    for (from, to) in [(inside, outside), (outside, inside)] {
+        let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
+        std::thread::spawn(move || std::io::copy(&mut from, &mut to));
+    }
+}
+
 /// A way to a node that hangs up on connections by the first byte of what is said.
 fn hangs_up_on(node: SocketAddr, refuses: fn(u8) -> bool) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -406,13 +490,7 @@ fn hangs_up_on(node: SocketAddr, refuses: fn(u8) -> bool) -> SocketAddr {
             if inside.peek(&mut first).is_err() || refuses(first[0]) {
                 continue;
             }
-            let outside = TcpStream::connect(node).unwrap();
-            for (mut from, mut to) in [
-                (inside.try_clone().unwrap(), outside.try_clone().unwrap()),
-                (outside, inside),
-            ] {
-                std::thread::spawn(move || std::io::copy(&mut from, &mut to));
-            }
+            pass(&inside, &TcpStream::connect(node).unwrap());
         }
     });
     address

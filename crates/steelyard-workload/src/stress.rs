@@ -130,18 +130,27 @@ impl ProfileColumn {
         draw(&self.identities, seed ^ self.salt)
     }
 
-    /// The hash of a row with the value of `identity` too; `value`: its bytes.
-    pub fn hash(&self, row: i64, identity: i64, how: Hashed, value: &[u8]) -> i64 {
+    /// The hash of a row with the value of `identity` too, whose bytes `put` appends. `scratch` is left as it was.
+    pub fn hash(
+        &self,
+        row: i64,
+        identity: i64,
+        how: Hashed,
+        put: impl FnOnce(&mut Vec<u8>),
+        scratch: &mut Vec<u8>,
+    ) -> i64 {
         let with = |sum: i64, number: i64| sum.wrapping_mul(31).wrapping_add(number);
-        let bytes = |bytes: &[u8]| bytes.iter().fold(row, |sum, byte| with(sum, i64::from(*byte as i8)));
-        let mut made = Vec::new();
+        let start = scratch.len();
         match how {
             Hashed::Number => return with(row, identity),
-            Hashed::Bytes => return bytes(value),
-            Hashed::Blob => write_bytes(&self.size, identity, |byte| byte, &mut made),
-            Hashed::Text => write_bytes(&self.size, identity, |byte| ((byte & 127) + 32) & 127, &mut made),
+            Hashed::Bytes => put(scratch),
+            Hashed::Blob => write_bytes(&self.size, identity, |byte| byte, scratch),
+            Hashed::Text => write_bytes(&self.size, identity, |byte| ((byte & 127) + 32) & 127, scratch),
         }
-        bytes(&made)
+        let bytes = scratch[start..].iter();
+        let hash = bytes.fold(row, |sum, byte| with(sum, i64::from(*byte as i8)));
+        scratch.truncate(start);
+        hash
     }
 }
 

@@ -214,6 +214,25 @@ fn markers_apart_are_of_few_rows_and_others_of_one() {
     assert!((820..1000).contains(&equal(2)), "{}", equal(2));
 }
 
+/// (2^32 - 1)^4 rows are more than a number holds: an entry is then drawn about never, and the last one is taken.
+#[test]
+fn more_rows_than_can_be_counted_are_drawn_from() {
+    let level = json!({"count": fixed(u32::MAX.into()), "value": {"type": "bigint", "make": {"kind": "key"}}});
+    let id = key("int", "id", fixed(3), 4, false);
+    let table = json!({"partition": [id], "clustering": vec![level; 4]});
+    let values = json!([id, clustering("bigint", 0)]);
+    let none = json!({"of": fixed(0), "divisor": 1});
+    let requests = Requests::of(&order(&table, &values, &none)).unwrap();
+    for statement in [1, 2] {
+        let entries: BTreeSet<Bound> = (0..100)
+            .map(|index| bound(&requests, statement, &at(&requests, index, 1)))
+            .collect();
+        assert_eq!(entries.len(), 1);
+        // So does an insert that selects none of them.
+        assert_eq!(entries.first(), inserted(&requests, 0, 1).first());
+    }
+}
+
 #[test]
 fn numbers_are_those_that_cassandra_stress_draws() {
     // Read from tables that the tool filled with `user profile=... ops(insert=1) n=300 -pop seq=1..300`.

@@ -168,11 +168,11 @@ impl Select {
     fn put(&self, at: &Execution, executions: &mut Vec<Execution>) {
         let chance = self.of.whole(self.random.at(at.index).at(at.key), at.index) as f64 / self.divisor;
         let most = MOST_STATEMENTS.saturating_sub(executions.len()).max(1);
-        for row in self.table.selected(at.key, chance, at.index, most) {
+        self.table.selected(at.key, chance, at.index, most, |row| {
             let at = at.clone();
             at.row.set(Some(row));
             executions.push(at);
-        }
+        });
     }
 }
 

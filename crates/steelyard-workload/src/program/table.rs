@@ -4,6 +4,8 @@
 //! Which rows an operation takes follows cassandra-stress 3.11, whose profiles are compiled to this: each entry of the outermost
 //! clustering column is taken with the same chance, together with all that is below it, and the last one where none was.
 
+use std::cell::Cell;
+
 use super::cql_type::Native;
 use super::encode::{Digits, put_whole};
 use super::numbers::Numbers;
@@ -81,8 +83,9 @@ impl Column {
         self.count.whole(self.random.at(above), above).max(1).unsigned_abs()
     }
 
-    /// The row below `row` whose value is the entry with that number, of `entries`.
-    fn entry(&self, column: usize, mut row: Row, entry: u64, entries: u64) -> Row {
+    /// The row of an entry. `scratch` is left as it was.
+    fn row(&self, entry: Entry, scratch: &mut Vec<u8>) -> Row {
+        let mut row = entry.above;
         let above = row.position();
         let single = self.count.constant() == Some(1);
         // From which the tool's own generator goes.
@@ -90,17 +93,17 @@ impl Column {
         let number = match (single, self.value.number.is_drawn()) {
             (true, _) if self.value.number.is_identity() => as_key,
             (true, _) => above,
-            (false, true) => self.random.at(above).at(entry).bits(0),
+            (false, true) => self.random.at(above).at(entry.number).bits(0),
             // Counted from a place of the entry's own, as those at the end are taken more often.
-            (false, false) => (entry + self.random.at(above).bits(2) % entries) % entries,
+            (false, false) => (entry.number + self.random.at(above).bits(2) % entry.of) % entry.of,
         };
-        row.columns[column] = number;
-        let hashed = |row: i64| self.value.hashed(row, if single { as_key } else { number });
+        row.columns[entry.column] = number;
+        let mut hashed = |row: i64| self.value.hashed(row, if single { as_key } else { number }, scratch);
         let seed = hashed(row.seed).and_then(|seed| if self.last { hashed(seed) } else { Some(seed) });
         if !single {
             let identity = if self.value.number.is_drawn() {
                 // Different numbers may be the same value, and are the same row then.
-                hash([&self.value], number)
+                hash([&self.value], number, scratch)
             } else {
                 number
             };
@@ -110,6 +113,16 @@ impl Column {
         row.seed = seed.unwrap_or_else(|| row.position() as i64);
         row
     }
+}
+
+/// One of the entries that a clustering column has below a row.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    above: Row,
+    column: usize,
+    number: u64,
+    /// How many there are.
+    of: u64,
 }
 
 /// The primary key of a table.
@@ -146,13 +159,9 @@ impl KeySource {
     }
 
     /// cassandra-stress's hash of a row with this value of a key number too; None: the tool has no such column.
-    fn hashed(&self, row: i64, key: u64) -> Option<i64> {
+    fn hashed(&self, row: i64, key: u64, scratch: &mut Vec<u8>) -> Option<i64> {
         let identity = self.number.identity.as_ref()?;
         let drawn = identity.column.identity(seed_of(key));
-        let mut value = Vec::new();
-        if identity.how == Hashed::Bytes {
-            self.put(key, &mut value);
-        }
         // As the type holds it.
         let held = match self.native {
             Native::Int => i64::from(drawn as i32),
@@ -160,7 +169,8 @@ impl KeySource {
             Native::TinyInt => i64::from(drawn as i8),
             _ => drawn,
         };
-        Some(identity.column.hash(row, held, identity.how, &value))
+        let put = |out: &mut Vec<u8>| self.put(key, out);
+        Some(identity.column.hash(row, held, identity.how, put, scratch))
     }
 }
 
@@ -170,6 +180,15 @@ pub(super) struct Taking {
     pub index: u64,
     pub occurrence: u64,
     pub key: u64,
+}
+
+/// Takes entries of the last column until there are enough.
+struct Taker<'a, F> {
+    /// Entries that are still wanted.
+    left: usize,
+    take: F,
+    /// Room for values that are hashed; left as it was.
+    scratch: &'a mut Vec<u8>,
 }
 
 impl Table {
@@ -192,14 +211,40 @@ impl Table {
         self.columns[column].value.put(row.columns[column], out);
     }
 
-    /// The row that a marker's value is of, and whether it is that of all markers.
-    pub fn row(&self, taking: Taking, marker: u64) -> (Row, bool) {
-        let rows = self.asked(taking);
-        if self.choices == 1 {
-            return (rows[0], true);
-        }
-        let random = self.select.at(taking.index).at(taking.occurrence).at(marker);
-        (rows[(random.bits(0) % rows.len() as u64) as usize], false)
+    /// The row that a marker's value is of, and whether it is that of all markers. `counted`: among how many rows the markers of
+    /// this execution choose, once one has asked. `scratch` is left as it was.
+    pub fn row(&self, at: Taking, marker: u64, counted: &Cell<Option<u64>>, scratch: &mut Vec<u8>) -> (Row, bool) {
+        let start = self.start(at.key, scratch);
+        let Some(first) = self.columns.first() else {
+            return (start, self.choices == 1);
+        };
+        let below = self.columns.iter().skip(1).map(|column| column.mean);
+        let expected = below.fold(first.entries(start.position()), u64::saturating_mul);
+        let chance = self.choices as f64 / expected as f64;
+        let random = self.select.at(at.index).at(at.occurrence);
+        // How many entries there are among the first `most`, and the last of them.
+        let mut among = |most: usize| {
+            let (mut count, mut last) = (0, None);
+            let taker = Taker {
+                left: most,
+                take: |entry, _: &mut Vec<u8>| (count, last) = (count + 1, Some(entry)),
+                scratch,
+            };
+            self.take(start, chance, random, taker);
+            (count, last)
+        };
+        // Counted first: to keep the entries would be an allocation for each operation.
+        let wanted = match self.choices {
+            1 => 0,
+            choices => {
+                let count = counted.get().unwrap_or_else(|| among(choices).0);
+                counted.set(Some(count));
+                random.at(marker).bits(0) % count
+            }
+        };
+        let (_, last) = among(wanted as usize + 1);
+        let row = last.map_or(start, |entry| self.row_of(entry, scratch));
+        (row, self.choices == 1)
     }
 
     /// Most rows of a partition.
@@ -208,25 +253,30 @@ impl Table {
         self.columns.iter().map(most).fold(1, i64::saturating_mul)
     }
 
-    /// The rows that a statement with markers asks for, one at least.
-    fn asked(&self, at: Taking) -> Vec<Row> {
-        let start = self.start(at.key);
-        let descendants: u64 = self.columns.iter().skip(1).map(|column| column.mean).product();
-        let expected = self.columns.first().map_or(1, |first| first.entries(start.position())) * descendants;
-        let chance = self.choices as f64 / expected as f64;
-        self.rows(start, chance, self.select.at(at.index).at(at.occurrence), self.choices)
-    }
-
-    /// The rows of a key's partition that an operation writes, each outermost entry with that chance; `most` at most.
-    pub fn selected(&self, key: u64, chance: f64, index: u64, most: usize) -> Vec<Row> {
+    /// Hands over the rows of a key's partition that an operation writes, each outermost entry with that chance; `most` at most.
+    pub fn selected(&self, key: u64, chance: f64, index: u64, most: usize, mut take: impl FnMut(Row)) {
         let random = self.select.at(index).at(key);
-        self.rows(self.start(key), chance, random, most)
+        let scratch = &mut Vec::new();
+        let start = self.start(key, scratch);
+        if self.columns.is_empty() {
+            return take(start);
+        }
+        let taker = Taker {
+            left: most,
+            take: |entry, scratch: &mut Vec<u8>| take(self.row_of(entry, scratch)),
+            scratch,
+        };
+        self.take(start, chance, random, taker);
     }
 
-    fn start(&self, key: u64) -> Row {
+    fn start(&self, key: u64, scratch: &mut Vec<u8>) -> Row {
         let injective = self.partition.iter().any(KeySource::tells_key);
-        let partition = if injective { key } else { hash(&self.partition, key) };
-        let seed = |sum: Option<i64>, value: &KeySource| value.hashed(sum?, key);
+        let partition = if injective {
+            key
+        } else {
+            hash(&self.partition, key, scratch)
+        };
+        let seed = |sum: Option<i64>, value: &KeySource| value.hashed(sum?, key, scratch);
         Row {
             partition,
             seed: self.partition.iter().fold(Some(0), seed).unwrap_or(partition as i64),
@@ -234,39 +284,53 @@ impl Table {
         }
     }
 
-    fn rows(&self, start: Row, chance: f64, random: Random, most: usize) -> Vec<Row> {
-        let mut rows = Vec::new();
-        let Some(first) = self.columns.first() else {
-            return vec![start];
-        };
-        let entries = first.entries(start.position());
-        let (mut entry, mut draw) = (skipped(chance, random, 0), 0);
-        while rows.len() < most {
-            if entry >= entries {
-                if rows.is_empty() {
-                    self.put_below(1, first.entry(0, start, entries - 1, entries), most, &mut rows);
-                }
-                break;
-            }
-            self.put_below(1, first.entry(0, start, entry, entries), most, &mut rows);
-            draw += 1;
-            entry = (entry + 1).saturating_add(skipped(chance, random, draw));
-        }
-        rows
+    fn row_of(&self, entry: Entry, scratch: &mut Vec<u8>) -> Row {
+        self.columns[entry.column].row(entry, scratch)
     }
 
-    /// Adds all rows below one, from a column on.
-    fn put_below(&self, column: usize, row: Row, most: usize, rows: &mut Vec<Row>) {
+    /// Takes entries of the last column, one at least where there are columns.
+    fn take<F>(&self, start: Row, chance: f64, random: Random, mut taker: Taker<'_, F>)
+    where
+        F: FnMut(Entry, &mut Vec<u8>),
+    {
+        let of = self.columns.first().map_or(0, |first| first.entries(start.position()));
+        let (mut number, mut draw) = (skipped(chance, random, 0).min(of.saturating_sub(1)), 0);
+        while taker.left > 0 && number < of {
+            let entry = Entry {
+                above: start,
+                column: 0,
+                number,
+                of,
+            };
+            self.take_below(entry, &mut taker);
+            draw += 1;
+            number = (number + 1).saturating_add(skipped(chance, random, draw));
+        }
+    }
+
+    /// Takes all entries of the last column below one, or that one.
+    fn take_below<F>(&self, entry: Entry, taker: &mut Taker<'_, F>)
+    where
+        F: FnMut(Entry, &mut Vec<u8>),
+    {
+        let column = entry.column + 1;
         let Some(next) = self.columns.get(column) else {
-            rows.push(row);
-            return;
+            taker.left -= 1;
+            return (taker.take)(entry, taker.scratch);
         };
-        let entries = next.entries(row.position());
-        for entry in 0..entries {
-            if rows.len() == most {
+        let above = self.row_of(entry, taker.scratch);
+        let of = next.entries(above.position());
+        for number in 0..of {
+            if taker.left == 0 {
                 return;
             }
-            self.put_below(column + 1, next.entry(column, row, entry, entries), most, rows);
+            let entry = Entry {
+                above,
+                column,
+                number,
+                of,
+            };
+            self.take_below(entry, taker);
         }
     }
 }
@@ -281,18 +345,21 @@ fn skipped(chance: f64, random: Random, draw: u64) -> u64 {
 }
 
 /// A hash of the values that sources make of a key number.
-fn hash<'a>(sources: impl IntoIterator<Item = &'a KeySource>, key: u64) -> u64 {
-    let mut bytes = Vec::with_capacity(32);
+fn hash<'a>(sources: impl IntoIterator<Item = &'a KeySource>, key: u64, scratch: &mut Vec<u8>) -> u64 {
+    let begin = scratch.len();
     for source in sources {
-        let start = bytes.len();
-        source.put(key, &mut bytes);
+        let start = scratch.len();
+        source.put(key, scratch);
         // Where one value ends.
-        bytes.push((bytes.len() - start) as u8);
+        scratch.push((scratch.len() - start) as u8);
     }
     let word = |chunk: &[u8]| chunk.iter().fold(0_u64, |word, byte| (word << 8) | u64::from(*byte));
-    bytes
+    let bytes = &scratch[begin..];
+    let hash = bytes
         .chunks(8)
-        .fold(bytes.len() as u64, |hash, chunk| output(hash, word(chunk)))
+        .fold(bytes.len() as u64, |hash, chunk| output(hash, word(chunk)));
+    scratch.truncate(begin);
+    hash
 }
 
 /// A key's number: of the key itself, or the identity that cassandra-stress draws.

@@ -34,6 +34,8 @@ pub struct Execution {
     pub stress_row: Cell<Option<i64>>,
     /// The row of its statement's table that it means, once a column has asked for it.
     pub row: Cell<Option<Row>>,
+    /// Among how many rows of that table its markers choose, once one has asked for its own.
+    pub rows: Cell<Option<u64>>,
 }
 
 impl Execution {
@@ -41,6 +43,8 @@ impl Execution {
     pub(super) fn with_key(&self, key: u64) -> Self {
         let at = self.clone();
         at.stress_row.set(None);
+        at.row.set(None);
+        at.rows.set(None);
         Self { key, ..at }
     }
 }
@@ -70,14 +74,15 @@ pub(super) struct RowOf {
 }
 
 impl RowOf {
-    fn row(&self, at: &Execution) -> Row {
+    /// `scratch` is left as it was.
+    fn row(&self, at: &Execution, scratch: &mut Vec<u8>) -> Row {
         at.row.get().unwrap_or_else(|| {
             let taking = Taking {
                 index: at.index,
                 occurrence: at.occurrence,
                 key: at.key,
             };
-            let (row, of_all) = self.table.row(taking, self.marker);
+            let (row, of_all) = self.table.row(taking, self.marker, &at.rows, scratch);
             if of_all {
                 at.row.set(Some(row));
             }
@@ -180,7 +185,10 @@ impl ValueSource {
             }
             Source::YcsbScanLength => out.extend_from_slice(&at.scan_length.to_be_bytes()),
             Source::Key(source) => source.put(at.key, out),
-            Source::Clustering(of, column) => of.table.put_column(*column, &of.row(at), out),
+            Source::Clustering(of, column) => {
+                let row = of.row(at, out);
+                of.table.put_column(*column, &row, out);
+            }
             Source::Draw {
                 native,
                 numbers,
@@ -228,11 +236,11 @@ impl ValueSource {
             (RandomOf::Key, _) => (random.at(at.key), at.key),
             (RandomOf::Rows(rows), _) => (random.at(at.key).at(rows.row(at)), at.key),
             (RandomOf::Row(of), None) => {
-                let row = of.row(at);
+                let row = of.row(at, out);
                 (row.stream(*random), row.position())
             }
             (RandomOf::Row(of), Some(column)) => {
-                let number = of.row(at).identity(column) as u64;
+                let number = of.row(at, out).identity(column) as u64;
                 (random.at(number), number)
             }
         };
