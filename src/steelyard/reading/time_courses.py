@@ -198,7 +198,8 @@ def _longest(of_window: Sequence[float | None]) -> float | None:
 
 def _step(seconds: float, answered: pl.DataFrame) -> float:
     """The narrowest window that is not too narrow to draw, and that supports a p99 if the trial is long enough."""
-    fitting = [step for step in STEPS_S if seconds / step <= MOST_WINDOWS] or [STEPS_S[-1]]
+    hours = math.ceil(seconds / STEPS_S[-1] / MOST_WINDOWS)
+    fitting = [step for step in STEPS_S if seconds / step <= MOST_WINDOWS] or [STEPS_S[-1] * hours]
     counts = answered.group_by(pl.col("middle_s").floor()).agg(pl.col("count").sum())["count"]
     # The 10th percentile of the rate, so that a rate near the threshold gives a stable choice.
     rate = float(counts.quantile(0.1) or 0.0) if len(counts) else 0.0

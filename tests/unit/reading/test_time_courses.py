@@ -208,3 +208,10 @@ def test_a_drawing_of_a_long_trial_stays_small() -> None:
     assert panel.narrow is not None
     drawn = [one.in_page(HoverTexts(), title="", identity="a") for one in (panel.picture, panel.narrow)]
     assert sum(map(len, drawn)) + len(panel.values) < 2 * timelines.bytes_of(found)
+
+
+def test_a_drawing_of_times_far_apart_stays_small() -> None:
+    rows = [(1e8 * place, "ok", 1, 40) for place in range(100)]
+    course = time_courses.timeline(record(), intervals(rows))
+    assert course is not None
+    assert len(course.windows) <= time_courses.MOST_WINDOWS

@@ -15,6 +15,8 @@ from steelyard.model.errors import SteelyardError
 from steelyard.shown_text import visible
 
 LEAST_WIDTH: Final = 20
+LONGEST_MESSAGE: Final = 20_000
+"""Characters of a message that are shown; the lists of problems that people read are shorter."""
 MOST_DAMAGES: Final = 20
 """Damages of a store that are printed one by one."""
 HANGING: Final = 2
@@ -53,8 +55,11 @@ def message_console() -> Console:
 def say(console: Console, line: str | Text = "", *, style: str | None = None) -> None:
     """Print a line as it is: brackets are no markup, numbers are not coloured, and the terminal breaks what is long.
 
-    A line that was wrapped could not be searched, copied or read by a program.
+    A line that was wrapped could not be searched, copied or read by a program. A message is cut where it is longer than
+    anything that people read: a name in a store of somebody else may have any length.
     """
+    if console.stderr and len(line) > LONGEST_MESSAGE:
+        line = f"{str(line)[:LONGEST_MESSAGE]}… and {len(line) - LONGEST_MESSAGE:,} more characters"
     console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
 
 

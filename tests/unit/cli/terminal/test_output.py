@@ -22,3 +22,10 @@ def test_a_style_holds_for_the_whole_line() -> None:
     say(console, "12 of 30", style="red")
     assert isinstance(console.file, io.StringIO)
     assert console.file.getvalue() == "\x1b[31m12 of 30\x1b[0m\n"
+
+
+def test_a_message_longer_than_people_read_is_cut() -> None:
+    console = Console(file=io.StringIO(), stderr=True, force_terminal=False, width=40)
+    say(console, "x" * 200_000)
+    assert isinstance(console.file, io.StringIO)
+    assert console.file.getvalue().strip("x") == "… and 180,000 more characters\n"
