@@ -157,11 +157,3 @@ def test_a_table_number_that_is_not_there() -> None:
     assert caught.value.hint == "there are: 18, 22, 30, 34, 42, 46, 54, 58"
     with pytest.raises(StudyError, match="no printed table 1"):
         reference.show("http_server", "1")
-
-
-def test_a_number_of_a_long_table_is_named_by_its_own_line(tmp_path: Path) -> None:
-    path = tmp_path / "long.csv"
-    path.write_text("load,statistic,value\na,min,1\na,mean,3\na,p95,9\na,p99,8\na,max,10\n")
-    findings = csv_input.audit(path, Conventions(), "either").findings
-    assert {one.line for one in findings} & {4, 5}
-    assert 2 not in {one.line for one in findings}

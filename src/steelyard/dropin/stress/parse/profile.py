@@ -173,11 +173,9 @@ def profile_of(path: str, read: Mapping[str, Any]) -> Profile:
     extra = read.get("extra_definitions") or []
     if not isinstance(extra, list) or not all(isinstance(one, str) for one in extra):
         raise Refused(f"{path}: extra_definitions", str(extra), "this is not a list of statements", "- CREATE ...")
-    definitions = [read.get("keyspace_definition") or "", read.get("table_definition") or "", *extra]
-    for text in (read["keyspace"], read["table"], *definitions):
-        if gap := re.search(r"\$\{[^}]*\}", text):
-            raise Refused(f"{path}", gap[0], "this profile is a template", f"fill in the template's {gap[0]} first")
-    _check_created(path, read["table"], [read.get("table_definition") or "", *extra])
+    definitions = [read.get("table_definition") or "", *extra]
+    _check_filled(path, [read["keyspace"], read["table"], read.get("keyspace_definition") or "", *definitions])
+    _check_created(path, read["table"], definitions)
     insert = _lower(path, "insert", read.get("insert"))
     for key in insert:
         if key not in ("partitions", "select", "row-population", "batchtype", "visits"):
@@ -209,6 +207,13 @@ def profile_of(path: str, read: Mapping[str, Any]) -> Profile:
         queries=_queries(path, read.get("queries") or {}),
         insert={key: str(value) for key, value in insert.items()},
     )
+
+
+def _check_filled(path: str, texts: Sequence[str]) -> None:
+    """Refuse a template with gaps."""
+    for text in texts:
+        if gap := re.search(r"\$\{[^}]*\}", text):
+            raise Refused(path, gap[0], "this profile is a template", f"fill in the template's {gap[0]} first")
 
 
 def _check_created(path: str, table: str, definitions: Sequence[str]) -> None:
