@@ -70,10 +70,10 @@ class Asking:
     async def is_there(self, keyspace: str) -> str:
         """That a keyspace exists, with its replication; empty if it does not."""
         question = "SELECT keyspace_name, replication FROM system_schema.keyspaces WHERE keyspace_name = "
-        (found,) = await self.rows([question + schema.literal(keyspace)])
-        if not found:
+        (described,) = await self.rows([question + schema.literal(keyspace)])
+        if not described:
             return ""
-        return f"keyspace {keyspace} is there already (replication {found[0].get('replication')})"
+        return f"keyspace {keyspace} is there already (replication {described[0].get('replication')})"
 
 
 class Action:
