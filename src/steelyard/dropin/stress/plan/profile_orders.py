@@ -242,17 +242,17 @@ def _no_column(profile: Profile, where: str, name: str, columns: Sequence[Column
 
 def remarks(settings: Settings, table: Table) -> list[str]:
     """What the profile says without effect."""
-    profile, said = table.profile, []
+    profile, sentences = table.profile, []
     for column in table.columns:
         spec = profile.spec(column.name)
         if spec.cluster is not None and column.role != "clustering":
-            said.append(f"{column.name}: cluster changes nothing: it is not a clustering column")
+            sentences.append(f"{column.name}: cluster changes nothing: it is not a clustering column")
         if spec.size is not None and column.outer not in (*TEXTS, *BLOBS, *COLLECTIONS):
-            said.append(f"{column.name}: size changes nothing: {column.cql_type} has one size")
+            sentences.append(f"{column.name}: size changes nothing: {column.cql_type} has one size")
     select = settings.insert.select or profile.select
     if select.of.high > select.divisor:
-        said.append("insert: a select above 1 is taken as 1")
-    return [f"{profile.path}: {one}" for one in said]
+        sentences.append("insert: a select above 1 is taken as 1")
+    return [f"{profile.path}: {one}" for one in sentences]
 
 
 def _salt(column: Column) -> int:
