@@ -149,7 +149,7 @@ async def _all(
     if options.creates:
         await _create(filling["contacts"], schema, replication_factor, filling.get("tls"))
         tables = ", ".join(table.name for table in schema.all_tables())
-        say(options.console, f"created keyspace {schema.keyspace}: {tables}")
+        say(options.console, f"keyspace {schema.keyspace}: {tables}: created what was not there, the rest is unchanged")
     outcomes: list[Driven] = []
     for order in steps:
         outcomes.append(await _driven(order, options, schema))

@@ -69,7 +69,10 @@ REFUSED: Mapping[str, str] = {
 
 def check(properties: Mapping[str, str]) -> list[str]:
     """Messages about properties without effect. Raises StudyError for unsupported ones."""
-    remarks = []
+    remarks: list[str] = []
+    workload = properties.get("workload", WORKLOADS[0]).strip()
+    if workload not in WORKLOADS:
+        raise wrong("workload", workload, WORKLOADS, "this class is not supported")
     for name in sorted(properties):
         value = properties[name].strip()
         if name in USED:

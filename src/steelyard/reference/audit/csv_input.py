@@ -47,6 +47,8 @@ class Entry(NamedTuple):
     line: int
     key: dict[str, str]
     numbers: list[Number]
+    lines: dict[str, int]
+    """Line of each number by its label."""
 
 
 def audit(path: Path, how: Conventions, rounding: Rounding) -> Audit:
@@ -60,7 +62,9 @@ def audit(path: Path, how: Conventions, rounding: Rounding) -> Audit:
         if whole.pooled:
             pooled_rows.check(whole, _parts(whole, [one for name, one in cells if name == quantity]), how, ledger,
                               complete=False)  # fmt: skip
-    derived_columns.check([Row(Place(path.name, entry.line, entry.key), entry.numbers) for entry in entries], ledger)
+    derived_columns.check(
+        [Row(Place(path.name, entry.line, entry.key, entry.lines), entry.numbers) for entry in entries], ledger
+    )
     _name_unchecked(sheet, roles, entries, ledger)
     columns = {label: _role_words(heading) for label, heading in roles.items()}
     key = {name: CELL for record in sheet.records for name in record.key}
@@ -209,7 +213,8 @@ def _entries(sheet: Sheet, roles: Mapping[str, Heading], rounding: Rounding) -> 
             for label in numeric if label in record.fields
             and (roles[label].statistic != "workers" or is_number(record.fields[label].text))  # `overall`, `all`
         ]  # fmt: skip
-        entries.append(Entry(record.line, key, numbers))
+        lines = {label: field.line for label, field in record.fields.items()}
+        entries.append(Entry(record.line, key, numbers, lines))
     return entries
 
 
@@ -327,7 +332,7 @@ def _cell(place: Place, numbers: Sequence[Number], pooled: bool, ledger: Ledger)
 
 def _row(name: str, entry: Entry, how: Conventions, ledger: Ledger) -> Iterator[tuple[str, Cell]]:
     """All checks of the summaries of one row; yields its cells with what they summarise."""
-    place = Place(name, entry.line, entry.key)
+    place = Place(name, entry.line, entry.key, entry.lines)
     pooled = any(text.strip().lower() in OVERALL for text in entry.key.values())
     sides: dict[str, dict[str, Cell]] = {}
     for quantity, side, numbers in _groups(entry, ledger):

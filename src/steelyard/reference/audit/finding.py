@@ -83,6 +83,8 @@ class Place(NamedTuple):
     table: str
     line: int
     cell: Mapping[str, str]
+    lines: Mapping[str, int] = {}
+    """Line of each number by its column, where they stand on lines of their own."""
 
 
 class Audit(Value):
@@ -163,7 +165,7 @@ class Ledger:
                 kind=kind,
                 weight=weight,
                 table=place.table,
-                line=place.line,
+                line=place.lines.get(column, place.line),
                 cell=dict(place.cell),
                 column=column,
                 printed=printed.text,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,6 +24,10 @@ Row = dict[str, Any]
 
 class NotAnswering(SystemFault):
     """The node does not accept CQL connections (yet)."""
+
+
+MOST_SHOWN = 120
+"""Characters of a statement in an error."""
 
 
 async def ask(
@@ -57,7 +62,8 @@ async def ask_at(
         text = done.stderr.decode(errors="replace").strip().removeprefix(AGENT)
         reason, _, hint = (text or f"the agent ended with {done.exit_code}").partition("\n")
         if answers and "error" in answers[-1]:
-            reason = f"{statements[len(answers) - 1]}: {answers[-1]['error']['message']}"
+            statement = textwrap.shorten(statements[len(answers) - 1], MOST_SHOWN, placeholder=" ...")
+            reason = f"{answers[-1]['error']['message']}: {statement}"
         fault = NotAnswering if done.exit_code == NO_CONNECTION else SystemFault
         label = "" if reason.startswith(node.name) else f"{node.name}: "
         raise fault(label + reason, hint, node=node.name, system="cassandra")

@@ -184,3 +184,10 @@ def test_one_name_for_two_profiles_is_refused(profiles: str) -> None:
     first = profiles.partition(",")[0]
     with pytest.raises(Refused, match="specname 'first' is that of"):
         conduct(f"user profile={first},{first} ops(insert=1) n=1".split(), Fresh().tools)
+
+
+def test_an_unknown_operation_names_those_of_every_profile(profiles: str) -> None:
+    with pytest.raises(Refused) as refused:
+        conduct(f"user profile={profiles} ops(byShrt=1) n=1 -rate threads=1".split(), Fresh().tools)
+    assert "first.one" in refused.value.allowed
+    assert "kb.tb.byshort" in refused.value.allowed

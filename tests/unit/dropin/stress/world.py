@@ -26,6 +26,8 @@ class World:
     rows: int = 3
     """In the answer to each operation."""
     columns: Sequence[Mapping[str, Any]] = ()
+    keyspaces: Sequence[Mapping[str, Any]] = ()
+    """In the answer to whether a keyspace is there."""
     others: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
@@ -64,10 +66,12 @@ class World:
         return LoadResult(connected, phases, stop.is_set())
 
     async def cql(self, contacts: Sequence[str], statements: Sequence[str], **told: Any) -> Any:
-        self.asked.extend(statements)
+        self.asked.extend(one for one in statements if "system_schema.keyspaces" not in one)
         self.variables = told["variables"]
         return tuple(
-            tuple(self.columns)
+            tuple(self.keyspaces)
+            if "system_schema.keyspaces" in one
+            else tuple(self.columns)
             if "system_schema" in one
             else ({"data_center": "dc1"},)
             if "system.local" in one

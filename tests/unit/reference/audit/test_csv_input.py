@@ -102,7 +102,7 @@ def test_a_shipped_file_as_if_it_were_ones_own() -> None:
     path = Path(tables.__file__).parent / "data" / "trial_time_summary.csv"
     how = Conventions(quartiles="linear", design_count=21)
     found = csv_input.audit(path, how, Rounding(kind="significant", digits=2))
-    assert [(one.kind, one.line) for one in found.findings] == [("count", 506), ("count", 509), ("two groups", 646)]
+    assert [(one.kind, one.line) for one in found.findings] == [("count", 518), ("count", 521), ("two groups", 702)]
 
 
 def test_medians_are_compared_too(tmp_path: Path) -> None:
@@ -114,3 +114,10 @@ def test_medians_are_compared_too(tmp_path: Path) -> None:
     assert "15.0 / 10.0" in finding.because
     path.write_text("mean_1,mean_2,ratio\n0.0,0.0,1.70\n")
     assert "ratio" in csv_input.audit(path, Conventions(), Rounding()).left_out.popitem()[0]
+
+
+def test_a_number_of_a_long_table_is_named_by_its_own_line(tmp_path: Path) -> None:
+    path = tmp_path / "long.csv"
+    path.write_text("load,statistic,value\na,min,1\na,mean,3\na,p95,9\na,p99,8\na,max,10\n")
+    (finding,) = csv_input.audit(path, Conventions(), Rounding(kind="significant", digits=2)).findings
+    assert (finding.line, finding.printed) == (5, "8")

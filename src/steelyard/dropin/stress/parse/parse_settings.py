@@ -212,6 +212,8 @@ def _insert(words: Sequence[str], command: Command, note: Callable[[str], None])
             "all columns of a row are written",
             "row-population-ratio=fixed(1)/1",
         )
+    if "revisit=" in given:
+        note(f"-insert revisit={given['revisit=']} changes nothing: partitions have one visit")
     for name in ("partitions=", "batchtype=", "select-ratio="):
         if name in given and command.name != "user":
             note(f"-insert {name}{given[name]} changes nothing for `{command.name}`, as in cassandra-stress")
@@ -283,7 +285,7 @@ def _schema(words: Sequence[str]) -> Schema:
 
 def _connection(options: Words, note: Callable[[str], None]) -> Connection:
     mode = sections.MODE.read(options.get("-mode", ("prepared",)))
-    if not {"native", "simplenative", "cql3", "prepared", "unprepared"} & set(mode):
+    if not {"simplenative", "cql3", "prepared", "unprepared"} & set(mode):
         note(
             "-mode without `prepared`: cassandra-stress 5.0 sends plain statements then; here they are always prepared"
         )

@@ -129,6 +129,19 @@ def _same_name(one: str, other: str) -> bool:
     return one.strip('"').lower() == other.strip('"').lower()
 
 
+class _OnceLoader(yaml.SafeLoader):
+    """Refuses a key that stands twice in one mapping; YAML's own loader takes the last without a word."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            name = str(key.value).lower()
+            if name in seen and name != "<<":
+                raise yaml.constructor.ConstructorError(None, None, f"{key.value!r} stands there twice", key.start_mark)
+            seen.add(name)
+        return super().construct_mapping(node, deep)
+
+
 def load(path: str) -> Profile:
     """Read a profile. Raises Refused with the place, what was read, and what is allowed."""
     option = "user profile="
@@ -136,7 +149,7 @@ def load(path: str) -> Profile:
         raise Refused(option, path, "profiles are read from files, not fetched", "a path")
     text = text_of(option, Path(path.removeprefix("file://")).expanduser(), "a YAML file")
     try:
-        read = yaml.safe_load(text)
+        read = yaml.load(text, _OnceLoader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"line {mark.line + 1}: " if mark is not None else ""
@@ -160,7 +173,9 @@ def profile_of(path: str, read: Mapping[str, Any]) -> Profile:
     extra = read.get("extra_definitions") or []
     if not isinstance(extra, list) or not all(isinstance(one, str) for one in extra):
         raise Refused(f"{path}: extra_definitions", str(extra), "this is not a list of statements", "- CREATE ...")
-    _check_created(path, read["table"], [read.get("table_definition") or "", *extra])
+    definitions = [read.get("table_definition") or "", *extra]
+    _check_filled(path, [read["keyspace"], read["table"], read.get("keyspace_definition") or "", *definitions])
+    _check_created(path, read["table"], definitions)
     insert = _lower(path, "insert", read.get("insert"))
     for key in insert:
         if key not in ("partitions", "select", "row-population", "batchtype", "visits"):
@@ -194,6 +209,13 @@ def profile_of(path: str, read: Mapping[str, Any]) -> Profile:
     )
 
 
+def _check_filled(path: str, texts: Sequence[str]) -> None:
+    """Refuse a template with gaps."""
+    for text in texts:
+        if gap := re.search(r"\$\{[^}]*\}", text):
+            raise Refused(path, gap[0], "this profile is a template", f"fill in the template's {gap[0]} first")
+
+
 def _check_created(path: str, table: str, definitions: Sequence[str]) -> None:
     """Refuse a table that another one is created in place of."""
     created = CREATED.findall(" ".join(definitions))
@@ -219,6 +241,8 @@ def _columns(path: str, read: object) -> dict[str, ColumnSpec]:
         name = spec.pop("name", None)
         if not isinstance(name, str):
             raise Refused(where, str(entry), "the column has no name", "name: ...")
+        if name in by_name:
+            raise Refused(where, name, "the column stands there twice", "each column once")
         spread = {
             key: distributions.parse(str(spec.pop(key)), f"{where} ({name}): {key}")
             for key in ("size", "population", "cluster")

@@ -104,7 +104,7 @@ class Table:
             )
         for name in profile.columns:
             if name not in {column.name for column in columns}:
-                raise Refused(f"{profile.path}: columnspec", name, "the table has no such column", _names(columns))
+                raise _no_column(profile, f"{profile.path}: columnspec", name, columns)
         return cls(profile, columns, Rows.of(profile, columns))
 
     def column(self, name: str) -> Column | None:
@@ -229,6 +229,30 @@ class Table:
             return make
         numbers = spec.population or Distribution("uniform", 1, _greatest(column.outer))
         return make | {"number": numbers.wire()}
+
+
+def _no_column(profile: Profile, where: str, name: str, columns: Sequence[Column]) -> Refused:
+    if re.search(rf"\b{re.escape(name)}\b", (profile.table_cql or "").partition("(")[2], re.IGNORECASE):
+        why = f"the server's {profile.qualified} is another table than table_definition's: it has no such column"
+        refused = Refused(where, name, why, _names(columns))
+        refused.hint += f"\nDROP TABLE {profile.qualified}, or use another name"
+        return refused
+    return Refused(where, name, "the table has no such column", _names(columns))
+
+
+def remarks(settings: Settings, table: Table) -> list[str]:
+    """What the profile says without effect."""
+    profile, sentences = table.profile, []
+    for column in table.columns:
+        spec = profile.spec(column.name)
+        if spec.cluster is not None and column.role != "clustering":
+            sentences.append(f"{column.name}: cluster changes nothing: it is not a clustering column")
+        if spec.size is not None and column.outer not in (*TEXTS, *BLOBS, *COLLECTIONS):
+            sentences.append(f"{column.name}: size changes nothing: {column.cql_type} has one size")
+    select = settings.insert.select or profile.select
+    if select.of.high > select.divisor:
+        sentences.append("insert: a select above 1 is taken as 1")
+    return [f"{profile.path}: {one}" for one in sentences]
 
 
 def _salt(column: Column) -> int:
@@ -363,7 +387,7 @@ def _query(table: Table, query: Query) -> tuple[dict[str, Any], Counting]:
     for index, (name, comparison) in enumerate(markers(table.profile, query)):
         column = table.column(name)
         if column is None:
-            raise Refused(where, name, "the table has no such column", _names(table.columns))
+            raise _no_column(table.profile, where, name, table.columns)
         if column.role == "partition_key" and comparison == "=":
             partition[column.name] = index
         values.append(table.value(column))

@@ -43,7 +43,7 @@ def read(settings: Settings) -> tuple[Profile, ...]:
         elif operation.lower() != INSERT:
             known = [INSERT, *profile.queries]
             if len(profiles) > 1:
-                known = [f"{profile.spec_name}.{one}" for one in known]
+                known = [f"{one.spec_name}.{name}" for one in profiles.values() for name in (INSERT, *one.queries)]
             absent = operation == "validate"
             why = "validate and token_range_queries are not there" if absent else f"no such query in {profile.path}"
             raise unknown("user ops", name, why, known)

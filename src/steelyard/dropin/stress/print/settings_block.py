@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from steelyard.dropin.stress.parse.profile import Profile
-from steelyard.dropin.stress.parse.settings import Settings
+from steelyard.dropin.stress.parse.settings import Insert, Settings
 from steelyard.dropin.stress.plan.profile_orders import Rows
 
 TRANSPORT_DEFAULTS = {
@@ -213,8 +213,8 @@ def _graph(settings: Settings) -> list[str]:
     ]
 
 
-def profile(read: Profile, rows: Rows) -> list[str]:
-    """The block of a profile. `rows`: per partition."""
+def profile(read: Profile, rows: Rows, insert: Insert) -> list[str]:
+    """The block of a profile. `rows`: per partition; `insert`: what the command line says in place of the profile."""
     lines = ["", "******************** Profile ********************", f"  Keyspace Name: {read.keyspace}"]
     lines += ["  Keyspace CQL: ", "***", f"{(read.keyspace_cql or 'null').rstrip()}", "***", ""]
     lines += [
@@ -230,8 +230,9 @@ def profile(read: Profile, rows: Rows) -> list[str]:
     lines.append("  Query Definitions:")
     lines += [f"    {name}: CQL:{one.cql};Fields:{_null(one.fields)};" for name, one in read.queries.items()]
     lines += ["  Insert Settings:", *(f"    {name}: {value}" for name, value in read.insert.items())]
-    least, most = read.partitions.low, read.partitions.high
-    low, high = least * rows.low * read.select.least, most * rows.high * read.select.greatest
+    partitions, select = insert.partitions or read.partitions, insert.select or read.select
+    least, most = partitions.low, partitions.high
+    low, high = least * rows.low * select.least, most * rows.high * select.greatest
     return [
         *lines,
         f"Generating batches with [{least}..{most}] partitions and [{low:.0f}..{high:.0f}] rows "

@@ -106,14 +106,21 @@ async def _of_profiles(
         compiled(known)
     creations = [cql for profile in profiles for cql in profile.creations()]
     if creations:
+        for profile, columns in zip(profiles, answers, strict=True):
+            if profile.keyspace_cql and (note := await asking.is_there(profile.keyspace.strip('"'))):
+                _note(speaker, f"{note}: keyspace_definition changes nothing")
+            if profile.table_cql and columns:
+                _note(speaker, f"table {profile.qualified} is there already: table_definition changes nothing")
         await asking.rows(creations)
         speaker.say_here("Created schema.")
         answers = await asking.rows(questions)
     tables, plan = compiled([profile_orders.columns_of(described) for described in answers])
+    for remark in (remark for table in tables for remark in profile_orders.remarks(settings, table)):
+        _note(speaker, remark)
     if settings.log.settings:
         speaker.say(*settings_block.block(settings, profiles[0].keyspace))
         for table in tables:
-            speaker.say(*settings_block.profile(table.profile, table.rows))
+            speaker.say(*settings_block.profile(table.profile, table.rows, settings.insert))
         speaker.say("")
     return Action(settings, plan, contacts, speaker, secrets.randbits(63), tools)
 

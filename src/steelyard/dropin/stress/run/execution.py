@@ -67,6 +67,14 @@ class Asking:
         )
         return answers
 
+    async def is_there(self, keyspace: str) -> str:
+        """That a keyspace exists, with its replication; empty if it does not."""
+        question = "SELECT keyspace_name, replication FROM system_schema.keyspaces WHERE keyspace_name = "
+        (described,) = await self.rows([question + schema.literal(keyspace)])
+        if not described:
+            return ""
+        return f"keyspace {keyspace} is there already (replication {described[0].get('replication')})"
+
 
 class Action:
     """Executes one command line. `seed`: of the operation stream."""
@@ -90,6 +98,10 @@ class Action:
         """Run everything after the settings; returns whether it succeeded. Raises SteelyardError if it could not
         begin."""
         if creations:
+            if note := await self.asking.is_there(self.settings.schema.keyspace):
+                self.voice.note(
+                    f"steelyard stress: {note}: -schema does not change it, nor tables that are there already"
+                )
             await self.asking.rows(creations)
             self.voice.say_here("Created keyspaces.")
         if self.settings.command.count == 0:

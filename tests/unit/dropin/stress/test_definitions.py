@@ -1,0 +1,68 @@
+"""What a profile or -schema defines and what the server has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from steelyard.dropin.stress import Refused
+from steelyard.dropin.stress.parse import parse_settings
+from steelyard.dropin.stress.run.command import conduct
+from steelyard.dropin.ycsb import property_support
+from steelyard.model.errors import StudyError
+from tests.unit.dropin.stress.parse.test_profile import COLUMNS, YAML, read
+from tests.unit.dropin.stress.world import World
+
+THERE = ({"keyspace_name": "k9", "replication": {"replication_factor": "1"}},)
+
+
+def test_a_keyspace_that_is_there_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = "write n=1 -schema keyspace=k9 replication(factor=3) -rate threads=1"
+    conduct(line.split(), World(keyspaces=THERE).tools)
+    assert "keyspace k9 is there already (replication" in capsys.readouterr().err
+    conduct(["write", "n=1", "-schema", "keyspace=k9", "-rate", "threads=1"], World().tools)
+    assert "there already" not in capsys.readouterr().err
+    text = YAML.replace("name: note", "name: day\n    cluster: fixed(2)").replace(
+        "select: fixed(1)/1", "select: fixed(3)/2"
+    )
+    line = f"user profile={read(tmp_path, text).path} ops(insert=1) n=1 -rate threads=1 -insert partitions=fixed(2)"
+    conduct(line.split(), World(columns=COLUMNS, keyspaces=THERE).tools)
+    printed = capsys.readouterr()
+    for words in (
+        "keyspace_definition changes nothing", "table_definition changes nothing", "day: cluster changes nothing",
+        "day: size changes nothing", "a select above 1",
+    ):  # fmt: skip
+        assert words in printed.err
+    assert "Generating batches with [2..2] partitions" in printed.out
+
+
+def test_another_table_on_the_server(tmp_path: Path) -> None:
+    line = f"user profile={read(tmp_path).path} ops(insert=1) n=1 -rate threads=1"
+    with pytest.raises(Refused, match="is another table than table_definition's") as refused:
+        conduct(line.split(), World(columns=[one for one in COLUMNS if one["column_name"] != "note"]).tools)
+    assert "DROP TABLE stressexample.readings" in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "named"),
+    [
+        ("table: readings", "table: ${table_name}", "template"),
+        ("population: uniform(1..1000)", "population: uniform(1..9)\n    population: fixed(1)", "twice"),
+        ("name: at", "name: sensor", "twice"),
+    ],
+)
+def test_refused(tmp_path: Path, old: str, new: str, named: str) -> None:
+    with pytest.raises(Refused, match=named):
+        read(tmp_path, YAML.replace(old, new))
+
+
+def test_words_without_effect() -> None:
+    assert "revisit" in parse_settings.read(["write", "n=1", "-insert", "revisit=fixed(3)"]).notes[0]
+    assert "prepared" in parse_settings.read(["write", "n=1", "-mode", "native", "user=u", "password=p"]).notes[0]
+
+
+def test_another_class_of_ycsb_is_named_before_its_properties() -> None:
+    given = {"workload": "site.ycsb.workloads.TimeSeriesWorkload", "delayedIntervals": "0"}
+    with pytest.raises(StudyError, match="not supported"):
+        property_support.check(given)
