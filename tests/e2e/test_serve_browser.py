@@ -262,6 +262,8 @@ def impostor(port: int) -> Iterator[list[tuple[str, str | None]]]:
             self.send_response(200)
             self.send_header("Content-Type", "text/html" if not self.path.startswith("/api") else "application/json")
             self.send_header("X-Steelyard-Proof", "00" * 32)
+            # Else the browser goes on with this connection after the next server has the port.
+            self.send_header("Connection", "close")
             self.end_headers()
             self.wfile.write(body if self.path.startswith("/api") else b"<title>impostor</title>")
 

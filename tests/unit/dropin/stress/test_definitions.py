@@ -66,3 +66,29 @@ def test_another_class_of_ycsb_is_named_before_its_properties() -> None:
     given = {"workload": "site.ycsb.workloads.TimeSeriesWorkload", "delayedIntervals": "0"}
     with pytest.raises(StudyError, match="not supported"):
         property_support.check(given)
+
+
+def test_what_differs_from_the_tool_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    profile = tmp_path / "apart.yaml"
+    profile.write_text(
+        "keyspace: k\ntable: t\ncolumnspec:\n"
+        "  - {name: id, size: fixed(10)}\n"
+        "  - {name: words, size: fixed(3), population: uniform(1..3)}\n"
+        "  - {name: numbers, size: fixed(3), population: uniform(1..3)}\n"
+        "  - {name: pairs, population: uniform(1..3)}\n"
+        "insert: {partitions: uniform(1..20), batchtype: UNLOGGED, select: fixed(1)/1}\n"
+    )
+    types = {"id": "blob", "words": "set<text>", "numbers": "set<int>", "pairs": "map<int, int>"}
+    columns = [
+        {"column_name": name, "type": kind, "kind": "partition_key" if name == "id" else "regular", "position": 0}
+        for name, kind in types.items()
+    ]
+    for words in ("", " -pop dist=uniform(1..100)"):
+        line = f"user profile={profile} ops(insert=1) n=100 -rate threads=1{words}"
+        conduct(line.split(), World(columns=columns).tools)
+        printed = capsys.readouterr().err
+        assert "id: size changes nothing" in printed
+        assert "words: population changes nothing" in printed
+        assert "pairs: population changes nothing" in printed
+        assert "numbers: population" not in printed
+        assert ("some partitions are written twice" in printed) is not bool(words)

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from steelyard.dropin.stress.parse import bind_markers
 from steelyard.dropin.stress.parse.distributions import Distribution, Ratio, fixed
-from steelyard.dropin.stress.parse.profile import Profile, Query, qualified_cql
+from steelyard.dropin.stress.parse.profile import ColumnSpec, Profile, Query, qualified_cql
 from steelyard.dropin.stress.parse.refusal import Refused
 from steelyard.dropin.stress.parse.settings import Settings
 from steelyard.dropin.stress.plan import orders
@@ -241,18 +241,39 @@ def _no_column(profile: Profile, where: str, name: str, columns: Sequence[Column
 
 
 def remarks(settings: Settings, table: Table) -> list[str]:
-    """What the profile says without effect."""
+    """What the profile says without effect, or with another one than in cassandra-stress."""
     profile, sentences = table.profile, []
     for column in table.columns:
         spec = profile.spec(column.name)
         if spec.cluster is not None and column.role != "clustering":
             sentences.append(f"{column.name}: cluster changes nothing: it is not a clustering column")
+        blob_key = (column.role, column.outer) == ("partition_key", "blob")
+        if blob_key and spec.size is not None and spec.population is None:
+            sentences.append(f"{column.name}: size changes nothing: a key of type blob has 8 bytes")
+        if spec.population is not None and _draws_apart(column, spec):
+            sentences.append(f"{column.name}: population changes nothing within {column.cql_type}")
         if spec.size is not None and column.outer not in (*TEXTS, *BLOBS, *COLLECTIONS):
             sentences.append(f"{column.name}: size changes nothing: {column.cql_type} has one size")
     select = settings.insert.select or profile.select
     if select.of.high > select.divisor:
         sentences.append("insert: a select above 1 is taken as 1")
+    partitions = settings.insert.partitions or profile.partitions
+    inserts = any(name.lower() == "insert" for name in settings.command.ratios)
+    if inserts and partitions.low < partitions.high and settings.population.sequence is not None:
+        sentences.append(
+            f"insert: batches of {partitions.described()} partitions begin {round(partitions.average)} seeds apart: "
+            "some partitions are written twice, others not at all, and counts are batches times the mean; "
+            "fixed(...) writes each once"
+        )
     return [f"{profile.path}: {one}" for one in sentences]
+
+
+def _draws_apart(column: Column, spec: ColumnSpec) -> bool:
+    """Whether values within a collection do not follow the column's population."""
+    texts = {*TEXTS, *BLOBS} & {*re.findall(r"\w+", column.cql_type)}
+    return column.outer in ("map", "tuple", "vector") or (
+        column.outer in ("set", "list") and bool(texts) and spec.size is not None
+    )
 
 
 def _salt(column: Column) -> int:

@@ -31,6 +31,10 @@ from steelyard.wire.record import Connected, Interval
 REST_S = 15.0
 """Pause between two thread counts of a writing command, so that the server can flush the data of the first."""
 SCHEMA_TIMEOUT_S = 60.0
+SMALLER_BATCHES = (
+    "an insert is one batch: fewer `partitions`, a smaller `select` or `cluster` make it smaller; the limit is the "
+    "server's batch_size_fail_threshold"
+)
 Tables = Sequence[tuple[str, str]]
 """Keyspace and name of each."""
 
@@ -301,6 +305,8 @@ class Action:
         for phase in outcome.phases.values():
             for kind, text in phase.totals.texts:
                 self.voice.note(f"  servers said of {kind}: {text}")
+                if "batch too large" in text.lower():
+                    self.voice.note(f"  {SMALLER_BATCHES}")
         if not self.settings.errors.ignore:
             self.voice.note("  the load ends at the first interval with one; `-errors ignore` goes on and counts them")
 
