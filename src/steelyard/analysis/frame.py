@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from steelyard.analysis.treatments import NODES
 from steelyard.heavy import pl
@@ -92,6 +93,13 @@ class TrialFrame:
             warm_up_trials=warm_up_trials,
             shares=tuple(sorted({share for record in ordered for share in record.shares})),
         )
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Start to its place within its block, from 1, by the time at which it began."""
+        starts = self.data.group_by("start").agg(pl.col("block").first(), pl.col("begun_s").min())
+        placed = starts.sort("begun_s", "start").with_columns(place=pl.int_range(1, pl.len() + 1).over("block"))
+        return dict(placed.select("start", "place").iter_rows())
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -47,6 +47,11 @@ def cell(values: Sequence[Sequence[float]], *, nodes: Level = 1, workload: str =
     ]
 
 
+def elsewhere(records: Sequence[TrialRecord]) -> list[TrialRecord]:
+    """The same trials in blocks that no other side has."""
+    return [one.model_copy(update={"block": one.block + 1000}) for one in records]
+
+
 def frame(records: Sequence[TrialRecord], warm_up_trials: int = 0, hard: Sequence[str] = ("nodes",)) -> TrialFrame:
     """A frame over nodes and workload, their levels in natural order."""
     factors: dict[str, list[Level]] = {
