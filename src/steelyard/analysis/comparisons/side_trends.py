@@ -126,8 +126,8 @@ def _cold(sides: Sequence[tuple[str, TrialFrame, Treatment, Sequence[Trend]]], r
     if not cold or not warm:
         return None
     fall, starts = max(falls[cold]), f"all {len(falls[cold])} starts" if len(falls[cold]) > 1 else "the start"
-    by = f"by {-100 * math.expm1(-fall):.0f}%" if math.isfinite(fall) else "nobody knows how much"
-    words = f"servers were still cold in {starts} of {cold}, in none of {warm}: another round may shorten times {by}"
+    by = f" by {-100 * math.expm1(-fall):.0f}%" if math.isfinite(fall) else ", one round cannot say how much"
+    words = f"servers were still cold in {starts} of {cold}, in none of {warm}: another round may shorten times{by}"
     return Cold(words, fall)
 
 

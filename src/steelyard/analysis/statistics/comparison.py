@@ -47,7 +47,7 @@ class Comparison(MeasuredLevels):
     verdict: ComparisonVerdict
     """Slower, faster (higher, lower where neither is better): the interval leaves out no change. Equivalent: two
     one-sided tests put the ratio within the margin. Undecided: neither, or within the noise floor or a trend of its
-    starts. Descriptive: too few starts for an interval."""
+    starts, or a cold level against a warm one. Descriptive: too few starts for an interval."""
     sentence: str
     """The comparison in words."""
     n_baseline: int
