@@ -171,7 +171,9 @@ In a listed treatment a list of levels stands for one treatment with each of the
 
 ## Order and control
 
-`order = "blocks"`: each block starts every combination of hard levels once, in random order; a start repeats every
+`order = "blocks"`: each block starts every combination of hard levels once, in an order that is balanced over blocks:
+two combinations alternate from a random beginning, more follow a Williams design with random labels
+([how](../decisions/0019-order-of-starts.md)); `check` prints how often each level comes first. A start repeats every
 treatment `design.trials` times, in random order within each repetition. `order = "published"`: combinations as listed,
 all trials of a treatment in a row. `design.seed` determines all orders and all operations. The extra trials of
 `design.control` are in every block; their replicate numbers count from 10,001, and 10,000 + k pairs with replicate k of

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 from steelyard.analysis.treatments import NODES
 from steelyard.heavy import pl
 from steelyard.judging.measures import with_cost
+from steelyard.judging.server_warm_up import still_falling
 from steelyard.judging.trial_responses import response_of
 from steelyard.judging.warm_up_cut import is_cut, orders_of_treatment
 from steelyard.model import responses
@@ -40,8 +40,9 @@ class TrialFrame:
     Columns: trial_id, attempt, block, start, start_replicate, replicate, order_in_start, position, control, outcome,
     reasons (list), system_fault, begun_s, ended_s (seconds since the epoch); one column per factor, named as the
     factor; every response of `model.responses`; `covariate_NAME` for each covariate that a trial has;
-    order_of_treatment (which attempt of this treatment its start
-    served, voided ones included, from 1; null if not valid); warm_up; used (valid and not warm_up).
+    place_in_block (which planned start of its block it belongs to, in order of time, from 1); order_of_treatment (which
+    attempt of this treatment its start served, voided ones included, from 1; null if not valid); warm_up; used (valid
+    and not warm_up).
     """
 
     data: pl.DataFrame
@@ -54,6 +55,8 @@ class TrialFrame:
     """Resources that the nodes share in any trial: cpu, disk, clock, memory, kernel."""
     numbers: Mapping[str, Mapping[Level, float]] = field(default_factory=dict)
     """Factors whose levels stand for numbers, named ones and profiles: factor to level to number."""
+    falling: Mapping[str, float] = field(default_factory=dict)
+    """Starts whose servers were warmed up, to what still fell at the end (`judging.server_warm_up.still_falling`)."""
 
     @classmethod
     def build(
@@ -82,6 +85,7 @@ class TrialFrame:
         for name in sorted({name for record in ordered for name in record.covariates}):
             values = [record.covariates.get(name) for record in ordered]
             columns[f"{COVARIATE}{name}"] = pl.Series(f"{COVARIATE}{name}", values, dtype=pl.Float64)
+        columns["place_in_block"] = pl.Series("place_in_block", _places(ordered), dtype=pl.Int64)
         orders = orders_of_treatment(ordered, factors)
         columns["order_of_treatment"] = pl.Series("order_of_treatment", orders, dtype=pl.Int64)
         columns["warm_up"] = pl.Series("warm_up", [is_cut(order, warm_up_trials) for order in orders], dtype=pl.Boolean)
@@ -92,14 +96,8 @@ class TrialFrame:
             hard=tuple(name for name in hard if name in factors),
             warm_up_trials=warm_up_trials,
             shares=tuple(sorted({share for record in ordered for share in record.shares})),
+            falling={one.start: still_falling(one.server_warm_up) for one in ordered if one.server_warm_up is not None},
         )
-
-    @cached_property
-    def places(self) -> dict[str, int]:
-        """Start to its place within its block, from 1, by the time at which it began."""
-        starts = self.data.group_by("start").agg(pl.col("block").first(), pl.col("begun_s").min())
-        placed = starts.sort("begun_s", "start").with_columns(place=pl.int_range(1, pl.len() + 1).over("block"))
-        return dict(placed.select("start", "place").iter_rows())
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -161,6 +159,14 @@ class TrialFrame:
 def in_order_of_time(records: Iterable[TrialRecord]) -> list[TrialRecord]:
     """The records in the order of the frame's rows."""
     return sorted(records, key=lambda record: (record.begun_s, record.position, record.id, record.attempt))
+
+
+def _places(ordered: Sequence[TrialRecord]) -> list[int]:
+    blocks: dict[int, dict[str, int]] = {}
+    for record in ordered:
+        places = blocks.setdefault(record.block, {})
+        places.setdefault(record.planned_start, len(places) + 1)
+    return [blocks[record.block][record.planned_start] for record in ordered]
 
 
 def place(key: tuple[Level | None, ...], factors: Mapping[str, Sequence[Level]]) -> tuple[tuple[int, str], ...]:

@@ -143,7 +143,7 @@ def case_of(a: Side, b: Side, contrast: Contrast, margin_percent: float, family:
     why, more, of_block_s = "", None, pace_s(a, b)
     if plain.low is None:
         why = contrast.why
-    elif verdict == "worse" and (contrast.within_noise or contrast.within_trend):
+    elif contrast.within_cold or (verdict == "worse" and (contrast.within_noise or contrast.within_trend)):
         verdict, why = "undecided", contrast.why
     elif verdict == "undecided" and pair.gap is not None:
         of_sides = confidences if better_of(response) == "less" else (confidences[1], confidences[0])

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from statistics import NormalDist
 
 from steelyard.model.histogram import Bucket
-from steelyard.model.server_warm_up import NodeWarmth, ServerWarmUp, WorkloadWarmth
+from steelyard.model.server_warm_up import NodeWarmth, ServerWarmth, ServerWarmUp, WorkloadWarmth
 
 LEAST_NOISE = 0.05
 """A fall of the mean service time by less than this is noise, however many operations it rests on: seconds of the same
@@ -97,6 +97,19 @@ def node_warmth(rounds: Sequence[Round], node: str) -> NodeWarmth:
 def _cpu_us(one: Round, node: str) -> float | None:
     spent_s = one.cpu_s.get(node, 0.0)
     return 1e6 * spent_s / one.operations if one.operations and spent_s >= LEAST_CPU_S else None
+
+
+def still_falling(warmth: ServerWarmth) -> float:
+    """Logarithm of the factor by which the times of a start may fall in one more round of its server warm-up: 0 if it
+    is warm, else the greatest fall of the last round, at least its noise; infinite where one round showed none."""
+    if warmth.reached:
+        return 0.0
+    changes = [(one.change_percent, one.noise_percent) for one in warmth.workloads.values()]
+    cpu = (node.cpu_change_percent for node in warmth.nodes.values() if node.cpu_change_percent is not None)
+    changes += [(change, 100 * CPU_NOISE) for change in cpu]
+    falls = [math.inf if change is None or noise is None else max(-change, noise) for change, noise in changes]
+    greatest = max(falls, default=math.inf)
+    return -math.log1p(-greatest / 100) if greatest < 100 else math.inf
 
 
 def not_reached(

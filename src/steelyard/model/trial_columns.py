@@ -24,7 +24,7 @@ FIELDS: Final[Mapping[str, type]] = {
     "ended_s": float,
 }
 """Columns from the record and its verdict, with the types of their values; `reasons` is a list of texts."""
-DERIVED: Final = ("order_of_treatment", "warm_up", "used")
+DERIVED: Final = ("place_in_block", "order_of_treatment", "warm_up", "used")
 """Columns that follow from all records together."""
 COVARIATE: Final = "covariate_"
 """Beginning of the name of a covariate's column."""

@@ -1,8 +1,8 @@
 """Expansion of a study into its plan: every trial in order, with its identity and seed, before anything starts.
 
 A plan is a split plot. Factors that need a new cluster vary over *starts*, the others over *trials* within a start.
-Orders are made by sorting by a hash of (seed, place, item): a uniformly random permutation that does not depend on a
-random number generator's version, and in which a level added later leaves the others in their order.
+Permutations are made by sorting by a hash of (seed, place, item): uniformly random, and independent of a random number
+generator's version. Starts are permuted once and then balanced over blocks (`start_order`); trials anew in each turn.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from steelyard.judging.settings_hash import canonical, settings_hash
 from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Level, Study
+from steelyard.plan.start_order import balanced
 from steelyard.plugin import Plugins
 from steelyard.study.fields import names_of
 from steelyard.study.settings import hard_settings, is_hard, settings_of
@@ -134,7 +135,8 @@ def _digest(*parts: object) -> bytes:
 def _ordered_starts(study: Study, starts: Sequence[_Start], block: int) -> list[_Start]:
     if study.design.order == "published":
         return list(starts)
-    return sorted(starts, key=lambda start: _digest(study.design.seed, "start", block, start.key))
+    labelled = sorted(starts, key=lambda start: _digest(study.design.seed, "start", start.key))
+    return [labelled[label] for label in balanced(len(starts), block)]
 
 
 def _ordered_trials(study: Study, start: _Start, block: int) -> Iterable[tuple[_Cell, int]]:

@@ -8,6 +8,7 @@ from steelyard.judging import load_response
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study
 from steelyard.plan.expand import determines
+from steelyard.plan.start_order import MOST_SHARE, share_of_places
 from steelyard.plugin import Plugins
 from steelyard.study.levels import unused
 from steelyard.study.treatments import fraction_of, treatments_of
@@ -24,7 +25,7 @@ def warnings(study: Study, plan: Plan, plugins: Plugins | None = None) -> tuple[
         *_filled_later(plan),
         *_aliases(study, plugins),
         *_few(study, plan),
-        *_order(study),
+        *_order(study, plan),
         *_entangled(study, plan, plugins),
         *_unused_levels(study, plugins),
     )
@@ -90,12 +91,18 @@ def _few(study: Study, plan: Plan) -> Iterator[str]:
         )
 
 
-def _order(study: Study) -> Iterator[str]:
+def _order(study: Study, plan: Plan) -> Iterator[str]:
     if study.design.order == "published":
         yield (
             "published order: the trials of a treatment follow one another, so drift is confounded with treatment; "
             'order = "blocks" would separate them'
         )
+    for factor, share in share_of_places(plan).items():
+        if study.design.starts > 1 and share > MOST_SHARE:
+            yield (
+                f"{factor} goes with the place of a start within its block: its levels account for {share:.0%} of the "
+                f"differences in place, so what an earlier start leaves behind would look like an effect of {factor}"
+            )
     if study.data.state == "continue":
         yield "data continues: what a trial writes is there for the next one, so trials of a start are not alike"
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.analysis.frame import TrialFrame
+from steelyard.model.server_warm_up import ServerWarmth, WorkloadWarmth
 from steelyard.model.study import Level, Study
 from steelyard.model.trial import Responses, TrialRecord
 from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
@@ -22,6 +23,7 @@ def record(
     value: float | None, *, nodes: Level = 1, workload: str = "A", start: int = 1, replicate: int = 1, order: int = 1,
     verdict: Verdict = VALID, control: bool = False, begun_s: float | None = None, block: int | None = None,
     attempt: int = 1, shares: tuple[str, ...] = (), extra: Mapping[str, Level] | None = None,
+    warmth: ServerWarmth | None = None,
 ) -> TrialRecord:  # fmt: skip
     """One trial of `value` ms; its start is named after its nodes and start number."""
     name = f"b{start:02d}-n{nodes}"
@@ -31,6 +33,7 @@ def record(
         block=block or start, planned_start=name, start=name, start_replicate=start, replicate=replicate,
         position=order, order_in_start=order, seed=1, control=control,
         begun_s=begun_s if begun_s is not None else 1000.0 * start + 10.0 * order, verdict=verdict, shares=shares,
+        server_warm_up=warmth,
         responses=Responses(
             execution_time_ms=value, operations=OPERATIONS,
             throughput_per_s=None if value is None else 1000 * OPERATIONS / value,
@@ -50,6 +53,12 @@ def cell(values: Sequence[Sequence[float]], *, nodes: Level = 1, workload: str =
 def elsewhere(records: Sequence[TrialRecord]) -> list[TrialRecord]:
     """The same trials in blocks that no other side has."""
     return [one.model_copy(update={"block": one.block + 1000}) for one in records]
+
+
+def warmed(fall_percent: float = 0.0, *, reached: bool = False, noise_percent: float = 5.0) -> ServerWarmth:
+    """A server warm-up whose service time fell by so much in its last round."""
+    of = WorkloadWarmth(service_ms=1.0, change_percent=-fall_percent, noise_percent=noise_percent)
+    return ServerWarmth(seconds=60, rounds=4, operations=9, reached=reached, workloads={"A": of})
 
 
 def frame(records: Sequence[TrialRecord], warm_up_trials: int = 0, hard: Sequence[str] = ("nodes",)) -> TrialFrame:

@@ -17,6 +17,17 @@ def test_one_row_per_attempt_with_factors_and_responses():
     assert data["used"].to_list() == [True, False]
 
 
+def test_the_place_of_a_start_is_that_of_its_first_trial_in_its_block():
+    """An interrupted start goes on under another name; it stays the same planned start."""
+    first, again = record(5.0, begun_s=10.0), record(5.0, order=2, begun_s=90.0)
+    again = again.model_copy(update={"start": "b01-n1-again"})
+    other, next_block = record(6.0, nodes=3, begun_s=20.0), record(6.0, nodes=3, start=2, begun_s=100.0)
+    data = frame([next_block, other, again, first]).data
+    assert dict(zip(data["start"], data["place_in_block"], strict=True)) == {
+        "b01-n1": 1, "b01-n3": 2, "b01-n1-again": 1, "b02-n3": 1,
+    }  # fmt: skip
+
+
 def test_warm_up_counts_trials_of_a_treatment_within_a_start():
     rows = frame(cell([[9, 5, 5], [9, 5, 5]]) + cell([[8, 4], [8, 4]], nodes=3), warm_up_trials=1)
     assert sorted(rows.values(TIME)[TIME]) == [4, 4, 5, 5, 5, 5]

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
 
-from steelyard.judging.server_warm_up import Round, Service, node_warmth, not_reached, service_of, workload_warmth
-from steelyard.model.server_warm_up import ServerWarmUp
+from steelyard.judging.server_warm_up import (
+    Round,
+    Service,
+    node_warmth,
+    not_reached,
+    service_of,
+    still_falling,
+    workload_warmth,
+)
+from steelyard.model.server_warm_up import NodeWarmth, ServerWarmth, ServerWarmUp, WorkloadWarmth
 
 SETTINGS = ServerWarmUp()
 
@@ -86,3 +95,30 @@ def test_several_workloads_raise_no_more_alarms_than_one():
     assert one is not None
     assert four is not None
     assert one.noise_percent < four.noise_percent
+
+
+def warmth(
+    *changes: tuple[float | None, float | None], cpu: float | None = None, reached: bool = False
+) -> ServerWarmth:
+    """The outcome of a server warm-up: change and noise of each workload, change of the CPU time per operation."""
+    return ServerWarmth(
+        seconds=60, rounds=4, operations=1, reached=reached, nodes={"n1": NodeWarmth(cpu_change_percent=cpu)},
+        workloads={
+            f"w{place}": WorkloadWarmth(service_ms=1, change_percent=change, noise_percent=noise)
+            for place, (change, noise) in enumerate(changes)
+        },
+    )  # fmt: skip
+
+
+def test_what_may_still_fall_is_the_greatest_fall_of_the_last_round_and_at_least_its_noise():
+    for made_up, ratio in (
+        (warmth((-14.0, 5.0), (-9.0, 5.0)), 0.86),
+        (warmth((-2.0, 5.0)), 0.95),
+        (warmth((39.0, 5.0)), 0.95),
+        (warmth((-6.0, 5.0), cpu=-20.0), 0.8),
+        (warmth((None, None)), 0.0),
+        (warmth(), 0.0),
+        (warmth((-200.0, 5.0)), 0.0),  # of somebody else
+        (warmth((-14.0, 5.0), reached=True), 1.0),
+    ):
+        assert still_falling(made_up) == (pytest.approx(-math.log(ratio)) if ratio else math.inf)

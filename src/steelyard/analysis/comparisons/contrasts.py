@@ -79,7 +79,7 @@ class Contrast(NamedTuple):
 def means(frame: TrialFrame, response: str) -> Cells:
     """Treatment means in each start, of every used trial without control trials."""
     rows = frame.values(response)
-    columns = pl.col(response).cast(pl.Float64).mean(), pl.col("block").first()
+    columns = pl.col(response).cast(pl.Float64).mean(), pl.col("block", "place_in_block").first()
     averages = rows.group_by("start", *frame.names, maintain_order=True).agg(*columns)
     of: dict[str, dict[Key, float]] = {}
     hard: dict[str, Key] = {}
@@ -88,7 +88,7 @@ def means(frame: TrialFrame, response: str) -> Cells:
         start = str(row["start"])
         of.setdefault(start, {})[tuple(row[name] for name in frame.names)] = row[response]
         hard[start] = tuple(row[name] for name in frame.hard)
-        at[start] = row["block"], frame.places[start]
+        at[start] = row["block"], row["place_in_block"]
     return Cells(of, hard, at)
 
 

@@ -1,6 +1,7 @@
-"""What the noise floor and the trends within starts leave of a verdict: one rule for every row that has one.
+"""What noise floor, cold servers and trends within starts leave of a verdict: one rule for every row that has one.
 
-A difference whose interval lies within the noise floor, or within what the trends of its starts explain, is undecided.
+A difference whose interval lies within the noise floor, or within what the trends of its starts explain, is undecided;
+so is every verdict on a cold level against a warm one that lies within what was still falling.
 The rule is the same for a level against its baseline, for a mean over several treatments (in a balanced design
 identical systems would differ as much over all of a level's starts), and for two sides of `compare`.
 """
@@ -29,14 +30,15 @@ from steelyard.model.study import Level
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict beside the noise floor and the trends of both levels."""
+    """A verdict beside the noise floor, the warmth and the trends of both levels."""
 
     known: dict[str, Any]
-    """Fields of the row that change: `floor_percent`, `trend`, `within_noise`, `within_trend`, `verdict`."""
+    """Fields of the row that change: `floor_percent`, `cold`, `trend`, one of `within_noise`, `within_cold` and
+    `within_trend`, and `verdict`."""
     reason: str = ""
-    """Why a difference is undecided after all; empty if the verdict stands."""
+    """Why it is undecided after all; empty if the verdict stands."""
     remark: str = ""
-    """The trends, where they are not the reason."""
+    """Cold servers and trends, where they are not the reason."""
 
     def after(self, head: str, sentence: str) -> str:
         """The row's sentence: its own, or `HEAD: undecided: REASON`; the trends follow."""
@@ -45,16 +47,23 @@ class Judgement:
 
 
 def judgement(ratio: Estimate | None, verdict: str, response: str, floor: Floor | None, sides: SideTrends) -> Judgement:
-    """The noise floor comes before the trends: what lies within it needs no other explanation."""
-    known: dict[str, Any] = {"trend": sides.words, "floor_percent": None if floor is None else floor.percent}
+    """The noise floor comes first: what lies within it needs no other explanation. Cold servers come before trends,
+    which may be theirs."""
+    cold = "" if sides.cold is None else sides.cold.words
+    floor_percent = None if floor is None else floor.percent
+    known: dict[str, Any] = {"trend": sides.words, "cold": cold, "floor_percent": floor_percent}
+    remark = "; ".join(filter(None, [cold, sides.words]))
     different = verdict in multiplicity.DIFFERENT
     if floor is not None and ratio is not None and different and within_noise(ratio, floor.percent):
         known |= {"within_noise": True, "verdict": "undecided"}
-        return Judgement(known, noise_words(ratio, response, floor), sides.words)
+        return Judgement(known, noise_words(ratio, response, floor), remark)
+    if sides.cold is not None and sides.cold.may_explain(ratio):
+        known |= {"within_cold": True, "verdict": "undecided"}
+        return Judgement(known, f"{cold}, {side_trends.MAY_EXPLAIN}", sides.words)
     if sides.may_explain(ratio, verdict):
         known |= {"within_trend": True, "verdict": "undecided"}
-        return Judgement(known, f"{sides.words}, {side_trends.MAY_EXPLAIN}")
-    return Judgement(known, remark=sides.words)
+        return Judgement(known, f"{sides.words}, {side_trends.MAY_EXPLAIN}", cold)
+    return Judgement(known, remark=remark)
 
 
 class MeanOfLevel(Protocol):
@@ -77,10 +86,8 @@ class MeanOfLevel(Protocol):
 
 
 def judged_mean(row: MeanOfLevel, frame: TrialFrame, floors: Floors, trends: Sequence[Trend]) -> dict[str, Any]:
-    """Fields that change by the noise floor and by the trends of both levels, each over all of their starts.
-
-    `floor_percent`, `within_noise`, `trend`, `within_trend`, and with them `verdict` and `sentence`.
-    """
+    """Fields that change by the noise floor, the warmth and the trends of both levels, each over all of their starts:
+    those of `Judgement.known`, and with them `sentence`."""
     levels = (row.baseline, row.level)
     floor = floor_of_levels(frame, floors, row.response, row.factor, levels)
     sides = side_trends.of_levels(frame, row.response, row.factor, levels, trends)

@@ -131,9 +131,9 @@ def _units(frame: TrialFrame, treatment: Treatment, response: str, shared: Share
     """The starts of a treatment with a value, or its blocks, in order of time."""
     starts = frame.values(response, treatment).group_by("start", maintain_order=True)
     found: dict[object, list[tuple[float, int, int]]] = {}
-    columns = pl.col("block").first(), pl.col(response).cast(pl.Float64).mean(), pl.len()
-    for start, block, mean, n in starts.agg(*columns).iter_rows():
-        found.setdefault(block if shared == "block" else start, []).append((mean, n, frame.places[start]))
+    columns = pl.col("block", "place_in_block").first(), pl.col(response).cast(pl.Float64).mean(), pl.len()
+    for start, block, place, mean, n in starts.agg(*columns).iter_rows():
+        found.setdefault(block if shared == "block" else start, []).append((mean, n, place))
     return {
         unit: _Unit(
             math.fsum(mean for mean, *_ in each) / len(each),

@@ -1,8 +1,11 @@
-"""Trends within starts at the two levels of a comparison: how far they may move its ratio.
+"""Trends within starts, and cold servers, at the two levels of a comparison: how far they may move its ratio.
 
 A trend within a start moves that start's mean by at most the change between its first value and the level on which it
 settles. A level is the geometric mean of its start means, so on logarithms a trend in one start of ten moves it by a
 tenth of that. Where factors vary within starts, both levels have the same starts and share their trend.
+
+Servers are compared cold against warm where all starts of one level ended their server warm-up cold, and none of the
+other: then level and warmth are one factor.
 """
 
 from __future__ import annotations
@@ -25,14 +28,32 @@ MAY_EXPLAIN: Final = "which may be all of the difference"
 
 
 @dataclass(frozen=True)
+class Cold:
+    """One of two levels was measured cold, the other warm."""
+
+    words: str
+    """Which one, and how much its times still fell."""
+    fall: float
+    """Change of the logarithm of the level that a further round of server warm-up may make."""
+
+    def may_explain(self, ratio: Estimate | None) -> bool:
+        """Whether the difference may be that of warmth: an interval with 1 in it, or whose nearer end is within the
+        fall."""
+        if ratio is None or ratio.low is None or ratio.high is None or ratio.low <= 0:
+            return False
+        return max(math.log(ratio.low), -math.log(ratio.high)) <= self.fall
+
+
+@dataclass(frozen=True)
 class SideTrends:
-    """The trends at two levels."""
+    """The trends at two levels, and whether they differ in warmth."""
 
     words: str = ""
     """Which level's starts still warmed up or slowed down, and by how much; empty if none did."""
     shift: float = 0.0
     """Change of the logarithm of a level that its trends explain at most, of the two levels the greater; 0 where the
     levels share their starts."""
+    cold: Cold | None = None
 
     def may_explain(self, ratio: Estimate | None, verdict: str) -> bool:
         """Whether a difference may be the trend: the end of its interval nearer to 1 lies within the shift."""
@@ -73,35 +94,41 @@ def of_levels(
 
     Over several combinations of hard levels, each counts alike.
     """
-    own_starts = factor in frame.hard
-    sides = [
-        (part(factor, level) if own_starts else "both levels",
-         _groups(frame, response, {**(others or {}), factor: level}, trends))
-        for level in levels
-    ]  # fmt: skip
-    return _of_sides(sides, own_starts)
+    sides = [(part(factor, level), frame, {**(others or {}), factor: level}, trends) for level in levels]
+    return of_two(sides, response, shared=factor not in frame.hard, both="both levels")
 
 
 def of_two(
-    sides: Sequence[tuple[str, TrialFrame, Treatment, Sequence[Trend]]], response: str, shared: bool
-) -> SideTrends:
-    """The trends of two sides of one cell: name, frame, treatment and trends of each; `shared`: the same starts."""
-    named = [
-        ("both sides" if shared else name, _groups(frame, response, treatment, trends))
-        for name, frame, treatment, trends in sides
-    ]
-    return _of_sides(named, own_starts=not shared)
-
-
-def _of_sides(sides: Sequence[tuple[str, Sequence[_Group]]], own_starts: bool) -> SideTrends:
+    sides: Sequence[tuple[str, TrialFrame, Treatment, Sequence[Trend]]], response: str, shared: bool,
+    both: str = "both sides",
+) -> SideTrends:  # fmt: skip
+    """The trends of two sides of one cell: name, frame, treatment and trends of each; `shared`: the same starts, called
+    `both`."""
     words: list[str] = []
     shift = 0.0
-    for name, groups in sides:
+    for name, frame, treatment, trends in sides:
+        groups = _groups(frame, response, treatment, trends)
         for group in groups:
-            words += group.words(name if len(groups) == 1 else label(group.hard))
-        if groups and own_starts:
+            words += group.words(label(group.hard) if len(groups) > 1 else both if shared else name)
+        if groups and not shared:
             shift = max(shift, math.fsum(group.shift for group in groups) / len(groups))
-    return SideTrends("; ".join(dict.fromkeys(words)), shift)
+    return SideTrends("; ".join(dict.fromkeys(words)), shift, None if shared else _cold(sides, response))
+
+
+def _cold(sides: Sequence[tuple[str, TrialFrame, Treatment, Sequence[Trend]]], response: str) -> Cold | None:
+    """The level whose starts all ended their server warm-up cold, if all of the other ended it warm."""
+    falls = {
+        name: [frame.falling.get(start, math.nan) for start in frame.values(response, treatment)["start"].unique()]
+        for name, frame, treatment, _ in sides
+    }
+    cold = next((name for name, of in falls.items() if of and all(fall > 0 for fall in of)), "")
+    warm = next((name for name, of in falls.items() if of and all(fall == 0 for fall in of)), "")
+    if not cold or not warm:
+        return None
+    fall, starts = max(falls[cold]), f"all {len(falls[cold])} starts" if len(falls[cold]) > 1 else "the start"
+    by = f" by {-100 * math.expm1(-fall):.0f}%" if math.isfinite(fall) else ", one round cannot say how much"
+    words = f"servers were still cold in {starts} of {cold}, in none of {warm}: another round may shorten times{by}"
+    return Cold(words, fall)
 
 
 def _groups(frame: TrialFrame, response: str, treatment: Treatment, trends: Sequence[Trend]) -> list[_Group]:

@@ -325,9 +325,9 @@ def of_main_effects(effects: Sequence[MainEffect], study: Study) -> AnswerTable:
 
 def verdict_text(judged: Comparison | MainEffect) -> str:
     """The verdict as every table shows it: `slower`, `no verdict`, `undecided (within noise)`."""
-    if judged.within_noise or judged.within_trend:
-        return f"undecided ({'within noise' if judged.within_noise else 'within trend'})"
-    return _verdict(judged)
+    doubts = {"within noise": judged.within_noise, "cold": judged.within_cold, "within trend": judged.within_trend}
+    doubt = next((words for words, known in doubts.items() if known), "")
+    return f"undecided ({doubt})" if doubt else _verdict(judged)
 
 
 def _verdict(judged: Comparison | MainEffect) -> AnswerVerdict:
@@ -335,10 +335,10 @@ def _verdict(judged: Comparison | MainEffect) -> AnswerVerdict:
 
 
 def _why(judged: Comparison | MainEffect) -> str:
-    """The trends of both sides and what else explains or limits a verdict; a trend that may explain it says all."""
-    if judged.within_trend:
-        return f"{judged.trend}, {side_trends.MAY_EXPLAIN}"
-    return "; ".join(filter(None, [judged.trend, reason(judged)]))
+    """Warmth and trends of both sides and what else explains or limits a verdict; one that may explain it says all."""
+    if judged.within_cold or judged.within_trend:
+        return f"{judged.cold if judged.within_cold else judged.trend}, {side_trends.MAY_EXPLAIN}"
+    return "; ".join(filter(None, [judged.cold, judged.trend, reason(judged)]))
 
 
 def reason(judged: Comparison | MainEffect) -> str:

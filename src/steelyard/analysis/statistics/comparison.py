@@ -45,7 +45,7 @@ class Comparison(MeasuredLevels):
     verdict: ComparisonVerdict
     """Slower, faster (higher, lower where neither is better): the interval leaves out no change. Equivalent: two
     one-sided tests put the ratio within the margin. Undecided: neither, or within the noise floor or a trend of its
-    starts. Descriptive: too few starts for an interval."""
+    starts, or a cold level against a warm one. Descriptive: too few starts for an interval."""
     sentence: str
     """The comparison in words."""
     n_baseline: int
@@ -84,6 +84,11 @@ class Comparison(MeasuredLevels):
     """Which side still warmed up or slowed down within its starts, and by how much per trial; empty if none did."""
     within_trend: bool = False
     """The interval leaves 1 out, but the trend of a side is as large as the difference: undecided."""
+    cold: str = ""
+    """Where servers were cold in all starts of one level and warm in all of the other: which, and by how much times may
+    still fall; else empty."""
+    within_cold: bool = False
+    """The levels differ in warmth, and the ratio does not go beyond what may still fall: undecided."""
 
 
 def compare(

@@ -19,7 +19,7 @@ from steelyard.judging.stopping_rule import rule_of
 from steelyard.model.named_level import level_key
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
-from steelyard.plan import PlanEstimate, Resolution, preflight, stopping_forecast
+from steelyard.plan import PlanEstimate, Resolution, preflight, start_order, stopping_forecast
 from steelyard.plan.abilities import Abilities
 from steelyard.plan.notes import LEAST_STARTS_FOR_INTERVALS
 from steelyard.plan.requirements import MARGIN_MEMORY_MB
@@ -172,6 +172,7 @@ def _order(plan: Plan, *, everything: bool) -> Table:
         )
         shown += len(group)
         entries += len(order)
+    table.caption, table.caption_justify = "\n".join(start_order.sentences(plan)), "left"
     return table
 
 

@@ -126,6 +126,8 @@ def verdict_of(contrast: Contrast) -> str:
         text = "undecided; within the noise floor"
     elif contrast.within_trend:
         text = "undecided; within a trend"
+    elif contrast.within_cold:
+        text = "undecided; cold servers"
     elif contrast.verdict == "undecided":
         pace_s = None if contrast.more is None or contrast.more_s is None else contrast.more_s / contrast.more.starts
         text = f"undecided; {forecast.Forecast(contrast.more, pace_s).short()}"

@@ -42,7 +42,8 @@ OF_THE_PAGE: Final[dict[str, str]] = {
     ),
     "verdict of a level": (
         "Slower, faster, higher or lower: the interval leaves out no change. Equivalent: within the study's margin. "
-        "Undecided: neither, or within the noise floor, or within a trend of the servers. No verdict: too few starts."
+        "Undecided: neither, or within the noise floor or a trend of the servers, or a cold level against a warm one "
+        "(cold). No verdict: too few starts."
     ),
     "n of a level": "Trials and starts of a cluster that the value rests on.",
     "began": "Time at which the attempt began.",
