@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from steelyard.analysis.treatments import NODES
 from steelyard.heavy import pl
+from steelyard.judging.looks import ONE_LOOK, Look
 from steelyard.judging.measures import with_cost
 from steelyard.judging.trial_responses import response_of
 from steelyard.judging.warm_up_cut import is_cut, orders_of_treatment
@@ -53,6 +54,8 @@ class TrialFrame:
     """Resources that the nodes share in any trial: cpu, disk, clock, memory, kernel."""
     numbers: Mapping[str, Mapping[Level, float]] = field(default_factory=dict)
     """Factors whose levels stand for numbers, named ones and profiles: factor to level to number."""
+    look: Look = ONE_LOOK
+    """Which look at the study these trials give."""
 
     @classmethod
     def build(

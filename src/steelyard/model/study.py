@@ -240,7 +240,11 @@ class AnalysisChoice(Value):
     warm_up_trials: int = Field(default=0, ge=0)
     """Number of trials to drop at the beginning of each treatment within a start (richardson2017: 9)."""
     confidence: float = Field(default=0.95, gt=0.5, lt=1)
-    """Confidence of every interval."""
+    """Confidence of every interval; with several looks that of all of them together."""
+    looks: Literal["one", "several"] = "one"
+    """Whether more blocks may be measured after a look at the finished plan. one: the intervals have the whole
+    confidence, and beyond the plan no verdict is final; several: look k has the error (1 - confidence) / 2^k, at 95%
+    97.5%, 98.75%, ..., so that all together keep it. Fixed with the first trial; not with `design.until`."""
     response: Annotated[str, OneOf(main_names)] = "execution_time_ms"
     """The main response of the report: any of `docs/reference/numbers.md`, of operations or of samples. Where every
     trial ends after a duration, its execution time is the study's, and the default is throughput_per_s in a closed

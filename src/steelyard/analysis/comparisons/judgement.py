@@ -21,7 +21,7 @@ from steelyard.analysis.comparisons.identical_systems import (
 )
 from steelyard.analysis.comparisons.side_trends import SideTrends
 from steelyard.analysis.frame import TrialFrame
-from steelyard.analysis.inference import multiplicity
+from steelyard.analysis.inference.multiplicity import DECIDED, DIFFERENT
 from steelyard.analysis.statistics.trend import Trend
 from steelyard.model.estimate import Estimate
 from steelyard.model.study import Level
@@ -32,7 +32,7 @@ class Judgement:
     """A verdict beside the noise floor and the trends of both levels."""
 
     known: dict[str, Any]
-    """Fields of the row that change: `floor_percent`, `trend`, `within_noise`, `within_trend`, `verdict`."""
+    """Fields of the row that change: `floor_percent`, `trend`, `final`, `within_noise`, `within_trend`, `verdict`."""
     reason: str = ""
     """Why a difference is undecided after all; empty if the verdict stands."""
     remark: str = ""
@@ -44,10 +44,14 @@ class Judgement:
         return f"{text}; {self.remark}" if self.remark else text
 
 
-def judgement(ratio: Estimate | None, verdict: str, response: str, floor: Floor | None, sides: SideTrends) -> Judgement:
-    """The noise floor comes before the trends: what lies within it needs no other explanation."""
+def judgement(
+    ratio: Estimate | None, verdict: str, response: str, floor: Floor | None, sides: SideTrends, *, final: bool
+) -> Judgement:  # fmt: skip
+    """The noise floor comes before the trends: what lies within it needs no other explanation. `final`: whether the
+    looks at the study leave its verdicts final."""
     known: dict[str, Any] = {"trend": sides.words, "floor_percent": None if floor is None else floor.percent}
-    different = verdict in multiplicity.DIFFERENT
+    known["final"] = final
+    different = verdict in DIFFERENT
     if floor is not None and ratio is not None and different and within_noise(ratio, floor.percent):
         known |= {"within_noise": True, "verdict": "undecided"}
         return Judgement(known, noise_words(ratio, response, floor), sides.words)
@@ -55,6 +59,14 @@ def judgement(ratio: Estimate | None, verdict: str, response: str, floor: Floor 
         known |= {"within_trend": True, "verdict": "undecided"}
         return Judgement(known, f"{sides.words}, {side_trends.MAY_EXPLAIN}")
     return Judgement(known, remark=sides.words)
+
+
+def shown(verdict: str, *, survives_holm: bool | None, final: bool, text: str = "") -> str:
+    """The verdict as tables show it, with what it lacks: `slower, not after correction`, `slower, not final`. `text`:
+    its words where they are others, such as `equivalent within 5%`."""
+    if not final and verdict in DECIDED:
+        return f"{text or verdict}, not final"
+    return f"{text or verdict}, not after correction" if survives_holm is False else text or verdict
 
 
 class MeanOfLevel(Protocol):
@@ -84,7 +96,7 @@ def judged_mean(row: MeanOfLevel, frame: TrialFrame, floors: Floors, trends: Seq
     levels = (row.baseline, row.level)
     floor = floor_of_levels(frame, floors, row.response, row.factor, levels)
     sides = side_trends.of_levels(frame, row.response, row.factor, levels, trends)
-    judged = judgement(row.ratio, row.verdict, row.response, floor, sides)
+    judged = judgement(row.ratio, row.verdict, row.response, floor, sides, final=frame.look.final)
     verdict = judged.known.get("verdict", row.verdict)
     sentence = row.sentence.replace(f": {row.verdict}: ", f": {verdict}: ", 1)
     return judged.known | {"sentence": "; ".join(filter(None, [sentence, judged.reason, judged.remark]))}

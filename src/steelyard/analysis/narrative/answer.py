@@ -19,7 +19,7 @@ from steelyard.analysis.statistics.scaling import scaled
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.treatments import NODES, label, part
 from steelyard.analysis.wording import capital, scale
-from steelyard.format import count, interval, listed, number
+from steelyard.format import confidence_text, count, interval, listed, number
 from steelyard.model import responses
 from steelyard.model.responses import label_of
 
@@ -168,7 +168,7 @@ def _compared(row: AnswerRow) -> str:
 def _basis(sizes: Sequence[tuple[int, int]], rows: Sequence[AnswerRow]) -> str:
     """What the values and the brackets are: `95% interval; geometric means of 6 trials from 3 starts each`."""
     known = [row.ratio.confidence for row in rows if row.ratio is not None and row.ratio.low is not None]
-    intervals = f"{known[0]:.0%} {'interval' if len(known) == 1 else 'intervals'}; " if known else ""
+    intervals = f"{confidence_text(known[0])} {'interval' if len(known) == 1 else 'intervals'}; " if known else ""
     return intervals + _counts(sizes)
 
 
@@ -222,7 +222,7 @@ def _grouped(results: Results, table: AnswerTable) -> list[str]:
 def _outcome(row: AnswerRow) -> str:
     """The verdict of a row; where there is none, what is missing."""
     if row.verdict != "no verdict":
-        return row.verdict
+        return row.verdict_text if row.verdict in multiplicity.DIFFERENT else row.verdict
     return "no verdict (no interval)" if row.ratio is not None else f"no verdict ({row.baseline_text} is missing)"
 
 
@@ -233,7 +233,7 @@ def _described(summary: Summary, confidence: float) -> str:
     factor, unit = scale([value.value], summary.unit)
     shown = f"{number(value.value * factor, digits=3, trim=False)} {unit} {interval(scaled(value, factor))}".strip()
     counts = f"geometric mean of {count(summary.n, 'trial')} from {count(summary.starts, 'start')}"
-    known = "" if value.low is None else f"{confidence:.0%} interval; "
+    known = "" if value.low is None else f"{confidence_text(confidence)} interval; "
     return capital(f"{label(summary.treatment)}: {label_of(summary.response)} {shown} ({known}{counts}).")
 
 

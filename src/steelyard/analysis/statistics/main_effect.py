@@ -51,6 +51,8 @@ class MainEffect(Row):
     """Which level still warmed up or slowed down within its starts, and by how much; empty if none did."""
     within_trend: bool = False
     """The interval leaves 1 out, but the trend of a level is as large as the difference: undecided."""
+    final: bool = True
+    """Whether the looks at the study leave its verdicts final."""
 
 
 def main_effects(
