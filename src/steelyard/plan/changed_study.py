@@ -23,6 +23,7 @@ def refuse_change(before: Study, after: Study, plan: Plan, records: Sequence[Tri
     change that would orphan sealed trials is refused, with the difference. So is another stopping rule: one chosen
     after looking at the trials has no known coverage; the trials per start are part of it. Its budgets
     (`design.starts`, `hours`) may change. Raises StudyError."""
+    _refuse_looks(before, after, records)
     _refuse_rule(before, after, records)
     _refuse_server_warm_up(before, after, records)
     seeds = {trial.id: trial.seed for trial in plan.trials}
@@ -57,6 +58,27 @@ def _from_start(settings: TrialSettings) -> dict[str, Any]:
     """Complete settings with processor limits from the start."""
     node = {name: value for name, value in settings.root.get("node", {}).items() if name != "cpus_from"}
     return {**settings.without("node"), **({"node": node} if node else {})}
+
+
+def _refuse_looks(before: Study, after: Study, records: Sequence[TrialRecord]) -> None:
+    """Raise StudyError for other looks than the first trial was made under, and for a plan that ends earlier: whoever
+    has seen trials could choose the end that pleases."""
+    keys = ["analysis.looks"] if records else []
+    keys += ["analysis.confidence"] if records and before.analysis.looks == "several" else []
+    shrunk = ["design.starts", "design.trials"] if records and before.design.until is None else []
+    for key in (*keys, *shrunk):
+        section, _, name = key.partition(".")
+        was, now = (getattr(getattr(study, section), name) for study in (before, after))
+        if now == was or (key in shrunk and now > was):
+            continue
+        raise StudyError(
+            f"{key} was {was} when the store's {len(records)} sealed trials were made: a study whose end or looks may "
+            "be chosen by what they show errs more often than it says",
+            "put it back as it was, or give the study another name"
+            + ("; the report of an unfinished study says that it is one" if key in shrunk else ""),
+            key=key,
+            read=now,
+        )
 
 
 def _refuse_rule(before: Study, after: Study, records: Sequence[TrialRecord]) -> None:

@@ -6,11 +6,13 @@ import math
 from collections.abc import Sequence
 
 from steelyard.analysis.comparisons.level_ratios import FEWEST_STARTS, centre
+from steelyard.analysis.frame import NO_VALUE_REASON, TOO_FEW_REASON
 from steelyard.analysis.inference import multiplicity
 from steelyard.analysis.narrative.answer_table import LACKS, AnswerRow, AnswerTable, at
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics import objective
 from steelyard.analysis.statistics.comparison import Comparison
+from steelyard.analysis.statistics.exclusions import Exclusion
 from steelyard.analysis.statistics.interaction import Interaction
 from steelyard.analysis.statistics.law_choice import LawChoice
 from steelyard.analysis.statistics.main_effect import MainEffect
@@ -21,6 +23,7 @@ from steelyard.analysis.treatments import NODES, label, part
 from steelyard.analysis.wording import capital, scale
 from steelyard.format import confidence_text, count, interval, listed, number
 from steelyard.model import responses
+from steelyard.model.percentiles import needed
 from steelyard.model.responses import label_of
 
 MOST_LINES = 4
@@ -106,7 +109,18 @@ def _of_fraction(results: Results) -> list[str]:
 
 def _nothing(question: str, results: Results) -> str:
     asked = f" to “{question}”" if question else ""
-    return f"There is no answer{asked} yet: none of {count(results.trials, 'trial')} is valid."
+    without = {one.reason: one.trials for one in results.of(Exclusion)}
+    valid, q = without.get(TOO_FEW_REASON, 0), responses.of(results.response).percentile
+    why = "without a value"
+    if valid and q is not None:
+        had = [one.max.value for one in results.of(Summary) if one.response == "operations" and one.max is not None]
+        most = f", and no trial had more than {max(had):,.0f}" if had else ""
+        why = f"this percentile needs {needed(q):,} operations per trial{most}"
+    valid += without.get(NO_VALUE_REASON, 0)
+    trials = count(results.trials, "trial")
+    if not valid:
+        return f"There is no answer{asked} yet: none of {trials} is valid."
+    return f"There is no answer{asked} yet: {valid} of {trials} {'is' if valid == 1 else 'are'} valid, but {why}."
 
 
 def _place(results: Results) -> str:
