@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from steelyard.analysis import dilated
@@ -15,7 +16,7 @@ from steelyard.analysis.frame import frame_of
 from steelyard.analysis.statistics import noise_floor
 from steelyard.analysis.statistics.trend import Trend, trends
 from steelyard.analysis.treatments import label
-from steelyard.judging.looks import ONE_LOOK, Look, later, look_of
+from steelyard.judging.looks import Look, later, look_of
 from steelyard.judging.stopping import decision_of
 from steelyard.model.errors import StudyError
 from steelyard.model.responses import every as every_response
@@ -41,12 +42,19 @@ class Opened:
     study: Study
     """The study with the confidence of this look."""
     records: tuple[TrialRecord, ...]
-    look: Look = ONE_LOOK
+    number: int = 1
+    """Which look at the store this is; compared with another, which one at both."""
 
     @property
     def folder(self) -> Path:
         """The study's folder with links resolved: equal folders are the same store."""
         return self.store.folder.resolve()
+
+    @cached_property
+    def look(self) -> Look:
+        """The look at the study that these trials give."""
+        plan, study = self.store.plan, self.study
+        return look_of(plan, self.records, study, self.number, decision_of(plan, self.records, study))
 
 
 @dataclass(frozen=True)
@@ -91,20 +99,15 @@ class Comparison:
 def opened(path: str | Path) -> Opened:
     """A store with its trials. Raises StoreError if it has none."""
     store = open_store(Path(path))
-    study, records, plan = store.study, sealed_trials(store), store.plan
-    return Opened(store, study, records, look_of(plan, records, study, store.look, decision_of(plan, records, study)))
+    return Opened(store, store.study, sealed_trials(store), store.look)
 
 
 def at_one_look(first: Opened, second: Opened) -> tuple[Opened, Opened]:
     """Both stores at the look that they give together, with its confidence: see `store.looks.number_of`."""
     number = number_of(*{one.folder: one.store.looks for one in (first, second)}.values())
-    studies = [later(one.study, number - one.look.number) for one in (first, second)]
     first, second = (
-        replace(one, study=study, look=one.look.model_copy(
-            update={"number": number, "confidence": study.analysis.confidence}
-        ))
-        for one, study in zip((first, second), studies, strict=True)
-    )  # fmt: skip
+        replace(one, study=later(one.study, number - one.number), number=number) for one in (first, second)
+    )
     return first, second
 
 
