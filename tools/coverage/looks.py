@@ -93,23 +93,21 @@ def one_block(a: Sequence[float], b: Sequence[float], confidence: float) -> int:
 
 def cases() -> Iterator[Case]:
     """Every cell of the table."""
+    often = f"identical systems, paired by block; one block at a time up to {MOST_STARTS} starts"
+    yield _case(often, min(STARTS), 1.0, partial(different, paired=True), one_block, share=0.05)
     for n in STARTS:
         for words, paired in (("paired by block", True), ("Welch", False)):
-            ways: tuple[tuple[str, Further], ...] = (
-                ("advice followed", partial(advised, paired=paired)), ("one block at a time", one_block),
-            )  # fmt: skip
-            for way, further in ways:
-                truth = f"identical systems, {words}; {way} up to {MOST_STARTS} starts"
-                yield _case(truth, n, 1.0, partial(different, paired=paired), further)
+            truth = f"identical systems, {words}; advice followed up to {MOST_STARTS} starts"
+            yield _case(truth, n, 1.0, partial(different, paired=paired), partial(advised, paired=paired))
         for verdict in ("worse", "not worse"):
             truth = f"gate at its margin called {verdict} (2.5 is promised); advice followed"
             yield _case(truth, n, 1 + MARGIN_PERCENT / 100, partial(gated, verdict=verdict), advised_by_gate)
 
 
-def _case(truth: str, n: int, ratio: float, judge: Judge, further: Further) -> Case:
+def _case(truth: str, n: int, ratio: float, judge: Judge, further: Further, share: float = 0.5) -> Case:
     draw = _drawn(n, ratio, (LEVELS.__getitem__, every_95), judge, further)
     beside: tuple[tuple[str, Use], ...] = (("each look at 95%", "not used"),)
-    return Case(LOOKS, '`looks = "several"`', truth, f"{n}", draw, "errs", share=0.5, beside=beside)
+    return Case(LOOKS, '`looks = "several"`', truth, f"{n}", draw, "errs", share=share, beside=beside)
 
 
 def _drawn(n: int, ratio: float, levels: Sequence[Level], judge: Judge, further: Further) -> Draw:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from steelyard.judging.attempts import attempts_by_id, settled
 from steelyard.judging.stopping import not_needed, whole_blocks
@@ -75,10 +74,6 @@ class Look(Value):
                 "verdict is final: measure a new study"
             )
         return ""
-
-    def told(self) -> dict[str, Any]:
-        """Everything about it, for `--json`."""
-        return {"sentence": self.sentence, "final": self.final, **self.model_dump(mode="json")}
 
 
 ONE_LOOK = Look()

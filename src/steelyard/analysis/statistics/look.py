@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Annotated
 
 from steelyard.analysis.row import NO_UNIT, Column, Row
-from steelyard.analysis.statistic import Context, Section, Statistic
+from steelyard.analysis.statistic import Section, Statistic
+from steelyard.judging.looks import Look
 
 
 class LookRow(Row):
@@ -30,15 +31,11 @@ class LookRow(Row):
     """Trials that the plan still needs."""
 
 
-def look(context: Context) -> tuple[LookRow]:
-    """The one row of the study."""
-    this = context.frame.look
-    return (
-        LookRow(
-            sentence=this.sentence, final=this.final, number=this.number, several=this.several,
-            confidence=this.confidence, blocks_done=this.done, blocks_planned=this.planned,
-            trials_missing=this.missing,
-        ),
+def row_of(look: Look) -> LookRow:
+    """A look as a row: every `--json` has this form."""
+    return LookRow(
+        sentence=look.sentence, final=look.final, number=look.number, several=look.several, confidence=look.confidence,
+        blocks_done=look.done, blocks_planned=look.planned, trials_missing=look.missing,
     )  # fmt: skip
 
 
@@ -47,7 +44,7 @@ STATISTIC = Statistic(
     row=LookRow,
     title="The look at the study",
     section=Section.ANSWER,
-    compute=look,
+    compute=lambda context: (row_of(context.frame.look),),
     order=1,
     own_form=True,
 )

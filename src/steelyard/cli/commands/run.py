@@ -20,6 +20,7 @@ from rich.console import Console
 
 from steelyard.analysis.narrative.answer_display import repeats_a_caveat
 from steelyard.analysis.statistics import objective
+from steelyard.analysis.statistics.look import row_of
 from steelyard.analysis.statistics.objective import ObjectiveLevel
 from steelyard.cli.commands.clean import reclaim
 from steelyard.cli.noise_floor import keep
@@ -366,7 +367,7 @@ def _say(
     if as_json:
         until = {} if decision is None else {"until": decision.model_dump(mode="json")}
         told = {**asdict(outcome), "store": str(folder), "interrupted": interrupted, **until}
-        print(json_text({"look": this_look.told(), **told}))
+        print(json_text({"look": row_of(this_look).model_dump(mode="json"), **told}))
     if this_look.sentence:
         say(console, this_look.sentence, style="bold yellow")
     missing_words = f"at most {outcome.missing}" if decision is not None and decision.go_on else f"{outcome.missing}"

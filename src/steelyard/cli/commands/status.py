@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from steelyard.analysis.cells import VALUE_HEAD, cell_values, objective_cells
+from steelyard.analysis.statistics.look import row_of
 from steelyard.cli.signature import Json, StoreFolder
 from steelyard.cli.terminal.output import (
     data_console,
@@ -89,7 +90,7 @@ def status(
         "planned": len(planned) if plan else None,
         "done": done,
         "not_needed": spared,
-        "look": look.told(),
+        "look": row_of(look).model_dump(mode="json"),
         "until": decision.model_dump(mode="json") if decision else None,
         "valid": sum(record.verdict.outcome == "valid" for record in records),
         "attempts": len(records),
