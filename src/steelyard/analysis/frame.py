@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 
 from steelyard.analysis.treatments import NODES
 from steelyard.heavy import pl
-from steelyard.judging.looks import ONE_LOOK, Look
 from steelyard.judging.measures import with_cost
 from steelyard.judging.trial_responses import response_of
 from steelyard.judging.warm_up_cut import is_cut, orders_of_treatment
 from steelyard.model import responses
+from steelyard.model.look import ONE_LOOK, Look
 from steelyard.model.node_limits import NodeLimits
 from steelyard.model.study import SAME_FACTOR, SAME_LABELS, Level, Study
 from steelyard.model.trial import TrialRecord

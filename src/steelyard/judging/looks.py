@@ -1,12 +1,9 @@
-"""Looks at a study: which one its trials give, whether verdicts are final at it, and the confidence that it has.
+"""Looks at a study: the confidence that each has, and which one trials give.
 
-Somebody who looks at the end of the plan, adds blocks because the answer is undecided, and looks again has more than
-one chance to call identical systems different. With `analysis.looks = "one"` the first look at the end of the plan has
-the whole error, and no verdict is final beyond it. With "several" look k has the error alpha / 2^k, so that all looks
-together have alpha however many they are (Bonferroni; the pattern of an alpha-spending function, K. K. G. Lan, D. L.
-DeMets, Biometrika 70(3), 1983). Equal shares would not do: the number of further blocks follows the trials, which makes
-a look err more than its share (M. A. Proschan, S. A. Hunsberger, Biometrics 51(4), 1995); docs/decisions/0020-looks.md
-has the counts.
+Whoever looks at the end of the plan, adds blocks because the answer is undecided, and looks again has more than one
+chance to call identical systems different. A study with one look has the whole error then, and no final verdict beyond
+its plan. With several, look k has the error alpha / 2^k, so that all together have alpha (Bonferroni; a sequence of
+alpha spending: Lan and DeMets 1983, Biometrika 70(3)). Equal shares would not do: docs/decisions/0020-looks.md.
 """
 
 from __future__ import annotations
@@ -17,66 +14,10 @@ from collections.abc import Sequence
 from steelyard.judging.attempts import attempts_by_id, settled
 from steelyard.judging.stopping import not_needed, whole_blocks
 from steelyard.judging.stopping_rule import Decision
+from steelyard.model.look import Look
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
-from steelyard.model.value import Value
-
-
-class Look(Value):
-    """One look at a study, or at two of them."""
-
-    number: int = 1
-    """From 1; a further look is one after trials were added to a plan that was finished."""
-    several: bool = False
-    """Whether the study has said beforehand that it may go on."""
-    confidence: float = 0.95
-    """Confidence of the intervals at this look."""
-    done: int = 0
-    """Whole blocks."""
-    planned: int = 0
-    """Planned blocks; 0 where the plan is not known."""
-    at_most: bool = False
-    """Whether a stopping rule may end the study before its last block."""
-    missing: int = 0
-    """Trials that the plan still needs."""
-
-    @property
-    def final(self) -> bool:
-        """Whether its verdicts are final."""
-        return not self.missing and (self.several or self.number == 1)
-
-    @property
-    def next_confidence(self) -> float:
-        """Confidence at the look that follows this one."""
-        return (1 + self.confidence) / 2 if self.several else self.confidence
-
-    def planning_confidence(self, confidence: float) -> float:
-        """Confidence to plan further blocks with, after an interval with `confidence`: that of the next look if these
-        blocks are one, else the same (of the end of the plan, or of a new study)."""
-        return (1 + confidence) / 2 if self.several and not self.missing else confidence
-
-    def beyond(self, more: int) -> bool:
-        """Whether so many further blocks are more than the plan still has."""
-        return more > self.planned - self.done
-
-    @property
-    def sentence(self) -> str:
-        """What a reader must know first; empty at the only look of a finished study."""
-        if self.missing:
-            blocks = f"{'at most ' if self.at_most else ''}{self.planned} block{'' if self.planned == 1 else 's'}"
-            return f"unfinished: {self.done} of {blocks}; no verdict is final"
-        if self.several:
-            return f"look {self.number}, at {100 * self.confidence:.4g}%"
-        if self.number > 1:
-            return (
-                f'look {self.number} of a study with one look (analysis.looks = "one"), which has spent its error; no '
-                "verdict is final: measure a new study"
-            )
-        return ""
-
-
-ONE_LOOK = Look()
 
 
 def later(study: Study, looks: int) -> Study:

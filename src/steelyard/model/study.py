@@ -31,7 +31,8 @@ from steelyard.model.named_level import level_key
 from steelyard.model.node_limits import NodeLimits as NodeLimits  # noqa: PLC0414 - part of this module
 from steelyard.model.objective import Limit, parse
 from steelyard.model.one_of import OneOf
-from steelyard.model.responses import awaited_names, main_names
+from steelyard.model.percentiles import needed
+from steelyard.model.responses import awaited_names, main_names, of
 from steelyard.model.server_warm_up import ServerWarmUp
 from steelyard.model.value import Value
 
@@ -288,6 +289,14 @@ class AnalysisChoice(Value):
         """Every response that the analysis needs a value of: those named, and that of the objective."""
         limit = self.limit
         return tuple(dict.fromkeys((*self.every_response, *([limit.response] if limit else []))))
+
+    @property
+    def operations_needed(self) -> dict[str, int]:
+        """Each needed percentile of operations, with the operations below which a trial has no value of it."""
+        known = {name: of(name) for name in self.needed}
+        return {
+            name: needed(one.percentile) for name, one in known.items() if one.percentile and one.source == "records"
+        }
 
 
 class About(Value):

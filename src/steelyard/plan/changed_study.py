@@ -63,21 +63,19 @@ def _from_start(settings: TrialSettings) -> dict[str, Any]:
 def _refuse_looks(before: Study, after: Study, records: Sequence[TrialRecord]) -> None:
     """Raise StudyError for other looks than the first trial was made under, and for a plan that ends earlier: whoever
     has seen trials could choose the end that pleases."""
-    keys = ["analysis.looks"] if records else []
-    keys += ["analysis.confidence"] if records and before.analysis.looks == "several" else []
-    shrunk = ["design.starts", "design.trials"] if records and before.design.until is None else []
-    for key in (*keys, *shrunk):
-        section, _, name = key.partition(".")
-        was, now = (getattr(getattr(study, section), name) for study in (before, after))
-        if now == was or (key in shrunk and now > was):
-            continue
+    of = before.analysis, after.analysis, before.design, after.design
+    changed = {
+        "analysis.looks": of[0].looks != of[1].looks,
+        "analysis.confidence": of[0].looks == "several" and of[0].confidence != of[1].confidence,
+        "design.starts": of[2].until is None and of[3].starts < of[2].starts,
+        "design.trials": of[2].until is None and of[3].trials < of[2].trials,
+    }
+    for key in (key for key, is_changed in changed.items() if is_changed and records):
         raise StudyError(
-            f"{key} was {was} when the store's {len(records)} sealed trials were made: a study whose end or looks may "
-            "be chosen by what they show errs more often than it says",
-            "put it back as it was, or give the study another name"
-            + ("; the report of an unfinished study says that it is one" if key in shrunk else ""),
+            f"{key} is not what the store's {len(records)} sealed trials were made under: a study whose looks or end "
+            "may be chosen by what they show errs more often than it says",
+            "put it back as it was, or give the study another name; the report of an unfinished one says what it is",
             key=key,
-            read=now,
         )
 
 

@@ -16,15 +16,7 @@ from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.node import secrets
 from steelyard.node.folders import cache_folder
-from steelyard.plan import (
-    empty_tables,
-    engines,
-    load_feasibility,
-    node_disks,
-    percentile_support,
-    probe_ways,
-    processor_quotas,
-)
+from steelyard.plan import empty_tables, engines, load_feasibility, node_disks, probe_ways, processor_quotas
 from steelyard.plan.abilities import Abilities
 from steelyard.plan.agent_refusals import refused_by_agent
 from steelyard.plan.changed_study import refuse_change
@@ -128,7 +120,6 @@ def refusals(
         *node_disks.refusals(plan, history, Abilities(plugins)),
         *probe_ways.refusals(study, plan, Abilities(plugins)),
         *empty_tables.refusals(study, plan, Abilities(plugins)),
-        *percentile_support.refusals(study, plan, history),
         *engines.unspoken(plan, Abilities(plugins)),
         *engines.refused(plan, plugins),
         *_over(study, machine, cost or estimate(plan, study, history, cores=machine.cores, plugins=plugins)),

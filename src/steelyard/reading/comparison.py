@@ -16,9 +16,10 @@ from steelyard.analysis.frame import frame_of
 from steelyard.analysis.statistics import noise_floor
 from steelyard.analysis.statistics.trend import Trend, trends
 from steelyard.analysis.treatments import label
-from steelyard.judging.looks import Look, later, look_of
+from steelyard.judging.looks import later, look_of
 from steelyard.judging.stopping import decision_of
 from steelyard.model.errors import StudyError
+from steelyard.model.look import Look
 from steelyard.model.responses import every as every_response
 from steelyard.model.study import Level, Study
 from steelyard.model.trial import TrialRecord

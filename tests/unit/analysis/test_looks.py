@@ -33,7 +33,7 @@ def test_an_unfinished_study_says_so_first_and_no_cell_has_a_final_verdict() -> 
     assert results.look.sentence == "unfinished: 3 of 6 blocks; no verdict is final"
     assert last_row(results).verdict_text == "slower, not final"
     (row,) = results.of(LookRow)
-    assert (row.sentence, row.final, row.trials_missing) == (results.look.sentence, False, 7 * 1 + 8)
+    assert (row.sentence, row.final, row.number, row.confidence) == (results.look.sentence, False, 1, 0.95)
     assert next(iter(tables(results))) == "look", "the first table of --json"
 
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from steelyard.judging.looks import Look, later, look_of
+from steelyard.judging.looks import later, look_of
+from steelyard.model.look import Look
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.trial import TrialRecord
 from tests.unit.analysis.made import VOIDED, cell, record, study

@@ -32,10 +32,10 @@ from steelyard.cli.commands import (
 from steelyard.cli.main import CONTENTS, command_line
 from steelyard.cli.terminal import load_output
 from steelyard.dropin.agent_run import LoadResult
-from steelyard.judging.looks import Look
 from steelyard.judging.stopping_rule import Decision, Narrowing, Rule
 from steelyard.lab.conductor import Outcome
 from steelyard.model.calibration import Calibration
+from steelyard.model.look import Look
 from steelyard.selftest.stall import Asked, Proof
 from steelyard.wire.record import Connected
 from tests.unit.cli.commands import test_load

@@ -8,7 +8,7 @@ from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference.power import MOST_STARTS, POWER, More
 from steelyard.format import confidence_text, count, forecast, number
 from steelyard.heavy import np, pl
-from steelyard.judging.looks import ONE_LOOK, Look
+from steelyard.model.look import ONE_LOOK, Look
 
 MOST_PERCENT = 900.0
 """A change above it is said as more than tenfold."""

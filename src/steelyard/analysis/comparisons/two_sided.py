@@ -32,9 +32,9 @@ from steelyard.analysis.statistics.trend import Trend
 from steelyard.analysis.treatments import Treatment, label
 from steelyard.analysis.wording import change_text
 from steelyard.format import confidence_text, number
-from steelyard.judging.looks import Look
 from steelyard.model.errors import StudyError
 from steelyard.model.estimate import Estimate
+from steelyard.model.look import Look
 from steelyard.model.responses import label_of, unit_of
 from steelyard.model.study import Level
 from steelyard.model.value import Value

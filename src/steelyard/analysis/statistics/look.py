@@ -6,7 +6,7 @@ from typing import Annotated
 
 from steelyard.analysis.row import NO_UNIT, Column, Row
 from steelyard.analysis.statistic import Section, Statistic
-from steelyard.judging.looks import Look
+from steelyard.model.look import Look
 
 
 class LookRow(Row):
@@ -19,24 +19,13 @@ class LookRow(Row):
     """Whether verdicts are final: the plan is finished, and its looks are not spent."""
     number: int
     """Which look it is, from 1: a further one is after blocks were added to a finished plan."""
-    several: bool
-    """Whether the study has said beforehand that it may go on."""
     confidence: Annotated[float, Column(unit=NO_UNIT)]
     """Confidence of the intervals at this look."""
-    blocks_done: int
-    """Blocks that are whole."""
-    blocks_planned: int
-    """Blocks of the plan; 0 where it is not known."""
-    trials_missing: int
-    """Trials that the plan still needs."""
 
 
 def row_of(look: Look) -> LookRow:
     """A look as a row: every `--json` has this form."""
-    return LookRow(
-        sentence=look.sentence, final=look.final, number=look.number, several=look.several, confidence=look.confidence,
-        blocks_done=look.done, blocks_planned=look.planned, trials_missing=look.missing,
-    )  # fmt: skip
+    return LookRow(sentence=look.sentence, final=look.final, number=look.number, confidence=look.confidence)
 
 
 STATISTIC = Statistic(

@@ -31,7 +31,7 @@ from steelyard.cli.terminal.answer_output import print_answer
 from steelyard.cli.terminal.live_cells import LiveCells
 from steelyard.cli.terminal.output import message_console, print_wrapped, say, warn_of_damages
 from steelyard.file_errors import foreseen
-from steelyard.judging.looks import Look, later, look_of
+from steelyard.judging.looks import later, look_of
 from steelyard.judging.settings_hash import canonical
 from steelyard.judging.stopping import SECONDS_PER_HOUR, decide, decision_of
 from steelyard.judging.stopping_rule import Decision, rule_of
@@ -40,6 +40,7 @@ from steelyard.lab.parts import Parts
 from steelyard.lab.quiet import QuietGate, look
 from steelyard.lab.resume import missing
 from steelyard.model.errors import FileError, SteelyardError
+from steelyard.model.look import Look
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord

@@ -18,7 +18,7 @@ from steelyard.analysis.inference import power
 from steelyard.analysis.inference.multiplicity import holm, survives
 from steelyard.analysis.inference.power import More, more_starts
 from steelyard.analysis.statistics.comparison import comparisons
-from steelyard.judging.looks import Look
+from steelyard.model.look import Look
 from tests.unit.analysis.made import VOIDED, cell, frame, record
 
 LOGS = st.lists(st.floats(-0.2, 0.2), min_size=2, max_size=6)
