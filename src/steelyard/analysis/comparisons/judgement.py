@@ -22,7 +22,7 @@ from steelyard.analysis.comparisons.identical_systems import (
 )
 from steelyard.analysis.comparisons.side_trends import SideTrends
 from steelyard.analysis.frame import TrialFrame
-from steelyard.analysis.inference import multiplicity
+from steelyard.analysis.inference.multiplicity import DECIDED, DIFFERENT
 from steelyard.analysis.statistics.trend import Trend
 from steelyard.model.estimate import Estimate
 from steelyard.model.study import Level
@@ -33,8 +33,8 @@ class Judgement:
     """A verdict beside the noise floor, the warmth and the trends of both levels."""
 
     known: dict[str, Any]
-    """Fields of the row that change: `floor_percent`, `cold`, `trend`, one of `within_noise`, `within_cold` and
-    `within_trend`, and `verdict`."""
+    """Fields of the row that change: `floor_percent`, `cold`, `trend`, `final`, one of `within_noise`, `within_cold`
+    and `within_trend`, and `verdict`."""
     reason: str = ""
     """Why it is undecided after all; empty if the verdict stands."""
     remark: str = ""
@@ -46,14 +46,16 @@ class Judgement:
         return f"{text}; {self.remark}" if self.remark else text
 
 
-def judgement(ratio: Estimate | None, verdict: str, response: str, floor: Floor | None, sides: SideTrends) -> Judgement:
+def judgement(
+    ratio: Estimate | None, verdict: str, response: str, floor: Floor | None, sides: SideTrends, *, final: bool
+) -> Judgement:  # fmt: skip
     """The noise floor comes first: what lies within it needs no other explanation. Cold servers come before trends,
-    which may be theirs."""
+    which may be theirs. `final`: whether the looks at the study leave its verdicts final."""
     cold = "" if sides.cold is None else sides.cold.words
     floor_percent = None if floor is None else floor.percent
-    known: dict[str, Any] = {"trend": sides.words, "cold": cold, "floor_percent": floor_percent}
+    known: dict[str, Any] = {"trend": sides.words, "cold": cold, "floor_percent": floor_percent, "final": final}
     remark = "; ".join(filter(None, [cold, sides.words]))
-    different = verdict in multiplicity.DIFFERENT
+    different = verdict in DIFFERENT
     if floor is not None and ratio is not None and different and within_noise(ratio, floor.percent):
         known |= {"within_noise": True, "verdict": "undecided"}
         return Judgement(known, noise_words(ratio, response, floor), remark)
@@ -64,6 +66,14 @@ def judgement(ratio: Estimate | None, verdict: str, response: str, floor: Floor 
         known |= {"within_trend": True, "verdict": "undecided"}
         return Judgement(known, f"{sides.words}, {side_trends.MAY_EXPLAIN}", cold)
     return Judgement(known, remark=remark)
+
+
+def shown(verdict: str, *, survives_holm: bool | None, final: bool, text: str = "") -> str:
+    """The verdict as tables show it, with what it lacks: `slower, not after correction`, `slower, not final`. `text`:
+    its words where they are others, such as `equivalent within 5%`."""
+    if not final and verdict in DECIDED:
+        return f"{text or verdict}, not final"
+    return f"{text or verdict}, not after correction" if survives_holm is False else text or verdict
 
 
 class MeanOfLevel(Protocol):
@@ -91,7 +101,7 @@ def judged_mean(row: MeanOfLevel, frame: TrialFrame, floors: Floors, trends: Seq
     levels = (row.baseline, row.level)
     floor = floor_of_levels(frame, floors, row.response, row.factor, levels)
     sides = side_trends.of_levels(frame, row.response, row.factor, levels, trends)
-    judged = judgement(row.ratio, row.verdict, row.response, floor, sides)
+    judged = judgement(row.ratio, row.verdict, row.response, floor, sides, final=frame.look.final)
     verdict = judged.known.get("verdict", row.verdict)
     sentence = row.sentence.replace(f": {row.verdict}: ", f": {verdict}: ", 1)
     return judged.known | {"sentence": "; ".join(filter(None, [sentence, judged.reason, judged.remark]))}

@@ -56,6 +56,8 @@ class MainEffect(Row):
     still fall; else empty."""
     within_cold: bool = False
     """The levels differ in warmth, and the ratio does not go beyond what may still fall: undecided."""
+    final: bool = True
+    """Whether the looks at the study leave its verdicts final."""
 
 
 def main_effects(

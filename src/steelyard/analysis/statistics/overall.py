@@ -65,6 +65,8 @@ class Overall(Row):
     still fall; else empty."""
     within_cold: bool = False
     """The levels differ in warmth, and the ratio does not go beyond what may still fall: undecided."""
+    final: bool = True
+    """Whether the looks at the study leave its verdicts final."""
 
 
 FEWEST_CELLS = 2
