@@ -30,6 +30,9 @@ class Between(AssertionError):
     """One page has gone, and the next is not there yet."""
 
 
+SHOWN = "location.href.split('?')[0] + ': ' + document.documentElement.textContent.slice(0, 2000)"
+
+
 class Tab:
     """One tab. Messages end with a zero byte; answers have the id of what they answer."""
 
@@ -87,7 +90,7 @@ class Tab:
         """Wait until an expression is true."""
         end = time.monotonic() + ANSWER_S
         while not self._true(expression):
-            assert time.monotonic() < end, f"never true: {expression}"
+            assert time.monotonic() < end, f"never true: {expression}, of {self.value(SHOWN)}"
             time.sleep(0.05)
 
     def _true(self, expression: str) -> bool:

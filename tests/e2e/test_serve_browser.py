@@ -10,6 +10,7 @@ import contextlib
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import threading
 import urllib.error
@@ -17,6 +18,7 @@ import urllib.request
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -262,15 +264,21 @@ def impostor(port: int) -> Iterator[list[tuple[str, str | None]]]:
             self.send_response(200)
             self.send_header("Content-Type", "text/html" if not self.path.startswith("/api") else "application/json")
             self.send_header("X-Steelyard-Proof", "00" * 32)
-            # Else the browser goes on with this connection after the next server has the port.
-            self.send_header("Connection", "close")
             self.end_headers()
             self.wfile.write(body if self.path.startswith("/api") else b"<title>impostor</title>")
 
         def log_message(self, format: str, *args: object) -> None:
             """Say nothing."""
 
-    with ThreadingHTTPServer(("127.0.0.1", port), Answers) as server:
+    accepted: list[socket.socket] = []
+
+    class Server(ThreadingHTTPServer):
+        def get_request(self) -> tuple[socket.socket, Any]:
+            connection, address = super().get_request()
+            accepted.append(connection)
+            return connection, address
+
+    with Server(("127.0.0.1", port), Answers) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         thread.start()
         try:
@@ -278,3 +286,8 @@ def impostor(port: int) -> Iterator[list[tuple[str, str | None]]]:
         finally:
             server.shutdown()
             thread.join()
+            # As if its process had ended. A browser opens connections in advance, and would use one of these to ask
+            # the next server on the port.
+            for connection in accepted:
+                with contextlib.suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)

@@ -53,13 +53,14 @@ def cells(values: dict[tuple[int, int], Numbers], shared: bool) -> Cells:
     """Start means as the analysis holds them; `values`: one per start of each treatment."""
     of: dict[str, dict[Key, float]] = {}
     hard: dict[str, Key] = {}
+    at: dict[str, tuple[int, int]] = {}
     for key, means in values.items():
         group = key[:1] if shared else key
         for start, mean in enumerate(means):
             name = f"s{start}-{group}"
             of.setdefault(name, {})[key] = float(mean)
-            hard[name] = group
-    return Cells(of, hard)
+            hard[name], at[name] = group, (start, 1)
+    return Cells(of, hard, at)
 
 
 def _apart(plot: Plot, rng: np.random.Generator, studies: int, starts: int) -> dict[tuple[int, int], Numbers]:

@@ -10,7 +10,8 @@ import numpy as np
 from scipy import special, stats
 
 from steelyard.analysis.comparisons import level_pairs
-from steelyard.analysis.comparisons.level_ratios import ratio_between
+from steelyard.analysis.comparisons.level_pairs import LevelPair
+from steelyard.analysis.comparisons.level_ratios import ratio_of
 from steelyard.analysis.inference import effect_sizes
 from steelyard.model.estimate import Estimate
 from tools.coverage.planted import MEAN_MS, Kind, Numbers, Plot
@@ -64,16 +65,28 @@ def shared(plot: Plot, n: int, ratio: float, method: Pair, truth: float) -> Draw
     return draw
 
 
-def _named(values: Sequence[float]) -> dict[str, float]:
-    return {f"s{place}": value for place, value in enumerate(values)}
+def in_blocks(plot: Plot, n: int, ratio: float, shock_cv: float, second: float) -> Draw:
+    """Start means of two levels in blocks, in turn at the first and the second place, which costs `second`."""
+    places = ((1, 2) * n)[:n], ((2, 1) * n)[:n]
+    later = 1 + second * (np.array(places) - 1)
+
+    def draw(rng: np.random.Generator, studies: int) -> Iterable[Outcome]:
+        block = np.exp(rng.normal(0, shock_cv, (studies, n)))
+        a, b = plot.means(rng, studies, n) * block * later[0], plot.means(rng, studies, n) * block * later[1] * ratio
+        pairs = (
+            LevelPair("start means", "block", tuple(x), tuple(y), places=places) for x, y in zip(a, b, strict=True)
+        )
+        return (held(ratio_of(pair, CONFIDENCE), ratio) for pair in pairs)
+
+    return draw
 
 
 def _geometric(a: Sequence[float], b: Sequence[float], _: np.random.Generator) -> Estimate | None:
-    return ratio_between(_named(a), _named(b), False, CONFIDENCE)
+    return ratio_of(LevelPair("start means", "", tuple(a), tuple(b)), CONFIDENCE)
 
 
 def _geometric_paired(a: Sequence[float], b: Sequence[float], _: np.random.Generator) -> Estimate | None:
-    return ratio_between(_named(a), _named(b), True, CONFIDENCE)
+    return ratio_of(LevelPair("start means", "start", tuple(a), tuple(b)), CONFIDENCE)
 
 
 def _of(function: Callable[..., Estimate | None], *between: Any, paired: bool | None = None, after: str = "") -> Pair:
@@ -149,6 +162,11 @@ def _same() -> Iterator[Case]:
         for n in EQUAL:
             draw = shared(plot, n, 1.0, _geometric_paired, 1.0)
             yield Case(SAME, "pairs on logarithms of start means: the verdict", plot.words, f"{n}", draw, "errs")
+    for shock, second in ((0.0, 0.0), (0.03, 0.0), (0.05, 0.0), (0.05, 0.06)):
+        about = f"in blocks that differ by {shock:.0%}, second place {second:+.0%}; {HOUSE.words}"
+        for n in (3, 4, 5, 6, 8, 10):
+            blocks = in_blocks(HOUSE, n, 1.0, shock, second)
+            yield Case(SAME, "pairs on logarithms of start means: the verdict", about, f"{n}", blocks, "errs")
     for wider, (n_a, n_b) in ((3.0, (3, 3)), (3.0, (5, 5)), (3.0, (5, 10)), (1 / 3, (5, 10)), (1 / 3, (2, 5))):
         skew = Plot("lognormal")
         draw = two(skew, n_a, n_b, 1.0, _geometric, _geometric_ratio(skew, wider), wider)
@@ -300,5 +318,5 @@ def _tost_pairs(n: int, margin_percent: float) -> Draw:
 
 
 def _not_equivalent(a: Sequence[float], b: Sequence[float], paired: bool, margin_percent: float) -> bool:
-    pair = level_pairs.LevelPair("start means", paired, tuple(a), tuple(b))
+    pair = LevelPair("start means", "start" if paired else "", tuple(a), tuple(b))
     return level_pairs.equivalence(pair, margin_percent, CONFIDENCE)[0] != "equivalent"

@@ -11,7 +11,8 @@ from typing import Literal
 import numpy as np
 from scipy import stats
 
-from steelyard.analysis.comparisons.level_ratios import ratio_between
+from steelyard.analysis.comparisons.level_pairs import LevelPair
+from steelyard.analysis.comparisons.level_ratios import ratio_of
 from steelyard.analysis.comparisons.two_sided import Side, adjusted, contrasts, pair
 from steelyard.analysis.gate import GateVerdict, case_of, family_confidence, overall, verdict_of
 from steelyard.plan.gate_forecast import FEWEST_BLOCKS, MOST_BLOCKS, POWER, chance_beyond
@@ -88,7 +89,7 @@ def announced(
     margin = math.log1p(MARGIN_PERCENT / 100)
     distance = margin - math.log1p(loss_percent / 100) if green else math.log1p(loss_percent / 100) - margin
     confidence = CONFIDENCE if green else family_confidence(CONFIDENCE, cells)
-    return chance_beyond(blocks, distance, paired_spread(plot) if pairs else spread(plot), confidence, pairs=pairs)
+    return chance_beyond(blocks, distance, paired_spread(plot) if pairs else math.sqrt(2) * spread(plot), confidence)
 
 
 def enough(plot: Plot, loss_percent: float, cells: int = 1, *, green: bool = False, pairs: bool = False) -> int:
@@ -172,12 +173,10 @@ def judge_means(planted: Planted, rng: np.random.Generator) -> GateVerdict:
     """The same from start means on, by the same ratio and verdict: a hundredth of the time."""
     verdicts: list[GateVerdict] = []
     for trials_a, trials_b in _means(planted, rng):
-        a, b = (
-            {f"s{place}": float(mean) for place, mean in enumerate(trials.mean(axis=-1))}
-            for trials in (trials_a, trials_b)
-        )
+        a, b = (tuple(float(mean) for mean in trials.mean(axis=-1)) for trials in (trials_a, trials_b))
+        sample = LevelPair("start means", "start" if planted.pairs else "block", a, b)
         confidences = CONFIDENCE, family_confidence(CONFIDENCE, len(planted.losses_percent))
-        plain, wide = (ratio_between(a, b, planted.pairs, confidence) for confidence in confidences)
+        plain, wide = (ratio_of(sample, confidence) for confidence in confidences)
         if plain is None or wide is None:
             raise ValueError("a mean of 0 was drawn")
         verdicts.append(verdict_of(RESPONSE, plain, wide, planted.margin_percent))

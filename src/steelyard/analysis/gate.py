@@ -19,8 +19,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Literal
 
-from steelyard.analysis.comparisons.level_ratios import paired_starts, percent, ratio_between, units
-from steelyard.analysis.comparisons.two_sided import Contrast, Side, limits_percent, means_of_starts, pace_s
+from steelyard.analysis.comparisons.level_pairs import pair_of
+from steelyard.analysis.comparisons.level_ratios import percent, ratio_of
+from steelyard.analysis.comparisons.two_sided import Contrast, Side, limits_percent, pace_s
 from steelyard.analysis.inference import power
 from steelyard.analysis.treatments import Treatment, label
 from steelyard.analysis.wording import blocks, change_text, signed_percent
@@ -134,9 +135,9 @@ def case_of(a: Side, b: Side, contrast: Contrast, margin_percent: float, family:
     """The case of a contrast, which is one of `family` cases of the gate."""
     response, plain = contrast.response, contrast.ratio
     confidences = plain.confidence, family_confidence(plain.confidence, family)
-    means_a, means_b, same_starts = means_of_starts(a, b, contrast.a, contrast.b, response)
-    wide = ratio_between(means_a, means_b, same_starts, confidences[1])
-    if wide is None:  # the contrast has a ratio of the same means
+    pair = pair_of((a.frame, contrast.a), (b.frame, contrast.b), response)
+    wide = None if pair is None else ratio_of(pair, confidences[1])
+    if pair is None or wide is None:  # the contrast has a ratio of the same means
         raise ValueError("the mean of side a is 0")
     verdict = verdict_of(response, plain, wide, margin_percent)
     why, more, of_block_s = "", None, pace_s(a, b)
@@ -144,12 +145,9 @@ def case_of(a: Side, b: Side, contrast: Contrast, margin_percent: float, family:
         why = contrast.why
     elif contrast.within_cold or (verdict == "worse" and (contrast.within_noise or contrast.within_trend)):
         verdict, why = "undecided", contrast.why
-    elif verdict == "undecided":
-        both = paired_starts(means_a, means_b, same_starts)
-        sides = units(means_a, means_b, both)
-        limit = limit_of(response, margin_percent)
-        less, greater = sides if better_of(response) == "less" else (sides[1], sides[0])
-        more = power.more_starts_beyond(less, greater, bool(both), max(limit, 1 / limit), confidences)
+    elif verdict == "undecided" and pair.gap is not None:
+        of_sides = confidences if better_of(response) == "less" else (confidences[1], confidences[0])
+        more = power.more_starts_beyond(pair.gap, limit_of(response, margin_percent), of_sides)
         why = _reaches(plain, wide, response, margin_percent) + "; " + _would_decide(more, of_block_s)
     text = change_text(wide if verdict == "worse" else plain, response)
     return Case(

@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from steelyard.analysis.comparisons import identical_systems
+from steelyard.analysis.comparisons.level_pairs import Shared
 from steelyard.analysis.frame import frame_of
 from steelyard.analysis.statistics import noise_floor
 from steelyard.cli.terminal.output import say
@@ -53,9 +54,9 @@ def _floor_sentence(floors: identical_systems.Floors, study: Study, plan: Plan) 
     response = study.analysis.response
     level = [max(1, study.design.trials - study.analysis.warm_up_trials)] * study.design.starts
     varied = {factor for factor, levels in plan.factors.items() if len(levels) > 1}
-    ways = [(False, "over starts")] if varied & set(plan.hard) else []
-    ways += [(True, "within starts")] if varied - set(plan.hard) else []
-    estimates = [(floors.of(response, level, level, paired), what) for paired, what in ways]
+    ways: list[tuple[Shared, str]] = [("block", "over starts")] if varied & set(plan.hard) else []
+    ways += [("start", "within starts")] if varied - set(plan.hard) else []
+    estimates = [(floors.of(response, level, level, shared), what) for shared, what in ways]
     told_ways = [f"{number(one.percent.value, digits=2)}% {what}" for one, what in estimates if one is not None]
     where = next((one.words for one, _ in estimates if one is not None), "")
     if not told_ways:

@@ -36,6 +36,9 @@ class Spread(Value):
     between_mean_square: float | None = None
     """Mean square of the starts' means, times the number of trials per start; None with one start."""
     between_degrees: int = 0
+    in_block_mean_square: float | None = None
+    """The same of starts about the mean of their block; None where no block has two, and in floors of former days."""
+    in_block_degrees: int = 0
     within_mean_square: float | None = None
     """Mean square of the trials about their start's mean; None if no start has two trials."""
     within_degrees: int = 0

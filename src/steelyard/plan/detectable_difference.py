@@ -1,19 +1,21 @@
 """Minimum detectable difference of a design: the smallest relative difference that the report would likely find.
 
 Significance 0.05 two-sided, power 0.8 (Cohen, Statistical Power Analysis for the Behavioral Sciences, 2nd ed., 1988,
-section 2.4). The effect d solves P(|T| > t(1 - alpha/2, f)) = power for noncentral T with f degrees of freedom:
+section 2.4). Levels are compared in pairs (`analysis.comparisons.level_pairs`). The effect d solves P(|T| > t(1 -
+alpha/2, f)) = power for noncentral T with noncentrality d sqrt(n) and f = n - 1 degrees of freedom:
 
-* a factor that needs a new cluster: two samples of n starts, f = 2n - 2, noncentrality d sqrt(n / 2), and the
-  difference is d times the coefficient of variation of the starts' means;
-* a factor that varies within starts is compared start by start, whatever a start adds to all of its trials: n pairs of
-  means of k trials, f = n - 1, noncentrality d sqrt(n), and the difference is d times that of trials times sqrt(2 / k).
+* a factor that needs a new cluster is compared block by block: n blocks, and the difference is d sqrt(2) times the
+  coefficient of variation of the starts' means within blocks;
+* a factor that varies within starts is compared start by start: n starts with k trials of each level, and the
+  difference is d times that of trials times sqrt(2 / k).
 
 In a fraction a factor is judged over all treatments: there are n of them per level and start, and the degrees of
-freedom are those within the combinations of hard levels.
+freedom are those within the blocks, or within the combinations of hard levels.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections.abc import Sequence
@@ -44,7 +46,8 @@ class Resolution(Value):
     """Units per level, at fixed levels of the other factors: starts, or pairs within starts; in a fraction, over all
     treatments."""
     cv: float
-    """Coefficient of variation of the starts' means for a hard factor, of trials within a start for an easy one."""
+    """Coefficient of variation of the starts' means within blocks for a hard factor, of trials within a start for an
+    easy one."""
     cv_source: str
     """`assumed`, how many trials in the store it comes from, or this machine's noise floor."""
     difference: float | None
@@ -52,11 +55,11 @@ class Resolution(Value):
 
 
 def detectable_effect(
-    n: int, alpha: float = ALPHA, power: float = POWER, *, pairs: bool = False, degrees: int | None = None
-) -> float | None:
-    """Standardised difference that is detected with the given power: between two means of n units each, or over n
-    pairs, in standard deviations of their differences; None if there are no degrees of freedom."""
-    freedom = degrees if degrees is not None else (n - 1 if pairs else 2 * n - 2)
+    n: int, alpha: float = ALPHA, power: float = POWER, degrees: int | None = None
+) -> float | None:  # fmt: skip
+    """Mean difference over n pairs that is detected with the given power, in standard deviations of the differences;
+    None if there are no degrees of freedom."""
+    freedom = n - 1 if degrees is None else degrees
     if freedom < 1:
         return None
     from scipy import optimize, stats
@@ -64,7 +67,7 @@ def detectable_effect(
     critical = float(stats.t.ppf(1 - alpha / 2, freedom))
 
     def lacking(effect: float) -> float:
-        shift = effect * (n if pairs else n / 2) ** 0.5
+        shift = effect * n**0.5
         wrong_way = float(stats.nct.cdf(-critical, freedom, shift))
         # scipy returns NaN for extremely small tails.
         return float(stats.nct.sf(critical, freedom, shift)) + (0.0 if math.isnan(wrong_way) else wrong_way) - power
@@ -96,9 +99,9 @@ def _resolved(study: Study, plan: Plan, factor: str, kept: int, cv: float, sourc
         combinations = {tuple(trial.treatment[one] for one in plan.hard) for trial in first.values()}
         units = combinations if hard else first.values()
         n = starts * len(units) // len(plan.factors[factor])
-        degrees = len(combinations) * (starts - 1)
-    effect = detectable_effect(n, pairs=not hard, degrees=degrees)
-    spread = cv if hard else cv * (2 / kept) ** 0.5
+        degrees = (len(combinations) - hard) * (starts - 1)
+    effect = detectable_effect(n, degrees=degrees)
+    spread = cv * (2 if hard else 2 / kept) ** 0.5
     difference = None if effect is None else effect * spread
     return Resolution(factor=factor, hard=hard, n=n, cv=cv, cv_source=source, difference=difference)
 
@@ -116,8 +119,8 @@ def _cv(
         return measured
     variance = spread.within_mean_square
     if hard:
-        between = max(0.0, ((spread.between_mean_square or 0.0) - variance) / spread.trials_a_start)
-        variance = between + variance / kept
+        of_starts = spread.in_block_mean_square or spread.between_mean_square or 0.0
+        variance = max(0.0, (of_starts - variance) / spread.trials_a_start) + variance / kept
     return variance**0.5, f"noise floor of this machine, {floor.pairs} pairs of starts"
 
 
@@ -129,10 +132,20 @@ def within_starts_cv(history: Sequence[TrialRecord], response: str, warm_up_tria
 
 
 def between_starts_cv(history: Sequence[TrialRecord], response: str, warm_up_trials: int = 0) -> tuple[float, str]:
-    """Median over treatments of the coefficient of variation of the starts' means, and where it comes from."""
+    """Median over pairs of treatments of the coefficient of variation of the starts' means within blocks, and where it
+    comes from; over treatments, of all their starts, where no two had starts of their own in the same blocks."""
     groups = _groups(history, response, warm_up_trials)
-    means = [[statistics.fmean(values) for values in starts.values()] for starts in groups.values()]
-    return _median_cv(means, "starts")
+    means = [{start: statistics.fmean(values) for start, values in starts.items()} for starts in groups.values()]
+    block = {record.start: record.block for record in history}
+    in_blocks = [{block[start]: (start, math.log(mean)) for start, mean in one.items() if mean > 0} for one in means]
+    gaps = [
+        [b[at][1] - a[at][1] for at in a if at in b and a[at][0] != b[at][0]]
+        for a, b in itertools.combinations(in_blocks, 2)
+    ]
+    spreads = [statistics.stdev(each) / math.sqrt(2) for each in gaps if len(each) >= LEAST_VALUES]
+    if not spreads:
+        return _median_cv([list(one.values()) for one in means], "starts")
+    return statistics.median(spreads), f"{sum(len(one) for one in means)} starts of this store"
 
 
 def _groups(history: Sequence[TrialRecord], response: str, warm_up_trials: int) -> dict[str, dict[str, list[float]]]:

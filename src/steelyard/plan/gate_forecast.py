@@ -1,12 +1,9 @@
 """Forecast of a gate: how often it will find a slowdown, how often it will pass an equal build, and the blocks needed.
 
 The gate (`analysis/gate.py`) is red if the interval of the ratio lies wholly beyond the margin. With d the distance of
-the true change from the margin, in logarithms, s the standard deviation of start means and n starts a level, the chance
-is P(T > t(f)), T noncentral t with noncentrality d / (s sqrt(2 / n)). The interval is Welch's, whose degrees of freedom
-f follow from the two spreads that are seen: with equal true spreads, the share u that one of them has of their sum is
-Beta((n - 1) / 2, (n - 1) / 2), f = (n - 1) / (u^2 + (1 - u)^2), and T, which has the sum below it, is independent of u
-with 2 n - 2 degrees of freedom. So the chance is the mean over u, without an approximation, for normal logarithms.
-Pairs within starts have f = n - 1. `tools.gate_rates` draws studies and counts.
+the true change from the margin, in logarithms, s the standard deviation of the differences of n pairs (blocks, or
+starts that served both levels), the chance is P(T > t(n - 1)), T noncentral t with noncentrality d sqrt(n) / s: exact
+for normal logarithms. `tools.gate_rates` draws studies and counts.
 
 Each further response of the study adds its comparisons to the family; the spread is that of the main response.
 """
@@ -15,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from steelyard.judging.noise_floor import KeptFloor
 from steelyard.model.plan import Plan
@@ -28,8 +24,6 @@ POWER = 0.95
 """Chance that a gate should find the slowdown with."""
 FEWEST_BLOCKS, MOST_BLOCKS = 3, 1000
 """Without three starts a level there is no interval; nobody plans more than the other."""
-QUADRATURE = 200
-"""Places at which the degrees of freedom are taken: the mean is then exact to four digits."""
 MOST_CHANGE = 10.0
 """Greatest distance from the margin that is looked at, in logarithms."""
 
@@ -46,7 +40,7 @@ class GateForecast(Value):
     blocks: int
     """Blocks of the plan."""
     cv: float
-    """Coefficient of variation of the means that are compared."""
+    """Coefficient of variation of the ratios of pairs that are compared."""
     cv_source: str
     power: float
     """Chance that the plan's gate is red if the main response of one cell is worse by `change_percent`."""
@@ -60,31 +54,18 @@ class GateForecast(Value):
     """Blocks for a chance of 0.95 of that; None beyond 1,000."""
 
 
-def chance_beyond(n: int, distance: float, spread: float, confidence: float, *, pairs: bool = False) -> float:
+def chance_beyond(n: int, distance: float, spread: float, confidence: float) -> float:
     """Chance that the interval of a ratio lies wholly on one side of a value.
 
     `distance`: of the true ratio from the value, as a logarithm; `spread`: standard deviation of the logarithms of n
-    start means a level, or of n differences of pairs.
+    ratios of pairs. scipy's far tails, which are nan, are 1: the value is far beyond.
     """
     if n < FEWEST_BLOCKS or distance <= 0:
         return 0.0
     from scipy import stats
 
-    tail = (1 - confidence) / 2
-    if pairs:
-        return _above(stats.t.isf(tail, n - 1), n - 1, distance / spread * math.sqrt(n))
-    share = stats.beta.ppf([(place + 0.5) / QUADRATURE for place in range(QUADRATURE)], (n - 1) / 2, (n - 1) / 2)
-    critical = stats.t.isf(tail, (n - 1) / (share**2 + (1 - share) ** 2))
-    return _above(critical, 2 * n - 2, distance / spread * math.sqrt(n / 2))
-
-
-def _above(critical: Any, degrees: int, shift: float) -> float:
-    """Mean of P(T > critical) of noncentral t; scipy's far tails, which are nan, are 1: the shift is far beyond."""
-    import numpy as np
-    from scipy import stats
-
-    chances = np.nan_to_num(stats.nct.sf(critical, degrees, shift), nan=1.0)
-    return min(1.0, float(np.mean(chances)))
+    chance = float(stats.nct.sf(stats.t.isf((1 - confidence) / 2, n - 1), n - 1, distance / spread * math.sqrt(n)))
+    return 1.0 if math.isnan(chance) else min(1.0, chance)
 
 
 def forecasts(
@@ -98,30 +79,30 @@ def forecasts(
     confidence = study.analysis.confidence
     rows = []
     for item in resolution(study, plan, history, floor):
-        spread = item.cv if item.hard else item.cv * math.sqrt(2 / kept)
+        spread = item.cv * math.sqrt(2 if item.hard else 2 / kept)
         cells = {
             tuple(level for factor, level in trial.treatment.items() if factor != item.factor) for trial in plan.trials
         }
         comparisons = len(cells) * len(study.analysis.every_response)
         rows.append(
-            _forecast(item.factor, comparisons, study.design.starts, spread, not item.hard, confidence,
+            _forecast(item.factor, comparisons, study.design.starts, spread, confidence,
                       change_percent, margin_percent, item.cv_source)
         )  # fmt: skip
     return tuple(rows)
 
 
 def _forecast(
-    factor: str, comparisons: int, blocks: int, spread: float, pairs: bool, confidence: float, change_percent: float,
+    factor: str, comparisons: int, blocks: int, spread: float, confidence: float, change_percent: float,
     margin_percent: float, source: str,
 ) -> GateForecast:  # fmt: skip
     margin, change = math.log1p(margin_percent / 100), math.log1p(change_percent / 100)
     simultaneous = 1 - (1 - confidence) / comparisons
 
     def red(n: int, distance: float) -> float:
-        return chance_beyond(n, distance, spread, simultaneous, pairs=pairs)
+        return chance_beyond(n, distance, spread, simultaneous)
 
     def green(n: int) -> float:
-        return chance_beyond(n, margin, spread, confidence, pairs=pairs)
+        return chance_beyond(n, margin, spread, confidence)
 
     smallest_percent = None
     if blocks >= FEWEST_BLOCKS:

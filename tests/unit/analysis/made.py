@@ -50,6 +50,11 @@ def cell(values: Sequence[Sequence[float]], *, nodes: Level = 1, workload: str =
     ]
 
 
+def elsewhere(records: Sequence[TrialRecord]) -> list[TrialRecord]:
+    """The same trials in blocks that no other side has."""
+    return [one.model_copy(update={"block": one.block + 1000}) for one in records]
+
+
 def warmed(fall_percent: float = 0.0, *, reached: bool = False, noise_percent: float = 5.0) -> ServerWarmth:
     """A server warm-up whose service time fell by so much in its last round."""
     of = WorkloadWarmth(service_ms=1.0, change_percent=-fall_percent, noise_percent=noise_percent)

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from steelyard.analysis.comparisons.identical_systems import Floors
-from steelyard.analysis.comparisons.level_ratios import ratio_between
-from steelyard.analysis.comparisons.two_sided import Side, adjusted, contrasts, means_of_starts, pair
+from steelyard.analysis.comparisons.level_pairs import LevelPair, pair_of
+from steelyard.analysis.comparisons.level_ratios import ratio_of
+from steelyard.analysis.comparisons.two_sided import Side, adjusted, contrasts, pair
 from steelyard.analysis.gate import Case, case_of, family_confidence, limit_of, overall, verdict_of
 from steelyard.analysis.inference.power import POWER, chance_beyond, more_starts_beyond
 from steelyard.judging.noise_floor import Spread
@@ -74,8 +75,9 @@ def test_the_interval_is_that_of_compare_and_with_several_cells_a_wider_one() ->
         assert case.change_percent == contrast.change_percent
         assert case.simultaneous_percent is not None
         assert case.simultaneous_percent.confidence == pytest.approx(family_confidence(0.95, 2)) == pytest.approx(0.975)
-        means_a, means_b, same_starts = means_of_starts(a, b, contrast.a, contrast.b, TIME)
-        wide = ratio_between(means_a, means_b, same_starts, 0.975)
+        sample = pair_of((a.frame, contrast.a), (b.frame, contrast.b), TIME)
+        assert sample is not None
+        wide = ratio_of(sample, 0.975)
         assert wide is not None
         assert wide.low is not None
         assert case.simultaneous_percent.low == pytest.approx(100 * (wide.low - 1))
@@ -108,7 +110,9 @@ def test_the_blocks_that_would_decide() -> None:
 
 def test_more_starts_are_just_enough() -> None:
     a, b = [100.0, 103.0, 97.0, 101.0], [104.0, 109.0, 106.0, 102.0]
-    more = more_starts_beyond(a, b, False, 1.02, (0.95, 0.95))
+    sample = LevelPair("start means", "", tuple(a), tuple(b))
+    assert sample.gap is not None
+    more = more_starts_beyond(sample.gap, 1.02, (0.95, 0.95))
     assert more is not None
     logs = [np.log(a), np.log(b)]
     distance = float(logs[1].mean() - logs[0].mean() - np.log(1.02))
@@ -120,9 +124,10 @@ def test_more_starts_are_just_enough() -> None:
         return chance_beyond(distance, sum(variances) ** 0.5, degrees, 0.95)
 
     assert chance(more) >= POWER > chance(more - 1)
-    assert more_starts_beyond(a, b, False, 1.02, (0.95, 0.99)) > more
-    assert more_starts_beyond([1.0], [2.0], False, 1.02, (0.95, 0.95)) is None
-    assert more_starts_beyond([0.0, 1.0], [1.0, 2.0], False, 1.02, (0.95, 0.95)) is None
+    assert more_starts_beyond(sample.gap, 1.02, (0.95, 0.99)) > more
+    single = LevelPair("start means", "", (1.0,), (2.0,)).gap
+    assert single is not None
+    assert more_starts_beyond(single, 1.02, (0.95, 0.95)) is None
 
 
 def test_one_worse_case_is_enough_and_green_needs_all() -> None:

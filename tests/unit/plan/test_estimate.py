@@ -154,21 +154,20 @@ def test_what_cannot_work_is_refused() -> None:
 
 
 def test_the_smallest_difference_is_cohens() -> None:
-    """Cohen 1988, table 2.4.1 (two-tailed 0.05, power 0.80): n = 17 for d = 1.0, 26 for 0.8, 64 for 0.5."""
+    """Cohen 1988, table 2.4.1 (two-tailed 0.05, power 0.80): two samples of 17 for d = 1.0, 26 for 0.8, 64 for 0.5."""
     assert detectable_effect(1) is None
     for n, effect in ((17, 1.0), (26, 0.8), (64, 0.5)):
-        found = detectable_effect(n)
+        found = detectable_effect(n, degrees=2 * n - 2)
         assert found is not None
-        assert found == pytest.approx(effect, abs=0.012)
-    assert (detectable_effect(10) or 0) * 0.04 == pytest.approx(0.053, abs=0.0005)
+        assert found * math.sqrt(2) == pytest.approx(effect, abs=0.012)
 
 
 def test_the_smallest_difference_is_that_of_statsmodels() -> None:
     for n in (2, 3, 10, 40):
         two = TTestIndPower().solve_power(nobs1=n, alpha=0.05, power=0.8)
-        assert detectable_effect(n) == pytest.approx(two, rel=1e-4)
+        assert (detectable_effect(n, degrees=2 * n - 2) or 0) * math.sqrt(2) == pytest.approx(two, rel=1e-4)
         paired = TTestPower().solve_power(nobs=n, alpha=0.05, power=0.8)
-        assert detectable_effect(n, pairs=True) == pytest.approx(paired, rel=1e-4)
+        assert detectable_effect(n) == pytest.approx(paired, rel=1e-4)
 
 
 def test_the_promise_is_kept_by_the_tests_that_the_report_makes() -> None:
@@ -177,11 +176,12 @@ def test_the_promise_is_kept_by_the_tests_that_the_report_makes() -> None:
     rng = np.random.default_rng(7)
     starts, trials, studies, between, within = 4, 3, 4000, 0.03, 0.05
     of_means = math.sqrt(between**2 + within**2 / trials)
-    over_starts = (detectable_effect(starts) or 0) * of_means
-    apart = rng.normal(0, of_means, (studies, 2, starts)) + np.array([0, over_starts])[None, :, None]
-    power = np.mean(stats.ttest_ind(apart[:, 0], apart[:, 1], axis=1).pvalue < 0.05)
+    over_starts = (detectable_effect(starts) or 0) * of_means * math.sqrt(2)
+    blocks = rng.normal(0, 0.1, (studies, 1, starts))
+    apart = blocks + rng.normal(0, of_means, (studies, 2, starts)) + np.array([0, over_starts])[None, :, None]
+    power = np.mean(stats.ttest_rel(apart[:, 0], apart[:, 1], axis=1).pvalue < 0.05)
     assert power == pytest.approx(0.8, abs=0.03)
-    inside = (detectable_effect(starts, pairs=True) or 0) * within * math.sqrt(2 / trials)
+    inside = (detectable_effect(starts) or 0) * within * math.sqrt(2 / trials)
     shared = rng.normal(0, between, (studies, 1, starts, 1)) + rng.normal(0, within, (studies, 2, starts, trials))
     means = shared.mean(axis=3) + np.array([0, inside])[None, :, None]
     power = np.mean(stats.ttest_rel(means[:, 0], means[:, 1], axis=1).pvalue < 0.05)

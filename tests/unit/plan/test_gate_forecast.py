@@ -30,13 +30,13 @@ def test_a_chance_grows_with_blocks_and_falls_with_spread() -> None:
 
 
 def test_many_blocks_are_as_a_normal_distribution_has_it() -> None:
-    expected = float(stats.norm.sf(stats.norm.isf(0.025) - GAP / (0.05 * math.sqrt(2 / 400))))
+    expected = float(stats.norm.sf(stats.norm.isf(0.025) - GAP / (0.05 / math.sqrt(400))))
     assert chance_beyond(400, GAP, 0.05, 0.95) == pytest.approx(expected, abs=0.002)
 
 
 def test_pairs_are_a_t_test_of_one_sample() -> None:
     expected = float(stats.nct.sf(stats.t.isf(0.025, 7), 7, GAP / 0.02 * math.sqrt(8)))
-    assert chance_beyond(8, GAP, 0.02, 0.95, pairs=True) == pytest.approx(expected)
+    assert chance_beyond(8, GAP, 0.02, 0.95) == pytest.approx(expected)
 
 
 def test_a_plan_says_how_many_blocks_it_needs() -> None:

@@ -5,29 +5,34 @@ split into one part per start:
 
     effect = sum over combinations h of hard levels of mean over the starts of h of e,   e = sum over treatments of c y
 
-with variance sum s_h^2 / n_h and Satterthwaite's degrees of freedom (Welch 1947). A start's own effect
-cancels in factors that vary within it. `y` is a mean, or its logarithm: then the result is a ratio of geometric means,
-which do not depend on the choice of baseline (Fleming and Wallace 1986, Communications of the ACM 29(3)). It holds
-for these cells (workloads), not for others.
+Where the combinations were all started in each block, the block is taken out, as in comparisons of two levels
+(`inference.gaps`). Else, and where a contrast lies within starts, which cancels what a start adds to its trials, the
+variance is sum s_h^2 / n_h with Satterthwaite's degrees of freedom. `y` is a mean, or its logarithm: then the result is
+a ratio of geometric means, which do not depend on the choice of baseline (Fleming and Wallace 1986, Communications of
+the ACM 29(3)). It holds for these cells (workloads), not for others.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from steelyard.analysis.comparisons.level_ratios import FEWEST_PAIRED, FEWEST_STARTS, NOTHING_VARIES, judge, varies
+from steelyard.analysis.comparisons.level_pairs import FEWEST_STARTS, NOTHING_VARIES, ROUNDING
+from steelyard.analysis.comparisons.level_ratios import judge
 from steelyard.analysis.frame import TrialFrame
-from steelyard.analysis.inference import estimates
+from steelyard.analysis.inference import gaps
+from steelyard.analysis.inference.gaps import TINY, Gap
 from steelyard.analysis.treatments import Treatment
 from steelyard.analysis.wording import change_text
-from steelyard.heavy import pl, special
+from steelyard.heavy import pl
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import label_of
 from steelyard.model.study import Level
 
+FEWEST_PAIRED = 2
+"""Whole starts of a combination of hard levels, or whole blocks, below which a contrast has no interval."""
 TOO_FEW_WHOLE = "too few whole starts"
 """Why a contrast has no interval: starts that serve all of its treatments are too few."""
 Key = tuple[Level | None, ...]
@@ -42,6 +47,8 @@ class Cells:
     """Start to treatment to the mean of its trials there."""
     hard: Mapping[str, Key]
     """Start to its hard levels."""
+    at: Mapping[str, tuple[int, int]]
+    """Start to its block, and to its place there."""
 
     def mean(self, key: Key) -> float | None:
         """Mean over the starts that have the treatment."""
@@ -51,7 +58,7 @@ class Cells:
     def logarithms(self) -> Cells:
         """The logarithms of means, which are all above 0."""
         of = {start: {key: math.log(mean) for key, mean in cells.items()} for start, cells in self.of.items()}
-        return Cells(of, self.hard)
+        return Cells(of, self.hard, self.at)
 
 
 class Contrast(NamedTuple):
@@ -72,14 +79,17 @@ class Contrast(NamedTuple):
 def means(frame: TrialFrame, response: str) -> Cells:
     """Treatment means in each start, of every used trial without control trials."""
     rows = frame.values(response)
-    averages = rows.group_by("start", *frame.names, maintain_order=True).agg(pl.col(response).cast(pl.Float64).mean())
+    columns = pl.col(response).cast(pl.Float64).mean(), pl.col("block", "place_in_block").first()
+    averages = rows.group_by("start", *frame.names, maintain_order=True).agg(*columns)
     of: dict[str, dict[Key, float]] = {}
     hard: dict[str, Key] = {}
+    at: dict[str, tuple[int, int]] = {}
     for row in averages.iter_rows(named=True):
         start = str(row["start"])
         of.setdefault(start, {})[tuple(row[name] for name in frame.names)] = row[response]
         hard[start] = tuple(row[name] for name in frame.hard)
-    return Cells(of, hard)
+        at[start] = row["block"], row["place_in_block"]
+    return Cells(of, hard, at)
 
 
 def logs(frame: TrialFrame, response: str) -> Cells | None:
@@ -97,31 +107,47 @@ def contrast(
 
     Without an interval where a side of the contrast has fewer than three starts, or a combination of hard levels fewer
     than `fewest` whole ones."""
-    groups: dict[Key, list[dict[Key, float]]] = {}
+    groups: dict[Key, dict[str, dict[Key, float]]] = {}
     for start, of_start in cells.of.items():
         mine = {key: value for key, value in of_start.items() if key in weights}
         if mine:
-            groups.setdefault(cells.hard[start], []).append(mine)
+            groups.setdefault(cells.hard[start], {})[start] = mine
     if any(cells.mean(key) is None for key in weights):
         return None
-    parts = []
-    for served in groups.values():
-        wanted = {key for mine in served for key in mine}
-        parts.append(
-            [math.fsum(weights[key] * mine[key] for key in wanted) for mine in served if len(mine) == len(wanted)]
-        )
-    if min(map(len, parts)) < fewest or min(_starts(groups, weights)) < FEWEST_STARTS:
+    wanted = [{key for mine in served.values() for key in mine} for served in groups.values()]
+    parts = [
+        {start: math.fsum(weights[key] * value for key, value in mine.items())
+         for start, mine in served.items() if len(mine) == len(keys)}
+        for served, keys in zip(groups.values(), wanted, strict=True)
+    ]  # fmt: skip
+    if min(map(len, parts)) < fewest or min(_starts(groups.values(), weights)) < FEWEST_STARTS:
         total = math.fsum(weight * (cells.mean(key) or 0.0) for key, weight in weights.items())
         return Contrast(total, len(cells.of), lacks=TOO_FEW_WHOLE)
+    signs = [math.fsum(weights[key] for key in keys) for keys in wanted]
+    gap = _in_blocks(cells, parts, signs) or gaps.of_samples([tuple(one.values()) for one in parts], [1] * len(parts))
+    error, degrees = gap.error()
     starts = sum(map(len, parts))
-    centre = math.fsum(math.fsum(each) / len(each) for each in parts)
-    if not any(varies(each) for each in parts):
-        return Contrast(centre, starts, lacks=NOTHING_VARIES)
-    errors = [estimates.deviation(each) ** 2 / len(each) for each in parts]
-    error = math.sqrt(math.fsum(errors))
-    degrees = _degrees(errors, [len(each) for each in parts])
-    p = 2 * float(special.stdtr(degrees, -abs(centre) / error))
-    return Contrast(centre, starts, estimates.t_quantile(confidence, degrees) * error, degrees, p)
+    if error <= ROUNDING:
+        return Contrast(gap.value, starts, lacks=NOTHING_VARIES)
+    return Contrast(gap.value, starts, gap.half(confidence), degrees, gap.p())
+
+
+def _in_blocks(cells: Cells, parts: Sequence[Mapping[str, float]], signs: Sequence[float]) -> Gap | None:
+    """The contrast in whole blocks; None where a combination adds nothing of its start's own, or too few are whole.
+
+    `parts`: of each combination of hard levels, start to its part; `signs`: the sum of its weights.
+    """
+    if min(map(abs, signs)) < TINY:
+        return None
+    by_block: list[dict[int, tuple[float, int]]] = [
+        {cells.at[start][0]: (part / sign, cells.at[start][1]) for start, part in of.items()}
+        for of, sign in zip(parts, signs, strict=True)
+    ]
+    whole = [block for block in by_block[0] if all(block in one for one in by_block)]
+    if len(whole) < FEWEST_PAIRED or (len(parts) - 1) * (len(whole) - 1) < FEWEST_STARTS - 1:
+        return None
+    values, places = ([[one[block][at] for block in whole] for one in by_block] for at in (0, 1))
+    return gaps.in_blocks(values, signs, places)
 
 
 def ratio(logarithms: Cells, weights: Mapping[Key, float], confidence: float) -> Estimate | None:
@@ -163,20 +189,11 @@ def _on_contrasts(starts: int, degrees: float) -> str:
     return f"t on contrasts of {starts} starts, {degrees:.1f} degrees of freedom"
 
 
-def _starts(groups: Mapping[Key, Sequence[Mapping[Key, float]]], weights: Mapping[Key, float]) -> tuple[int, int]:
+def _starts(groups: Iterable[Mapping[str, Mapping[Key, float]]], weights: Mapping[Key, float]) -> tuple[int, int]:
     """Starts that serve the treatments of positive and of negative weight."""
-    served = [mine for group in groups.values() for mine in group]
+    served = [mine for group in groups for mine in group.values()]
     above, below = (sum(any(sign * weights[key] > 0 for key in mine) for mine in served) for sign in (1, -1))
     return above, below
-
-
-def _degrees(errors: Sequence[float], sizes: Sequence[int]) -> float:
-    """Satterthwaite's degrees of freedom, at most those of equal spreads; see `estimates.welch_degrees`."""
-    degrees = math.fsum(errors) ** 2 / math.fsum(one**2 / (n - 1) for one, n in zip(errors, sizes, strict=True))
-    if len(set(sizes)) == 1:
-        return degrees
-    alike = math.fsum(1 / n for n in sizes) ** 2 / math.fsum(1 / (n**2 * (n - 1)) for n in sizes)
-    return min(degrees, alike)
 
 
 def key_of(frame: TrialFrame, treatment: Treatment) -> Key:

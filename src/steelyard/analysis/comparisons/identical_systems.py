@@ -6,14 +6,16 @@ of starts and trials:
 
     v = s_b^2 (1/a + 1/b) + s_w^2 (sum of 1/m over the starts of a, / a^2, + the same of b)
 
-is the variance of the logarithm of the ratio of two identical systems with a and b starts of m trials each. Levels that
-are tried within the same starts have no s_b in their ratio. v is a linear combination of the two mean squares, with f
-degrees of freedom by Satterthwaite (F. E. Satterthwaite, Biometrics Bulletin 2(6), 1946); so exp(t(f) sqrt(v)) - 1 is
-the change that 95% of such comparisons stay below: a prediction interval around no change (G. J. Hahn, W. Q. Meeker,
-Statistical Intervals, 1991, section 4.8). With equal numbers as in the study of identical systems it is exact for
-normal logarithms of start means; the tests simulate it, and docs/reference/numbers.md says what is left of it where
-trials differ by more than 40%. Where a start has more trials than in that study, and f comes out below
-LEAST_DEGREES because starts hardly differ more than their trials, the floor is that of as many trials as there.
+is the variance of the logarithm of the ratio of two identical systems with a and b starts of m trials each. Levels
+that are tried within the same starts have no s_b in their ratio; of levels that are paired by block s_b is what starts
+of one block differ, if that is known to LEAST_DEGREES, else what all starts differ, which is more. v is a linear
+combination of the two mean squares, with f degrees of freedom by Satterthwaite (F. E. Satterthwaite, Biometrics
+Bulletin 2(6), 1946); so exp(t(f) sqrt(v)) - 1 is the change that 95% of such comparisons stay below: a prediction
+interval around no change (G. J. Hahn, W. Q. Meeker, Statistical Intervals, 1991, section 4.8). With equal numbers as
+in the study of identical systems it is exact for normal logarithms of start means; the tests simulate it, and
+docs/reference/numbers.md says what is left of it where trials differ by more than 40%. Where a start has more trials
+than in that study, and f comes out below LEAST_DEGREES because starts hardly differ more than their trials, the floor
+is that of as many trials as there.
 """
 
 from __future__ import annotations
@@ -25,8 +27,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal
 
-from steelyard.analysis.comparisons.level_ratios import paired_starts
-from steelyard.analysis.frame import TrialFrame, start_means
+from steelyard.analysis.comparisons.level_pairs import Shared, pair_of
+from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import estimates, variance_components
 from steelyard.analysis.wording import change_text
 from steelyard.format import signed
@@ -62,32 +64,34 @@ class Floor(Value):
 def spread_of(rows: pl.DataFrame, response: str) -> Spread | None:
     """Mean squares of the logarithms of trials of identical systems; None without a value, or if one is not above 0.
 
-    `rows`: used trials, columns `start` and the response.
+    `rows`: used trials, columns `block`, `start` and the response.
     """
     rows = rows.filter(pl.col(response).is_not_null())
     values = rows[response].cast(pl.Float64)
     if not rows.height or float(values.min()) <= 0:  # type: ignore[arg-type]
         return None
-    names = rows["start"].to_list()
-    start, rest = variance_components.mean_squares(values.log().to_list(), names)
+    names, logs = rows["start"].to_list(), values.log().to_list()
+    start, rest = variance_components.mean_squares(logs, names)
+    in_block, _ = variance_components.mean_squares(logs, names, rows["block"].to_list())
     return Spread(
         response=response, starts=len(set(names)), trials=rows.height,
         between_mean_square=start.mean_square if start.df else None, between_degrees=start.df,
+        in_block_mean_square=in_block.mean_square if in_block.df else None, in_block_degrees=in_block.df,
         within_mean_square=rest.mean_square if rest.df else None, within_degrees=rest.df,
         trials_a_start=start.starts if start.df else float(rows.height),
     )  # fmt: skip
 
 
 def floor_percent(
-    spread: Spread, a: Sequence[int], b: Sequence[int], paired: bool, confidence: float = 0.95
+    spread: Spread, a: Sequence[int], b: Sequence[int], shared: Shared, confidence: float = 0.95
 ) -> Estimate | None:
     """The change, in per cent, that this share of comparisons of identical systems stays below.
 
-    `a` and `b`: trials of each start of either side; `paired`: the same starts served both, in this order. None where
+    `a` and `b`: trials of each start of either side; `shared`: what the sides have in common. None where
     the spread rests on fewer than LEAST_DEGREES. Its interval: z sqrt(v) over the chi-squared interval of v; the value
     has t in place of z, so that it holds although v is only estimated.
     """
-    variance = _variance(spread, a, b, paired)
+    variance = _variance(spread, a, b, shared)
     if variance is None:
         return None
     v, degrees = variance
@@ -95,10 +99,11 @@ def floor_percent(
     z, root = float(stats.norm.ppf(1 - tail)), math.sqrt(v)
     low, high = (math.sqrt(degrees / float(stats.chi2.ppf(p, degrees))) for p in (1 - tail, tail))
     told_degrees = f"{degrees:.0f}" if degrees == round(degrees) else f"{degrees:.1f}"
-    what = "paired by start" if paired else "on starts of their own"
+    what = f"paired by {shared}" if shared else "on starts of their own"
     return Estimate(
         value=_change(estimates.t_quantile(confidence, degrees) * root), low=_change(z * root * low),
-        high=_change(z * root * high), confidence=confidence, n=spread.trials if paired else spread.starts, unit="%",
+        high=_change(z * root * high), confidence=confidence, unit="%",
+        n=spread.trials if shared == "start" else spread.starts,
         method=f"change that {confidence:.0%} of comparisons of identical systems stay below, {_sizes(a, b)}, {what}; "
         f"t with {told_degrees} degrees of freedom (Satterthwaite), chi-squared interval",
     )  # fmt: skip
@@ -113,17 +118,19 @@ def _change(log: float) -> float:
     return 100 * math.expm1(min(log, 600.0))
 
 
-def _variance(spread: Spread, a: Sequence[int], b: Sequence[int], paired: bool) -> tuple[float, float] | None:
+def _variance(spread: Spread, a: Sequence[int], b: Sequence[int], shared: Shared) -> tuple[float, float] | None:
     """(variance of the logarithm of the ratio, its degrees of freedom)."""
-    within, between = spread.within_mean_square, spread.between_mean_square
+    within, between, degrees = spread.within_mean_square, spread.between_mean_square, spread.between_degrees
+    if shared == "block" and spread.in_block_degrees >= LEAST_DEGREES:
+        between, degrees = spread.in_block_mean_square, spread.in_block_degrees
     inverse = sum(1 / m for m in a) / len(a) ** 2 + sum(1 / m for m in b) / len(b) ** 2
-    if paired:
+    if shared == "start":
         enough = within is not None and spread.within_degrees >= LEAST_DEGREES
         return (inverse * within, spread.within_degrees) if enough and within is not None else None
-    if between is None or spread.between_degrees < LEAST_DEGREES:
+    if between is None or degrees < LEAST_DEGREES:
         return None
     times = (1 / len(a) + 1 / len(b)) / spread.trials_a_start
-    as_measured = times * between, float(spread.between_degrees)
+    as_measured = times * between, float(degrees)
     if within is None or math.isclose(inverse, times, rel_tol=1e-9):
         return as_measured
     more_trials = inverse < times
@@ -151,11 +158,11 @@ class Floors:
     stored: FoundFloor = field(default_factory=FoundFloor)
     confidence: float = 0.95
 
-    def of(self, response: str, a: Sequence[int], b: Sequence[int], paired: bool) -> Floor | None:
-        """The floor of a comparison whose sides have starts with so many trials; `paired`: the same starts, in this
-        order. None where there is none."""
+    def of(self, response: str, a: Sequence[int], b: Sequence[int], shared: Shared) -> Floor | None:
+        """The floor of a comparison whose sides have starts with so many trials; `shared`: what these have in common.
+        None where there is none."""
         for spread, source in self.spreads(response):
-            percent = floor_percent(spread, a, b, paired, self.confidence)
+            percent = floor_percent(spread, a, b, shared, self.confidence)
             if percent is not None:
                 return Floor(percent=percent, source=source, words=self.words(source, spread))
         return None
@@ -216,11 +223,11 @@ def _own(frame: TrialFrame) -> dict[str, Spread]:
 
 
 def of_two(
-    floors: tuple[Floors, Floors], response: str, a: Sequence[int], b: Sequence[int], paired: bool = False
+    floors: tuple[Floors, Floors], response: str, a: Sequence[int], b: Sequence[int], shared: Shared
 ) -> Floor | None:
     """The floor of a comparison of two studies: the greater of the two; None if one of them has none, because it is
     unknown how much its systems differ."""
-    candidates = [one.of(response, a, b, paired) for one in floors]
+    candidates = [one.of(response, a, b, shared) for one in floors]
     known = [one for one in candidates if one is not None]
     return max(known, key=lambda one: one.percent.value) if len(known) == len(candidates) else None
 
@@ -253,13 +260,9 @@ def floor_of_levels(
     others: Mapping[str, Level] | None = None,
 ) -> Floor | None:  # fmt: skip
     """The floor for the starts and trials of both levels; `others`: levels of other factors that they are fixed to."""
-    a, b = (
-        {start: n for start, _, n in start_means(frame.values(response, {**(others or {}), factor: level}), response)}
-        for level in levels
-    )
-    both = paired_starts(a, b, factor not in frame.hard)
-    counts = [[trials[start] for start in both or trials] for trials in (a, b)]
-    return floors.of(response, counts[0], counts[1], bool(both))
+    a, b = ((frame, {**(others or {}), factor: level}) for level in levels)
+    pair = pair_of(a, b, response)
+    return None if pair is None else floors.of(response, *pair.trials, pair.paired)
 
 
 def measured(frame: TrialFrame, study: str, holds_for: Circumstances) -> KeptFloor | None:

@@ -1,7 +1,11 @@
-"""Samples of two levels of a factor: one number per start, and one per trial.
+"""Samples of two levels of a factor: one number per start or block, and one per trial.
 
 Over start means a difference generalises to new starts. Over trials it is the published studies' form: trials of one
 start are repeated measures of it, so such intervals are too narrow.
+
+The plan is a randomised complete block design, and is analysed as one: levels that need clusters of their own are
+paired by block, the others by start. What a block adds to all of its starts, or a start to all of its trials, is then
+in neither the difference nor its error.
 """
 
 from __future__ import annotations
@@ -9,27 +13,29 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import cached_property
+from typing import Literal, NamedTuple
 
-from steelyard.analysis.comparisons.level_ratios import (
-    FEWEST_STARTS,
-    ComparisonVerdict,
-    judge,
-    paired_starts,
-    units,
-    varies,
-)
-from steelyard.analysis.frame import TrialFrame, start_means
-from steelyard.analysis.inference import effect_sizes
+from steelyard.analysis.frame import TrialFrame
+from steelyard.analysis.inference import estimates, gaps
+from steelyard.analysis.inference.gaps import Gap
 from steelyard.analysis.treatments import WORKLOADS, Treatment
-from steelyard.heavy import np
-from steelyard.model.estimate import Estimate
+from steelyard.heavy import pl
 from steelyard.model.study import Level
 
 Over = Literal["start means", "trials"]
 """The unit of replication. Start means: the level at which a hard-to-change factor was randomised. Trials: as in the
 published studies; trials of one start are repeated measures of it, so such intervals are too narrow."""
 Equivalence = Literal["equivalent", "not shown", "no margin declared", "too few starts", "nothing varies"]
+Shared = Literal["start", "block", ""]
+"""What the values of a pair have in common: the start that served both levels, the block that both were started in, or
+nothing."""
+ROUNDING = 1e-12
+"""Logarithms that differ by less are of equal values."""
+FEWEST_STARTS = estimates.FEWEST_STARTS
+"""Starts a side below which there is no interval over starts; pairs below which levels are not compared in pairs."""
+TOO_FEW = "fewer than three starts per level"
+NOTHING_VARIES = "nothing varies between starts"
 
 
 @dataclass(frozen=True)
@@ -37,9 +43,13 @@ class LevelPair:
     """One number per unit of two levels; paired values have the same index."""
 
     over: Over
-    paired: bool
+    paired: Shared
     baseline: tuple[float, ...]
     level: tuple[float, ...]
+    trials: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
+    """Trials of each start of either side."""
+    places: tuple[tuple[float, ...], tuple[float, ...]] | None = None
+    """Paired by block: the place of each start within its block, from 1."""
 
     @property
     def fewest(self) -> int:
@@ -51,8 +61,87 @@ class LevelPair:
         """All values are above 0, so that ratios and logarithms exist."""
         return min(*self.baseline, *self.level) > 0
 
+    @cached_property
+    def gap(self) -> Gap | None:
+        """Mean logarithm of the level minus that of the baseline; None where a value is not above 0."""
+        if not self.positive:
+            return None
+        a, b = ([math.log(value) for value in side] for side in (self.baseline, self.level))
+        if self.fewest < 2:
+            return Gap(math.fsum(b) / len(b) - math.fsum(a) / len(a), ())
+        return gaps.in_blocks([a, b], [-1, 1], self.places) if self.paired else gaps.of_samples([a, b], [-1, 1])
+
+    @property
+    def lacks(self) -> str:
+        """Why positive values have no interval; empty if they have one."""
+        if self.fewest < FEWEST_STARTS or self.gap is None:
+            return TOO_FEW
+        return "" if self.gap.error()[0] > ROUNDING else NOTHING_VARIES
+
     def __str__(self) -> str:
         return f"{self.over}, counted as independent" if self.over == "trials" else self.over
+
+
+class _Unit(NamedTuple):
+    """A start, or the starts of a level in one block."""
+
+    mean: float
+    trials: tuple[int, ...]
+    place: float
+
+
+def pair_of(
+    a: tuple[TrialFrame, Treatment], b: tuple[TrialFrame, Treatment], response: str
+) -> LevelPair | None:  # fmt: skip
+    """The start means of two treatments, or of parts of two; None if either has no used trial.
+
+    In one study they are paired: by start where they differ in nothing that needs a new cluster, else by block. Units
+    that have only one side are left out. Below three pairs, and between two studies: unpaired, all of both sides.
+    """
+    shared: Shared = ""
+    if a[0] is b[0]:
+        differ = {name for name in {*a[1], *b[1]} if a[1].get(name) != b[1].get(name)}
+        shared = "block" if differ & set(a[0].hard) else "start"
+    sides = [_units(frame, treatment, response, shared) for frame, treatment in (a, b)]
+    both = [unit for unit in sides[0] if unit in sides[1]] if shared else []
+    if len(both) < FEWEST_STARTS:
+        shared, sides = "", [_units(frame, treatment, response, "") for frame, treatment in (a, b)]
+    if not all(sides):
+        return None
+    baseline, level = ([side[unit] for unit in (both if shared else side)] for side in sides)
+    return LevelPair(
+        over="start means",
+        paired=shared,
+        baseline=tuple(unit.mean for unit in baseline),
+        level=tuple(unit.mean for unit in level),
+        trials=(_trials(baseline), _trials(level)),
+        places=(_places(baseline), _places(level)) if shared == "block" else None,
+    )
+
+
+def _trials(units: Sequence[_Unit]) -> tuple[int, ...]:
+    return tuple(n for unit in units for n in unit.trials)
+
+
+def _places(units: Sequence[_Unit]) -> tuple[float, ...]:
+    return tuple(unit.place for unit in units)
+
+
+def _units(frame: TrialFrame, treatment: Treatment, response: str, shared: Shared) -> dict[object, _Unit]:
+    """The starts of a treatment with a value, or its blocks, in order of time."""
+    starts = frame.values(response, treatment).group_by("start", maintain_order=True)
+    found: dict[object, list[tuple[float, int, int]]] = {}
+    columns = pl.col("block", "place_in_block").first(), pl.col(response).cast(pl.Float64).mean(), pl.len()
+    for start, block, place, mean, n in starts.agg(*columns).iter_rows():
+        found.setdefault(block if shared == "block" else start, []).append((mean, n, place))
+    return {
+        unit: _Unit(
+            math.fsum(mean for mean, *_ in each) / len(each),
+            tuple(n for _, n, _ in each),
+            math.fsum(place for *_, place in each) / len(each),
+        )
+        for unit, each in found.items()
+    }
 
 
 def baseline_of(levels: Sequence[Level]) -> Level:
@@ -66,19 +155,15 @@ def level_pairs(
 ) -> tuple[LevelPair, ...]:
     """The two levels over start means (from three a level on) and over trials; empty if either has no used trial.
 
-    Start means are those that the ratio of the two levels rests on: where both were tried within the same starts, they
-    are paired, and a start that has only one of them is left out (`level_ratios.paired_starts`).
+    Start means are those that the ratio of the two levels rests on (`pair_of`).
     """
-    rows_b = frame.values(response, {**others, factor: baseline})
-    rows_l = frame.values(response, {**others, factor: level})
-    if not rows_b.height or not rows_l.height:
+    of = [{**others, factor: one} for one in (baseline, level)]
+    over_starts = pair_of((frame, of[0]), (frame, of[1]), response)
+    if over_starts is None:
         return ()
-    means_b, means_l = ({start: mean for start, mean, _ in start_means(rows, response)} for rows in (rows_b, rows_l))
-    both = paired_starts(means_b, means_l, factor not in frame.hard)
-    over_starts = LevelPair("start means", bool(both), *units(means_b, means_l, both))
-    trials = (tuple(float(value) for value in rows[response]) for rows in (rows_b, rows_l))
+    base, other = (tuple(float(value) for value in frame.values(response, one)[response]) for one in of)
     forms = [over_starts] if over_starts.fewest >= FEWEST_STARTS else []
-    return (*forms, LevelPair("trials", False, *trials))
+    return (*forms, LevelPair("trials", "", base, other))
 
 
 def pairs_of_levels(frame: TrialFrame) -> Iterator[tuple[str, Level, Level, Treatment]]:
@@ -97,29 +182,14 @@ def equivalence(
 ) -> tuple[Equivalence, float | None]:
     """Two one-sided t tests that the ratio lies within 1 / (1 + m) and 1 + m (Schuirmann 1987), and the greater p.
 
-    On logarithms: Welch's for two samples, else of pairs (`effect_sizes.p_of_equivalence`). Equivalent: p below 1 -
-    confidence. "not shown" is no proof of a difference. Where nothing varies there is no test: equal values, such as
-    percentiles from one step of a histogram, do not say how much starts differ.
+    On logarithms, with the error of their ratio. Equivalent: p below 1 - confidence. "not shown" is no proof of a
+    difference. Where nothing varies there is no test: equal values, such as percentiles from one step of a histogram,
+    do not say how much starts differ.
     """
     if margin_percent is None:
         return "no margin declared", None
-    if pair.fewest < FEWEST_STARTS or not pair.positive:
-        return "too few starts", None
-    bound = math.log1p(margin_percent / 100)
-    a, b = np.log(pair.baseline), np.log(pair.level)
-    if not varies(*([b - a] if pair.paired else [a, b])):
-        return "nothing varies", None
-    p = effect_sizes.p_of_equivalence([float(one) for one in a], [float(one) for one in b], bound, pair.paired)
+    gap = pair.gap
+    if gap is None or pair.lacks:
+        return ("nothing varies" if pair.lacks == NOTHING_VARIES else "too few starts"), None
+    p = gap.p_within(math.log1p(margin_percent / 100))
     return ("equivalent" if p < 1 - confidence else "not shown"), p
-
-
-def verdict_of(
-    response: str, ratio: Estimate, pair: LevelPair, margin_percent: float | None, confidence: float
-) -> ComparisonVerdict:
-    """The verdict on two levels: equivalent within a declared margin, else by the interval of their ratio.
-
-    `pair`: the start means that the ratio rests on. Where the ratio has no interval, there is no equivalence either.
-    """
-    if equivalence(pair, margin_percent, confidence)[0] == "equivalent":
-        return "equivalent"
-    return judge(response, ratio)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from steelyard.analysis.comparisons.level_ratios import FEWEST_STARTS, centre
+from steelyard.analysis.comparisons.level_pairs import FEWEST_STARTS
+from steelyard.analysis.comparisons.level_ratios import centre
 from steelyard.analysis.inference import estimates
 from steelyard.model.estimate import Estimate
 from steelyard.model.objective import Limit

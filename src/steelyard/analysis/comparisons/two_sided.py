@@ -1,7 +1,8 @@
 """Comparison of two sides: two treatments of one study, or the same treatments of two studies.
 
 The unit is the start of a cluster, as everywhere: a side with one start has neither interval nor verdict. Sides of
-two studies never share a start; sides of one study share theirs where no factor between them needs a new cluster.
+two studies share nothing; sides of one study share their blocks, and their starts where no factor between them needs a
+new cluster (`level_pairs.pair_of`).
 """
 
 from __future__ import annotations
@@ -11,20 +12,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from steelyard.analysis.comparisons import forecast, identical_systems, level_ratios, side_trends
+from steelyard.analysis.comparisons import forecast, identical_systems, side_trends
 from steelyard.analysis.comparisons.judgement import judgement
-from steelyard.analysis.comparisons.level_pairs import LevelPair, equivalence, verdict_of
-from steelyard.analysis.comparisons.level_ratios import (
+from steelyard.analysis.comparisons.level_pairs import (
     FEWEST_STARTS,
     NOTHING_VARIES,
     TOO_FEW,
-    centre,
-    paired_starts,
-    percent,
-    ratio_between,
-    units,
+    LevelPair,
+    equivalence,
+    pair_of,
 )
-from steelyard.analysis.frame import TrialFrame, start_means
+from steelyard.analysis.comparisons.level_ratios import centre, p_of_change, percent, ratio_of, verdict_of
+from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import multiplicity, power
 from steelyard.analysis.inference.effect_sizes import cliffs_delta, hedges_g
 from steelyard.analysis.statistics.exclusions import exclusions
@@ -188,10 +187,13 @@ def contrasts(
 
     `floors`: the noise floors of both sides' studies. `adjusted` adds Holm's correction.
     """
-    of_block_s = pace_s(a, b)
-    every = [_contrast(a, b, cell, response, confidence, margin_percent, of_block_s) for cell in pairing.both]
-    known = [one for one in every if one is not None]
-    return tuple(_judged(a, b, one, floors or _NO_FLOORS) for one in known)
+    of_block_s, found = pace_s(a, b), []
+    for cell in pairing.both:
+        pair = pair_of((a.frame, cell[1]), (b.frame, cell[2]), response)
+        one = None if pair is None else _contrast(a, b, cell, response, pair, confidence, margin_percent, of_block_s)
+        if pair is not None and one is not None:
+            found.append(_judged(a, b, one, pair, floors or _NO_FLOORS))
+    return tuple(found)
 
 
 def pace_s(a: Side, b: Side) -> float | None:
@@ -204,18 +206,13 @@ _NO_FLOORS = (identical_systems.Floors(), identical_systems.Floors())
 
 
 def _judged(
-    a: Side, b: Side, contrast: Contrast, floors: tuple[identical_systems.Floors, identical_systems.Floors]
-) -> Contrast:
+    a: Side, b: Side, contrast: Contrast, pair: LevelPair,
+    floors: tuple[identical_systems.Floors, identical_systems.Floors],
+) -> Contrast:  # fmt: skip
     """Add the noise floor and the trends of both sides, by the rule of the report."""
-    trials = [
-        {start: n for start, _, n in start_means(side.frame.values(contrast.response, treatment), contrast.response)}
-        for side, treatment in ((a, contrast.a), (b, contrast.b))
-    ]
-    both = [start for start in trials[0] if start in trials[1]] if contrast.paired else []
-    counts = [[side[start] for start in both or side] for side in trials]
-    floor = identical_systems.of_two(floors, contrast.response, counts[0], counts[1], contrast.paired)
+    floor = identical_systems.of_two(floors, contrast.response, *pair.trials, pair.paired)
     sides = [(a.name, a.frame, contrast.a, a.trends), (b.name, b.frame, contrast.b, b.trends)]
-    trends = side_trends.of_two(sides, contrast.response, contrast.paired)
+    trends = side_trends.of_two(sides, contrast.response, pair.paired == "start")
     known = judgement(contrast.ratio, contrast.verdict, contrast.response, floor, trends)
     update = known.known | {"sentence": known.after(_head(a, b, contrast.cell), contrast.sentence)}
     update |= {} if floor is None else {"floor_source": floor.words}
@@ -241,63 +238,34 @@ def adjusted(unadjusted: Sequence[Contrast]) -> tuple[Contrast, ...]:
 
 
 def _contrast(
-    a: Side, b: Side, cell: tuple[Treatment, Treatment, Treatment], response: str, confidence: float,
+    a: Side, b: Side, cell: tuple[Treatment, Treatment, Treatment], response: str, pair: LevelPair, confidence: float,
     margin: float | None, of_block_s: float | None,
 ) -> Contrast | None:  # fmt: skip
     common, treatment_a, treatment_b = cell
-    rows = a.frame.values(response, treatment_a), b.frame.values(response, treatment_b)
-    means_a, means_b, same_starts = means_of_starts(a, b, treatment_a, treatment_b, response)
-    if not means_a or not means_b:
-        return None
-    ratio = ratio_between(means_a, means_b, same_starts, confidence)
+    ratio = ratio_of(pair, confidence)
     if ratio is None:
         return None
-    both = paired_starts(means_a, means_b, same_starts)
-    values = units(means_a, means_b, both)
-    change = percent(ratio)
-    inner = None if margin is None else _inner(means_a, means_b, same_starts, confidence)
-    within = None if inner is None else percent(inner)
-    start_means_of_both = LevelPair("start means", bool(both), *values)
-    verdict = verdict_of(response, ratio, start_means_of_both, margin, confidence)
-    effect, delta = effect_of(*values, bool(both), confidence)
-    more = power.more_starts(*values, bool(both), margin, confidence) if verdict == "undecided" else None
+    inner = None if margin is None else ratio_of(pair, 2 * confidence - 1)
+    verdict = verdict_of(response, ratio, pair, margin, confidence)
+    effect, delta = effect_of(pair, confidence)
+    more = None
+    if verdict == "undecided" and pair.gap is not None:
+        more = power.more_starts(pair.gap, margin, confidence)
     why = _why(verdict, ratio, margin, forecast.Forecast(more, of_block_s), response)
-    n = [sum(count for start, _, count in start_means(one, response) if not both or start in both) for one in rows]
     left_out = (exclusions(a.frame, response, treatment_a), exclusions(b.frame, response, treatment_b))
     unit = unit_of(response)
     return Contrast(
         cell=common, a=treatment_a, b=treatment_b, response=response, unit=unit,
-        mean_a=centre(values[0], unit, confidence), mean_b=centre(values[1], unit, confidence),
-        ratio=ratio, change_percent=change, effect=effect, delta=delta, effect_words=effect_words(effect),
+        mean_a=centre(pair.baseline, unit, confidence), mean_b=centre(pair.level, unit, confidence),
+        ratio=ratio, change_percent=percent(ratio), effect=effect, delta=delta, effect_words=effect_words(effect),
         verdict=verdict,
         sentence=_sentence(_head(a, b, common), response, ratio, inner, verdict, margin, why), why=why,
-        margin_percent=margin, equivalence_percent=within, more=more,
+        margin_percent=margin, equivalence_percent=None if inner is None else percent(inner), more=more,
         more_s=None if more is None or of_block_s is None else more.starts * of_block_s,
-        p=level_ratios.p_of_change(*values, bool(both)),
-        tost_p=equivalence(start_means_of_both, margin, confidence)[1],
-        paired=bool(both), n_a=n[0], n_b=n[1], starts_a=len(values[0]), starts_b=len(values[1]),
+        p=p_of_change(pair), tost_p=equivalence(pair, margin, confidence)[1], paired=bool(pair.paired),
+        n_a=sum(pair.trials[0]), n_b=sum(pair.trials[1]), starts_a=len(pair.trials[0]), starts_b=len(pair.trials[1]),
         excluded=sum(one.trials for found in left_out for one in found),
     )  # fmt: skip
-
-
-def means_of_starts(
-    a: Side, b: Side, treatment_a: Treatment, treatment_b: Treatment, response: str
-) -> tuple[dict[str, float], dict[str, float], bool]:
-    """Start to mean of both sides, and whether equal names are the same cluster: what a contrast rests on."""
-    means_a, means_b = (
-        {start: mean for start, mean, _ in start_means(side.frame.values(response, treatment), response)}
-        for side, treatment in ((a, treatment_a), (b, treatment_b))
-    )
-    hard = {*a.frame.hard, *b.frame.hard}
-    differ = {name for name in {*treatment_a, *treatment_b} if treatment_a.get(name) != treatment_b.get(name)}
-    return means_a, means_b, a.frame is b.frame and not differ & hard
-
-
-def _inner(a: Mapping[str, float], b: Mapping[str, float], same_starts: bool, confidence: float) -> Estimate:
-    ratio = ratio_between(a, b, same_starts, 2 * confidence - 1)
-    if ratio is None:  # the caller has seen that there is a ratio
-        raise ValueError("the mean of side a is 0")
-    return ratio
 
 
 def limits_percent(margin: float) -> tuple[float, float]:
@@ -305,13 +273,12 @@ def limits_percent(margin: float) -> tuple[float, float]:
     return 100 * (1 / (1 + margin / 100) - 1), margin
 
 
-def effect_of(
-    a: Sequence[float], b: Sequence[float], paired: bool, confidence: float
-) -> tuple[Estimate | None, Estimate | None]:
+def effect_of(pair: LevelPair, confidence: float) -> tuple[Estimate | None, Estimate | None]:
     """Hedges' g and Cliff's delta over start means. None below three starts a side."""
-    if min(len(a), len(b)) < FEWEST_STARTS:
+    if pair.fewest < FEWEST_STARTS:
         return None, None
-    return hedges_g(a, b, confidence, "start means", paired), cliffs_delta(a, b, confidence, "start means")
+    a, b, over = pair.baseline, pair.level, "start means"
+    return hedges_g(a, b, confidence, over, bool(pair.paired)), cliffs_delta(a, b, confidence, over)
 
 
 def effect_words(effect: Estimate | None) -> str:

@@ -28,7 +28,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from steelyard.analysis.inference import estimates
+from steelyard.analysis.inference import estimates, gaps
 from steelyard.heavy import np, optimize, special, stats
 from steelyard.model.estimate import Estimate
 
@@ -217,7 +217,7 @@ def difference(
     """Mean of level minus mean of baseline: Student's t of pairs, or Welch's; None below two units each.
 
     As scipy.stats.ttest_rel and ttest_ind, except for Welch's degrees of freedom with unequal numbers of units
-    (`estimates.welch_degrees`).
+    (`estimates.satterthwaite`).
     """
     if min(len(baseline), len(level)) < 2:
         return None
@@ -238,12 +238,8 @@ def difference(
 
 def error_of_difference(baseline: Sequence[float], level: Sequence[float], paired: bool) -> tuple[float, float]:
     """(standard error, degrees of freedom) of the difference of two means, of pairs or of two samples (Welch)."""
-    n_b, n_l = len(baseline), len(level)
-    if paired:
-        gaps = [b - a for a, b in zip(baseline, level, strict=True)]
-        return estimates.deviation(gaps) / math.sqrt(n_b), float(n_b - 1)
-    parts = estimates.deviation(baseline) ** 2 / n_b, estimates.deviation(level) ** 2 / n_l
-    return math.sqrt(sum(parts)), estimates.welch_degrees(parts[0], n_b, parts[1], n_l)
+    of = gaps.in_blocks if paired else gaps.of_samples
+    return of([baseline, level], [-1, 1]).error()
 
 
 def p_of_difference(baseline: Sequence[float], level: Sequence[float], paired: bool) -> float:
@@ -253,19 +249,6 @@ def p_of_difference(baseline: Sequence[float], level: Sequence[float], paired: b
         return math.nan
     gap = math.fsum(level) / len(level) - math.fsum(baseline) / len(baseline)
     return 2 * float(special.stdtr(degrees, -abs(gap) / error))
-
-
-def p_of_equivalence(baseline: Sequence[float], level: Sequence[float], bound: float, paired: bool) -> float:
-    """The greater p of two one-sided t tests that the difference of means is within -bound and bound (Schuirmann 1987).
-
-    As statsmodels' ttost_paired and ttost_ind (unequal variances), but for `estimates.welch_degrees`; NaN where nothing
-    varies.
-    """
-    error, degrees = error_of_difference(baseline, level, paired)
-    if error == 0:
-        return math.nan
-    gap = math.fsum(level) / len(level) - math.fsum(baseline) / len(baseline)
-    return max(float(special.stdtr(degrees, -(bound + side * gap) / error)) for side in (-1, 1))
 
 
 def fieller(
@@ -287,7 +270,7 @@ def fieller(
         n, method = n_b if paired else n_b + n_l, f"ratio of means over {over}; no interval: nothing varies"
         return Estimate(value=mean_l / mean_b, confidence=confidence, n=n, unit="", method=method)
     c = float(np.cov(baseline, level)[0, 1]) / n_b if paired else 0.0
-    degrees = float(n_b - 1) if paired else estimates.welch_degrees(v_b * (mean_l / mean_b) ** 2, n_b, v_l, n_l)
+    degrees = float(n_b - 1) if paired else estimates.satterthwaite((v_b * (mean_l / mean_b) ** 2, v_l), (n_b, n_l))
     t2 = estimates.t_quantile(confidence, degrees) ** 2
     a = mean_b**2 - t2 * v_b
     half_b = mean_b * mean_l - t2 * c

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from steelyard.analysis.inference import estimates
+from steelyard.analysis.inference.gaps import Gap
 from steelyard.heavy import stats
 from steelyard.model.value import Value
 
@@ -28,63 +28,49 @@ class More(Value):
     """`change` or `equivalence`: whichever needs fewer starts."""
 
 
-def more_starts(
-    a: Sequence[float], b: Sequence[float], paired: bool, margin_percent: float | None, confidence: float = 0.95
-) -> More | None:
+def more_starts(gap: Gap, margin_percent: float | None, confidence: float = 0.95) -> More | None:
     """The fewest further starts a side that decide with a chance of POWER, if change and spread stay as they are.
 
-    Decided: the interval of the ratio leaves 1 out, or the two one-sided tests put it within the margin, whichever
-    needs fewer. With differences of logarithms d, standard error e(n) and f degrees of freedom (Welch's, or n - 1 of
-    pairs), T noncentral t with noncentrality d / e: the chance of the first is P(|T| > t(f)), that of the second
+    `gap`: of logarithms. Decided: the interval of the ratio leaves 1 out, or the two one-sided tests put it within the
+    margin, whichever needs fewer. With the gap d, its standard error e(n) and f degrees of freedom, T noncentral t with
+    noncentrality d / e: the chance of the first is P(|T| > t(f)), that of the second
     P(T(upper) < -t'(f)) - P(T(lower) < t'(f)), t' one-sided, with noncentralities (d -+ log(1 + m)) / e (Cohen 1988,
     section 2.4; Phillips 1990, *Journal of Pharmacokinetics and Biopharmaceutics* 18(2)). The interval of expected
-    width alone, without a chance, would decide only every second time. None below two units a side, for values that
-    are not above 0, or beyond MOST_STARTS.
+    width alone, without a chance, would decide only every second time. None below two units a side, or beyond
+    MOST_STARTS.
     """
-    if min(len(a), len(b)) < 2 or min(*a, *b) <= 0:
-        return None
-    logs = [math.log(one) for one in a], [math.log(one) for one in b]
-    signed = statistics.fmean(logs[1]) - statistics.fmean(logs[0])
-    change = abs(signed)
     bound = None if margin_percent is None else math.log1p(margin_percent / 100)
 
     def enough(more: int) -> str:
-        error, degrees = _error(*logs, paired, more)
-        if chance_of_change(change, error, degrees, confidence) >= POWER:
+        error, degrees = gap.error(more)
+        if chance_of_change(abs(gap.value), error, degrees, confidence) >= POWER:
             return "change"
-        if bound is not None and chance_of_equivalence(change, bound, error, degrees, confidence) >= POWER:
+        if bound is not None and chance_of_equivalence(abs(gap.value), bound, error, degrees, confidence) >= POWER:
             return "equivalence"
         return ""
 
-    high = _fewest(lambda more: bool(enough(more)))
+    high = _fewest(lambda more: bool(enough(more))) if gap.samples else None
     if high is None:
         return None
     shows = enough(high)
-    percent = 100 * abs(math.expm1(signed)) if shows == "change" or margin_percent is None else margin_percent
+    percent = 100 * abs(math.expm1(gap.value)) if shows == "change" or margin_percent is None else margin_percent
     return More(starts=high, percent=percent, shows=shows)
 
 
-def more_starts_beyond(
-    a: Sequence[float], b: Sequence[float], paired: bool, bound: float, confidences: tuple[float, float]
-) -> int | None:
-    """The fewest further starts a side after which the interval of the ratio b / a lies on one side of `bound`, with a
-    chance of POWER, if change and spread stay as they are.
+def more_starts_beyond(gap: Gap, bound: float, confidences: tuple[float, float]) -> int | None:
+    """The fewest further starts a side after which the interval of a ratio lies on one side of `bound`, with a chance
+    of POWER, if change and spread stay as they are.
 
-    `confidences`: of the interval that must lie below the bound, and of the one that must lie above it. The chance is
-    P(T > t(f)) of noncentral t with noncentrality |d - log(bound)| / e(n). None below two units a side, for values that
-    are not above 0, or beyond MOST_STARTS.
+    `gap`: the logarithm of the ratio; `confidences`: of the interval that must lie below the bound, and of the one that
+    must lie above it. The chance is P(T > t(f)) of noncentral t with noncentrality |d - log(bound)| / e(n). None below
+    two units a side, or beyond MOST_STARTS.
     """
-    if min(len(a), len(b)) < 2 or min(*a, *b) <= 0:
-        return None
-    logs = [math.log(one) for one in a], [math.log(one) for one in b]
-    beyond = statistics.fmean(logs[1]) - statistics.fmean(logs[0]) - math.log(bound)
-    confidence = confidences[beyond > 0]
+    beyond = gap.value - math.log(bound)
 
     def enough(more: int) -> bool:
-        error, degrees = _error(*logs, paired, more)
-        return chance_beyond(abs(beyond), error, degrees, confidence) >= POWER
+        return chance_beyond(abs(beyond), *gap.error(more), confidences[beyond > 0]) >= POWER
 
-    return _fewest(enough)
+    return _fewest(enough) if gap.samples else None
 
 
 def chance_beyond(distance: float, error: float, degrees: float, confidence: float) -> float:
@@ -104,18 +90,6 @@ def _fewest(enough: Callable[[int], bool]) -> int | None:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
-
-
-def _error(a: Sequence[float], b: Sequence[float], paired: bool, more: int) -> tuple[float, float]:
-    """Standard error of the mean difference and its degrees of freedom with `more` further units a side."""
-    if paired:
-        n = len(a) + more
-        return estimates.deviation([y - x for x, y in zip(a, b, strict=True)]) / math.sqrt(n), n - 1
-    sizes = len(a) + more, len(b) + more
-    parts = [estimates.deviation(values) ** 2 / n for values, n in zip((a, b), sizes, strict=True)]
-    if sum(parts) == 0:
-        return 0.0, sum(sizes) - 2
-    return math.sqrt(sum(parts)), estimates.welch_degrees(parts[0], sizes[0], parts[1], sizes[1])
 
 
 def chance_of_change(change: float, error: float, degrees: float, confidence: float) -> float:

@@ -84,13 +84,17 @@ def components(
     return Components(over_blocks, between, within, icc, **counts)
 
 
-def mean_squares(values: Sequence[float], starts: Sequence[object]) -> tuple[Stratum, Stratum]:
-    """Mean squares of starts and of trials within starts, of one treatment: the stored form of a noise
-    floor. ValueError: no values, or columns of unequal length."""
+def mean_squares(
+    values: Sequence[float], starts: Sequence[object], blocks: Sequence[object] | None = None
+) -> tuple[Stratum, Stratum]:
+    """Mean squares of starts, or of starts within blocks, and of trials within starts, of one treatment: the stored
+    form of a noise floor. ValueError: no values, or columns of unequal length."""
     y = np.asarray(values, dtype=float)
     if not len(y) or len(starts) != len(y):
         raise ValueError(f"{len(y)} values with a column of {len(starts)}")
-    _, start, rest = _strata(y, [np.ones((len(y), 1))], None, _indicators(starts))
+    _, start, rest = _strata(
+        y, [np.ones((len(y), 1)) if blocks is None else _indicators(blocks)], None, _indicators(starts)
+    )
     return start, rest
 
 

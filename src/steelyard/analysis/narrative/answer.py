@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from steelyard.analysis.comparisons.level_ratios import FEWEST_STARTS, centre
+from steelyard.analysis.comparisons.level_pairs import FEWEST_STARTS
+from steelyard.analysis.comparisons.level_ratios import centre
 from steelyard.analysis.inference import multiplicity
 from steelyard.analysis.narrative.answer_table import LACKS, AnswerRow, AnswerTable, at
 from steelyard.analysis.results import Results

@@ -20,8 +20,8 @@ from pydantic import Field
 from steelyard.analysis.comparisons import forecast, side_trends
 from steelyard.analysis.comparisons.contrasts import TOO_FEW_WHOLE
 from steelyard.analysis.comparisons.identical_systems import Floors
-from steelyard.analysis.comparisons.level_pairs import baseline_of
-from steelyard.analysis.comparisons.level_ratios import NOTHING_VARIES, TOO_FEW, centre
+from steelyard.analysis.comparisons.level_pairs import NOTHING_VARIES, TOO_FEW, baseline_of
+from steelyard.analysis.comparisons.level_ratios import centre
 from steelyard.analysis.frame import TrialFrame, start_means
 from steelyard.analysis.inference import multiplicity
 from steelyard.analysis.planned import planned
@@ -265,7 +265,7 @@ def _compared(row: AnswerRow, compared: Comparison, own_baseline: float | None) 
     base = compared.mean_baseline.value
     why = _why(compared)
     if own_baseline is not None and abs(base - own_baseline) > 1e-9 * abs(own_baseline):
-        shared = f"over the {count(compared.starts_level, 'start')} that served both: {quantity(base, unit)} "
+        shared = f"over the {count(compared.starts_level, 'start')} that are compared in pairs: {quantity(base, unit)} "
         why = "; ".join(filter(None, [why, f"{shared}{at(row.factor)} {row.baseline_text}"]))
     change = change_text(compared.ratio, response)
     shown = verdict_text(compared)

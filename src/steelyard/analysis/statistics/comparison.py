@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Annotated
 
-from steelyard.analysis.comparisons import forecast, level_ratios, side_trends
+from steelyard.analysis.comparisons import forecast, side_trends
 from steelyard.analysis.comparisons.identical_systems import Floors, floor_of_levels
 from steelyard.analysis.comparisons.judgement import judgement
-from steelyard.analysis.comparisons.level_pairs import LevelPair, pairs_of_levels, verdict_of
+from steelyard.analysis.comparisons.level_pairs import NOTHING_VARIES, TOO_FEW, pair_of, pairs_of_levels
 from steelyard.analysis.comparisons.level_ratios import (
-    NOTHING_VARIES,
-    TOO_FEW,
     ComparisonVerdict,
     centre,
-    paired_starts,
+    p_of_change,
     percent,
-    ratio_between,
-    units,
+    ratio_of,
+    verdict_of,
 )
-from steelyard.analysis.frame import TrialFrame, start_means
+from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import multiplicity, power
 from steelyard.analysis.row import NO_UNIT, Column, InUnit, MeasuredLevels, P, PercentOrNone, Ratio
 from steelyard.analysis.statistic import Context, Section, Statistic
@@ -55,7 +53,7 @@ class Comparison(MeasuredLevels):
     n_level: int
     """Used trials of the level, in the starts that the comparison rests on."""
     starts_baseline: int
-    """Starts of the baseline that the comparison rests on: if paired, those that served both."""
+    """Starts of the baseline that the comparison rests on: those in starts or blocks that served both levels."""
     starts_level: int
     """Starts of the level that the comparison rests on."""
     excluded: int
@@ -98,40 +96,32 @@ def compare(
 ) -> Comparison | None:  # fmt: skip
     """Level against baseline, other factors fixed; None where either has no used trial or the baseline's mean is 0.
 
-    Hard-to-change factors: Welch's t on logarithms of start means. Other factors, whose levels are tried within the
-    same starts: t on differences of logarithms paired by start. Below three starts per level: no interval, no verdict.
+    t on logarithms of start means, paired by block where the factor needs a new cluster, else by start; Welch's where
+    fewer than three pairs are whole (`level_pairs.pair_of`). Below three starts per level: no interval, no verdict.
     """
-    rows_a = frame.values(response, {**others, factor: baseline})
-    rows_b = frame.values(response, {**others, factor: level})
-    starts_a, starts_b = start_means(rows_a, response), start_means(rows_b, response)
-    if not starts_a or not starts_b:
-        return None
-    by_start_a = {start: mean for start, mean, _ in starts_a}
-    by_start_b = {start: mean for start, mean, _ in starts_b}
-    ratio = ratio_between(by_start_a, by_start_b, factor not in frame.hard, confidence)
-    if ratio is None:
+    pair = pair_of((frame, {**others, factor: baseline}), (frame, {**others, factor: level}), response)
+    ratio = None if pair is None else ratio_of(pair, confidence)
+    if pair is None or ratio is None:
         return None
     unit = unit_of(response)
     change = percent(ratio)
-    both = paired_starts(by_start_a, by_start_b, factor not in frame.hard)
-    means_a, means_b = units(by_start_a, by_start_b, both)
-    n_a, n_b = (sum(n for start, _, n in starts if not both or start in both) for starts in (starts_a, starts_b))
-    pair = LevelPair("start means", bool(both), means_a, means_b)
     verdict = verdict_of(response, ratio, pair, margin_percent, confidence)
     more, would = None, ""
-    if verdict == "undecided":
-        more = power.more_starts(means_a, means_b, bool(both), margin_percent, confidence)
+    if verdict == "undecided" and pair.gap is not None:
+        more = power.more_starts(pair.gap, margin_percent, confidence)
         would = forecast.Forecast(more, block_s).words()
     both_excluded = [exclusions(frame, response, {**others, factor: one}) for one in (baseline, level)]
     return Comparison(
         factor=factor, baseline=baseline, level=level, others=others, response=response, unit=unit,
-        mean_baseline=centre(means_a, unit, confidence), mean_level=centre(means_b, unit, confidence), ratio=ratio,
+        mean_baseline=centre(pair.baseline, unit, confidence), mean_level=centre(pair.level, unit, confidence),
+        ratio=ratio,
         change_percent=change, verdict=verdict,
         sentence=sentence(response, factor, baseline, level, others, ratio, verdict, would, margin_percent),
-        p=level_ratios.p_of_change(means_a, means_b, bool(both)),
+        p=p_of_change(pair),
         margin_percent=margin_percent, more_starts=None if more is None else more.starts,
         more_s=None if more is None or block_s is None else more.starts * block_s,
-        n_baseline=n_a, n_level=n_b, starts_baseline=len(means_a), starts_level=len(means_b),
+        n_baseline=sum(pair.trials[0]), n_level=sum(pair.trials[1]), starts_baseline=len(pair.trials[0]),
+        starts_level=len(pair.trials[1]),
         excluded=sum(exclusion.trials for found in both_excluded for exclusion in found),
     )  # fmt: skip
 
@@ -179,15 +169,8 @@ def comparisons(
 
 def _p(frame: TrialFrame, response: str, factor: str, baseline: Level, level: Level, others: Treatment) -> float | None:
     """The p of one comparison alone; see `compare`."""
-    a, b = (
-        {start: mean for start, mean, _ in start_means(frame.values(response, {**others, factor: at}), response)}
-        for at in (baseline, level)
-    )
-    same_starts = factor not in frame.hard
-    if not a or not b or ratio_between(a, b, same_starts, 0.95) is None:
-        return None
-    both = paired_starts(a, b, same_starts)
-    return level_ratios.p_of_change(*units(a, b, both), bool(both))
+    pair = pair_of((frame, {**others, factor: baseline}), (frame, {**others, factor: level}), response)
+    return None if pair is None else p_of_change(pair)
 
 
 def _adjusted(comparison: Comparison, p_holm: float | None, family: int) -> Comparison:

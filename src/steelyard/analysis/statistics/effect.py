@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from steelyard.analysis.comparisons import level_ratios
 from steelyard.analysis.comparisons.level_pairs import (
     Equivalence,
     LevelPair,
@@ -17,6 +16,7 @@ from steelyard.analysis.comparisons.level_pairs import (
     level_pairs,
     pairs_of_levels,
 )
+from steelyard.analysis.comparisons.level_ratios import p_of_change
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import effect_sizes, power
 from steelyard.analysis.row import NO_UNIT, Column, InUnitOrNone, MeasuredLevels
@@ -34,13 +34,13 @@ class Effect(MeasuredLevels):
     over: Over
     """What counts as one unit: start means, or trials counted as independent."""
     paired: bool
-    """The levels were tried within the same starts, and are compared start by start."""
+    """The levels are compared start by start or, where they need starts of their own, block by block."""
     n_baseline: int
     """Units of the baseline: start means, or trials."""
     n_level: int
     """Units of the level: start means, or trials."""
     difference: InUnitOrNone = None
-    """Mean of the level minus mean of the baseline; t interval (Welch, or paired by start)."""
+    """Mean of the level minus mean of the baseline; t interval, of pairs or Welch's."""
     cohens_d: Annotated[Estimate | None, Column(unit="standard deviations", head="Cohen's d")] = None
     """Cohen's d."""
     hedges_g: Annotated[Estimate | None, Column(unit="standard deviations", head="Hedges' g")] = None
@@ -83,7 +83,7 @@ def _effect(
     of: tuple[str, Level, Level, Treatment],
 ) -> Effect:  # fmt: skip
     factor, baseline, level, others = of
-    a, b, over, paired = pair.baseline, pair.level, str(pair), pair.paired
+    a, b, over, paired = pair.baseline, pair.level, str(pair), bool(pair.paired)
     verdict, p = equivalence(pair, margin_percent, confidence)
     return Effect(
         factor=factor, baseline=baseline, level=level, others=others, response=response, unit=unit_of(response),
@@ -105,12 +105,12 @@ def more_starts(pair: LevelPair, margin_percent: float | None, confidence: float
 
     None where nothing up to `inference.power.MOST_STARTS` would.
     """
-    p = level_ratios.p_of_change(pair.baseline, pair.level, pair.paired)
-    if p is None:
+    p = p_of_change(pair)
+    if p is None or pair.gap is None:
         return None
     if p < 1 - confidence or equivalence(pair, margin_percent, confidence)[0] == "equivalent":
         return 0
-    more = power.more_starts(pair.baseline, pair.level, pair.paired, margin_percent, confidence)
+    more = power.more_starts(pair.gap, margin_percent, confidence)
     return None if more is None else more.starts
 
 

@@ -18,7 +18,7 @@ from typing import Annotated, Final, Literal, NamedTuple
 from steelyard.analysis.comparisons import contrasts, side_trends
 from steelyard.analysis.comparisons.contrasts import Cells, Key
 from steelyard.analysis.comparisons.identical_systems import Floors, floor_of_levels
-from steelyard.analysis.comparisons.level_ratios import FEWEST_STARTS
+from steelyard.analysis.comparisons.level_pairs import FEWEST_STARTS
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import multiplicity
 from steelyard.analysis.narrative.answer_table import factor_asked, levels_of

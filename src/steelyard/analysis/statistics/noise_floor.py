@@ -7,12 +7,14 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 from steelyard.analysis.comparisons.identical_systems import Floors, FloorSource, floor_percent, spread_of, with_floor
-from steelyard.analysis.comparisons.level_ratios import ratio_between
-from steelyard.analysis.frame import TrialFrame, start_means
+from steelyard.analysis.comparisons.level_pairs import pair_of
+from steelyard.analysis.comparisons.level_ratios import ratio_of
+from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import variance_components
 from steelyard.analysis.inference.variance_components import Stratum
 from steelyard.analysis.row import Column, FractionOrNone, PercentOrNone, RatioOrNone, Row
 from steelyard.analysis.statistic import Section, Statistic
+from steelyard.analysis.treatments import Treatment
 from steelyard.format import number
 from steelyard.heavy import pl
 from steelyard.judging.noise_floor import Spread, in_words
@@ -44,7 +46,7 @@ class ResponseFloor(Row):
     level_trials: int
     """Used trials of a start that the next two hold for."""
     floor_percent: PercentOrNone = None
-    """Change that comparisons of identical systems stay below, levels on starts of their own."""
+    """Change that comparisons of identical systems stay below, levels on starts of their own, paired by block."""
     floor_paired_percent: PercentOrNone = None
     """The same of levels tried within the same starts."""
     pairs: int = 0
@@ -135,8 +137,8 @@ def _of_response(
             between_cv=variance_components.as_cv(components.between_starts),
             within_cv=variance_components.as_cv(components.within_starts),
             level_starts=starts, level_trials=trials,
-            floor_percent=floor_percent(spread, level, level, False, floors.confidence),
-            floor_paired_percent=floor_percent(spread, level, level, True, floors.confidence),
+            floor_percent=floor_percent(spread, level, level, "block", floors.confidence),
+            floor_paired_percent=floor_percent(spread, level, level, "start", floors.confidence),
         )  # fmt: skip
         yield row.model_copy(update=_pairs(frame, response, floors.confidence)) if same else row
 
@@ -152,10 +154,11 @@ def _level(spread: Spread, study: Study | None, same: bool) -> tuple[int, int]:
 
 def _pairs(frame: TrialFrame, response: str, confidence: float) -> dict[str, object]:
     """Comparison of the two labels of identical systems, as of two levels, and block by block."""
-    by_label = [frame.values(response, {SAME_FACTOR: label}) for label in SAME_LABELS]
-    means = [{start: mean for start, mean, _ in start_means(rows, response)} for rows in by_label]
-    if not all(means):
+    sides: list[Treatment] = [{SAME_FACTOR: label} for label in SAME_LABELS]
+    pair = pair_of((frame, sides[0]), (frame, sides[1]), response)
+    if pair is None:
         return {}
+    by_label = [frame.values(response, side) for side in sides]
     blocks = [
         {block: math.exp(mean) for block, mean in rows.group_by("block").agg(pl.col(response).log().mean()).iter_rows()}
         for rows in by_label
@@ -163,7 +166,7 @@ def _pairs(frame: TrialFrame, response: str, confidence: float) -> dict[str, obj
     changes = [100 * (blocks[1][block] / blocks[0][block] - 1) for block in sorted(set(blocks[0]) & set(blocks[1]))]
     return {
         "pairs": len(changes),
-        "pair_ratio": ratio_between(means[0], means[1], same_starts=False, confidence=confidence),
+        "pair_ratio": ratio_of(pair, confidence),
         "pair_greatest_percent": max(changes, key=abs) if changes else None,
     }
 

@@ -94,7 +94,7 @@ def _all_pairs(
     rows = []
     for place, ((base, level), sample) in enumerate(chosen):
         gap = effect_sizes.difference(
-            sample.baseline, sample.level, unit_of(response), confidence, str(sample), sample.paired
+            sample.baseline, sample.level, unit_of(response), confidence, str(sample), bool(sample.paired)
         )
         if gap is None:
             continue
@@ -121,7 +121,7 @@ def _tests(pair: LevelPair) -> tuple[float | None, float | None]:
         rank = stats.wilcoxon(pair.level, pair.baseline).pvalue if bool(np.any(gaps)) else math.nan
     else:
         rank = stats.mannwhitneyu(pair.level, pair.baseline).pvalue
-    t = effect_sizes.p_of_difference(pair.baseline, pair.level, pair.paired)
+    t = effect_sizes.p_of_difference(pair.baseline, pair.level, bool(pair.paired))
     return _or_none(t), _or_none(float(rank))
 
 

@@ -2,7 +2,7 @@
 
 Speed-up S(n) = T(base) / T(n) of times, X(n) / X(base) of throughput; efficiency E(n) = S(n) / (n / base). The interval
 of the efficiency is that of the speed-up over a constant. Sizes are compared by start means
-(`level_ratios.ratio_between`).
+(`level_ratios.ratio_of`).
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from steelyard.analysis.comparisons.level_ratios import NOTHING_VARIES, TOO_FEW, ratio_between
-from steelyard.analysis.frame import TrialFrame, start_means
+from steelyard.analysis.comparisons.level_pairs import NOTHING_VARIES, TOO_FEW, pair_of
+from steelyard.analysis.comparisons.level_ratios import ratio_of
+from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.row import NO_UNIT, Column, FractionOrNone, Levels, RatioOrNone, Row
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.treatments import NODES, Treatment, label, part
@@ -82,17 +83,16 @@ def _row(
     confidence: float,
 ) -> Scaling:  # fmt: skip
     base, level = of
-    below, above = (
-        {start: mean for start, mean, _ in start_means(frame.values(response, {**others, factor: one}), response)}
-        for one in of
-    )
-    slow, fast = (below, above) if responses.of(response).direction is Direction.MORE_IS_FASTER else (above, below)
-    speedup = None if is_open else ratio_between(slow, fast, factor not in frame.hard, confidence)
+    below, above = ((frame, {**others, factor: one}) for one in of)
+    more_is_faster = responses.of(response).direction is Direction.MORE_IS_FASTER
+    pair = pair_of(below, above, response) if more_is_faster else pair_of(above, below, response)
+    speedup = None if is_open or pair is None else ratio_of(pair, confidence)
+    starts = (0, 0) if pair is None else tuple(len(side) for side in pair.trials)[:: 1 if more_is_faster else -1]
     ideal = float(level) / float(base)
     efficiency = None if speedup is None else scaled(speedup, 1 / ideal)
     return Scaling(
-        factor=factor, base=base, level=level, others=others, response=response, starts_base=len(below),
-        starts_level=len(above), speedup=speedup, ideal=ideal, efficiency=efficiency,
+        factor=factor, base=base, level=level, others=others, response=response, starts_base=starts[0],
+        starts_level=starts[1], speedup=speedup, ideal=ideal, efficiency=efficiency,
         sentence=_sentence(factor, of, others, speedup, efficiency, "cpu" in frame.shares),
     )  # fmt: skip
 

@@ -104,19 +104,19 @@ def test_planted_components_are_found():
 
 
 def test_the_floor_is_the_prediction_interval_by_hand():
-    a = identical_systems.floor_percent(spread(0.03, 0.02), [3] * 5, [3] * 5, paired=False)
+    a = identical_systems.floor_percent(spread(0.03, 0.02), [3] * 5, [3] * 5, shared="")
     root = math.sqrt(2 / 5 * (0.03**2 + 0.02**2 / 3))
     assert a.value == pytest.approx(100 * math.expm1(stats.t.ppf(0.975, 11) * root))
     assert a.low == pytest.approx(100 * math.expm1(1.959964 * root * math.sqrt(11 / stats.chi2.ppf(0.975, 11))))
     assert a.low < a.value < a.high
-    within = identical_systems.floor_percent(spread(0.03, 0.02), [3, 2], [3, 1], paired=True)
+    within = identical_systems.floor_percent(spread(0.03, 0.02), [3, 2], [3, 1], shared="start")
     by_hand = 0.02 * math.sqrt((1 / 3 + 1 / 2) / 4 + (1 / 3 + 1) / 4)
     assert within.value == pytest.approx(100 * math.expm1(stats.t.ppf(0.975, 24) * by_hand))
 
 
 @pytest.mark.parametrize("trials", [1, 3, 9])
 def test_satterthwaite_carries_over_to_other_numbers_of_trials(trials: int):
-    mine = identical_systems.floor_percent(spread(0.03, 0.02), [trials] * 4, [trials] * 4, paired=False)
+    mine = identical_systems.floor_percent(spread(0.03, 0.02), [trials] * 4, [trials] * 4, shared="")
     v = 2 / 4 * (0.03**2 + 0.02**2 / trials)
     upper, lower = 2 / 4 / 3 * (3 * 0.03**2 + 0.02**2), 2 / 4 * (1 / trials - 1 / 3) * 0.02**2
     degrees = v**2 / (upper**2 / 11 + lower**2 / 24)
@@ -136,7 +136,7 @@ def test_comparisons_of_identical_systems_stay_below_the_floor_as_often_as_said(
         squares = spread(0, 0).model_copy(
             update={"between_mean_square": float(upper[one]), "within_mean_square": float(lower[one])}
         )
-        floor = identical_systems.floor_percent(squares, [trials] * starts, [trials] * starts, paired=False)
+        floor = identical_systems.floor_percent(squares, [trials] * starts, [trials] * starts, shared="")
         inside.append(abs(later[one]) <= math.log1p(floor.value / 100))
     assert 0.935 <= np.mean(inside) <= (0.985 if between == 0 else 0.965)
 
@@ -145,8 +145,8 @@ def test_comparisons_of_identical_systems_stay_below_the_floor_as_often_as_said(
 @pytest.mark.parametrize("ratio", [0.5, 1.0, 1.001, 1.05, 1.3])
 def test_a_floor_for_more_trials_than_it_was_measured_with_is_never_absurd(trials: int, ratio: float):
     squares = spread(0, 0.01).model_copy(update={"between_mean_square": ratio * 0.01**2})
-    as_measured = identical_systems.floor_percent(squares, [3] * 6, [3] * 6, paired=False)
-    floor = identical_systems.floor_percent(squares, [trials] * 6, [trials] * 6, paired=False)
+    as_measured = identical_systems.floor_percent(squares, [3] * 6, [3] * 6, shared="")
+    floor = identical_systems.floor_percent(squares, [trials] * 6, [trials] * 6, shared="")
     assert 0 < floor.low < floor.value < floor.high
     assert floor.value <= 1.1 * as_measured.value, "it swallowed every verdict, or divided by 0"
 
@@ -162,16 +162,16 @@ def test_a_floor_of_more_trials_is_too_high_rather_than_too_low():
         squares = spread(0, 0).model_copy(
             update={"between_mean_square": float(upper[one]), "within_mean_square": float(lower[one])}
         )
-        floor = identical_systems.floor_percent(squares, [30] * 4, [30] * 4, paired=False)
+        floor = identical_systems.floor_percent(squares, [30] * 4, [30] * 4, shared="")
         inside.append(abs(later[one]) <= math.log1p(floor.value / 100))
     assert np.mean(inside) >= 0.95
 
 
 def test_few_degrees_of_either_mean_square_are_no_floor():
     squares = spread(0.01, 0.02).model_copy(update={"within_degrees": 1})
-    assert identical_systems.floor_percent(squares, [1] * 4, [1] * 4, paired=False) is None
-    assert identical_systems.floor_percent(squares, [3] * 4, [3] * 4, paired=False) is not None
-    assert identical_systems.floor_percent(squares, [3] * 4, [3] * 4, paired=True) is None
+    assert identical_systems.floor_percent(squares, [1] * 4, [1] * 4, shared="") is None
+    assert identical_systems.floor_percent(squares, [3] * 4, [3] * 4, shared="") is not None
+    assert identical_systems.floor_percent(squares, [3] * 4, [3] * 4, shared="start") is None
 
 
 def test_identical_systems_are_called_different_at_most_as_often_as_said():
@@ -211,7 +211,7 @@ def test_the_rule_is_the_whole_interval_within_the_floor(low: float, high: float
 def small_change():
     """Three nodes 3% slower, with next to no spread: decided by its own interval."""
     values = [[1000.0, 1001.0], [1001.0, 1002.0], [1002.0, 1000.0]]
-    return [*cell(values, nodes=1), *cell([[1.03 * value for value in start] for start in values], nodes=3)]
+    return [*cell(values, nodes=1), *cell([[1.03 * value for value in start] for start in values[::-1]], nodes=3)]
 
 
 def test_a_change_within_the_noise_of_the_machine_is_undecided_and_says_so():
@@ -285,14 +285,14 @@ def test_control_cells_come_first_where_they_suffice():
             value = 1000 * math.exp(effect + rng.normal(0, 0.01))
             records.append(record(value, start=start, order=order, replicate=order, control=order > 2))
     floors = identical_systems.floors_of(frame(records), found(spread(0.5, 0.5)))
-    floor = floors.of(TIME, [2] * 3, [2] * 3, paired=False)
+    floor = floors.of(TIME, [2] * 3, [2] * 3, shared="")
     assert floor.source == "control cells"
     assert floor.percent.value < 15
     few = identical_systems.floors_of(
         frame([one for one in records if one.start_replicate < 4]), found(spread(0.5, 0.5))
     )
-    assert few.of(TIME, [2] * 3, [2] * 3, paired=False).source == "kept floor", "two degrees of freedom are too few"
-    assert few.of(TIME, [2] * 3, [2] * 3, paired=True).source == "control cells"
+    assert few.of(TIME, [2] * 3, [2] * 3, shared="").source == "kept floor", "two degrees of freedom are too few"
+    assert few.of(TIME, [2] * 3, [2] * 3, shared="start").source == "control cells"
 
 
 def test_the_floor_of_control_trials_is_told_also_where_it_is_too_little():
@@ -335,7 +335,7 @@ def test_values_that_have_no_logarithm_have_no_floor():
     assert identical_systems.spread_of(frame(cell([[None, None]])).data, TIME) is None
     lonely = identical_systems.spread_of(frame(cell([[5.0, 6.0]])).data, TIME)
     assert (lonely.between_mean_square, lonely.between_degrees) == (None, 0)
-    assert identical_systems.floor_percent(lonely, [2, 2], [2, 2], paired=False) is None
+    assert identical_systems.floor_percent(lonely, [2, 2], [2, 2], shared="") is None
 
 
 def test_what_is_kept_is_what_was_measured():
@@ -370,9 +370,9 @@ def test_a_study_of_identical_systems_is_not_judged_against_itself():
 def test_two_studies_have_the_greater_floor_and_none_if_one_has_none():
     rows = frame(small_change())
     small, large = (identical_systems.floors_of(rows, found(spread(one, 0.01))) for one in (0.01, 0.04))
-    both = identical_systems.of_two((small, large), TIME, [2] * 3, [2] * 3)
-    assert both == large.of(TIME, [2] * 3, [2] * 3, paired=False)
-    assert identical_systems.of_two((small, identical_systems.floors_of(rows)), TIME, [2] * 3, [2] * 3) is None
+    both = identical_systems.of_two((small, large), TIME, [2] * 3, [2] * 3, "")
+    assert both == large.of(TIME, [2] * 3, [2] * 3, shared="")
+    assert identical_systems.of_two((small, identical_systems.floors_of(rows)), TIME, [2] * 3, [2] * 3, "") is None
 
 
 def test_a_floor_of_something_else_does_not_hold_and_says_why():

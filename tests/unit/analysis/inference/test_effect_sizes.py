@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 from statsmodels.stats.weightstats import DescrStatsW, ttost_ind, ttost_paired
 
-from steelyard.analysis.inference import effect_sizes, estimates
+from steelyard.analysis.inference import effect_sizes, estimates, gaps
 
 CONTROL = [10, 20, 30, 40, 40, 50]
 TREATMENT = [10, 10, 20, 20, 20, 30, 30, 30, 40, 50]
@@ -111,14 +111,14 @@ def test_welchs_degrees_are_scipys_for_equal_numbers_and_never_above_it():
         if n == m:
             assert effect_sizes.p_of_difference(list(a), list(b), paired=False) == pytest.approx(oracle.pvalue)
             p = ttost_ind(b, a, -2, 2, usevar="unequal")[0]
-            assert effect_sizes.p_of_equivalence(list(a), list(b), 2, paired=False) == pytest.approx(p)
-    assert estimates.welch_degrees(1e-9, 2, 1.0, 20) == pytest.approx(1.2094, abs=1e-4)  # scipy's is 19
+            assert gaps.of_samples([list(a), list(b)], [-1, 1]).p_within(2) == pytest.approx(p)
+    assert estimates.satterthwaite((1e-9, 1.0), (2, 20)) == pytest.approx(1.2094, abs=1e-4)  # scipy's is 19
 
 
 def test_paired_p_values_are_scipys():
     a, b = [5.0, 6, 7, 9], [6.0, 8, 8, 12]
     assert effect_sizes.p_of_difference(a, b, paired=True) == pytest.approx(stats.ttest_rel(b, a).pvalue)
-    assert effect_sizes.p_of_equivalence(a, b, 3, paired=True) == pytest.approx(
+    assert gaps.in_blocks([a, b], [-1, 1]).p_within(3) == pytest.approx(
         ttost_paired(np.asarray(b), np.asarray(a), -3, 3)[0]
     )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,7 +15,8 @@ from statsmodels.stats.weightstats import ttost_ind, ttost_paired
 
 from steelyard.analysis.comparisons import forecast
 from steelyard.analysis.comparisons.forecast import block_s
-from steelyard.analysis.comparisons.level_ratios import p_of_change, ratio_between
+from steelyard.analysis.comparisons.level_pairs import LevelPair
+from steelyard.analysis.comparisons.level_ratios import p_of_change, ratio_of
 from steelyard.analysis.inference import power
 from steelyard.analysis.inference.multiplicity import holm, survives
 from steelyard.analysis.inference.power import More, more_starts
@@ -21,6 +24,14 @@ from steelyard.analysis.statistics.comparison import comparisons
 from tests.unit.analysis.made import VOIDED, cell, frame, record
 
 LOGS = st.lists(st.floats(-0.2, 0.2), min_size=2, max_size=6)
+
+
+def apart(a: Sequence[float], b: Sequence[float]) -> LevelPair:
+    return LevelPair("start means", "", tuple(a), tuple(b))
+
+
+def paired(a: Sequence[float], b: Sequence[float]) -> LevelPair:
+    return LevelPair("start means", "start", tuple(a), tuple(b))
 
 
 def sides(change: float, sd: float, n: int) -> tuple[list[float], list[float]]:
@@ -32,7 +43,7 @@ def sides(change: float, sd: float, n: int) -> tuple[list[float], list[float]]:
 
 @pytest.mark.parametrize(("change", "sd"), [(0.05, 0.05), (0.03, 0.05), (-0.02, 0.04), (0.1, 0.3)])
 def test_the_number_of_starts_is_that_of_statsmodels(change: float, sd: float) -> None:
-    more = more_starts(*sides(change, sd, 4), False, None)
+    more = more_starts(apart(*sides(change, sd, 4)).gap, None)
     wanted = TTestIndPower().solve_power(effect_size=abs(change) / sd, alpha=0.05, power=power.POWER)
     assert more is not None
     assert 4 + more.starts == int(np.ceil(wanted))
@@ -44,7 +55,7 @@ def test_the_number_of_pairs_is_that_of_statsmodels() -> None:
     rng = np.random.default_rng(1)
     base = rng.lognormal(0, 0.5, 5)
     gaps = np.array([-0.09, 0.11, 0.02, 0.06, 0.0])
-    more = more_starts(base.tolist(), (base * np.exp(gaps)).tolist(), True, None)
+    more = more_starts(paired(base.tolist(), (base * np.exp(gaps)).tolist()).gap, None)
     wanted = TTestPower().solve_power(effect_size=gaps.mean() / gaps.std(ddof=1), alpha=0.05, power=power.POWER)
     assert more is not None
     assert 5 + more.starts == int(np.ceil(wanted))
@@ -54,7 +65,7 @@ def test_the_chance_is_what_a_simulation_finds() -> None:
     """The number that is advised decides in 80% of new studies; the expected interval alone would in about half."""
     rng = np.random.default_rng(7)
     change, sd = 0.05, 0.04
-    more = more_starts(*sides(change, sd, 4), False, None)
+    more = more_starts(apart(*sides(change, sd, 4)).gap, None)
     assert more is not None
     n = 4 + more.starts
     a, b = rng.normal(0, sd, (4000, n)), rng.normal(change, sd, (4000, n))
@@ -67,40 +78,39 @@ def test_the_chance_is_what_a_simulation_finds() -> None:
     assert halves < n
 
 
-@pytest.mark.parametrize(("paired", "change"), [(False, 0.0), (True, 0.0), (False, 0.02)])
-def test_the_chance_of_equivalence_is_what_a_simulation_finds(paired: bool, change: float) -> None:
+@pytest.mark.parametrize(("in_pairs", "change"), [(False, 0.0), (True, 0.0), (False, 0.02)])
+def test_the_chance_of_equivalence_is_what_a_simulation_finds(in_pairs: bool, change: float) -> None:
     rng = np.random.default_rng(8)
     sd, bound = 0.03, np.log1p(0.05)
-    more = more_starts(*sides(change, sd, 4), False, 5.0)
+    more = more_starts(apart(*sides(change, sd, 4)).gap, 5.0)
     assert more is not None
     assert (more.shows, more.percent) == ("equivalence", 5.0)
     n = 4 + more.starts
     spread = sd * np.sqrt(2)
     gaps = rng.normal(change, spread, (400, n))
-    if paired:
+    if in_pairs:
         p = [ttost_paired(one, np.zeros(n), -bound, bound)[0] for one in gaps]
     else:
         a, b = rng.normal(0, sd, (400, n)), rng.normal(change, sd, (400, n))
         p = [ttost_ind(y, x, -bound, bound, usevar="unequal")[0] for x, y in zip(a, b, strict=True)]
-    degrees = n - 1 if paired else 2 * n - 2
+    degrees = n - 1 if in_pairs else 2 * n - 2
     chance = power.chance_of_equivalence(change, bound, spread / np.sqrt(n), degrees, 0.95)
     assert float(np.mean(np.array(p) < 0.05)) == pytest.approx(chance, abs=0.06)
-    assert paired or chance >= power.POWER
+    assert in_pairs or chance >= power.POWER
 
 
 def test_nothing_that_can_be_advised() -> None:
-    assert more_starts([1.0], [2.0, 3.0], False, None) is None
-    assert more_starts([1.0, 0.0], [2.0, 3.0], False, None) is None
-    assert more_starts([1.0, 2.0], [1.0, 2.0], False, None) is None
-    assert more_starts([1.0, 1.0], [1.0, 1.0], True, None) is None
+    assert more_starts(apart([1.0], [2.0, 3.0]).gap, None) is None
+    assert apart([1.0, 0.0], [2.0, 3.0]).gap is None
+    assert more_starts(apart([1.0, 2.0], [1.0, 2.0]).gap, None) is None
+    assert more_starts(paired([1.0, 1.0], [1.0, 1.0]).gap, None) is None
 
 
 @settings(max_examples=60, deadline=None)
 @given(LOGS, LOGS)
 def test_p_is_below_alpha_where_the_interval_leaves_no_change_out(one: list[float], other: list[float]) -> None:
-    a, b = ({f"s{at}": float(np.exp(x)) for at, x in enumerate(side)} for side in (one, other))
-    ratio = ratio_between(a, b, False, 0.95)
-    p = p_of_change(tuple(a.values()), tuple(b.values()), False)
+    pair = apart(*([float(np.exp(x)) for x in side] for side in (one, other)))
+    ratio, p = ratio_of(pair, 0.95), p_of_change(pair)
     assert ratio is not None
     assert (p is None) == (ratio.low is None)
     if p is None:
@@ -110,10 +120,10 @@ def test_p_is_below_alpha_where_the_interval_leaves_no_change_out(one: list[floa
 
 
 def test_p_of_sides_that_do_not_vary() -> None:
-    assert p_of_change((2.0, 2.0), (2.0, 2.0), False) is None
-    assert p_of_change((0.1, 0.1, 0.1), (3.0, 3.0), False) is None
-    assert p_of_change((2.0, 4.0), (3.0, 6.0), True) is None
-    assert p_of_change((2.0, 2.0), (-3.0, 3.0), False) is None
+    assert p_of_change(apart((2.0, 2.0), (2.0, 2.0))) is None
+    assert p_of_change(apart((0.1, 0.1, 0.1), (3.0, 3.0, 3.0))) is None
+    assert p_of_change(paired((2.0, 4.0, 5.0), (3.0, 6.0, 7.5))) is None
+    assert p_of_change(apart((2.0, 2.0, 2.1), (-3.0, 3.0, 3.1))) is None
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
@@ -148,7 +158,9 @@ def test_the_comparisons_of_a_report_are_one_family() -> None:
     values = [99.0, 100.0, 101.0, 100.5]
     rows = [one for name in "ABCDEFGH" for one in cell([[x] for x in values], workload=name)]
     rows += [
-        one for name in "ABCDEFGH" for one in cell([[x + 2.2 * (name == "A")] for x in values], workload=name, nodes=3)
+        one
+        for name in "ABCDEFGH"
+        for one in cell([[x + 3.2 * (name == "A")] for x in values[::-1]], workload=name, nodes=3)
     ]
     found = comparisons(frame(rows), "execution_time_ms", margin_percent=3.0)
     assert {one.family for one in found} == {8}

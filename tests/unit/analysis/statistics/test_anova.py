@@ -81,7 +81,7 @@ def test_the_two_errors_of_a_published_split_plot():
         ("starts", "block"): (5, 15875, None, None),
         ("starts", "nodes"): (2, 1786, 1.485, 0.272),
         ("starts", "error"): (10, 6013, None, None),
-        ("within starts", "workload"): (3, 20020, 37.686, 2.46e-12),
+        ("within starts", "workload"): (3, 20020.4, 37.686, 2.46e-12),
         ("within starts", "nodes x workload"): (6, 322, 0.303, 0.932),
         ("within starts", "error"): (45, 7969, None, None),
     }

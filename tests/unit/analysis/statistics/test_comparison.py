@@ -7,10 +7,12 @@ import pytest
 from scipy import stats
 
 from steelyard.analysis.comparisons.level_pairs import baseline_of
-from steelyard.analysis.comparisons.level_ratios import judge, paired, welch
+from steelyard.analysis.comparisons.level_ratios import judge
+from steelyard.analysis.inference.gaps import Gap, in_blocks, of_samples
+from steelyard.analysis.statistics.anova import anova
 from steelyard.analysis.statistics.comparison import compare, comparisons, sentence
 from steelyard.model.estimate import Estimate
-from tests.unit.analysis.made import cell, drawn, frame, record
+from tests.unit.analysis.made import cell, drawn, elsewhere, frame, record
 
 TIME = "execution_time_ms"
 A = {"workload": "A"}
@@ -54,22 +56,28 @@ def test_sentences(low, value, high, words):
 
 def test_welch_is_scipys():
     a, b = [1.0, 1.3, 0.9], [1.6, 1.9, 1.4, 1.7]
-    difference, half, degrees = welch(a, b, 0.95)
+    gap = of_samples([a, b], [-1, 1])
     oracle = stats.ttest_ind(b, a, equal_var=False)
     interval = oracle.confidence_interval(0.95)
-    assert (difference - half, difference + half, degrees) == pytest.approx((interval.low, interval.high, oracle.df))
+    assert (*ends(gap), gap.error()[1], gap.p()) == pytest.approx(
+        (interval.low, interval.high, oracle.df, oracle.pvalue)
+    )
 
 
-def test_paired_is_scipys():
-    logs = [0.1, 0.3, 0.2, 0.25]
-    interval = stats.ttest_1samp(logs, 0).confidence_interval(0.95)
-    mean, half, _ = paired(logs, 0.95)
-    assert (mean - half, mean + half) == pytest.approx((interval.low, interval.high))
+def test_two_levels_in_blocks_are_scipys_pairs():
+    a, b = [0.1, 0.3, 0.2, 0.25], [0.4, 0.8, 0.3, 0.45]
+    oracle = stats.ttest_rel(b, a)
+    gap = in_blocks([a, b], [-1, 1])
+    assert (*ends(gap), gap.p()) == pytest.approx((*oracle.confidence_interval(0.95), oracle.pvalue))
+
+
+def ends(gap: Gap) -> tuple[float, float]:
+    return gap.value - gap.half(0.95), gap.value + gap.half(0.95)
 
 
 def test_hard_factors_rest_on_starts():
-    records = cell([[100.0, 102, 98], [104.0, 106, 102], [96, 98, 94]]) + cell(
-        [[200.0, 204, 196], [208.0, 212, 204], [192, 196, 188]], nodes=3
+    records = cell([[100.0, 102, 98], [104.0, 106, 102], [96, 98, 94]]) + elsewhere(
+        cell([[200.0, 204, 196], [208.0, 212, 204], [192, 196, 188]], nodes=3)
     )
     found = compare(frame(records), TIME, "nodes", 1, 3, A)
     assert found is not None
@@ -77,6 +85,32 @@ def test_hard_factors_rest_on_starts():
     assert (found.starts_baseline, found.starts_level, found.n_baseline, found.verdict) == (3, 3, 9, "slower")
     spread = np.std(np.log([100, 104, 96]), ddof=1)
     assert found.ratio.low == pytest.approx(2 / math.exp(stats.t.ppf(0.975, 4) * spread * math.sqrt(2 / 3)), rel=1e-9)
+    assert "Welch" in found.ratio.method
+
+
+def test_hard_factors_are_paired_by_block():
+    """Blocks differ by half, the two levels by a steady tenth."""
+    blocks = [100.0, 150.0, 80.0, 121.0]
+    low, high = [[base + at] for at, base in enumerate(blocks)], [[1.1 * base] for base in blocks]
+    made = frame(cell(low, nodes=1) + cell(high, nodes=3))
+    found = compare(made, TIME, "nodes", 1, 3, A)
+    assert found is not None
+    oracle = stats.ttest_rel(np.log(high).ravel(), np.log(low).ravel())
+    assert (found.verdict, found.p) == ("slower", pytest.approx(oracle.pvalue))
+    assert "paired by block, 3 degrees of freedom" in found.ratio.method
+    (term,) = [one for one in anova(made, TIME) if (one.term, one.form) == ("nodes", "honest")]
+    assert term.p == pytest.approx(found.p), "one p for one hypothesis"
+
+
+def test_blocks_with_one_level_only_are_left_out_and_with_two_whole_ones_nothing_is_paired():
+    both, rest = cell([[100.0], [150.0], [80.0]], nodes=1), cell([[110.0], [167.0], [88.0], [91.0]], nodes=3)
+    found = compare(frame(both + rest), TIME, "nodes", 1, 3, A)
+    assert found is not None
+    assert (found.starts_baseline, found.starts_level) == (3, 3)
+    late = [one for one in rest if one.block > 1]
+    found = compare(frame(both + late), TIME, "nodes", 1, 3, A)
+    assert found is not None
+    assert (found.starts_baseline, found.starts_level) == (3, 3)
     assert "Welch" in found.ratio.method
 
 
@@ -125,10 +159,10 @@ def test_identical_systems_are_called_different_at_most_about_one_time_in_twenty
     """
     rng = np.random.default_rng(100 + starts)
     logs = rng.normal(0, 0.03, (2000, 2, starts)) + rng.normal(0, 0.02 / np.sqrt(3), (2000, 2, starts))
-    different = [abs(difference) > half for difference, half, _ in (welch(*pair, 0.95) for pair in logs.tolist())]
+    different = [of_samples(pair, [-1, 1]).p() < 0.05 for pair in logs.tolist()]
     assert np.mean(different) <= 0.06
-    pairs = logs[:, 1] - logs[:, 0]
-    called = [abs(mean) > half for mean, half, _ in (paired(one, 0.95) for one in pairs.tolist())]
+    shocks = rng.normal(0, 0.1, (2000, 1, starts))
+    called = [in_blocks(pair, [-1, 1]).p() < 0.05 for pair in (logs + shocks).tolist()]
     assert 0.04 <= np.mean(called) <= 0.06
 
 

@@ -57,45 +57,46 @@ def test_levels_that_share_their_starts_are_paired():
 
 
 def test_equivalence_needs_a_margin_that_was_declared():
-    same = LevelPair("start means", True, (10.0, 11, 12, 10.5), (10.05, 10.9, 12.1, 10.6))
+    same = LevelPair("start means", "start", (10.0, 11, 12, 10.5), (10.05, 10.9, 12.1, 10.6))
     assert equivalence(same, None) == ("no margin declared", None)
     verdict, p = equivalence(same, 5.0)
     logs = np.log(same.level), np.log(same.baseline)
     assert p == pytest.approx(ttost_paired(*logs, -np.log(1.05), np.log(1.05))[0])
     assert verdict == "equivalent"
     assert equivalence(same, 0.1)[0] == "not shown"
-    assert equivalence(LevelPair("trials", False, (1.0,), (1.0,)), 5.0) == ("too few starts", None)
+    assert equivalence(LevelPair("trials", "", (1.0,), (1.0,)), 5.0) == ("too few starts", None)
     for paired in (True, False):
-        equal = LevelPair("start means", paired, (2.0, 2.0, 2.0), (2.02, 2.02, 2.02))
+        equal = LevelPair("start means", "start" if paired else "", (2.0, 2.0, 2.0), (2.02, 2.02, 2.02))
         assert equivalence(equal, 5.0) == ("nothing varies", None)
-    assert equivalence(LevelPair("start means", True, (1.0, 2, 3), (1.0, 2, 3)), 5.0) == ("nothing varies", None)
+    assert equivalence(LevelPair("start means", "start", (1.0, 2, 3), (1.0, 2, 3)), 5.0) == ("nothing varies", None)
 
 
 def test_effects_over_start_means_rest_on_the_starts_of_the_ratio():
-    """Two of four starts served both workloads: as in the ratio, only these count, and they are too few."""
-    records = [
-        record(100.0 + start + (workload == "C"), workload=workload, start=start)
-        for workload, starts in (("A", (1, 2, 3)), ("C", (2, 3, 4)))
-        for start in starts
-    ]
-    made = frame(records)
-    (only,) = level_pairs.level_pairs(made, TIME, "workload", "A", "C", {"nodes": 1})
-    assert only.over == "trials"
-    ratio = compare(made, TIME, "workload", "A", "C", {"nodes": 1})
-    assert ratio is not None
-    assert (ratio.starts_baseline, ratio.starts_level, ratio.verdict) == (2, 2, "descriptive")
+    """Two of five starts served both workloads, which is no comparison in pairs: all count. Of three only these do."""
+    for starts_of_c, paired, n in (((3, 4, 5), "", 3), ((2, 3, 4, 5), "", 4), ((1, 2, 3, 4), "start", 3)):
+        records = [
+            record(100.0 + start**2 + (workload == "C"), workload=workload, start=start)
+            for workload, starts in (("A", (1, 2, 3)), ("C", starts_of_c))
+            for start in starts
+        ]
+        made = frame(records)
+        over_starts, _ = level_pairs.level_pairs(made, TIME, "workload", "A", "C", {"nodes": 1})
+        assert (over_starts.paired, len(over_starts.baseline), len(over_starts.level)) == (paired, 3, n)
+        ratio = compare(made, TIME, "workload", "A", "C", {"nodes": 1})
+        assert ratio is not None
+        assert (ratio.starts_baseline, ratio.starts_level) == (3, n)
 
 
 def test_how_many_more_starts_would_decide():
     a, b = (10.0, 11.0, 12.0), (10.6, 11.6, 12.8)
-    more = power.more_starts(a, b, False, None)
+    more = power.more_starts(LevelPair("start means", "", a, b).gap, None)
     assert more is not None
-    assert more_starts(LevelPair("start means", False, a, b), None) == more.starts
-    assert more_starts(LevelPair("start means", False, (10.0, 10.1, 9.9), (20.0, 20.1, 19.9)), None) == 0
-    assert more_starts(LevelPair("start means", False, (10.0, 10.1, 9.9), (10.0, 10.1, 9.9)), 20.0) == 0
-    assert more_starts(LevelPair("start means", False, (10.0, 11.0, 12.0), (10.0, 11.0, 12.0)), None) is None
-    assert more_starts(LevelPair("start means", False, (10.0, 11.0, 12.0), (10.0, 11.0, 12.0)), 10.0) is not None
-    assert more_starts(LevelPair("start means", False, (10.0,), (10.0, 11.0)), 10.0) is None
+    assert more_starts(LevelPair("start means", "", a, b), None) == more.starts
+    assert more_starts(LevelPair("start means", "", (10.0, 10.1, 9.9), (20.0, 20.1, 19.9)), None) == 0
+    assert more_starts(LevelPair("start means", "", (10.0, 10.1, 9.9), (10.0, 10.1, 9.9)), 20.0) == 0
+    assert more_starts(LevelPair("start means", "", (10.0, 11.0, 12.0), (10.0, 11.0, 12.0)), None) is None
+    assert more_starts(LevelPair("start means", "", (10.0, 11.0, 12.0), (10.0, 11.0, 12.0)), 10.0) is not None
+    assert more_starts(LevelPair("start means", "", (10.0,), (10.0, 11.0)), 10.0) is None
 
 
 def test_differentials_are_paired_by_trial_order():
@@ -122,7 +123,7 @@ def test_all_pairs_are_corrected_together():
     records = [
         one
         for nodes, mean in ((1, 10.0), (2, 11.0), (3, 16.0))
-        for one in cell([[mean + wobble] for wobble in (-0.6, 0.1, 0.5, 0.9)], nodes=nodes)
+        for one in cell([[mean + nodes**start % 5 / 4] for start in (1, 2, 3, 4)], nodes=nodes)
     ]
     found = post_hoc(frame(records), TIME)
     assert [(one.baseline, one.level) for one in found] == [(1, 2), (1, 3), (2, 3)]

@@ -16,7 +16,7 @@ from steelyard.analysis.statistics.scaling import scaling
 from steelyard.judging.fractional_design import Fraction, parsed
 from steelyard.model.study import Level
 from steelyard.model.trial import TrialRecord
-from tests.unit.analysis.made import cell, drawn, frame, record
+from tests.unit.analysis.made import cell, drawn, elsewhere, frame, record
 
 RESPONSE = "execution_time_ms"
 
@@ -36,6 +36,10 @@ def two_workloads() -> list[TrialRecord]:
     ]  # fmt: skip
 
 
+def other_blocks() -> list[TrialRecord]:
+    return elsewhere([one for one in two_workloads() if one.treatment["nodes"] == 2])
+
+
 def test_the_overall_ratio_is_the_geometric_mean_of_the_ratios() -> None:
     (found,) = overall(frame(two_workloads()), RESPONSE)
     a = stats.gmean([200, 231, 218]) / stats.gmean([100, 110, 105])
@@ -47,12 +51,15 @@ def test_the_overall_ratio_is_the_geometric_mean_of_the_ratios() -> None:
     assert "over 2 combinations of the other factors" in found.sentence
 
 
-def test_its_interval_is_welch_on_what_each_start_carries() -> None:
+def test_its_interval_is_t_on_what_each_block_carries_and_welchs_where_blocks_are_not_shared() -> None:
     (found,) = overall(frame(two_workloads()), RESPONSE)
+    (apart,) = overall(frame([*two_workloads()[:3], *two_workloads()[6:9], *other_blocks()]), RESPONSE)
     base = [math.log(a * c) / 2 for a, c in ((100, 10), (110, 10), (105, 11))]
     high = [math.log(a * c) / 2 for a, c in ((200, 80), (231, 84), (218, 81))]
-    wanted = stats.ttest_ind(high, base, equal_var=False).confidence_interval(0.95)
+    wanted = stats.ttest_rel(high, base).confidence_interval(0.95)
     assert ends(found.ratio) == pytest.approx((math.exp(wanted.low), math.exp(wanted.high)))
+    wanted = stats.ttest_ind(high, base, equal_var=False).confidence_interval(0.95)
+    assert ends(apart.ratio) == pytest.approx((math.exp(wanted.low), math.exp(wanted.high)))
 
 
 def test_one_cell_has_no_overall_ratio_and_one_start_no_interval() -> None:
@@ -77,8 +84,8 @@ def test_a_small_side_that_is_calm_by_chance_gives_no_more_degrees_than_equal_sp
     records = [
         *cell([[100.0], [100.1], [100.05]], nodes=1, workload="A"),
         *cell([[10.0], [10.01], [10.005]], nodes=1, workload="C"),
-        *cell([[90.0], [115.0], [100.0], [108.0], [97.0]] * 2, nodes=2, workload="A"),
-        *cell([[9.0], [11.0], [10.0], [10.8], [9.9]] * 2, nodes=2, workload="C"),
+        *elsewhere(cell([[90.0], [115.0], [100.0], [108.0], [97.0]] * 2, nodes=2, workload="A")),
+        *elsewhere(cell([[9.0], [11.0], [10.0], [10.8], [9.9]] * 2, nodes=2, workload="C")),
     ]  # fmt: skip
     (found,) = overall(frame(records), RESPONSE)
     degrees = (1 / 3 + 1 / 10) ** 2 / (1 / (9 * 2) + 1 / (100 * 9))
