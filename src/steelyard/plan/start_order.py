@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from statistics import fmean
+from statistics import fmean, pvariance
 
 from steelyard.model.named_level import level_key
 from steelyard.model.plan import Plan
 from steelyard.model.study import Level
 
-MOST_PLACES_NAMED = 4
 ORDINALS = ("first", "second", "third", "fourth")
 MOST_SHARE = 0.5
 """Share of the differences in place that levels may account for. Over three blocks or more, balanced orders stay below
@@ -35,42 +34,35 @@ def balanced(items: int, block: int) -> list[int]:
 def sentences(plan: Plan) -> Iterator[str]:
     """Places of each level of each factor that varies over starts: `nodes 1: first in 2 of 3 blocks, second in 1`."""
     blocks = max((trial.block for trial in plan.trials), default=0)
-    for factor, places in _places(plan).items():
-        most = max(place for of_level in places.values() for place in of_level)
-        for level, of_level in places.items():
-            counts = [(ordinal, of_level.count(place)) for place, ordinal in enumerate(ORDINALS, start=1)]
-            named = [f"{ordinal} in {times}" for ordinal, times in counts if times]
-            if most > MOST_PLACES_NAMED or len(of_level) > blocks:
-                yield f"{factor} {level_key(level)}: place {fmean(of_level):.1f} of {most} on average"
-            else:
-                yield f"{factor} {level_key(level)}: {', '.join([f'{named[0]} of {blocks} blocks', *named[1:]])}"
+    for factor, levels in _places(plan).items():
+        most = max(map(max, levels.values()))
+        for level, places in levels.items():
+            text = f"place {fmean(places):.1f} of {most} on average"
+            if most <= len(ORDINALS) and len(places) == blocks:
+                counts = [(ordinal, places.count(place)) for place, ordinal in enumerate(ORDINALS, start=1)]
+                named = [f"{ordinal} in {times}" for ordinal, times in counts if times]
+                text = ", ".join([f"{named[0]} of {blocks} blocks", *named[1:]])
+            yield f"{factor} {level_key(level)}: {text}"
 
 
 def share_of_places(plan: Plan) -> dict[str, float]:
-    """Factor to the share of the differences in place that its levels account for (eta squared, Fisher 1925): 0 if
-    all have the same mean place, 1 if every level always has the same place."""
+    """Factor to the share of the variance of places that its levels account for (eta squared, Fisher 1925): 0 if all
+    have the same mean place, 1 if every level always has the same place."""
     shares: dict[str, float] = {}
-    for factor, places in _places(plan).items():
-        every = [place for of_level in places.values() for place in of_level]
-        centre = fmean(every)
-        between = sum(len(of_level) * (fmean(of_level) - centre) ** 2 for of_level in places.values())
-        shares[factor] = between / sum((place - centre) ** 2 for place in every)
+    for factor, levels in _places(plan).items():
+        means = [fmean(places) for places in levels.values() for _ in places]
+        shares[factor] = pvariance(means) / pvariance([place for places in levels.values() for place in places])
     return shares
 
 
 def _places(plan: Plan) -> dict[str, dict[Level, list[int]]]:
     """Factor that varies over starts, to level, to the places within their blocks of its starts, from 1."""
-    starts = {trial.start: trial for trial in reversed(plan.trials)}
+    starts = {trial.start: trial for trial in plan.trials}
     served: Counter[int] = Counter()
-    places: dict[str, dict[Level, list[int]]] = {}
-    for trial in reversed(starts.values()):
+    places = {factor: {level: list[int]() for level in plan.factors[factor]} for factor in plan.hard}
+    for trial in starts.values():
         served[trial.block] += 1
-        for factor in plan.hard:
-            of_factor = places.setdefault(factor, {})
-            of_factor.setdefault(trial.treatment[factor], []).append(served[trial.block])
-    in_order = plan.factors
-    return {
-        factor: dict(sorted(places[factor].items(), key=lambda item: in_order[factor].index(item[0])))
-        for factor in places
-        if len(places[factor]) > 1
-    }
+        for factor, levels in places.items():
+            levels.setdefault(trial.treatment[factor], []).append(served[trial.block])
+    known = {factor: {level: at for level, at in levels.items() if at} for factor, levels in places.items()}
+    return {factor: levels for factor, levels in known.items() if len(levels) > 1}

@@ -50,21 +50,29 @@ def judgement(
     ratio: Estimate | None, verdict: str, response: str, floor: Floor | None, sides: SideTrends, *, final: bool
 ) -> Judgement:  # fmt: skip
     """The noise floor comes first: what lies within it needs no other explanation. Cold servers come before trends,
+<<<<<<< HEAD
     which may be theirs. `final`: whether the looks at the study leave its verdicts final."""
     cold = "" if sides.cold is None else sides.cold.words
     floor_percent = None if floor is None else floor.percent
     known: dict[str, Any] = {"trend": sides.words, "cold": cold, "floor_percent": floor_percent, "final": final}
     remark = "; ".join(filter(None, [cold, sides.words]))
     different = verdict in DIFFERENT
+=======
+    which may be theirs."""
+    floor_percent = None if floor is None else floor.percent
+    known: dict[str, Any] = {"trend": sides.words, "cold": sides.cold, "floor_percent": floor_percent}
+    remark = "; ".join(filter(None, [sides.cold, sides.words]))
+    different = verdict in multiplicity.DIFFERENT
+>>>>>>> w-order
     if floor is not None and ratio is not None and different and within_noise(ratio, floor.percent):
         known |= {"within_noise": True, "verdict": "undecided"}
         return Judgement(known, noise_words(ratio, response, floor), remark)
-    if sides.cold is not None and sides.cold.may_explain(ratio):
+    if sides.cold_may_explain(ratio):
         known |= {"within_cold": True, "verdict": "undecided"}
-        return Judgement(known, f"{cold}, {side_trends.MAY_EXPLAIN}", sides.words)
+        return Judgement(known, f"{sides.cold}, {side_trends.MAY_EXPLAIN}", sides.words)
     if sides.may_explain(ratio, verdict):
         known |= {"within_trend": True, "verdict": "undecided"}
-        return Judgement(known, f"{sides.words}, {side_trends.MAY_EXPLAIN}", cold)
+        return Judgement(known, f"{sides.words}, {side_trends.MAY_EXPLAIN}", sides.cold)
     return Judgement(known, remark=remark)
 
 

@@ -28,23 +28,6 @@ MAY_EXPLAIN: Final = "which may be all of the difference"
 
 
 @dataclass(frozen=True)
-class Cold:
-    """One of two levels was measured cold, the other warm."""
-
-    words: str
-    """Which one, and how much its times still fell."""
-    fall: float
-    """Change of the logarithm of the level that a further round of server warm-up may make."""
-
-    def may_explain(self, ratio: Estimate | None) -> bool:
-        """Whether the difference may be that of warmth: an interval with 1 in it, or whose nearer end is within the
-        fall."""
-        if ratio is None or ratio.low is None or ratio.high is None or ratio.low <= 0:
-            return False
-        return max(math.log(ratio.low), -math.log(ratio.high)) <= self.fall
-
-
-@dataclass(frozen=True)
 class SideTrends:
     """The trends at two levels, and whether they differ in warmth."""
 
@@ -53,13 +36,25 @@ class SideTrends:
     shift: float = 0.0
     """Change of the logarithm of a level that its trends explain at most, of the two levels the greater; 0 where the
     levels share their starts."""
-    cold: Cold | None = None
+    cold: str = ""
+    """Which level was measured cold, the other warm; empty if none was."""
+    fall: float = 0.0
+    """Change of the logarithm of the cold level that a further round of server warm-up may make."""
 
     def may_explain(self, ratio: Estimate | None, verdict: str) -> bool:
         """Whether a difference may be the trend: the end of its interval nearer to 1 lies within the shift."""
-        if verdict not in DIFFERENT or ratio is None or ratio.low is None or ratio.high is None or ratio.low <= 0:
-            return False
-        return min(abs(math.log(ratio.low)), abs(math.log(ratio.high))) <= self.shift
+        return verdict in DIFFERENT and _from_1(ratio) <= self.shift
+
+    def cold_may_explain(self, ratio: Estimate | None) -> bool:
+        """Whether any ratio may be that of a cold level to a warm one, by the same rule."""
+        return bool(self.cold) and _from_1(ratio) <= self.fall
+
+
+def _from_1(ratio: Estimate | None) -> float:
+    """Logarithm of the end of an interval nearer to 1, without sign: at most 0 if 1 is in it, nan without interval."""
+    if ratio is None or ratio.low is None or ratio.high is None or ratio.low <= 0:
+        return math.nan
+    return max(math.log(ratio.low), -math.log(ratio.high))
 
 
 @dataclass(frozen=True)
@@ -112,11 +107,11 @@ def of_two(
             words += group.words(label(group.hard) if len(groups) > 1 else both if shared else name)
         if groups and not shared:
             shift = max(shift, math.fsum(group.shift for group in groups) / len(groups))
-    return SideTrends("; ".join(dict.fromkeys(words)), shift, None if shared else _cold(sides, response))
+    return SideTrends("; ".join(dict.fromkeys(words)), shift, *("", 0.0) if shared else _cold(sides, response))
 
 
-def _cold(sides: Sequence[tuple[str, TrialFrame, Treatment, Sequence[Trend]]], response: str) -> Cold | None:
-    """The level whose starts all ended their server warm-up cold, if all of the other ended it warm."""
+def _cold(sides: Sequence[tuple[str, TrialFrame, Treatment, Sequence[Trend]]], response: str) -> tuple[str, float]:
+    """The level whose starts all ended their server warm-up cold, if all of the other ended it warm, and its fall."""
     falls = {
         name: [frame.falling.get(start, math.nan) for start in frame.values(response, treatment)["start"].unique()]
         for name, frame, treatment, _ in sides
@@ -124,11 +119,11 @@ def _cold(sides: Sequence[tuple[str, TrialFrame, Treatment, Sequence[Trend]]], r
     cold = next((name for name, of in falls.items() if of and all(fall > 0 for fall in of)), "")
     warm = next((name for name, of in falls.items() if of and all(fall == 0 for fall in of)), "")
     if not cold or not warm:
-        return None
+        return "", 0.0
     fall, starts = max(falls[cold]), f"all {len(falls[cold])} starts" if len(falls[cold]) > 1 else "the start"
     by = f" by {-100 * math.expm1(-fall):.0f}%" if math.isfinite(fall) else ", one round cannot say how much"
     words = f"servers were still cold in {starts} of {cold}, in none of {warm}: another round may shorten times{by}"
-    return Cold(words, fall)
+    return words, fall
 
 
 def _groups(frame: TrialFrame, response: str, treatment: Treatment, trends: Sequence[Trend]) -> list[_Group]:

@@ -113,12 +113,15 @@ class Contrast(Value):
     within_trend: bool = False
     """The interval leaves 1 out, but the trend of a side is as large as the difference: undecided."""
     cold: str = ""
-    """Where servers were cold in all starts of one side and warm in all of the other: which, and by how much times may
-    still fall; else empty."""
+    """Which side was measured cold in all starts, the other warm, and how far it may still fall; else empty."""
     within_cold: bool = False
+<<<<<<< HEAD
     """The sides differ in warmth, and the ratio does not go beyond what may still fall: undecided."""
     final: bool = True
     """Whether the looks at both sides leave the verdicts final."""
+=======
+    """The interval does not go beyond what a cold side may still fall: undecided."""
+>>>>>>> w-order
     paired: bool
     n_a: int
     n_b: int

@@ -89,10 +89,9 @@ class Comparison(MeasuredLevels):
     within_trend: bool = False
     """The interval leaves 1 out, but the trend of a side is as large as the difference: undecided."""
     cold: str = ""
-    """Where servers were cold in all starts of one level and warm in all of the other: which, and by how much times may
-    still fall; else empty."""
+    """Which level was measured cold in all starts, the other warm, and how far it may still fall; else empty."""
     within_cold: bool = False
-    """The levels differ in warmth, and the ratio does not go beyond what may still fall: undecided."""
+    """The interval does not go beyond what a cold level may still fall: undecided."""
 
 
 def compare(
