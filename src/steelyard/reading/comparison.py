@@ -85,9 +85,9 @@ class Comparison:
         """Which look this is, and whether a study is unfinished, in sentences; empty at the only look of finished
         studies."""
         frames = {id(side.frame): side for side in (self.a, self.b)}
-        said = [(side.name, side.frame.look.sentence) for side in frames.values() if side.frame.look.sentence]
-        alike = len({sentence for _, sentence in said}) == 1
-        return (said[0][1],) if alike and len(said) == len(frames) else tuple(": ".join(each) for each in said)
+        named = [(side.name, side.frame.look.sentence) for side in frames.values() if side.frame.look.sentence]
+        alike = len({sentence for _, sentence in named}) == 1
+        return (named[0][1],) if alike and len(named) == len(frames) else tuple(": ".join(each) for each in named)
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -367,8 +367,8 @@ def _say(
 ) -> None:  # fmt: skip
     if as_json:
         until = {} if decision is None else {"until": decision.model_dump(mode="json")}
-        told = {**asdict(outcome), "store": str(folder), "interrupted": interrupted, **until}
-        print(json_text({"look": row_of(this_look).model_dump(mode="json"), **told}))
+        ended = {**asdict(outcome), "store": str(folder), "interrupted": interrupted, **until}
+        print(json_text({"look": row_of(this_look).model_dump(mode="json"), **ended}))
     if this_look.sentence:
         say(console, this_look.sentence, style="bold yellow")
     missing_words = f"at most {outcome.missing}" if decision is not None and decision.go_on else f"{outcome.missing}"
