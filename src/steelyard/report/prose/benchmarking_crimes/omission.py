@@ -17,6 +17,7 @@ from steelyard.analysis.statistics.percentile import TrialPercentile
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.treatments import NODES, label
 from steelyard.format import count, listed
+from steelyard.judging.verdict import CEILING_UNKNOWN
 from steelyard.model.facts import of_machines
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
@@ -24,7 +25,6 @@ from steelyard.report.prose.benchmarking_crimes.crime import Crime, some
 
 PLATFORM: Final = ("cpu_model", "cores", "memory_mb", "kernel")
 """Facts without which nobody can repeat a measurement."""
-CEILING_UNKNOWN: Final = "the generator's ceiling is unknown"
 LEAST_CLEAR: Final = 3
 """Interactions of this many factors or more are usually small, so aliases with them do no harm."""
 
