@@ -50,20 +50,11 @@ def judgement(
     ratio: Estimate | None, verdict: str, response: str, floor: Floor | None, sides: SideTrends, *, final: bool
 ) -> Judgement:  # fmt: skip
     """The noise floor comes first: what lies within it needs no other explanation. Cold servers come before trends,
-<<<<<<< HEAD
     which may be theirs. `final`: whether the looks at the study leave its verdicts final."""
-    cold = "" if sides.cold is None else sides.cold.words
     floor_percent = None if floor is None else floor.percent
-    known: dict[str, Any] = {"trend": sides.words, "cold": cold, "floor_percent": floor_percent, "final": final}
-    remark = "; ".join(filter(None, [cold, sides.words]))
-    different = verdict in DIFFERENT
-=======
-    which may be theirs."""
-    floor_percent = None if floor is None else floor.percent
-    known: dict[str, Any] = {"trend": sides.words, "cold": sides.cold, "floor_percent": floor_percent}
+    known: dict[str, Any] = {"trend": sides.words, "cold": sides.cold, "floor_percent": floor_percent, "final": final}
     remark = "; ".join(filter(None, [sides.cold, sides.words]))
-    different = verdict in multiplicity.DIFFERENT
->>>>>>> w-order
+    different = verdict in DIFFERENT
     if floor is not None and ratio is not None and different and within_noise(ratio, floor.percent):
         known |= {"within_noise": True, "verdict": "undecided"}
         return Judgement(known, noise_words(ratio, response, floor), remark)

@@ -115,13 +115,9 @@ class Contrast(Value):
     cold: str = ""
     """Which side was measured cold in all starts, the other warm, and how far it may still fall; else empty."""
     within_cold: bool = False
-<<<<<<< HEAD
-    """The sides differ in warmth, and the ratio does not go beyond what may still fall: undecided."""
+    """The interval does not go beyond what a cold side may still fall: undecided."""
     final: bool = True
     """Whether the looks at both sides leave the verdicts final."""
-=======
-    """The interval does not go beyond what a cold side may still fall: undecided."""
->>>>>>> w-order
     paired: bool
     n_a: int
     n_b: int

@@ -54,13 +54,9 @@ class MainEffect(Row):
     cold: str = ""
     """Which level was measured cold in all starts, the other warm, and how far it may still fall; else empty."""
     within_cold: bool = False
-<<<<<<< HEAD
-    """The levels differ in warmth, and the ratio does not go beyond what may still fall: undecided."""
+    """The interval does not go beyond what a cold level may still fall: undecided."""
     final: bool = True
     """Whether the looks at the study leave its verdicts final."""
-=======
-    """The interval does not go beyond what a cold level may still fall: undecided."""
->>>>>>> w-order
 
 
 def main_effects(
