@@ -17,7 +17,7 @@ def small(text: str) -> str:
     changes = {
         "starts = 3": "starts = 1",
         "\ntrials = 4": "\ntrials = 1",
-        "deadline_s = 60": "deadline_s = 10\nsteady_s = 1",
+        "deadline_s = 90\nsteady_s = 4": "deadline_s = 10\nsteady_s = 1",
         "\nnodes = [1, 2]": '\nnodes = [1, 2]\nworkload = ["ycsb-a", "ycsb-c", "ycsb-e", "ycsb-i"]',
     }
     for shipped, reduced in changes.items():
