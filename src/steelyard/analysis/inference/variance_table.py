@@ -76,7 +76,7 @@ def table(
     whole_ss = _squares(error)
     if whole_ss < TINY * _squares(values):
         whole_ss = 0.0
-    found = Table(len(values), (), whole_df, whole_ss, _epsilon(error) if values.shape[1] > 1 and whole_ss else None)
+    whole = Table(len(values), (), whole_df, whole_ss, _epsilon(error) if values.shape[1] > 1 and whole_ss else None)
     lines = []
     for term in terms:
         without = [*base, *(blocks[one] for one in terms if not set(term) <= set(one))]
@@ -88,9 +88,9 @@ def table(
         f = p = None
         if whole_df > 0 and whole_ss > 0:
             f = squares / df / (whole_ss / whole_df)
-            p = float(stats.f.sf(f, *found.degrees(df)))
+            p = float(stats.f.sf(f, *whole.degrees(df)))
         lines.append(Line(term, df, squares, f, p))
-    return replace(found, lines=tuple(lines))
+    return replace(whole, lines=tuple(lines))
 
 
 def _indicators(columns: Sequence[Sequence[Any]], rows: int) -> Numbers:

@@ -156,10 +156,10 @@ def _split_plot(rows: pl.DataFrame, names: Sequence[str], hard: Sequence[str], a
     to start. A start counts that has every combination of the others; its mean weights them equally."""
     easy = [name for name in names if name not in hard]
     mean = mean_on(about.scale, about.response).alias("y")
-    cells = rows.group_by("start", "block", PLACE, *names, maintain_order=True).agg(mean)
+    cells = rows.group_by("start", "block", *names, maintain_order=True).agg(mean, pl.col(PLACE).first())
     wanted = cells.select(easy).n_unique() if easy else 1
     whole = cells.filter(pl.len().over("start") == wanted).sort("start", *easy, maintain_order=True)
-    starts = whole.group_by("start", "block", PLACE, *hard, maintain_order=True).agg(pl.col("y"))
+    starts = whole.group_by("start", "block", *hard, maintain_order=True).agg(pl.col("y"), pl.col(PLACE).first())
     dropped = cells["start"].n_unique() - starts.height
     note = f"{dropped} starts without every combination of {' and '.join(easy)} are left out" if dropped else ""
     per_cell = starts.group_by(hard).len()["len"].to_list() if hard and starts.height else [starts.height]
@@ -210,7 +210,7 @@ def placed(starts: pl.DataFrame, names: Sequence[str]) -> tuple[str, ...]:
     whole = starts.filter(pl.len().over("block") == starts.select(names).n_unique())
     centres = whole.group_by(names).agg(pl.col(PLACE).mean())[PLACE]
     enough = whole["block"].n_unique() >= FEWEST_FOR_PLACE and whole[PLACE].n_unique() > 1
-    return (PLACE,) if enough and float(np.ptp(centres)) < TINY else ()
+    return (PLACE,) if enough and np.ptp(centres.to_numpy()) < TINY else ()
 
 
 def _within_starts(

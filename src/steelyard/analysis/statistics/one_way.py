@@ -71,7 +71,8 @@ def one_ways(frame: TrialFrame, response: str) -> tuple[OneWay, ...]:
 def _over_starts(rows: pl.DataFrame, response: str, factor: str, others: Treatment, hard: bool) -> OneWay:
     """Levels that share their starts are compared within them, those of starts of their own within whole blocks."""
     scale = scales_of(rows[response])[0]
-    means = rows.group_by(factor, "start", "block", PLACE, maintain_order=True).agg(mean_on(scale, response))
+    of_start = mean_on(scale, response), pl.col(PLACE).first()
+    means = rows.group_by(factor, "start", "block", maintain_order=True).agg(*of_start)
     if hard and not blocked(means, [factor]):
         return _independent(means, response, factor, others, "start means", scale)
     shared = "block" if hard else "start"

@@ -103,7 +103,7 @@ def test_hard_factors_are_paired_by_block():
 
 @pytest.mark.parametrize("blocks", [3, 5, 6, 10])
 def test_one_hypothesis_has_one_p(blocks):
-    """In answer, analysis of variance, one-way analysis and all pairs; from six balanced blocks on without the place."""
+    """In answer, analysis of variance, one-way analysis and all pairs; from six blocks on without the place."""
     rng = np.random.default_rng(blocks)
     records = [
         record(100 * math.exp(rng.normal(0, 0.02) + 0.03 * (nodes == 3) + 0.06 * place + 0.1 * (block % 3)),

@@ -139,7 +139,7 @@ def test_all_pairs_have_the_p_of_the_comparisons():
     of_comparisons = {one.level: one.p for one in comparisons(made, TIME)}
     pairs = {one.level: one for one in post_hoc(made, TIME) if one.baseline == 1}
     assert {level: one.p for level, one in pairs.items()} == pytest.approx(of_comparisons, rel=1e-9)
-    assert all("on logarithms" in one.method and "Welch" in one.difference.method for one in pairs.values())
+    assert all("on logarithms" in one.method and "paired t" in one.difference.method for one in pairs.values())
 
 
 def test_holm_is_that_of_statsmodels():
