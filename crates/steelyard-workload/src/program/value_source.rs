@@ -22,6 +22,10 @@ pub struct Execution {
     pub index: u64,
     /// Key number.
     pub key: u64,
+    /// Place of the first key, see `Operation::position`.
+    pub position: u64,
+    /// Keys that the operation draws, see `Operation::keys`.
+    pub keys: u64,
     /// Version of the values that are written, see `Operation::version`.
     pub version: u64,
     /// Number of the repetition within a batch whose key stays.

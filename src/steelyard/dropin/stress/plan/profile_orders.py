@@ -259,11 +259,10 @@ def remarks(settings: Settings, table: Table) -> list[str]:
         sentences.append("insert: a select above 1 is taken as 1")
     partitions = settings.insert.partitions or profile.partitions
     inserts = any(name.lower() == "insert" for name in settings.command.ratios)
-    if inserts and partitions.low < partitions.high and settings.population.sequence is not None:
+    if inserts and partitions.low < partitions.high and (settings.rate.throttle_per_s or settings.rate.fixed_per_s):
         sentences.append(
-            f"insert: batches of {partitions.described()} partitions begin {round(partitions.average)} seeds apart: "
-            "some partitions are written twice, others not at all, and counts are batches times the mean; "
-            "fixed(...) writes each once"
+            f"insert: batches of {partitions.described()} partitions are due at even intervals, of their mean "
+            "number at that rate; cassandra-stress waits longer after a larger one"
         )
     return [f"{profile.path}: {one}" for one in sentences]
 
@@ -362,6 +361,7 @@ def _insert(settings: Settings, table: Table) -> tuple[dict[str, Any], dict[str,
     counting = Counting(rows=partitions.average * rows.taken(select), partitions=partitions.average)
     if partitions == fixed(1) and rows.high == 1:
         return statement, {"kind": "execute", "statement": statement["name"]}, counting
+    counting = replace(counting, batches=True)
     step = {
         "kind": "batch",
         "statements": [statement["name"]],
