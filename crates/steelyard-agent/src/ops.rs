@@ -95,8 +95,13 @@ fn print(arguments: &Arguments, order: &Order) -> Result<(), Box<dyn Error>> {
     let kinds = kinds(order)?;
     let requests = Requests::of(order)?;
     let mut out = BufWriter::new(io::stdout().lock());
+    // An order that ends by keys has no operation beyond.
+    let end = order.stop.keys.and(order.stop.operations).unwrap_or(u64::MAX);
     for _ in 0..arguments.count {
         let operation = stream.next();
+        if operation.index >= end {
+            break;
+        }
         let kind = kinds.name(operation.kind);
         match &order.workload {
             Workload::Ycsb(workload) => {

@@ -116,6 +116,9 @@ pub struct Identity {
     /// Whether n stays as it is, and only the hash of the row follows from the identity.
     #[serde(default)]
     pub hidden: bool,
+    /// Of a blob: whether it is the tool's own, `size` bytes, in place of the identity's 8.
+    #[serde(default, skip_serializing_if = "crate::order::is_false")]
+    pub bytes: bool,
 }
 
 /// A share: a number of a distribution over a divisor, at most 1.
@@ -275,7 +278,8 @@ pub enum Make {
         #[serde(default)]
         versioned: bool,
         /// The value is one of as many as there are numbers here: it follows from `salt` and the identity that cassandra-stress
-        /// draws for the column in that row, see `table`. Without a `size` it is that number itself.
+        /// draws for the column in that row, see `table`; within a collection from a draw of its own. Without a `size` it is that
+        /// number itself, of float and double with its fraction.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         choice: Option<Identity>,
     },
