@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import reduce
-from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Final, Literal, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
@@ -75,6 +75,9 @@ PercentOrNone = Annotated[Estimate | None, Column(unit="%")]
 
 class Row(Value):
     """One row of a table of the results."""
+
+    LAST: ClassVar[tuple[str, ...]] = ()
+    """Fields that are the last columns, after those of derived classes."""
 
 
 class TreatmentRow(Row):
@@ -158,7 +161,8 @@ def meaning(row: type[Value], name: str) -> str:
 
 
 def _columns(row: type[Value], where: str) -> Iterator[TableColumn]:
-    for name, field in row.model_fields.items():
+    last = getattr(row, "LAST", ())
+    for name, field in sorted(row.model_fields.items(), key=lambda item: item[0] in last):
         if any(isinstance(marker, Hidden | OfFactors) for marker in field.metadata):
             continue
         inner = _only_type(field.annotation)

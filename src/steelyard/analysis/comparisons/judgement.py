@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Self
 
 from steelyard.analysis.comparisons import side_trends
 from steelyard.analysis.comparisons.identical_systems import (
@@ -23,6 +23,7 @@ from steelyard.analysis.comparisons.identical_systems import (
 from steelyard.analysis.comparisons.side_trends import SideTrends
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference.multiplicity import DECIDED, DIFFERENT
+from steelyard.analysis.row import PercentOrNone, RatioOrNone, Row
 from steelyard.analysis.statistics.trend import Trend
 from steelyard.model.estimate import Estimate
 from steelyard.model.study import Level
@@ -75,32 +76,59 @@ def shown(verdict: str, *, survives_holm: bool | None, final: bool, text: str = 
     return f"{text or verdict}, not after correction" if survives_holm is False else text or verdict
 
 
-class MeanOfLevel(Protocol):
-    """A row about a level against its baseline over several treatments."""
+class MeanOfLevel(Row):
+    """A level against its baseline over several treatments."""
 
-    @property
-    def factor(self) -> str: ...
-    @property
-    def baseline(self) -> Level: ...
-    @property
-    def level(self) -> Level: ...
-    @property
-    def response(self) -> str: ...
-    @property
-    def ratio(self) -> Estimate | None: ...
-    @property
-    def verdict(self) -> str: ...
-    @property
-    def sentence(self) -> str: ...
+    LAST: ClassVar = (
+        "sentence",
+        "floor_percent",
+        "within_noise",
+        "trend",
+        "within_trend",
+        "cold",
+        "within_cold",
+        "final",
+    )
 
+    factor: str
+    """Factor whose levels are compared."""
+    baseline: Level
+    """Level compared with."""
+    level: Level
+    """Level compared."""
+    response: str
+    """Response, as named in the store."""
+    starts: int
+    """Starts of a cluster."""
+    ratio: RatioOrNone = None
+    """Geometric mean of the treatments at the level over that at the baseline; none where a treatment has no trial."""
+    verdict: str
+    """Slower, faster, higher, lower, undecided or descriptive."""
+    sentence: str
+    """The ratio in words."""
+    floor_percent: PercentOrNone = None
+    """Change that comparisons of identical systems, of as many starts and trials, stay below; none where no noise floor
+    is known."""
+    within_noise: bool = False
+    """The interval leaves 1 out but lies within the noise floor: undecided."""
+    trend: str = ""
+    """Which level still warmed up or slowed down within its starts, and by how much; empty if none did."""
+    within_trend: bool = False
+    """The interval leaves 1 out, but the trend of a level is as large as the difference: undecided."""
+    cold: str = ""
+    """Which level was measured cold in all starts, the other warm, and how far it may still fall; else empty."""
+    within_cold: bool = False
+    """The interval does not go beyond what a cold level may still fall: undecided."""
+    final: bool = True
+    """Whether the looks at the study leave its verdicts final."""
 
-def judged_mean(row: MeanOfLevel, frame: TrialFrame, floors: Floors, trends: Sequence[Trend]) -> dict[str, Any]:
-    """Fields that change by the noise floor, the warmth and the trends of both levels, each over all of their starts:
-    those of `Judgement.known`, and with them `sentence`."""
-    levels = (row.baseline, row.level)
-    floor = floor_of_levels(frame, floors, row.response, row.factor, levels)
-    sides = side_trends.of_levels(frame, row.response, row.factor, levels, trends)
-    judged = judgement(row.ratio, row.verdict, row.response, floor, sides, final=frame.look.final)
-    verdict = judged.known.get("verdict", row.verdict)
-    sentence = row.sentence.replace(f": {row.verdict}: ", f": {verdict}: ", 1)
-    return judged.known | {"sentence": "; ".join(filter(None, [sentence, judged.reason, judged.remark]))}
+    def judged(self, frame: TrialFrame, floors: Floors, trends: Sequence[Trend] = ()) -> Self:
+        """The row, judged by the noise floor, the warmth and the trends of both levels, each over all its starts."""
+        levels = (self.baseline, self.level)
+        floor = floor_of_levels(frame, floors, self.response, self.factor, levels)
+        sides = side_trends.of_levels(frame, self.response, self.factor, levels, trends)
+        judged = judgement(self.ratio, self.verdict, self.response, floor, sides, final=frame.look.final)
+        verdict = judged.known.get("verdict", self.verdict)
+        sentence = self.sentence.replace(f": {self.verdict}: ", f": {verdict}: ", 1)
+        sentence = "; ".join(filter(None, [sentence, judged.reason, judged.remark]))
+        return self.model_copy(update=judged.known | {"sentence": sentence})

@@ -6,57 +6,24 @@ import itertools
 from collections.abc import Sequence
 
 from steelyard.analysis.comparisons.contrasts import Cells, Key, key_of, logs, ratio, sentence_of
-from steelyard.analysis.comparisons.identical_systems import Floors
-from steelyard.analysis.comparisons.judgement import judged_mean
+from steelyard.analysis.comparisons.judgement import MeanOfLevel
 from steelyard.analysis.comparisons.level_ratios import judge
 from steelyard.analysis.frame import TrialFrame
-from steelyard.analysis.row import PercentOrNone, RatioOrNone, Row
 from steelyard.analysis.statistic import Context, Section, Statistic
 from steelyard.analysis.statistics.trend import Trend
 from steelyard.analysis.treatments import Treatment, part
 from steelyard.judging import fractional_design
 from steelyard.judging.fractional_design import Fraction
-from steelyard.model.study import Level, Study
+from steelyard.model.study import Study
 
 
-class MainEffect(Row):
+class MainEffect(MeanOfLevel):
     """The main effect of a factor of a fractional design, with its aliases."""
 
-    factor: str
-    """Factor whose levels are compared."""
-    baseline: Level
-    """Level compared with."""
-    level: Level
-    """Level compared."""
-    response: str
-    """Response, as named in the store."""
     n: int
     """Treatments that the effect rests on."""
-    starts: int
-    """Starts of a cluster."""
-    ratio: RatioOrNone = None
-    """Geometric mean of the treatments at the level over that at the baseline; none where a treatment has no trial."""
-    verdict: str
-    """Slower, faster, higher, lower, undecided or descriptive."""
     aliases: str
     """Interactions that would show as the same difference, and cannot be told from it."""
-    sentence: str
-    """The effect in words."""
-    floor_percent: PercentOrNone = None
-    """Change that comparisons of identical systems, of as many starts and trials, stay below; none where no noise floor
-    is known."""
-    within_noise: bool = False
-    """The interval leaves 1 out but lies within the noise floor: undecided."""
-    trend: str = ""
-    """Which level still warmed up or slowed down within its starts, and by how much; empty if none did."""
-    within_trend: bool = False
-    """The interval leaves 1 out, but the trend of a level is as large as the difference: undecided."""
-    cold: str = ""
-    """Which level was measured cold in all starts, the other warm, and how far it may still fall; else empty."""
-    within_cold: bool = False
-    """The interval does not go beyond what a cold level may still fall: undecided."""
-    final: bool = True
-    """Whether the looks at the study leave its verdicts final."""
 
 
 def main_effects(
@@ -122,17 +89,10 @@ def fraction_of(frame: TrialFrame, study: Study) -> fractional_design.Fraction |
     return fractional_design.of_design(levels, set(frame.hard), design.generators, design.resolution)
 
 
-def judged(
-    effects: Sequence[MainEffect], frame: TrialFrame, floors: Floors, trends: Sequence[Trend] = ()
-) -> tuple[MainEffect, ...]:
-    """Judge the effects against the noise floor and the trends of all starts of both levels."""
-    return tuple(row.model_copy(update=judged_mean(row, frame, floors, trends)) for row in effects)
-
-
 def _of_context(context: Context) -> tuple[MainEffect, ...]:
     design = fraction_of(context.frame, context.study)
     effects = main_effects(context.frame, context.response, design, context.confidence)
-    return judged(effects, context.frame, context.floors, context.of(Trend))
+    return tuple(effect.judged(context.frame, context.floors, context.of(Trend)) for effect in effects)
 
 
 STATISTIC = Statistic(

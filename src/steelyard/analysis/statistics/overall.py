@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Annotated
 
 from steelyard.analysis.comparisons.contrasts import Cells, Key, key_of, logs, ratio, sentence_of
-from steelyard.analysis.comparisons.identical_systems import Floors
-from steelyard.analysis.comparisons.judgement import judged_mean
+from steelyard.analysis.comparisons.judgement import MeanOfLevel
 from steelyard.analysis.comparisons.level_pairs import baseline_of
 from steelyard.analysis.comparisons.level_ratios import judge
 from steelyard.analysis.frame import TrialFrame
-from steelyard.analysis.row import NO_UNIT, Column, PercentOrNone, Ratio, Row
+from steelyard.analysis.row import NO_UNIT, Column, Ratio
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.statistics.trend import Trend
 from steelyard.analysis.treatments import WORKLOADS, label, part
@@ -20,23 +19,13 @@ from steelyard.analysis.wording import change_of
 from steelyard.model.study import Level
 
 
-class Overall(Row):
+class Overall(MeanOfLevel):
     """A level against its baseline over all levels of the other factors: the geometric mean of the ratios."""
 
-    factor: str
-    """Factor whose levels are compared."""
-    baseline: Level
-    """Level compared with."""
-    level: Level
-    """Level compared."""
-    response: str
-    """Response, as named in the store."""
     cells: int
     """Combinations of the other factors that have both levels."""
     left_out: int
     """Combinations that lack one of them."""
-    starts: int
-    """Starts of a cluster."""
     ratio: Ratio
     """Geometric mean of the cells' ratios, level over baseline."""
     least: Annotated[float, Column(unit=NO_UNIT)]
@@ -47,25 +36,6 @@ class Overall(Row):
     """Greatest ratio of a cell."""
     greatest_at: str
     """Where the greatest ratio is."""
-    verdict: str
-    """Slower, faster, higher, lower, undecided or descriptive."""
-    sentence: str
-    """The ratio in words."""
-    floor_percent: PercentOrNone = None
-    """Change that comparisons of identical systems, of as many starts and trials, stay below; none where no noise floor
-    is known."""
-    within_noise: bool = False
-    """The interval leaves 1 out but lies within the noise floor: undecided."""
-    trend: str = ""
-    """Which level still warmed up or slowed down within its starts, and by how much; empty if none did."""
-    within_trend: bool = False
-    """The interval leaves 1 out, but the trend of a level is as large as the difference: undecided."""
-    cold: str = ""
-    """Which level was measured cold in all starts, the other warm, and how far it may still fall; else empty."""
-    within_cold: bool = False
-    """The interval does not go beyond what a cold level may still fall: undecided."""
-    final: bool = True
-    """Whether the looks at the study leave its verdicts final."""
 
 
 FEWEST_CELLS = 2
@@ -125,23 +95,14 @@ def _starts(logarithms: Cells, weights: Iterable[Key]) -> int:
     return sum(bool(keys & cells.keys()) for cells in logarithms.of.values())
 
 
-def judged(
-    rows: Sequence[Overall], frame: TrialFrame, floors: Floors, trends: Sequence[Trend] = ()
-) -> tuple[Overall, ...]:
-    """Judge the ratios against the noise floor and the trends of all starts of both levels."""
-    return tuple(row.model_copy(update=judged_mean(row, frame, floors, trends)) for row in rows)
-
-
 STATISTIC = Statistic(
     name="overall",
     row=Overall,
     title="Each level against its baseline over all other factors: geometric means of ratios of {response}",
     section=Section.ANSWER,
-    compute=lambda context: judged(
-        overall(context.frame, context.response, context.confidence),
-        context.frame,
-        context.floors,
-        context.of(Trend),
+    compute=lambda context: tuple(
+        row.judged(context.frame, context.floors, context.of(Trend))
+        for row in overall(context.frame, context.response, context.confidence)
     ),
     order=60,
 )

@@ -13,7 +13,7 @@ from steelyard.analysis.comparisons import identical_systems
 from steelyard.analysis.statistics import comparison, noise_floor
 from steelyard.analysis.statistics.comparison import Comparison, comparisons
 from steelyard.analysis.statistics.noise_floor import ResponseFloor
-from steelyard.analysis.statistics.overall import judged, overall
+from steelyard.analysis.statistics.overall import overall
 from steelyard.analysis.statistics.validity import Validity
 from steelyard.analysis.tables import tables
 from steelyard.judging.noise_floor import (
@@ -238,16 +238,16 @@ def test_an_effect_over_several_treatments_is_held_against_the_floor_too():
     rows = frame(records).build(records, {"nodes": [1, 3], "workload": ["A", "C"]}, ("nodes",), 0)
     (plain,) = overall(rows, TIME)
     assert (plain.factor, plain.verdict) == ("nodes", "slower")
-    (held,) = judged([plain], rows, identical_systems.floors_of(rows, found(spread(0.05, 0.02))))
+    held = plain.judged(rows, identical_systems.floors_of(rows, found(spread(0.05, 0.02))))
     assert (held.verdict, held.within_noise, held.within_trend) == ("undecided", True, False)
     assert held.floor_percent is not None
     assert ": undecided: " in held.sentence
     assert "within the noise of this machine" in held.sentence
     assert "slower" not in held.sentence
     assert held.ratio == plain.ratio
-    quiet = judged([plain], rows, identical_systems.floors_of(rows, found(spread(0.001, 0.001))))
-    assert [one.model_copy(update={"floor_percent": None}) for one in quiet] == [plain]
-    assert judged([plain], rows, identical_systems.floors_of(rows)) == (plain,)
+    quiet = plain.judged(rows, identical_systems.floors_of(rows, found(spread(0.001, 0.001))))
+    assert quiet.model_copy(update={"floor_percent": None}) == plain
+    assert plain.judged(rows, identical_systems.floors_of(rows)) == plain
 
 
 def test_levels_within_a_start_are_held_against_what_trials_differ_only():

@@ -13,7 +13,6 @@ from steelyard.analysis.comparisons import side_trends
 from steelyard.analysis.comparisons.identical_systems import Floors
 from steelyard.analysis.narrative.answer_table import of_main_effects
 from steelyard.analysis.results import Results
-from steelyard.analysis.statistics import main_effect
 from steelyard.analysis.statistics.comparison import Comparison
 from steelyard.analysis.statistics.main_effect import main_effects
 from steelyard.analysis.statistics.overall import Overall
@@ -118,7 +117,7 @@ def test_the_effects_of_a_fraction_are_held_against_trends_too() -> None:
     rows, fraction = of_fraction(0.01, np.random.default_rng(3), starts=4)
     effects = main_effects(rows, TIME, fraction)
     found = [trend("4 starts", count=4, factor=0.25, nodes=2)]
-    nodes, threads, _ = main_effect.judged(effects, rows, Floors(), found)
+    nodes, threads, _ = (effect.judged(rows, Floors(), found) for effect in effects)
     assert effects[0].verdict == "faster"
     assert (nodes.verdict, nodes.within_trend) == ("undecided", True)
     assert (threads.verdict, threads.within_trend) == ("slower", False)  # its levels share their starts
@@ -135,7 +134,7 @@ def test_the_effects_of_a_fraction_that_lie_in_the_noise_say_so_in_the_answer() 
         response=TIME, starts=40, trials=80, between_mean_square=1.0, between_degrees=39, within_mean_square=1.0,
         within_degrees=40, trials_a_start=1.0,
     )  # fmt: skip
-    effects = main_effect.judged(main_effects(rows, TIME, fraction), rows, Floors(own={TIME: spread}))
+    effects = [effect.judged(rows, Floors(own={TIME: spread})) for effect in main_effects(rows, TIME, fraction)]
     nodes = of_main_effects(effects, study()).rows[0]
     assert nodes.ratio is not None
     assert nodes.ratio.high is not None
