@@ -143,6 +143,11 @@ def percent(fraction: float | None, *, digits: int = 2) -> str:
     return f"{number(100 * fraction, digits=digits, trim=True)}%"
 
 
+def confidence_text(confidence: float) -> str:
+    """`95%`, `98.75%`: a confidence level."""
+    return f"{100 * confidence:.4g}%"
+
+
 def count(amount: int, singular: str, many: str = "") -> str:
     """`1 trial`, `48 trials`."""
     return f"{amount:,} {singular if amount == 1 else many or singular + 's'}"

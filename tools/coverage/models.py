@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from steelyard.analysis.frame import TrialFrame
-from steelyard.analysis.inference.law_fit import Law
 from steelyard.analysis.statistics.anova import anova
 from steelyard.analysis.statistics.comparison import comparisons
 from steelyard.analysis.statistics.differential import differentials
 from steelyard.analysis.statistics.effect_line import effect_lines
+from steelyard.analysis.statistics.law import LAWS as ALL_LAWS
 from steelyard.analysis.statistics.law import fit_law, weighed
 from steelyard.analysis.statistics.law_choice import choices
 from steelyard.analysis.statistics.one_way import one_ways
@@ -34,7 +34,8 @@ BASE = 1000.0
 PARAMETERS = (("sigma", SIGMA), ("kappa", KAPPA), ("base", BASE))
 SIMULATED_SIZES, PLANTED, SIMULATED_CV = (1, 2, 3, 4, 6, 8), 0.1, 0.014
 """Sizes, contention and spread of start means of studies/simulated.toml."""
-ALL_LAWS: tuple[Law, ...] = ("usl", "amdahl", "linear")
+LINE = (("base", BASE), ("knee_nodes", 4.2), ("ceiling", 4.2 * BASE))
+"""A broken line, as of a load generator that can do no more."""
 PEAK = ((1 - SIGMA) / KAPPA) ** 0.5
 
 
@@ -205,6 +206,10 @@ def _laws() -> Iterator[Case]:
             names = (("kappa of the universal law", "ours"), ("base of the universal law", "ours"), ("peak", "ours"))
             yield Case(LAWS, "sigma of the universal law", about, n, _law(sizes, starts), share=0.04, beside=names)  # type: ignore[arg-type]
 
+    for starts in (1, 2):
+        about = "min(1000 n, 4200)/s; lognormal, starts 3%"
+        yield Case(LAWS, "a of the broken line", about, f"8 sizes x {starts}", _broken(starts), share=0.1,
+                   beside=(("knee of the broken line", "ours"), ("ceiling of the broken line", "ours")))  # fmt: skip
     about = "contention 0.1 and no coherency, as studies/simulated.toml plants it; lognormal, starts 1.4%"
     yield Case(LAWS, "contention that the answer states", about, "6 sizes x 3", _stated(), share=0.1)
 
@@ -235,6 +240,19 @@ def _law(sizes: tuple[int, ...], starts: int) -> Draw:
             law = fit_law(points, "usl", "saturated", confidence=CONFIDENCE, rng=rng)
             given = [held(law.parameters[name], truth) for name, truth in PARAMETERS]
             yield (*given, held(law.peak_nodes, PEAK))
+
+    return draw
+
+
+def _broken(starts: int) -> Draw:
+    sizes = np.tile(np.arange(1.0, 9.0), starts)
+    exact = np.minimum(BASE * sizes, LINE[-1][1])
+
+    def draw(rng: np.random.Generator, studies: int) -> Iterable[tuple[Outcome, ...]]:
+        for study in exact * np.exp(0.03 * rng.standard_normal((studies, len(sizes)))):
+            points = [(float(size), float(value)) for size, value in zip(sizes, study, strict=True)]
+            law = fit_law(points, "broken", "saturated", confidence=CONFIDENCE, rng=rng)
+            yield tuple(None if law.refusal else held(law.parameters[name], truth) for name, truth in LINE)
 
     return draw
 

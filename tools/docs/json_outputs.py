@@ -19,6 +19,7 @@ from steelyard.analysis.comparisons.confounders import Difference
 from steelyard.analysis.comparisons.objective import ObjectiveVerdict
 from steelyard.analysis.comparisons.two_sided import Contrast
 from steelyard.analysis.gate import Gate
+from steelyard.analysis.statistics.look import LookRow
 from steelyard.analysis.treatments import Treatment
 from steelyard.cli.commands.clean import Found
 from steelyard.cli.finding import Finding as MachineFinding
@@ -138,6 +139,8 @@ class Status(Value):
     planned: int | None
     """Trials of the plan; None if the plan cannot be read."""
     done: int
+    look: LookRow
+    """Which look at the study this is, and whether it is finished."""
     not_needed: int
     """Trials that a stopping rule made unnecessary."""
     until: Decision | None
@@ -180,6 +183,8 @@ class Compared(Value):
 
     a: Side
     b: Side
+    looks: tuple[str, ...]
+    """Which look this is, and whether a study is unfinished; empty at the only look of finished studies."""
     unit_of_replication: str
     comparisons: tuple[Contrast, ...]
     differences: tuple[Difference, ...]
@@ -343,6 +348,7 @@ def _run() -> Schema:
         "",
         store={"type": "string", "description": "The study's folder."},
         interrupted=_yes_no("Whether it was interrupted."),
+        look=_plain(LookRow),
     )
     decision = _plain(Decision)
     schema.setdefault("$defs", {}).update(decision.pop("$defs", {}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from steelyard.analysis import statistics
 from steelyard.analysis.comparisons.identical_systems import floors_of
@@ -15,9 +16,9 @@ from steelyard.analysis.statistic import Context, Within
 from steelyard.analysis.statistics.comparison import Comparison
 from steelyard.analysis.statistics.main_effect import MainEffect
 from steelyard.analysis.statistics.trend import Trend
+from steelyard.judging.looks import look_of
 from steelyard.judging.noise_floor import FoundFloor
-from steelyard.judging.stopping import decide
-from steelyard.judging.stopping_rule import rule_of
+from steelyard.judging.stopping import decision_of
 from steelyard.model.plan import Plan
 from steelyard.model.responses import label_of, unit_of
 from steelyard.model.study import Study
@@ -26,21 +27,23 @@ from steelyard.model.trial import TrialRecord
 
 def analyse(
     records: Sequence[TrialRecord], study: Study, *, seed: int, within: Within | None = None,
-    floor: FoundFloor | None = None, plan: Plan | None = None, emulated: bool = False,
+    floor: FoundFloor | None = None, plan: Plan | None = None, emulated: bool = False, look: int = 1,
 ) -> Results:  # fmt: skip
     """All results for report and command line, from every sealed record (valid or not) of one study.
 
     `seed` drives the draws behind the interval of a law's peak and the bootstraps; the same records and seed give the
     same results. `within` has the data within trials; without it their statistics are empty.
     `floor` is the noise floor that the store holds; verdicts are judged against it, control cells of the study first.
-    `plan` is needed for the study's stopping rule, if it has one. `emulated`: whether the facts of any start say that
-    its processors were emulated.
+    `plan` says whether the study is finished, and is needed for its stopping rule, if it has one. `emulated`: whether
+    the facts of any start say that its processors were emulated. `look`: which look at the study this is, from 1;
+    `study` has its confidence.
     """
-    frame, rule = frame_of(records, study), rule_of(study)
+    decision = decision_of(plan, records, study)
+    frame = replace(frame_of(records, study), look=look_of(plan, records, study, look, decision))
     context = Context(
         frame, study, seed=seed, statistics=statistics.every(), records=records, within=within,
         floors=floors_of(frame, floor, study.analysis.confidence, study),
-        decision=decide(plan, records, rule) if plan and rule else None,
+        decision=decision,
     )  # fmt: skip
     results = _results(context)
     caveats_of = {"caveats": tuple(caveats(study, results, emulated=emulated))}
@@ -92,6 +95,7 @@ def _results(context: Context) -> Results:
         used=used.height,
         starts=used["start"].n_unique(),
         shares=frame.shares,
+        look=frame.look,
         stopping=context.decision,
         rows={statistic.name: context.of(statistic.row) for statistic in every},
     )

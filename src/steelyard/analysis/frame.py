@@ -16,6 +16,7 @@ from steelyard.judging.server_warm_up import still_falling
 from steelyard.judging.trial_responses import response_of
 from steelyard.judging.warm_up_cut import is_cut, orders_of_treatment
 from steelyard.model import responses
+from steelyard.model.look import ONE_LOOK, Look
 from steelyard.model.node_limits import NodeLimits
 from steelyard.model.study import SAME_FACTOR, SAME_LABELS, Level, Study
 from steelyard.model.trial import TrialRecord
@@ -57,6 +58,8 @@ class TrialFrame:
     """Factors whose levels stand for numbers, named ones and profiles: factor to level to number."""
     falling: Mapping[str, float] = field(default_factory=dict)
     """Starts whose servers were warmed up, to what still fell at the end (`judging.server_warm_up.still_falling`)."""
+    look: Look = ONE_LOOK
+    """Which look at the study these trials give."""
 
     @classmethod
     def build(

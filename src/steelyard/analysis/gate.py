@@ -19,12 +19,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Literal
 
+from steelyard.analysis.comparisons.forecast import Forecast
 from steelyard.analysis.comparisons.level_pairs import pair_of
 from steelyard.analysis.comparisons.level_ratios import percent, ratio_of
-from steelyard.analysis.comparisons.two_sided import Contrast, Side, limits_percent, pace_s
+from steelyard.analysis.comparisons.two_sided import Contrast, Side, limits_percent, look_of_both, pace_s
 from steelyard.analysis.inference import power
 from steelyard.analysis.treatments import Treatment, label
-from steelyard.analysis.wording import blocks, change_text, signed_percent
+from steelyard.analysis.wording import change_text, signed_percent
 from steelyard.format import number
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import better_of, label_of, unit_of
@@ -60,6 +61,8 @@ class Case(Value):
     """If undecided: further blocks that would decide with a chance of 80%, if change and spread stay."""
     blocks_s: float | None = None
     """Duration of these at the pace of the stores, seconds."""
+    advice: str = ""
+    """The same in words, and whether it takes a new study: `14 more blocks (about 2 h 50 min)`."""
     starts_a: int = 0
     starts_b: int = 0
     n_a: int = 0
@@ -86,6 +89,8 @@ class Gate(Value):
     warnings: tuple[str, ...] = ()
     """What differs between the sides besides what is compared."""
     noise_floor: tuple[str, ...] = ()
+    looks: tuple[str, ...] = ()
+    """Which look at the studies this is, where they may go on: `look 2, at 98.75%`."""
     remarks: tuple[str, ...] = ()
     """Cells of one side only, trials that failed."""
 
@@ -140,15 +145,19 @@ def case_of(a: Side, b: Side, contrast: Contrast, margin_percent: float, family:
     if pair is None or wide is None:  # the contrast has a ratio of the same means
         raise ValueError("the mean of side a is 0")
     verdict = verdict_of(response, plain, wide, margin_percent)
-    why, more, of_block_s = "", None, pace_s(a, b)
+    why, more, of_block_s, look = "", None, pace_s(a, b), look_of_both(a, b)
+    would = Forecast(None, of_block_s, max(contrast.starts_a, contrast.starts_b), look)
     if plain.low is None:
         why = contrast.why
     elif contrast.within_cold or (verdict == "worse" and (contrast.within_noise or contrast.within_trend)):
         verdict, why = "undecided", contrast.why
     elif verdict == "undecided" and pair.gap is not None:
-        of_sides = confidences if better_of(response) == "less" else (confidences[1], confidences[0])
+        single = look.planning_confidence(plain.confidence)
+        planning = single, family_confidence(single, family)
+        of_sides = planning if better_of(response) == "less" else (planning[1], planning[0])
         more = power.more_starts_beyond(pair.gap, limit_of(response, margin_percent), of_sides)
-        why = _reaches(plain, wide, response, margin_percent) + "; " + _would_decide(more, of_block_s)
+        decides = would.never() if more is None else would.would(more)
+        why = f"{_reaches(plain, wide, response, margin_percent)}; {decides}"
     text = change_text(wide if verdict == "worse" else plain, response)
     return Case(
         cell=contrast.cell, response=response, unit=contrast.unit, verdict=verdict, why=why,
@@ -157,6 +166,7 @@ def case_of(a: Side, b: Side, contrast: Contrast, margin_percent: float, family:
         simultaneous_percent=percent(wide), limit_percent=100 * (limit_of(response, margin_percent) - 1),
         floor_percent=contrast.floor_percent, floor_source=contrast.floor_source, blocks=more,
         blocks_s=None if more is None or of_block_s is None else more * of_block_s,
+        advice="" if more is None else would.blocks(more),
         starts_a=contrast.starts_a, starts_b=contrast.starts_b, n_a=contrast.n_a, n_b=contrast.n_b,
     )  # fmt: skip
 
@@ -186,12 +196,6 @@ def _reaches(plain: Estimate, wide: Estimate, response: str, margin_percent: flo
     if low <= limit_of(response, margin_percent) <= high:
         return f"{change_text(plain, response)} reaches from within the margin of {limit} beyond it"
     return f"{change_text(wide, response)}, as one of several comparisons, reaches back across {limit}"
-
-
-def _would_decide(more: int | None, of_block_s: float | None) -> str:
-    if more is None:
-        return f"not even {power.MOST_STARTS:,} more blocks would decide"
-    return f"about {blocks(more, None if of_block_s is None else more * of_block_s)} would decide, with a chance of 80%"
 
 
 def _sentence(

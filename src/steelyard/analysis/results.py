@@ -15,6 +15,7 @@ from steelyard.analysis import statistics
 from steelyard.analysis.narrative.answer_table import AnswerTable
 from steelyard.analysis.row import MeasuredTreatment, Row
 from steelyard.judging.stopping_rule import Decision
+from steelyard.model.look import ONE_LOOK, Look
 from steelyard.model.study import Level
 from steelyard.model.value import Value
 
@@ -48,6 +49,8 @@ class Results(Value):
     used: int
     starts: int
     shares: tuple[str, ...]
+    look: Look = ONE_LOOK
+    """Which look at the study this is; its sentence stands before the answer."""
     answer: tuple[str, ...] = ()
     """The answer in words: two to five sentences."""
     answer_table: AnswerTable | None = None

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from steelyard.analysis.treatments import Treatment, label
-from steelyard.format import count, forecast, number
+from steelyard.format import number
 from steelyard.model import responses
 from steelyard.model.estimate import Estimate
 
@@ -24,12 +24,6 @@ WIDEST: Final = 100.0
 ROUNDING: Final = 1e-9
 CLOSE: Final = 0.05
 """Half-width of an interval over its value below which a ratio deserves a third digit."""
-
-
-def blocks(starts: int, seconds: float | None) -> str:
-    """`14 more blocks (about 2 h 50 min)`."""
-    lasts = f" (about {forecast(seconds)})" if seconds is not None else ""
-    return f"{count(starts, 'more block')}{lasts}"
 
 
 def quantity(value: float, unit: str) -> str:

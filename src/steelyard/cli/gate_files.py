@@ -10,9 +10,9 @@ from xml.etree import ElementTree
 
 from steelyard import shown_text
 from steelyard.analysis.gate import Case, Gate, margin_words
-from steelyard.analysis.wording import change_text, quantities
+from steelyard.analysis.wording import capital, change_text, quantities
 from steelyard.atomic_file import write_output
-from steelyard.format import forecast, number
+from steelyard.format import number
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import label_of
 
@@ -36,6 +36,7 @@ def junit(gate: Gate) -> bytes:
         ("margin_percent", f"{gate.margin_percent:g}"),
         ("confidence", f"{gate.confidence:g}"),
         ("comparisons", str(len(gate.cases))),
+        *(("look", text) for text in gate.looks),
         *(("warning", text) for text in gate.warnings),
         *(("remark", text) for text in gate.remarks),
     ):
@@ -71,8 +72,8 @@ def _details(gate: Gate, case: Case) -> list[str]:
         a, b = quantities([case.mean_a.value, case.mean_b.value], case.unit)
         lines.append(f"geometric means: {a} -> {b}, starts: {case.starts_a} / {case.starts_b}")
     lines.append(f"noise floor: {_floor(case)}")
-    if further := _blocks(case):
-        lines.append(f"further blocks that would decide: {further}")
+    if case.advice:
+        lines.append(f"blocks that would decide: {case.advice}")
     return lines
 
 
@@ -87,12 +88,12 @@ def markdown(gate: Gate) -> str:
         "",
         f"{_cell(gate.sentence)}.",
         "",
+        *(part for text in gate.looks for part in (f"{_cell(capital(text))}.", "")),
         "| cell | response | baseline | now | change | margin | noise floor | verdict |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: | --- |",
     ]
     for case in gate.cases:
-        further = _blocks(case)
-        verdict = f"{SYMBOLS[case.verdict]} {case.verdict}" + (f"; {further}" if further else "")
+        verdict = f"{SYMBOLS[case.verdict]} {case.verdict}" + (f"; {case.advice}" if case.advice else "")
         cells = (
             case.name, label_of(case.response), *_means(case), _change(shown_change(case), case.response),
             margin_words(case.response, gate.margin_percent), _floor(case), verdict,
@@ -114,8 +115,8 @@ def footer(gate: Gate) -> str:
     family = len(gate.cases)
     both = "" if family == 1 else f" (of worse cases: simultaneous over {family} comparisons)"
     return (
-        f"Brackets: {gate.confidence:.0%} intervals over starts{both}. Values are geometric means of start means. "
-        "Worse: the interval lies wholly beyond the margin; not worse: it does not reach beyond it."
+        f"Brackets: {100 * gate.confidence:.4g}% intervals over starts{both}. Values are geometric means of start "
+        "means. Worse: the interval lies wholly beyond the margin; not worse: it does not reach beyond it."
     )
 
 
@@ -140,14 +141,6 @@ def _change(change: Estimate | None, response: str) -> str:
 
 def _floor(case: Case) -> str:
     return "unknown" if case.floor_percent is None else f"{number(case.floor_percent.value, digits=2)}%"
-
-
-def _blocks(case: Case) -> str:
-    """`14 more blocks (about 2 h 50 min)`; empty where their number is not known: `case.why` has the reason."""
-    if case.verdict != "undecided" or case.blocks is None:
-        return ""
-    lasts = "" if case.blocks_s is None else f" (about {forecast(case.blocks_s)})"
-    return f"{case.blocks} more block{'' if case.blocks == 1 else 's'}{lasts}"
 
 
 def write_junit(gate: Gate, path: Path) -> None:

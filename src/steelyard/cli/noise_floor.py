@@ -61,7 +61,7 @@ def _floor_sentence(floors: identical_systems.Floors, study: Study, plan: Plan) 
     where = next((one.words for one, _ in estimates if one is not None), "")
     if not told_ways:
         return "none: the kept one has no such response, or no factor varies"
-    share = f"{study.analysis.confidence:.0%}"
+    share = f"{100 * study.analysis.confidence:.4g}%"
     return f"{label_of(response)} of identical systems stays below {' and '.join(told_ways)} at {share} ({where})"
 
 

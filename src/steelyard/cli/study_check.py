@@ -101,6 +101,7 @@ def weigh(
             *processor_quotas.notes(plan, examined.machine.cores, Abilities(plugins)),
             *part_notes.notes(study, plan, examined.machine.cores, Abilities(plugins)),
             *empty_tables.notes(study, plan, Abilities(plugins)),
+            *load_feasibility.doubtful_percentiles(study, plan, examined.machine.cores, plugins),
             *node_disks.notes(plan, history, Abilities(plugins)),
             *stopping_forecast.notes(study, plan, cost),
         ),

@@ -43,7 +43,9 @@ def page(page_input: ReportInput) -> str:
     parts = [f"# {markdown_prose(results.title or results.study)}"]
     if results.question:
         parts.append(f"> {markdown_prose(results.question)}")
-    parts += ["## Answer", *(markdown_prose(sentence) for sentence in results.answer)]
+    parts.append("## Answer")
+    parts += [f"**{markdown_prose(results.look.sentence)}**"] if results.look.sentence else []
+    parts += [*(markdown_prose(sentence) for sentence in results.answer)]
     answer = answers.answers(results.answer_table)
     parts += [markdown(answer).strip()] if answer else []
     parts += ["## Cells", markdown(_cells(page_input)).strip()]
@@ -80,7 +82,7 @@ def _cells(page_input: ReportInput) -> Table:
         rows.append(tuple(Cell(text) for text in (*levels, with_interval(cell.value), *means, *counts)))
     caption = (
         f"{capital(results.response_label)}: geometric means of start means; the others: means of start means; "
-        f"brackets are {results.confidence:.0%} intervals."
+        f"brackets are {100 * results.confidence:.4g}% intervals."
     )
     return _cut(Table("cells", caption, columns, tuple(rows)))
 
@@ -113,8 +115,8 @@ def _comparisons(results: Results) -> Table | None:
     if not cells:
         return None
     caption = (
-        f"Each level against its baseline; brackets are {results.confidence:.0%} intervals over starts; trials and "
-        "starts: of the baseline, of the level."
+        f"Each level against its baseline; brackets are {100 * results.confidence:.4g}% intervals over starts; trials "
+        "and starts: of the baseline, of the level."
     )
     return _cut(Table("comparisons", caption, tuple(Column(one, numeric=one in numeric) for one in names), cells))
 

@@ -64,13 +64,22 @@ def suiting_response(loads: Iterable[Mapping[str, Any]]) -> str | None:
 
 def _brief(load: Mapping[str, Any]) -> bool:
     """Whether an offered load has too few operations for a 99th percentile, as far as its rates are known."""
+    most = operations_of(load)
+    return most is not None and SENT * most < needed(0.99)
+
+
+def operations_of(load: Mapping[str, Any]) -> float | None:
+    """The most operations that a trial of this load can have; None where the system decides, or a trace file."""
     if phases := load.get("phases") or ():
         due = [phase.operations_within(phase.duration_s) for phase in phases]
-    else:
+    elif load.get("duration_s") is not None:
         offered = Offered.model_construct(**{name: load[name] for name in Offered.model_fields if name in load})
         due = [offered.operations_within(load["duration_s"])]
+    else:
+        due = [None]
     known = [operations for operations in due if operations is not None]
-    return len(known) == len(due) and SENT * sum(known) < needed(0.99)
+    ends = [] if load.get("operations") is None else [float(load["operations"])]
+    return min([*ends, *([sum(known)] if len(known) == len(due) else [])], default=None)
 
 
 def lasts_as_told(load: Mapping[str, Any]) -> bool:

@@ -18,12 +18,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from steelyard.judging.attempts import attempts_by_id, settled
-from steelyard.judging.stopping_rule import GOING_ON, WAITED_FOR, Decision, Narrowing, Rule, State, Why
+from steelyard.judging.stopping_rule import GOING_ON, WAITED_FOR, Decision, Narrowing, Rule, State, Why, rule_of
 from steelyard.judging.t_interval import deviation, half_width
 from steelyard.judging.trial_responses import response_of
 from steelyard.judging.warm_up_cut import orders_of_treatment
 from steelyard.model.plan import Plan, PlannedTrial
-from steelyard.model.study import Level
+from steelyard.model.study import Level, Study
 from steelyard.model.trial import TrialRecord
 
 LEAST_YIELD = 0.5
@@ -46,6 +46,12 @@ class _Cell:
     """Blocks with trials in which the system failed."""
 
 
+def decision_of(plan: Plan | None, records: Sequence[TrialRecord], study: Study) -> Decision | None:
+    """What the study's stopping rule says; None without one, or without a plan."""
+    rule = rule_of(study)
+    return decide(plan, records, rule) if plan is not None and rule is not None else None
+
+
 def decide(plan: Plan, records: Sequence[TrialRecord], rule: Rule) -> Decision:
     """Decide whether the study continues after its last whole block, and if not, after which block it stopped.
 
@@ -60,7 +66,7 @@ def decide(plan: Plan, records: Sequence[TrialRecord], rule: Rule) -> Decision:
     cells = _cells(plan, planned, known, rule)
     spans = _spans_h(planned, known)
     cap = max((trial.block for trial in plan.trials), default=0)
-    whole = _whole_blocks(plan.trials, known, rule.attempts)
+    whole = whole_blocks(plan.trials, known, rule.attempts)
     spent = 0.0
     for block in range(1, whole + 1):
         spent += sum(hours for at, hours in spans if at == block)
@@ -183,7 +189,7 @@ def _place(treatment: Mapping[str, Level], plan: Plan) -> tuple[int, ...]:
     return tuple(levels.index(treatment[name]) for name, levels in known)
 
 
-def _whole_blocks(trials: Sequence[PlannedTrial], records: Iterable[TrialRecord], attempts: int) -> int:
+def whole_blocks(trials: Sequence[PlannedTrial], records: Iterable[TrialRecord], attempts: int) -> int:
     """Number of blocks, from the first on, whose trials are all settled."""
     by_id = attempts_by_id(records)
     open_blocks = [trial.block for trial in trials if not settled(by_id.get(trial.id, ()), attempts)]

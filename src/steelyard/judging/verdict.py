@@ -26,6 +26,7 @@ from steelyard.model.trial import ClockOffset, ClockStep
 from steelyard.model.verdict_reasons import GUESTS, Reason, ReasonKind, Verdict
 from steelyard.wire.record import Done, Interval
 
+CEILING_UNKNOWN = "the generator's ceiling is unknown"
 NO_CALIBRATION = "there is no calibration: `steelyard calibrate`"
 SAID = "; servers said: "
 """Separator between the kinds of errors and their texts, which raw files do not contain."""
@@ -85,7 +86,7 @@ def judge(evidence: Evidence, limits: Limits) -> Verdict:
     )
     notes = (*unseen, *_reading_commands(evidence.own))
     if evidence.calibration is None:
-        notes = (f"the generator's ceiling is unknown: {evidence.no_calibration}", *notes)
+        notes = (f"{CEILING_UNKNOWN}: {evidence.no_calibration}", *notes)
     return Verdict(outcome="invalid" if reasons else "valid", reasons=reasons, notes=notes)
 
 

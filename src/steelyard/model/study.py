@@ -31,7 +31,8 @@ from steelyard.model.named_level import level_key
 from steelyard.model.node_limits import NodeLimits as NodeLimits  # noqa: PLC0414 - part of this module
 from steelyard.model.objective import Limit, parse
 from steelyard.model.one_of import OneOf
-from steelyard.model.responses import awaited_names, main_names
+from steelyard.model.percentiles import needed
+from steelyard.model.responses import awaited_names, main_names, of
 from steelyard.model.server_warm_up import ServerWarmUp
 from steelyard.model.value import Value
 
@@ -240,7 +241,11 @@ class AnalysisChoice(Value):
     warm_up_trials: int = Field(default=0, ge=0)
     """Number of trials to drop at the beginning of each treatment within a start (richardson2017: 9)."""
     confidence: float = Field(default=0.95, gt=0.5, lt=1)
-    """Confidence of every interval."""
+    """Confidence of every interval; with several looks that of all of them together."""
+    looks: Literal["one", "several"] = "one"
+    """Whether more blocks may be measured after a look at the finished plan. one: the intervals have the whole
+    confidence, and beyond the plan no verdict is final; several: look k has the error (1 - confidence) / 2^k, at 95%
+    97.5%, 98.75%, ..., so that all together keep it. Fixed with the first trial; not with `design.until`."""
     response: Annotated[str, OneOf(main_names)] = "execution_time_ms"
     """The main response of the report: any of `docs/reference/numbers.md`, of operations or of samples. Where every
     trial ends after a duration, its execution time is the study's, and the default is throughput_per_s in a closed
@@ -284,6 +289,14 @@ class AnalysisChoice(Value):
         """Every response that the analysis needs a value of: those named, and that of the objective."""
         limit = self.limit
         return tuple(dict.fromkeys((*self.every_response, *([limit.response] if limit else []))))
+
+    @property
+    def operations_needed(self) -> dict[str, int]:
+        """Each needed percentile of operations, with the operations below which a trial has no value of it."""
+        known = {name: of(name) for name in self.needed}
+        return {
+            name: needed(one.percentile) for name, one in known.items() if one.percentile and one.source == "records"
+        }
 
 
 class About(Value):

@@ -23,6 +23,7 @@ def refuse_change(before: Study, after: Study, plan: Plan, records: Sequence[Tri
     change that would orphan sealed trials is refused, with the difference. So is another stopping rule: one chosen
     after looking at the trials has no known coverage; the trials per start are part of it. Its budgets
     (`design.starts`, `hours`) may change. Raises StudyError."""
+    _refuse_looks(before, after, records)
     _refuse_rule(before, after, records)
     _refuse_server_warm_up(before, after, records)
     seeds = {trial.id: trial.seed for trial in plan.trials}
@@ -57,6 +58,25 @@ def _from_start(settings: TrialSettings) -> dict[str, Any]:
     """Complete settings with processor limits from the start."""
     node = {name: value for name, value in settings.root.get("node", {}).items() if name != "cpus_from"}
     return {**settings.without("node"), **({"node": node} if node else {})}
+
+
+def _refuse_looks(before: Study, after: Study, records: Sequence[TrialRecord]) -> None:
+    """Raise StudyError for other looks than the first trial was made under, and for a plan that ends earlier: whoever
+    has seen trials could choose the end that pleases."""
+    of = before.analysis, after.analysis, before.design, after.design
+    changed = {
+        "analysis.looks": of[0].looks != of[1].looks,
+        "analysis.confidence": of[0].looks == "several" and of[0].confidence != of[1].confidence,
+        "design.starts": of[2].until is None and of[3].starts < of[2].starts,
+        "design.trials": of[2].until is None and of[3].trials < of[2].trials,
+    }
+    for key in (key for key, is_changed in changed.items() if is_changed and records):
+        raise StudyError(
+            f"{key} is not what the store's {len(records)} sealed trials were made under: a study whose looks or end "
+            "may be chosen by what they show errs more often than it says",
+            "put it back as it was, or give the study another name; the report of an unfinished one says what it is",
+            key=key,
+        )
 
 
 def _refuse_rule(before: Study, after: Study, records: Sequence[TrialRecord]) -> None:

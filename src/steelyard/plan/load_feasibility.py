@@ -1,4 +1,5 @@
-"""Feasibility of loads: too few in flight for the rate or the load nodes, too long for the limit, no usable trace.
+"""Feasibility of loads: too few in flight for the rate or the load nodes, too few operations for a percentile, too long
+for the limit, no usable trace.
 
 Little's law: the mean number in flight is the rate times the mean time of one operation, whatever the distributions
 (Little, "A proof for the queuing formula L = lambda W", Operations Research 9, 1961). So with at most n in flight, no
@@ -12,9 +13,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from steelyard.format import count
+from steelyard.judging.load_response import operations_of
 from steelyard.judging.settings_hash import canonical
 from steelyard.model.errors import StudyError
 from steelyard.model.load import Load, Offered
+from steelyard.model.percentiles import BEYOND
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.responses.capacity import CAPACITY
 from steelyard.model.study import Study
@@ -22,7 +25,8 @@ from steelyard.model.trial import TrialRecord
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.value import Value
 from steelyard.plan.abilities import Abilities, load_of
-from steelyard.plan.phase_times import treatment_hash
+from steelyard.plan.limited_times import limited_times
+from steelyard.plan.phase_times import closed_per_s, treatment_hash
 from steelyard.plugin import Plugins
 from steelyard.store.plain_file import sha256_of
 from steelyard.study.named_responses import named_responses
@@ -47,6 +51,8 @@ def refusals(
         yield from _too_long(load, study.limits.trial_timeout_s)
         yield from _too_few_for_the_load_nodes(load, trial.settings)
         yield from _no_trace(load, history, plugins or Plugins())
+        if not history and "-scale-" not in study.study.name:  # what has begun goes on; a scaled study is a rehearsal
+            yield from _without_percentiles(load, study)
     yield from _unsearched(study, plan)
 
 
@@ -67,6 +73,35 @@ def _too_few_for_the_load_nodes(load: Load, settings: TrialSettings) -> Iterator
                 key=key.removeprefix("threads of "),
                 read=threads,
             )
+
+
+def _without_percentiles(load: Load, study: Study) -> Iterator[StudyError]:
+    """An error for each percentile of which no trial can have a value, by its operations or by rate and duration."""
+    most = operations_of({name: getattr(load, name) for name in Load.model_fields})
+    key = "operations" if load.operations is not None else "phases" if load.phases else "duration_s"
+    for name, least in study.analysis.operations_needed.items():
+        if most is not None and most < least:
+            yield StudyError(
+                f"{name} needs {least:,} operations per trial, and load.{key} gives {most:,.0f}: no trial would have a "
+                "value",
+                f"longer trials, or a percentile up to p{100 * max(0.0, 1 - BEYOND / most):.3g}",
+                key=f"load.{key}",
+            )
+
+
+def doubtful_percentiles(study: Study, plan: Plan, cores: int, plugins: Plugins) -> Iterator[str]:
+    """Sentences on closed loops that end by time, whose operations are only estimated, and hardly enough."""
+    for trial in _distinct(plan.trials):
+        load, abilities = load_of(trial.settings), Abilities(plugins)
+        if load.schedule != "closed" or load.phases or load.operations is not None or load.duration_s is None:
+            continue
+        about = load.duration_s * closed_per_s(load, limited_times(trial.settings, abilities, cores, warm=True))
+        for name, least in study.analysis.operations_needed.items():
+            if about < least:
+                yield (
+                    f"{name} needs {least:,} operations per trial, and in load.duration_s = {load.duration_s:g} about "
+                    f"{about:,.0f} are expected: such trials have no value of it"
+                )
 
 
 def notes(plan: Plan, history: Sequence[TrialRecord], cores: int, plugins: Plugins | None = None) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from pydantic import Field, ValidationError
 from steelyard.judging.dilation import effective_limits, effective_link
 from steelyard.link.linktest import expected_s
 from steelyard.model.errors import StudyError
+from steelyard.model.load import Load
 from steelyard.model.node_limits import LIMIT_SETTLE_S
 from steelyard.model.server_warm_up import ServerWarmUp
 from steelyard.model.trial import Phase, TrialRecord
@@ -125,11 +126,15 @@ def measured_s(settings: TrialSettings, cluster: ClusterTimes) -> float:
     load = load_of(settings)
     lasts_s = load.measured_s if load.measured_s is not None else math.inf
     if load.operations is not None:
-        most = cluster.most_per_s
-        closed = min(load.threads * MS_PER_S / cluster.service_ms, most)
-        rate_per_s = (load.capacity_fraction or 0.0) * most or load.peak_per_s() or closed
+        closed = closed_per_s(load, cluster)
+        rate_per_s = (load.capacity_fraction or 0.0) * cluster.most_per_s or load.peak_per_s() or closed
         lasts_s = min(lasts_s, load.operations / rate_per_s)
     return lasts_s if math.isfinite(lasts_s) else TRACE_S
+
+
+def closed_per_s(load: Load, cluster: ClusterTimes) -> float:
+    """Expected operations per second of a closed loop (Little's law)."""
+    return min(load.threads * MS_PER_S / cluster.service_ms, cluster.most_per_s)
 
 
 def capacity_s(settings: TrialSettings) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from steelyard.analysis import dilated
@@ -15,13 +16,17 @@ from steelyard.analysis.frame import frame_of
 from steelyard.analysis.statistics import noise_floor
 from steelyard.analysis.statistics.trend import Trend, trends
 from steelyard.analysis.treatments import label
+from steelyard.judging.looks import later, look_of
+from steelyard.judging.stopping import decision_of
 from steelyard.model.errors import StudyError
+from steelyard.model.look import Look
 from steelyard.model.responses import every as every_response
 from steelyard.model.study import Level, Study
 from steelyard.model.trial import TrialRecord
 from steelyard.reading.measured import with_measures
 from steelyard.reading.report_input import sealed_trials
 from steelyard.reading.seconds import of_treatments
+from steelyard.store.looks import number_of
 from steelyard.store.modelled import open_store
 from steelyard.store.read import Store
 
@@ -36,12 +41,21 @@ class Opened:
 
     store: Store
     study: Study
+    """The study with the confidence of this look."""
     records: tuple[TrialRecord, ...]
+    number: int = 1
+    """Which look at the store this is; compared with another, which one at both."""
 
     @property
     def folder(self) -> Path:
         """The study's folder with links resolved: equal folders are the same store."""
         return self.store.folder.resolve()
+
+    @cached_property
+    def look(self) -> Look:
+        """The look at the study that these trials give."""
+        plan, study = self.store.plan, self.study
+        return look_of(plan, self.records, study, self.number, decision_of(plan, self.records, study))
 
 
 @dataclass(frozen=True)
@@ -67,6 +81,15 @@ class Comparison:
     """`10 randomised blocks, seed 7`, of each study."""
 
     @property
+    def looks(self) -> tuple[str, ...]:
+        """Which look this is, and whether a study is unfinished, in sentences; empty at the only look of finished
+        studies."""
+        frames = {id(side.frame): side for side in (self.a, self.b)}
+        named = [(side.name, side.frame.look.sentence) for side in frames.values() if side.frame.look.sentence]
+        alike = len({sentence for _, sentence in named}) == 1
+        return (named[0][1],) if alike and len(named) == len(frames) else tuple(": ".join(each) for each in named)
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """Differences that make the sides incomparable, and that a side is dilated, in sentences."""
         known = {side.name: dilated.sentence(dilated.dilations_of_frame(side.frame)) for side in (self.a, self.b)}
@@ -77,7 +100,16 @@ class Comparison:
 def opened(path: str | Path) -> Opened:
     """A store with its trials. Raises StoreError if it has none."""
     store = open_store(Path(path))
-    return Opened(store, store.study, sealed_trials(store))
+    return Opened(store, store.study, sealed_trials(store), store.look)
+
+
+def at_one_look(first: Opened, second: Opened) -> tuple[Opened, Opened]:
+    """Both stores at the look that they give together, with its confidence: see `store.looks.number_of`."""
+    number = number_of(*{one.folder: one.store.looks for one in (first, second)}.values())
+    first, second = (
+        replace(one, study=later(one.study, number - one.number), number=number) for one in (first, second)
+    )
+    return first, second
 
 
 def compare(
@@ -135,6 +167,7 @@ def paired_cells(
     """The same as `compare_each`; a cell in which a side has no value has no contrast, so there may be none.
     Raises StudyError where the sides have no cell in common."""
     analysis = first.study.analysis
+    first, second = at_one_look(first, second)
     names = tuple(response_named(name, first.study) for name in responses) or analysis.every_response
     margin_percent = analysis.equivalence_margin_percent if margin_percent is None else margin_percent
     first, second = (replace(one, records=with_measures(one.store, one.records, names)) for one in (first, second))
@@ -277,9 +310,9 @@ def _designs(first: Opened, second: Opened, a: Side, b: Side) -> list[str]:
 
 def _sides(first: Opened, second: Opened, texts_a: Sequence[str], texts_b: Sequence[str]) -> tuple[Side, Side]:
     """Both sides with distinct names. Raises StudyError where both are the same trials."""
-    frame_a = frame_of(first.records, first.study)
+    frame_a = replace(frame_of(first.records, first.study), look=first.look)
     alone = first.folder == second.folder
-    frame_b = frame_a if alone else frame_of(second.records, second.study)
+    frame_b = frame_a if alone else replace(frame_of(second.records, second.study), look=second.look)
     names = dict.fromkeys([*frame_a.names, *frame_b.names])
     fixed_a = levels(texts_a, frame_a.factors, "--a")
     fixed_b = levels(texts_b, frame_b.factors, "--b")

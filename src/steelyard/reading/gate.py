@@ -19,9 +19,7 @@ from steelyard.analysis.gate import (
 )
 from steelyard.analysis.treatments import Treatment, label
 from steelyard.format import count, listed
-from steelyard.judging.attempts import attempts_by_id, settled
-from steelyard.judging.stopping import decide, not_needed
-from steelyard.judging.stopping_rule import rule_of
+from steelyard.judging.attempts import attempts_by_id
 from steelyard.judging.trial_responses import response_of
 from steelyard.model.errors import StoreError, StudyError
 from steelyard.model.facts import of_systems
@@ -29,7 +27,16 @@ from steelyard.model.responses import better_of, label_of
 from steelyard.model.responses import every as every_response
 from steelyard.model.study import SAME_FACTOR, Level
 from steelyard.model.trial import TrialRecord
-from steelyard.reading.comparison import Comparison, Opened, fix, is_called, levels, paired_cells, response_named
+from steelyard.reading.comparison import (
+    Comparison,
+    Opened,
+    at_one_look,
+    fix,
+    is_called,
+    levels,
+    paired_cells,
+    response_named,
+)
 from steelyard.reading.measured import with_measures
 
 BUILDS: Final = (*OF_THE_BUILD, SAME_FACTOR)
@@ -52,14 +59,16 @@ def gate(
     StudyError for what cannot be compared, StoreError for a study that is not finished or a store that is damaged.
     """
     baseline = judged if against is None else against
+    alone = baseline is judged
+    baseline, judged = at_one_look(baseline, judged)
     for opened in {store.folder: store for store in (baseline, judged)}.values():
         _refuse_unfinished(opened)
+        _refuse_further_look(opened)
         _refuse_changed_builds(opened)
     margin = _margin(judged, margin_percent)
     fixed_a, fixed_b = _sides(baseline, judged, a, b)
     names = tuple(dict.fromkeys(response_named(name, judged.study) for name in responses))
     names = names or judged.study.analysis.every_response
-    alone = baseline is judged
     judged = _measured(judged, names)
     baseline = judged if alone else _measured(baseline, names)
     for name in names:
@@ -74,6 +83,7 @@ def gate(
         a=first.a.name, b=first.b.name, margin_percent=margin,
         confidence=baseline.study.analysis.confidence, cases=cases,
         warnings=tuple(dict.fromkeys(text for comparison in comparisons for text in comparison.warnings)),
+        looks=first.looks,
         noise_floor=tuple(dict.fromkeys(text for comparison in comparisons for text in comparison.floor_sentences)),
         remarks=tuple(dict.fromkeys((*first.missing, *_failures(first, baseline, judged)))),
     )  # fmt: skip
@@ -107,18 +117,25 @@ def _refuse_unfinished(opened: Opened) -> None:
             f"`steelyard verify {folder}` names all; `steelyard run` measures again what is missing",
             path=str(folder),
         )
-    plan, study = opened.store.read_plan(), opened.study
-    by_trial, rule = attempts_by_id(opened.records), rule_of(study)
-    decision = decide(plan, opened.records, rule) if rule else None
-    spared = {trial.id for trial in not_needed(plan, opened.records, decision)} if decision else set()
-    needed = [trial for trial in plan.trials if trial.id not in spared]
-    missing = [trial for trial in needed if not settled(by_trial.get(trial.id, []), study.limits.attempts)]
-    if missing:
+    plan = opened.store.read_plan()
+    if opened.look.missing:
         raise StoreError(
-            f"{folder}: the study is not finished: {len(missing)} of {count(len(needed), 'trial')} are missing",
+            f"{folder}: the study is not finished: {opened.look.missing} of {count(len(plan.trials), 'trial')} are "
+            "missing",
             f"`steelyard run` goes on with it; a gate that looks before the end would err more often than it says "
             f"(`steelyard compare {folder}` shows what there is)",
             path=str(folder),
+        )
+
+
+def _refuse_further_look(opened: Opened) -> None:
+    """Raises StoreError where blocks were added after the only look that the study has."""
+    if not opened.look.final:
+        raise StoreError(
+            f"{opened.store.folder}: {opened.look.sentence}",
+            'analysis.looks = "several" from the first trial on lets a gate look again, at 97.5%, 98.75% and so on '
+            f"(`steelyard compare {opened.store.folder}` shows what there is)",
+            path=str(opened.store.folder),
         )
 
 

@@ -102,8 +102,9 @@ def results_of(store: Store, records: Sequence[TrialRecord]) -> Results:
     within = within_trials(store, records)
     emulated = any(each.get("vm_accelerator") == EMULATED for each in facts_of_machines(store, records))
     return analyse(
-        records, study, seed=study.design.seed, within=within, floor=floor, plan=store.plan, emulated=emulated
-    )
+        records, study, seed=study.design.seed, within=within, floor=floor, plan=store.plan, emulated=emulated,
+        look=store.look,
+    )  # fmt: skip
 
 
 def facts_of_machines(store: Store, records: Sequence[TrialRecord]) -> Iterator[Mapping[str, str]]:

@@ -146,7 +146,7 @@ def study(name: str, look: StoreLook | None, kept: cells_table.Cells, now_s: flo
     in_progress = stands.state == IN_PROGRESS
     moment = live_view.now(look, now_s) if in_progress else None
     cells = kept.of(look)
-    confidence = f"{look.study.analysis.confidence:.0%}" if look.study else ""
+    confidence = f"{100 * look.study.analysis.confidence:.4g}%" if look.study else ""
     files = {"base": base, "trials": len(look.records), "in_progress": in_progress}
     parts = (
         _head(name, stands, look, now_s),

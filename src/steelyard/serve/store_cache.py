@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from steelyard.judging.looks import later
 from steelyard.judging.stopping import decide
 from steelyard.judging.stopping_rule import Decision, rule_of
 from steelyard.model.errors import StoreError
@@ -24,6 +25,7 @@ from steelyard.progress import live_file
 from steelyard.progress.state import Live
 from steelyard.store import Store, layout
 from steelyard.store.journal import Entry
+from steelyard.store.looks import looks, number_of
 from steelyard.store.modelled import ModelledStore
 from steelyard.store.read import as_planned
 
@@ -138,10 +140,11 @@ class Watched:
             what = f"{self.folder} has no {layout.STUDY_JSON} yet"
             return StoreLook(self.name, self.folder, problem=what if self.folder.is_dir() else "")
         remarks: list[str] = []
-        study, problem = self._study(store, remarks)
+        study, problem = self._study(Store(self.folder), remarks)
         plan = self._plan(store, remarks)
         records = self._attempts(store, plan, remarks)
         journal = self._fresh(layout.EVENTS, store.journal, (), remarks)
+        study = later(study, number_of(looks(journal))) if study is not None else None
         return StoreLook(
             name=self.name,
             folder=self.folder,

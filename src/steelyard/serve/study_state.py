@@ -8,6 +8,7 @@ from typing import Final
 
 from steelyard.format import count, duration, treatment_label
 from steelyard.judging.attempts import attempts_by_id, settled
+from steelyard.judging.looks import look_of
 from steelyard.judging.stopping import not_needed
 from steelyard.model.trial import TrialRecord
 from steelyard.progress.reason_words import short
@@ -34,6 +35,7 @@ from steelyard.store.journal import (
     TrialSealed,
     Unknown,
 )
+from steelyard.store.looks import looks, number_of
 
 UNREADABLE, BEING_READ, EMPTY = "cannot be read", "being read", "nothing in it yet"
 
@@ -59,6 +61,8 @@ class Standing:
     """Whether a stopping rule may end the study before all planned trials are done."""
     spared: int = 0
     """Trials of the plan beyond the block after which a stopping rule ended the study."""
+    look: str = ""
+    """Which look at the study this is, or that it is unfinished; empty at the only look of a finished one."""
     rule: str = ""
     """What the stopping rule says, as a sentence."""
     voided: int = 0
@@ -115,6 +119,7 @@ def standing(look: StoreLook, now_s: float) -> Standing:
         planned=len(planned) - len(spared),
         at_most=decision is not None and decision.go_on,
         spared=len(spared),
+        look=look_of(look.plan, look.records, look.study, number_of(looks(look.journal)), decision).sentence,
         rule=f"The study {decision.sentence}" if decision is not None else "",
         done=len(done),
         valid=valid,

@@ -1,8 +1,9 @@
-"""A store in the time of the hardware that its trials model: what the reading half opens.
+"""A store as the reading half opens it: in the time of the hardware that its trials model, at the look that it gives.
 
 Trials of a study with `node.dilation` keep the times of the clock. Here they are divided back, together with their
 intervals, samples, facts and links (`judging.dilation`); all other trials are as they were sealed. Verification and the
-laboratory read the clock's times, from `Store`.
+laboratory read the clock's times, from `Store`. The study has the confidence of this look (`judging.looks`), so that
+every interval of the reading half has it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from typing import Any, Final
 
 from steelyard.heavy import pl
 from steelyard.judging.dilation import modelled, modelled_facts, modelled_links, modelled_value
+from steelyard.judging.looks import later
+from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.store import layout
 from steelyard.store.read import Store, study_folder
@@ -22,6 +25,11 @@ BUCKETS: Final = ("bucket_low_ns", "bucket_high_ns")
 
 class ModelledStore(Store):
     """One study's folder, with dilated trials in modelled time."""
+
+    @property
+    def study(self) -> Study:
+        """The study as it was last run, with the confidence of this look."""
+        return later(super().study, self.look)
 
     def trials(self) -> tuple[TrialRecord, ...]:
         """Every sealed attempt, in order of time, in modelled time; as `Store.trials`."""

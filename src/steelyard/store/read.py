@@ -27,6 +27,7 @@ from steelyard.model.secret import redacted
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.store import journal, layout, sealed
+from steelyard.store.looks import looks, number_of
 from steelyard.store.measured_again import MeasuredAgain, measured_again
 from steelyard.store.plain_file import MOST_RECORD_BYTES, content_of, loaded, problem_of, sha256_of
 from steelyard.store.plausible_rows import plausible
@@ -354,6 +355,16 @@ class Store:
         if self._journal is None or self._journal[0] != stamp:
             self._journal = stamp, self._read_journal()
         return self._journal[1]
+
+    @property
+    def looks(self) -> tuple[float, ...]:
+        """Times of the looks at the study, see `store.looks`."""
+        return looks(self.journal())
+
+    @property
+    def look(self) -> int:
+        """Which look its trials give, from 1."""
+        return number_of(self.looks)
 
     @property
     def measured_again(self) -> tuple[MeasuredAgain, ...]:

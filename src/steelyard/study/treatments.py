@@ -100,6 +100,9 @@ def design_problems(study: Study, plugins: Plugins) -> list[StudyError]:
     if design.until is not None and design.starts < design.until.least_starts:
         what = f"fewer than design.until.least_starts, {design.until.least_starts}: no interval would ever be judged"
         problems.append(problem("design.starts", design.starts, what))
+    if design.until is not None and study.analysis.looks == "several":
+        what = "[design.until] says when the study ends: its trials are looked at once"
+        problems.append(problem("analysis.looks", study.analysis.looks, what))
     if study.analysis.warm_up_trials >= design.trials:
         what = f"drops every trial: design.trials is {design.trials}"
         problems.append(problem("analysis.warm_up_trials", study.analysis.warm_up_trials, what))

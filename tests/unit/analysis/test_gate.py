@@ -105,7 +105,7 @@ def test_the_blocks_that_would_decide() -> None:
     assert case.verdict == "undecided"
     assert case.blocks is not None
     assert case.blocks_s == pytest.approx(case.blocks * 2 * 1000.0, rel=0.1)
-    assert f"about {case.blocks} more block" in case.sentence
+    assert f"about {case.blocks + case.starts_a} blocks in a new study" in case.sentence
 
 
 def test_more_starts_are_just_enough() -> None:

@@ -83,3 +83,34 @@ def test_another_stopping_rule_is_refused_once_there_are_trials_its_budgets_are_
         assert "---" in caught.value.hint, "the difference is shown"
     with pytest.raises(StudyError, match="stopping rule"):
         refuse_change(study(design=fixed), before, plan, records)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "key"),
+    [
+        ({}, {"analysis": {"looks": "several"}}, "analysis.looks"),
+        ({"analysis": {"looks": "several"}}, {}, "analysis.looks"),
+        (
+            {"analysis": {"looks": "several"}},
+            {"analysis": {"looks": "several", "confidence": 0.9}},
+            "analysis.confidence",
+        ),
+        ({}, {"design": {"starts": 1, "trials": 3, "seed": 3}}, "design.starts"),
+        ({}, {"design": {"starts": 2, "trials": 2, "seed": 3}}, "design.trials"),
+    ],
+)
+def test_looks_and_the_end_of_the_plan_are_fixed_with_the_first_trial(
+    before: dict[str, object], after: dict[str, object], key: str
+) -> None:
+    old = study(**({"design": {"starts": 2, "trials": 3, "seed": 3}} | before))
+    new = study(**({"design": {"starts": 2, "trials": 3, "seed": 3}} | after))
+    plan = plan_of(old)
+    refuse_change(old, new, plan_of(new), [])
+    with pytest.raises(StudyError, match=f"{key} is not what .* errs more often than it says") as caught:
+        refuse_change(old, new, plan, [record(plan.trials[0])])
+    assert caught.value.key == key
+
+
+def test_another_confidence_of_one_look_is_allowed() -> None:
+    old = study()
+    refuse_change(old, study(analysis={"confidence": 0.9}), plan_of(old), [record(plan_of(old).trials[0])])

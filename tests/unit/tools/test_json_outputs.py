@@ -35,6 +35,7 @@ from steelyard.dropin.agent_run import LoadResult
 from steelyard.judging.stopping_rule import Decision, Narrowing, Rule
 from steelyard.lab.conductor import Outcome
 from steelyard.model.calibration import Calibration
+from steelyard.model.look import Look
 from steelyard.selftest.stall import Asked, Proof
 from steelyard.wire.record import Connected
 from tests.unit.cli.commands import test_load
@@ -186,7 +187,13 @@ def test_output_of_check_of_a_shipped_study(name: str, tmp_path: Path) -> None:
 def test_output_of_run(decided: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     outcome = Outcome(planned=4, valid=3, invalid=1, missing=0)
     run._say(
-        outcome, DECISION if decided else None, tmp_path, interrupted=False, as_json=True, console=Console(quiet=True)
+        outcome,
+        DECISION if decided else None,
+        Look(),
+        tmp_path,
+        interrupted=False,
+        as_json=True,
+        console=Console(quiet=True),
     )
     assert problems("run", json.loads(capsys.readouterr().out)) == []
 

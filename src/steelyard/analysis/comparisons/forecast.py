@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference.power import MOST_STARTS, POWER, More
-from steelyard.analysis.wording import blocks
-from steelyard.format import number
+from steelyard.format import confidence_text, count, forecast, number
 from steelyard.heavy import np, pl
+from steelyard.model.look import ONE_LOOK, Look
 
 MOST_PERCENT = 900.0
 """A change above it is said as more than tenfold."""
@@ -16,35 +16,57 @@ MOST_PERCENT = 900.0
 
 @dataclass(frozen=True)
 class Forecast:
-    """Further starts that would decide, and their duration: one more start per side is one more block."""
+    """Further starts that would decide, and what they cost: one more start per side is one more block."""
 
     more: More | None
     block_s: float | None
+    starts: int = 0
+    """Starts per side so far."""
+    look: Look = ONE_LOOK
 
     def short(self) -> str:
         """Short form for a table: `for 3% 14 more blocks (about 2 h 50)`; `for ±3%`: until it lies within that."""
         if self.more is None:
             return f"more than {MOST_STARTS:,} more blocks"
         within = "\N{PLUS-MINUS SIGN}" if self.more.shows == "equivalence" else ""
-        return f"for {within}{self._change()} {self._blocks(self.more)}"
+        return f"for {within}{self._change()} {self.blocks(self.more.starts)}"
 
     def words(self) -> str:
         """The forecast as a sentence."""
         if self.more is None:
-            return f"not even {MOST_STARTS:,} more blocks would decide"
+            return self.never()
         if self.more.shows == "equivalence":
-            what = f"would show that it lies within {self._change()}"
+            what = f"show that it lies within {self._change()}"
         else:
-            what = f"would tell a change of {self._change()} from none"
-        return f"about {self._blocks(self.more)} {what}, with a chance of {POWER:.0%}"
+            what = f"tell a change of {self._change()} from none"
+        return self.would(self.more.starts, what)
+
+    def would(self, more: int, what: str = "decide") -> str:
+        """`about 14 more blocks (about 2 h 50 min) would decide, with a chance of 80%`, and what they cost."""
+        cost = ""
+        if self.look.beyond(more):
+            cost = (
+                f"; that is a further look, at {confidence_text(self.look.next_confidence)}"
+                if self.look.several
+                else "; this study has one look: with more blocks of its own no verdict is final"
+            )
+        return f"about {self.blocks(more)} would {what}, with a chance of {POWER:.0%}{cost}"
+
+    def never(self) -> str:
+        """That no number of blocks would decide."""
+        return f"not even {MOST_STARTS:,} more blocks would decide"
+
+    def blocks(self, more: int) -> str:
+        """`14 more blocks (about 2 h 50 min)`; `24 blocks in a new study (about 5 h)` if this one has no look left."""
+        anew = self.look.beyond(more) and not self.look.several
+        number_of = more + self.starts if anew else more
+        lasts = "" if self.block_s is None else f" (about {forecast(number_of * self.block_s)})"
+        return f"{count(number_of, 'block' if anew else 'more block')}{' in a new study' if anew else ''}{lasts}"
 
     def _change(self) -> str:
         """`3%`, or `more than tenfold` where per cent say nothing."""
         percent = 0.0 if self.more is None else self.more.percent
         return f"{number(percent, digits=2, trim=True)}%" if percent <= MOST_PERCENT else "more than tenfold"
-
-    def _blocks(self, more: More) -> str:
-        return blocks(more.starts, None if self.block_s is None else more.starts * self.block_s)
 
 
 def block_s(frame: TrialFrame) -> float | None:

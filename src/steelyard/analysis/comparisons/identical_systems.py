@@ -104,8 +104,8 @@ def floor_percent(
         value=_change(estimates.t_quantile(confidence, degrees) * root), low=_change(z * root * low),
         high=_change(z * root * high), confidence=confidence, unit="%",
         n=spread.trials if shared == "start" else spread.starts,
-        method=f"change that {confidence:.0%} of comparisons of identical systems stay below, {_sizes(a, b)}, {what}; "
-        f"t with {told_degrees} degrees of freedom (Satterthwaite), chi-squared interval",
+        method=f"change that {100 * confidence:.4g}% of comparisons of identical systems stay below, {_sizes(a, b)}, "
+        f"{what}; t with {told_degrees} degrees of freedom (Satterthwaite), chi-squared interval",
     )  # fmt: skip
 
 
@@ -242,7 +242,7 @@ def within_noise(ratio: Estimate, floor: Estimate) -> bool:
 
 def noise_words(ratio: Estimate, response: str, floor: Floor) -> str:
     """`within the noise of this machine: ...`, of a ratio with its interval."""
-    share = f"{floor.percent.confidence:.0%}"
+    share = f"{100 * floor.percent.confidence:.4g}%"
     return (
         f"within the noise of this machine: {change_text(ratio, response)} leaves out no change but "
         f"lies within {_within(floor)}, in which {share} of comparisons of identical systems lie ({floor.words})"

@@ -22,7 +22,7 @@ from steelyard.analysis.comparisons.identical_systems import (
 )
 from steelyard.analysis.comparisons.side_trends import SideTrends
 from steelyard.analysis.frame import TrialFrame
-from steelyard.analysis.inference import multiplicity
+from steelyard.analysis.inference.multiplicity import DECIDED, DIFFERENT
 from steelyard.analysis.row import PercentOrNone, RatioOrNone, Row
 from steelyard.analysis.statistics.trend import Trend
 from steelyard.model.estimate import Estimate
@@ -34,8 +34,8 @@ class Judgement:
     """A verdict beside the noise floor, the warmth and the trends of both levels."""
 
     known: dict[str, Any]
-    """Fields of the row that change: `floor_percent`, `cold`, `trend`, one of `within_noise`, `within_cold` and
-    `within_trend`, and `verdict`."""
+    """Fields of the row that change: `floor_percent`, `cold`, `trend`, `final`, one of `within_noise`, `within_cold`
+    and `within_trend`, and `verdict`."""
     reason: str = ""
     """Why it is undecided after all; empty if the verdict stands."""
     remark: str = ""
@@ -47,13 +47,15 @@ class Judgement:
         return f"{text}; {self.remark}" if self.remark else text
 
 
-def judgement(ratio: Estimate | None, verdict: str, response: str, floor: Floor | None, sides: SideTrends) -> Judgement:
+def judgement(
+    ratio: Estimate | None, verdict: str, response: str, floor: Floor | None, sides: SideTrends, *, final: bool
+) -> Judgement:  # fmt: skip
     """The noise floor comes first: what lies within it needs no other explanation. Cold servers come before trends,
-    which may be theirs."""
+    which may be theirs. `final`: whether the looks at the study leave its verdicts final."""
     floor_percent = None if floor is None else floor.percent
-    known: dict[str, Any] = {"trend": sides.words, "cold": sides.cold, "floor_percent": floor_percent}
+    known: dict[str, Any] = {"trend": sides.words, "cold": sides.cold, "floor_percent": floor_percent, "final": final}
     remark = "; ".join(filter(None, [sides.cold, sides.words]))
-    different = verdict in multiplicity.DIFFERENT
+    different = verdict in DIFFERENT
     if floor is not None and ratio is not None and different and within_noise(ratio, floor.percent):
         known |= {"within_noise": True, "verdict": "undecided"}
         return Judgement(known, noise_words(ratio, response, floor), remark)
@@ -66,10 +68,20 @@ def judgement(ratio: Estimate | None, verdict: str, response: str, floor: Floor 
     return Judgement(known, remark=remark)
 
 
+def shown(verdict: str, *, survives_holm: bool | None, final: bool, text: str = "") -> str:
+    """The verdict as tables show it, with what it lacks: `slower, not after correction`, `slower, not final`. `text`:
+    its words where they are others, such as `equivalent within 5%`."""
+    if not final and verdict in DECIDED:
+        return f"{text or verdict}, not final"
+    return f"{text or verdict}, not after correction" if survives_holm is False else text or verdict
+
+
 class MeanOfLevel(Row):
     """A level against its baseline over several treatments."""
 
-    LAST: ClassVar = ("sentence", "floor_percent", "within_noise", "trend", "within_trend", "cold", "within_cold")
+    LAST: ClassVar = (
+        "sentence", "floor_percent", "within_noise", "trend", "within_trend", "cold", "within_cold", "final",
+    )  # fmt: skip
 
     factor: str
     """Factor whose levels are compared."""
@@ -100,13 +112,15 @@ class MeanOfLevel(Row):
     """Which level was measured cold in all starts, the other warm, and how far it may still fall; else empty."""
     within_cold: bool = False
     """The interval does not go beyond what a cold level may still fall: undecided."""
+    final: bool = True
+    """Whether the looks at the study leave its verdicts final."""
 
     def judged(self, frame: TrialFrame, floors: Floors, trends: Sequence[Trend] = ()) -> Self:
         """The row, judged by the noise floor, the warmth and the trends of both levels, each over all its starts."""
         levels = (self.baseline, self.level)
         floor = floor_of_levels(frame, floors, self.response, self.factor, levels)
         sides = side_trends.of_levels(frame, self.response, self.factor, levels, trends)
-        judged = judgement(self.ratio, self.verdict, self.response, floor, sides)
+        judged = judgement(self.ratio, self.verdict, self.response, floor, sides, final=frame.look.final)
         verdict = judged.known.get("verdict", self.verdict)
         sentence = self.sentence.replace(f": {self.verdict}: ", f": {verdict}: ", 1)
         sentence = "; ".join(filter(None, [sentence, judged.reason, judged.remark]))

@@ -57,6 +57,11 @@ class LevelPair:
         return min(len(self.baseline), len(self.level))
 
     @property
+    def most(self) -> int:
+        """Number of units of the larger side."""
+        return max(len(self.baseline), len(self.level))
+
+    @property
     def positive(self) -> bool:
         """All values are above 0, so that ratios and logarithms exist."""
         return min(*self.baseline, *self.level) > 0

@@ -48,7 +48,7 @@ def quartile(
     low, high = _ranks(n, fraction, confidence)
     name = f"{fraction:.0%} quantile over {over}"
     if low is None or high is None:
-        method = f"{name}; {n} are too few for an interval at {confidence:.0%}"
+        method = f"{name}; {n} are too few for an interval at {100 * confidence:.4g}%"
         return Estimate(value=value, confidence=confidence, n=n, unit=unit, method=method)
     return Estimate(
         value=value, low=ordered[low - 1], high=ordered[high - 1], confidence=confidence, n=n, unit=unit,

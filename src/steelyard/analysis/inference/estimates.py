@@ -166,7 +166,7 @@ def median(values: Sequence[float], unit: str, confidence: float) -> Estimate:
     centre = quantile(ordered, 0.5)
     ranks = median_ranks(n, confidence) if n >= FEWEST_FOR_MEDIAN else None
     if ranks is None:
-        method = f"median; {n} trials are too few for an interval at {confidence:.0%}"
+        method = f"median; {n} trials are too few for an interval at {100 * confidence:.4g}%"
         return Estimate(value=centre, confidence=confidence, n=n, unit=unit, method=method)
     k, share = ranks
     low, high = ((1 - share) * side[k - 1] + share * side[k] for side in (ordered, ordered[::-1]))

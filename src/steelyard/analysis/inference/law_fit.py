@@ -1,23 +1,30 @@
-"""Fit of scalability laws: least squares on logarithms, with a vectorised residual bootstrap.
+"""Fit of scalability laws and of a broken line: least squares on logarithms, with a vectorised residual bootstrap.
 
 Residual bootstrap-t: residuals r / sqrt(1 - h), h their leverage, less their mean, are drawn with replacement, added to
 the fitted curve and fitted again; the interval of a quantity q is [q - T_high se, q - T_low se], T the quantiles of
 (q* - q) / se* over draws (B. Efron, R. J. Tibshirani, An Introduction to the Bootstrap, Chapman & Hall 1993, sections
 9.5 and 12.5). It was chosen by simulation (docs/reference/numbers.md): percentiles of the same draws, the wild
 bootstrap and drawing starts within sizes are all too narrow where a size has one to three starts.
+
+The broken line, throughput min(a n, c), is a segmented line of the logarithm of n: log(n / X) = log(1 / a) up to the
+knee, and rises with slope 1 beyond. Its intervals are by t, linear in both parts (V. M. R. Muggeo, Estimating
+regression models with unknown break-points, Statistics in Medicine 22, 2003): they hold the planted a, c and knee in 94
+to 96%.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from steelyard.analysis.inference import estimates
-from steelyard.heavy import np, optimize
+from steelyard.heavy import np, optimize, stats
+from steelyard.model.estimate import Estimate
 
-Law = Literal["usl", "amdahl", "linear"]
+Law = Literal["usl", "amdahl", "linear", "broken"]
 
 DRAWS = 1999
 ROUNDS = 40
@@ -31,15 +38,24 @@ ENOUGH = 0.98
 NO_SPREAD = 1e-10
 """Residuals of the logarithm below this are rounding: the points lie on the law."""
 
-PARAMETERS: dict[Law, tuple[str, ...]] = {"usl": ("sigma", "kappa"), "amdahl": ("sigma",), "linear": ()}
+FARTHEST = 1000.0
+"""Ends of a peak are searched up to so many times the largest size."""
+BISECTIONS = 50
+FLAT = 1e-9
+"""Below this kappa x largest size squared, and above 1 less this sigma, there is no peak."""
+
+PARAMETERS: dict[Law, tuple[str, ...]] = {
+    "usl": ("sigma", "kappa"), "amdahl": ("sigma",), "linear": (), "broken": ("knee_nodes",)
+}  # fmt: skip
 
 Numbers: TypeAlias = "np.ndarray[Any, Any]"
 
 
 @dataclass(frozen=True)
 class Solution:
-    """Fitted theta = (log base, sigma, kappa ...), its covariance, and the residuals."""
+    """Fitted theta = (log base, sigma, kappa ...), or (log base, log knee), its covariance, and the residuals."""
 
+    law: Law
     theta: Numbers
     covariance: Numbers
     degrees: int
@@ -62,12 +78,15 @@ class Draws:
 
 
 def columns(law: Law, sizes: Numbers) -> Numbers:
-    """Design columns of the law: (n - 1) and n (n - 1), as many as it has parameters."""
+    """Design columns of the law: (n - 1) and n (n - 1), as many as it has parameters; of the broken line log n."""
+    if law == "broken":
+        return np.log(sizes)[:, None]
     return np.column_stack([sizes - 1, sizes * (sizes - 1)])[:, : len(PARAMETERS[law])]
 
 
 def solve(law: Law, sizes: Sequence[float], demands: Sequence[float]) -> Solution:
-    """Least squares of log demand = log base + log(1 + sigma (n - 1) + kappa n (n - 1)): errors are proportional.
+    """Least squares of log demand = log base + log(1 + sigma (n - 1) + kappa n (n - 1)), or of the broken line
+    log base + max(0, log n - log knee): errors are proportional.
 
     `demands` is s(n), or n / X(n); one per start. Covariance: s^2 (J'J)^-1 with s^2 = squares / (points - parameters).
     Raises ValueError unless there are more points than parameters.
@@ -78,20 +97,35 @@ def solve(law: Law, sizes: Sequence[float], demands: Sequence[float]) -> Solutio
     if len(n) <= count:
         raise ValueError(f"{len(n)} points cannot carry {count} parameters and an error")
 
-    def residuals(theta: Numbers) -> Numbers:
-        return np.asarray(theta[0] + np.log(np.maximum(1 + design @ theta[1:], FLOOR)) - y)
-
-    fit = optimize.least_squares(residuals, _first_guess(design, np.exp(y)), x_scale="jac", xtol=1e-14, ftol=1e-14)
-    theta = np.asarray(fit.x, dtype=float)
-    jacobian = gradient(design, theta)
-    left = -residuals(theta)
+    theta = _knee(design[:, 0], y) if law == "broken" else _curved(design, y)
+    jacobian = gradient(law, design, theta)
+    left = y - height(law, design, theta)
     squares = float(left @ left)
     degrees = len(n) - count
     orthogonal, _ = np.linalg.qr(jacobian)
     return Solution(
-        theta, squares / degrees * np.linalg.pinv(jacobian.T @ jacobian), degrees, squares, left,
+        law, theta, squares / degrees * np.linalg.pinv(jacobian.T @ jacobian), degrees, squares, left,
         np.minimum(np.sum(orthogonal**2, axis=1), 1 - CLOSE),
     )  # fmt: skip
+
+
+def _curved(design: Numbers, y: Numbers) -> Numbers:
+    def residuals(theta: Numbers) -> Numbers:
+        return np.asarray(theta[0] + np.log(np.maximum(1 + design @ theta[1:], FLOOR)) - y)
+
+    fit = optimize.least_squares(residuals, _first_guess(design, np.exp(y)), x_scale="jac", xtol=1e-14, ftol=1e-14)
+    return np.asarray(fit.x, dtype=float)
+
+
+def _knee(x: Numbers, y: Numbers) -> Numbers:
+    """(log base, log knee): between two sizes each part is the mean of its points; else the knee is at a size."""
+    places = np.unique(x)
+    lines = [(float(np.mean(y - np.maximum(x - knee, 0))), float(knee)) for knee in places]
+    for low, high in itertools.pairwise(places):
+        base, top = float(np.mean(y[x <= low])), float(np.mean((x - y)[x > low]))
+        if low < base + top < high:
+            lines.append((base, base + top))
+    return np.asarray(min(lines, key=lambda one: float(np.sum((y - one[0] - np.maximum(x - one[1], 0)) ** 2))))
 
 
 def _first_guess(design: Numbers, demands: Numbers) -> Numbers:
@@ -103,27 +137,34 @@ def _first_guess(design: Numbers, demands: Numbers) -> Numbers:
     return np.asarray([math.log(a), *(value / a for value in rest)])
 
 
-def gradient(design: Numbers, theta: Numbers) -> Numbers:
+def gradient(law: Law, design: Numbers, theta: Numbers) -> Numbers:
     """Gradient of the logarithm of the demand by each parameter; `theta` may be one row or many, one result each."""
+    if law == "broken":
+        beyond = design[:, 0] > theta[..., 1:]
+        return np.stack([np.ones(beyond.shape), -1.0 * beyond], axis=-1)
     inner = np.maximum(1 + theta[..., 1:] @ design.T, FLOOR)
     return np.concatenate([np.ones((*inner.shape, 1)), design / inner[..., None]], axis=-1)
 
 
-def height(design: Numbers, theta: Numbers) -> Numbers:
+def height(law: Law, design: Numbers, theta: Numbers) -> Numbers:
     """The logarithm of the demand at each size; `theta` may be one row or many."""
+    if law == "broken":
+        return np.asarray(theta[..., :1] + np.maximum(design[:, 0] - theta[..., 1:], 0))
     return np.asarray(theta[..., :1] + np.log(np.maximum(1 + theta[..., 1:] @ design.T, FLOOR)))
 
 
 def bootstrap(design: Numbers, solution: Solution, rng: np.random.Generator) -> Draws | None:
-    """Fits of `DRAWS` samples of residuals; None where residuals are rounding or too few draws have an error."""
-    if solution.exact:
+    """Fits of `DRAWS` samples of residuals; None for a broken line, or where residuals are rounding or too few draws
+    have an error."""
+    law = solution.law
+    if solution.exact or law == "broken":
         return None
     left = solution.residuals / np.sqrt(1 - solution.leverage)
     left = left - left.mean()
-    samples = height(design, solution.theta) + rng.choice(left, (DRAWS, len(left)))
-    theta = _fit_all(design, samples, solution.theta)
-    slopes = gradient(design, theta)
-    squares = np.sum((samples - height(design, theta)) ** 2, axis=1)
+    samples = height(law, design, solution.theta) + rng.choice(left, (DRAWS, len(left)))
+    theta = _fit_all(law, design, samples, solution.theta)
+    slopes = gradient(law, design, theta)
+    squares = np.sum((samples - height(law, design, theta)) ** 2, axis=1)
     products = np.einsum("dni,dnj->dij", slopes, slopes)
     whole = np.isfinite(theta).all(axis=1) & (squares > CLOSE * solution.squares)
     # Hadamard's ratio: 1 where the parameters' gradients are at right angles, 0 where they are collinear.
@@ -134,13 +175,13 @@ def bootstrap(design: Numbers, solution: Solution, rng: np.random.Generator) -> 
     return Draws(theta[whole], scale[:, None, None] * np.linalg.inv(products[whole]))
 
 
-def _fit_all(design: Numbers, samples: Numbers, first: Numbers) -> Numbers:
+def _fit_all(law: Law, design: Numbers, samples: Numbers, first: Numbers) -> Numbers:
     """Gauss and Newton's steps of all samples at once, halved where they would leave the law undefined."""
     theta = np.tile(first, (len(samples), 1))
     ridge = CLOSE * np.eye(len(first))
     for _ in range(ROUNDS):
-        slopes = gradient(design, theta)
-        left = samples - height(design, theta)
+        slopes = gradient(law, design, theta)
+        left = samples - height(law, design, theta)
         products = np.einsum("dni,dnj->dij", slopes, slopes)
         products = products + ridge * np.trace(products, axis1=1, axis2=2)[:, None, None]
         step = np.linalg.solve(products, np.einsum("dni,dn->di", slopes, left)[..., None])[..., 0]
@@ -169,6 +210,8 @@ class Interval:
         degrees = f"{self.solution.degrees} degrees of freedom"
         if self.draws is not None:
             return f"bootstrap-t interval of {DRAWS} draws of residuals ({degrees})"
+        if self.solution.law == "broken":
+            return f"t interval with {degrees}"
         if self.solution.exact:
             return f"t interval with {degrees}: the points lie on the law, there is nothing to draw from"
         return f"t interval with {degrees}: too few draws of the bootstrap could be fitted"
@@ -196,6 +239,86 @@ class Interval:
         unit = np.eye(len(self.solution.theta))[index]
         return self.of(lambda theta: theta[..., index], lambda theta: unit)
 
-    def of_height(self, design: Numbers) -> tuple[float, float, float]:
-        """(value, low, high) of the logarithm of the demand at one size; `design` is its one row."""
-        return self.of(lambda theta: height(design, theta)[..., 0], lambda theta: gradient(design, theta)[..., 0, :])
+    def of_height(self, size: float) -> tuple[float, float, float]:
+        """(value, low, high) of the logarithm of the demand at one size."""
+        law, design = self.solution.law, columns(self.solution.law, np.asarray([size]))
+        return self.of(
+            lambda theta: height(law, design, theta)[..., 0], lambda theta: gradient(law, design, theta)[..., 0, :]
+        )
+
+
+def aicc(n: int, solution: Solution) -> float | None:
+    """Akaike's criterion, corrected (Hurvich and Tsai 1989): n log(RSS / n) + 2 k + 2 k (k + 1) / (n - k - 1), k
+    including the error's variance."""
+    k = len(solution.theta) + 1
+    if n - k - 1 <= 0 or solution.exact:
+        return None
+    return n * math.log(solution.squares / n) + 2 * k + 2 * k * (k + 1) / (n - k - 1)
+
+
+def residual_sd(solution: Solution, confidence: float) -> Estimate:
+    """Standard deviation of the residuals: sqrt(squares / degrees) of logarithms, with a chi-squared interval."""
+    tail = (1 - confidence) / 2
+    value, low, high = (
+        math.sqrt(solution.squares / by)
+        for by in (
+            solution.degrees,
+            float(stats.chi2.ppf(1 - tail, solution.degrees)),
+            float(stats.chi2.ppf(tail, solution.degrees)),
+        )
+    )
+    return Estimate(
+        value=value, low=low, high=high, confidence=confidence, n=len(solution.residuals), unit="",
+        method=f"standard deviation of residuals of the logarithm, chi-squared interval with {solution.degrees} "
+        "degrees of freedom",
+    )  # fmt: skip
+
+
+def lack_of_fit(sizes: Sequence[float], demands: Sequence[float], solution: Solution) -> float | None:
+    """p of the F test for lack of fit of the law, against the pure error between starts of one size (N. R. Draper,
+    H. Smith, Applied Regression Analysis, 3rd edition, section 2.1); None without starts of one size that differ."""
+    groups: dict[float, list[float]] = {}
+    for size, demand in zip(sizes, demands, strict=True):
+        groups.setdefault(size, []).append(math.log(demand))
+    pure = sum(float(np.sum((np.asarray(one) - np.mean(one)) ** 2)) for one in groups.values())
+    pure_df = len(sizes) - len(groups)
+    lack_df = solution.degrees - pure_df
+    if pure_df < 1 or lack_df < 1 or math.sqrt(pure / len(sizes)) < FLAT:
+        return None
+    f = max(solution.squares - pure, 0.0) / lack_df / (pure / pure_df)
+    return float(stats.f.sf(f, lack_df, pure_df))
+
+
+def peak(interval: Interval, n: int, largest: float) -> Estimate | None:
+    """Size of the greatest throughput: all m for which 1 - sigma - kappa m^2 does not differ from 0 (Fieller)."""
+    sigma, kappa = float(interval.solution.theta[1]), float(interval.solution.theta[2])
+    if kappa * largest**2 <= FLAT or sigma >= 1 - FLAT:
+        return None
+    square = (1 - sigma) / kappa
+
+    def holds(m: float) -> bool:
+        slope = np.asarray([0.0, -1.0, -m])
+        _, low, high = interval.of(lambda theta: 1 - theta[..., 1] - m * theta[..., 2], lambda theta: slope)
+        return low <= 0 <= high
+
+    most = (FARTHEST * largest) ** 2
+    low = 0.0 if holds(0.0) else _end(holds, square, 0.0)
+    high = None if square >= most or holds(most) else _end(holds, square, most)
+    return Estimate(
+        value=math.sqrt(square), low=math.sqrt(low), high=None if high is None else math.sqrt(high),
+        confidence=interval.confidence, n=n, unit="nodes",
+        method=f"sqrt((1 - sigma) / kappa), sizes at which the slope is not told from 0, {interval.how}"
+        f"{'; no upper end: the law may have no peak' if high is None else ''}",
+    )  # fmt: skip
+
+
+def _end(holds: Callable[[float], bool], inside: float, outside: float) -> float:
+    """Bisection for the point where `holds` turns false, on logarithms if possible."""
+    for _ in range(BISECTIONS):
+        middle = math.sqrt(inside * outside) if outside > 0 else inside / 2
+        if outside == 0.0 and middle < FLAT:
+            return 0.0
+        inside, outside = (middle, outside) if holds(middle) else (inside, middle)
+        if abs(inside - outside) < FLAT * max(inside, outside):
+            break
+    return inside

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 DIFFERENT = frozenset({"slower", "faster", "higher", "lower"})
 """The verdicts that say that there is a difference."""
+DECIDED = DIFFERENT | {"equivalent"}
 
 
 def holm(values: Sequence[float | None]) -> list[float | None]:

@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from steelyard.heavy import linalg, np, stats
+from steelyard.judging.stopping import FEWEST_STARTS
+from steelyard.judging.t_interval import half_width
 from steelyard.model.estimate import Estimate
 
 HARDLY = 0.05
@@ -242,8 +244,10 @@ def as_cv(estimate: Estimate | None) -> Estimate | None:
     )  # fmt: skip
 
 
-def advice(spread: Components, trials_a_start: float) -> str:
-    """Advice on narrowing the interval of a mean: more starts, more trials per start, or both; empty if unknown."""
+def advice(spread: Components, trials_a_start: float, starts: int, confidence: float = 0.95) -> str:
+    """Advice on narrowing the interval of a mean over `starts`: more starts, more trials per start, or both; empty if
+    unknown. With twice the starts the t interval narrows by its standard error and by its quantile; with twice the
+    trials of a start only by the error."""
     if spread.between_starts is None or spread.within_starts is None:
         return ""
     between, within = spread.between_starts.value**2, spread.within_starts.value**2
@@ -251,10 +255,13 @@ def advice(spread: Components, trials_a_start: float) -> str:
     if now <= 0:
         return "nothing varies: more trials add nothing"
     by_trials = 1 - math.sqrt((between + within / (2 * trials_a_start)) / now)
-    by_starts = 1 - math.sqrt(0.5)
+    by_starts = "gives a mean its interval"
+    if starts >= FEWEST_STARTS:
+        narrower = 1 - half_width(1.0, 2 * starts, confidence) / half_width(1.0, starts, confidence)
+        by_starts = f"narrows the interval of a mean by {narrower:.0%}"
     text = (
-        f"doubling the starts narrows the interval of a mean by {by_starts:.0%}, doubling the trials of a start by "
-        f"{by_trials:.0%}"
+        f"doubling the {starts} {'start' if starts == 1 else 'starts'} {by_starts}, doubling the trials of a start "
+        f"{'narrows it ' if starts >= FEWEST_STARTS else 'would narrow one '}by {by_trials:.0%}"
     )
     if by_trials < HARDLY:
         return f"{text}: more starts help, more trials hardly do"

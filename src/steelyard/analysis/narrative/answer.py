@@ -7,11 +7,13 @@ from collections.abc import Sequence
 
 from steelyard.analysis.comparisons.level_pairs import FEWEST_STARTS
 from steelyard.analysis.comparisons.level_ratios import centre
+from steelyard.analysis.frame import NO_VALUE_REASON, TOO_FEW_REASON
 from steelyard.analysis.inference import multiplicity
 from steelyard.analysis.narrative.answer_table import LACKS, AnswerRow, AnswerTable, at
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics import objective
 from steelyard.analysis.statistics.comparison import Comparison
+from steelyard.analysis.statistics.exclusions import Exclusion
 from steelyard.analysis.statistics.interaction import Interaction
 from steelyard.analysis.statistics.law_choice import LawChoice
 from steelyard.analysis.statistics.main_effect import MainEffect
@@ -20,8 +22,9 @@ from steelyard.analysis.statistics.scaling import scaled
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.treatments import NODES, label, part
 from steelyard.analysis.wording import capital, scale
-from steelyard.format import count, interval, listed, number
+from steelyard.format import confidence_text, count, interval, listed, number
 from steelyard.model import responses
+from steelyard.model.percentiles import needed
 from steelyard.model.responses import label_of
 
 MOST_LINES = 4
@@ -107,7 +110,18 @@ def _of_fraction(results: Results) -> list[str]:
 
 def _nothing(question: str, results: Results) -> str:
     asked = f" to “{question}”" if question else ""
-    return f"There is no answer{asked} yet: none of {count(results.trials, 'trial')} is valid."
+    without = {one.reason: one.trials for one in results.of(Exclusion)}
+    valid, q = without.get(TOO_FEW_REASON, 0), responses.of(results.response).percentile
+    why = "without a value"
+    if valid and q is not None:
+        had = [one.max.value for one in results.of(Summary) if one.response == "operations" and one.max is not None]
+        most = f", and no trial had more than {max(had):,.0f}" if had else ""
+        why = f"this percentile needs {needed(q):,} operations per trial{most}"
+    valid += without.get(NO_VALUE_REASON, 0)
+    trials = count(results.trials, "trial")
+    if not valid:
+        return f"There is no answer{asked} yet: none of {trials} is valid."
+    return f"There is no answer{asked} yet: {valid} of {trials} {'is' if valid == 1 else 'are'} valid, but {why}."
 
 
 def _place(results: Results) -> str:
@@ -169,7 +183,7 @@ def _compared(row: AnswerRow) -> str:
 def _basis(sizes: Sequence[tuple[int, int]], rows: Sequence[AnswerRow]) -> str:
     """What the values and the brackets are: `95% interval; geometric means of 6 trials from 3 starts each`."""
     known = [row.ratio.confidence for row in rows if row.ratio is not None and row.ratio.low is not None]
-    intervals = f"{known[0]:.0%} {'interval' if len(known) == 1 else 'intervals'}; " if known else ""
+    intervals = f"{confidence_text(known[0])} {'interval' if len(known) == 1 else 'intervals'}; " if known else ""
     return intervals + _counts(sizes)
 
 
@@ -223,7 +237,7 @@ def _grouped(results: Results, table: AnswerTable) -> list[str]:
 def _outcome(row: AnswerRow) -> str:
     """The verdict of a row; where there is none, what is missing."""
     if row.verdict != "no verdict":
-        return row.verdict
+        return row.verdict_text if row.verdict in multiplicity.DIFFERENT else row.verdict
     return "no verdict (no interval)" if row.ratio is not None else f"no verdict ({row.baseline_text} is missing)"
 
 
@@ -234,7 +248,7 @@ def _described(summary: Summary, confidence: float) -> str:
     factor, unit = scale([value.value], summary.unit)
     shown = f"{number(value.value * factor, digits=3, trim=False)} {unit} {interval(scaled(value, factor))}".strip()
     counts = f"geometric mean of {count(summary.n, 'trial')} from {count(summary.starts, 'start')}"
-    known = "" if value.low is None else f"{confidence:.0%} interval; "
+    known = "" if value.low is None else f"{confidence_text(confidence)} interval; "
     return capital(f"{label(summary.treatment)}: {label_of(summary.response)} {shown} ({known}{counts}).")
 
 

@@ -20,6 +20,7 @@ from pydantic import Field
 from steelyard.analysis.comparisons import forecast, side_trends
 from steelyard.analysis.comparisons.contrasts import TOO_FEW_WHOLE
 from steelyard.analysis.comparisons.identical_systems import Floors
+from steelyard.analysis.comparisons.judgement import shown
 from steelyard.analysis.comparisons.level_pairs import NOTHING_VARIES, TOO_FEW, baseline_of
 from steelyard.analysis.comparisons.level_ratios import centre
 from steelyard.analysis.frame import TrialFrame, start_means
@@ -30,8 +31,8 @@ from steelyard.analysis.statistics.comparison import Comparison, compare, judged
 from steelyard.analysis.statistics.main_effect import MainEffect
 from steelyard.analysis.statistics.trend import Trend
 from steelyard.analysis.treatments import NODES, Treatment, label, part
-from steelyard.analysis.wording import blocks, capital, change_text, quantities, quantity
-from steelyard.format import count, number
+from steelyard.analysis.wording import capital, change_text, quantities, quantity
+from steelyard.format import confidence_text, count, number
 from steelyard.heavy import pl
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import label_of, unit_of
@@ -109,7 +110,7 @@ class AnswerRow(Row):
     verdict: AnswerVerdict
     """Baseline, slower, faster, higher, lower, equivalent, undecided, no verdict, no value or no valid trial."""
     verdict_text: str
-    """The verdict as it is shown: `slower`, `undecided (within noise)`."""
+    """The verdict as it is shown: `slower`, `undecided (within noise)`, `slower, not after correction`."""
     why: str = ""
     """What explains or limits the verdict, in a clause: too few starts, the noise floor, Holm's correction."""
     survives_holm: bool | None = None
@@ -184,7 +185,7 @@ def _caption(rows: Sequence[AnswerRow], response_label: str, factor: str, confid
     estimator = "geometric means of start means, so that each cluster start counts once"
     about = f"{capital(response_label)} by {factor}: {estimator}"
     known = any(row.ratio is not None and row.ratio.low is not None for row in rows)
-    return f"{about}; changes with {confidence:.0%} intervals over starts" if known else about
+    return f"{about}; changes with {confidence_text(confidence)} intervals over starts" if known else about
 
 
 def levels_of(frame: TrialFrame, factor: str) -> list[Level]:
@@ -319,15 +320,19 @@ def of_main_effects(effects: Sequence[MainEffect], study: Study) -> AnswerTable:
         response=response, response_label=label_of(response), unit=unit_of(response), factor="factor",
         confidence=confidence, rows=tuple(rows), same_n=_same_n(rows),
         caption=f"{capital(label_of(response))}: effect of each factor, over all treatments of the fraction, with "
-        f"{confidence:.0%} intervals over starts",
+        f"{confidence_text(confidence)} intervals over starts",
     )  # fmt: skip
 
 
 def verdict_text(judged: Comparison | MainEffect) -> str:
-    """The verdict as every table shows it: `slower`, `no verdict`, `undecided (within noise)`."""
+    """The verdict as every table shows it: `slower`, `no verdict`, `undecided (within noise)`; what it lacks to be
+    relied on is in it: `slower, not after correction`, `slower, not final`."""
     doubts = {"within noise": judged.within_noise, "cold": judged.within_cold, "within trend": judged.within_trend}
     doubt = next((words for words, known in doubts.items() if known), "")
-    return f"undecided ({doubt})" if doubt else _verdict(judged)
+    if doubt:
+        return f"undecided ({doubt})"
+    survives = judged.survives_holm if isinstance(judged, Comparison) else None
+    return shown(_verdict(judged), survives_holm=survives, final=judged.final)
 
 
 def _verdict(judged: Comparison | MainEffect) -> AnswerVerdict:
@@ -349,7 +354,7 @@ def reason(judged: Comparison | MainEffect) -> str:
         missing = "a treatment has no valid trial" if judged.ratio is None else "a value is not above 0"
         return f"no interval: {next(known, missing)}"
     if judged.within_noise and judged.floor_percent is not None:
-        share, bound = f"{judged.floor_percent.confidence:.0%}", number(judged.floor_percent.value, digits=2)
+        share, bound = confidence_text(judged.floor_percent.confidence), number(judged.floor_percent.value, digits=2)
         return f"within the {bound}% that {share} of comparisons of identical systems stay below"
     return _reason_of_pair(judged) if isinstance(judged, Comparison) else ""
 
@@ -359,11 +364,7 @@ def _reason_of_pair(compared: Comparison) -> str:
     if compared.verdict == "equivalent" and compared.margin_percent is not None:
         text = f"within the study's margin of {number(compared.margin_percent, digits=2)}%"
     elif compared.verdict == "undecided" and compared.more_starts:
-        more = blocks(compared.more_starts, compared.more_s)
-        text = (
-            f"neither a change nor its absence is shown; if the change is as measured, about {more} would decide, with "
-            "a chance of 80%"
-        )
+        text = f"neither a change nor its absence is shown; {compared.advice}"
     elif compared.survives_holm is False:
         text = multiplicity.lost(compared.family, compared.p, compared.p_holm)
     return text

@@ -25,7 +25,7 @@ from steelyard.analysis.statistics.exclusions import exclusions
 from steelyard.analysis.statistics.trend import Trend
 from steelyard.analysis.treatments import Treatment, label, part
 from steelyard.analysis.wording import change_text
-from steelyard.format import number
+from steelyard.format import confidence_text, number
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import label_of, unit_of
 from steelyard.model.study import Level
@@ -63,6 +63,10 @@ class Comparison(MeasuredLevels):
     as they are."""
     more_s: Annotated[float | None, Column(unit="seconds")] = None
     """How long these would take by the study's own pace."""
+    advice: str = ""
+    """How many blocks would decide, in this study or a new one, and what they cost, in words."""
+    final: bool = True
+    """Whether the looks at the study leave its verdicts final."""
     p: P = None
     """Two-sided p that the ratio is 1, by the test whose interval the ratio has; none below three starts per level."""
     p_holm: Annotated[float | None, Column(unit=NO_UNIT, head="p (Holm)", is_p=True)] = None
@@ -108,8 +112,8 @@ def compare(
     verdict = verdict_of(response, ratio, pair, margin_percent, confidence)
     more, would = None, ""
     if verdict == "undecided" and pair.gap is not None:
-        more = power.more_starts(pair.gap, margin_percent, confidence)
-        would = forecast.Forecast(more, block_s).words()
+        more = power.more_starts(pair.gap, margin_percent, frame.look.planning_confidence(confidence))
+        would = forecast.Forecast(more, block_s, pair.most, frame.look).words()
     both_excluded = [exclusions(frame, response, {**others, factor: one}) for one in (baseline, level)]
     return Comparison(
         factor=factor, baseline=baseline, level=level, others=others, response=response, unit=unit,
@@ -119,7 +123,7 @@ def compare(
         sentence=sentence(response, factor, baseline, level, others, ratio, verdict, would, margin_percent),
         p=p_of_change(pair),
         margin_percent=margin_percent, more_starts=None if more is None else more.starts,
-        more_s=None if more is None or block_s is None else more.starts * block_s,
+        more_s=None if more is None or block_s is None else more.starts * block_s, advice=would,
         n_baseline=sum(pair.trials[0]), n_level=sum(pair.trials[1]), starts_baseline=len(pair.trials[0]),
         starts_level=len(pair.trials[1]),
         excluded=sum(exclusion.trials for found in both_excluded for exclusion in found),
@@ -194,7 +198,7 @@ def _judged(row: Comparison, frame: TrialFrame, floors: Floors, trends: Sequence
     levels = (row.baseline, row.level)
     floor = floor_of_levels(frame, floors, row.response, row.factor, levels, row.others)
     sides = side_trends.of_levels(frame, row.response, row.factor, levels, trends, row.others)
-    known = judgement(row.ratio, row.verdict, row.response, floor, sides)
+    known = judgement(row.ratio, row.verdict, row.response, floor, sides, final=frame.look.final)
     sentence = known.after(head(row.factor, row.baseline, row.level, row.others), row.sentence)
     update = known.known | {"floor_source": "" if floor is None else floor.words, "sentence": sentence}
     return row.model_copy(update=update | ({"survives_holm": None} if known.reason else {}))
@@ -223,8 +227,8 @@ def after_holm(comparisons: Sequence[Comparison], response: str) -> Iterator[str
     else:
         remain = f"with Holm's correction{more} {len(decided) - lost} of the {len(decided)} differences would remain"
     yield (
-        f"Each of the {judged} comparisons has its own {comparisons[0].ratio.confidence:.0%} interval, not adjusted "
-        f"for their number; {remain}."
+        f"Each of the {judged} comparisons has its own {confidence_text(comparisons[0].ratio.confidence)} interval, "
+        f"not adjusted for their number; {remain}."
     )
 
 

@@ -1,12 +1,14 @@
-"""Scalability laws over cluster sizes (universal, Amdahl, linear), each parameter with its interval.
+"""Scalability laws over cluster sizes (universal, Amdahl, linear, broken line), each parameter with its interval.
 
 Universal scalability law: X(n) = lambda n / (1 + sigma (n - 1) + kappa n (n - 1)), N. J. Gunther, Guerrilla Capacity
 Planning, Springer 2007, chapter 4; sigma is contention, kappa coherency. Amdahl's law is kappa = 0, linear scaling
-sigma = kappa = 0.
+sigma = kappa = 0. The broken line X(n) = min(a n, c) stands for a throughput that something beside the cluster caps, as
+a load generator: the universal law would read it as a peak with a contention below 0.
 
-A law is refused if there are too few sizes. Both loads reduce to one regression. Saturated:
-n / X(n) = (1 / lambda)(1 + sigma (n - 1) + kappa n (n - 1)). A single closed-loop client saturates nothing, so X
-is 1 / s(n), and the law is that of the service demand:
+A law is refused if there are too few sizes, or if its contention is told to be below 0, which no share of work is: an
+interval that is refused for that held no contention that the law allows, so refusals take nothing from coverage. Both
+loads reduce to one regression. Saturated: n / X(n) = (1 / lambda)(1 + sigma (n - 1) + kappa n (n - 1)). A single
+closed-loop client saturates nothing, so X is 1 / s(n), and the law is that of the service demand:
 s(n) = s1 (1 + sigma (n - 1) + kappa n (n - 1)), fitted to the time per operation.
 
 A law of throughput is one of the cluster only if the load saturates it. In a closed loop N threads keep n nodes, each
@@ -18,16 +20,29 @@ operations at once are busy for less.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from steelyard.analysis.frame import TrialFrame
-from steelyard.analysis.inference.law_fit import PARAMETERS, Interval, Law, Solution, bootstrap, columns, solve
+from steelyard.analysis.inference.law_fit import (
+    PARAMETERS,
+    Interval,
+    Law,
+    aicc,
+    bootstrap,
+    columns,
+    lack_of_fit,
+    peak,
+    residual_sd,
+    solve,
+)  # fmt: skip
 from steelyard.analysis.row import HIDDEN, NO_UNIT, Column, InUnitOrNone, Levels, P, RatioOrNone, Row
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.treatments import NODES, Treatment
-from steelyard.heavy import np, pl, stats
+from steelyard.analysis.wording import capital
+from steelyard.format import with_interval
+from steelyard.heavy import np, pl
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses.capacity import CAPACITY
 from steelyard.model.study import Study
@@ -46,8 +61,9 @@ class CurvePoint(Value):
 class LawFit(Row):
     """A scalability law fitted over cluster sizes, or the reason why not."""
 
-    law: Literal["usl", "amdahl", "linear"]
-    """Linear, Amdahl's, or the universal scalability law (usl)."""
+    law: Law
+    """Linear, Amdahl's, or the universal scalability law (usl); broken: throughput rises in proportion up to a knee and
+    is the same beyond."""
     load: Literal["saturated", "single"]
     """Saturated: throughput over nodes is fitted. Single: one closed-loop client thread; the time of an
     operation is."""
@@ -70,6 +86,10 @@ class LawFit(Row):
     """Coherency: the cost of nodes agreeing with each other, per pair."""
     peak_nodes: Annotated[Estimate | None, Column(unit="nodes")] = None
     """Size of the greatest throughput, sqrt((1 - sigma) / kappa); none where the law has none."""
+    knee_nodes: Annotated[Estimate | None, Column(unit="nodes")] = None
+    """Of a broken line, the size from which on throughput stays the same."""
+    ceiling: InUnitOrNone = None
+    """Of a broken line, the throughput beyond the knee."""
     residual_sd: RatioOrNone = None
     """Standard deviation of the residuals of the logarithm."""
     aicc: Annotated[float | None, Column(unit=NO_UNIT, head="AICc")] = None
@@ -89,9 +109,9 @@ class LawFit(Row):
 
     @property
     def parameters(self) -> dict[str, Estimate]:
-        """The law's parameters by name: `base`, and those that it has of `sigma` and `kappa`."""
-        every = {"base": self.base, "sigma": self.sigma, "kappa": self.kappa}
-        return {name: value for name, value in every.items() if value is not None}
+        """The law's parameters by name: `base`, and those that it has of the others."""
+        names = ("base", "sigma", "kappa", "knee_nodes", "ceiling")
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
 
 
 THREADS = ("load.threads", "threads")
@@ -99,14 +119,13 @@ Load = Literal["saturated", "single"]
 
 SATURATED = 0.95
 """Share of the time for which nodes must be busy, for their throughput to count as what they can carry."""
-LAWS: tuple[Law, ...] = ("usl", "amdahl", "linear")
+LAWS: tuple[Law, ...] = ("usl", "amdahl", "linear", "broken")
+NAMES = {"usl": "the universal scalability law", "amdahl": "Amdahl's law", "linear": "linear scaling",
+         "broken": "a broken line"}  # fmt: skip
 FEWEST_SIZES = 5
+SIZES_OF_PLATEAU = 2
 CURVE_POINTS = 60
-FARTHEST = 1000.0
-"""Ends of a peak are searched up to so many times the largest size."""
-HALVINGS = 50
-FLAT = 1e-9
-"""Below this kappa x largest size squared, and above 1 less this sigma, there is no peak."""
+LARGEST_LOG = 600.0
 
 
 def fit_law(
@@ -140,19 +159,28 @@ def fit_law(
             value=value, low=min(limits), high=max(limits), confidence=confidence, n=len(points), unit=of, method=method
         )
 
-    sign = 1.0 if load == "single" else -1.0
-    value, low, high = (math.exp(sign * min(one, 600.0)) for one in interval.of_parameter(0))
-    parameters = {"base": estimate((value, low, high), unit)}
-    for index, name in enumerate(PARAMETERS[law], start=1):
-        parameters[name] = estimate(interval.of_parameter(index), "")
+    def raised(ends: tuple[float, float, float], of: str, sign: float = 1.0) -> Estimate:
+        value, low, high = (math.exp(min(sign * one, LARGEST_LOG)) for one in ends)
+        return estimate((value, low, high), of)
+
+    own = {name: estimate(interval.of_parameter(at), "") for at, name in enumerate(PARAMETERS[law], start=1)}
+    if law == "broken":
+        slope = np.asarray([-1.0, 1.0])
+        own = {
+            "knee_nodes": raised(interval.of_parameter(1), "nodes"),
+            "ceiling": raised(interval.of(lambda theta: theta @ slope, lambda theta: slope), unit),
+        }
+    if refusal := _beyond_bounds(law, sizes, own):
+        return LawFit(**about, sigma=own.get("sigma"), refusal=refusal)
     return LawFit(
         **about,
-        **parameters,
-        residual_sd=_residual_sd(solution, confidence),
-        aicc=_aicc(len(points), solution),
-        lack_of_fit_p=_lack_of_fit(sizes, demands, solution),
-        peak_nodes=_peak(interval, len(points), max(sizes)) if law == "usl" else None,
-        curve=tuple(_curve(law, load, interval, min(sizes), max(sizes))),
+        **own,
+        base=raised(interval.of_parameter(0), unit, 1.0 if load == "single" else -1.0),
+        residual_sd=residual_sd(solution, confidence),
+        aicc=aicc(len(points), solution),
+        lack_of_fit_p=lack_of_fit(sizes, demands, solution),
+        peak_nodes=peak(interval, len(points), max(sizes)) if law == "usl" else None,
+        curve=tuple(_curve(load, interval, min(sizes), max(sizes))),
     )
 
 
@@ -161,93 +189,32 @@ def _refusal(sizes: Sequence[float], values: Sequence[float], parameters: int) -
     if different < FEWEST_SIZES:
         return f"A scalability law needs at least {FEWEST_SIZES} sizes; there are {different}."
     if len(sizes) <= parameters:
-        return f"{len(sizes)} start means cannot carry {parameters} parameters and an error."
+        return f"{len(sizes)} start means cannot carry the {parameters} parameters of a law and an error."
     if min(values) <= 0 or min(sizes) < 1:
         return "Sizes and values of a scalability law must be positive."
     return ""
 
 
-def _aicc(n: int, solution: Solution) -> float | None:
-    """Hurvich and Tsai 1989: n log(RSS / n) + 2 k + 2 k (k + 1) / (n - k - 1), k including the error's variance."""
-    k = len(solution.theta) + 1
-    if n - k - 1 <= 0 or solution.exact:
-        return None
-    return n * math.log(solution.squares / n) + 2 * k + 2 * k * (k + 1) / (n - k - 1)
-
-
-def _residual_sd(solution: Solution, confidence: float) -> Estimate:
-    """sqrt(squares / degrees) of logarithms, with a chi-squared interval."""
-    tail = (1 - confidence) / 2
-    value, low, high = (
-        math.sqrt(solution.squares / by)
-        for by in (
-            solution.degrees,
-            float(stats.chi2.ppf(1 - tail, solution.degrees)),
-            float(stats.chi2.ppf(tail, solution.degrees)),
+def _beyond_bounds(law: Law, sizes: Sequence[float], own: Mapping[str, Estimate]) -> str:
+    """Why a fitted law is none: the interval of its contention lies below 0, or a knee is not between the sizes."""
+    if law == "broken":
+        knee = own["knee_nodes"]
+        if (knee.low or 0.0) <= min(sizes) or len({size for size in sizes if size > knee.value}) < SIZES_OF_PLATEAU:
+            return "A broken line is refused: throughput does not rise first and then stay the same over two sizes."
+    sigma = own.get("sigma")
+    if sigma is not None and sigma.high is not None and sigma.high < 0:
+        return (
+            f"{capital(NAMES[law])} is refused: its contention, {with_interval(sigma)}, lies below 0, and no share of "
+            "work does."
         )
-    )
-    return Estimate(
-        value=value, low=low, high=high, confidence=confidence, n=len(solution.residuals), unit="",
-        method=f"standard deviation of residuals of the logarithm, chi-squared interval with {solution.degrees} "
-        "degrees of freedom",
-    )  # fmt: skip
+    return ""
 
 
-def _lack_of_fit(sizes: Sequence[float], demands: Sequence[float], solution: Solution) -> float | None:
-    """p of the F test for lack of fit of the law, against the pure error between starts of one size (N. R. Draper,
-    H. Smith, Applied Regression Analysis, 3rd edition, section 2.1); None without starts of one size that differ."""
-    groups: dict[float, list[float]] = {}
-    for size, demand in zip(sizes, demands, strict=True):
-        groups.setdefault(size, []).append(math.log(demand))
-    pure = sum(float(np.sum((np.asarray(one) - np.mean(one)) ** 2)) for one in groups.values())
-    pure_df = len(sizes) - len(groups)
-    lack_df = solution.degrees - pure_df
-    if pure_df < 1 or lack_df < 1 or math.sqrt(pure / len(sizes)) < FLAT:
-        return None
-    f = max(solution.squares - pure, 0.0) / lack_df / (pure / pure_df)
-    return float(stats.f.sf(f, lack_df, pure_df))
-
-
-def _peak(interval: Interval, n: int, largest: float) -> Estimate | None:
-    """Size of the greatest throughput: all m for which 1 - sigma - kappa m^2 does not differ from 0 (Fieller)."""
-    sigma, kappa = float(interval.solution.theta[1]), float(interval.solution.theta[2])
-    if kappa * largest**2 <= FLAT or sigma >= 1 - FLAT:
-        return None
-    square = (1 - sigma) / kappa
-
-    def holds(m: float) -> bool:
-        slope = np.asarray([0.0, -1.0, -m])
-        _, low, high = interval.of(lambda theta: 1 - theta[..., 1] - m * theta[..., 2], lambda theta: slope)
-        return low <= 0 <= high
-
-    most = (FARTHEST * largest) ** 2
-    low = 0.0 if holds(0.0) else _end(holds, square, 0.0)
-    high = None if square >= most or holds(most) else _end(holds, square, most)
-    return Estimate(
-        value=math.sqrt(square), low=math.sqrt(low), high=None if high is None else math.sqrt(high),
-        confidence=interval.confidence, n=n, unit="nodes",
-        method=f"sqrt((1 - sigma) / kappa), sizes at which the slope is not told from 0, {interval.how}"
-        f"{'; no upper end: the law may have no peak' if high is None else ''}",
-    )  # fmt: skip
-
-
-def _end(holds: Callable[[float], bool], inside: float, outside: float) -> float:
-    """Bisection for the point where `holds` turns false, on logarithms if possible."""
-    for _ in range(HALVINGS):
-        middle = math.sqrt(inside * outside) if outside > 0 else inside / 2
-        if outside == 0.0 and middle < FLAT:
-            return 0.0
-        inside, outside = (middle, outside) if holds(middle) else (inside, middle)
-        if abs(inside - outside) < FLAT * max(inside, outside):
-            break
-    return inside
-
-
-def _curve(law: Law, load: Load, interval: Interval, low: float, high: float) -> list[CurvePoint]:
+def _curve(load: Load, interval: Interval, low: float, high: float) -> list[CurvePoint]:
     steps = int(min(CURVE_POINTS, max(2, 4 * (high - low) + 1)))
     points = []
     for size in np.linspace(low, high, steps):
-        ends = [math.exp(min(max(one, -600.0), 600.0)) for one in interval.of_height(columns(law, np.asarray([size])))]
+        ends = [math.exp(min(max(one, -LARGEST_LOG), LARGEST_LOG)) for one in interval.of_height(float(size))]
         value, *limits = ends if load == "single" else [size / end for end in ends]
         points.append(
             CurvePoint(level=float(size), value=float(value), low=float(min(limits)), high=float(max(limits)))
@@ -275,16 +242,20 @@ def capacity_points(frame: TrialFrame, factor: str, others: Treatment) -> list[t
 
 
 def laws(
-    frame: TrialFrame, factor: str, load: Load, rng: np.random.Generator, confidence: float = 0.95
-) -> tuple[LawFit, ...]:
-    """Every law for each combination of the other factors; refusals included."""
-    response = "execution_time_ms" if load == "single" else "throughput_per_s"
-    return tuple(
-        fit_law(law_points(frame, load, factor, others), law, load, factor=factor, others=others, response=response,
-                confidence=confidence, rng=rng)
-        for others in frame.others(factor)
-        for law in LAWS
-    )  # fmt: skip
+    frame: TrialFrame, factor: str, load: Load, rng: np.random.Generator, confidence: float = 0.95,
+    response: str | None = None,
+) -> tuple[LawFit, ...]:  # fmt: skip
+    """Every law for each combination of the other factors; refusals included. `response`: capacity; else the load's."""
+    named = response or ("execution_time_ms" if load == "single" else "throughput_per_s")
+    fits = []
+    for others in frame.others(factor):
+        points = capacity_points(frame, factor, others) if response else law_points(frame, load, factor, others)
+        fits += [
+            fit_law(points, law, load, factor=factor, others=others, response=named, confidence=confidence, rng=rng)
+            for law in LAWS
+            if load == "saturated" or law != "broken"
+        ]
+    return tuple(fits)
 
 
 def laws_of_load(frame: TrialFrame, study: Study, size: str | None, rng: np.random.Generator) -> tuple[LawFit, ...]:
@@ -292,12 +263,7 @@ def laws_of_load(frame: TrialFrame, study: Study, size: str | None, rng: np.rand
     if size is None or not counts_nodes(frame, study, size):
         return ()
     if study.analysis.response == CAPACITY:
-        return tuple(
-            fit_law(capacity_points(frame, size, others), law, "saturated", factor=size, others=others,
-                    response=CAPACITY, confidence=study.analysis.confidence, rng=rng)
-            for others in frame.others(size)
-            for law in LAWS
-        )  # fmt: skip
+        return laws(frame, size, "saturated", rng, study.analysis.confidence, CAPACITY)
     if study.load.is_open or "load.schedule" in frame.factors:
         refusal = (
             "The throughput of an open loop is set by its schedule, not by the cluster: no law can be fitted to it."
@@ -388,6 +354,15 @@ def weighed(fits: Sequence[LawFit]) -> tuple[LawFit, ...]:
 def same_points(fit: LawFit) -> tuple[object, ...]:
     """Key of laws that were fitted to the same points."""
     return (fit.load, fit.factor, *sorted((name, str(level)) for name, level in fit.others.items()))
+
+
+def drawn(fits: Sequence[LawFit]) -> list[LawFit]:
+    """The law that figures show of each line: the broken line where it outweighs the universal law, else that one."""
+    groups: dict[tuple[object, ...], list[LawFit]] = {}
+    for fit in fits:
+        if fit.law in ("usl", "broken") and fit.curve:
+            groups.setdefault(same_points(fit), []).append(fit)
+    return [max(group, key=lambda fit: fit.weight or 0.0) for group in groups.values()]
 
 
 STATISTIC = Statistic(

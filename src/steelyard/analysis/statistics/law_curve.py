@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Literal
+from typing import Annotated
 
+from steelyard.analysis.inference.law_fit import Law
 from steelyard.analysis.row import IN_UNIT, Column, Levels, NumberInUnit, Row
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.statistics.law import LawFit
@@ -13,8 +14,8 @@ from steelyard.analysis.statistics.law import LawFit
 class LawValue(Row):
     """A fitted law at one size."""
 
-    law: Literal["usl", "amdahl", "linear"]
-    """Linear, Amdahl's, or the universal scalability law (usl)."""
+    law: Law
+    """Linear, Amdahl's, or the universal scalability law (usl), or a broken line (broken)."""
     others: Levels
     unit: str
     """Unit of value, low and high."""

@@ -188,7 +188,7 @@ def _sentence(
         where = "Verdicts on two levels were judged against the noise floor of this machine "
         where += f"({floors.words(source, spread)})"
     sizes = f"{main.level_starts} starts of {main.level_trials} trials per level, {what}"
-    text = f"{where}: {floors.confidence:.0%} of comparisons of identical systems with {sizes}, stay below "
+    text = f"{where}: {100 * floors.confidence:.4g}% of comparisons of identical systems with {sizes}, stay below "
     text += f"{number(floor.value if floor else 0.0, digits=2)}%"
     if main.within_cv is not None:
         cv = number(100 * main.within_cv.value, digits=2)

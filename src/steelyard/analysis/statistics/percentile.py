@@ -62,8 +62,8 @@ def sentences(rows: Sequence[TrialPercentile], response: str) -> tuple[str, ...]
         confidence = next(one.percentile.confidence for one in mine if one.percentile)
         lines.append(
             f"Within a trial the {which} rests on about {operations[len(operations) // 2]:,} operations and is "
-            f"{_known_to(widths[len(widths) // 2])} ({confidence:.0%} interval of the median trial; operations that "
-            "follow each other are alike, so it is at least so wide)."
+            f"{_known_to(widths[len(widths) // 2])} ({100 * confidence:.4g}% interval of the median trial; operations "
+            "that follow each other are alike, so it is at least so wide)."
         )
     return tuple(lines)
 

@@ -52,12 +52,9 @@ def widths(decision: Decision | None) -> tuple[Width, ...]:
 
 def caveats(decision: Decision | None) -> Iterator[str]:
     """Caveats: where and why the study ended, which intervals are still too wide, their coverage."""
-    if decision is None:
+    if decision is None or decision.go_on:
         return
     response = label_of(decision.rule.response)
-    if decision.go_on:
-        yield f"The study is not at its end: it {decision.sentence} (intervals of the mean {response})."
-        return
     yield f"By its stopping rule (intervals of the mean {response}) the study {decision.sentence}."
     wide = decision.wide
     if wide:

@@ -80,11 +80,13 @@ def _row(
         rows[response].cast(pl.Float64).log().to_list(), rows["start"].to_list(), blocks=rows["block"].to_list(),
         treatments=list(rows.select(names).iter_rows()) if names else None, confidence=confidence,
     )  # fmt: skip
-    per_start = rows.height / max(rows.select("start", *names).n_unique(), 1)
+    means = rows.select("start", *names).n_unique()
+    starts = round(means / rows.select(names).n_unique()) if names else means
     return VarianceComponents(
         **{**about, "starts": spread.starts, "blocks": spread.blocks},
         between_blocks=as_cv(spread.between_blocks), between_starts=as_cv(spread.between_starts),
-        within_starts=as_cv(spread.within_starts), icc=spread.icc, advice=advice(spread, per_start), note=_note(spread),
+        within_starts=as_cv(spread.within_starts), icc=spread.icc, note=_note(spread),
+        advice=advice(spread, rows.height / means, starts, confidence),
     )  # fmt: skip
 
 

@@ -11,7 +11,9 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from steelyard.analysis.comparisons.two_sided import DECIDED, limits_percent
+from steelyard.analysis.comparisons.judgement import shown
+from steelyard.analysis.comparisons.two_sided import limits_percent
+from steelyard.analysis.inference.multiplicity import DECIDED
 from steelyard.analysis.treatments import label
 from steelyard.cli import completion
 from steelyard.cli.signature import FixedA, FixedB, Json, Margin, OtherSide, response_list
@@ -117,6 +119,8 @@ def _refuse_several(comparisons: Sequence[Comparison], figure: Path) -> None:
 def _print(comparisons: Sequence[Comparison]) -> None:
     """A table per response, then the remarks."""
     console = data_console()
+    for sentence in comparisons[0].looks:
+        say(console, Text(sentence, style="bold yellow"))
     for comparison in comparisons:
         draw(comparison.a, comparison.b, comparison.contrasts, console)
         say(console, footer(comparison.contrasts, comparison.floors, comparison.designs), style="dim")
@@ -127,7 +131,8 @@ def _print(comparisons: Sequence[Comparison]) -> None:
 def _exit_code(comparisons: Sequence[Comparison], fail_on: Sequence[FailOn]) -> int:
     """By the verdicts that were asked for; without any, by whether all comparisons are decided."""
     verdicts = [contrast.verdict for comparison in comparisons for contrast in comparison.contrasts]
-    undecided = not DECIDED.issuperset(verdicts)
+    final = all(contrast.final for comparison in comparisons for contrast in comparison.contrasts)
+    undecided = not final or not DECIDED.issuperset(verdicts)
     if not fail_on:
         return EXIT_UNDECIDED if undecided else EXIT_DECIDED
     slower = FailOn.SLOWER in fail_on and any(
@@ -176,6 +181,7 @@ def _as_json(comparisons: Sequence[Comparison]) -> dict[str, Any]:
     return {
         "a": {"name": a.name, "fixed": dict(a.fixed)},
         "b": {"name": b.name, "fixed": dict(b.fixed)},
+        "looks": list(comparison.looks),
         "unit_of_replication": "start",
         "comparisons": [contrast.model_dump(mode="json") for one in comparisons for contrast in one.contrasts],
         "differences": [difference.model_dump(mode="json") for difference in comparison.differences],
@@ -193,7 +199,7 @@ def _figure(comparison: Comparison, path: Path) -> None:
             value=contrast.change_percent.value,
             low=contrast.change_percent.low,
             high=contrast.change_percent.high,
-            verdict=contrast.verdict,
+            verdict=shown(contrast.verdict, survives_holm=contrast.survives_holm, final=contrast.final),
             decided=contrast.verdict in DECIDED,
         )
         for contrast in comparison.contrasts
@@ -201,7 +207,7 @@ def _figure(comparison: Comparison, path: Path) -> None:
     first = comparison.contrasts[0]
     starts = sorted({count for contrast in comparison.contrasts for count in (contrast.starts_a, contrast.starts_b)})
     caption = (
-        f"{b.name} against {a.name}\n{first.ratio.confidence:.0%} intervals over starts "
+        f"{b.name} against {a.name}\n{100 * first.ratio.confidence:.4g}% intervals over starts "
         f"({' or '.join(str(count) for count in starts)} a side); unit of the values: {unit_of(first.response)}"
     )
     margin = None if comparison.margin_percent is None else limits_percent(comparison.margin_percent)

@@ -114,6 +114,8 @@ def _refuse_one_file(junit: Path | None, markdown: Path | None) -> None:
 def _print(verdict: Gate) -> None:
     """A line per case, then the verdict."""
     console = data_console()
+    for text in verdict.looks:
+        say(console, Text(text, style="bold"))
     for case in verdict.cases:
         say(console, Text(case.sentence, style=STYLES[case.verdict] if case.verdict != "not worse" else ""))
     say(console)

@@ -20,6 +20,7 @@ from rich.console import Console
 
 from steelyard.analysis.narrative.answer_display import repeats_a_caveat
 from steelyard.analysis.statistics import objective
+from steelyard.analysis.statistics.look import row_of
 from steelyard.analysis.statistics.objective import ObjectiveLevel
 from steelyard.cli.commands.clean import reclaim
 from steelyard.cli.noise_floor import keep
@@ -30,14 +31,16 @@ from steelyard.cli.terminal.answer_output import print_answer
 from steelyard.cli.terminal.live_cells import LiveCells
 from steelyard.cli.terminal.output import message_console, print_wrapped, say, warn_of_damages
 from steelyard.file_errors import foreseen
+from steelyard.judging.looks import later, look_of
 from steelyard.judging.settings_hash import canonical
-from steelyard.judging.stopping import SECONDS_PER_HOUR, decide
+from steelyard.judging.stopping import SECONDS_PER_HOUR, decide, decision_of
 from steelyard.judging.stopping_rule import Decision, rule_of
 from steelyard.lab.conductor import Conductor, Outcome
 from steelyard.lab.parts import Parts
 from steelyard.lab.quiet import QuietGate, look
 from steelyard.lab.resume import missing
 from steelyard.model.errors import FileError, SteelyardError
+from steelyard.model.look import Look
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
@@ -58,6 +61,7 @@ from steelyard.reading import read
 from steelyard.shown_text import json_text
 from steelyard.site.base import Site
 from steelyard.store import Store, StoreWriter, journal
+from steelyard.store.modelled import open_store
 
 EXIT_DONE, EXIT_INVALID, EXIT_INTERRUPTED = 0, 1, 130
 BEAT_S = 0.25
@@ -125,9 +129,11 @@ def run(
         folder = writer.folder
     if study.design.kind == "same" and not outcome.missing:
         keep(folder, console, scaled=scale != 1.0)
-    rule = rule_of(study)
-    decision = None if rule is None else decide(plan, Store(folder).trials(), rule)
-    _say(outcome, decision, folder, interrupted=interrupted, as_json=as_json, console=console)
+    opened = open_store(folder)
+    records = opened.trials()
+    decision = decision_of(plan, records, study)
+    this_look = look_of(plan, records, opened.study, opened.look, decision)
+    _say(outcome, decision, this_look, folder, interrupted=interrupted, as_json=as_json, console=console)
     if interrupted:
         return EXIT_INTERRUPTED
     return EXIT_INVALID if outcome.invalid else EXIT_DONE
@@ -202,10 +208,11 @@ def _lines(console: Console) -> Callable[[str], None]:
 async def _conduct(
     study: Study, plan: Plan, plugins: Plugins, writer: StoreWriter, gate: QuietGate, *, plain: bool, console: Console
 ) -> tuple[Outcome, bool]:
-    records = Store(writer.folder).trials()
+    stored = Store(writer.folder)
+    records = stored.trials()
     for sentence in other_limits(records, study.limits):
         say(console, f"note: {sentence}")
-    cells = LiveCells(study, records)
+    cells = LiveCells(later(study, stored.look), records)
     view = PlainView(_lines(console)) if plain else LiveView(console, cells)
     parts = Parts(cache_folder=cache_folder(), state_folder=state_folder(), plugins=plugins)
     live_file = LiveFile(writer.folder, writer.conceal, time.time)
@@ -355,11 +362,15 @@ def answer(folder: Path, console: Console) -> None:
 
 
 def _say(
-    outcome: Outcome, decision: Decision | None, folder: Path, *, interrupted: bool, as_json: bool, console: Console
-) -> None:
+    outcome: Outcome, decision: Decision | None, this_look: Look, folder: Path, *, interrupted: bool, as_json: bool,
+    console: Console,
+) -> None:  # fmt: skip
     if as_json:
         until = {} if decision is None else {"until": decision.model_dump(mode="json")}
-        print(json_text({**asdict(outcome), "store": str(folder), "interrupted": interrupted, **until}))
+        ended = {**asdict(outcome), "store": str(folder), "interrupted": interrupted, **until}
+        print(json_text({"look": row_of(this_look).model_dump(mode="json"), **ended}))
+    if this_look.sentence:
+        say(console, this_look.sentence, style="bold yellow")
     missing_words = f"at most {outcome.missing}" if decision is not None and decision.go_on else f"{outcome.missing}"
     if outcome.not_needed:
         missing_words = f"{outcome.not_needed} not needed, {missing_words}"

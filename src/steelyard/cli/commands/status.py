@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from steelyard.analysis.cells import VALUE_HEAD, cell_values, objective_cells
+from steelyard.analysis.statistics.look import row_of
 from steelyard.cli.signature import Json, StoreFolder
 from steelyard.cli.terminal.output import (
     data_console,
@@ -27,8 +28,9 @@ from steelyard.cli.terminal.output import (
 )
 from steelyard.format import count, treatment_label
 from steelyard.judging.attempts import attempts_by_id, settled
-from steelyard.judging.stopping import decide, not_needed
-from steelyard.judging.stopping_rule import Decision, Narrowing, rule_of
+from steelyard.judging.looks import look_of
+from steelyard.judging.stopping import decision_of, not_needed
+from steelyard.judging.stopping_rule import Decision, Narrowing
 from steelyard.leases import records as lease_records
 from steelyard.model.errors import SteelyardError
 from steelyard.model.responses import label_of
@@ -76,8 +78,8 @@ def status(
     by_trial = attempts_by_id(records)
     planned = plan.trials if plan else ()
     done = sum(settled(by_trial.get(trial.id, []), limit) for trial in planned)
-    rule = rule_of(study)
-    decision = decide(plan, records, rule) if plan and rule else None
+    decision = decision_of(plan, records, study)
+    look = look_of(plan, records, study, store.look, decision)
     spared = len(not_needed(plan, records, decision)) if plan and decision else 0
     journal = store.journal()
     live = _live(store.folder)
@@ -88,6 +90,7 @@ def status(
         "planned": len(planned) if plan else None,
         "done": done,
         "not_needed": spared,
+        "look": row_of(look).model_dump(mode="json"),
         "until": decision.model_dump(mode="json") if decision else None,
         "valid": sum(record.verdict.outcome == "valid" for record in records),
         "attempts": len(records),
@@ -200,10 +203,17 @@ def _cells(records: tuple[TrialRecord, ...], study: Study, *, intervals: bool) -
     return rows
 
 
+def _draw_head(summary: Mapping[str, Any], console: Console) -> None:
+    """The study's name, and what a reader must know first."""
+    console.print(summary["study"], style="bold", highlight=False)
+    if summary["look"]["sentence"]:
+        print_wrapped(Text(summary["look"]["sentence"], style="bold yellow"), console)
+
+
 def _draw(summary: dict[str, Any], decision: Decision | None, console: Console, *, everything: bool) -> None:
+    _draw_head(summary, console)
     spared = f", {summary['not_needed']} not needed" if summary["not_needed"] else ""
     of = "of at most" if decision is not None and decision.go_on else "of"
-    console.print(summary["study"], style="bold", highlight=False)
     done = "trials done: not known without the plan"
     if summary["planned"] is not None:
         done = f"{summary['done']} {of} {summary['planned']} trials done{spared}"

@@ -10,12 +10,13 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from steelyard.analysis.comparisons import forecast, identical_systems
+from steelyard.analysis.comparisons import identical_systems
+from steelyard.analysis.comparisons.judgement import shown
 from steelyard.analysis.comparisons.two_sided import Contrast, Side
 from steelyard.analysis.wording import change_of, change_text, scale
 from steelyard.cli.terminal.output import say
 from steelyard.cli.terminal.wide_table import MOST_COLUMNS, forest_line, forest_span, uncut
-from steelyard.format import number, p_value, signed
+from steelyard.format import confidence_text, number, p_value, signed
 from steelyard.model.responses import label_of
 
 STYLES: Final = {"faster": "green", "slower": "red", "equivalent": "cyan", "undecided": "yellow"}
@@ -129,11 +130,10 @@ def verdict_of(contrast: Contrast) -> str:
     elif contrast.within_cold:
         text = "undecided; cold servers"
     elif contrast.verdict == "undecided":
-        pace_s = None if contrast.more is None or contrast.more_s is None else contrast.more_s / contrast.more.starts
-        text = f"undecided; {forecast.Forecast(contrast.more, pace_s).short()}"
+        text = f"undecided; {contrast.advice}"
     else:
         text = str(contrast.verdict)
-    return f"{text}, not by Holm" if contrast.survives_holm is False else text
+    return shown(contrast.verdict, survives_holm=contrast.survives_holm, final=contrast.final, text=text)
 
 
 def _counts(contrast: Contrast) -> str:
@@ -152,8 +152,8 @@ def _told(done: Sequence[Contrast]) -> str:
         f" p: test of no change, after Holm's correction over {first.family} comparisons." if first.family > 1 else ""
     )
     return (
-        f"Values are geometric means of start means. Brackets: {first.ratio.confidence:.0%} intervals; {methods}. "
-        f"Effect: Hedges' g.{counts}{family}"
+        f"Values are geometric means of start means. Brackets: {confidence_text(first.ratio.confidence)} intervals; "
+        f"{methods}. Effect: Hedges' g.{counts}{family}"
     )
 
 

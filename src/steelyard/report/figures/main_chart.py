@@ -11,7 +11,7 @@ from typing import Final
 
 from steelyard.analysis.comparisons.level_ratios import centre
 from steelyard.analysis.narrative.answer_table import AnswerRow
-from steelyard.analysis.statistics.law import LawFit
+from steelyard.analysis.statistics.law import LawFit, drawn
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.treatments import NODES, Treatment, label
 from steelyard.analysis.wording import capital
@@ -189,13 +189,12 @@ def _panels(
 
 
 def _fitted(this: View) -> list[FittedPoint]:
-    """Curves of the universal scalability law that are fitted to the chart's response."""
+    """Curves of the laws that are fitted to the chart's response, one a line."""
     points: list[FittedPoint] = []
-    for law in this.results.of(LawFit):
+    for law in drawn(this.results.of(LawFit)):
         shown = law_scale(this, law)
-        if law.law != "usl" or law.refusal or law.response != this.results.response or shown is None:
-            continue
-        points += law_curve(law, *shown)
+        if law.response == this.results.response and shown is not None:
+            points += law_curve(law, *shown)
     return points
 
 

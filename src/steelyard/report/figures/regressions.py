@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from functools import partial
 
 from steelyard.analysis.inference.straight_line import Fit
-from steelyard.analysis.statistics.law import LawFit
+from steelyard.analysis.statistics.law import NAMES, LawFit, drawn
 from steelyard.analysis.statistics.regression import Regression
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.treatments import label
 from steelyard.analysis.wording import capital
-from steelyard.format import with_interval
+from steelyard.format import listed, with_interval
 from steelyard.model.responses import label_of
 from steelyard.report.data.chart_rows import law_curve, law_scale, n_range, thinned, thinning, tip, trial_dots
 from steelyard.report.data.presentation import Figure, View, panels_of
@@ -66,12 +66,13 @@ def _line(this: View, fit: Fit, reach: Sequence[float]) -> list[FittedPoint]:
 
 def laws(this: View) -> Figure | None:
     """Fitted scalability laws with their bands; None if too few sizes are measured."""
-    panels = []
+    panels, fitted = [], []
     title = ""
-    for law in this.results.of(LawFit):
+    for law in drawn(this.results.of(LawFit)):
         shown = law_scale(this, law)
-        if law.law != "usl" or law.refusal or not law.curve or shown is None:
+        if shown is None:
             continue
+        fitted.append(law)
         per, scale = shown
         title = f"{label_of(law.response)}, {scale.unit}"
         dots = [
@@ -91,8 +92,8 @@ def laws(this: View) -> Figure | None:
     if not panels:
         return None
     caption = (
-        f"The universal scalability law fitted to {title.partition(',')[0]} over {this.positions.name}, n = "
-        f"{n_range(law.n for law in this.results.of(LawFit) if law.law == 'usl' and not law.refusal)} start means per "
+        f"{capital(listed(sorted({NAMES[law.law] for law in fitted}, reverse=True)))} fitted to "
+        f"{title.partition(',')[0]} over {this.positions.name}, n = {n_range(law.n for law in fitted)} start means per "
         "panel, with its "
         f"pointwise {100 * this.results.confidence:g}% band; dots are means of start means. The axis starts at 0."
     )

@@ -366,7 +366,7 @@ def laws(this: View) -> Table | None:
         Column("law", numeric=False, about=meaning(LawFit, "law")),
         Column("sizes", about=meaning(LawFit, "sizes")),
         Column("n", "starts", about=meaning(Fit, "n")),
-        *(Column(name, about=meaning(LawFit, name)) for name in names),
+        *(Column(name.removesuffix("_nodes"), about=meaning(LawFit, name)) for name in names),
         Column("AICc", about=meaning(LawFit, "aicc")),
         Column("peak", "nodes", about=meaning(LawFit, "peak_nodes")),
     )

@@ -32,7 +32,7 @@ def interactions(this: View) -> Table | None:
         Column("p of differences", "Holm", about=meaning(Interaction, "p_holm_of_differences")),
         Column("verdict of differences", numeric=False, about=meaning(Interaction, "verdict_of_differences")),
     )
-    confidence = f"{this.results.confidence:.0%}"
+    confidence = f"{100 * this.results.confidence:.4g}%"
     caption = (
         f"{capital(this.results.response_label)}: how the change between two levels (compared) depends on another "
         f"factor (by); brackets are {confidence} intervals over starts. A change may shrink as a ratio and grow as a "

@@ -21,6 +21,7 @@ from steelyard.analysis.inference import power
 from steelyard.analysis.inference.multiplicity import holm, survives
 from steelyard.analysis.inference.power import More, more_starts
 from steelyard.analysis.statistics.comparison import comparisons
+from steelyard.model.look import Look
 from tests.unit.analysis.made import VOIDED, cell, frame, record
 
 LOGS = st.lists(st.floats(-0.2, 0.2), min_size=2, max_size=6)
@@ -181,8 +182,29 @@ def test_the_comparisons_of_a_report_are_one_family() -> None:
 
 
 def test_the_words_of_a_forecast() -> None:
-    told = forecast.Forecast(More(starts=14, percent=3.04, shows="change"), 729.0)
+    more = More(starts=14, percent=3.04, shows="change")
+    in_plan = Look(done=4, planned=20, missing=32)
+    told = forecast.Forecast(more, 729.0, 4, in_plan)
     assert told.short() == "for 3% 14 more blocks (about 2 h 50 min)"
-    assert told.words().startswith("about 14 more blocks (about 2 h 50 min) would tell a change of 3% from none")
-    assert forecast.Forecast(More(starts=1, percent=5.0, shows="equivalence"), None).short() == "for ±5% 1 more block"
+    assert told.words() == (
+        "about 14 more blocks (about 2 h 50 min) would tell a change of 3% from none, with a chance of 80%"
+    )
+    one_more = forecast.Forecast(More(starts=1, percent=5.0, shows="equivalence"), None, 4, in_plan)
+    assert one_more.short() == "for ±5% 1 more block"
+    assert one_more.words() == "about 1 more block would show that it lies within 5%, with a chance of 80%"
     assert forecast.Forecast(None, 1.0).words() == "not even 1,000 more blocks would decide"
+
+
+def test_a_forecast_says_what_a_further_look_costs() -> None:
+    more = More(starts=8, percent=3.04, shows="change")
+    spent = forecast.Forecast(more, 600.0, 3, Look(done=3, planned=3))
+    assert spent.short() == "for 3% 11 blocks in a new study (about 1 h 50 min)"
+    assert spent.words() == (
+        "about 11 blocks in a new study (about 1 h 50 min) would tell a change of 3% from none, with a chance of 80%; "
+        "this study has one look: with more blocks of its own no verdict is final"
+    )
+    several = Look(several=True, confidence=0.975, done=3, planned=3)
+    assert forecast.Forecast(more, 600.0, 3, several).words() == (
+        "about 8 more blocks (about 80 min) would tell a change of 3% from none, with a chance of 80%; that is a "
+        "further look, at 98.75%"
+    )

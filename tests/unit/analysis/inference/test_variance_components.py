@@ -90,11 +90,25 @@ def test_intervals_hold_what_was_planted(between):
 def test_advice_says_what_helps():
     rng = np.random.default_rng(2)
     far = components(*nested(rng, 6, 5, 5, 0.5))
-    assert "more starts help, more trials hardly do" in advice(far, 5)
+    assert "more starts help, more trials hardly do" in advice(far, 5, 6)
     near = components(*nested(rng, 6, 2, 0.0, 1))
-    assert "help" in advice(near, 2) or "more starts are safe" in advice(near, 2)
-    assert advice(components([5.0] * 6, [1, 1, 2, 2, 3, 3]), 2) == "nothing varies: more trials add nothing"
-    assert advice(components([5.0, 6.0], [1, 2]), 1) == ""
+    assert "help" in advice(near, 2, 6) or "more starts are safe" in advice(near, 2, 6)
+    assert advice(components([5.0] * 6, [1, 1, 2, 2, 3, 3]), 2, 3) == "nothing varies: more trials add nothing"
+    assert advice(components([5.0, 6.0], [1, 2]), 1, 2) == ""
+
+
+@pytest.mark.parametrize(("starts", "narrower"), [(3, "58%"), (4, "47%"), (5, "42%"), (10, "35%")])
+def test_doubling_the_starts_narrows_the_error_and_its_quantile(starts, narrower):
+    spread = components(*nested(np.random.default_rng(2), 6, 5, 5, 0.5))
+    n = np.array([starts, 2 * starts])
+    low, high = stats.t.ppf(0.975, n - 1) / np.sqrt(n)
+    assert f"{1 - high / low:.0%}" == narrower
+    assert f"doubling the {starts} starts narrows the interval of a mean by {narrower}," in advice(spread, 5, starts)
+
+
+def test_two_starts_have_no_interval_to_narrow():
+    spread = components(*nested(np.random.default_rng(2), 6, 2, 1, 1))
+    assert advice(spread, 2, 2).startswith("doubling the 2 starts gives a mean its interval, doubling the trials")
 
 
 def test_a_store_gives_a_row_for_all_together_and_one_for_each_treatment():

@@ -34,7 +34,22 @@ def test_the_answer_says_what_was_timed_and_that_undecided_is_not_equal():
     ]
     (first, *_) = analyse(records, sizes, seed=1).answer
     assert first.startswith("Each trial took 104 ms on 3 nodes and 99.7 ms on 1 node: +4% [−17, 31], undecided")
-    assert "neither a change nor its absence is shown; if the change is as measured, about 44 more blocks" in first
+    assert "neither a change nor its absence is shown; about 47 blocks in a new study" in first
     throughput = study(factors={"nodes": (1, 3)}, analysis={"response": "throughput_per_s"})
     (first, *_) = analyse(records, throughput, seed=1).answer
     assert first.startswith("The throughput was ")
+
+
+def test_valid_trials_without_a_percentile_are_not_called_invalid():
+    records = [
+        record.model_copy(
+            update={"responses": record.responses.model_copy(update={"operations": 300, "response_ms_p99": 2.0})}
+        )
+        for record in [*cell([[100.0], [90.0], [110.0]]), *cell([[104.0], [99.0], [108.0]], nodes=3)]
+    ]
+    asked = study(factors={"nodes": (1, 3), "workload": ("A",)}, analysis={"response": "response_ms_p99"})
+    (first, *_) = analyse(records, asked, seed=1).answer
+    assert first == (
+        "There is no answer to “How does execution time change with nodes?” yet: 6 of 6 trials are valid, but this "
+        "percentile needs 1,000 operations per trial, and no trial had more than 300."
+    )

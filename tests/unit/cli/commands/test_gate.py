@@ -135,21 +135,24 @@ def test_names_are_no_markup_and_xml_can_hold_them() -> None:
     assert gate_files._xml("a\tb <é> 😀") == "a\tb <é> 😀", "the writer of XML escapes the rest"
 
 
-@pytest.mark.parametrize(("blocks", "words"), [(None, ""), (1, "1 more block"), (14, "14 more blocks")])
-def test_further_blocks_are_told_only_where_their_number_is_known(blocks: int | None, words: str) -> None:
+@pytest.mark.parametrize("words", ["", "1 more block", "24 blocks in a new study (about 5 h)"])
+def test_further_blocks_are_told_only_where_their_number_is_known(words: str) -> None:
     ratio = Estimate(value=1.0, low=-5.0, high=7.0, n=6, unit="%", method="made")
     case = Case(
         cell={"nodes": 2}, response="execution_time_ms", unit="ms", verdict="undecided", sentence="undecided",
-        change_percent=ratio, limit_percent=2.0, blocks=blocks,
+        change_percent=ratio, limit_percent=2.0, advice=words,
     )  # fmt: skip
     verdict = Gate(
-        verdict="undecided", study="made", a="a", b="b", margin_percent=2.0, confidence=0.95, cases=(case,)
+        verdict="undecided", study="made", a="a", b="b", margin_percent=2.0, confidence=0.95, cases=(case,),
+        looks=("look 2, at 98.75%",),
     )  # fmt: skip
-    (row,) = [line for line in gate_files.markdown(verdict).splitlines() if line.startswith("| 2 nodes |")]
-    assert row.endswith(f"undecided{'; ' if words else ''}{words} |")
+    summary = gate_files.markdown(verdict)
+    (row,) = [line for line in summary.splitlines() if line.startswith("| 2 nodes |")]
+    assert row.endswith(f"undecided{'; ' if words else ''}{gate_files._cell(words)} |")
+    assert "\nLook 2, at 98.75%.\n" in summary
     text = gate_files.junit(verdict).decode()
-    assert ("further blocks" in text) is bool(words)
-    assert text.count(f"further blocks that would decide: {words}") == bool(words)
+    assert text.count(f"blocks that would decide: {words}") == bool(words)
+    assert '<property name="look" value="look 2, at 98.75%" />' in text
 
 
 def test_a_cell_that_one_side_lacks_is_named(stores: dict[str, Path], tmp_path: Path) -> None:

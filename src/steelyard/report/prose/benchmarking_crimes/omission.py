@@ -17,6 +17,7 @@ from steelyard.analysis.statistics.percentile import TrialPercentile
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.treatments import NODES, label
 from steelyard.format import count, listed
+from steelyard.judging.verdict import CEILING_UNKNOWN
 from steelyard.model.facts import of_machines
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
@@ -24,7 +25,6 @@ from steelyard.report.prose.benchmarking_crimes.crime import Crime, some
 
 PLATFORM: Final = ("cpu_model", "cores", "memory_mb", "kernel")
 """Facts without which nobody can repeat a measurement."""
-CEILING_UNKNOWN: Final = "the generator's ceiling is unknown"
 LEAST_CLEAR: Final = 3
 """Interactions of this many factors or more are usually small, so aliases with them do no harm."""
 
@@ -53,9 +53,11 @@ def _subset(results: Results) -> Crime:
     gone = [label(one.treatment) for one in results.main(Summary) if not one.n]
     evidence = f"{len(gone)} of {count(len(results.main(Summary)), 'treatment')} without a used trial"
     evidence += f" ({some(gone)})" if gone else ""
-    return Crime(
-        "A subset of what was planned", bool(gone), f"{evidence}.", "Say why these cells failed: it is a result."
-    )
+    look, mend = results.look, "Say why these cells failed: it is a result."
+    if look.missing:
+        evidence = f"{look.done} of {count(look.planned, 'planned block')} are whole; {evidence}"
+        mend = f"{count(look.missing, 'trial is', 'trials are')} missing: `steelyard run` goes on with the study."
+    return Crime("A subset of what was planned", bool(gone or look.missing), f"{evidence}.", mend)
 
 
 def _one_workload(study: Study) -> Crime:
