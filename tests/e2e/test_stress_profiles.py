@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from steelyard.dropin import agent_run
 from steelyard.engine import _stress_tool as tool
 from steelyard.node.folders import cache_folder
 from steelyard.testing.cluster import RunningCluster
@@ -107,3 +108,63 @@ def test_each_kind_is_counted_as_by_the_tool(real_node: RunningCluster, tmp_path
     assert (found["read"], found["claim"]) == (operations["read"], operations["claim"])
     assert f"WARNING: never found 0 rows in all of its {operations['never']:,} operations" in lines
     assert lines[-1] == "END, but never found no rows"
+
+
+DRAWN = """
+keyspace: HERE
+keyspace_definition: |
+  CREATE KEYSPACE HERE WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1};
+table: drawn
+table_definition: |
+  CREATE TABLE drawn (
+    id blob, part int, at double, small smallint, tiny tinyint, large bigint, mid double, less float, up double,
+    tags set<text>, few list<tinyint>, yes boolean, PRIMARY KEY ((id, part), at)
+  )
+columnspec:
+  - {name: id, size: uniform(5..30)}
+  - {name: mid, population: "gaussian(1..90)"}
+  - {name: less, population: "exp(1..1000)"}
+  - {name: up, population: "uniform(-3..4)"}
+  - {name: tags, size: fixed(3), population: "uniform(1..4)"}
+  - {name: few, size: fixed(9)}
+insert:
+  partitions: uniform(1..20)
+  batchtype: UNLOGGED
+  select: fixed(1)/1
+queries:
+  one: {cql: "select * from drawn where id = ? and part = ? and at = ?", fields: samerow}
+"""
+
+
+def test_rows_are_those_of_the_real_tool(real_node: RunningCluster, tmp_path: Path) -> None:
+    real = asyncio.run(tool.ensure(cache_folder(), print))
+    words = ["-node", real_node.nodes[0].address, "-port", f"native={real_node.port}", "-rate", "threads=3"]
+    rows, lines = {}, {}
+    for who in ("ours_drawn", "theirs_drawn"):
+        path = tmp_path / f"{who}.yaml"
+        path.write_text(DRAWN.replace("HERE", who))
+        typed = ["user", f"profile={path}", "ops(insert=1)", "n=600", "no-warmup", "-pop", "seq=1..600", *words]
+        lines[who] = stress(typed, tmp_path)[0] if who == "ours_drawn" else by_the_tool(real, typed)
+        contacts = [f"{real_node.nodes[0].address}:{real_node.port}"]
+        (rows[who],) = asyncio.run(agent_run.cql(contacts, [f"SELECT * FROM {who}.drawn"]))
+        # Every partition, each once: batches of any sizes take the whole sequence.
+        assert (len(rows[who]), total(lines[who], "Total partitions"), total(lines[who], "Total errors")) == (
+            600,
+            600,
+            0,
+        )
+    collections = {"tags", "few"}
+    same = [
+        {repr(sorted((name, value) for name, value in row.items() if name not in collections)) for row in found}
+        for found in rows.values()
+    ]
+    assert same[0] == same[1]
+    for found in rows.values():
+        assert len({text for row in found for text in row["tags"]}) == 4
+        assert {len(row["few"]) for row in found} == {9}
+        signs = [number < 0 for row in found for number in row["few"]]
+        assert 0.45 < sum(signs) / len(signs) < 0.55
+    # What one has written the other reads: all rows, by their whole key.
+    path = tmp_path / "theirs_drawn.yaml"
+    typed = ["user", f"profile={path}", "ops(one=1)", "n=600", "no-warmup", "-pop", "seq=1..600", *words]
+    assert total(stress(typed, tmp_path)[0], "Total partitions") == 600

@@ -14,6 +14,7 @@ use steelyard_load::clock::Clock;
 use steelyard_load::drive::{self, DriveError};
 use steelyard_load::output::write_record;
 use steelyard_wire::{FORMAT, Failure, Hello, Order, Record};
+use steelyard_workload::stream::settle;
 
 use crate::exit::{Exit, UNREACHABLE};
 use crate::wall_clock::WallClock;
@@ -145,7 +146,7 @@ fn parse_order(text: &str) -> Result<Order, String> {
     if format.as_u64() != Some(u64::from(FORMAT)) {
         return Err(format!("format: read {format}; allowed: {FORMAT}"));
     }
-    let order: Order = serde_json::from_str(text).map_err(|error| format!("the order: {error}"))?;
+    let mut order: Order = serde_json::from_str(text).map_err(|error| format!("the order: {error}"))?;
     if !PROTOCOLS.contains(&order.protocol.as_str()) {
         return Err(format!(
             "protocol: read {:?}; allowed: {}",
@@ -153,6 +154,7 @@ fn parse_order(text: &str) -> Result<Order, String> {
             PROTOCOLS.join(", ")
         ));
     }
+    settle(&mut order).map_err(|error| error.to_string())?;
     Ok(order)
 }
 

@@ -12,7 +12,7 @@ use steelyard_wire::program::BatchMode;
 use steelyard_wire::{Order, Workload, Ycsb};
 use steelyard_workload::operation::Operation;
 use steelyard_workload::program::{Execution, Request, Requests, Statement, ValueSource};
-use steelyard_workload::stream::{Stream, kinds};
+use steelyard_workload::stream::{Stream, kinds, settle};
 use steelyard_workload::ycsb::{Kind, write_key, write_value};
 
 use crate::cql_json::bytes_to_json;
@@ -75,7 +75,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     } else {
         fs::read_to_string(&arguments.order).map_err(|error| format!("{}: {error}", arguments.order.display()))?
     };
-    let order: Order = serde_json::from_str(&text).map_err(|error| format!("the order: {error}"))?;
+    let mut order: Order = serde_json::from_str(&text).map_err(|error| format!("the order: {error}"))?;
+    settle(&mut order)?;
     match print(arguments, &order) {
         // The reader has seen enough.
         Err(error)
@@ -94,8 +95,13 @@ fn print(arguments: &Arguments, order: &Order) -> Result<(), Box<dyn Error>> {
     let kinds = kinds(order)?;
     let requests = Requests::of(order)?;
     let mut out = BufWriter::new(io::stdout().lock());
+    // An order that ends by keys has no operation beyond.
+    let end = order.stop.keys.and(order.stop.operations).unwrap_or(u64::MAX);
     for _ in 0..arguments.count {
         let operation = stream.next();
+        if operation.index >= end {
+            break;
+        }
         let kind = kinds.name(operation.kind);
         match &order.workload {
             Workload::Ycsb(workload) => {

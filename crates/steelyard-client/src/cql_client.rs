@@ -154,7 +154,7 @@ impl CqlClient {
         let paging_state = (entry.pages > 0).then_some(entry.paging_state.as_slice());
         let parts = (&self.key, paging_state);
         let statements = &self.shared.statements;
-        statements.put(
+        let written = statements.put(
             &entry.operation,
             at,
             parts,
@@ -162,6 +162,9 @@ impl CqlClient {
             stream as i16,
             &mut connection.out,
         );
+        if written > 0 {
+            entry.rows = written;
+        }
     }
 
     /// Writes everything out; `sent` is read once, right before.
@@ -237,7 +240,8 @@ impl CqlClient {
         let entry = &mut self.slots[slot as usize];
         let plan = self.shared.statements.plan(entry.request as usize);
         let (outcome, rows) = match seen {
-            Ok(Glance::Void) => (Outcome::Ok, 0),
+            // Of a batch, the rows that it has written.
+            Ok(Glance::Void) => (Outcome::Ok, entry.rows),
             Ok(Glance::Rows(_)) if !plan.is_plain => return self.read_rows(slot, header, body, now, completions),
             Ok(Glance::Rows(0)) if plan.wants_row => (Outcome::NotFound, 0),
             Ok(Glance::Rows(rows)) => (Outcome::Ok, rows),

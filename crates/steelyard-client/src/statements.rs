@@ -105,7 +105,7 @@ impl Statements {
         true
     }
 
-    /// Appends the request of an operation. `ids` are those of the statements at the node, `key` is what `put_key` made, and
+    /// Appends the request of an operation; gives the rows that it writes, where those are counted. `ids` are those of the statements at the node, `key` is what `put_key` made, and
     /// `paging_state` says where the page before has ended.
     #[inline]
     pub fn put(
@@ -116,7 +116,7 @@ impl Statements {
         ids: &[Vec<u8>],
         stream: i16,
         out: &mut Vec<u8>,
-    ) {
+    ) -> u32 {
         let number = self.requests.request_number(operation);
         let request = self.requests.request(number);
         let manner = Manner {
@@ -131,6 +131,7 @@ impl Statements {
                 request::execute_with(out, stream, &ids[number], &manner, count, |values| {
                     put_values(statement, at, key, values);
                 });
+                0
             }
             Request::Batch(batch) => self.put_batch(batch, at, &manner, ids, stream, out),
         }
@@ -144,7 +145,7 @@ impl Statements {
         ids: &[Vec<u8>],
         stream: i16,
         out: &mut Vec<u8>,
-    ) {
+    ) -> u32 {
         let kind = match batch.mode {
             BatchMode::Logged => BatchKind::Logged,
             BatchMode::Unlogged => BatchKind::Unlogged,
@@ -160,6 +161,11 @@ impl Statements {
                 });
             }
         });
+        if batch.counts_rows() {
+            executions.len() as u32
+        } else {
+            0
+        }
     }
 }
 

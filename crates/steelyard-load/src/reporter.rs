@@ -256,6 +256,7 @@ impl<'a, W: Write> Reporter<'a, W> {
             errors: tally.errors(),
             unsent: tally.unsent,
             rows: tally.rows_by_name(),
+            keys: tally.keys_by_name(),
             backlog: tally.backlog,
             cpu_fraction: per_second(used, seconds) / 1e9,
             summary,

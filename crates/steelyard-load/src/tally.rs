@@ -78,6 +78,8 @@ pub struct Tally {
     pub rows: u64,
     /// The same by the operation's name.
     rows_of: Vec<u64>,
+    /// Keys of operations that ended well, by the operation's name.
+    keys_of: Vec<u64>,
     /// Answers without a row for keys that the load itself inserts: no fault of the system, see `Stream::is_new`.
     pub early: u64,
     /// Due but not sent at the end of the interval.
@@ -114,6 +116,7 @@ impl Tally {
             by_outcome: [0; Outcome::ALL.len()],
             rows: 0,
             rows_of: vec![0; names],
+            keys_of: vec![0; names],
             early: 0,
             backlog: 0,
             first_sent: None,
@@ -182,12 +185,27 @@ impl Tally {
             .collect()
     }
 
+    /// Counts the keys that an operation drew and that ended well.
+    #[inline]
+    pub fn keys(&mut self, kind: u16, keys: u32) {
+        self.keys_of[usize::from(self.kinds.kind(kind).name)] += u64::from(keys);
+    }
+
     /// Rows by the names of operations; operations without rows are left out.
     pub fn rows_by_name(&self) -> BTreeMap<String, u64> {
-        let names = self.kinds.names().iter().zip(&self.rows_of);
+        self.by_name(&self.rows_of)
+    }
+
+    /// Keys by the names of operations, likewise.
+    pub fn keys_by_name(&self) -> BTreeMap<String, u64> {
+        self.by_name(&self.keys_of)
+    }
+
+    fn by_name(&self, counts: &[u64]) -> BTreeMap<String, u64> {
+        let names = self.kinds.names().iter().zip(counts);
         names
-            .filter(|(_, rows)| **rows > 0)
-            .map(|(name, rows)| (name.clone(), *rows))
+            .filter(|(_, count)| **count > 0)
+            .map(|(name, count)| (name.clone(), *count))
             .collect()
     }
 
@@ -208,6 +226,9 @@ impl Tally {
         self.unsent += other.unsent;
         self.rows += other.rows;
         for (mine, theirs) in self.rows_of.iter_mut().zip(&other.rows_of) {
+            *mine += theirs;
+        }
+        for (mine, theirs) in self.keys_of.iter_mut().zip(&other.keys_of) {
             *mine += theirs;
         }
         self.early += other.early;
@@ -231,6 +252,7 @@ impl Tally {
         (self.rows, self.early, self.backlog) = (0, 0, 0);
         self.by_outcome = [0; Outcome::ALL.len()];
         self.rows_of.fill(0);
+        self.keys_of.fill(0);
         (self.first_sent, self.last_done) = (None, None);
         self.error_samples.clear();
     }

@@ -317,6 +317,9 @@ impl<C: Client> Worker<C> {
         progress
             .tally
             .operation(slot.operation.kind, outcome, slot.rows, &timing);
+        if outcome == Outcome::Ok {
+            progress.tally.keys(slot.operation.kind, slot.operation.keys);
+        }
         if outcome == Outcome::NotFound && self.stream.is_new(slot.operation.key) {
             progress.tally.early += 1;
         }

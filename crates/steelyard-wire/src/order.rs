@@ -182,6 +182,9 @@ pub struct Stop {
     /// Operations over all shares; None: not ended by number.
     #[serde(default)]
     pub operations: Option<u64>,
+    /// Keys that all operations take which draw each of theirs; the last takes what is left. None: not ended by keys.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keys: Option<u64>,
     /// Seconds; None: not ended by time.
     #[serde(default)]
     pub duration_s: Option<f64>,
@@ -387,7 +390,7 @@ fn is_default_backlog_limit(limit: &u64) -> bool {
     *limit == DEFAULT_BACKLOG_LIMIT
 }
 
-fn is_false(flag: &bool) -> bool {
+pub(crate) fn is_false(flag: &bool) -> bool {
     !flag
 }
 

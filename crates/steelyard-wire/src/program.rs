@@ -116,6 +116,9 @@ pub struct Identity {
     /// Whether n stays as it is, and only the hash of the row follows from the identity.
     #[serde(default)]
     pub hidden: bool,
+    /// Of a blob: whether it is the tool's own, `size` bytes, in place of the identity's 8.
+    #[serde(default, skip_serializing_if = "crate::order::is_false")]
+    pub bytes: bool,
 }
 
 /// A share: a number of a distribution over a divisor, at most 1.
@@ -159,7 +162,7 @@ pub enum Step {
         /// Kind of batch.
         mode: BatchMode,
         /// How often all of them are in it; a function of seed and key where it is no fixed number: where the key stays,
-        /// as many as a `row` of the same count chooses among.
+        /// as many as a `row` of the same count chooses among; where each key is drawn, a function of seed and index.
         #[serde(default = "once")]
         repeat: DistributionSpec,
         /// Whether each repetition takes the next key; else the key stays and only `row` moves on.
@@ -199,9 +202,10 @@ pub enum Keys {
     Drawn {
         /// The distribution of key numbers.
         number: DistributionSpec,
-        /// Numbers by which a sequence moves on with each operation: as many as it takes keys.
-        #[serde(default = "one", skip_serializing_if = "is_one")]
-        stride: u64,
+        /// Whether each key of a batch with `next_key` is a draw of its own, and none is there twice; a sequence then goes on
+        /// behind the keys of the operations before. Else the batch goes from the operation's key to the next.
+        #[serde(default, skip_serializing_if = "crate::order::is_false")]
+        each: bool,
     },
 }
 
@@ -274,7 +278,8 @@ pub enum Make {
         #[serde(default)]
         versioned: bool,
         /// The value is one of as many as there are numbers here: it follows from `salt` and the identity that cassandra-stress
-        /// draws for the column in that row, see `table`. Without a `size` it is that number itself.
+        /// draws for the column in that row, see `table`; within a collection from a draw of its own. Without a `size` it is that
+        /// number itself, of float and double with its fraction.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         choice: Option<Identity>,
     },
@@ -432,10 +437,6 @@ fn theta() -> f64 {
 
 fn stress_key_size() -> u32 {
     10
-}
-
-fn is_one(number: &u64) -> bool {
-    *number == 1
 }
 
 fn once() -> DistributionSpec {

@@ -67,9 +67,13 @@ pub struct Interval {
     /// Operations that were due and will never be sent: neither done nor failed (open loop).
     #[serde(default)]
     pub unsent: u64,
-    /// Rows in answers, by operation: scans of YCSB, everything of a program. Operations without rows are left out.
+    /// Rows in answers, by operation: scans of YCSB, everything of a program; of batches with `select` those that were written.
+    /// Operations without rows are left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub rows: BTreeMap<String, u64>,
+    /// Keys of operations that draw each of theirs and ended well, by operation.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub keys: BTreeMap<String, u64>,
     /// Operations due but not yet sent at the end of the interval (open loop).
     pub backlog: u64,
     /// CPU time of this process over the interval's length.

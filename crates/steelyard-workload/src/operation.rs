@@ -21,6 +21,10 @@ pub struct Operation {
     pub field: u32,
     /// YCSB's: rows asked for; 0 unless it is a scan.
     pub scan_length: u32,
+    /// Keys that it draws one by one; 0: one, or those that follow it.
+    pub keys: u32,
+    /// Place of the first of them among those of all operations.
+    pub position: u64,
 }
 
 impl Operation {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use steelyard_wire::{Order, Workload};
+use steelyard_wire::{Action, Order, Workload};
 
 use crate::operation::{Kinds, Operation};
 use crate::{OrderError, program, ycsb};
@@ -13,6 +13,24 @@ pub fn kinds(order: &Order) -> Result<Arc<Kinds>, OrderError> {
         Workload::Ycsb(_) => ycsb::kinds(),
         Workload::Program(program) => program::kinds(program, order.action),
     }))
+}
+
+/// Puts into `stop.operations` of an order that ends by `stop.keys` how many operations take them. Errors: a workload whose keys are
+/// not counted; operations before the measured phase, or phases, which would take keys too.
+pub fn settle(order: &mut Order) -> Result<(), OrderError> {
+    let Some(keys) = order.stop.keys else {
+        return Ok(());
+    };
+    let alone = order.action == Action::Load && order.warm_up_s == 0.0 && order.phases.is_empty();
+    let operations = match &order.workload {
+        Workload::Program(program) if alone && keys > 0 => program::operations_of_keys(order, program)?,
+        _ => {
+            let allowed = "1 and more, with action load of a program, without warm_up_s and phases";
+            return Err(OrderError::new("stop.keys", keys, allowed));
+        }
+    };
+    order.stop.operations = Some(order.stop.operations.map_or(operations, |most| most.min(operations)));
+    Ok(())
 }
 
 /// The operations of one share of an order, in index order.

@@ -130,6 +130,16 @@ impl ProfileColumn {
         draw(&self.identities, seed ^ self.salt)
     }
 
+    /// The same with its fraction, of which a value of a type with fractions is made.
+    pub fn real(&self, seed: i64) -> f64 {
+        draw_real(&self.identities, seed ^ self.salt)
+    }
+
+    /// Appends the blob that is made of an identity.
+    pub fn write_blob(&self, identity: i64, out: &mut Vec<u8>) {
+        write_bytes(&self.size, identity, |byte| byte, out);
+    }
+
     /// The hash of a row with the value of `identity` too, whose bytes `put` appends. `scratch` is left as it was.
     pub fn hash(
         &self,
@@ -144,7 +154,7 @@ impl ProfileColumn {
         match how {
             Hashed::Number => return with(row, identity),
             Hashed::Bytes => put(scratch),
-            Hashed::Blob => write_bytes(&self.size, identity, |byte| byte, scratch),
+            Hashed::Blob => self.write_blob(identity, scratch),
             Hashed::Text => write_bytes(&self.size, identity, |byte| ((byte & 127) + 32) & 127, scratch),
         }
         let bytes = scratch[start..].iter();
@@ -189,6 +199,30 @@ fn draw(form: &Form, seed: i64) -> i64 {
         }
         Form::Inverted(of, range) => range.max.wrapping_sub(draw(of, seed).wrapping_sub(range.min)),
         form => form.range().min,
+    }
+}
+
+/// As `draw`, before the tool cuts the fraction off. It has none of sequences, and fails of quanta.
+fn draw_real(form: &Form, seed: i64) -> f64 {
+    let bounds = |range: &Range| (range.min as f64, range.max as f64);
+    let bound = |range: &Range, value: f64| value.clamp(range.min as f64, range.max as f64);
+    let offset = |range: &Range, value: f64| bound(range, range.min as f64 + value.max(0.0));
+    match form {
+        Form::Uniform(range) => {
+            let unit = JavaRandom::new(seed).next_double();
+            bound(range, unit * (range.max as f64 + 1.0) + (1.0 - unit) * range.min as f64)
+        }
+        Form::Exponential(range, mean) => offset(range, mean * JavaRandom::new(seed).next_exponential()),
+        Form::Gaussian(range, normal) => bound(
+            range,
+            normal.deviation * JavaRandom::new(seed).next_gaussian() + normal.mean,
+        ),
+        Form::Extreme(range, weibull) => offset(range, weibull.quantile(JavaRandom::new(seed).next_double())),
+        Form::Inverted(of, range) => {
+            let (min, max) = bounds(range);
+            max - (draw_real(of, seed) - min)
+        }
+        form => draw(form, seed) as f64,
     }
 }
 

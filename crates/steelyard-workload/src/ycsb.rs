@@ -204,6 +204,7 @@ impl Stream {
             step: 0,
             field,
             scan_length,
+            ..Operation::default()
         }
     }
 

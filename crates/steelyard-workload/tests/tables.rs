@@ -325,3 +325,119 @@ fn tables_that_are_not_possible_are_refused() {
     let row = json!({"type": "int", "make": {"kind": "row", "count": fixed(3)}});
     assert!(refused(&good, json!([row]), &every).contains("make.kind"));
 }
+
+/// The values of a statement of a table with that key, by row.
+fn rows_of(id: &Json, columns: &[Json], keys: u64) -> Vec<Bound> {
+    let values: Vec<Json> = std::iter::once(id.clone()).chain(columns.iter().cloned()).collect();
+    let every = json!({"of": fixed(1), "divisor": 1});
+    let requests = Requests::of(&order(&json!({"partition": [id]}), &json!(values), &every)).unwrap();
+    (0..keys)
+        .map(|key| bound(&requests, 1, &at(&requests, 0, 98_765 * key)))
+        .collect()
+}
+
+#[test]
+fn whole_numbers_are_cut_and_reals_keep_their_fraction() {
+    let every = uniform(1, 100_000_000_000);
+    let id = key("bigint", "id", every.clone(), 4, false);
+    let columns = [
+        chosen("int", "a", every.clone()),
+        chosen("tinyint", "a", every.clone()),
+        chosen("bigint", "a", every),
+        chosen("double", "d", gaussian(1, 90)),
+        chosen("int", "d", gaussian(1, 90)),
+        chosen(
+            "double",
+            "x",
+            json!({"name": "inverted", "of": {"name": "exponential", "min": 1, "max": 60}}),
+        ),
+        chosen("float", "u", uniform(-3, 4)),
+    ];
+    let rows = rows_of(&id, &columns, 2000);
+    let real = |bytes: &[u8]| f64::from_be_bytes(bytes.try_into().unwrap());
+    let (mut negative, mut least, mut most) = (0, 9.0_f32, -9.0_f32);
+    for row in &rows {
+        let whole = int(&row[3]);
+        assert_eq!(
+            (int(&row[1]), int(&row[2])),
+            (i64::from(whole as i32), i64::from(whole as i8))
+        );
+        negative += u32::from(int(&row[1]) < 0);
+        // The whole number is the same draw without its fraction.
+        assert_eq!(real(&row[4]) as i64, int(&row[5]));
+        assert!((1.0..=60.0).contains(&real(&row[6])));
+        let u = f32::from_be_bytes(row[7][..].try_into().unwrap());
+        (least, most) = (least.min(u), most.max(u));
+    }
+    assert!((850..1150).contains(&negative), "{negative}");
+    assert!(least < -2.9 && most == 4.0, "{least} {most}");
+    let whole = rows.iter().filter(|row| real(&row[4]).fract() == 0.0).count();
+    assert!(whole < 20, "only at the ends: {whole}");
+}
+
+#[test]
+fn a_blob_key_is_the_tools_own() {
+    let bytes = |of: Json, size: i64| {
+        let mut id = key("blob", "id", of, size, false);
+        id["make"]["identity"]["bytes"] = true.into();
+        id
+    };
+    let every = uniform(1, 100_000_000_000);
+    let column = chosen("int", "n", every.clone());
+    let rows = rows_of(&bytes(every.clone(), 20), std::slice::from_ref(&column), 500);
+    assert!(rows.iter().all(|row| row[0].len() == 20));
+    assert_eq!(rows.iter().collect::<BTreeSet<_>>().len(), 500);
+    let few = rows_of(&bytes(uniform(1, 30), 3), &[column], 3000);
+    let keys: BTreeSet<&Vec<u8>> = few.iter().map(|row| &row[0]).collect();
+    assert_eq!((keys.len(), few.iter().collect::<BTreeSet<_>>().len()), (30, 30));
+    let mut text = bytes(every, 5);
+    text["type"] = "text".into();
+    let order = order(
+        &json!({"partition": [text]}),
+        &json!([text]),
+        &json!({"of": fixed(1), "divisor": 1}),
+    );
+    assert!(Requests::of(&order).unwrap_err().field.ends_with("identity.bytes"));
+}
+
+#[test]
+fn values_in_collections_are_of_as_many_as_their_population_has() {
+    let inner = |cql_type: &str, of: Json| {
+        let mut value = chosen(cql_type, "c", of);
+        if cql_type == "text" {
+            value["make"]["size"] = fixed(3);
+        }
+        value
+    };
+    let of = |cql_type: &str, of: Json| json!({"type": cql_type, "make": {"kind": "random", "salt": 5, "size": fixed(40), "of": of}});
+    let columns = [
+        of("set<text>", json!([inner("text", uniform(1, 3))])),
+        of("list<tinyint>", json!([inner("tinyint", uniform(1, 1_000_000))])),
+        of(
+            "map<int, double>",
+            json!([inner("int", uniform(1, 4)), inner("double", uniform(1, 4))]),
+        ),
+    ];
+    let id = key("bigint", "id", uniform(1, 100_000_000_000), 4, false);
+    let rows = rows_of(&id, &columns, 50);
+    let mut texts = BTreeSet::new();
+    let (mut numbers, mut whole) = (BTreeSet::new(), 0);
+    for row in &rows {
+        // Count of entries, then each with its length.
+        let entry = |cell: &[u8], at: usize, size: usize| cell[4 + at * (4 + size) + 4..][..size].to_vec();
+        let many = |cell: &[u8]| int(&cell[..4]) as usize;
+        assert_eq!(many(&row[1]), 3, "none is in a set twice");
+        (0..3).for_each(|at| _ = texts.insert(entry(&row[1], at, 3)));
+        assert_eq!(many(&row[2]), 40);
+        (0..40).for_each(|at| _ = numbers.insert(int(&entry(&row[2], at, 1))));
+        assert_eq!(many(&row[3]), 4);
+        let real = f64::from_be_bytes(row[3][4 + 8 + 4..][..8].try_into().unwrap());
+        whole += usize::from(real.fract() == 0.0);
+    }
+    assert_eq!(texts.len(), 3);
+    assert!(whole < rows.len() / 2, "a quarter is cut to 4: {whole}");
+    assert!(
+        numbers.first() < Some(&-100) && numbers.last() > Some(&100),
+        "{numbers:?}"
+    );
+}

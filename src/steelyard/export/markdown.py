@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from steelyard.analysis.cells import cell_values
+from steelyard.analysis.comparisons.judgement import shown
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.comparison import Comparison
 from steelyard.analysis.statistics.summary import Summary
@@ -104,7 +105,7 @@ def _comparisons(results: Results) -> Table | None:
                 *([responses.label_of(row.response)] if several else []),
                 _compared(row),
                 change_text(row.ratio, row.response),
-                row.verdict,
+                shown(row.verdict, survives_holm=row.survives_holm, final=row.final),
                 p_value(row.p_holm),
                 _pair(row.n_baseline, row.n_level),
                 _pair(row.starts_baseline, row.starts_level),

@@ -24,7 +24,7 @@ LONGEST_QUOTE: Final = 200
 """Bytes of an invalid line that errors show."""
 OMITTED: Final[Mapping[str, tuple[str, ...]]] = {
     "connected": ("absent",),
-    "interval": ("rows",),
+    "interval": ("rows", "keys"),
     "done": ("error_texts", "carries_per_s"),
 }
 """By `record`, the fields that a line omits if they are empty."""
@@ -113,7 +113,10 @@ class Interval:
     unsent: Count = 0
     """Operations that were due and will never be sent: neither done nor failed (open loop)."""
     rows: Mapping[str, Count] = field(default_factory=dict)
-    """Rows in answers, by operation; operations without rows are omitted."""
+    """Rows in answers, by operation, and those that batches with `select` wrote; operations without rows are
+    omitted."""
+    keys: Mapping[str, Count] = field(default_factory=dict)
+    """Keys of operations that draw each of theirs and ended well, by operation."""
     backlog: Count
     """Operations due but not yet sent at the end of the interval (open loop)."""
     cpu_fraction: float

@@ -71,7 +71,7 @@ def test_a_study_that_said_so_has_a_final_verdict_at_the_confidence_of_its_secon
 
 
 def test_a_verdict_that_does_not_survive_the_correction_says_so_in_its_cell() -> None:
-    barely = [*cell([[100.0], [101.0], [99.0]]), *cell([[105.0], [106.5], [103.2]], nodes=3)]
+    barely = [*cell([[100.0], [101.0], [99.0]]), *cell([[105.13], [104.7], [104.28]], nodes=3)]
     same = [*cell([[100.0], [101.0], [99.0]], workload="C"), *cell([[100.5], [99.9], [100.2]], workload="C", nodes=3)]
     results = analyse([*barely, *same], study(), seed=1)
     (one, _) = results.of(Comparison)

@@ -86,6 +86,11 @@ impl Native {
         ("varchar", Text),
     ];
 
+    /// Whether it has fractions.
+    pub fn is_real(self) -> bool {
+        matches!(self, Float | Double)
+    }
+
     /// Bytes of every value, where a vector leaves their lengths out. Cassandra counts smallint, tinyint, date and time among
     /// those of variable length.
     pub fn fixed_length(self) -> Option<usize> {

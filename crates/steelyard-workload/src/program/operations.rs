@@ -1,11 +1,11 @@
 //! Operations of a program: kinds and keys. Operation i of a seed is the same for every process that asks.
 
-use std::sync::Arc;
-
 use steelyard_wire::program::{Keys, OperationSpec, Program, Step};
 use steelyard_wire::{Action, Order, Share};
 
 use super::check::check;
+use super::drawn_keys::{DrawnKeys, TakenKeys};
+use super::kind_mix::KindMix;
 use super::numbers::Numbers;
 use crate::OrderError;
 use crate::insert_lag::default_insert_lag;
@@ -40,96 +40,17 @@ fn step_name(step: &Step) -> String {
     }
 }
 
-/// Longest run of operations of one kind.
-const MOST_IN_A_RUN: i64 = 1 << 40;
-
-/// Which kind the operation at an index is. Kinds are drawn one by one, or a run of operations at a time.
-#[derive(Clone, Debug)]
-struct KindMix {
-    /// Upper ends of the kinds' parts of [0, 1).
-    ends: Arc<[f64]>,
-    random: Random,
-    runs: Option<(Numbers, Random)>,
-    /// The run that was looked at last: its number, its bounds.
-    run: u64,
-    start: u64,
-    end: u64,
-}
-
-impl KindMix {
-    fn new(program: &Program, seed: u64) -> Result<Self, OrderError> {
-        let weights: Vec<f64> = program.operations.iter().map(|operation| operation.weight).collect();
-        let sum: f64 = weights.iter().sum();
-        if !(weights.iter().all(|weight| weight.is_finite() && *weight >= 0.0) && sum > 0.0 && sum.is_finite()) {
-            let allowed = "numbers of 0 and more with a sum above 0";
-            return Err(OrderError::new("operations.weight", format!("{weights:?}"), allowed));
-        }
-        let last = weights.iter().rposition(|weight| *weight > 0.0).unwrap_or(0);
-        let mut end = 0.0;
-        let end_of = |(number, weight): (usize, f64)| {
-            end += weight / sum;
-            // Rounding must not leave a gap below 1, nor give it to a kind that has no share.
-            if number >= last { 1.0 } else { end }
-        };
-        let ends = weights.into_iter().enumerate().map(end_of).collect();
-        let runs = program.clustering.as_ref().map(|lengths| {
-            let lengths = Numbers::new(lengths)?.within(1..=MOST_IN_A_RUN, "clustering")?;
-            Ok((lengths, Random::new(seed, Purpose::Run)))
-        });
-        let mut mix = Self {
-            ends,
-            random: Random::new(seed, Purpose::Kind),
-            runs: runs.transpose()?,
-            run: 0,
-            start: 0,
-            end: 0,
-        };
-        mix.end = mix.length(0);
-        Ok(mix)
-    }
-
-    fn length(&self, run: u64) -> u64 {
-        let length = |(lengths, random): &(Numbers, Random)| lengths.whole(random.at(run), run).unsigned_abs();
-        self.runs.as_ref().map_or(1, length)
-    }
-
-    /// The kind of the operation at `index`. Costs the lengths of the runs between the last index and this one.
-    #[inline]
-    fn kind(&mut self, index: u64) -> usize {
-        let draw = if self.runs.is_some() { self.run_of(index) } else { index };
-        let at = self.random.at(draw).unit(0);
-        let number = if self.ends.len() < 16 {
-            self.ends.iter().position(|end| at < *end)
-        } else {
-            Some(self.ends.partition_point(|end| *end <= at))
-        };
-        number.unwrap_or(0).min(self.ends.len() - 1)
-    }
-
-    fn run_of(&mut self, index: u64) -> u64 {
-        if index < self.start {
-            (self.run, self.start, self.end) = (0, 0, self.length(0));
-        }
-        while index >= self.end {
-            self.run += 1;
-            self.start = self.end;
-            self.end += self.length(self.run);
-        }
-        self.run
-    }
-}
-
 /// Which key a kind's operations take.
 #[derive(Clone, Debug)]
 enum KeyChoice {
     /// The next keys that no operation has taken: how many.
     New(u64),
     Existing(Box<KeyChooser>),
-    Drawn(Numbers, u64),
+    Drawn(DrawnKeys),
 }
 
 impl KeyChoice {
-    fn new(operation: &OperationSpec, program: &Program, new_keys: u64) -> Result<Self, OrderError> {
+    fn new(operation: &OperationSpec, program: &Program, new_keys: u64, seed: u64) -> Result<Self, OrderError> {
         Ok(match &operation.keys {
             Keys::New => Self::New(keys_taken(&operation.steps)?),
             Keys::Existing { .. } if program.records == 0 => {
@@ -143,9 +64,7 @@ impl KeyChoice {
                 let keys = KeySpace::with_defaults(*distribution, program.records, new_keys);
                 Self::Existing(Box::new(KeyChooser::new(&keys)?))
             }
-            Keys::Drawn { number, stride } => {
-                Self::Drawn(Numbers::new(number)?.within(0..=i64::MAX, "keys.number")?, *stride)
-            }
+            Keys::Drawn { number, .. } => Self::Drawn(DrawnKeys::new(number, seed)?),
         })
     }
 
@@ -238,6 +157,8 @@ struct Load {
     choices: Vec<KeyChoice>,
     key_random: Random,
     inserts: bool,
+    /// Of kinds that draw each of their keys.
+    taken: Option<TakenKeys>,
     insert_lag: u64,
     /// Before the next operation.
     inserted: InsertCount,
@@ -298,7 +219,7 @@ impl Load {
             return Err(OrderError::new("stop.operations", read, "new keys below 2^62"));
         }
         let choice = |operation: &OperationSpec| {
-            let choice = KeyChoice::new(operation, program, new_keys);
+            let choice = KeyChoice::new(operation, program, new_keys, order.seed);
             choice.map_err(|error| error.within(format!("operations.{}", operation.name)))
         };
         let choices: Vec<KeyChoice> = program.operations.iter().map(choice).collect::<Result<_, _>>()?;
@@ -307,6 +228,7 @@ impl Load {
             records: program.records,
             inserted: InsertCount::new(&mix),
             visible: InsertCount::new(&mix),
+            taken: TakenKeys::new(order, program, &mix)?,
             mix,
             inserts: choices.iter().any(|choice| choice.taken() > 0),
             choices,
@@ -323,17 +245,21 @@ impl Load {
         }
         let kind = self.mix.kind(index);
         let random = self.key_random.at(index);
+        let taken = self.taken.as_mut().and_then(|taken| taken.of(index, kind));
+        let (position, keys) = taken.unwrap_or((index, 0));
         let key = match &mut self.choices[kind] {
             KeyChoice::New(_) => self.records + self.inserted.keys,
             KeyChoice::Existing(chooser) => {
                 let newest = (self.records - 1) + self.visible.keys;
                 chooser.existing(random, 0, newest, index - self.inserted.operations)
             }
-            KeyChoice::Drawn(numbers, stride) => numbers.whole(random, index.wrapping_mul(*stride)).unsigned_abs(),
+            KeyChoice::Drawn(drawn) => drawn.first(index, position),
         };
         Operation {
             index,
             key,
+            position,
+            keys: keys as u32,
             kind: kind as u16,
             ..Operation::default()
         }

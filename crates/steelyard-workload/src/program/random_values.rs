@@ -7,6 +7,7 @@ use super::encode::{Digits, put_real, put_uuid, put_whole};
 use super::numbers::Numbers;
 use super::value_source::{Execution, ValueSource};
 use crate::random::{Random, unit};
+use crate::stress::ProfileColumn;
 
 /// Bytes of text and blobs, and entries of collections, where a value does not say.
 pub const DEFAULT_BYTES: i64 = 16;
@@ -82,15 +83,26 @@ impl RandomValue {
                 out.extend_from_slice(&version.to_be_bytes());
                 put_blob(random, bytes(size).saturating_sub(VERSION_BYTES), out);
             }
-            Self::Number { native, numbers } if matches!(native, Native::Float | Native::Double) => {
+            Self::Number { native, numbers } if native.is_real() => {
                 put_real(*native, numbers.real(random, at.key), &Digits::default(), out);
             }
             Self::Number { native, numbers } => {
                 put_whole(*native, numbers.whole(random, at.key), &Digits::default(), out);
             }
-            Self::Chosen(native) => put_whole(*native, at.key as i64, &Digits::default(), out),
             Self::Any(native) => put_any(*native, random, out),
             _ => self.put_many(random, at, out),
+        }
+    }
+
+    /// Appends the value that cassandra-stress's `column` chooses with that seed. `random`: of all values of the column.
+    pub fn put_chosen(&self, column: &ProfileColumn, seed: i64, random: Random, at: &Execution, out: &mut Vec<u8>) {
+        match self {
+            Self::Chosen(native) if native.is_real() => put_real(*native, column.real(seed), &Digits::default(), out),
+            Self::Chosen(native) => put_whole(*native, column.identity(seed), &Digits::default(), out),
+            value => {
+                let number = column.identity(seed) as u64;
+                value.put(random.at(number), &at.with_key(number), at.version, out);
+            }
         }
     }
 

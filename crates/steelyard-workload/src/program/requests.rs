@@ -3,10 +3,12 @@
 
 use std::sync::Arc;
 
-use steelyard_wire::program::{BatchMode, Fraction, Program, Step};
+use steelyard_wire::program::{Fraction, Keys, Program, Step};
 use steelyard_wire::{Action, Order, Workload};
 
+use super::batch::{Batch, BatchKeys, MOST_STATEMENTS, Select};
 use super::check::check;
+use super::drawn_keys::{DrawnKeys, repeat_random};
 use super::numbers::Numbers;
 use super::table::Table;
 use super::validation::holds;
@@ -17,8 +19,6 @@ use crate::OrderError;
 use crate::operation::Operation;
 use crate::random::{Purpose, Random};
 
-/// Most statements of a batch.
-const MOST_STATEMENTS: usize = 65_535;
 /// Most pages of one operation, and most rows of one page.
 const MOST_PAGES: u32 = 1_000_000;
 const MOST_PAGE_ROWS: u32 = i32::MAX as u32;
@@ -99,83 +99,6 @@ pub enum Request {
     Batch(Batch),
 }
 
-/// Statements in one request.
-#[derive(Clone, Debug)]
-pub struct Batch {
-    /// Numbers of its statements.
-    pub statements: Vec<usize>,
-    /// Kind of batch.
-    pub mode: BatchMode,
-    /// Whether each repetition takes the next key.
-    pub next_key: bool,
-    repeat: Numbers,
-    random: Random,
-    /// Which rows of each key, where a key is a partition of a table.
-    select: Option<Box<Select>>,
-    /// First key that repetitions may not reach.
-    end: u64,
-}
-
-impl Batch {
-    /// What the values of its first execution follow from, as far as they make the partition key.
-    #[inline]
-    pub fn first(&self, at: &Execution) -> Execution {
-        Execution {
-            repetition: (!self.next_key).then_some(0),
-            ..at.clone()
-        }
-    }
-
-    /// What the values of its statements' executions follow from, all statements in each repetition.
-    pub fn executions(&self, at: &Execution) -> Vec<Execution> {
-        let mut repetitions = Vec::new();
-        let wanted = self.repeat.whole(self.random.at(at.key), at.key).unsigned_abs();
-        if self.next_key {
-            let keys = wanted.min(self.end.saturating_sub(at.key)).max(1);
-            for key in at.key..at.key + keys {
-                let at = at.with_key(key);
-                match &self.select {
-                    Some(select) => select.put(&at, &mut repetitions),
-                    None => repetitions.push(at),
-                }
-            }
-        } else {
-            repetitions.extend((0..wanted).map(|number| Execution {
-                repetition: Some(number),
-                ..at.clone()
-            }));
-        }
-        let each = self.statements.len();
-        let of = |at: Execution| std::iter::repeat_n(at, each);
-        let number = |(occurrence, at): (usize, Execution)| Execution {
-            occurrence: occurrence as u64,
-            ..at
-        };
-        repetitions.into_iter().flat_map(of).enumerate().map(number).collect()
-    }
-}
-
-/// Which rows of a partition are written.
-#[derive(Clone, Debug)]
-struct Select {
-    table: Arc<Table>,
-    of: Numbers,
-    divisor: f64,
-    random: Random,
-}
-
-impl Select {
-    fn put(&self, at: &Execution, executions: &mut Vec<Execution>) {
-        let chance = self.of.whole(self.random.at(at.index).at(at.key), at.index) as f64 / self.divisor;
-        let most = MOST_STATEMENTS.saturating_sub(executions.len()).max(1);
-        self.table.selected(at.key, chance, at.index, most, |row| {
-            let at = at.clone();
-            at.row.set(Some(row));
-            executions.push(at);
-        });
-    }
-}
-
 /// All statements of an order, and the requests that its operations are.
 #[derive(Clone, Debug)]
 pub struct Requests {
@@ -254,6 +177,8 @@ impl Requests {
         Execution {
             index: operation.index,
             key: operation.key,
+            position: operation.position,
+            keys: u64::from(operation.keys),
             version: operation.version(self.action),
             scan_length: operation.scan_length,
             ..Execution::default()
@@ -291,11 +216,21 @@ fn compile(order: &Order, program: &Program) -> Result<Compiled, OrderError> {
     };
     let mut kinds = Vec::new();
     match order.action {
-        Action::Populate => kinds.push(compiler.steps("populate", &program.populate, program.records)?),
+        Action::Populate => {
+            let keys = BatchKeys::Next { end: program.records };
+            kinds.push(compiler.steps("populate", &program.populate, &keys)?);
+        }
         Action::Load => {
             for operation in &program.operations {
                 let path = format!("operations.{}", operation.name);
-                kinds.push(compiler.steps(&path, &operation.steps, u64::MAX)?);
+                let keys = match &operation.keys {
+                    Keys::Drawn { number, each: true } => {
+                        let drawn = DrawnKeys::new(number, order.seed);
+                        BatchKeys::Each(drawn.map_err(|error| error.within(&path))?)
+                    }
+                    _ => BatchKeys::Next { end: u64::MAX },
+                };
+                kinds.push(compiler.steps(&path, &operation.steps, &keys)?);
             }
         }
     }
@@ -309,12 +244,12 @@ struct Compiler<'a> {
 }
 
 impl Compiler<'_> {
-    fn steps(&mut self, path: &str, steps: &[Step], end: u64) -> Result<Vec<Request>, OrderError> {
-        let step = |step| self.step(step, end).map_err(|error| error.within(path));
+    fn steps(&mut self, path: &str, steps: &[Step], keys: &BatchKeys) -> Result<Vec<Request>, OrderError> {
+        let step = |step| self.step(step, keys).map_err(|error| error.within(path));
         steps.iter().map(step).collect()
     }
 
-    fn step(&mut self, step: &Step, end: u64) -> Result<Request, OrderError> {
+    fn step(&mut self, step: &Step, keys: &BatchKeys) -> Result<Request, OrderError> {
         match step {
             Step::Execute { statement } => Ok(Request::Execute {
                 statement: self.statement(statement)?,
@@ -347,20 +282,19 @@ impl Compiler<'_> {
                     let allowed = format!("1 to {MOST_STATEMENTS}");
                     return Err(OrderError::new("statements", read, allowed));
                 }
-                // The rows that a `row` of as many means, see `Rows`.
-                let of_key = Random::new(self.program.value_seed, Purpose::Row).at(0);
+                let keys = if *next_key { keys.clone() } else { BatchKeys::Same };
                 let batch = Batch {
                     statements,
                     mode: *mode,
-                    next_key: *next_key,
                     repeat,
-                    random: if *next_key {
-                        Random::new(self.program.value_seed, Purpose::Repeat)
-                    } else {
-                        of_key
+                    random: match keys {
+                        // The rows that a `row` of as many means, see `Rows`.
+                        BatchKeys::Same => Random::new(self.program.value_seed, Purpose::Row).at(0),
+                        BatchKeys::Next { .. } => Random::new(self.program.value_seed, Purpose::Repeat),
+                        BatchKeys::Each(_) => repeat_random(self.order.seed),
                     },
+                    keys,
                     select,
-                    end,
                 };
                 match batch.statements.iter().find(|number| !self.statements[**number].writes) {
                     Some(number) => Err(OrderError::new(

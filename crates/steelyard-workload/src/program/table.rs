@@ -7,7 +7,7 @@
 use std::cell::Cell;
 
 use super::cql_type::Native;
-use super::encode::{Digits, put_whole};
+use super::encode::{Digits, put_real, put_whole};
 use super::numbers::Numbers;
 use crate::random::{Purpose, Random, output};
 use crate::stress::{Hashed, ProfileColumn};
@@ -45,9 +45,9 @@ impl Row {
             .map_or(self.partition, |within| output(self.partition, within))
     }
 
-    /// The identity that the tool draws for a column in this row.
-    pub(super) fn identity(&self, column: &ProfileColumn) -> i64 {
-        column.identity(self.seed)
+    /// cassandra-stress's seed of the row.
+    pub(super) fn seed(&self) -> i64 {
+        self.seed
     }
 }
 
@@ -146,7 +146,18 @@ pub(super) struct KeySource {
 impl KeySource {
     #[inline]
     pub fn put(&self, key: u64, out: &mut Vec<u8>) {
-        put_whole(self.native, self.number.of(key), &self.digits, out);
+        match self.number.shown() {
+            Some(identity) if self.native.is_real() => put_real(
+                self.native,
+                identity.column.real(self.number.seed(key)),
+                &self.digits,
+                out,
+            ),
+            Some(identity) if identity.bytes => identity
+                .column
+                .write_blob(identity.column.identity(self.number.seed(key)), out),
+            _ => put_whole(self.native, self.number.of(key), &self.digits, out),
+        }
     }
 
     /// Whether the key follows from its value.
@@ -167,6 +178,8 @@ impl KeySource {
             Native::Int => i64::from(drawn as i32),
             Native::SmallInt => i64::from(drawn as i16),
             Native::TinyInt => i64::from(drawn as i8),
+            Native::Float => identity.column.real(seed_of(key)) as f32 as i64,
+            Native::Double => identity.column.real(seed_of(key)) as i64,
             _ => drawn,
         };
         let put = |out: &mut Vec<u8>| self.put(key, out);
@@ -380,16 +393,18 @@ pub(super) struct KeyIdentity {
     pub how: Hashed,
     /// Whether it is not the key's number.
     pub hidden: bool,
+    /// Whether the value is the tool's own blob.
+    pub bytes: bool,
 }
 
 impl KeyNumber {
     #[inline]
     pub fn of(&self, key: u64) -> i64 {
         let number = if self.divide == 1 { key } else { key / self.divide };
-        let number = match &self.identity {
-            Some(identity) if !identity.hidden => identity.column.identity(seed_of(number)) as u64,
-            _ if self.scramble => fnv_hash(number),
-            _ => number,
+        let number = match self.shown() {
+            Some(identity) => identity.column.identity(seed_of(number)) as u64,
+            None if self.scramble => fnv_hash(number),
+            None => number,
         };
         let number = self.modulo.map_or(number, |modulo| number % modulo);
         self.offset.wrapping_add(self.scale.wrapping_mul(number as i64))
@@ -401,7 +416,17 @@ impl KeyNumber {
     }
 
     fn is_identity(&self) -> bool {
-        self.identity.as_ref().is_some_and(|identity| !identity.hidden)
+        self.shown().is_some()
+    }
+
+    /// The identity that the value is made of.
+    fn shown(&self) -> Option<&KeyIdentity> {
+        self.identity.as_ref().filter(|identity| !identity.hidden)
+    }
+
+    /// cassandra-stress's seed of a key.
+    fn seed(&self, key: u64) -> i64 {
+        seed_of(key / self.divide)
     }
 
     /// Whether each key has a number of its own.

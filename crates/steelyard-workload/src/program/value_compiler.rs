@@ -231,9 +231,17 @@ impl ValueCompiler {
                 column: identity_of(identity, "make.identity")?,
                 how: hashed(native),
                 hidden: identity.hidden,
+                bytes: identity.bytes,
             })
         });
         let identity = identity.transpose()?;
+        if identity.as_ref().is_some_and(|identity| identity.bytes) && native != Native::Blob {
+            return Err(OrderError::new(
+                "make.identity.bytes",
+                true,
+                format!("false: {cql_type} is no blob"),
+            ));
+        }
         let most = match (modulo, scramble) {
             (Some(modulo), true) => modulo - 1,
             (None, true) => i64::MAX as u64,
@@ -291,6 +299,9 @@ impl ValueCompiler {
         if !of.is_empty() {
             let read = format!("{} values", of.len());
             return Err(OrderError::new("make.of", read, format!("none: {cql_type}")));
+        }
+        if *versioned && choice.is_some() {
+            return Err(OrderError::new("make.versioned", true, "false where there is a choice"));
         }
         let bytes = || size_of(size.as_ref(), DEFAULT_BYTES, MOST_BYTES);
         if choice.is_some() && size.is_none() {

@@ -22,6 +22,10 @@ pub struct Execution {
     pub index: u64,
     /// Key number.
     pub key: u64,
+    /// Place of the first key, see `Operation::position`.
+    pub position: u64,
+    /// Keys that the operation draws, see `Operation::keys`.
+    pub keys: u64,
     /// Version of the values that are written, see `Operation::version`.
     pub version: u64,
     /// Number of the repetition within a batch whose key stays.
@@ -233,15 +237,15 @@ impl ValueSource {
             return;
         };
         let (mut stream, position) = match (of, choice) {
+            (RandomOf::Row(of), Some(column)) => {
+                let seed = of.row(at, out).seed();
+                return value.put_chosen(column, seed, *random, at, out);
+            }
             (RandomOf::Key, _) => (random.at(at.key), at.key),
             (RandomOf::Rows(rows), _) => (random.at(at.key).at(rows.row(at)), at.key),
             (RandomOf::Row(of), None) => {
                 let row = of.row(at, out);
                 (row.stream(*random), row.position())
-            }
-            (RandomOf::Row(of), Some(column)) => {
-                let number = of.row(at, out).identity(column) as u64;
-                (random.at(number), number)
             }
         };
         if *versioned {
@@ -257,8 +261,16 @@ impl ValueSource {
     /// As `put_value` for a value within another: what looks random follows from `random`.
     pub(super) fn put_seeded(&self, at: &Execution, random: Random, out: &mut Vec<u8>) {
         match &self.source {
-            Source::Random { value, .. } => put_sized(out, |out| {
-                value.put(random, at, at.version, out);
+            Source::Random {
+                value,
+                random: column,
+                choice,
+                ..
+            } => put_sized(out, |out| {
+                match choice {
+                    Some(choice) => value.put_chosen(choice, random.bits(0) as i64, *column, at, out),
+                    None => value.put(random, at, at.version, out),
+                }
                 true
             }),
             _ => self.put_value(at, out),
@@ -305,7 +317,9 @@ impl ValueSource {
     /// Whether values within one collection may be the same.
     pub(super) fn may_repeat(&self) -> bool {
         match &self.source {
-            Source::Random { value, .. } => match value {
+            Source::Random {
+                value, choice: None, ..
+            } => match value {
                 RandomValue::Text { size, .. } | RandomValue::Blob { size, .. } => {
                     is_narrow(&self.cql_type, size.bounds().0)
                 }

@@ -80,8 +80,15 @@ class MeanOfLevel(Row):
     """A level against its baseline over several treatments."""
 
     LAST: ClassVar = (
-        "sentence", "floor_percent", "within_noise", "trend", "within_trend", "cold", "within_cold", "final",
-    )  # fmt: skip
+        "sentence",
+        "floor_percent",
+        "within_noise",
+        "trend",
+        "within_trend",
+        "cold",
+        "within_cold",
+        "final",
+    )
 
     factor: str
     """Factor whose levels are compared."""

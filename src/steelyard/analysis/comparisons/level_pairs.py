@@ -135,17 +135,17 @@ def _places(units: Sequence[_Unit]) -> tuple[float, ...]:
 def _units(frame: TrialFrame, treatment: Treatment, response: str, shared: Shared) -> dict[object, _Unit]:
     """The starts of a treatment with a value, or its blocks, in order of time."""
     starts = frame.values(response, treatment).group_by("start", maintain_order=True)
-    found: dict[object, list[tuple[float, int, int]]] = {}
+    means: dict[object, list[tuple[float, int, int]]] = {}
     columns = pl.col("block", "place_in_block").first(), pl.col(response).cast(pl.Float64).mean(), pl.len()
     for start, block, place, mean, n in starts.agg(*columns).iter_rows():
-        found.setdefault(block if shared == "block" else start, []).append((mean, n, place))
+        means.setdefault(block if shared == "block" else start, []).append((mean, n, place))
     return {
         unit: _Unit(
-            math.fsum(mean for mean, *_ in each) / len(each),
+            math.fsum(of_start for of_start, *_ in each) / len(each),
             tuple(n for _, n, _ in each),
             math.fsum(place for *_, place in each) / len(each),
         )
-        for unit, each in found.items()
+        for unit, each in means.items()
     }
 
 

@@ -191,13 +191,15 @@ def contrasts(
 
     `floors`: the noise floors of both sides' studies. `adjusted` adds Holm's correction.
     """
-    of_block_s, found = pace_s(a, b), []
+    of_block_s, known = pace_s(a, b), []
     for cell in pairing.both:
         pair = pair_of((a.frame, cell[1]), (b.frame, cell[2]), response)
-        one = None if pair is None else _contrast(a, b, cell, response, pair, confidence, margin_percent, of_block_s)
-        if pair is not None and one is not None:
-            found.append(_judged(a, b, one, pair, floors or _NO_FLOORS))
-    return tuple(found)
+        if pair is None:
+            continue
+        contrast = _contrast(a, b, cell, response, pair, confidence, margin_percent, of_block_s)
+        if contrast is not None:
+            known.append(_judged(a, b, contrast, pair, floors or _NO_FLOORS))
+    return tuple(known)
 
 
 def look_of_both(a: Side, b: Side) -> Look:

@@ -396,7 +396,7 @@ def ratio_of_deviations(
     )
 
 
-def eta_squared(f: float, df: int, error_df: int, confidence: float, n: int) -> Estimate:
+def eta_squared(f: float, df: float, error_df: float, confidence: float, n: int) -> Estimate:
     """Partial eta squared df F / (df F + error df), with the noncentral F interval.
 
     Ends: L / (L + df + error df + 1), L the noncentralities for which F is the upper and the lower quantile (J. H.

@@ -1,9 +1,13 @@
 """Split-plot analysis of variance: each factor against the error of its level of randomisation.
 
 A study is a split plot. Hard-to-change factors are randomised over starts (whole plots), the others over trials within
-a start (sub-plots), so there are two error terms (F. Yates, Complex experiments, Supplement to the Journal of the Royal
-Statistical Society 2, 1935). Block and start are random: block effects are removed from the starts, and start
+a start (sub-plots), so there are two kinds of error (F. Yates, Complex experiments, Supplement to the Journal of the
+Royal Statistical Society 2, 1935). Block and start are random: block effects are removed from the starts, and start
 effects from comparisons within a start. With one start per combination there is no error term for hard factors.
+
+F and p are of logarithms, as the comparisons' are: treatments of unlike size have unlike spread in milliseconds, and
+an equal ratio is an unequal difference. Within starts each factor has the error of its own contrasts, what it changes
+from start to start, with Greenhouse and Geisser's correction where there are several.
 
 The arithmetic is in `inference.variance_table`.
 """
@@ -11,16 +15,27 @@ The arithmetic is in `inference.variance_table`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Literal
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, Literal
 
+from steelyard.analysis.comparisons.level_pairs import FEWEST_STARTS
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import effect_sizes
+from steelyard.analysis.inference.gaps import FEWEST_FOR_PLACE, TINY
 from steelyard.analysis.inference.multiplicity import holm_within
-from steelyard.analysis.inference.variance_table import Table, Term, crossed, table
-from steelyard.analysis.row import NO_UNIT, Column, P, Row
+from steelyard.analysis.inference.variance_table import (
+    CONSTANT,
+    MOST_FACTORS_CROSSED,
+    Table,
+    Term,
+    contrasts,
+    crossed,
+    table,
+)
+from steelyard.analysis.row import NO_UNIT, Column, Number, P, Row
 from steelyard.analysis.statistic import Section, Statistic
-from steelyard.format import p_equals
-from steelyard.heavy import pl
+from steelyard.format import number, p_equals
+from steelyard.heavy import np, pl
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import unit_of
 
@@ -28,8 +43,13 @@ Form = Literal["published", "honest"]
 """published: over trials, counted as independent; honest: each term against the error of its own level."""
 Stratum = Literal["starts", "within starts", "trials"]
 """Where the error comes from: differences between starts; differences of treatments within a start; trials."""
-SQUARED = "squared unit of column `unit`"
-_AGAINST = {"starts": "what starts differ", "within starts": "start x treatment", "trials": "what trials differ"}
+Scale = Literal["logarithms", "as measured"]
+LOGARITHMS: Scale = "logarithms"
+SQUARED = "squared unit of column `unit`; of logarithms none"
+_AGAINST = {
+    "starts": "what starts differ", "within starts": "what the term changes from start to start",
+    "trials": "what trials differ",
+}  # fmt: skip
 
 
 class AnovaTerm(Row):
@@ -38,10 +58,14 @@ class AnovaTerm(Row):
     form: Form
     """Honest: each term against the error of the level that was randomised. Published: over trials, counted as
     independent."""
+    scale: Scale
+    """What is analysed: logarithms of the means of a start, where all values are above 0, or values as measured. Where
+    there are logarithms, F and p are theirs, and what is as measured has sums of squares only."""
     stratum: Stratum
     """Where the error comes from: differences between starts; differences of treatments within starts; trials."""
     term: str
-    """Factors of the term, joined by ` x `; block; error."""
+    """Factors of the term, joined by ` x `; block; error, within starts `start x` the factors that it is the error
+    of."""
     response: str
     """Response, as named in the store."""
     unit: str
@@ -60,6 +84,9 @@ class AnovaTerm(Row):
     """Mean square / mean square of the error."""
     eta_squared: Annotated[Estimate | None, Column(unit=NO_UNIT, head="partial η²")] = None
     """Partial eta squared: sum of squares / (it + that of the error)."""
+    epsilon: Number = None
+    """Greenhouse and Geisser's epsilon, of terms within starts with two degrees of freedom or more: p is that of F with
+    both degrees of freedom times it. 1: the contrasts are equally certain."""
     p: P = None
     """p-value of F."""
     p_holm: Annotated[float | None, Column(unit=NO_UNIT, head="p (Holm)", is_p=True)] = None
@@ -70,6 +97,8 @@ class AnovaTerm(Row):
     """Why a term is missing, or what was left out."""
 
 
+PLACE: Final = "place_in_block"
+PLACE_OUT = "the place of a start in its block is taken out"
 INTERACTS = 0.05
 """Significance level of an interaction, before Holm's correction: lenient, because it only warns."""
 CROSS = " x "
@@ -92,116 +121,158 @@ def anova(
 
 def _forms(frame: TrialFrame, response: str, confidence: float) -> tuple[list[AnovaTerm], list[AnovaTerm]]:
     """The terms of both forms, uncorrected."""
-    rows = frame.values(response)
+    rows = frame.values(response).with_columns(pl.col(response).cast(pl.Float64))
     names = [name for name in frame.names if rows[name].n_unique() > 1]
     if not names:
         return [], []
     rows = rows.filter(pl.all_horizontal(pl.col(name).is_not_null() for name in names))
-    hard = [name for name in names if name in frame.hard]
-    easy = [name for name in names if name not in frame.hard]
+    scales = scales_of(rows[response])
     honest: list[AnovaTerm] = []
-    if hard:
-        honest += _between_starts(rows, response, hard, easy, confidence)
-    if easy:
-        honest += _within_starts(rows, response, hard, easy, confidence)
-    published = _terms(
-        table([float(value) for value in rows[response]], _columns(rows, names), crossed(names)),
-        response, confidence, "published", "trials", "trials are counted as independent",
-    )  # fmt: skip
-    return honest, list(published)
+    for scale in scales:
+        about = _About(response, confidence, scale, tested=scale == scales[0])
+        honest += _split_plot(rows, names, [name for name in names if name in frame.hard], about)
+    table_of_trials = table(rows[response].to_list(), _columns(rows, names), crossed(names))
+    about = _About(response, confidence, "as measured", tested=True, form="published")
+    return honest, list(about.lines(table_of_trials, "trials", "trials are counted as independent"))
+
+
+def scales_of(values: pl.Series) -> tuple[Scale, ...]:
+    """The scales that values are analysed on, first the one of the tests: logarithms where all are above 0."""
+    return (LOGARITHMS, "as measured") if bool((values > 0).all()) else ("as measured",)
+
+
+def mean_on(scale: Scale, response: str) -> pl.Expr:
+    """The mean of the trials of a cell, or its logarithm."""
+    mean = pl.col(response).cast(pl.Float64).mean()
+    return mean.log() if scale == LOGARITHMS else mean
 
 
 def _columns(rows: pl.DataFrame, names: Sequence[str]) -> dict[str, list[object]]:
     return {name: rows[name].to_list() for name in names}
 
 
-def _between_starts(
-    rows: pl.DataFrame, response: str, hard: Sequence[str], easy: Sequence[str], confidence: float
-) -> Iterator[AnovaTerm]:
-    """Hard factors against starts; a start's mean weights the cells of the other factors equally."""
-    cells = _cell_means(rows, response, hard, easy)
+def _split_plot(rows: pl.DataFrame, names: Sequence[str], hard: Sequence[str], about: _About) -> Iterator[AnovaTerm]:
+    """Hard factors against what starts differ, the others and their interactions against what these change from start
+    to start. A start counts that has every combination of the others; its mean weights them equally."""
+    easy = [name for name in names if name not in hard]
+    mean = mean_on(about.scale, about.response).alias("y")
+    cells = rows.group_by("start", "block", *names, maintain_order=True).agg(mean, pl.col(PLACE).first())
     wanted = cells.select(easy).n_unique() if easy else 1
-    starts = cells.group_by("start", "block", *hard, maintain_order=True).agg(pl.col(response).mean(), pl.len())
-    kept = starts.filter(pl.col("len") == wanted)
-    dropped = starts.height - kept.height
-    per_cell = kept.group_by(hard).len()["len"].to_list() if kept.height else []
-    if max(per_cell, default=0) < 2:
-        yield _refused(response, "starts", hard, kept.height, (
-            f"each combination of {' and '.join(hard)} was started once, so there is no error term: what one start "
-            "differs from another cannot be told from what the levels differ"
-        ))  # fmt: skip
-        return
-    columns = _columns(kept, hard)
-    terms = crossed(hard)
+    whole = cells.filter(pl.len().over("start") == wanted).sort("start", *easy, maintain_order=True)
+    starts = whole.group_by("start", "block", *hard, maintain_order=True).agg(pl.col("y"), pl.col(PLACE).first())
+    dropped = cells["start"].n_unique() - starts.height
     note = f"{dropped} starts without every combination of {' and '.join(easy)} are left out" if dropped else ""
-    if _complete_blocks(kept, hard):
-        columns["block"] = kept["block"].to_list()
-        terms = [("block",), *terms]
-    else:
-        note = "; ".join(part for part in (note, "blocks are not complete: their effect stays in the error") if part)
-    fitted = table([float(value) for value in kept[response]], columns, terms)
-    yield from _terms(fitted, response, confidence, "honest", "starts", note)
+    per_cell = starts.group_by(hard).len()["len"].to_list() if hard and starts.height else [starts.height]
+    if max(per_cell) < 2:
+        once = f"each combination of {' and '.join(hard)} was started once" if hard else "there is one start"
+        once = once if starts.height else f"no start has every combination of {' and '.join(easy)}"
+        missing: tuple[tuple[Stratum, Sequence[str], str], ...] = (
+            ("starts", hard, "what one start differs from another cannot be told from what the levels differ"),
+            ("within starts", easy, "how a difference changes from start to start is not known"),
+        )
+        for stratum, factors, why in missing:
+            if factors and about.tested:
+                yield about.refused(stratum, factors, starts.height, f"{once}, so there is no error term: {why}")
+        return
+    y = np.asarray(starts["y"].to_list())
+    if hard:
+        yield from _between_starts(y.mean(axis=1), starts, hard, note, about)
+    if easy:
+        treatments = _columns(whole.head(wanted), easy)
+        yield from _within_starts(y, _columns(starts, hard), treatments, note, about)
 
 
-def _complete_blocks(starts: pl.DataFrame, hard: Sequence[str]) -> bool:
-    """Whether there are two or more blocks, each with every combination of hard factors once."""
-    combinations, blocks = starts.select(hard).n_unique(), starts["block"].n_unique()
-    once = starts.select("block", *hard).n_unique() == starts.height
-    return blocks > 1 and combinations > 1 and once and starts.height == combinations * blocks
+def _between_starts(
+    y: np.ndarray, starts: pl.DataFrame, hard: Sequence[str], note: str, about: _About
+) -> Iterator[AnovaTerm]:
+    terms, names = crossed(hard), [*hard, PLACE]
+    covariates: tuple[str, ...] = ()
+    if blocked(starts, hard):
+        terms, names, covariates = [("block",), *terms], [*names, "block"], placed(starts, hard)
+        note = "; ".join(filter(None, [note, PLACE_OUT if covariates else ""]))
+    elif starts["block"].n_unique() > 1:
+        note = "; ".join(part for part in (note, "too few blocks are whole: their effect stays in the error") if part)
+    yield from about.lines(table(y, _columns(starts, names), terms, covariates), "starts", note)
+
+
+def blocked(starts: pl.DataFrame, names: Sequence[str]) -> bool:
+    """Whether what blocks differ is taken out of starts, as in comparisons of levels: where no combination of levels
+    was started twice in a block, and enough blocks have all. `starts`: a row per start, with its block and levels."""
+    combinations = starts.select(names).n_unique()
+    once = starts.select("block", *names).n_unique() == starts.height
+    whole = int((starts.group_by("block").len()["len"] == combinations).sum())
+    return once and (combinations - 1) * (whole - 1) >= FEWEST_STARTS - 1
+
+
+def placed(starts: pl.DataFrame, names: Sequence[str]) -> tuple[str, ...]:
+    """The column of places, if they are taken out of what starts differ as in comparisons (`inference.gaps`): from
+    FEWEST_FOR_PLACE whole blocks on, over which every combination of levels has the same mean place."""
+    whole = starts.filter(pl.len().over("block") == starts.select(names).n_unique())
+    centres = whole.group_by(names).agg(pl.col(PLACE).mean())[PLACE]
+    enough = whole["block"].n_unique() >= FEWEST_FOR_PLACE and whole[PLACE].n_unique() > 1
+    return (PLACE,) if enough and np.ptp(centres.to_numpy()) < TINY else ()
 
 
 def _within_starts(
-    rows: pl.DataFrame, response: str, hard: Sequence[str], easy: Sequence[str], confidence: float
+    y: np.ndarray, hard: dict[str, list[object]], easy: dict[str, list[object]], note: str, about: _About
 ) -> Iterator[AnovaTerm]:
-    """The other factors, and their interactions with hard ones, against start x treatment."""
-    cells = _cell_means(rows, response, hard, easy)
-    terms: list[Term] = [term for term in crossed([*hard, *easy]) if any(name in easy for name in term)]
-    columns = {**_columns(cells, [*hard, *easy]), "start": cells["start"].to_list()}
-    fitted = table([float(value) for value in cells[response]], columns, [("start",), *terms])
-    if fitted.error_df < 1:
-        yield _refused(response, "within starts", easy, cells.height, (
-            "each combination of hard-to-change factors was started once, so there is no error term: how a difference "
-            "changes from start to start is not known"
-        ))  # fmt: skip
-        return
-    kept = Table(
-        fitted.n, tuple(line for line in fitted.lines if line.term != ("start",)), fitted.error_df, fitted.error_squares
-    )
-    yield from _terms(kept, response, confidence, "honest", "within starts", "means of the trials of a start are cells")
+    """`y`: a row per start, a column per treatment within it; `easy`: the levels of the treatments."""
+    for inner in crossed(list(easy)):
+        of_term = contrasts(easy, inner, crossed(list(easy)))
+        if not of_term.shape[1]:
+            continue
+        outer = [CONSTANT, *(term for term in crossed(list(hard)) if len(term) + len(inner) <= MOST_FACTORS_CROSSED)]
+        yield from about.lines(table(y @ of_term, hard, outer), "within starts", note, inner)
 
 
-def _cell_means(rows: pl.DataFrame, response: str, hard: Sequence[str], easy: Sequence[str]) -> pl.DataFrame:
-    """One row per start and combination of the other factors."""
-    keys = ["start", "block", *hard, *easy]
-    return rows.group_by(keys, maintain_order=True).agg(pl.col(response).cast(pl.Float64).mean())
+@dataclass(frozen=True)
+class _About:
+    """What the lines of one form and scale share; `tested`: they have F and p."""
 
+    response: str
+    confidence: float
+    scale: Scale
+    tested: bool
+    form: Form = "honest"
 
-def _refused(response: str, stratum: Any, names: Sequence[str], n: int, why: str) -> AnovaTerm:
-    return AnovaTerm(
-        form="honest", stratum=stratum, term=" x ".join(names), response=response, unit=unit_of(response), n=n, note=why
-    )
-
-
-def _terms(fitted: Table, response: str, confidence: float, form: Any, stratum: Any, note: str) -> Iterator[AnovaTerm]:
-    common = {"form": form, "stratum": stratum, "response": response, "unit": unit_of(response), "n": fitted.n}
-    for line in fitted.lines:
-        eta = None
-        if line.f is not None:
-            eta = effect_sizes.eta_squared(line.f, line.df, fitted.error_df, confidence, fitted.n)
-        yield AnovaTerm(
-            **common, term=" x ".join(line.term), df=line.df, error_df=fitted.error_df, sum_of_squares=line.squares,
-            mean_square=line.squares / line.df, f=line.f, p=line.p, eta_squared=eta, note=note,
-            method="" if line.f is None else _method(stratum, line.df, fitted.error_df),
-        )  # fmt: skip
-    if fitted.error_df > 0:
-        yield AnovaTerm(
-            **common, term="error", df=fitted.error_df, sum_of_squares=fitted.error_squares,
-            mean_square=fitted.error_squares / fitted.error_df, note=note,
+    def refused(self, stratum: Stratum, names: Sequence[str], n: int, why: str) -> AnovaTerm:
+        """A stratum without an error term."""
+        return AnovaTerm(
+            form=self.form, scale=self.scale, stratum=stratum, term=CROSS.join(names), response=self.response,
+            unit=unit_of(self.response), n=n, note=why,
         )  # fmt: skip
 
+    def lines(self, fitted: Table, stratum: Stratum, note: str, inner: Term = ()) -> Iterator[AnovaTerm]:
+        """The terms of a table, each joined with the factors `inner` within starts, and the error."""
+        common = {
+            "form": self.form, "scale": self.scale, "stratum": stratum, "response": self.response,
+            "unit": unit_of(self.response), "n": fitted.n, "note": note,
+        }  # fmt: skip
+        for line in fitted.lines:
+            tested: dict[str, Any] = {}
+            if self.tested and line.f is not None:
+                degrees = fitted.degrees(line.df)
+                tested = {
+                    "f": line.f, "p": line.p, "epsilon": fitted.epsilon,
+                    "eta_squared": effect_sizes.eta_squared(line.f, *degrees, self.confidence, fitted.n),
+                    "method": f"{method_of(self.scale, fitted, line.df)}, against {_AGAINST[stratum]}",
+                }  # fmt: skip
+            yield AnovaTerm(
+                **common, **tested, term=CROSS.join((*line.term, *inner)), df=line.df, error_df=fitted.error_df,
+                sum_of_squares=line.squares, mean_square=line.squares / line.df,
+            )  # fmt: skip
+        if fitted.error_df > 0:
+            yield AnovaTerm(
+                **common, term=CROSS.join(("start", *inner)) if inner else "error", df=fitted.error_df,
+                sum_of_squares=fitted.error_squares, mean_square=fitted.error_squares / fitted.error_df,
+            )  # fmt: skip
 
-def _method(stratum: Stratum, df: int, error_df: int) -> str:
-    return f"F of type II sums of squares against {_AGAINST[stratum]}, {df} and {error_df} degrees"
+
+def method_of(scale: Scale, fitted: Table, df: int) -> str:
+    """How F of a term and its p were computed."""
+    ends = " and ".join(number(one, digits=3) for one in fitted.degrees(df))
+    by = " (Greenhouse and Geisser)" if fitted.epsilon is not None else ""
+    return f"{'on logarithms, ' if scale == LOGARITHMS else ''}F with {ends} degrees of freedom{by}"
 
 
 def _corrected(terms: Sequence[AnovaTerm], others: Sequence[AnovaTerm]) -> tuple[AnovaTerm, ...]:
@@ -219,8 +290,10 @@ def interactions(terms: Sequence[AnovaTerm], response: str = "") -> list[str]:
     sentences = []
     for term in interacting:
         first, *rest = term.term.split(CROSS)
+        scale = "on logarithms, " if term.scale == LOGARITHMS else ""
+        degrees = ", ".join(number((term.epsilon or 1) * (df or 0), digits=3) for df in (term.df, term.error_df))
         sentences.append(
-            f"The effect of {first} depends on {' and '.join(rest)} (F({term.df}, {term.error_df}) = {term.f:.3g}, "
+            f"The effect of {first} depends on {' and '.join(rest)} ({scale}F({degrees}) = {term.f:.3g}, "
             f"p {p_equals(term.p)}, {p_equals(term.p_holm)} after Holm's correction): read it level by level; one "
             "effect over all levels says little."
         )

@@ -1,11 +1,13 @@
 """Multiple regression over all factors: numeric ones as predictors, others as indicators (analysis of covariance).
 
-Two levels of a split plot, as in `anova`: coefficients of hard-to-change factors from start means, those of the others
-from differences within a start; also all trials as if they were independent.
+Two levels of a split plot, as in `anova`: coefficients of hard-to-change factors from start means, about those of their
+block where blocks are whole, those of the others from differences within a start; also all trials as if they were
+independent. Tests are on logarithms, where a step of a factor multiplies.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
@@ -14,6 +16,7 @@ from steelyard.analysis.inference import estimates
 from steelyard.analysis.inference.least_squares import Coefficients, Dependent, least_squares
 from steelyard.analysis.row import IN_UNIT, Column, P, Row
 from steelyard.analysis.statistic import Section, Statistic
+from steelyard.analysis.statistics.anova import LOGARITHMS, Scale, Stratum, blocked, mean_on, scales_of
 from steelyard.heavy import pl, stats
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import unit_of
@@ -26,7 +29,10 @@ class Coefficient(Row):
     form: Literal["published", "honest"]
     """Honest: each factor against the error of the level that was randomised. Published: over trials, counted as
     independent."""
-    stratum: Literal["starts", "within starts", "trials"]
+    scale: Scale
+    """What is fitted: logarithms of the means of a start, where all values are above 0, or values as measured. Where
+    there are logarithms, p is theirs."""
+    stratum: Stratum
     """Where the error comes from: differences between starts; differences of treatments within starts; trials."""
     term: str
     """Intercept, a numeric factor, or `factor = level`: that level against the first."""
@@ -36,12 +42,15 @@ class Coefficient(Row):
     """Unit of the response."""
     n: int
     """Values fitted: start means, means of a treatment in a start, or trials."""
-    value: Annotated[Estimate | None, Column(unit=f"{IN_UNIT} per step of the factor, or from level to level")] = None
-    """Coefficient: change of the response, all else equal."""
-    std_err: Annotated[float | None, Column(unit="in its unit", head="std. error")] = None
-    """Standard error of the coefficient."""
+    value: Annotated[
+        Estimate | None,
+        Column(unit=f"{IN_UNIT} per step of the factor, or from level to level; of logarithms as a factor"),
+    ] = None
+    """Coefficient: change of the response, all else equal; of logarithms, what a step multiplies it by."""
+    std_err: Annotated[float | None, Column(unit="in its unit; of logarithms none", head="std. error")] = None
+    """Standard error of the coefficient; of logarithms that of its logarithm."""
     p: P = None
-    """p-value of t."""
+    """p-value of t: no change per step."""
     error_df: int | None = None
     """Degrees of freedom of the error."""
     r_squared: Annotated[float | None, Column(unit="0 to 1")] = None
@@ -68,12 +77,15 @@ def coefficients(frame: TrialFrame, response: str, confidence: float = 0.95) -> 
     hard = [name for name in names if name in frame.hard]
     easy = [name for name in names if name not in frame.hard]
     honest: list[Coefficient] = []
-    if hard:
-        honest += _between(frame, rows, response, hard, numbers, confidence)
-    if easy:
-        honest += _within(frame, rows, response, easy, numbers, confidence)
-    fitted = _Fitted(response, "published", "trials", confidence, "trials are counted as independent")
-    return (*honest, *fitted.fit(_columns(frame, rows, names, numbers), rows[response].to_list()))
+    for scale in (scales := scales_of(rows[response])):
+        cells = rows.group_by("start", "block", *frame.names, maintain_order=True).agg(mean_on(scale, response))
+        starts = cells.group_by("start", "block", *hard, maintain_order=True).agg(pl.col(response).mean())
+        for stratum, factors, units in (("starts", hard, starts), ("within starts", easy, cells)):
+            if factors:
+                about = _Fitted(response, "honest", stratum, confidence, scale, tested=scale == scales[0])
+                honest += _stratum(frame, units, factors, numbers, about)
+    published = _Fitted(response, "published", "trials", confidence, note="trials are counted as independent")
+    return (*honest, *published.fit(_columns(frame, rows, names, numbers), rows[response].to_list()))
 
 
 def _columns(frame: TrialFrame, rows: pl.DataFrame, names: Sequence[str], numbers: Sequence[str]) -> Columns:
@@ -89,48 +101,42 @@ def _columns(frame: TrialFrame, rows: pl.DataFrame, names: Sequence[str], number
     return columns
 
 
-def _between(
-    frame: TrialFrame, rows: pl.DataFrame, response: str, hard: Sequence[str], numbers: Sequence[str],
-    confidence: float,
-) -> Iterator[Coefficient]:  # fmt: skip
-    """Fit over start means, each the mean over its treatments; refused if no combination was started twice."""
-    easy = [name for name in frame.names if name not in hard]
-    cells = rows.group_by("start", *hard, *easy, maintain_order=True).agg(pl.col(response).mean())
-    starts = cells.group_by("start", *hard, maintain_order=True).agg(pl.col(response).mean())
-    fitted = _Fitted(response, "honest", "starts", confidence, "")
-    if max(starts.group_by(hard).len()["len"].to_list(), default=0) < 2:
-        yield fitted.refused(hard, starts.height, (
-            f"each combination of {' and '.join(hard)} was started once, so there is no error term for them"
-        ))  # fmt: skip
-        return
-    yield from fitted.fit(_columns(frame, starts, hard, numbers), starts[response].to_list())
-
-
-def _within(
-    frame: TrialFrame, rows: pl.DataFrame, response: str, easy: Sequence[str], numbers: Sequence[str],
-    confidence: float,
-) -> Iterator[Coefficient]:  # fmt: skip
-    """Fit over the means of each treatment in each start, centred by start."""
-    keys = ["start", *easy]
-    cells = rows.group_by(keys, maintain_order=True).agg(pl.col(response).mean())
-    starts = cells["start"].n_unique()
-    columns = _columns(frame, cells, easy, numbers)
-    table = pl.DataFrame({"start": cells["start"], **columns, response: cells[response]})
-    table = table.with_columns(pl.exclude("start") - pl.exclude("start").mean().over("start"))
-    fitted = _Fitted(response, "honest", "within starts", confidence, "each start about its own mean")
-    if starts < 2:
+def _stratum(
+    frame: TrialFrame, units: pl.DataFrame, names: Sequence[str], numbers: Sequence[str], about: _Fitted
+) -> Iterator[Coefficient]:
+    """Fit over start means, about those of their block; or over the treatments of a start, about its own mean."""
+    of_starts = about.common["stratum"] == "starts"
+    repeats = max(units.group_by(names).len()["len"].to_list()) if of_starts else units["start"].n_unique()
+    if repeats < 2:
         why = "one start: how an effect changes from start to start is not known"
-        yield fitted.refused(easy, cells.height, why)
+        if of_starts:
+            why = f"each combination of {' and '.join(names)} was started once, so there is no error term for them"
+        if about.tested:
+            yield about.refused(names, units.height, why)
         return
-    yield from fitted.fit({name: table[name].to_list() for name in columns}, table[response].to_list(), less=starts)
+    shared = "start" if not of_starts else "block" if blocked(units, names) else ""
+    response = str(about.common["response"])
+    columns = _columns(frame, units, names, numbers)
+    table = pl.DataFrame({**columns, response: units[response]})
+    if shared:
+        table = table.with_columns(units[shared].alias(shared))
+        table = table.with_columns(pl.exclude(shared) - pl.exclude(shared).mean().over(shared))
+        about.note = f"each {shared} about its own mean"
+    less = units[shared].n_unique() if shared else 0
+    yield from about.fit({name: table[name].to_list() for name in columns}, table[response].to_list(), less)
 
 
 class _Fitted:
     """Fit of the coefficients of one stratum."""
 
-    def __init__(self, response: str, form: Any, stratum: Any, confidence: float, note: str) -> None:
-        self.common = {"form": form, "stratum": stratum, "response": response, "unit": unit_of(response)}
-        self.confidence, self.note = confidence, note
+    def __init__(
+        self, response: str, form: Any, stratum: Any, confidence: float, scale: Scale = "as measured",
+        tested: bool = True, note: str = "",
+    ) -> None:  # fmt: skip
+        self.common = {
+            "form": form, "stratum": stratum, "scale": scale, "response": response, "unit": unit_of(response)
+        }  # fmt: skip
+        self.confidence, self.tested, self.note = confidence, tested, note
 
     def refused(self, names: Sequence[str], n: int, why: str) -> Coefficient:
         return Coefficient.model_validate({**self.common, "term": ", ".join(names), "n": n, "note": why})
@@ -158,13 +164,16 @@ class _Fitted:
     def _coefficient(self, solution: Coefficients, place: int, name: str, degrees: int, widen: float) -> Coefficient:
         value, error = solution.values[place], solution.std_errors[place] * widen
         half = estimates.t_quantile(self.confidence, degrees) * error
-        unit = str(self.common["unit"])
+        ends, unit, on = [value, value - half, value + half], str(self.common["unit"]), ""
+        if self.common["scale"] == LOGARITHMS:
+            ends, on = [math.exp(min(one, 600.0)) for one in ends], "on logarithms, "
+            unit = unit if name == INTERCEPT else "times"
         estimate = Estimate(
-            value=value, low=value - half, high=value + half, confidence=self.confidence, n=solution.n,
+            value=ends[0], low=ends[1], high=ends[2], confidence=self.confidence, n=solution.n,
             unit=unit if name == INTERCEPT or " = " in name else f"{unit} per step",
-            method=f"least squares over all factors of the stratum, t interval with {degrees} degrees of freedom",
+            method=f"{on}least squares over all factors of the stratum, t interval with {degrees} degrees of freedom",
         )  # fmt: skip
-        p = float(2 * stats.t.sf(abs(value) / error, degrees)) if error > 0 else None
+        p = float(2 * stats.t.sf(abs(value) / error, degrees)) if error > 0 and self.tested else None
         return Coefficient.model_validate(
             {**self.common, "term": name, "n": solution.n, "value": estimate, "std_err": error, "p": p,
              "error_df": degrees, "r_squared": solution.r_squared, "note": self.note}

@@ -8,11 +8,12 @@ from typing import Annotated, Any
 
 from steelyard.analysis.comparisons.level_pairs import Over
 from steelyard.analysis.frame import TrialFrame
-from steelyard.analysis.inference.variance_table import Line, table
+from steelyard.analysis.inference.variance_table import CONSTANT, contrasts, table
 from steelyard.analysis.row import NO_UNIT, Column, Levels, Number, P, Row
 from steelyard.analysis.statistic import Section, Statistic
+from steelyard.analysis.statistics.anova import PLACE, Scale, blocked, mean_on, method_of, placed, scales_of
 from steelyard.analysis.treatments import WORKLOADS, Treatment
-from steelyard.heavy import pl, stats
+from steelyard.heavy import np, pl, stats
 from steelyard.model.responses import unit_of
 
 
@@ -28,6 +29,8 @@ class OneWay(Row):
     """Unit of the response."""
     over: Over
     """What counts as one unit: start means, or trials counted as independent."""
+    scale: Scale
+    """What is analysed: logarithms of start means, where all are above 0, or values as measured."""
     n: int
     """Units: start means, or trials."""
     levels: int
@@ -41,7 +44,7 @@ class OneWay(Row):
     p: P = None
     """p-value of F."""
     rank_test: str = ""
-    """Rank test beside it: Kruskal-Wallis, Mann-Whitney; Friedman or Wilcoxon where the levels share their starts."""
+    """Rank test beside it: Kruskal-Wallis, Mann-Whitney; Friedman, Wilcoxon where the levels share starts or blocks."""
     rank_statistic: Number = None
     """Its statistic (H, U, chi-squared or W)."""
     rank_p: P = None
@@ -61,51 +64,53 @@ def one_ways(frame: TrialFrame, response: str) -> tuple[OneWay, ...]:
             if rows[factor].n_unique() < 2:
                 continue
             forms.append(_over_starts(rows, response, factor, others, factor in frame.hard))
-            forms.append(_independent(rows, response, factor, others, "trials"))
+            forms.append(_independent(rows, response, factor, others, "trials", "as measured"))
     return tuple(forms)
 
 
 def _over_starts(rows: pl.DataFrame, response: str, factor: str, others: Treatment, hard: bool) -> OneWay:
-    means = rows.group_by(factor, "start", maintain_order=True).agg(pl.col(response).cast(pl.Float64).mean())
-    if hard:
-        return _independent(means, response, factor, others, "start means")
-    levels = means[factor].n_unique()
-    complete = means.filter(pl.len().over("start") == levels).sort("start", maintain_order=True)
-    starts = complete["start"].n_unique()
-    common = {"factor": factor, "others": others, "response": response, "unit": unit_of(response), "levels": levels,
-              "over": "start means", "n": complete.height}  # fmt: skip
-    if starts < 2:
+    """Levels that share their starts are compared within them, those of starts of their own within whole blocks."""
+    scale = scales_of(rows[response])[0]
+    of_start = mean_on(scale, response), pl.col(PLACE).first()
+    means = rows.group_by(factor, "start", "block", maintain_order=True).agg(*of_start)
+    if hard and not blocked(means, [factor]):
+        return _independent(means, response, factor, others, "start means", scale)
+    shared = "block" if hard else "start"
+    complete = means.filter(pl.len().over(shared) == means[factor].n_unique()).sort(shared, maintain_order=True)
+    groups = [part.sort(shared)[response].to_list() for part in complete.partition_by(factor, maintain_order=True)]
+    common = {"factor": factor, "others": others, "response": response, "unit": unit_of(response), "scale": scale,
+              "levels": means[factor].n_unique(), "over": "start means", "n": complete.height}  # fmt: skip
+    if complete[shared].n_unique() < 2:
         return OneWay.model_validate({**common, "note": "fewer than two starts have every level: no error term"})
-    result = table(
-        [float(value) for value in complete[response]],
-        {"start": complete["start"].to_list(), factor: complete[factor].to_list()},
-        [("start",), (factor,)],
-    )
-    line = next(one for one in result.lines if one.term == (factor,))
-    groups = [complete.filter(pl.col(factor) == level).sort("start")[response].to_list()
-              for level in complete[factor].unique(maintain_order=True)]  # fmt: skip
+    if hard:
+        columns = {name: complete[name].to_list() for name in (shared, factor, PLACE)}
+        result = table(complete[response].to_list(), columns, [(shared,), (factor,)], placed(complete, [factor]))
+    else:
+        of_levels = contrasts({factor: range(len(groups))}, (factor,), [(factor,)])
+        result = table(np.transpose(groups) @ of_levels, {}, [CONSTANT])
+    line = result.lines[-1]
     name, statistic, p = _ranks_of_blocks(groups)
     return OneWay.model_validate(
         {**common, "df": line.df, "error_df": result.error_df, "f": line.f, "p": line.p, "rank_test": name,
-         "rank_statistic": statistic, "rank_p": p, "method": _method(line, result.error_df, name),
-         "note": "the start is a block"}
+         "rank_statistic": statistic, "rank_p": p, "note": f"what a {shared} adds to all levels is taken out",
+         "method": "" if line.f is None else _method(method_of(scale, result, line.df), name)}
     )  # fmt: skip
 
 
 def _ranks_of_blocks(groups: Sequence[Sequence[float]]) -> tuple[str, float | None, float | None]:
+    if all(group == groups[0] for group in groups):
+        return "Friedman" if len(groups) > 2 else "Wilcoxon", None, None
     if len(groups) > 2:
         test = stats.friedmanchisquare(*groups)
         return "Friedman", _finite(test.statistic), _finite(test.pvalue)
-    if groups[0] == groups[1]:
-        return "Wilcoxon", None, None
     signed = stats.wilcoxon(groups[0], groups[1])
     return "Wilcoxon", _finite(signed.statistic), _finite(signed.pvalue)
 
 
-def _independent(rows: pl.DataFrame, response: str, factor: str, others: Treatment, over: Over) -> OneWay:
+def _independent(rows: pl.DataFrame, response: str, factor: str, others: Treatment, over: Over, scale: Scale) -> OneWay:
     groups = [[float(value) for value in part[response]] for part in rows.partition_by(factor, maintain_order=True)]
     values = [value for group in groups for value in group]
-    common = {"factor": factor, "others": others, "response": response, "unit": unit_of(response),
+    common = {"factor": factor, "others": others, "response": response, "unit": unit_of(response), "scale": scale,
               "levels": len(groups), "over": over, "n": len(values)}  # fmt: skip
     if len(values) <= len(groups):
         note = "each level was started once: no error term" if over == "start means" else "one trial per level"
@@ -116,15 +121,13 @@ def _independent(rows: pl.DataFrame, response: str, factor: str, others: Treatme
     note = "trials of one start are repeated measures of it, counted as independent" if over == "trials" else ""
     return OneWay.model_validate(
         {**common, "df": line.df, "error_df": result.error_df, "f": line.f, "p": line.p, "rank_test": name,
-         "rank_statistic": statistic, "rank_p": p, "method": _method(line, result.error_df, name),
-         "note": note}
+         "rank_statistic": statistic, "rank_p": p, "note": note,
+         "method": "" if line.f is None else _method(method_of(scale, result, line.df), name)}
     )  # fmt: skip
 
 
-def _method(line: Line, error_df: int, rank_test: str) -> str:
-    if line.f is None:
-        return ""
-    return f"F with {line.df} and {error_df} degrees of freedom; {rank_test}'s test, asymptotic or exact"
+def _method(of_f: str, rank_test: str) -> str:
+    return f"{of_f}; {rank_test}'s test, asymptotic or exact"
 
 
 def _ranks(groups: Sequence[Sequence[float]]) -> tuple[str, float | None, float | None]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from steelyard.analysis.comparisons.level_pairs import LevelPair, Over, level_pairs
+from steelyard.analysis.comparisons.level_ratios import p_of_change
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import effect_sizes
 from steelyard.analysis.inference.multiplicity import holm_within
@@ -34,7 +35,7 @@ class PostHoc(MeasuredLevels):
     difference: InUnit
     """Mean of the level minus mean of the baseline."""
     p: P = None
-    """p-value of t."""
+    """p-value of t: over start means the comparison's own, on logarithms where all values are above 0."""
     p_holm: Annotated[float | None, Column(unit=NO_UNIT, head="p (Holm)", is_p=True)] = None
     """The same, Holm's correction over the pairs, by every response that the study names."""
     rank_p: P = None
@@ -53,7 +54,7 @@ def post_hoc(
 
     Over start means, from three starts per level on. Over trials only where every level has one start, as in published
     studies: with two, trials counted as independent call identical levels different in 40% of studies
-    (docs/explanation/coverage.md). t is Welch's or of pairs; ranks are Mann-Whitney's or Wilcoxon's.
+    (docs/explanation/coverage.md). t is the comparisons' own; ranks are Mann-Whitney's or Wilcoxon's.
     """
     rows: list[PostHoc] = []
     for factor in [name for name in frame.names if name not in WORKLOADS] or list(frame.names):
@@ -103,24 +104,31 @@ def _all_pairs(
                 factor=factor, baseline=base, level=level, others=others, response=response, unit=unit_of(response),
                 over=over, n_baseline=len(sample.baseline), n_level=len(sample.level), pairs=len(pairs), difference=gap,
                 p=tests[place][0], p_holm=p_holm[place], rank_p=tests[place][1], rank_p_holm=rank_holm[place],
-                method=_method(gap),
+                method=_method(sample, gap),
             )
         )  # fmt: skip
     return rows
 
 
-def _method(difference: Estimate) -> str:
-    ranks = "Wilcoxon" if "paired" in difference.method else "Mann and Whitney"
-    return f"p of {difference.method}; rank_p of {ranks}'s test"
+def _method(pair: LevelPair, difference: Estimate) -> str:
+    t = "the comparison, t on logarithms" if _on_logarithms(pair) else difference.method
+    return f"p of {t}; rank_p of {'Wilcoxon' if pair.paired else 'Mann and Whitney'}'s test"
+
+
+def _on_logarithms(pair: LevelPair) -> bool:
+    return pair.positive and pair.over == "start means"
 
 
 def _tests(pair: LevelPair) -> tuple[float | None, float | None]:
     """(p of the t test, p of the rank test); None where nothing varies."""
     if pair.paired:
-        gaps = np.subtract(pair.level, pair.baseline)
-        rank = stats.wilcoxon(pair.level, pair.baseline).pvalue if bool(np.any(gaps)) else math.nan
+        level, baseline = (np.log(side) if _on_logarithms(pair) else side for side in (pair.level, pair.baseline))
+        gaps = np.subtract(level, baseline)
+        rank = stats.wilcoxon(gaps).pvalue if bool(np.any(gaps)) else math.nan
     else:
         rank = stats.mannwhitneyu(pair.level, pair.baseline).pvalue
+    if _on_logarithms(pair):
+        return p_of_change(pair), _or_none(float(rank))
     t = effect_sizes.p_of_difference(pair.baseline, pair.level, bool(pair.paired))
     return _or_none(t), _or_none(float(rank))
 

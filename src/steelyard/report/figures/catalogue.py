@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from steelyard.analysis.comparisons.judgement import shown
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.comparison import Comparison
 from steelyard.analysis.statistics.effect import Effect
@@ -56,7 +57,8 @@ def _forest_row(comparison: Comparison) -> ForestRow:
     what = f"{comparison.factor} {comparison.baseline} → {comparison.level}"
     return ForestRow(
         f"{label(comparison.others)}: {what}" if comparison.others else what, change.value, change.low, change.high,
-        comparison.verdict, comparison.verdict not in UNDECIDED,
+        shown(comparison.verdict, survives_holm=comparison.survives_holm, final=comparison.final),
+        comparison.verdict not in UNDECIDED,
     )  # fmt: skip
 
 

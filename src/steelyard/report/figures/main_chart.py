@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from steelyard.analysis.comparisons.level_ratios import centre
+from steelyard.analysis.inference.multiplicity import DECIDED
 from steelyard.analysis.narrative.answer_table import AnswerRow
 from steelyard.analysis.statistics.law import LawFit, drawn
 from steelyard.analysis.statistics.summary import Summary
@@ -84,7 +85,8 @@ def _change(row: AnswerRow) -> ForestRow:
     return ForestRow(
         f"{row.factor}: {row.baseline} → {row.level}", 100 * (row.ratio.value - 1),
         None if low is None else 100 * (low - 1), None if high is None else 100 * (high - 1),
-        row.verdict, row.verdict not in UNDECIDED,  # Why is in the table: a narrow picture has no room for it.
+        row.verdict_text if row.verdict in DECIDED else row.verdict,
+        row.verdict not in UNDECIDED,  # Why is in the table: a narrow picture has no room for it.
     )  # fmt: skip
 
 

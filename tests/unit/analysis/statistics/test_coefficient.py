@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 import statsmodels.api as sm
 
@@ -13,6 +14,12 @@ from steelyard.analysis.statistics.regression import regress
 from tests.unit.analysis.made import cell, frame, record
 
 TIME = "execution_time_ms"
+
+
+def chosen(of: TrialFrame, form: str, scale: str, stratum: str = "") -> dict:
+    """The coefficients of one form and scale, by their term."""
+    found = [one for one in coefficients(of, TIME) if (one.form, one.scale) == (form, scale)]
+    return {one.term: one for one in found if stratum in ("", one.stratum)}
 
 
 def made(rng: np.random.Generator, starts: int = 3, start_sd: float = 5.0, trials: int = 2) -> TrialFrame:
@@ -39,7 +46,7 @@ def made(rng: np.random.Generator, starts: int = 3, start_sd: float = 5.0, trial
 
 def test_trials_as_independent_are_statsmodels_ordinary_least_squares():
     of = made(np.random.default_rng(1))
-    found = {one.term: one for one in coefficients(of, TIME) if one.form == "published"}
+    found = chosen(of, "published", "as measured")
     rows = of.values(TIME)
     x = np.column_stack([rows["nodes"], (rows["workload"] == "C").to_numpy() * 1.0, rows["load.threads"]])
     oracle = sm.OLS(rows[TIME].to_numpy(), sm.add_constant(x)).fit()
@@ -52,24 +59,35 @@ def test_trials_as_independent_are_statsmodels_ordinary_least_squares():
 def test_what_varied_within_starts_is_held_against_what_is_within_them():
     """The oracle: least squares with an indicator of every start."""
     of = made(np.random.default_rng(2), trials=1)
-    found = {one.term: one for one in coefficients(of, TIME) if one.stratum == "within starts"}
     rows = of.values(TIME)
     starts = np.column_stack([(rows["start"] == one).to_numpy() * 1.0 for one in rows["start"].unique()])
     x = np.column_stack([(rows["workload"] == "C").to_numpy() * 1.0, rows["load.threads"], starts])
-    oracle = sm.OLS(rows[TIME].to_numpy(), x).fit()
-    for place, name in enumerate(("workload = C", "load.threads")):
-        assert found[name].value.value == pytest.approx(oracle.params[place])
-        assert found[name].std_err == pytest.approx(oracle.bse[place])
-        assert found[name].p == pytest.approx(oracle.pvalues[place])
-        assert found[name].error_df == int(oracle.df_resid)
+    for scale, y in (("as measured", rows[TIME]), ("logarithms", rows[TIME].log())):
+        oracle, found = sm.OLS(y.to_numpy(), x).fit(), chosen(of, "honest", scale, "within starts")
+        for place, name in enumerate(("workload = C", "load.threads")):
+            logarithm = scale == "logarithms"
+            value = found[name].value
+            assert (np.log(value.value) if logarithm else value.value) == pytest.approx(oracle.params[place])
+            assert found[name].std_err == pytest.approx(oracle.bse[place])
+            assert found[name].error_df == int(oracle.df_resid)
+            assert found[name].p == (pytest.approx(oracle.pvalues[place]) if logarithm else None)
+            assert logarithm == ("on logarithms" in value.method)
 
 
-def test_a_hard_factor_rests_on_starts():
-    found = [one for one in coefficients(made(np.random.default_rng(3)), TIME) if one.term == "nodes"]
-    honest, published = found
-    assert (honest.n, honest.error_df, published.n) == (9, 7, 108)
-    assert honest.std_err > 1.5 * published.std_err
+def test_a_hard_factor_rests_on_starts_in_their_blocks():
+    """The oracle: least squares of start means with an indicator of every block."""
+    of = made(np.random.default_rng(3))
+    honest, published = chosen(of, "honest", "as measured", "starts")["nodes"], chosen(of, "published", "as measured")
+    assert (honest.n, honest.error_df, published["nodes"].n) == (9, 5, 108)
+    assert honest.std_err > 1.5 * published["nodes"].std_err
     assert honest.value.low < 10 < honest.value.high
+    cells = of.values(TIME).group_by("block", "nodes", "workload", "load.threads").agg(pl.col(TIME).mean().log())
+    starts = cells.group_by("block", "nodes", maintain_order=True).agg(pl.col(TIME).mean())
+    x = np.column_stack([starts["nodes"], *((starts["block"] == block).to_numpy() * 1.0 for block in (1, 2, 3))])
+    oracle = sm.OLS(starts[TIME].to_numpy(), x).fit()
+    logs = chosen(of, "honest", "logarithms", "starts")["nodes"]
+    assert (np.log(logs.value.value), logs.p) == pytest.approx((oracle.params[0], oracle.pvalues[0]))
+    assert logs.value.unit == "times per step"
 
 
 def test_one_start_a_level_and_factors_that_went_together_are_refused_in_words():

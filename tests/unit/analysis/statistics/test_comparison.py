@@ -11,6 +11,7 @@ from steelyard.analysis.comparisons.level_ratios import judge
 from steelyard.analysis.inference.gaps import Gap, in_blocks, of_samples
 from steelyard.analysis.statistics.anova import anova
 from steelyard.analysis.statistics.comparison import compare, comparisons, sentence
+from steelyard.analysis.statistics.one_way import one_ways
 from steelyard.model.estimate import Estimate
 from tests.unit.analysis.made import cell, drawn, elsewhere, frame, record
 
@@ -98,8 +99,25 @@ def test_hard_factors_are_paired_by_block():
     oracle = stats.ttest_rel(np.log(high).ravel(), np.log(low).ravel())
     assert (found.verdict, found.p) == ("slower", pytest.approx(oracle.pvalue))
     assert "paired by block, 3 degrees of freedom" in found.ratio.method
-    (term,) = [one for one in anova(made, TIME) if (one.term, one.form) == ("nodes", "honest")]
-    assert term.p == pytest.approx(found.p), "one p for one hypothesis"
+
+
+@pytest.mark.parametrize("blocks", [3, 5, 6, 10])
+def test_one_hypothesis_has_one_p(blocks):
+    """In answer, analysis of variance, one-way analysis and all pairs; from six blocks on without the place."""
+    rng = np.random.default_rng(blocks)
+    records = [
+        record(100 * math.exp(rng.normal(0, 0.02) + 0.03 * (nodes == 3) + 0.06 * place + 0.1 * (block % 3)),
+               nodes=nodes, start=block, begun_s=1000.0 * block + 100 * place)
+        for block in range(1, blocks + 1)
+        for place, nodes in enumerate((1, 3) if block % 2 else (3, 1))
+    ]  # fmt: skip
+    made = frame(records)
+    found = compare(made, TIME, "nodes", 1, 3, A)
+    assert found is not None
+    assert ("the place in the block taken out" in found.ratio.method) == (blocks in (6, 10))
+    terms = [one for one in anova(made, TIME) if one.term == "nodes" and one.form == "honest" and one.p is not None]
+    ways = [one for one in one_ways(made, TIME) if one.factor == "nodes" and one.over == "start means"]
+    assert [one.p for one in (*terms, *ways)] == pytest.approx([found.p] * 2)
 
 
 def test_blocks_with_one_level_only_are_left_out_and_with_two_whole_ones_nothing_is_paired():

@@ -12,7 +12,7 @@ from steelyard.analysis.comparisons.level_pairs import LevelPair, equivalence
 from steelyard.analysis.inference import multiplicity, power
 from steelyard.analysis.statistics import effect_line
 from steelyard.analysis.statistics.anova import AnovaTerm
-from steelyard.analysis.statistics.comparison import compare
+from steelyard.analysis.statistics.comparison import compare, comparisons
 from steelyard.analysis.statistics.differential import differentials
 from steelyard.analysis.statistics.effect import Effect, effects_of, more_starts
 from steelyard.analysis.statistics.post_hoc import PostHoc, post_hoc
@@ -131,6 +131,15 @@ def test_all_pairs_are_corrected_together():
     p = [one.p for one in found]
     assert [one.p_holm for one in found] == pytest.approx(list(multipletests(p, method="holm")[1]))
     assert multiplicity.holm([0.01, None, 0.04]) == [0.02, None, 0.04]
+
+
+def test_all_pairs_have_the_p_of_the_comparisons():
+    """One p for one hypothesis; over trials, as published, it is that of the difference."""
+    made = frame(drawn(rng(), {1: 100.0, 2: 120.0, 3: 150.0}, starts=4, trials=3, start_cv=0.05, trial_cv=0.02))
+    of_comparisons = {one.level: one.p for one in comparisons(made, TIME)}
+    pairs = {one.level: one for one in post_hoc(made, TIME) if one.baseline == 1}
+    assert {level: one.p for level, one in pairs.items()} == pytest.approx(of_comparisons, rel=1e-9)
+    assert all("on logarithms" in one.method and "paired t" in one.difference.method for one in pairs.values())
 
 
 def test_holm_is_that_of_statsmodels():

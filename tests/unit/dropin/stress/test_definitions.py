@@ -72,23 +72,29 @@ def test_what_differs_from_the_tool_is_said(tmp_path: Path, capsys: pytest.Captu
     profile = tmp_path / "apart.yaml"
     profile.write_text(
         "keyspace: k\ntable: t\ncolumnspec:\n"
-        "  - {name: id, size: fixed(10)}\n"
+        "  - {name: id, size: ~uniform(3..10)}\n"
+        "  - {name: part, size: fixed(10)}\n"
+        "  - {name: at, size: fixed(10), cluster: fixed(3)}\n"
         "  - {name: words, size: fixed(3), population: uniform(1..3)}\n"
-        "  - {name: numbers, size: fixed(3), population: uniform(1..3)}\n"
         "  - {name: pairs, population: uniform(1..3)}\n"
         "insert: {partitions: uniform(1..20), batchtype: UNLOGGED, select: fixed(1)/1}\n"
     )
-    types = {"id": "blob", "words": "set<text>", "numbers": "set<int>", "pairs": "map<int, int>"}
     columns = [
-        {"column_name": name, "type": kind, "kind": "partition_key" if name == "id" else "regular", "position": 0}
-        for name, kind in types.items()
+        {"column_name": name, "type": kind, "kind": role, "position": position}
+        for name, kind, role, position in (
+            ("id", "blob", "partition_key", 0),
+            ("part", "blob", "partition_key", 1),
+            ("at", "blob", "clustering", 0),
+            ("words", "set<text>", "regular", 0),
+            ("pairs", "map<int, int>", "regular", 0),
+        )
     ]
-    for words in ("", " -pop dist=uniform(1..100)"):
+    for words in ("", " throttle=100/s"):
         line = f"user profile={profile} ops(insert=1) n=100 -rate threads=1{words}"
         conduct(line.split(), World(columns=columns).tools)
         printed = capsys.readouterr().err
-        assert "id: size changes nothing" in printed
-        assert "words: population changes nothing" in printed
-        assert "pairs: population changes nothing" in printed
-        assert "numbers: population" not in printed
-        assert ("some partitions are written twice" in printed) is not bool(words)
+        assert "id: Inverse: Uniform:  min=3,max=10 as size of a key" in printed
+        assert "at: size changes nothing" in printed
+        assert not [name for name in ("part", "words", "pairs") if f": {name}: " in printed]
+        # Only where they have a rate; every partition is written once, so that there is nothing else to say.
+        assert ("are due at even intervals" in printed) is bool(words)

@@ -5,7 +5,6 @@ Statements and marker values are those of cassandra-stress, so each tool can rea
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -38,10 +37,9 @@ class Plan:
 
     def program(self, only: str | None = None, records: int = 1) -> dict[str, Any]:
         """The agent's workload; only the operation `only`, if given."""
-        kept, stride = self._kept(only), round(self.partitions(only))
-        if stride > 1:
-            # A sequence of keys goes on behind those that an operation took.
-            kept = [{**one, "keys": {**one["keys"], "stride": stride}} for one in kept]
+        kept = self._kept(only)
+        if self.takes_several(only):
+            kept = [{**one, "keys": {**one["keys"], "each": True}} for one in kept]
         return {
             "kind": "program",
             "records": records,
@@ -55,6 +53,10 @@ class Plan:
 
     def _kept(self, only: str | None) -> list[Mapping[str, Any]]:
         return [one for one in self.operations if only in (None, one["name"])]
+
+    def takes_several(self, only: str | None = None) -> bool:
+        """Whether an operation takes several partitions."""
+        return self.partitions(only) > 1
 
     def partitions(self, only: str | None = None) -> float:
         """Mean number of partitions of an operation. cassandra-stress counts them against `n=` and the rates."""
@@ -184,23 +186,26 @@ def _counter_read(settings: Settings) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Ending:
-    """What ends a load; only a signal if neither is set."""
+    """What ends a load; only a signal if neither is set. `partitions`: of all operations."""
 
-    operations: int | None = None
+    partitions: int | None = None
     duration_s: float | None = None
 
+    def wire(self, plan: Plan, only: str | None = None) -> dict[str, Any]:
+        """Form in the agent's order."""
+        limit = "keys" if plan.takes_several(only) and self.partitions is not None else "operations"
+        return {"operations": None, "duration_s": self.duration_s, limit: self.partitions}
 
-def ending(settings: Settings, partitions: float = 1.0) -> Ending:
-    """End of the measured load, of operations with so many partitions. `no-wrap` also ends it after every key was used
-    once, `err<` after the maximum number of measurements."""
+
+def ending(settings: Settings) -> Ending:
+    """End of the measured load. `no-wrap` also ends it after every key was used once, `err<` after the maximum number
+    of measurements."""
     operations, population = settings.command.count, settings.population
     if settings.command.uncertainty is not None:
         return Ending(duration_s=(settings.command.measurements[1] + 1) * settings.log.interval_ms / 1000)
     if population.sequence is not None and not population.wrap:
         low, high = population.sequence
         operations = min(high - low + 1, operations if operations is not None else high)
-    if operations is not None:
-        operations = math.ceil(operations / partitions)
     return Ending(operations, settings.command.duration_s)
 
 
@@ -239,7 +244,7 @@ def order(
         "workload": plan.program(only, records(settings)),
         "seed": seed,
         "schedule": schedule,
-        "stop": {"operations": stop.operations, "duration_s": stop.duration_s},
+        "stop": stop.wire(plan, only),
         "warm_up_s": 0.0,
         "read_consistency": settings.command.consistency,
         "write_consistency": settings.command.consistency,

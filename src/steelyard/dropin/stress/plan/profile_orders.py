@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from steelyard.dropin.stress.parse import bind_markers
 from steelyard.dropin.stress.parse.distributions import Distribution, Ratio, fixed
-from steelyard.dropin.stress.parse.profile import ColumnSpec, Profile, Query, qualified_cql
+from steelyard.dropin.stress.parse.profile import Profile, Query, qualified_cql
 from steelyard.dropin.stress.parse.refusal import Refused
 from steelyard.dropin.stress.parse.settings import Settings
 from steelyard.dropin.stress.plan import orders
@@ -24,6 +24,7 @@ from steelyard.dropin.stress.plan.orders import Plan
 from steelyard.dropin.stress.plan.schema import literal, quoted
 from steelyard.dropin.stress.run.interval_stats import Counting
 
+KEYS = ("partition_key", "clustering")
 Role = Literal["partition_key", "clustering", "regular", "static"]
 TEXTS, BLOBS = ("ascii", "text", "varchar"), ("blob",)
 HOLDS = {"tinyint": 2**7 - 1, "smallint": 2**15 - 1, "int": 2**31 - 1, "date": 2**31 - 1, "inet": 2**32 - 1}
@@ -31,7 +32,6 @@ HOLDS = {"tinyint": 2**7 - 1, "smallint": 2**15 - 1, "int": 2**31 - 1, "date": 2
 DEFAULT_POPULATION = 100_000_000_000
 LAST_MS = 1_576_800_000_000
 """Greatest timestamp of cassandra-stress: 50 years after 1970, in ms."""
-LAST_NS = 86_399_999_999_999
 UNHASHED = ("uuid", "timeuuid", "boolean", "duration")
 """Of cassandra-stress's own values of these types, rows could not be told apart."""
 COLLECTIONS = ("set", "list", "map", "tuple", "vector")
@@ -124,7 +124,7 @@ class Table:
 
     def wire(self, *, apart: bool = False) -> dict[str, Any]:
         """The primary key in the agent's order. `apart`: each marker takes a row of its own, of few."""
-        keys = {role: [one for one in self.columns if one.role == role] for role in ("partition_key", "clustering")}
+        keys = {role: [one for one in self.columns if one.role == role] for role in KEYS}
         return {
             "partition": [self.value(one) for one in keys["partition_key"]],
             "clustering": [self._level(one) for one in keys["clustering"]],
@@ -147,7 +147,7 @@ class Table:
                 "in place of insert a query of the profile that leaves the column out, such as "
                 f'`add: {{cql: "{insert}", fields: samerow}}` and ops(add=1)',
             )
-        if column.role in ("partition_key", "clustering") and "<" in column.cql_type:
+        if column.role in KEYS and "<" in column.cql_type:
             raise Refused(where, column.cql_type, "keys have types without others in them")
         cluster, most = self.profile.spec(column.name).cluster, HOLDS.get(column.outer)
         if column.role == "clustering" and cluster is not None and most is not None and cluster.high - 1 > most:
@@ -156,21 +156,20 @@ class Table:
             )
 
     def _of_partition(self, column: Column) -> dict[str, Any]:
-        """A function of the key number: cassandra-stress's own, except that text and blobs count."""
+        """A function of the key number: cassandra-stress's own, except that text counts."""
         make, spec = self._digits(column), self.profile.spec(column.name)
-        if spec.population is None and column.outer in UNHASHED:
-            return {**make, "scramble": True, "modulo": _greatest(column.outer), "offset": 1}
-        return make | {"identity": self._identity(column, counts=column.outer in (*TEXTS, *BLOBS))}
+        if column.outer == "boolean" or (spec.population is None and column.outer in UNHASHED):
+            return make | _code(column)
+        return make | {"identity": self._identity(column, counts=column.outer in TEXTS)}
 
     def _identity(self, column: Column, *, counts: bool) -> dict[str, Any]:
         """What cassandra-stress draws for a column. `counts`: without a population its value is another one."""
         spec = self.profile.spec(column.name)
         default = Distribution("uniform", 1, LAST_MS if column.outer == "timestamp" else DEFAULT_POPULATION)
-        # A size that cassandra-stress draws differently each time makes nothing that could be known.
-        known = spec.size is not None and not (spec.size.quanta or spec.size.inverted)
-        size = {"size": spec.size.wire()} if spec.size is not None and known else {}
+        size = {"size": spec.size.wire()} if spec.size is not None and _is_known(spec.size) else {}
         hidden = counts and spec.population is None
-        return {"named": column.name, "of": (spec.population or default).wire(), "hidden": hidden, **size}
+        bytes_ = {"bytes": True} if column.outer in BLOBS and column.role in KEYS else {}
+        return {"named": column.name, "of": (spec.population or default).wire(), "hidden": hidden, **size, **bytes_}
 
     def _level(self, column: Column) -> dict[str, Any]:
         """A clustering column: a function of the values before it, and of a number within them."""
@@ -182,10 +181,11 @@ class Table:
         elif count.high > 1:
             make = {"kind": "key"}
         else:
-            make["identity"] = self._identity(column, counts=True)
-            if column.outer not in (*TEXTS, *BLOBS):
-                make |= {"scramble": True, "modulo": _greatest(column.outer), "offset": 1}
-            elif not self._tells_seed():
+            counts = column.outer in (*TEXTS, *UNHASHED)
+            make["identity"] = self._identity(column, counts=counts)
+            if column.outer in UNHASHED:
+                make |= _code(column)
+            elif column.outer in TEXTS and not self._tells_seed():
                 make |= {"scramble": True, "modulo": 10 ** min(MOST_CODE_DIGITS, max(1, make["digits"]))}
         return {"count": count.wire(), "value": {"type": column.cql_type, "make": make}}
 
@@ -197,38 +197,44 @@ class Table:
     def _tells_seed(self) -> bool:
         """Whether each seed is a partition of its own."""
         keys = [one for one in self.columns if one.role == "partition_key"]
-        return any(one.outer in (*TEXTS, *BLOBS) and self.profile.spec(one.name).population is None for one in keys)
+        return any(one.outer in TEXTS and self.profile.spec(one.name).population is None for one in keys)
 
     def _random(self, column: Column) -> dict[str, Any]:
-        """A function of the row, and of few numbers of it where the column has a population."""
-        spec = self.profile.spec(column.name)
-        if spec.population is None or column.outer in COLLECTIONS or column.outer in ("float", "double"):
-            return self._of_stream(column)
-        # As many different texts as there are numbers.
-        sized = column.outer in (*TEXTS, *BLOBS) and spec.size is not None
-        size = {"size": spec.size.wire()} if sized and spec.size is not None else {}
-        return {"kind": "random", "salt": _salt(column), **size, "choice": self._identity(column, counts=False)}
-
-    def _of_stream(self, column: Column) -> dict[str, Any]:
-        """A value that is independent of those of other rows, an entry of a collection too."""
-        spec = self.profile.spec(column.name)
-        size = (spec.size or DEFAULT_SIZE).wire()
+        """A function of the row: of the number that cassandra-stress draws for it, where its values are made of that.
+        An entry of a collection has a draw of its own."""
+        spec, sized = self.profile.spec(column.name), column.outer in (*TEXTS, *BLOBS)
+        size = {"size": (spec.size or DEFAULT_SIZE).wire()}
         make: dict[str, Any] = {"kind": "random", "salt": _salt(column)}
-        if column.outer in ("set", "list"):
-            # As in cassandra-stress, `size` applies to the collection and to each of its texts.
-            inner = replace(column, cql_type=column.cql_type.partition("<")[2].removesuffix(">"))
-            if column.outer in inner.cql_type.partition("<")[0]:
-                inner = replace(column, cql_type=inner.cql_type.partition("<")[2].removesuffix(">"))
-            return make | {"size": size, "of": [{"type": inner.cql_type, "make": self._of_stream(inner)}]}
         if column.outer in COLLECTIONS:
-            return make | ({"size": size} if column.outer == "map" else {})
-        if column.outer in (*TEXTS, *BLOBS):
-            few = spec.population is not None and spec.size is None
-            return make | ({"number": spec.population.wire()} if few and spec.population else {"size": size})
-        if column.outer in UNHASHED and spec.population is None:
-            return make
-        numbers = spec.population or Distribution("uniform", 1, _greatest(column.outer))
-        return make | {"number": numbers.wire()}
+            # As in cassandra-stress, `size` applies to the collection and to each of its texts.
+            many = size if column.outer in ("set", "list", "map") else {}
+            within = [replace(column, cql_type=one) for one in _types_within(column.cql_type)]
+            return make | many | {"of": [{"type": one.cql_type, "make": self._random(one)} for one in within]}
+        if column.outer == "boolean":
+            return {"kind": "fixed", "value": True}
+        if spec.population is None and (sized or column.outer in UNHASHED):
+            return make | (size if sized else {})
+        # As many different texts as there are numbers.
+        many = size if sized and spec.size is not None else {}
+        return make | many | {"choice": self._identity(column, counts=False)}
+
+
+def _code(column: Column) -> dict[str, Any]:
+    """A hash in place of cassandra-stress's own values; its booleans are all true."""
+    return {"scramble": True, "modulo": 1 if column.outer == "boolean" else DEFAULT_POPULATION, "offset": 1}
+
+
+def _types_within(cql_type: str) -> list[str]:
+    """The types in a type's brackets, without the dimension of a vector."""
+    bare = cql_type.removeprefix("frozen<").removesuffix(">") if cql_type.startswith("frozen<") else cql_type
+    inner, depth, types = bare.partition("<")[2].removesuffix(">"), 0, [""]
+    for sign in inner:
+        depth += (sign == "<") - (sign == ">")
+        if sign == "," and depth == 0:
+            types.append("")
+        else:
+            types[-1] += sign
+    return [one.strip() for one in types if not one.strip().isdigit()]
 
 
 def _no_column(profile: Profile, where: str, name: str, columns: Sequence[Column]) -> Refused:
@@ -247,11 +253,11 @@ def remarks(settings: Settings, table: Table) -> list[str]:
         spec = profile.spec(column.name)
         if spec.cluster is not None and column.role != "clustering":
             sentences.append(f"{column.name}: cluster changes nothing: it is not a clustering column")
-        blob_key = (column.role, column.outer) == ("partition_key", "blob")
-        if blob_key and spec.size is not None and spec.population is None:
-            sentences.append(f"{column.name}: size changes nothing: a key of type blob has 8 bytes")
-        if spec.population is not None and _draws_apart(column, spec):
-            sentences.append(f"{column.name}: population changes nothing within {column.cql_type}")
+        if column.outer in BLOBS and column.role in KEYS and spec.size is not None and not _is_known(spec.size):
+            sentences.append(f"{column.name}: {spec.size.described()} as size of a key: it has 4 to 8 bytes")
+        counted = column.role == "clustering" and spec.population is None and (spec.cluster or fixed(1)).high > 1
+        if counted and column.outer in BLOBS and spec.size is not None:
+            sentences.append(f"{column.name}: size changes nothing: without a population it counts, in 8 bytes")
         if spec.size is not None and column.outer not in (*TEXTS, *BLOBS, *COLLECTIONS):
             sentences.append(f"{column.name}: size changes nothing: {column.cql_type} has one size")
     select = settings.insert.select or profile.select
@@ -259,21 +265,12 @@ def remarks(settings: Settings, table: Table) -> list[str]:
         sentences.append("insert: a select above 1 is taken as 1")
     partitions = settings.insert.partitions or profile.partitions
     inserts = any(name.lower() == "insert" for name in settings.command.ratios)
-    if inserts and partitions.low < partitions.high and settings.population.sequence is not None:
+    if inserts and partitions.low < partitions.high and (settings.rate.throttle_per_s or settings.rate.fixed_per_s):
         sentences.append(
-            f"insert: batches of {partitions.described()} partitions begin {round(partitions.average)} seeds apart: "
-            "some partitions are written twice, others not at all, and counts are batches times the mean; "
-            "fixed(...) writes each once"
+            f"insert: batches of {partitions.described()} partitions are due at even intervals, of their mean "
+            "number at that rate; cassandra-stress waits longer after a larger one"
         )
     return [f"{profile.path}: {one}" for one in sentences]
-
-
-def _draws_apart(column: Column, spec: ColumnSpec) -> bool:
-    """Whether values within a collection do not follow the column's population."""
-    texts = {*TEXTS, *BLOBS} & {*re.findall(r"\w+", column.cql_type)}
-    return column.outer in ("map", "tuple", "vector") or (
-        column.outer in ("set", "list") and bool(texts) and spec.size is not None
-    )
 
 
 def _salt(column: Column) -> int:
@@ -288,8 +285,9 @@ def _names(columns: Sequence[Column]) -> str:
     return ", ".join(column.name for column in columns)
 
 
-def _greatest(outer: str) -> int:
-    return {**HOLDS, "timestamp": LAST_MS, "time": LAST_NS}.get(outer, DEFAULT_POPULATION)
+def _is_known(size: Distribution) -> bool:
+    """Whether cassandra-stress makes the same size of the same number again."""
+    return not (size.quanta or size.inverted)
 
 
 @dataclass(frozen=True)
@@ -362,6 +360,7 @@ def _insert(settings: Settings, table: Table) -> tuple[dict[str, Any], dict[str,
     counting = Counting(rows=partitions.average * rows.taken(select), partitions=partitions.average)
     if partitions == fixed(1) and rows.high == 1:
         return statement, {"kind": "execute", "statement": statement["name"]}, counting
+    counting = replace(counting, batches=True)
     step = {
         "kind": "batch",
         "statements": [statement["name"]],
@@ -375,7 +374,7 @@ def _insert(settings: Settings, table: Table) -> tuple[dict[str, Any], dict[str,
 
 def _insertion(table: Table) -> dict[str, Any]:
     """The UPDATE that cassandra-stress prepares; INSERT for a table of key columns only."""
-    keys = [one for one in table.columns if one.role in ("partition_key", "clustering")]
+    keys = [one for one in table.columns if one.role in KEYS]
     others = [one for one in table.columns if one not in keys]
     partition = [index for index, one in enumerate(keys) if one.role == "partition_key"]
     if not others:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import math
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -150,8 +149,7 @@ class Action:
         threads = orders.warm_up_threads(self.settings)
         for name in sorted(self.plan.counted):
             self.voice.say(f"Warming up {name} with {operations} iterations...")
-            stop = Ending(math.ceil(operations / self.plan.partitions(name)))
-            outcome, _ = await self._drive(threads, stop, None, only=name)
+            outcome, _ = await self._drive(threads, Ending(operations), None, only=name)
             if outcome is None or self.interrupted:
                 return outcome is not None
         return True
@@ -199,7 +197,7 @@ class Action:
 
     async def _load(self, threads: int) -> Recorder | None:
         """One measured load; None if it failed."""
-        stop = orders.ending(self.settings, self.plan.partitions())
+        stop = orders.ending(self.settings)
         self.voice.say(f"Running {self._description()} with {threads} threads {self._how_long(stop)}", output.header())
         outcome, recorder = await self._drive(threads, stop, self.voice)
         if outcome is None:

@@ -83,10 +83,12 @@ def merged(spans: Iterable[Span], *, side_by_side: bool) -> Span:
 @dataclass(frozen=True)
 class Counting:
     """How answers of one operation are counted. `rows`, `partitions`: per answer without error; None: the number of
-    rows in the answer. `may_be_empty`: whether an answer without a row is valid; `reads`: whether it asks for rows."""
+    rows in the answer. `batches`: these are means, and the agent counts each batch. `may_be_empty`: whether an answer
+    without a row is valid; `reads`: whether it asks for rows."""
 
     rows: float | None = 1.0
     partitions: float | None = 1.0
+    batches: bool = False
     may_be_empty: bool = False
     reads: bool = False
 
@@ -101,11 +103,15 @@ def span_of(interval: Interval, operation: str, counting: Counting, time_of: str
     tables = interval.tables
     outcomes = tables.outcomes(operation)
     answered, in_answers = outcomes.get(Outcome.OK, 0), interval.rows.get(operation, 0)
+    partitions = in_answers if counting.partitions is None else answered * counting.partitions
+    if counting.batches:
+        # Without a number where each takes one.
+        partitions = interval.keys.get(operation, answered)
     return Span(
         seconds=interval.seconds,
         operations=sum(outcomes.values()),
-        partitions=in_answers if counting.partitions is None else answered * counting.partitions,
-        rows=in_answers if counting.rows is None else answered * counting.rows,
+        partitions=partitions,
+        rows=in_answers if counting.rows is None or counting.batches else answered * counting.rows,
         errors=sum(number for outcome, number in outcomes.items() if counting.fails(outcome)),
         times=tables.histogram(time_of, operation, None),
     )

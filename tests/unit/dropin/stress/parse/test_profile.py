@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from steelyard.dropin.stress.plan import profile_orders, several_profiles
 from steelyard.dropin.stress.plan.orders import Plan
 from steelyard.dropin.stress.run import interval_stats
 from steelyard.dropin.stress.run.command import conduct
+from steelyard.node import agent
 from tests.unit.dropin.stress.world import World
 from tests.unit.wire import made
 
@@ -114,7 +116,7 @@ def test_an_insert_writes_the_rows_of_one_partition(tmp_path: Path) -> None:
     assert tags["size"] == {"name": "uniform", "min": 4.0, "max": 8.0}
     assert tags["of"][0]["type"] == "text"
     assert tags["of"][0]["make"]["size"] == tags["size"]
-    assert value["number"]["max"] == 1e11
+    assert value["choice"] == identity("value", EVERY)
     # Sensors of twelve characters, and days, are numbers that cassandra-stress draws.
     thousand, twelve = {"name": "uniform", "min": 1.0, "max": 1000.0}, {"name": "fixed", "value": 12.0}
     assert sensor == {"kind": "key", "digits": 12, "identity": identity("sensor", thousand, size=twelve)}
@@ -151,11 +153,11 @@ def test_a_number_of_few_is_chosen_by_the_row_and_others_are_not(tmp_path: Path)
     assert note["size"] == twenty
     assert note["choice"] == identity("note", many, size=twenty)
     assert value["choice"] == identity("value", {"name": "exponential", "min": 1, "max": 50})
-    # Twenty different numbers of eight characters where there is no size; reals are drawn on their own.
+    # Numbers as text where there is no size; reals are the tool's too.
     few = planned(tmp_path, "insert=1", text.replace("size: fixed(20)\n    ", ""))
     note, _, value, *_ = makes(few.statements[0])
     assert "size" not in note
-    assert value["number"]["name"] == "exponential"
+    assert value["choice"]["of"]["name"] == "exponential"
 
 
 @pytest.mark.parametrize("skew", ["exp(1..10M)", "gaussian(1..10M)", "extreme(1..10M,2)", "~exp(1..10M)", "seq(1..99)"])
@@ -181,12 +183,47 @@ def test_a_clustering_column_that_does_not_spread_has_one_value_in_a_partition(t
     assert place == {"kind": "clustering", "column": 1}
     level = plan.statements[0]["table"]["clustering"][1]
     assert level["count"] == {"name": "fixed", "value": 1.0}
-    made = {"kind": "key", "digits": 0, "scramble": True, "modulo": 10**11, "offset": 1}
-    assert level["value"]["make"] == {**made, "identity": identity("place", EVERY, hidden=True)}
+    assert level["value"]["make"] == {"kind": "key", "digits": 0, "identity": identity("place", EVERY)}
     assert '"more" = ?' in plan.statements[0]["cql"]
     assert more["of"][0]["type"] == "frozen<set<int>>"
     assert more["of"][0]["make"]["of"][0]["type"] == "int"
     assert note["kind"] == "random"
+
+
+def test_values_within_others_follow_size_and_population(tmp_path: Path) -> None:
+    spec = "  - name: {}\n    size: fixed(3)\n    population: uniform(1..9)\n"
+    types = {
+        "words": "set<text>",
+        "pairs": "map<int, frozen<list<blob>>>",
+        "both": "tuple<text, frozen<map<text, double>>>",
+        "place": "vector<float, 3>",
+        "small": "tinyint",
+        "flag": "boolean",
+    }
+    more = "".join(spec.format(name) for name in types if name not in ("small", "flag"))
+    others = [{"column_name": n, "kind": "regular", "position": -1, "type": kind} for n, kind in types.items()]
+    text = YAML.replace("  - name: note\n", f"{more}  - name: note\n")
+    plan = planned(tmp_path, "insert=1", text, columns=[*COLUMNS[:3], COLUMNS[4], *others])
+    by_name = dict(zip(sorted([*types, "note"]), makes(plan.statements[0]), strict=False))
+    three, nine = {"name": "fixed", "value": 3.0}, {"name": "uniform", "min": 1.0, "max": 9.0}
+
+    def chosen(name: str) -> dict[str, Any]:
+        return identity(name, nine, size=three)
+
+    (word,) = by_name["words"]["of"]
+    assert (word["type"], word["make"]["size"], word["make"]["choice"]) == ("text", three, chosen("words"))
+    number, blobs = by_name["pairs"]["of"]
+    assert (number["make"]["choice"], "size" in number["make"]) == (chosen("pairs"), False)
+    assert (blobs["type"], blobs["make"]["of"][0]["make"]["choice"]) == ("frozen<list<blob>>", chosen("pairs"))
+    first, within = by_name["both"]["of"]
+    assert [one["type"] for one in (first, *within["make"]["of"])] == ["text", "text", "double"]
+    assert "size" not in by_name["both"]
+    assert by_name["place"]["of"] == [
+        {"type": "float", "make": {**number["make"], "salt": by_name["place"]["salt"], "choice": chosen("place")}}
+    ]
+    # As the tool's: cut to eight bits, and all of them true.
+    assert by_name["small"]["choice"] == identity("small", EVERY)
+    assert by_name["flag"] == {"kind": "fixed", "value": True}
 
 
 def test_queries_of_the_same_row_and_of_many(tmp_path: Path) -> None:
@@ -212,15 +249,15 @@ def test_writes_of_queries_are_counted_from_their_answers(tmp_path: Path) -> Non
     text = YAML + "  change:\n    cql: update readings set note = ? where sensor = ? and day = ? and at = ?\n"
     plan = planned(tmp_path, "insert=1,one=1,change=1", text)
     tables = [made.counts([(1000, 1999, 10)], name, "ok", "response") for name in ("insert", "one", "change")]
-    # As cassandra-stress: a plain write answers without rows, a light-weight transaction with one.
-    for rows, partitions in (({"one": 30}, 0), ({"one": 30, "change": 10}, 10)):
+    # As cassandra-stress: a plain write answers without rows, a light-weight transaction with one; an insert has its own.
+    for rows, partitions in (({"insert": 47, "one": 30}, 0), ({"insert": 47, "one": 30, "change": 10}, 10)):
         spans = interval_stats.spans_of(made.interval(*tables, rows=rows), plan.counted, "service")
         assert {name: span.partitions for name, span in spans.items()} == {
             "insert": 10,
             "one": 10,
             "change": partitions,
         }
-        assert {name: span.rows for name, span in spans.items()} == {"insert": 50, "one": 30, "change": partitions}
+        assert {name: span.rows for name, span in spans.items()} == {"insert": 47, "one": 30, "change": partitions}
 
 
 @pytest.mark.parametrize(
@@ -257,22 +294,52 @@ def test_a_batch_of_several_partitions(tmp_path: Path) -> None:
     several = planned(tmp_path, "insert=1", YAML, "-insert partitions=uniform(1..5)")
     assert several.operations[0]["steps"] == [batch(repeat={"name": "uniform", "min": 1.0, "max": 5.0})]
     assert (several.counted["insert"].partitions, several.counted["insert"].rows) == (3, 15)
+    # Counted by the agent, batch by batch.
+    told = made.interval(made.counts([(1000, 1999, 10)], "insert"), rows={"insert": 133}, keys={"insert": 27})
+    span = interval_stats.span_of(told, "insert", several.counted["insert"])
+    assert (span.operations, span.partitions, span.rows) == (10, 27, 133)
+
+
+@pytest.mark.agent
+@pytest.mark.parametrize("sizes", ["uniform(1..20)", "gaussian(1..20)", "exp(1..40)", "fixed(7)"])
+def test_batches_write_each_partition_of_a_sequence_once(tmp_path: Path, sizes: str) -> None:
+    single = YAML.replace("cluster: uniform(1..9)", "cluster: fixed(1)")
+    plan = planned(tmp_path, "insert=1,one=1", single, f"-insert partitions={sizes} -pop seq=1..2000")
+    for only in ("insert", None):
+        order = {**PROGRAM, "workload": plan.program(only, 2000), "warm_up_s": 0.0, "stop": {"keys": 2000}}
+        # The number of the key itself, in place of what is drawn from it.
+        sensor = json.dumps(plan.statements[0]["values"][-3])
+        text = json.dumps(order).replace(sensor, json.dumps({"type": "text", "make": {"kind": "key"}}))
+        for processes in (1, 3):
+            seen = [key for index in range(processes) for key in sent(tmp_path, text, index, processes)]
+            assert sorted(seen) == list(range(2000))
+
+
+def sent(tmp_path: Path, order: str, index: int, of: int) -> list[int]:
+    """The first part of the partition keys that one of several processes sends."""
+    path = tmp_path / "order.json"
+    path.write_text(json.dumps({**json.loads(order), "share": {"index": index, "of": of}}))
+    argv = [str(agent.find()), "ops", "--order", str(path), "--count", "9999", "--values"]
+    done = subprocess.run(argv, check=True, timeout=60, stdout=subprocess.PIPE)
+    steps = [json.loads(line)["steps"][0] for line in done.stdout.splitlines()]
+    return [int(one["values"][-3]) for step in steps for one in step["statements"]]
 
 
 def test_partitions_count_against_n_and_the_rate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "profile.yaml"
     path.write_text(YAML)
-    for ops, words, operations, rate, stride in (
-        ("insert=1", "-insert partitions=fixed(10)", 31, 50.0, 10),
-        ("insert=1,one=1", "-insert partitions=fixed(9)", 61, 100.0, 5),
-        ("insert=1,one=1", "", 305, 500.0, 1),
+    for ops, words, limit, rate, each in (
+        ("insert=1", "-insert partitions=fixed(10)", "keys", 50.0, True),
+        ("insert=1,one=1", "-insert partitions=uniform(1..17)", "keys", 100.0, True),
+        ("insert=1,one=1", "", "operations", 500.0, False),
     ):
         world = World(columns=COLUMNS)
         typed = f"user profile={path} ops({ops}) n=305 -pop seq=1..305 -rate threads=2 fixed=500/s {words}"
         assert conduct(typed.split(), world.tools) == 0
         order = world.orders[-1]
-        assert (order["stop"]["operations"], order["schedule"]["rate_per_s"]) == (operations, rate)
-        assert {one["keys"].get("stride", 1) for one in order["workload"]["operations"]} == {stride}
+        assert order["stop"] == {"operations": None, "duration_s": None, limit: 305}
+        assert order["schedule"]["rate_per_s"] == rate
+        assert {one["keys"].get("each", False) for one in order["workload"]["operations"]} == {each}
     assert "Warming up insert with 76 iterations" in capsys.readouterr().out
 
 
@@ -438,8 +505,8 @@ def test_a_profile_from_command_line_to_results(tmp_path: Path, capsys: pytest.C
     assert "******************** Profile ********************" in lines
     assert any(line.startswith("Generating batches with [1..1] partitions and [1..9] rows") for line in lines)
     assert "Running [insert, range] with 2 threads for 300 iteration" in lines
-    # Inserts have as many rows as their batches have on average, queries as many as their answers have.
-    assert "Row rate                  :      800 row/s [insert: 500 row/s, range: 300 row/s]" in lines
+    # Inserts have the rows that the agent counts in their batches, queries those of their answers.
+    assert "Row rate                  :      600 row/s [insert: 300 row/s, range: 300 row/s]" in lines
     assert "  Keyspace: stressexample" in lines
     # Other operations in each load, but the same values, so that a later one finds what an earlier one has written.
     assert len({order["seed"] for order in world.orders}) == 1
