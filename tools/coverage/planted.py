@@ -90,7 +90,7 @@ def frame_of(values: Numbers, levels: Sequence[tuple[int, str]], *, sizes_are_ha
             "replicate": trial + 1, "order_in_start": trial + 1, "position": position, "control": False,
             "outcome": "valid", "begun_s": 60.0 * position, "ended_s": 60.0 * position + 50.0, "nodes": nodes,
             "workload": workload, RESPONSE: values.ravel(), "order_of_treatment": trial + 1, "warm_up": False,
-            "used": True,
+            "used": True, "place_in_block": np.unique(nodes, return_inverse=True)[1] + 1,
         }
     ).sort("begun_s")  # fmt: skip
     factors: dict[str, tuple[Any, ...]] = {
