@@ -249,7 +249,7 @@ def test_writes_of_queries_are_counted_from_their_answers(tmp_path: Path) -> Non
     text = YAML + "  change:\n    cql: update readings set note = ? where sensor = ? and day = ? and at = ?\n"
     plan = planned(tmp_path, "insert=1,one=1,change=1", text)
     tables = [made.counts([(1000, 1999, 10)], name, "ok", "response") for name in ("insert", "one", "change")]
-    # As cassandra-stress: a plain write answers without rows, a light-weight transaction with one. An insert has its own.
+    # As cassandra-stress: a plain write answers without rows, a light-weight one with one; an insert has its own.
     for rows, partitions in (({"insert": 47, "one": 30}, 0), ({"insert": 47, "one": 30, "change": 10}, 10)):
         spans = interval_stats.spans_of(made.interval(*tables, rows=rows), plan.counted, "service")
         assert {name: span.partitions for name, span in spans.items()} == {
