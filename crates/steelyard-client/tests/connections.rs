@@ -43,6 +43,7 @@ fn order(address: SocketAddr, change: impl FnOnce(&mut Order)) -> Order {
     let mut order: Order = serde_json::from_str(include_str!("../../../schema/order.example.json")).unwrap();
     order.contacts = vec![address.to_string()];
     order.stop = Stop {
+        keys: None,
         operations: Some(1_000),
         duration_s: None,
     };
@@ -195,6 +196,7 @@ fn a_connection_that_falls_silent_is_made_anew() {
         };
         order.timeout_ms = 1_000;
         order.stop = Stop {
+            keys: None,
             operations: Some(1_000),
             duration_s: None,
         };
@@ -408,6 +410,7 @@ fn a_load_that_reconnects_does_not_try_tls() {
     let (address, first_bytes) = gone_after(node, Duration::from_millis(300));
     let (_, done) = drive_with(&order(address, |order| {
         order.stop = Stop {
+            keys: None,
             operations: None,
             duration_s: Some(1.5),
         };

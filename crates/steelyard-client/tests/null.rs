@@ -147,6 +147,7 @@ fn order(servers: &[&Server], operations: u64) -> Order {
     let mut order: Order = serde_json::from_str(include_str!("../../../schema/order.example.json")).unwrap();
     order.contacts = servers.iter().map(|server| server.address.clone()).collect();
     order.stop = Stop {
+        keys: None,
         operations: Some(operations),
         duration_s: None,
     };

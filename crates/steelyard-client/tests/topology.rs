@@ -162,6 +162,7 @@ fn order(contacts: &[SocketAddr], discover: bool) -> Order {
     order.contacts = contacts.iter().map(SocketAddr::to_string).collect();
     order.discover = discover;
     order.stop = Stop {
+        keys: None,
         operations: None,
         duration_s: Some(120.0),
     };

@@ -130,6 +130,7 @@ pub fn constant(rate_per_s: f64, in_flight: u32) -> Schedule {
 
 pub fn operations(operations: u64) -> Stop {
     Stop {
+        keys: None,
         operations: Some(operations),
         duration_s: None,
     }
@@ -137,6 +138,7 @@ pub fn operations(operations: u64) -> Stop {
 
 pub fn seconds(duration_s: f64) -> Stop {
     Stop {
+        keys: None,
         operations: None,
         duration_s: Some(duration_s),
     }

@@ -27,6 +27,7 @@ fn an_order_settles_what_its_workload_leaves_open() {
         (workload.expected_new_keys, workload.insert_lag)
     };
     order.stop = Stop {
+        keys: None,
         operations: Some(10_000),
         duration_s: None,
     };
@@ -35,6 +36,7 @@ fn an_order_settles_what_its_workload_leaves_open() {
     order.share = Share { index: 1, of: 2 };
     assert_eq!(settle(&order), (Some(1000), Some(7 * LAG_PER_OPERATION_IN_FLIGHT)));
     order.stop = Stop {
+        keys: None,
         operations: None,
         duration_s: Some(10.0),
     };

@@ -123,6 +123,7 @@ fn order(schedule: Schedule, duration_s: Option<f64>) -> Order {
     let mut order: Order = serde_json::from_str(include_str!("../../../schema/order.example.json")).unwrap();
     order.schedule = schedule;
     order.stop = Stop {
+        keys: None,
         operations: None,
         duration_s,
     };

@@ -96,7 +96,7 @@ pub enum Request {
         per_field: bool,
     },
     /// A BATCH request.
-    Batch(Batch),
+    Batch(Box<Batch>),
 }
 
 /// All statements of an order, and the requests that its operations are.
@@ -302,7 +302,7 @@ impl Compiler<'_> {
                         &self.statements[*number].name,
                         "statements that write, in a batch",
                     )),
-                    None => Ok(Request::Batch(batch)),
+                    None => Ok(Request::Batch(Box::new(batch))),
                 }
             }
         }
