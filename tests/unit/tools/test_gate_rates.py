@@ -59,5 +59,5 @@ def test_the_page_has_every_row_and_none_fails() -> None:
 
 def test_the_page_is_made_of_the_counts() -> None:
     text = page([Row(ROWS[0], 100, {"worse": 97})], 100, 1)
-    assert "97.0% red" in text
+    assert "97.2% red" in text
     assert "| 97.0% [" in text
