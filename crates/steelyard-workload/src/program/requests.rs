@@ -226,7 +226,7 @@ fn compile(order: &Order, program: &Program) -> Result<Compiled, OrderError> {
                 let keys = match &operation.keys {
                     Keys::Drawn { number, each: true } => {
                         let drawn = DrawnKeys::new(number, order.seed);
-                        BatchKeys::Each(drawn.map_err(|error| error.within(&path))?)
+                        BatchKeys::Each(Box::new(drawn.map_err(|error| error.within(&path))?))
                     }
                     _ => BatchKeys::Next { end: u64::MAX },
                 };
