@@ -6,15 +6,17 @@ split into one part per start:
     effect = sum over combinations h of hard levels of mean over the starts of h of e,   e = sum over treatments of c y
 
 Where the combinations were all started in each block, the block is taken out, as in comparisons of two levels
-(`inference.gaps`). Else, and where a contrast lies within starts, which cancels what a start adds to its trials, the
-variance is sum s_h^2 / n_h with Satterthwaite's degrees of freedom. `y` is a mean, or its logarithm: then the result is
-a ratio of geometric means, which do not depend on the choice of baseline (Fleming and Wallace 1986, Communications of
-the ACM 29(3)). It holds for these cells (workloads), not for others.
+(`inference.gaps`): of logarithms with one error of all combinations, of means, whose spread grows with them, from the
+contrast of each block. Else, and where a contrast lies within starts, which cancels what a start adds to its trials,
+the variance is sum s_h^2 / n_h with Satterthwaite's degrees of freedom. `y` is a mean, or its logarithm: then the
+result is a ratio of geometric means, which do not depend on the choice of baseline (Fleming and Wallace 1986,
+Communications of the ACM 29(3)). It holds for these cells (workloads), not for others.
 """
 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -49,6 +51,8 @@ class Cells:
     """Start to its hard levels."""
     at: Mapping[str, tuple[int, int]]
     """Start to its block, and to its place there."""
+    alike: bool = False
+    """The combinations of hard levels have one spread: the values are logarithms."""
 
     def mean(self, key: Key) -> float | None:
         """Mean over the starts that have the treatment."""
@@ -58,7 +62,7 @@ class Cells:
     def logarithms(self) -> Cells:
         """The logarithms of means, which are all above 0."""
         of = {start: {key: math.log(mean) for key, mean in cells.items()} for start, cells in self.of.items()}
-        return Cells(of, self.hard, self.at)
+        return Cells(of, self.hard, self.at, alike=True)
 
 
 class Contrast(NamedTuple):
@@ -124,9 +128,12 @@ def contrast(
         total = math.fsum(weight * (cells.mean(key) or 0.0) for key, weight in weights.items())
         return Contrast(total, len(cells.of), lacks=TOO_FEW_WHOLE)
     signs = [math.fsum(weights[key] for key in keys) for keys in wanted]
-    gap = _in_blocks(cells, parts, signs) or gaps.of_samples([tuple(one.values()) for one in parts], [1] * len(parts))
+    gap, starts = _in_blocks(cells, parts, signs), sum(map(len, parts))
+    if gap is None:
+        gap = gaps.of_samples([tuple(one.values()) for one in parts], [1] * len(parts))
+    else:
+        starts = len(parts) * gap.samples[0][1]
     error, degrees = gap.error()
-    starts = sum(map(len, parts))
     if error <= ROUNDING:
         return Contrast(gap.value, starts, lacks=NOTHING_VARIES)
     return Contrast(gap.value, starts, gap.half(confidence), degrees, gap.p())
@@ -147,7 +154,14 @@ def _in_blocks(cells: Cells, parts: Sequence[Mapping[str, float]], signs: Sequen
     if len(whole) < FEWEST_PAIRED or (len(parts) - 1) * (len(whole) - 1) < FEWEST_STARTS - 1:
         return None
     values, places = ([[one[block][at] for block in whole] for one in by_block] for at in (0, 1))
-    return gaps.in_blocks(values, signs, places)
+    if cells.alike:
+        return gaps.in_blocks(values, signs, places)
+    sides = [[max(side * sign, 0.0) for sign in signs] for side in (-1, 1)]
+    values, places = (
+        [[math.fsum(map(operator.mul, side, block)) for block in zip(*rows, strict=True)] for side in sides]
+        for rows in (values, places)
+    )
+    return gaps.in_blocks(values, [-1, 1], places)
 
 
 def ratio(logarithms: Cells, weights: Mapping[Key, float], confidence: float) -> Estimate | None:

@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from steelyard.analysis.inference import estimates, gaps
+from steelyard.analysis.inference.gaps import Gap
 from steelyard.heavy import np, optimize, special, stats
 from steelyard.model.estimate import Estimate
 
@@ -238,17 +239,18 @@ def difference(
 
 def error_of_difference(baseline: Sequence[float], level: Sequence[float], paired: bool) -> tuple[float, float]:
     """(standard error, degrees of freedom) of the difference of two means, of pairs or of two samples (Welch)."""
+    return _gap(baseline, level, paired).error()
+
+
+def _gap(baseline: Sequence[float], level: Sequence[float], paired: bool) -> Gap:
     of = gaps.in_blocks if paired else gaps.of_samples
-    return of([baseline, level], [-1, 1]).error()
+    return of([baseline, level], [-1, 1])
 
 
 def p_of_difference(baseline: Sequence[float], level: Sequence[float], paired: bool) -> float:
     """Two-sided p that the means are equal, by the test whose interval `difference` gives; NaN where nothing varies."""
-    error, degrees = error_of_difference(baseline, level, paired)
-    if error == 0:
-        return math.nan
-    gap = math.fsum(level) / len(level) - math.fsum(baseline) / len(baseline)
-    return 2 * float(special.stdtr(degrees, -abs(gap) / error))
+    gap = _gap(baseline, level, paired)
+    return gap.p() if gap.error()[0] else math.nan
 
 
 def fieller(
