@@ -113,4 +113,8 @@ def test_looks_and_the_end_of_the_plan_are_fixed_with_the_first_trial(
 
 def test_another_confidence_of_one_look_is_allowed() -> None:
     old = study()
-    refuse_change(old, study(analysis={"confidence": 0.9}), plan_of(old), [record(plan_of(old).trials[0])])
+    sealed = [record(plan_of(old).trials[0])]
+    refuse_change(old, study(analysis={"confidence": 0.9}), plan_of(old), sealed)
+    with pytest.raises(StudyError) as caught:
+        refuse_change(old, study(analysis={"confidence": 0.9, "looks": "several"}), plan_of(old), sealed)
+    assert caught.value.key == "analysis.looks", "the confidence itself is not what is refused"

@@ -93,6 +93,10 @@ def test_who_has_finished_need_say_nothing_while_others_go_on() -> None:
     for _ in range(20):
         course.take("l1", made.interval())
         course.passes(LIMIT_S)
+    with pytest.raises(EngineError) as caught:
+        course.passes(1)
+    assert "l1" in str(caught.value), "who still loads must go on speaking"
+    assert "l2" not in str(caught.value)
 
 
 def test_phases_follow_each_other_and_those_of_words_may_be_waited_for() -> None:
@@ -137,6 +141,7 @@ def test_tools_that_say_nothing_for_long_are_left_alone(engine: str, monkeypatch
     course.passes(10 * FIRST_S)
     course.both(made.interval())
     course.passes(10 * LIMIT_S)
+    assert course.now_s >= 10 * (FIRST_S + LIMIT_S)
 
 
 def test_every_engine_that_is_shipped_is_judged_as_it_speaks() -> None:

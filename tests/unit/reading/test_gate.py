@@ -17,16 +17,6 @@ from tests.unit.analysis.made import FAULT, VOIDED
 from tests.unit.verify import made
 
 
-@pytest.fixture(scope="module")
-def base(tmp_path_factory: pytest.TempPathFactory) -> Opened:
-    return opened(made.store(tmp_path_factory.mktemp("base")))
-
-
-@pytest.fixture(scope="module")
-def other(tmp_path_factory: pytest.TempPathFactory) -> Opened:
-    return opened(made.store(tmp_path_factory.mktemp("other")))
-
-
 def changed(store: Opened, change: Callable[[TrialRecord], list[TrialRecord]]) -> Opened:
     return replace(store, records=tuple(new for record in store.records for new in change(record)))
 

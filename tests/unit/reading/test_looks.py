@@ -9,20 +9,9 @@ import pytest
 
 from steelyard.judging.looks import later
 from steelyard.model.errors import StoreError
-from steelyard.reading.comparison import Opened, compare, opened
+from steelyard.reading.comparison import Opened, compare
 from steelyard.reading.gate import gate
 from steelyard.store.read import Store
-from tests.unit.verify import made
-
-
-@pytest.fixture(scope="module")
-def base(tmp_path_factory: pytest.TempPathFactory) -> Opened:
-    return opened(made.store(tmp_path_factory.mktemp("base")))
-
-
-@pytest.fixture(scope="module")
-def other(tmp_path_factory: pytest.TempPathFactory) -> Opened:
-    return opened(made.store(tmp_path_factory.mktemp("other")))
 
 
 def looked_at(monkeypatch: pytest.MonkeyPatch, times: dict[Path, tuple[float, ...]]) -> None:

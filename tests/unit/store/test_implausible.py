@@ -92,6 +92,7 @@ def test_times_without_a_date_and_settings_that_no_study_has_are_named(
 ) -> None:
     unseal(store)
     readers_name(store, put(store, *keys, value=value), "the record cannot be read")
+    assert len(read(store).records) == TRIALS - 1
 
 
 @pytest.mark.parametrize("value", [float(LARGEST) / 2, -float(LARGEST) / 2, 1e-50, 1e-308])

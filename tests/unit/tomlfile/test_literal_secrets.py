@@ -109,7 +109,7 @@ def test_a_secret_in_plain_text_is_refused_at_its_line_and_not_repeated(text: st
 
 @pytest.mark.parametrize("text", ALLOWED)
 def test_no_false_alarm(text: str) -> None:
-    parsed(text, "s.toml")
+    assert parsed(text, "s.toml")
 
 
 def test_a_list_of_options_names_the_line_of_the_secret() -> None:
