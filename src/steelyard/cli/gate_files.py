@@ -12,7 +12,7 @@ from steelyard import shown_text
 from steelyard.analysis.gate import Case, Gate, margin_words
 from steelyard.analysis.wording import capital, change_text, quantities
 from steelyard.atomic_file import write_output
-from steelyard.format import number
+from steelyard.format import confidence_text, number
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import label_of
 
@@ -67,7 +67,7 @@ def _details(gate: Gate, case: Case) -> list[str]:
         changes.append(("simultaneous interval", case.simultaneous_percent))
     for name, change in changes:
         if change is not None:
-            lines.append(f"change, {100 * change.confidence:.4g}% {name}: {_change(change, case.response)}")
+            lines.append(f"change, {confidence_text(change.confidence)} {name}: {_change(change, case.response)}")
     if case.mean_a is not None and case.mean_b is not None:
         a, b = quantities([case.mean_a.value, case.mean_b.value], case.unit)
         lines.append(f"geometric means: {a} -> {b}, starts: {case.starts_a} / {case.starts_b}")
@@ -115,8 +115,8 @@ def footer(gate: Gate) -> str:
     family = len(gate.cases)
     both = "" if family == 1 else f" (of worse cases: simultaneous over {family} comparisons)"
     return (
-        f"Brackets: {100 * gate.confidence:.4g}% intervals over starts{both}. Values are geometric means of start "
-        "means. Worse: the interval lies wholly beyond the margin; not worse: it does not reach beyond it."
+        f"Brackets: {confidence_text(gate.confidence)} intervals over starts{both}. Values are geometric means of "
+        "start means. Worse: the interval lies wholly beyond the margin; not worse: it does not reach beyond it."
     )
 
 

@@ -11,7 +11,7 @@ from steelyard.analysis.comparisons.level_pairs import Shared
 from steelyard.analysis.frame import frame_of
 from steelyard.analysis.statistics import noise_floor
 from steelyard.cli.terminal.output import say
-from steelyard.format import number
+from steelyard.format import confidence_text, number
 from steelyard.judging.noise_floor import FoundFloor, circumstances, in_words, unlike
 from steelyard.model.plan import Plan
 from steelyard.model.responses import label_of
@@ -61,7 +61,7 @@ def _floor_sentence(floors: identical_systems.Floors, study: Study, plan: Plan) 
     where = next((one.words for one, _ in estimates if one is not None), "")
     if not told_ways:
         return "none: the kept one has no such response, or no factor varies"
-    share = f"{100 * study.analysis.confidence:.4g}%"
+    share = f"{confidence_text(study.analysis.confidence)}"
     return f"{label_of(response)} of identical systems stays below {' and '.join(told_ways)} at {share} ({where})"
 
 

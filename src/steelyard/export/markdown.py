@@ -15,7 +15,7 @@ from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.treatments import label, part
 from steelyard.analysis.wording import capital, change_text
 from steelyard.atomic_file import write_output
-from steelyard.format import NONE, count, number, p_value, with_interval
+from steelyard.format import NONE, confidence_text, count, number, p_value, with_interval
 from steelyard.model import responses
 from steelyard.model.named_level import level_key
 from steelyard.reading.report_input import ReportInput
@@ -83,7 +83,7 @@ def _cells(page_input: ReportInput) -> Table:
         rows.append(tuple(Cell(text) for text in (*levels, with_interval(cell.value), *means, *counts)))
     caption = (
         f"{capital(results.response_label)}: geometric means of start means; the others: means of start means; "
-        f"brackets are {100 * results.confidence:.4g}% intervals."
+        f"brackets are {confidence_text(results.confidence)} intervals."
     )
     return _cut(Table("cells", caption, columns, tuple(rows)))
 
@@ -116,8 +116,8 @@ def _comparisons(results: Results) -> Table | None:
     if not cells:
         return None
     caption = (
-        f"Each level against its baseline; brackets are {100 * results.confidence:.4g}% intervals over starts; trials "
-        "and starts: of the baseline, of the level."
+        f"Each level against its baseline; brackets are {confidence_text(results.confidence)} intervals over starts; "
+        "trials and starts: of the baseline, of the level."
     )
     return _cut(Table("comparisons", caption, tuple(Column(one, numeric=one in numeric) for one in names), cells))
 

@@ -1,8 +1,9 @@
 """Expansion of a study into its plan: every trial in order, with its identity and seed, before anything starts.
 
 A plan is a split plot. Factors that need a new cluster vary over *starts*, the others over *trials* within a start.
-Permutations are made by sorting by a hash of (seed, place, item): uniformly random, and independent of a random number
-generator's version. Starts are permuted once and then balanced over blocks (`start_order`); trials anew in each turn.
+A permutation sorts items by a hash of (seed, place, item): it is uniformly random and does not depend on the version of
+a random number generator. Starts are permuted once, then balanced over blocks (`start_order`). Trials get a new
+permutation in each turn.
 """
 
 from __future__ import annotations

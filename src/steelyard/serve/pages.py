@@ -19,7 +19,7 @@ import jinja2
 from markupsafe import Markup
 
 import steelyard
-from steelyard.format import clock, count, duration, number
+from steelyard.format import clock, confidence_text, count, duration, number
 from steelyard.progress.session_state import IN_PROGRESS
 from steelyard.progress.state import expected_finish
 from steelyard.serve import cells_table, live_view, study_state
@@ -146,7 +146,7 @@ def study(name: str, look: StoreLook | None, kept: cells_table.Cells, now_s: flo
     in_progress = stands.state == IN_PROGRESS
     moment = live_view.now(look, now_s) if in_progress else None
     cells = kept.of(look)
-    confidence = f"{100 * look.study.analysis.confidence:.4g}%" if look.study else ""
+    confidence = f"{confidence_text(look.study.analysis.confidence)}" if look.study else ""
     files = {"base": base, "trials": len(look.records), "in_progress": in_progress}
     parts = (
         _head(name, stands, look, now_s),

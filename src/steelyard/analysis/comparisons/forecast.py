@@ -58,10 +58,12 @@ class Forecast:
 
     def blocks(self, more: int) -> str:
         """`14 more blocks (about 2 h 50 min)`; `24 blocks in a new study (about 5 h)` if this one has no look left."""
-        anew = self.look.beyond(more) and not self.look.several
-        number_of = more + self.starts if anew else more
-        lasts = "" if self.block_s is None else f" (about {forecast(number_of * self.block_s)})"
-        return f"{count(number_of, 'block' if anew else 'more block')}{' in a new study' if anew else ''}{lasts}"
+        new_study = self.look.beyond(more) and not self.look.several
+        needed = more + self.starts if new_study else more
+        lasts = "" if self.block_s is None else f" (about {forecast(needed * self.block_s)})"
+        return (
+            f"{count(needed, 'block')} in a new study{lasts}" if new_study else f"{count(needed, 'more block')}{lasts}"
+        )
 
     def _change(self) -> str:
         """`3%`, or `more than tenfold` where per cent say nothing."""

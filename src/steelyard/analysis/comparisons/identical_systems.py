@@ -31,7 +31,7 @@ from steelyard.analysis.comparisons.level_pairs import Shared, pair_of
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import estimates, variance_components
 from steelyard.analysis.wording import change_text
-from steelyard.format import signed
+from steelyard.format import confidence_text, signed
 from steelyard.heavy import pl, stats
 from steelyard.judging.noise_floor import Circumstances, FoundFloor, KeptFloor, Spread, circumstances, unlike
 from steelyard.model import responses
@@ -104,8 +104,8 @@ def floor_percent(
         value=_change(estimates.t_quantile(confidence, degrees) * root), low=_change(z * root * low),
         high=_change(z * root * high), confidence=confidence, unit="%",
         n=spread.trials if shared == "start" else spread.starts,
-        method=f"change that {100 * confidence:.4g}% of comparisons of identical systems stay below, {_sizes(a, b)}, "
-        f"{what}; t with {told_degrees} degrees of freedom (Satterthwaite), chi-squared interval",
+        method=f"change that {confidence_text(confidence)} of comparisons of identical systems stay below, "
+        f"{_sizes(a, b)}, {what}; t with {told_degrees} degrees of freedom (Satterthwaite), chi-squared interval",
     )  # fmt: skip
 
 
@@ -242,7 +242,7 @@ def within_noise(ratio: Estimate, floor: Estimate) -> bool:
 
 def noise_words(ratio: Estimate, response: str, floor: Floor) -> str:
     """`within the noise of this machine: ...`, of a ratio with its interval."""
-    share = f"{100 * floor.percent.confidence:.4g}%"
+    share = f"{confidence_text(floor.percent.confidence)}"
     return (
         f"within the noise of this machine: {change_text(ratio, response)} leaves out no change but "
         f"lies within {_within(floor)}, in which {share} of comparisons of identical systems lie ({floor.words})"

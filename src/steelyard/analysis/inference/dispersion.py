@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from steelyard.analysis.inference import estimates
+from steelyard.format import confidence_text
 from steelyard.heavy import np, stats
 from steelyard.model.estimate import Estimate
 
@@ -48,7 +49,7 @@ def quartile(
     low, high = _ranks(n, fraction, confidence)
     name = f"{fraction:.0%} quantile over {over}"
     if low is None or high is None:
-        method = f"{name}; {n} are too few for an interval at {100 * confidence:.4g}%"
+        method = f"{name}; {n} are too few for an interval at {confidence_text(confidence)}"
         return Estimate(value=value, confidence=confidence, n=n, unit=unit, method=method)
     return Estimate(
         value=value, low=ordered[low - 1], high=ordered[high - 1], confidence=confidence, n=n, unit=unit,

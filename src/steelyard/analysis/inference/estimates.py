@@ -6,6 +6,7 @@ import functools
 import math
 from collections.abc import Sequence
 
+from steelyard.format import confidence_text
 from steelyard.heavy import np, stats
 from steelyard.judging.t_interval import deviation as deviation  # noqa: PLC0414 - part of this module
 from steelyard.judging.t_interval import half_width
@@ -166,7 +167,7 @@ def median(values: Sequence[float], unit: str, confidence: float) -> Estimate:
     centre = quantile(ordered, 0.5)
     ranks = median_ranks(n, confidence) if n >= FEWEST_FOR_MEDIAN else None
     if ranks is None:
-        method = f"median; {n} trials are too few for an interval at {100 * confidence:.4g}%"
+        method = f"median; {n} trials are too few for an interval at {confidence_text(confidence)}"
         return Estimate(value=centre, confidence=confidence, n=n, unit=unit, method=method)
     k, share = ranks
     low, high = ((1 - share) * side[k - 1] + share * side[k] for side in (ordered, ordered[::-1]))

@@ -15,7 +15,7 @@ from steelyard.analysis.inference.variance_components import Stratum
 from steelyard.analysis.row import Column, FractionOrNone, PercentOrNone, RatioOrNone, Row
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.treatments import Treatment
-from steelyard.format import number
+from steelyard.format import confidence_text, number
 from steelyard.heavy import pl
 from steelyard.judging.noise_floor import Spread, in_words
 from steelyard.model.estimate import Estimate
@@ -188,8 +188,8 @@ def _sentence(
         where = "Verdicts on two levels were judged against the noise floor of this machine "
         where += f"({floors.words(source, spread)})"
     sizes = f"{main.level_starts} starts of {main.level_trials} trials per level, {what}"
-    text = f"{where}: {100 * floors.confidence:.4g}% of comparisons of identical systems with {sizes}, stay below "
-    text += f"{number(floor.value if floor else 0.0, digits=2)}%"
+    text = f"{where}: {confidence_text(floors.confidence)} of comparisons of identical systems with {sizes}, stay "
+    text += f"below {number(floor.value if floor else 0.0, digits=2)}%"
     if main.within_cv is not None:
         cv = number(100 * main.within_cv.value, digits=2)
         text += f"; trials of one start differ by a coefficient of variation of {cv}%"

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from steelyard.analysis.row import Column, Levels, Row
 from steelyard.analysis.statistic import Section, Statistic
-from steelyard.format import number
+from steelyard.format import confidence_text, number
 from steelyard.model.estimate import Estimate
 
 
@@ -62,8 +62,8 @@ def sentences(rows: Sequence[TrialPercentile], response: str) -> tuple[str, ...]
         confidence = next(one.percentile.confidence for one in mine if one.percentile)
         lines.append(
             f"Within a trial the {which} rests on about {operations[len(operations) // 2]:,} operations and is "
-            f"{_known_to(widths[len(widths) // 2])} ({100 * confidence:.4g}% interval of the median trial; operations "
-            "that follow each other are alike, so it is at least so wide)."
+            f"{_known_to(widths[len(widths) // 2])} ({confidence_text(confidence)} interval of the median trial; "
+            "operations that follow each other are alike, so it is at least so wide)."
         )
     return tuple(lines)
 

@@ -19,6 +19,7 @@ from steelyard.cli import completion
 from steelyard.cli.signature import FixedA, FixedB, Json, Margin, OtherSide, response_list
 from steelyard.cli.terminal.comparison_table import draw, footer
 from steelyard.cli.terminal.output import data_console, message_console, say, warn_of_damages
+from steelyard.format import confidence_text
 from steelyard.model.errors import StudyError
 from steelyard.model.responses import better_of, label_of, unit_of
 from steelyard.reading import comparison as comparing
@@ -207,7 +208,7 @@ def _figure(comparison: Comparison, path: Path) -> None:
     first = comparison.contrasts[0]
     starts = sorted({count for contrast in comparison.contrasts for count in (contrast.starts_a, contrast.starts_b)})
     caption = (
-        f"{b.name} against {a.name}\n{100 * first.ratio.confidence:.4g}% intervals over starts "
+        f"{b.name} against {a.name}\n{confidence_text(first.ratio.confidence)} intervals over starts "
         f"({' or '.join(str(count) for count in starts)} a side); unit of the values: {unit_of(first.response)}"
     )
     margin = None if comparison.margin_percent is None else limits_percent(comparison.margin_percent)

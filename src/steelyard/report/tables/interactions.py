@@ -6,7 +6,7 @@ from steelyard.analysis.row import meaning
 from steelyard.analysis.statistics.interaction import NOISE, TRENDS, Interaction, quantities_of
 from steelyard.analysis.treatments import label
 from steelyard.analysis.wording import capital
-from steelyard.format import NONE, number, p_value, with_interval
+from steelyard.format import NONE, confidence_text, number, p_value, with_interval
 from steelyard.report.data.presentation import View
 from steelyard.report.tables.generic import Cell, Column, Table
 
@@ -32,7 +32,7 @@ def interactions(this: View) -> Table | None:
         Column("p of differences", "Holm", about=meaning(Interaction, "p_holm_of_differences")),
         Column("verdict of differences", numeric=False, about=meaning(Interaction, "verdict_of_differences")),
     )
-    confidence = f"{100 * this.results.confidence:.4g}%"
+    confidence = f"{confidence_text(this.results.confidence)}"
     caption = (
         f"{capital(this.results.response_label)}: how the change between two levels (compared) depends on another "
         f"factor (by); brackets are {confidence} intervals over starts. A change may shrink as a ratio and grow as a "

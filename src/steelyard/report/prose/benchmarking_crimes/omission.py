@@ -53,11 +53,11 @@ def _subset(results: Results) -> Crime:
     gone = [label(one.treatment) for one in results.main(Summary) if not one.n]
     evidence = f"{len(gone)} of {count(len(results.main(Summary)), 'treatment')} without a used trial"
     evidence += f" ({some(gone)})" if gone else ""
-    look, mend = results.look, "Say why these cells failed: it is a result."
+    look, remedy = results.look, "Say why these cells failed: it is a result."
     if look.missing:
         evidence = f"{look.done} of {count(look.planned, 'planned block')} are whole; {evidence}"
-        mend = f"{count(look.missing, 'trial is', 'trials are')} missing: `steelyard run` goes on with the study."
-    return Crime("A subset of what was planned", bool(gone or look.missing), f"{evidence}.", mend)
+        remedy = f"{count(look.missing, 'trial is', 'trials are')} missing: run `steelyard run` again to measure them."
+    return Crime("A subset of what was planned", bool(gone or look.missing), f"{evidence}.", remedy)
 
 
 def _one_workload(study: Study) -> Crime:
