@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 from scipy import special
 
-from steelyard.analysis.inference import estimates, variance_components
+from steelyard.analysis.inference import dispersion, estimates, variance_components
 from tools.coverage.planted import MEAN_MS, Kind, Numbers, Plot, sample
 from tools.coverage.tally import CONFIDENCE, Case, Draw, Outcome, Use, each, held
 
@@ -107,6 +107,12 @@ def _medians() -> Iterator[Case]:
     for name, (truth, values) in _shapes().items():
         for n in (6, 7, 8, 10, 15, 20, 30):
             yield Case(MEDIANS, "interpolated order statistics", name, f"{n}", _median(truth, values, n))
+    for starts, trials in ((3, 4), (6, 4), (10, 3), (20, 3)):
+        plot = Plot(trials=trials)
+        yield Case(
+            MEDIANS, "start medians: `median_of_starts`", f"another start; {plot.words}", f"{starts} x {trials}",
+            _of_start_medians(plot, starts), beside=(("over trials, counted as independent", "not used"),),
+        )  # fmt: skip
     for n in (6, 8, 10, 20):
         yield Case(MEDIANS, "whole order statistics", "normal", f"{n}", _whole_ranks(n), use="not used")
 
@@ -115,6 +121,15 @@ def _median(truth: float, values: Values, n: int) -> Draw:
     def draw(rng: np.random.Generator, studies: int) -> Iterable[Outcome]:
         drawn = values(rng, (studies, n))
         return each((estimates.median(one, "ms", CONFIDENCE) for one in drawn.tolist()), truth)
+
+    return draw
+
+
+def _of_start_medians(plot: Plot, starts: int) -> Draw:
+    def draw(rng: np.random.Generator, studies: int) -> Iterable[tuple[Outcome, ...]]:
+        for study in plot.values(rng, studies, starts):
+            over = (np.median(study, axis=1), study.ravel())
+            yield tuple(held(estimates.median(one.tolist(), "ms", CONFIDENCE), MEAN_MS) for one in over)
 
     return draw
 
@@ -129,6 +144,11 @@ def _whole_ranks(n: int) -> Draw:
 
 
 def _spreads() -> Iterator[Case]:
+    for kind, cv in VALUES[:2]:
+        for n in (3, 5, 10, 20):
+            yield Case(SPREADS, "chi-squared: `sd`", f"{kind}, {cv:.0%}", f"{n}", _deviation(kind, cv, n))
+    for n in (10, 13, 20, 30):
+        yield Case(SPREADS, "order statistics: `q1`, `q3`", "normal", f"{n}", _quartile(n))
     plots: tuple[tuple[Kind, float, float], ...] = (("normal", 0.03, 0.02), ("lognormal", 0.25, 0.2))
     for kind, start_cv, trial_cv in plots:
         for starts, trials in ((3, 5), (5, 5), (10, 3)):
@@ -140,6 +160,24 @@ def _spreads() -> Iterator[Case]:
                     SPREADS, first, plot.words, f"{starts} x {trials}", _components(plot, starts, logs), share=0.15,
                     use=use, beside=tuple((other, use) for other in others),
                 )  # fmt: skip
+
+
+def _deviation(kind: Kind, cv: float, n: int) -> Draw:
+    def draw(rng: np.random.Generator, studies: int) -> Iterable[Outcome]:
+        drawn = sample(rng, (studies, n), kind, cv).tolist()
+        return (held(dispersion.standard_deviation(one, "ms", CONFIDENCE), cv * MEAN_MS) for one in drawn)
+
+    return draw
+
+
+def _quartile(n: int) -> Draw:
+    truth = float(special.ndtri(0.25))
+
+    def draw(rng: np.random.Generator, studies: int) -> Iterable[Outcome]:
+        drawn = rng.standard_normal((studies, n)).tolist()
+        return (held(dispersion.quartile(one, 0.25, "ms", CONFIDENCE), truth) for one in drawn)
+
+    return draw
 
 
 WHICH = ("spread within starts", "spread between starts", "share of the starts")

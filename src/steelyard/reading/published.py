@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import statistics
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
@@ -202,21 +201,16 @@ def values_of(store: Store, record: TrialRecord, wanted: Set[str]) -> Iterator[t
 
 
 def _numbers(name: str, values: Values, confidence: float) -> dict[tuple[str, str], Estimate]:
-    """Mean over start means where there are two starts, else over trials; median and standard deviation over trials."""
+    """Mean over start means where there are two starts, else over trials; median and standard deviation over trials,
+    without intervals where they are repeated measures of several starts."""
     numbers: dict[tuple[str, str], Estimate] = {}
     for (treatment, response), by_start in values.items():
         if treatment != name:
             continue
-        every = [value for start in by_start.values() for value in start]
-        means = [statistics.fmean(start) for start in by_start.values()]
-        unit = unit_of(response)
-        if len(means) > 1:
-            numbers[response, "mean"] = estimates.mean_over_starts(means, unit, confidence)
-        else:
-            numbers[response, "mean"] = estimates.quantity(
-                estimates.mean(every, unit, confidence, "trials of one start"), every
-            )
-        numbers[response, "50%"] = estimates.median(every, unit, confidence)
+        of_starts = [(start, value) for start, trials in by_start.items() for value in trials]
+        every, unit = [value for _, value in of_starts], unit_of(response)
+        numbers[response, "mean"] = estimates.by_start(of_starts, unit, confidence)
+        numbers[response, "50%"] = estimates.over_trials(estimates.median(every, unit, confidence), len(by_start))
         if len(every) > 1:
             numbers[response, "sd"] = Estimate(
                 value=estimates.deviation(every), confidence=confidence, n=len(every), unit=unit,

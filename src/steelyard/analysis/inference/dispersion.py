@@ -32,18 +32,14 @@ def standard_deviation(values: Sequence[float], unit: str, confidence: float, ov
     )  # fmt: skip
 
 
-def quartile(
-    values: Sequence[float], fraction: float, unit: str, confidence: float, over: str = "trials"
-) -> Estimate | None:
-    """A quantile with order statistics as its interval, whatever the distribution; None for no values.
+def quartile(values: Sequence[float], fraction: float, unit: str, confidence: float, over: str = "trials") -> Estimate:
+    """A quantile with order statistics as its interval, whatever the distribution.
 
     Ends x(r) and x(s): the greatest r with P(Binomial(n, fraction) < r) <= tail and the least s with P(Binomial(n,
     fraction) >= s) <= tail (H. A. David, H. N. Nagaraja, Order Statistics, 3rd edition, section 7.1); none where n is
     too small for either, for quartiles at 95% below 13.
     """
     n = len(values)
-    if not n:
-        return None
     ordered = sorted(float(value) for value in values)
     value = estimates.quantile(ordered, fraction)
     low, high = _ranks(n, fraction, confidence)

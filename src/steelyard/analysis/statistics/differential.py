@@ -18,7 +18,8 @@ from steelyard.model.study import Level
 
 
 class Differential(MeasuredLevels):
-    """Level minus baseline, trial by trial in their order: richardson2017's absolute differentials."""
+    """Level minus baseline, trial by trial in their order: richardson2017's absolute differentials. Its intervals count
+    the pairs of trials as independent, as published."""
 
     n: int
     """Pairs of trials: the same start number and the same place among the trials of their treatment."""
@@ -63,14 +64,14 @@ def _differential(
     gaps: Sequence[float], response: str, confidence: float, of: tuple[str, Level, Level, Treatment]
 ) -> Differential:
     factor, baseline, level, others = of
-    unit = unit_of(response)
+    unit, over = unit_of(response), "pairs of trials, counted as independent"
     return Differential(
         factor=factor, baseline=baseline, level=level, others=others, response=response, unit=unit, n=len(gaps),
-        mean=estimates.mean(gaps, unit, confidence, "pairs of trials, counted as independent"),
-        sd=dispersion.standard_deviation(gaps, unit, confidence, "pairs"),
-        min=min(gaps), q1=dispersion.quartile(gaps, 0.25, unit, confidence, "pairs"),
-        median=estimates.median(gaps, unit, confidence),
-        q3=dispersion.quartile(gaps, 0.75, unit, confidence, "pairs"), max=max(gaps), greatest=max(gaps, key=abs),
+        mean=estimates.mean(gaps, unit, confidence, over),
+        sd=dispersion.standard_deviation(gaps, unit, confidence, over),
+        min=min(gaps), q1=dispersion.quartile(gaps, 0.25, unit, confidence, over),
+        median=estimates.median(gaps, unit, confidence, over),
+        q3=dispersion.quartile(gaps, 0.75, unit, confidence, over), max=max(gaps), greatest=max(gaps, key=abs),
     )  # fmt: skip
 
 

@@ -7,7 +7,6 @@ is busy (Fan, Weber and Barroso 2007, Power provisioning for a warehouse-sized c
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Literal
 
@@ -74,7 +73,7 @@ def _merit(
         return None
 
     def over(value: Callable[[float, Use], float], unit: str) -> Estimate:
-        return by_start([(start, value(rate, use)) for start, rate, use in trials], unit, confidence)
+        return estimates.by_start([(start, value(rate, use)) for start, rate, use in trials], unit, confidence)
 
     price, priced = cost.price_per_node_hour, None
     if price is not None:
@@ -87,7 +86,7 @@ def _merit(
         known = [
             (start, (power or 0.0) / rate * MILLION) for (start, rate, _), (power, _) in zip(trials, watts, strict=True)
         ]
-        joules = by_start(known, f"J {PER_MILLION}", confidence)
+        joules = estimates.by_start(known, f"J {PER_MILLION}", confidence)
     return Merit(
         treatment=treatment, n=len(trials), starts=len({start for start, _, _ in trials}),
         nodes=max(use.nodes for _, _, use in trials), throughput_per_s=over(lambda rate, _: rate, "operations/s"),
@@ -133,18 +132,6 @@ def _note(cost: Cost, uses: Sequence[Use], basis: Basis, shared: bool) -> str:
     if shared and (cost.price_per_node_hour is not None or basis == "declared"):
         notes.append("the nodes share one machine, so what is declared of a node is of hardware that was not there")
     return "; ".join(notes)
-
-
-def by_start(values: Sequence[tuple[str, float]], unit: str, confidence: float) -> Estimate:
-    """Mean over start means where there are two or more, else over the trials of the one start; t interval."""
-    starts: dict[str, list[float]] = {}
-    for start, value in values:
-        starts.setdefault(start, []).append(value)
-    if len(starts) > 1:
-        means = [math.fsum(one) / len(one) for one in starts.values()]
-        return estimates.mean_over_starts(means, unit, confidence)
-    trials = [value for _, value in values]
-    return estimates.quantity(estimates.mean(trials, unit, confidence, "trials of one start"), trials)
 
 
 def _of_context(context: Context) -> tuple[Merit, ...]:

@@ -1,6 +1,6 @@
-"""Mean value analysis of chekkilla2016: the means of equal parts of a trial, over trials.
+"""Mean value analysis of chekkilla2016: the means of equal parts of a trial, over starts.
 
-Seconds inside a trial are repeated measurements and are only averaged: the unit is the trial, with one mean per part.
+Seconds inside a trial are repeated measurements and are only averaged, and so are the trials of a start.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from steelyard.analysis.inference import estimates
 from steelyard.analysis.row import InUnit, MeasuredTreatment
-from steelyard.analysis.statistic import Attempt, Context, Section, Statistic, Within
+from steelyard.analysis.statistic import Context, Section, Statistic
 from steelyard.analysis.treatments import Treatment
 from steelyard.heavy import pl
 from steelyard.model.responses import unit_of
@@ -31,13 +31,13 @@ class PartMean(MeasuredTreatment):
     n: int
     """Trials."""
     mean: InUnit
-    """Mean over trials of the part's mean; t interval over trials."""
+    """Mean over start means of the part's mean, t interval from three starts on; of one start, over its trials."""
     mean_z: InUnit
-    """The same with a normal interval, as published."""
+    """Mean over trials with a normal interval, as published."""
 
 
-SERIES = ("response_ms_mean", "throughput_per_s")
-"""Series of the seconds that are averaged over each part."""
+NO_SERIES = ("trial", "place")
+"""Columns of the seconds that are not averaged."""
 PARTS = (2, 4, 8)
 """Numbers of parts that chekkilla2016 printed."""
 
@@ -54,23 +54,23 @@ def part_means(series: Sequence[float], parts: int) -> tuple[float, ...]:
 
 
 def mean_values(
-    trials: Sequence[Sequence[float]], response: str, unit: str, *, treatment: Mapping[str, Level] | None = None,
-    parts: Sequence[int] = PARTS, confidence: float = 0.95,
+    trials: Sequence[tuple[str, Sequence[float]]], response: str, unit: str, *,
+    treatment: Mapping[str, Level] | None = None, parts: Sequence[int] = PARTS, confidence: float = 0.95,
 ) -> tuple[PartMean, ...]:  # fmt: skip
-    """Means over trials of each part of each number of parts, with both intervals; short trials are left out of a cut.
+    """Means of each part of each number of parts, with both intervals; short trials are left out of a cut.
 
-    `trials` holds one series per trial, in equal steps of time.
+    `trials` holds the start and one series, in equal steps of time, per trial.
     """
     rows = []
     for count in parts:
-        cut = [part_means(series, count) for series in trials if len(series) >= count]
-        if not cut:
-            continue
-        for part, values in enumerate(zip(*cut, strict=True), start=1):
+        whole = [(start, part_means(series, count)) for start, series in trials if len(series) >= count]
+        for part in range(1, count + 1) if whole else ():
+            of_starts = [(start, means[part - 1]) for start, means in whole]
+            values = [value for _, value in of_starts]
             rows.append(
                 PartMean(
                     treatment=dict(treatment or {}), response=response, unit=unit, parts=count, part=part,
-                    n=len(values), mean=estimates.quantity(estimates.mean(values, unit, confidence, "trials"), values),
+                    n=len(values), mean=estimates.by_start(of_starts, unit, confidence),
                     mean_z=estimates.quantity(estimates.mean_z(values, unit, confidence, "trials"), values),
                 )
             )  # fmt: skip
@@ -78,23 +78,24 @@ def mean_values(
 
 
 def _of_context(context: Context) -> Iterator[PartMean]:
-    for of_treatment, response, trials in series_of(context.within):
-        series = [[float(value) for value in seconds[response]] for _, seconds in trials]
+    for of_treatment, response, trials in series_of(context):
+        series = [(start, [float(value) for value in seconds[response]]) for start, seconds in trials]
         yield from mean_values(
             series, response, unit_of(response), treatment=of_treatment, confidence=context.confidence
         )  # fmt: skip
 
 
-def series_of(within: Within) -> Iterator[tuple[Treatment, str, Sequence[tuple[Attempt, pl.DataFrame]]]]:
-    """Treatment, response and trials of every series of seconds: of operations, and of the measures that the study
-    names."""
-    for of_treatment in within.seconds:
-        for response in SERIES:
-            yield of_treatment.treatment, response, of_treatment.trials
-    for of_treatment in within.sampled:
-        names = dict.fromkeys(name for _, frame in of_treatment.trials for name in frame.columns if name != "place")
-        for response in names:
-            yield of_treatment.treatment, response, of_treatment.trials
+def series_of(context: Context) -> Iterator[tuple[Treatment, str, Sequence[tuple[str, pl.DataFrame]]]]:
+    """Treatment, response, and (start, seconds) of its trials, for every series of seconds: of operations, and of the
+    measures that the study names."""
+    attempts = context.frame.data.select("trial_id", "attempt", "start").iter_rows()
+    starts = {(trial, attempt): start for trial, attempt, start in attempts}
+    for of_treatment in (*context.within.seconds, *context.within.sampled):
+        trials = [(starts.get(attempt, attempt[0]), seconds) for attempt, seconds in of_treatment.trials]
+        for response in dict.fromkeys(
+            name for _, seconds in trials for name in seconds.columns if name not in NO_SERIES
+        ):
+            yield of_treatment.treatment, response, trials
 
 
 STATISTIC = Statistic(

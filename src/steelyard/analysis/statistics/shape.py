@@ -3,7 +3,8 @@
 Outliers: beyond Tukey's fences, 1.5 interquartile ranges outside the box (J. W. Tukey, Exploratory Data Analysis,
 1977).
 Two modes: B. W. Silverman, Using kernel density estimates to investigate multimodality, Journal of the Royal
-Statistical Society B 43(1), 1981. Normality: Shapiro and Wilk's test (scipy).
+Statistical Society B 43(1), 1981. Normality: Shapiro and Wilk's test (scipy) of independent
+values: start means, or the trials of one start.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from steelyard.analysis.frame import TrialFrame
+from steelyard.analysis.frame import TrialFrame, start_means
 from steelyard.analysis.inference import estimates
 from steelyard.analysis.inference.dispersion import WHISKER
 from steelyard.analysis.row import MeasuredTreatment, Number, P
@@ -37,7 +38,7 @@ class Shape(MeasuredTreatment):
     skewness: Number = None
     """Sample skewness."""
     normality_p: P = None
-    """p-value of Shapiro and Wilk's test."""
+    """p-value of Shapiro and Wilk's test of start means; of trials where there is one start."""
     unimodality_p: P = None
     """p-value of Silverman's test of one mode."""
     verdict: str
@@ -102,17 +103,23 @@ def shapes(frame: TrialFrame, response: str, rng: np.random.Generator) -> tuple[
         outside = [f"{name} ({value:g})" for name, value in zip(rows["trial_id"], values, strict=True)
                    if not low <= value <= high]  # fmt: skip
         varies = len(values) > 2 and len(set(values)) > 1
+        means = [mean for _, mean, _ in start_means(rows, response)]
+        independent = means if len(means) > 1 else values
         p = two_modes(values, rng)
         pointed.append(
             Shape(
                 treatment=treatment, response=response, unit=unit_of(response), n=len(values),
-                starts=rows["start"].n_unique(), outliers=len(outside), outlying="; ".join(outside),
+                starts=len(means), outliers=len(outside), outlying="; ".join(outside),
                 skewness=float(stats.skew(values, bias=False)) if varies else None,
-                normality_p=float(stats.shapiro(values).pvalue) if varies else None,
+                normality_p=_normality(independent),
                 unimodality_p=p, verdict=_verdict(len(outside), p),
             )
         )  # fmt: skip
     return tuple(pointed)
+
+
+def _normality(values: Sequence[float]) -> float | None:
+    return float(stats.shapiro(values).pvalue) if len(values) > 2 and len(set(values)) > 1 else None
 
 
 def _verdict(outliers: int, p: float | None) -> str:
@@ -143,9 +150,9 @@ def pointed_out(shapes: Sequence[Shape], response: str = "") -> list[str]:
     odd = [one for one in shapes if one.normality_p is not None and one.normality_p < ALPHA]
     if odd:
         sentences.append(
-            f"The trials of {named([one.treatment for one in odd])} are not normally distributed (Shapiro and Wilk, "
-            f"p < {ALPHA:.0%}): medians and rank tests are unaffected; intervals of means rest on means of starts, "
-            "which are nearer to normal."
+            f"{'Start means' if odd[0].starts > 1 else 'Trials'} of {named([one.treatment for one in odd])} are not "
+            f"normally distributed (Shapiro and Wilk, p < {ALPHA:.0%}): medians and rank tests are unaffected, and "
+            "ratios are less than means, because they are on logarithms."
         )
     return sentences
 

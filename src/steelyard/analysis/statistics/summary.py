@@ -13,6 +13,7 @@ from steelyard.analysis.statistic import Context, Section, Statistic
 from steelyard.analysis.statistics.exclusions import Exclusion, exclusions
 from steelyard.analysis.treatments import Treatment
 from steelyard.analysis.wording import named
+from steelyard.heavy import pl
 from steelyard.model import responses
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import unit_of
@@ -39,15 +40,18 @@ class Summary(MeasuredTreatment):
     """Mean of start means, t interval with starts - 1 degrees of freedom, from three starts on: speaks for new starts
     too. None with one start."""
     sd: InUnitOrNone = None
-    """Standard deviation over used trials (n - 1), chi-squared interval; none below two trials."""
+    """Standard deviation over used trials (n - 1), none below two; chi-squared interval where trials are independent,
+    that is one per start, or all of one start."""
     min: Annotated[Estimate | None, Column(unit=IN_UNIT, bare=True)] = None
     """Least value over used trials: as measured, without an interval."""
     q1: Annotated[Estimate | None, Column(unit=IN_UNIT, head="25%")] = None
-    """First quartile over used trials, by linear interpolation; order-statistic interval from 13 trials on."""
+    """First quartile over used trials, interpolated; order-statistic interval from 13 independent trials on."""
     median: InUnitOrNone = None
-    """Median over used trials; order-statistic interval from 6 trials on."""
+    """Median over used trials; order-statistic interval from 6 independent trials on."""
+    median_of_starts: InUnitOrNone = None
+    """Median of start medians, order-statistic interval from 6 starts on: speaks for new starts too."""
     q3: Annotated[Estimate | None, Column(unit=IN_UNIT, head="75%")] = None
-    """Third quartile over used trials, by linear interpolation; order-statistic interval from 13 trials on."""
+    """Third quartile over used trials, interpolated; order-statistic interval from 13 independent trials on."""
     max: Annotated[Estimate | None, Column(unit=IN_UNIT, bare=True)] = None
     """Greatest value over used trials: as measured, without an interval."""
     range: Annotated[Estimate | None, Column(unit=IN_UNIT, bare=True)] = None
@@ -68,6 +72,7 @@ def summarise(frame: TrialFrame, response: str, treatment: Treatment, confidence
     rows = frame.values(response, treatment)
     values = [float(value) for value in rows[response]]
     means = [mean for _, mean, _ in start_means(rows, response)]
+    medians = [float(one) for one in rows.group_by("start", maintain_order=True).agg(pl.median(response))[response]]
     left_out = exclusions(frame, response, treatment)
     common = {
         "treatment": treatment,
@@ -82,16 +87,18 @@ def summarise(frame: TrialFrame, response: str, treatment: Treatment, confidence
     }
     if not values:
         return Summary(**common, notes=("no valid trial is left",))
+    sd = dispersion.standard_deviation(values, unit, confidence)
     return Summary(
         **common,
         mean=estimates.quantity(estimates.mean(values, unit, confidence, "trials"), values),
         mean_z=estimates.quantity(estimates.mean_z(values, unit, confidence, "trials"), values),
         mean_of_starts=estimates.mean_over_starts(means, unit, confidence) if len(means) > 1 else None,
-        sd=dispersion.standard_deviation(values, unit, confidence),
+        sd=sd and estimates.over_trials(sd, len(means)),
         min=dispersion.extreme(min(values), len(values), unit, confidence, "least"),
-        q1=dispersion.quartile(values, 0.25, unit, confidence),
-        median=estimates.median(values, unit, confidence),
-        q3=dispersion.quartile(values, 0.75, unit, confidence),
+        q1=estimates.over_trials(dispersion.quartile(values, 0.25, unit, confidence), len(means)),
+        median=estimates.over_trials(estimates.median(values, unit, confidence), len(means)),
+        median_of_starts=estimates.median(medians, unit, confidence, "start medians"),
+        q3=estimates.over_trials(dispersion.quartile(values, 0.75, unit, confidence), len(means)),
         max=dispersion.extreme(max(values), len(values), unit, confidence, "greatest"),
         range=dispersion.extreme(max(values) - min(values), len(values), unit, confidence, "greatest less least"),
         start_means=tuple(means),

@@ -1,6 +1,6 @@
-"""Points of a trial: means of 30 s, or a stated shorter time, over trials of a treatment, as in chekkilla2016.
+"""Points of a trial: means of 30 s, or a stated shorter time, over starts of a treatment, as in chekkilla2016.
 
-The seconds of a point are repeated measurements of it and are only averaged: the unit is the trial.
+The seconds of a point are repeated measurements of it and are only averaged, and so are the trials of a start.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Annotated, Final
 
 from steelyard.analysis.inference import estimates
 from steelyard.analysis.row import Column, InUnit, MeasuredTreatment
-from steelyard.analysis.statistic import Attempt, Context, Section, Statistic
+from steelyard.analysis.statistic import Context, Section, Statistic
 from steelyard.analysis.statistics.parts import series_of
 from steelyard.analysis.treatments import Treatment
 from steelyard.heavy import pl
@@ -37,9 +37,9 @@ class TimePoint(MeasuredTreatment):
     n: int
     """Trials."""
     mean: InUnit
-    """Mean over trials of the point's mean; t interval over trials."""
+    """Mean over start means of the point's mean, t interval from three starts on; of one start, over its trials."""
     mean_z: InUnit
-    """The same with a normal interval, as published."""
+    """Mean over trials with a normal interval, as published."""
 
 
 def length_s(seconds: float) -> int:
@@ -61,19 +61,20 @@ def point_means(series: Sequence[tuple[int, float]], length: int) -> dict[int, f
 
 
 def time_points(
-    treatment: Treatment, response: str, trials: Sequence[tuple[Attempt, pl.DataFrame]], length: int,
+    treatment: Treatment, response: str, trials: Sequence[tuple[str, pl.DataFrame]], length: int,
     confidence: float = 0.95,
 ) -> Iterator[TimePoint]:  # fmt: skip
-    """The points of one treatment and response that two trials or more have."""
-    by_trial = [point_means(_numbered(frame, response), length) for _, frame in trials]
+    """The points of one treatment and response that two trials or more have; `trials`: (start, seconds)."""
+    by_trial = [(start, point_means(_numbered(frame, response), length)) for start, frame in trials]
     unit = unit_of(response)
-    for place in sorted({place for points in by_trial for place in points}):
-        values = [points[place] for points in by_trial if place in points]
+    for place in sorted({place for _, points in by_trial for place in points}):
+        of_starts = [(start, points[place]) for start, points in by_trial if place in points]
+        values = [value for _, value in of_starts]
         if len(values) > 1:
             yield TimePoint(
                 treatment=treatment, response=response, unit=unit, point=place + 1, from_s=float(place * length),
                 seconds=float(length), n=len(values),
-                mean=estimates.quantity(estimates.mean(values, unit, confidence, "trials"), values),
+                mean=estimates.by_start(of_starts, unit, confidence),
                 mean_z=estimates.quantity(estimates.mean_z(values, unit, confidence, "trials"), values),
             )  # fmt: skip
 
@@ -84,7 +85,7 @@ def _numbered(frame: pl.DataFrame, response: str) -> list[tuple[int, float]]:
 
 
 def _of_context(context: Context) -> Iterator[TimePoint]:
-    every = list(series_of(context.within))
+    every = list(series_of(context))
     lengths = [len(_numbered(frame, name)) for _, name, trials in every for _, frame in trials]
     length = length_s(min(filter(None, lengths), default=0))
     for treatment, response, trials in every:
@@ -94,7 +95,7 @@ def _of_context(context: Context) -> Iterator[TimePoint]:
 STATISTIC = Statistic(
     name="time_point",
     row=TimePoint,
-    title="Points in time of a trial, over trials",
+    title="Points in time of a trial, over starts",
     section=Section.WITHIN,
     compute=_of_context,
     order=15,

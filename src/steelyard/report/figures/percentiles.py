@@ -27,7 +27,7 @@ def percentiles(this: View) -> Figure | None:
     summaries: list[tuple[str, Summary]] = [
         (wanted[summary.response], summary)
         for summary in (*this.results.others(Summary), *this.results.main(Summary))
-        if summary.response in wanted and summary.n and summary.median is not None
+        if summary.response in wanted and summary.n and summary.median_of_starts is not None
     ]
     if not summaries:
         return None
@@ -44,10 +44,9 @@ def percentiles(this: View) -> Figure | None:
     named = {point.series for point in shown}
     keys = tuple(key for key in level_keys(PERCENTILES) if key.text in named)
     caption = (
-        f"Percentiles of response time over {this.positions.name}: each point is the median over n = "
-        f"{n_range(point.n for point in shown)} "
-        f"trials of the trial's own percentile, with its {100 * this.results.confidence:g}% interval where n "
-        "supports one. "
+        f"Percentiles of response time over {this.positions.name}, of n = {n_range(point.n for point in shown)} trials "
+        "per point: each point is the median of start medians of the trial's own percentile, with its "
+        f"{100 * this.results.confidence:g}% interval from six starts on. "
         "Logarithmic axis, the same in all panels."
     )
     return Figure("percentiles", "Response time", caption, panels, keys, zoom="xy")
@@ -69,5 +68,5 @@ def _points(this: View, summaries: Sequence[tuple[str, Summary]], series: str) -
             tip(label(summary.treatment), f"{name} {with_interval(estimate)} ms", f"n = {summary.n} trials"),
         )
         for name, summary in summaries
-        if this.of(summary.treatment) == series and (estimate := summary.median) is not None and estimate.value > 0
+        if this.of(summary.treatment) == series and (estimate := summary.median_of_starts) and estimate.value > 0
     ]

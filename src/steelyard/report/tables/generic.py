@@ -280,7 +280,7 @@ def response_medians(this: View) -> Table | None:
         row = list(_levels(this.results, summary.treatment))
         for name in names:
             medians = by_cell.get((tuple(summary.treatment.items()), name))
-            middle = medians.median if medians else None
+            middle = medians.median_of_starts if medians else None
             if middle is not None and name in WITH_INTERVAL:
                 row.append(_estimate(middle))
                 continue
@@ -289,7 +289,7 @@ def response_medians(this: View) -> Table | None:
         rows.append(tuple(row))
     return Table(
         "responses",
-        "Medians over used trials, n as in the table of every cell, with their intervals where a figure draws them; "
+        "Medians of start medians, with their intervals where a figure draws them: from six starts on; "
         "mean to max are of response time. All responses are in the tables to download.",
         columns,
         tuple(rows),

@@ -53,9 +53,9 @@ def parts(this: View) -> Table | None:
             )
         )
     caption = (
-        "Mean value analysis: each used trial cut into 2, 4 and 8 equal parts, the mean of each part over trials; "
-        f"brackets are {100 * this.results.confidence:g}% t intervals over trials. Equal parts speak for a "
-        f"steady state.{_too_short(groups)}"
+        "Mean value analysis: each used trial cut into 2, 4 and 8 equal parts, the mean of each part over starts; "
+        f"brackets are {100 * this.results.confidence:g}% t intervals over start means, from three starts on, or over "
+        f"the trials of one start. Equal parts speak for a steady state.{_too_short(groups)}"
     )
     return Table("parts", caption, columns, tuple(rows), "Means over equal parts of a trial")
 
@@ -141,7 +141,7 @@ def curves(percentile_curves: Sequence[Curve]) -> Table | None:
     )
     caption = (
         "The percentile curves at round percentiles, from the histograms of all used trials of a treatment added up. A "
-        "percentile that the count does not support is left out. Intervals over trials are in the table of responses."
+        "percentile that the count does not support is left out. Intervals are in the table of responses."
     )
     return Table("curve-table", caption, columns, rows, "The percentile curves as numbers")
 

@@ -32,8 +32,24 @@ def test_outliers_are_counted_and_kept():
     values[0][5] = 300.0
     found = analyse(cell(values), study(), seed=1)
     assert any("1 outlier among the trials of workload A, 1 node (beyond the fences" in one for one in found.caveats)
-    assert any("not normally distributed" in one for one in found.caveats)
     assert found.main(summary.Summary)[0].n == 24
+
+
+@pytest.mark.parametrize(
+    ("starts", "words"),
+    [(1, "Trials of workload A, 1 node are not normally"), (12, "Start means of workload A, 1 node are")],
+)
+def test_normality_is_tested_of_independent_values(starts, words):
+    values = np.random.default_rng(1).normal(100, 1, 12)
+    values[5] = 300.0
+    found = analyse(cell([[float(v) for v in part] for part in np.split(values, starts)]), study(), seed=1)
+    assert any(one.startswith(words) and "normally distributed" in one for one in found.caveats)
+
+
+def test_trials_of_two_starts_are_not_tested_for_normality():
+    values = [[100.0 + trial / 100 for trial in range(12)], [200.0 + trial / 100 for trial in range(12)]]
+    found = analyse(cell(values), study(), seed=1)
+    assert not any("normally distributed" in one for one in found.caveats)
 
 
 def test_two_modes_are_said():

@@ -34,7 +34,7 @@ def test_no_value_is_lost_or_counted_twice(n, parts):
 
 def test_the_trial_is_what_counts():
     """Ten trials of forty points, as chekkilla2016 had: n is 10 in every part, and z is narrower than t."""
-    trials = [[100 + trial + point / 10 for point in range(40)] for trial in range(10)]
+    trials = [(f"b{trial}", [100 + trial + point / 10 for point in range(40)]) for trial in range(10)]
     found = mean_values(trials, "response_ms_mean", "ms")
     assert [(one.parts, one.part) for one in found] == [(k, part) for k in (2, 4, 8) for part in range(1, k + 1)]
     assert {one.n for one in found} == {10}
@@ -44,8 +44,16 @@ def test_the_trial_is_what_counts():
     assert first.mean_z.high == pytest.approx(first.mean.value + 1.959964 * (110 / 12) ** 0.5 / 10**0.5)
 
 
+def test_trials_of_a_start_are_averaged():
+    """Three starts of four trials that are alike: three values, of which t has two degrees of freedom."""
+    trials = [(f"b{start}", [100.0 + start] * 8) for start in range(3) for _ in range(4)]
+    first = mean_values(trials, "response_ms_mean", "ms")[0]
+    assert (first.n, first.mean.n, first.mean.method.partition(",")[0]) == (12, 3, "mean over start means")
+    assert first.mean.high - first.mean.value == pytest.approx(4.30265 / 3**0.5, rel=1e-4)
+
+
 def test_short_trials_are_left_out_of_a_cut():
-    found = mean_values([[1.0, 2, 3], [1.0] * 8], "response_ms_mean", "ms")
+    found = mean_values([("b1", [1.0, 2, 3]), ("b1", [1.0] * 8)], "response_ms_mean", "ms")
     assert {one.parts: one.n for one in found} == {2: 2, 4: 1, 8: 1}
     assert mean_values([], "response_ms_mean", "ms") == ()
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, settings
@@ -7,7 +8,7 @@ from hypothesis import strategies as st
 
 from steelyard.analysis.analyse import analyse
 from steelyard.analysis.box_plots import boxes
-from steelyard.analysis.statistics.medians import size_points
+from steelyard.analysis.inference import estimates
 from steelyard.analysis.statistics.summary import summaries, summarise
 from steelyard.analysis.statistics.trials import points
 from tests.unit.analysis.made import FAULT, VOIDED, cell, frame, record, study
@@ -26,7 +27,10 @@ def test_numbers_of_one_treatment():
     assert found.sd.value == pytest.approx(flat.std())
     assert [(one.value, one.low) for one in (found.q1, found.q3) if one] == [(6.25, None), (8.75, None)]
     assert found.median is not None
-    assert (found.median.low, found.median.value, found.median.high) == pytest.approx((5 + 5 / 14, 7.5, 10 - 5 / 14))
+    assert (found.median.low, found.median.value, found.median.high) == (None, 7.5, None)
+    alone = summarise(frame(cell([[*values[0], *values[1]]])), TIME, A1).median
+    assert alone is not None
+    assert (alone.low, alone.value, alone.high) == pytest.approx((5 + 5 / 14, 7.5, 10 - 5 / 14))
 
 
 def test_two_levels_of_interval_are_kept_apart():
@@ -54,14 +58,28 @@ def test_a_treatment_that_always_fails_stays_in_the_table():
     assert (found.n, found.excluded, found.system_faults, found.mean) == (0, 2, 2, None)
 
 
-def test_medians_over_sizes():
-    records = cell([[5.0, 7.0, 6.0]]) + cell([[8.0, 9.0, 7.0]], nodes=3) + cell([[2.0]], workload="C")
-    found = size_points(frame(records), TIME, "nodes")
-    assert [(point.treatment["workload"], point.treatment["nodes"], point.median.value) for point in found] == [
-        ("A", 1, 6),
-        ("A", 3, 8),
-        ("C", 1, 2),
-    ]
+def test_an_interval_over_trials_is_of_independent_ones():
+    """24 trials: of one start, of 24 starts, of 8 starts; the last have an interval over starts only."""
+    values = [float(v) for v in np.random.default_rng(1).normal(100, 1, 24)]
+    for starts, independent in ((1, True), (24, True), (8, False)):
+        found = summarise(frame(cell(np.array(values).reshape(starts, -1).tolist())), TIME, A1)
+        for one in (found.sd, found.q1, found.median, found.q3):
+            assert (one.low is not None) == independent, one.method
+        assert (found.median_of_starts.low is not None) == (starts >= 6)
+    assert found.median.method == "median over 24 trials of 8 starts: no interval"
+    assert found.median_of_starts.n == 8
+    assert found.median.value == pytest.approx(np.median(values))
+
+
+@pytest.mark.parametrize(("starts", "trials"), [(6, 4), (10, 3)])
+def test_the_interval_of_the_median_of_starts_holds(starts, trials):
+    """Starts vary by 3%, trials by 2%: over trials as independent, it held in 84% with ten starts."""
+    rng, held = np.random.default_rng(4), 0
+    for _ in range(400):
+        of = 100 * np.exp(0.03 * rng.normal(size=(starts, 1)) + 0.02 * rng.normal(size=(starts, trials)))
+        found = estimates.median(np.median(of, axis=1).tolist(), "ms", 0.95)
+        held += found.low <= 100 <= found.high
+    assert held / 400 == pytest.approx(0.95, abs=0.025)
 
 
 def test_boxes_end_at_the_last_point_within_one_and_a_half_ranges():

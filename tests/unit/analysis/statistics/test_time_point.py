@@ -25,7 +25,7 @@ def frame(values: list[float], places: list[int] | None = None) -> pl.DataFrame:
 
 def test_forty_points_of_30_s_as_published() -> None:
     """Ten runs of 20 minutes; run r has CPU r + point in every second of a point."""
-    trials = [((f"t{run}", 1), frame([float(run + second // 30) for second in range(1200)])) for run in range(10)]
+    trials = [(f"b{run}", frame([float(run + second // 30) for second in range(1200)])) for run in range(10)]
     assert length_s(1200) == 30
     rows = list(time_points({"nodes": 3}, CPU, trials, 30))
     assert [row.point for row in rows] == list(range(1, 41))
@@ -53,7 +53,7 @@ def test_a_point_is_whole_and_has_most_of_its_seconds() -> None:
 def test_mean_value_analysis_has_the_measures_that_the_study_names() -> None:
     values = [float(second) for second in range(8)]
     within = Within(sampled=[Seconds({}, [(("a", 1), frame(values)), (("b", 1), frame(values))])])
-    ((treatment, response, trials),) = series_of(within)
+    ((treatment, response, trials),) = series_of(context(study(), within))
     assert (treatment, response, len(trials)) == ({}, CPU, 2)
     assert part_means(trials[0][1][response].to_list(), 2) == (1.5, 5.5)
 

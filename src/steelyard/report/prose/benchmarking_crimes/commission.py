@@ -72,13 +72,15 @@ def _baseline(results: Results) -> Crime:
 
 def _single_trials(results: Results) -> Crime:
     single = [label(one.treatment) for one in results.main(Summary) if one.n == 1]
-    few = [one for one in results.main(Summary) if 1 < one.n < FEWEST_FOR_INTERVAL]
+    few = [one for one in results.main(Summary) if one.n > 1 and one.starts < FEWEST_FOR_INTERVAL]
     starts = [one.starts for one in results.main(Summary) if one.n]
     one_start = bool(results.hard) and bool(starts) and min(starts) == 1
     evidence = f"{len(single)} of {count(len(results.main(Summary)), 'cell')} rest on n = 1 trial"
     evidence += f" ({some(single)})" if single else ""
     evidence += (
-        f"; {len(few)} on fewer than {FEWEST_FOR_INTERVAL}, so that their medians have no interval" if few else ""
+        f"; {len(few)} on fewer than {FEWEST_FOR_INTERVAL} starts, so that their medians have no interval"
+        if few
+        else ""
     )
     if one_start:
         alone = count(sum(one == 1 for one in starts), "cell has", "cells have")
