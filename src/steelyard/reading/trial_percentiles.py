@@ -134,6 +134,8 @@ def _percentile(
     note = ""
     if estimate is None:
         note = f"{operations:,} operations are too few: {least:,} are needed, so that {BEYOND} lie beyond"
+    elif estimate.low is None and estimate.high is None:
+        note = f"no interval: {len(parts)} s cannot say how alike operations are that follow each other"
     elif estimate.high is None:
         note = "no upper end: too few operations lie beyond"
     return TrialPercentile(

@@ -2,12 +2,11 @@
 
 If operations were independent, the number of them at or below the true q-quantile would be binomial(n, q), whatever the
 distribution, and a pair of order statistics covers it (David and Nagaraja, Order Statistics, 3rd edition, section 7.1).
-They are not: a pause of a collector delays all that are under way. So if a trial has enough parts of time, the
-share of operations at or below the quantile is taken as a ratio over parts of time (a cluster sample), whose variance
-says how many independent operations the count is worth; binomial limits of so many bound the share (Korn and Graubard
-1998, Survey Methodology 24(2)), and the histogram turns shares into times (Woodruff 1952, JASA 47). It is never
-narrower than the binomial one, which is a lower bound of the width: docs/reference/numbers.md has the simulation by
-which it was chosen.
+They are not: a pause of a collector delays all that are under way. So the share of operations at or below the quantile
+is taken as a ratio over parts of time (a cluster sample), whose variance says how many independent operations the count
+is worth; binomial limits of so many bound the share (Korn and Graubard 1998, Survey Methodology 24(2)), and the
+histogram turns shares into times (Woodruff 1952, JASA 47). Too few parts of time say nothing of that, so there is no
+interval: docs/reference/numbers.md has the simulation by which it was chosen.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ import itertools
 import math
 from collections.abc import Sequence
 
+from steelyard.format import count
 from steelyard.heavy import np, special
 from steelyard.model import histogram, percentiles
 from steelyard.model.estimate import Estimate
@@ -25,8 +25,8 @@ from steelyard.model.percentiles import supported
 
 PARTS = 20
 """Parts of time per trial: with more, neighbours are more correlated; with fewer, the variance is less certain."""
-FEWEST_PARTS = 8
-"""With fewer parts their variance is too uncertain, and operations are taken as independent."""
+FEWEST_PARTS = 12
+"""With fewer parts their variance is too uncertain, and there is no interval."""
 NS_PER_MS = 1e6
 
 
@@ -37,20 +37,23 @@ def quantile(
 
     `buckets` in order of value. `parts`: operations, and those of them at or below the quantile's bucket, in equal
     parts of the trial's time (see `below`). Ends are the outer bounds of buckets, so the buckets' width is inside; None
-    where the count has no order statistic that far out.
+    where the count has no order statistic that far out, and both None below FEWEST_PARTS.
     """
     n = histogram.total(buckets)
     value = percentiles.quantile_ns(buckets, q)
     if value is None or not supported(q, n):
         return None
-    worth = worth_of(parts, confidence) if len(parts) >= FEWEST_PARTS else None
+    if len(parts) < FEWEST_PARTS:
+        why = f"its operations are not independent, and {count(len(parts), 'part')} of time cannot say how far"
+        return Estimate(value=value / NS_PER_MS, confidence=confidence, n=n, unit="ms", method=f"{why}: no interval")
+    worth = worth_of(parts, confidence)
     if worth is None or worth >= n:
         worth, how = float(n), "operations taken as independent: at least so wide"
     else:
         how = f"worth {worth:,.0f} independent ones by the spread over {len(parts)} parts of time"
         how += "" if supported(q, int(worth)) else ", which is little: likely too narrow"
     low, high = shares(q, worth, confidence)
-    ends = list(itertools.accumulate(count for _, _, count in buckets))
+    ends = list(itertools.accumulate(n_of for _, _, n_of in buckets))
     first, last = math.floor(low * n), math.ceil(high * n) + 1
     return Estimate(
         value=value / NS_PER_MS,
@@ -93,7 +96,7 @@ def worth_of(parts: Sequence[tuple[int, int]], confidence: float = 0.95) -> floa
 
 def below(parts: Sequence[Sequence[Bucket]], edge_ns: float) -> list[tuple[int, int]]:
     """(all values, those at or below `edge_ns`) of each part's histogram; parts without a value are left out."""
-    counts = [(histogram.total(one), sum(count for low, _, count in one if low <= edge_ns)) for one in parts]
+    counts = [(histogram.total(one), sum(n for low, _, n in one if low <= edge_ns)) for one in parts]
     return [one for one in counts if one[0]]
 
 

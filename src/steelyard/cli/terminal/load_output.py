@@ -206,7 +206,7 @@ def sentences(phase: PhaseOutcome) -> list[str]:
 def estimates(phase: PhaseOutcome, course: percentile_intervals.HistogramSeries | None) -> dict[float, Estimate | None]:
     """Share to the percentile of response time of all operations with its interval; None where the count is too small.
 
-    Without the course of the phase operations are taken as independent.
+    Without the course of the phase there is no interval.
     """
     buckets = phase.histogram("response").buckets
     parts = course.parts() if course is not None else []
@@ -226,8 +226,9 @@ def percentile_sentences(phase: PhaseOutcome, course: percentile_intervals.Histo
     operations = phase.histogram("response").n
     lines = []
     if known:
-        shown = "; ".join(f"p{q * 100:g} {digits(one.value)} {_ends(one)}" for q, one in known)
-        lines.append(f"Response ms of all operations, with 95% intervals: {shown}.")
+        shown = "; ".join(f"p{q * 100:g} {digits(one.value)}{_ends(one)}" for q, one in known)
+        intervals = "" if all(one.low is None for _, one in known) else ", with 95% intervals"
+        lines.append(f"Response ms of all operations{intervals}: {shown}.")
         lines.append(f"They rest on {operations:,} operations; p{known[-1][0] * 100:g}: {known[-1][1].method}.")
     lacking = [q for q, one in by_quantile.items() if one is None]
     if lacking and operations:
@@ -237,8 +238,10 @@ def percentile_sentences(phase: PhaseOutcome, course: percentile_intervals.Histo
 
 
 def _ends(estimate: Estimate) -> str:
+    if estimate.low is None and estimate.high is None:
+        return ""
     low, high = ("?" if end is None else digits(end) for end in (estimate.low, estimate.high))
-    return f"[{low}, {high}]"
+    return f" [{low}, {high}]"
 
 
 def _kinds(errors: Mapping[str, int]) -> str:
