@@ -13,8 +13,9 @@ from scipy import stats
 
 from steelyard.analysis.comparisons.level_pairs import LevelPair
 from steelyard.analysis.comparisons.level_ratios import ratio_of
-from steelyard.analysis.comparisons.two_sided import Side, adjusted, contrasts, pair
+from steelyard.analysis.comparisons.two_sided import Side, contrasts, pair
 from steelyard.analysis.gate import GateVerdict, case_of, family_confidence, overall, verdict_of
+from steelyard.analysis.inference.multiplicity import adjusted
 from steelyard.plan.gate_forecast import FEWEST_BLOCKS, MOST_BLOCKS, POWER, chance_beyond
 from tools.coverage.planted import MEAN_MS, RESPONSE, Numbers, Plot, frame_of
 

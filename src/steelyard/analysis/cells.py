@@ -14,7 +14,7 @@ from steelyard.analysis.comparisons.objective import ObjectiveVerdict, judged, v
 from steelyard.analysis.frame import TrialFrame, factors_of, in_order_of_time, place, plain_levels, start_means
 from steelyard.analysis.treatments import Treatment, label
 from steelyard.analysis.wording import quantities
-from steelyard.judging.measures import with_cost
+from steelyard.judging.measures import with_derived
 from steelyard.judging.trial_responses import response_of
 from steelyard.judging.warm_up_cut import is_cut, orders_of_treatment
 from steelyard.model.estimate import Estimate
@@ -106,7 +106,7 @@ def _start_means(records: Sequence[TrialRecord], study: Study, response: str) ->
     columns = [plain_levels([record.treatment.get(name) for record in ordered]) for name in factors]
     for record, order, *key in zip(ordered, orders_of_treatment(ordered, factors), *columns, strict=True):
         starts = values.setdefault(tuple(key), {})
-        value = response_of(with_cost(record, study), response)
+        value = response_of(with_derived(record, study), response)
         used = record.verdict.outcome == "valid" and not is_cut(order, study.analysis.warm_up_trials)
         if used and not record.control and value is not None:
             starts.setdefault(record.start, []).append(float(value))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from steelyard.analysis.treatments import NODES
 from steelyard.heavy import pl
-from steelyard.judging.measures import with_cost
+from steelyard.judging.measures import with_derived
 from steelyard.judging.server_warm_up import still_falling
 from steelyard.judging.trial_responses import response_of
 from steelyard.judging.warm_up_cut import is_cut, orders_of_treatment
@@ -266,7 +266,7 @@ def factors_of(records: Sequence[TrialRecord], study: Study) -> tuple[dict[str, 
 def frame_of(records: Sequence[TrialRecord], study: Study) -> TrialFrame:
     """The trial frame of a study."""
     factors, hard = factors_of(records, study)
-    priced = [with_cost(record, study) for record in records]
+    priced = [with_derived(record, study) for record in records]
     frame = TrialFrame.build(priced, factors, hard, study.analysis.warm_up_trials)
     return replace(frame, numbers=numbers_of(factors, study) | memory_of_profiles(factors, records))
 

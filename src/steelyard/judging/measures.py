@@ -99,15 +99,18 @@ def seconds_of(
     ]
 
 
-def with_cost(record: TrialRecord, study: Study) -> TrialRecord:
-    """The record with the cost per million operations at the price that the study declares, if it declares one."""
+def with_derived(record: TrialRecord, study: Study) -> TrialRecord:
+    """The record with the responses that follow from others: the share of failed operations, and the cost per million
+    operations at the price that the study declares, if it declares one."""
+    measures, done = dict(record.measures), record.responses.operations + record.responses.errors
+    if done:
+        measures["error_percent"] = 100 * record.responses.errors / done
     price, rate = study.cost.price_per_node_hour, record.responses.throughput_per_s
-    if price is None or not rate:
-        return record
-    settings = record.settings
-    nodes = settings.site.nodes + (settings.load_nodes if study.cost.count_load_nodes else 0)
-    cost = price * nodes / S_PER_H / rate * MILLION
-    return record.model_copy(update={"measures": {**record.measures, "cost_per_million_operations": cost}})
+    if price is not None and rate:
+        settings = record.settings
+        nodes = settings.site.nodes + (settings.load_nodes if study.cost.count_load_nodes else 0)
+        measures["cost_per_million_operations"] = price * nodes / S_PER_H / rate * MILLION
+    return record.model_copy(update={"measures": measures})
 
 
 def cores_given(facts: Mapping[str, str]) -> float | None:

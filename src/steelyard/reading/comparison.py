@@ -11,8 +11,9 @@ from pathlib import Path
 from steelyard.analysis import dilated
 from steelyard.analysis.comparisons import confounders, identical_systems
 from steelyard.analysis.comparisons.confounders import Difference
-from steelyard.analysis.comparisons.two_sided import Contrast, Pairing, Side, adjusted, contrasts, pair
+from steelyard.analysis.comparisons.two_sided import Contrast, Pairing, Side, contrasts, pair
 from steelyard.analysis.frame import frame_of
+from steelyard.analysis.inference.multiplicity import adjusted
 from steelyard.analysis.statistics import noise_floor
 from steelyard.analysis.statistics.trend import Trend, trends
 from steelyard.analysis.treatments import label

@@ -8,8 +8,9 @@ import pytest
 from steelyard.analysis.comparisons.identical_systems import Floors
 from steelyard.analysis.comparisons.level_pairs import LevelPair, pair_of
 from steelyard.analysis.comparisons.level_ratios import ratio_of
-from steelyard.analysis.comparisons.two_sided import Side, adjusted, contrasts, pair
+from steelyard.analysis.comparisons.two_sided import Side, contrasts, pair
 from steelyard.analysis.gate import Case, case_of, family_confidence, limit_of, overall, verdict_of
+from steelyard.analysis.inference.multiplicity import adjusted
 from steelyard.analysis.inference.power import POWER, chance_beyond, more_starts_beyond
 from steelyard.judging.noise_floor import Spread
 from steelyard.model import responses

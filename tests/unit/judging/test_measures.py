@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.judging.covariates import covariates_of
-from steelyard.judging.measures import Piece, Readings, cores_given, measures_of, metrics_of, points, with_cost
+from steelyard.judging.measures import Piece, Readings, cores_given, measures_of, metrics_of, points, with_derived
 from steelyard.model import power, responses
 from steelyard.model.measure import POINT_S
 from steelyard.model.trial import Phase, PhaseTime, Responses, TrialRecord
@@ -176,8 +176,16 @@ def test_cost_is_the_price_of_the_nodes_for_a_million_operations() -> None:
     settings = {"site": {"name": "local", "nodes": 3, "load_nodes": 1}}
     trial = made.record(2000.0).model_copy(update={"settings": type(made.record(1.0).settings)(settings)})
     study = made.study(cost={"price_per_node_hour": 0.36, "currency": "EUR"})
-    assert with_cost(trial, study).measures == {"cost_per_million_operations": pytest.approx(0.6)}
-    assert with_cost(trial, made.study()).measures == {}
+    assert with_derived(trial, study).measures["cost_per_million_operations"] == pytest.approx(0.6)
+    assert "cost_per_million_operations" not in with_derived(trial, made.study()).measures
+
+
+def test_the_share_of_failed_operations_is_of_those_that_ended() -> None:
+    trial = made.record(2000.0)
+    failing = trial.model_copy(
+        update={"responses": trial.responses.model_copy(update={"operations": 996, "errors": 4})}
+    )
+    assert with_derived(failing, made.study()).measures == {"error_percent": pytest.approx(0.4)}
 
 
 def test_covariates_are_what_every_database_node_was_given() -> None:

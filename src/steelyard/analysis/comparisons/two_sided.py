@@ -24,7 +24,7 @@ from steelyard.analysis.comparisons.level_pairs import (
 )
 from steelyard.analysis.comparisons.level_ratios import centre, p_of_change, percent, ratio_of, verdict_of
 from steelyard.analysis.frame import TrialFrame
-from steelyard.analysis.inference import multiplicity, power
+from steelyard.analysis.inference import power
 from steelyard.analysis.inference.effect_sizes import cliffs_delta, hedges_g
 from steelyard.analysis.statistics.exclusions import exclusions
 from steelyard.analysis.statistics.trend import Trend
@@ -229,24 +229,6 @@ def _judged(
     update = known.known | {"sentence": known.after(_head(a, b, contrast.cell), contrast.sentence)}
     update |= {} if floor is None else {"floor_source": floor.words}
     return contrast.model_copy(update=update | ({"why": known.reason} if known.reason else {}))
-
-
-def adjusted(unadjusted: Sequence[Contrast]) -> tuple[Contrast, ...]:
-    """Add Holm's correction over these contrasts, of one response or several; the verdict stays, with a note if it does
-    not survive."""
-    p_holm = multiplicity.holm([one.p for one in unadjusted])
-    tost_holm = multiplicity.holm([one.tost_p for one in unadjusted])
-    family = sum(one.p is not None for one in unadjusted)
-    done = []
-    for contrast, p, tost_p in zip(unadjusted, p_holm, tost_holm, strict=True):
-        own, corrected = (contrast.tost_p, tost_p) if contrast.verdict == "equivalent" else (contrast.p, p)
-        holds = None
-        if contrast.verdict in multiplicity.DECIDED and corrected is not None:
-            holds = corrected < 1 - contrast.ratio.confidence
-        sentence = contrast.sentence + (f"; {multiplicity.lost(family, own, corrected)}" if holds is False else "")
-        known = {"p_holm": p, "tost_p_holm": tost_p, "family": family, "survives_holm": holds, "sentence": sentence}
-        done.append(contrast.model_copy(update=known))
-    return tuple(done)
 
 
 def _contrast(

@@ -361,12 +361,14 @@ def reason(judged: Comparison | MainEffect) -> str:
 
 def _reason_of_pair(compared: Comparison) -> str:
     text = ""
-    if compared.verdict == "equivalent" and compared.margin_percent is not None:
+    if compared.survives_holm is False:
+        equivalent = compared.verdict == "equivalent"
+        tests = (compared.tost_p, compared.tost_p_holm) if equivalent else (compared.p, compared.p_holm)
+        text = multiplicity.lost(compared.family, *tests)
+    elif compared.verdict == "equivalent" and compared.margin_percent is not None:
         text = f"within the study's margin of {number(compared.margin_percent, digits=2)}%"
     elif compared.verdict == "undecided" and compared.more_starts:
         text = f"neither a change nor its absence is shown; {compared.advice}"
-    elif compared.survives_holm is False:
-        text = multiplicity.lost(compared.family, compared.p, compared.p_holm)
     return text
 
 

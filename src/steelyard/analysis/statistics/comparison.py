@@ -8,7 +8,7 @@ from typing import Annotated
 from steelyard.analysis.comparisons import forecast, side_trends
 from steelyard.analysis.comparisons.identical_systems import Floors, floor_of_levels
 from steelyard.analysis.comparisons.judgement import judgement
-from steelyard.analysis.comparisons.level_pairs import NOTHING_VARIES, TOO_FEW, pair_of, pairs_of_levels
+from steelyard.analysis.comparisons.level_pairs import NOTHING_VARIES, TOO_FEW, equivalence, pair_of, pairs_of_levels
 from steelyard.analysis.comparisons.level_ratios import (
     ComparisonVerdict,
     centre,
@@ -74,7 +74,11 @@ class Comparison(MeasuredLevels):
     family: int = 0
     """Comparisons of the family of Holm's correction: all that have a p, of every response that the study names."""
     survives_holm: bool | None = None
-    """Whether a verdict of a difference would still be given at the corrected p; none where the verdict is none."""
+    """Whether the verdict would still be given at the corrected p of its own test; none where it decides nothing."""
+    tost_p: Annotated[float | None, Column(unit=NO_UNIT, head="p of equivalence", is_p=True)] = None
+    """Greater p of the two one-sided tests of equivalence; none without a margin."""
+    tost_p_holm: Annotated[float | None, Column(unit=NO_UNIT, head="p of equivalence (Holm)", is_p=True)] = None
+    """The same with Holm's correction over the family."""
     margin_percent: Annotated[float | None, Column(unit="%", head="margin, %")] = None
     """Change that the study calls too small to matter."""
     within_noise: bool = False
@@ -121,7 +125,7 @@ def compare(
         ratio=ratio,
         change_percent=change, verdict=verdict,
         sentence=sentence(response, factor, baseline, level, others, ratio, verdict, would, margin_percent),
-        p=p_of_change(pair),
+        p=p_of_change(pair), tost_p=equivalence(pair, margin_percent, confidence)[1],
         margin_percent=margin_percent, more_starts=None if more is None else more.starts,
         more_s=None if more is None or block_s is None else more.starts * block_s, advice=would,
         n_baseline=sum(pair.trials[0]), n_level=sum(pair.trials[1]), starts_baseline=len(pair.trials[0]),
@@ -164,24 +168,19 @@ def comparisons(
     """
     pace_s = forecast.block_s(frame)
     every = [compare(frame, response, *of, confidence, margin_percent, pace_s) for of in pairs_of_levels(frame)]
-    unadjusted = [one for one in every if one is not None]
-    others = [_p(frame, name, *of) for name in beside for of in pairs_of_levels(frame)]
-    adjusted = multiplicity.holm_within([one.p for one in unadjusted], others)
-    family = sum(p is not None for p in (*(one.p for one in unadjusted), *others))
-    return tuple(_adjusted(one, p, family) for one, p in zip(unadjusted, adjusted, strict=True))
+    beside_these = [
+        _tests(frame, name, of, confidence, margin_percent) for name in beside for of in pairs_of_levels(frame)
+    ]
+    return multiplicity.adjusted([one for one in every if one is not None], beside_these)
 
 
-def _p(frame: TrialFrame, response: str, factor: str, baseline: Level, level: Level, others: Treatment) -> float | None:
-    """The p of one comparison alone; see `compare`."""
+def _tests(
+    frame: TrialFrame, response: str, of: tuple[str, Level, Level, Treatment], confidence: float, margin: float | None
+) -> multiplicity.Tests:
+    """The tests of one comparison alone; see `compare`."""
+    factor, baseline, level, others = of
     pair = pair_of((frame, {**others, factor: baseline}), (frame, {**others, factor: level}), response)
-    return None if pair is None else p_of_change(pair)
-
-
-def _adjusted(comparison: Comparison, p_holm: float | None, family: int) -> Comparison:
-    """Add the result of Holm's correction; the verdict stays the interval's."""
-    holds = multiplicity.survives(comparison.verdict, p_holm, comparison.ratio.confidence)
-    text = comparison.sentence + (f"; {multiplicity.lost(family, comparison.p, p_holm)}" if holds is False else "")
-    return comparison.model_copy(update={"p_holm": p_holm, "family": family, "survives_holm": holds, "sentence": text})
+    return (None, None) if pair is None else (p_of_change(pair), equivalence(pair, margin, confidence)[1])
 
 
 def judged(
@@ -219,13 +218,14 @@ def after_holm(comparisons: Sequence[Comparison], response: str) -> Iterator[str
     family = max(one.family for one in comparisons)
     more = f" over the {family} of all responses" if family > sum(one.p is not None for one in comparisons) else ""
     lost = sum(one.survives_holm is False for one in decided)
+    shown = "a difference or equivalence" if any(one.verdict == "equivalent" for one in decided) else "a difference"
     if not decided:
         remain = "none of them shows a difference"
     elif not lost:
         survive = "the one that shows" if len(decided) == 1 else f"all {len(decided)} that show"
-        remain = f"{survive} a difference would still do so with Holm's correction{more}"
+        remain = f"{survive} {shown} would still do so with Holm's correction{more}"
     else:
-        remain = f"with Holm's correction{more} {len(decided) - lost} of the {len(decided)} differences would remain"
+        remain = f"with Holm's correction{more} {len(decided) - lost} of {len(decided)} would still show {shown}"
     yield (
         f"Each of the {judged} comparisons has its own {confidence_text(comparisons[0].ratio.confidence)} interval, "
         f"not adjusted for their number; {remain}."

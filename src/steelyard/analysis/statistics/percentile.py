@@ -59,10 +59,8 @@ def sentences(rows: Sequence[TrialPercentile], response: str) -> tuple[str, ...]
     )  # fmt: skip
     bare = [one for one in mine if one.percentile and one.percentile.low is None and one.percentile.high is None]
     if bare:
-        lines.append(
-            f"The {which} within {'a trial' if len(bare) == len(mine) else f'{len(bare)} of {len(mine)} trials'} has no "
-            f"interval: {bare[0].note.partition(': ')[2]}."
-        )
+        where = "a trial" if len(bare) == len(mine) else f"{len(bare)} of {len(mine)} trials"
+        lines.append(f"The {which} within {where} has no interval: {bare[0].note.partition(': ')[2]}.")
     if widths:
         operations = sorted(one.operations for one in mine if one.percentile)
         confidence = next(one.percentile.confidence for one in mine if one.percentile)

@@ -11,8 +11,9 @@ from steelyard.analysis.inference import dispersion, estimates
 from steelyard.analysis.row import HIDDEN, IN_UNIT, Column, InUnitOrNone, MeasuredTreatment
 from steelyard.analysis.statistic import Context, Section, Statistic
 from steelyard.analysis.statistics.exclusions import Exclusion, exclusions
-from steelyard.analysis.treatments import Treatment
+from steelyard.analysis.treatments import Treatment, label
 from steelyard.analysis.wording import named
+from steelyard.format import number
 from steelyard.heavy import pl
 from steelyard.model import responses
 from steelyard.model.estimate import Estimate
@@ -149,13 +150,26 @@ def wild(summaries: Sequence[Summary], response: str) -> list[str]:
     ]
 
 
+def cautions(summaries: Sequence[Summary], response: str) -> list[str]:
+    """Sentences on means that vary much, and on operations that failed."""
+    failed = [one for one in summaries if one.response == "error_percent" and one.max is not None and one.max.value > 0]
+    if not failed:
+        return wild(summaries, response)
+    most = max(failed, key=lambda one: one.mean.value if one.mean else 0.0)
+    return [
+        *wild(summaries, response),
+        f"{number(most.mean.value if most.mean else None, digits=2)}% of operations failed at {label(most.treatment)}, "
+        "where most did: times and rates are of those that were answered. Compare error_percent, too.",
+    ]
+
+
 STATISTIC = Statistic(
     name="summary",
     row=Summary,
     title="Each response of each treatment, over its used trials",
     section=Section.EVERY_CELL,
     compute=all_summaries,
-    sentences=wild,
+    sentences=cautions,
     order=10,
     sentence_order=50,
     own_form=True,

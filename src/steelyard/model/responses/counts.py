@@ -30,6 +30,16 @@ RESPONSES = (
         order=21,
     ),
     Response(
+        name="error_percent",
+        label="share of failed operations",
+        unit="%",
+        definition="`errors` of all operations that were answered or failed. Computed when a store is read.",
+        source="study",
+        less_is_better=True,
+        head="failed",
+        order=49,
+    ),
+    Response(
         name="unsent",
         label="due and not sent",
         unit="operations",

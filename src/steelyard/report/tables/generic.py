@@ -246,7 +246,7 @@ def cells(this: View) -> Table:
                 _plain(summary.starts),
                 _plain(" ".join(f"{why.trials}{letters[why.reason]}" for why in summary.exclusions) or NONE),
                 _estimate(this.scale.estimate(mean) if mean else None, spread=sd),
-                _estimate(this.scale.estimate(summary.sd) if summary.sd else None),
+                _estimate(this.scale.estimate(summary.sd) if summary.sd else None, spread=sd),
                 *values,
                 _estimate(this.scale.estimate(summary.median) if summary.median else None, spread=sd),
                 *upper,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from steelyard.analysis.analyse import analyse
-from steelyard.analysis.comparisons.two_sided import Side, adjusted, contrasts, pair
+from steelyard.analysis.comparisons.two_sided import Side, contrasts, pair
 from steelyard.analysis.gate import case_of
+from steelyard.analysis.inference.multiplicity import adjusted
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.comparison import Comparison
 from steelyard.analysis.statistics.overall import Overall

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from steelyard.analysis.comparisons.identical_systems import Floors
-from steelyard.analysis.comparisons.two_sided import Side, adjusted, contrasts, limits_percent, pair
+from steelyard.analysis.comparisons.two_sided import Side, contrasts, limits_percent, pair
 from steelyard.analysis.frame import TrialFrame
+from steelyard.analysis.inference.multiplicity import adjusted
 from steelyard.analysis.statistics.comparison import compare, comparisons
 from steelyard.analysis.statistics.trend import Trend
 from steelyard.cli.terminal.comparison_table import verdict_of

@@ -171,8 +171,12 @@ def test_the_comparisons_of_a_report_are_one_family() -> None:
     assert (found[0].verdict, found[0].survives_holm) == ("slower", False)
     assert found[0].sentence.endswith(f"comparisons (p {found[0].p:.2g}, corrected {found[0].p_holm:.2g})")
     same = found[1]
-    assert (same.verdict, same.survives_holm, same.more_starts) == ("equivalent", None, None)
+    assert (same.verdict, same.survives_holm, same.more_starts) == ("equivalent", False, None)
+    assert [one.tost_p_holm for one in found] == pytest.approx(
+        list(multipletests([one.tost_p for one in found], method="holm")[1])
+    )
     assert "equivalent within 3%" in same.sentence
+    assert same.sentence.endswith(f"comparisons (p {same.tost_p:.2g}, corrected {same.tost_p_holm:.2g})")
     (wide, *_) = comparisons(frame(rows[:4] + rows[32:36]), "execution_time_ms", margin_percent=1.0)
     assert wide.verdict == "slower"
     undecided = comparisons(frame(rows), "execution_time_ms", margin_percent=1.0)[1]

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from steelyard.analysis.analyse import analyse
 from steelyard.analysis.cells import cell_values
-from steelyard.analysis.comparisons.two_sided import Side, adjusted, contrasts, pair
+from steelyard.analysis.comparisons.two_sided import Side, contrasts, pair
 from steelyard.analysis.frame import frame_of
+from steelyard.analysis.inference.multiplicity import adjusted
 from steelyard.analysis.narrative.answer_table import AnswerRow, AnswerTable
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.comparison import Comparison
