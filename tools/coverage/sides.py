@@ -167,12 +167,13 @@ def _same() -> Iterator[Case]:
         for n in (3, 4, 5, 6, 8, 10):
             blocks = in_blocks(HOUSE, n, 1.0, shock, second)
             yield Case(SAME, "pairs on logarithms of start means: the verdict", about, f"{n}", blocks, "errs")
-    for wider, (n_a, n_b) in ((3.0, (3, 3)), (3.0, (5, 5)), (3.0, (5, 10)), (1 / 3, (5, 10)), (1 / 3, (2, 5))):
+    times = {3.0: "three times", 5.0: "five times", 1 / 3: "a third of"}
+    for wider, (n_a, n_b) in (
+        (3.0, (3, 3)), (3.0, (5, 5)), (3.0, (5, 10)), (5.0, (3, 3)), (5.0, (5, 5)), (1 / 3, (5, 10)), (1 / 3, (2, 5)),
+    ):  # fmt: skip
         skew = Plot("lognormal")
         draw = two(skew, n_a, n_b, 1.0, _geometric, _geometric_ratio(skew, wider), wider)
-        about = (
-            f"equal means, spread of the second {'three times' if wider > 1 else 'a third of'} the first's; lognormal"
-        )
+        about = f"equal means, spread of the second {times[wider]} the first's; lognormal"
         yield Case(SAME, logs, about, _numbers(n_a, n_b), draw, "errs")
     for n in (2, 3, 5, 10):
         draw = two(HOUSE, n, n, 1.0, percentile_bootstrap, 1.0)

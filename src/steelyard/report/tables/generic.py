@@ -289,7 +289,8 @@ def response_medians(this: View) -> Table | None:
         rows.append(tuple(row))
     return Table(
         "responses",
-        "Medians of start medians, with their intervals where a figure draws them: from six starts on; "
+        "Medians of start medians of each trial's own value, so p99 is not that of all operations together, which the "
+        "percentile curves have. Intervals, from six starts on, where a figure draws them; "
         "mean to max are of response time. All responses are in the tables to download.",
         columns,
         tuple(rows),

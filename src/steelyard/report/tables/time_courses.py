@@ -140,8 +140,9 @@ def curves(percentile_curves: Sequence[Curve]) -> Table | None:
         for curve in percentile_curves
     )
     caption = (
-        "The percentile curves at round percentiles, from the histograms of all used trials of a treatment added up. A "
-        "percentile that the count does not support is left out. Intervals are in the table of responses."
+        "The percentile curves at round percentiles, of all operations of a treatment together: the histograms of its "
+        "used trials added up. The table of responses has another number, the median of the trials' own percentiles. A "
+        "percentile that the count does not support is left out."
     )
     return Table("curve-table", caption, columns, rows, "The percentile curves as numbers")
 
