@@ -61,7 +61,7 @@ def test_operations_that_failed_are_said_beside_the_verdict():
     ]
     found = analyse(records + fast, study(), seed=1)
     assert (
-        "0.4% of operations failed at workload A, 3 nodes, where most did: times and rates are of those that were "
+        "0.40% of operations failed at workload A, 3 nodes, where most did: times and rates are of those that were "
         "answered. Compare error_percent, too."
     ) in found.caveats
     assert not any("failed" in one for one in analyse(records, study(), seed=1).caveats)

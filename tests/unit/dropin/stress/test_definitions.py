@@ -98,3 +98,35 @@ def test_what_differs_from_the_tool_is_said(tmp_path: Path, capsys: pytest.Captu
         assert not [name for name in ("part", "words", "pairs") if f": {name}: " in printed]
         # Only where they have a rate; every partition is written once, so that there is nothing else to say.
         assert ("are due at even intervals" in printed) is bool(words)
+
+
+@pytest.mark.parametrize(
+    ("spec", "kinds", "said"),
+    [
+        ("{name: c1, cluster: uniform(2..9)}", ["timeuuid"], "draws that of a timeuuid anew at each visit"),
+        ("{name: c1, cluster: fixed(9)}", ["timeuuid"], ""),
+        ("{name: c1, cluster: uniform(2..9)}", ["bigint"], ""),
+        ("{name: c3, cluster: fixed(2)}", ["int", "int", "int"], "fewer of 3 clustering columns"),
+        ("{name: c2, cluster: fixed(2)}", ["int", "int", "int"], ""),
+        ("{name: id, size: uniform(1..4)}", [], "about 2.5 characters"),
+        ("{name: id, size: fixed(4)}", [], ""),
+        ("{name: id, size: uniform(1..4), population: uniform(1..9)}", [], ""),
+        ("{name: c1, size: uniform(5..100)}", ["text"], "about 52.5 characters"),
+        ("{name: c1, size: uniform(5..100), cluster: fixed(3)}", ["text"], ""),
+    ],
+)
+def test_rows_and_keys_that_are_not_the_tool_s_are_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], spec: str, kinds: list[str], said: str
+) -> None:
+    profile = tmp_path / "apart.yaml"
+    profile.write_text(f"keyspace: k\ntable: t\ncolumnspec:\n  - {spec}\n")
+    of_key = [("c" + str(place + 1), kind, "clustering", place) for place, kind in enumerate(kinds)]
+    columns = [
+        {"column_name": name, "type": kind, "kind": role, "position": position}
+        for name, kind, role, position in (("id", "text", "partition_key", 0), *of_key, ("v", "int", "regular", 0))
+    ]
+    line = f"user profile={profile} ops(insert=1) n=10 -rate threads=1"
+    conduct(line.split(), World(columns=columns).tools)
+    remarks = [one for one in capsys.readouterr().err.splitlines() if "apart.yaml: " in one]
+    assert len(remarks) == bool(said)
+    assert said in "".join(remarks)

@@ -153,7 +153,7 @@ def load(path: str) -> Profile:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"line {mark.line + 1}: " if mark is not None else ""
-        raise Refused(option, path, f"{where}{getattr(error, 'problem', None) or 'no YAML'}", "a YAML file") from None
+        raise Refused(option, path, f"{where}{getattr(error, 'problem', None) or 'no YAML'}", "YAML") from None
     if not isinstance(read, dict):
         raise Refused(option, path, "the file is not a mapping", ", ".join(KEYS))
     return profile_of(path, {str(key): value for key, value in read.items()})
@@ -179,7 +179,7 @@ def profile_of(path: str, read: Mapping[str, Any]) -> Profile:
     insert = _lower(path, "insert", read.get("insert"))
     for key in insert:
         if key not in ("partitions", "select", "row-population", "batchtype", "visits"):
-            raise Refused(f"{path}: insert", key, "there is no such key", "partitions, select, batchtype")
+            raise Refused(f"{path}: insert", key, "there is no such key here", "partitions, select, batchtype")
     if (
         distributions.parse_ratio(str(insert.get("row-population", "fixed(1)/1")), f"{path}: insert: row-population")
         != WHOLE

@@ -249,6 +249,12 @@ def _no_column(profile: Profile, where: str, name: str, columns: Sequence[Column
 def remarks(settings: Settings, table: Table) -> list[str]:
     """What the profile says without effect, or with another one than in cassandra-stress."""
     profile, sentences = table.profile, []
+    clustering = [profile.spec(one.name).cluster or fixed(1) for one in table.columns if one.role == "clustering"]
+    if any(one.high > 1 for one in clustering[2:]):
+        sentences.append(
+            f"{profile.qualified}: each of the first clustering columns' values has all rows below it, as announced; "
+            f"cassandra-stress itself writes fewer of {len(clustering)} clustering columns, as few as one per insert"
+        )
     for column in table.columns:
         spec = profile.spec(column.name)
         if spec.cluster is not None and column.role != "clustering":
@@ -256,6 +262,17 @@ def remarks(settings: Settings, table: Table) -> list[str]:
         if column.outer in BLOBS and column.role in KEYS and spec.size is not None and not _is_known(spec.size):
             sentences.append(f"{column.name}: {spec.size.described()} as size of a key: it has 4 to 8 bytes")
         counted = column.role == "clustering" and spec.population is None and (spec.cluster or fixed(1)).high > 1
+        if column.role == "clustering" and column.outer == "timeuuid" and spec.cluster and not spec.cluster.is_fixed:
+            sentences.append(
+                f"{column.name}: a partition keeps its number of rows; cassandra-stress draws that of a timeuuid anew "
+                "at each visit, so that its table gets more rows"
+            )
+        lengths = spec.size if column.outer in TEXTS and column.role in KEYS and not counted else None
+        if lengths and spec.population is None and not lengths.is_fixed:
+            sentences.append(
+                f"{column.name}: {lengths.described()} as size of a key: its digits have about {lengths.average:g} "
+                "characters, and no two seeds the same; cassandra-stress's short texts repeat, so it has fewer keys"
+            )
         if counted and column.outer in BLOBS and spec.size is not None:
             sentences.append(f"{column.name}: size changes nothing: without a population it counts, in 8 bytes")
         if spec.size is not None and column.outer not in (*TEXTS, *BLOBS, *COLLECTIONS):
