@@ -67,7 +67,13 @@ def measured(queue: Queue, asked: NextWindow, search_rules: SearchRules, random:
         response_ms_mean=float(counted_ms.mean()),
         response_ms_p99=float(np.quantile(counted_ms, Q)),
     )
-    return window_of(search_rules, asked, "w", answered)
+    limit_ms = search_rules.limits[0].value
+    places = (arrivals[counted] - asked.settle_s).astype(int)
+    size = int(asked.window_s)
+    n = np.bincount(places, minlength=size)
+    beyond = np.bincount(places, weights=counted_ms > limit_ms, minlength=size)
+    parts = tuple(zip((beyond / (1 - Q)).tolist(), n.tolist()))
+    return window_of(search_rules, asked, "w", answered, parts=parts)
 
 
 def search(queue: Queue, limit_ms: float, true_per_s: float, seed: int) -> Outcome:

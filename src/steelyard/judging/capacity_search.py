@@ -97,7 +97,7 @@ def _decide(rules: SearchRules, windows: Sequence[Window]) -> NextWindow | Searc
     if low == 0 or high == math.inf:
         return _next_outside_bracket(rules, usable, (low, high), len(windows))
     if high > low * NARROW:
-        return _next(rules, math.sqrt(low * high))
+        return _next(rules, math.sqrt(low * high), usable)
     if rules.saturation:
         return _plateau(rules, usable, high, len(windows))
     return _next_within_bracket(rules, usable, (low, high), len(windows))
@@ -131,11 +131,11 @@ def _next_within_bracket(
     """The limit lies in a narrow bracket."""
     line = _line(rules, usable, *edges)
     if line is None:
-        return _next(rules, _next_without_line(usable, math.sqrt(edges[0] * edges[1])))
+        return _next(rules, _next_without_line(usable, math.sqrt(edges[0] * edges[1])), usable)
     precise = (line.high_per_s - line.low_per_s) / 2 <= rules.precision * line.rate_per_s
     if precise and len(line.nearby) >= LEAST_AROUND:
         return _found(usable, (line.rate_per_s, line.low_per_s, line.high_per_s), windows, PRECISE)
-    return _next(rules, _next_near_line(line, rules.precision))
+    return _next(rules, _next_near_line(line, rules.precision), usable)
 
 
 def bracket(windows: Sequence[Window]) -> tuple[float, float]:
@@ -158,9 +158,11 @@ def bracket(windows: Sequence[Window]) -> tuple[float, float]:
     return edges[outside], edges[outside + 1]
 
 
-def _next(rules: SearchRules, rate_per_s: float) -> NextWindow:
+def _next(rules: SearchRules, rate_per_s: float, windows=()) -> NextWindow:
     rate_per_s = min(max(rate_per_s, rules.lowest_rate_per_s), rules.highest_rate_per_s)
     enough_s = rules.needed_operations / rate_per_s
+    near = [w for w in windows if w.spread is not None and LONG_FROM <= w.used <= LONG_TO]
+    enough_s = max(enough_s, dispersion(near) / TARGET**2)
     window_s = min(max(rules.window_s, math.ceil(enough_s)), max(rules.window_s, rules.longest_window_s))
     return NextWindow(rate_per_s=rate_per_s, window_s=window_s, settle_s=rules.settle_s)
 
@@ -182,12 +184,14 @@ def _line(rules: SearchRules, usable: Sequence[Window], low: float, high: float)
 
 
 def _distance(line: _Line, rate_per_s: float) -> float:
-    return min(max(SPREAD / -line.slope, NEAREST * rate_per_s), FARTHEST * rate_per_s)
+    return min(max(SPREAD / -line.slope, NEAREST * rate_per_s), FAR_LOG * rate_per_s)
 
 
 def _fit(rules: SearchRules, nearby: Sequence[Window]) -> _Line | None:
     """The gamma regression of q on the rate with its canonical link, 1/q = a + b (rate - mean rate), by iterated
     weighted least squares (McCullagh and Nelder 1989, *Generalized Linear Models*, 8.4)."""
+    if nearby and all(window.spread is not None for window in nearby):
+        return _fit_log(rules, nearby)
     n = len(nearby)
     rates = [window.rate_per_s for window in nearby]
     used = [min(max(window.used, 1 / FARTHEST_USED), FARTHEST_USED) for window in nearby]
@@ -222,6 +226,62 @@ def _fit(rules: SearchRules, nearby: Sequence[Window]) -> _Line | None:
     return _Line(mean_rate + offset, slope, tuple(nearby), max(low, 0.0), high, gap)
 
 
+CLIP = 5.0
+POWER = 1.0
+FAR_LOG = 0.3
+SURE = 1.0
+RES = 0
+FARW = 0.3
+TARGET = 0.2
+LONG_FROM, LONG_TO = 0.33, 3.0
+
+
+def dispersion(windows, fitted=None):
+    """Of batch means: variance of a second's used over used ** POWER."""
+    of = [
+        w.spread**2 * w.seconds / max(m, 0.05)**POWER for w, m in zip(windows, fitted or [w.used for w in windows])
+    ]
+    return math.fsum(of) / len(of) if of else 0.0
+
+
+def _fit_log(rules, nearby):
+    n = len(nearby)
+    rates = [window.rate_per_s for window in nearby]
+    used = [min(window.used, CLIP) for window in nearby]
+    if n < LEAST_OF_LINE or min(rates) == max(rates):
+        return None
+    gap = _gap(nearby)
+    if gap is not None and all(q <= 1 / FARTHEST_USED or q >= FARTHEST_USED for q in used):
+        return _Line(math.sqrt(gap[0] * gap[1]), -1 / (gap[1] - gap[0]), tuple(nearby), *gap, gap)
+    fitted = [max(q, 0.1) for q in used]
+    seconds = [w.seconds for w in nearby]
+    for _ in range(12):
+        weights = [t * m ** (2 - POWER) for t, m in zip(seconds, fitted)]
+        answers = [math.log(m) + (q - m) / m for q, m in zip(used, fitted)]
+        whole = math.fsum(weights)
+        mean_rate = math.fsum(w * x for w, x in zip(weights, rates)) / whole
+        mean = math.fsum(w * z for w, z in zip(weights, answers)) / whole
+        squares = math.fsum(w * (x - mean_rate) ** 2 for w, x in zip(weights, rates))
+        cross = math.fsum(w * (x - mean_rate) * z for w, x, z in zip(weights, rates, answers))
+        slope = cross / squares
+        fitted = [min(max(math.exp(min(mean + slope * (x - mean_rate), 5)), 0.02), 2 * CLIP) for x in rates]
+    if slope <= 0:
+        return None
+    offset = -mean / slope
+    phi = math.fsum(t * (q - m) ** 2 / m**POWER for t, q, m in zip(seconds, used, fitted)) / (n - 2)
+    phi = max(phi, dispersion(nearby, fitted))
+    width = t_quantile(rules.confidence, n - 2) * math.sqrt(phi) / slope
+    unsure = width * width / squares
+    low, high = 0.0, math.inf
+    if unsure < 1:
+        half = width * math.sqrt((1 - unsure) / whole + offset * offset / squares) / (1 - unsure)
+        low, high = mean_rate + offset / (1 - unsure) - half, mean_rate + offset / (1 - unsure) + half
+    if gap is not None:
+        low, high = min(low, gap[0]), max(high, gap[1])
+    sure = max(slope - SURE * math.sqrt(phi / squares), 1e-9)
+    return _Line(mean_rate + offset, -sure, tuple(nearby), max(low, 0.0), high, gap)
+
+
 def _gap(nearby: Sequence[Window]) -> tuple[float, float] | None:
     """The rates between which none was tried, if all windows below met the limits and all above missed them: a limit
     that is crossed at once, as of errors, lies anywhere between them."""
@@ -233,20 +293,32 @@ def _gap(nearby: Sequence[Window]) -> tuple[float, float] | None:
 def _next_without_line(usable: Sequence[Window], center: float) -> float:
     """The rate of the next window where the ones nearby show no line: as far from the middle as any, on the side with
     fewer. Ever narrower brackets would only follow the noise."""
-    near = [window.rate_per_s for window in usable if abs(window.rate_per_s - center) <= REACH * FARTHEST * center]
-    below = sum(rate < center * (1 - FARTHEST / 2) for rate in near)
-    above = sum(rate > center * (1 + FARTHEST / 2) for rate in near)
-    return center * (1 + (FARTHEST if above <= below else -FARTHEST))
+    near = [window.rate_per_s for window in usable if abs(window.rate_per_s - center) <= REACH * FARW * center]
+    below = sum(rate < center * (1 - FARW / 2) for rate in near)
+    above = sum(rate > center * (1 + FARW / 2) for rate in near)
+    return center * (1 + (FARW if above <= below else -FARW))
 
 
-def _contradicted_range(usable: Sequence[Window]) -> tuple[float, float]:
-    """The range outside of which no window is on the wrong side: from the highest rate below all that missed to the
-    lowest above all that met. 0, or the highest rate tried, where there is none."""
-    met = [window.rate_per_s for window in usable if window.met]
-    missed = [window.rate_per_s for window in usable if not window.met]
-    low = max((rate for rate in met if rate < min(missed)), default=0.0)
-    highest = max(*met, *missed)
-    return low, min((rate for rate in missed if rate > max(met)), default=highest)
+def _contradicted_range(rules, usable, middle):
+    seconds = [w for w in usable if 1/3 <= w.used <= 3]
+    phi = dispersion(seconds)
+    n = len(seconds)
+    if n > 3:
+        mean = math.fsum(w.used for w in seconds) / n
+        phi = max(phi, math.fsum(w.seconds * (w.used - mean) ** 2 for w in seconds) / (n - 1) / mean if RES else 0)
+    t = t_quantile(rules.confidence, max(n - 2, 1))
+
+    def clear(rate):
+        a, b = min(rate, middle), max(rate, middle)
+        inside = [w for w in usable if a <= w.rate_per_s <= b]
+        time = math.fsum(w.seconds for w in inside)
+        mean = math.fsum(w.seconds * min(w.used, CLIP) for w in inside) / time
+        return abs(mean - 1) > t * math.sqrt(phi / time) and (mean < 1) == (rate < middle)
+
+    rates = sorted({w.rate_per_s for w in usable})
+    low = max((r for r in rates if r < middle and clear(r)), default=0.0)
+    high = min((r for r in rates if r > middle and clear(r)), default=max(rates[-1], 2*middle))
+    return low, high
 
 
 def _next_near_line(line: _Line, precision: float) -> float:
@@ -322,9 +394,9 @@ def _at_most_windows(rules: SearchRules, usable: Sequence[Window], windows: int)
         rates = _throughput(rules, usable, high) if narrow else None
         return _found(usable, rates or (math.sqrt(low * high), low, high), windows, reason)
     line = _line(rules, usable, low, high) if narrow else None
-    contradicted = _contradicted_range(usable)
     if line is None or line.high_per_s == math.inf:
         middle = math.sqrt(low * high) if line is None else line.rate_per_s
+        contradicted = _contradicted_range(rules, usable, middle)
         return _found(usable, (middle, *contradicted), windows, reason)
     return _found(usable, (line.rate_per_s, line.low_per_s, line.high_per_s), windows, reason)
 

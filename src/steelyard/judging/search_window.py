@@ -14,17 +14,21 @@ SHOWN = ("response_ms_mean", "response_ms_p50", "response_ms_p99")
 """Responses that every window has, for the curve of response time over rate."""
 
 
-def window_of(rules: SearchRules, asked: NextWindow, name: str, measured: Responses, generator: str = "") -> Window:
+def window_of(rules: SearchRules, asked: NextWindow, name: str, measured: Responses, generator: str = "", parts: tuple[tuple[float, float], ...] = ()) -> Window:
     """The window. `generator`: what the load generator could not do."""
     values = values_of(rules, asked.window_s, measured)
     binding = binding_limit(rules, values)
     used = binding.used(values[binding.response], MOST_USED)
+    spread = 0.0
+    if parts:
+        used, spread = ratio(parts)
+        used = min(used, MOST_USED)
     met = all(limit.is_met(values[limit.response]) for limit in (*rules.limits, SUSTAINED))
     return Window(
         name=name, rate_per_s=asked.rate_per_s, seconds=asked.window_s, operations=measured.operations,
         errors=measured.errors, throughput_per_s=measured.throughput_per_s,
         values=dict(values),
-        met=met, used=used, generator=generator,
+        met=met, used=used, spread=spread, generator=generator,
     )  # fmt: skip
 
 
@@ -51,3 +55,12 @@ def values_of(rules: SearchRules, seconds: float, measured: Responses) -> Mappin
     throughput, due = measured.throughput_per_s, ended + measured.unsent
     values[THROUGHPUT_FRACTION] = throughput * seconds / due if throughput and due else None
     return values
+
+
+def ratio(parts: tuple[tuple[float, float], ...], batches: int = 5) -> tuple[float, float]:
+    """Ratio of sums, and its standard error from batch means."""
+    of = [parts[len(parts) * i // batches : len(parts) * (i + 1) // batches] for i in range(batches)]
+    sums = [(sum(a for a, _ in b), sum(n for _, n in b)) for b in of]
+    whole = sum(n for _, n in sums)
+    r = sum(a for a, _ in sums) / whole
+    return r, (batches / (batches - 1) * sum((a - r * n) ** 2 for a, n in sums)) ** 0.5 / whole

@@ -65,6 +65,7 @@ class Window(Value):
     """Whether all limits are met."""
     used: float
     """The greatest share that a value takes of its limit: above 1 where a limit is not met."""
+    spread: float | None = None
     generator: str = ""
     """What the load generator could not do, in words; such a window says nothing of the system."""
 
