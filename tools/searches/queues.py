@@ -70,7 +70,11 @@ class PausedQueue:
     def name(self) -> str:
         """The name in the table."""
         service = "M/M/1" if self.variation == 1 else f"M/H2/1, cv² {self.variation:g}"
-        return f"{service}, a pause of {1e3 * self.pause_s:g} ms every {1 / self.pauses_per_s:g} s" if self.pause_s else service
+        return (
+            f"{service}, a pause of {1e3 * self.pause_s:g} ms every {1 / self.pauses_per_s:g} s"
+            if self.pause_s
+            else service
+        )
 
     @property
     def _branches(self) -> tuple[Array, Array]:
