@@ -38,11 +38,13 @@ FARTHEST_BEYOND = 1.25
 LEAST_AROUND = 9
 """Least windows around the estimate. With fewer, intervals come out too narrow, because the search stops as soon as its
 interval is narrow."""
+LEAST_OF_SIDE = 2
+"""Least of them on either side of it: one window that stalled shows no edge."""
 SPREAD = 0.5
 """Windows are put where ln q lies this far above and below 0."""
 NEAREST, FARTHEST = 0.02, 0.3
 """Bounds of the distance between a window and the estimate, as a share of the estimate."""
-REACH = 2.0
+REACH = 1.5
 """Windows count as nearby up to this multiple of that distance."""
 FARTHEST_USED = 3.0
 """Bound of q in the fit: a stalled window counts no more than that. The spread of windows beyond it, and of those that
@@ -145,7 +147,9 @@ def _next_within_bracket(
     if line is None:
         return _next(rules, _next_without_line(usable, math.sqrt(edges[0] * edges[1])), usable)
     precise = (line.high_per_s - line.low_per_s) / 2 <= rules.precision * line.rate_per_s
-    if precise and len(line.nearby) >= LEAST_AROUND:
+    above = sum(window.rate_per_s > line.rate_per_s for window in line.nearby)
+    sided = LEAST_OF_SIDE <= above <= len(line.nearby) - LEAST_OF_SIDE
+    if precise and sided and len(line.nearby) >= LEAST_AROUND:
         return _found(usable, (line.rate_per_s, line.low_per_s, line.high_per_s), windows, PRECISE)
     return _next(rules, _next_near_line(line, rules.precision), usable)
 
