@@ -191,7 +191,8 @@ def _line(rules: SearchRules, usable: Sequence[Window], low: float, high: float)
     for _ in range(4):
         nearby = [window for window in usable if abs(window.rate_per_s - center) <= reach]
         if len(nearby) < LEAST_OF_LINE:
-            nearby = sorted(usable, key=lambda window: abs(window.rate_per_s - center))[:LEAST_OF_LINE]
+            farthest = sorted(abs(window.rate_per_s - center) for window in usable)[:LEAST_OF_LINE][-1]
+            nearby = [window for window in usable if abs(window.rate_per_s - center) <= farthest]
         line = _fit(rules, nearby) or line
         if line is None:
             return None
@@ -305,7 +306,7 @@ def _next_near_line(line: _Line, precision: float) -> float:
     wanted = line.rate_per_s + side * distance
     if line.gap is not None and line.gap[1] - line.gap[0] > 2 * precision * line.rate_per_s:
         return (line.gap[0] + line.gap[1]) / 2
-    there = [window.rate_per_s for window in line.nearby if abs(window.rate_per_s - wanted) <= distance / 2]
+    there = [window.rate_per_s for window in line.nearby if abs(window.rate_per_s - wanted) <= distance / 3]
     return min(there, key=lambda rate: abs(rate - wanted), default=wanted)
 
 
