@@ -60,12 +60,16 @@ def used_beyond(limit: Limit, intervals: Sequence[Interval]) -> tuple[float, flo
     if allowed <= 0 or not intervals:
         return None
     measure = limit.response.partition("_")[0]
-    begun_s = min(one.t_s for one in intervals)
-    length_s = max(one.t_s + one.seconds for one in intervals) - begun_s
+    begun_s = min(interval.t_s for interval in intervals)
+    length_s = max(interval.t_s + interval.seconds for interval in intervals) - begun_s
     beyond, counted = [0] * BATCHES, [0] * BATCHES
-    for one in intervals:
-        batch = min(int(BATCHES * (one.t_s + one.seconds / 2 - begun_s) / length_s), BATCHES - 1) if length_s else 0
-        for counts in one.counts:
+    for interval in intervals:
+        batch = (
+            min(int(BATCHES * (interval.t_s + interval.seconds / 2 - begun_s) / length_s), BATCHES - 1)
+            if length_s
+            else 0
+        )
+        for counts in interval.counts:
             if counts.measure == measure and counts.outcome in ANSWERED:
                 counted[batch] += sum(n for _, _, n in counts.buckets)
                 beyond[batch] += sum(
