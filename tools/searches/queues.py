@@ -1,4 +1,4 @@
-"""Queues on virtual time: response times of M/M/1 and M/D/c, and the rate at which their percentile meets a limit."""
+"""Queues on virtual time: response times of M/M/1, M/D/c and M/G/1 with pauses, and the rate that meets a limit."""
 
 from __future__ import annotations
 
@@ -52,6 +52,76 @@ class Queue:
         """The rate at which that percentile is `limit_s`."""
         most = self.servers / self.service_s
         return float(optimize.brentq(lambda rate: self.percentile_s(rate, q) - limit_s, 0.01 * most, 0.98 * most))
+
+
+@dataclass(frozen=True)
+class PausedQueue:
+    """M/G/1: hyperexponential service with balanced means, and pauses that arrive as jobs of their own."""
+
+    service_s: float
+    variation: float = 1.0
+    """Squared coefficient of variation of service time, at least 1 (exponential)."""
+    pause_s: float = 0.0
+    """Length of a pause, always the same."""
+    pauses_per_s: float = 0.0
+    """Pauses come at random, as a Poisson process."""
+
+    @property
+    def name(self) -> str:
+        """The name in the table."""
+        service = "M/M/1" if self.variation == 1 else f"M/H2/1, cv² {self.variation:g}"
+        return (
+            f"{service}, a pause of {1e3 * self.pause_s:g} ms every {1 / self.pauses_per_s:g} s"
+            if self.pause_s
+            else service
+        )
+
+    @property
+    def _branches(self) -> tuple[Array, Array]:
+        """Probabilities and rates of the two exponentials: p / mu is the same for both."""
+        share = (1 + math.sqrt((self.variation - 1) / (self.variation + 1))) / 2
+        shares = np.array([share, 1 - share])
+        return shares, 2 * shares / self.service_s
+
+    def responses_s(self, rate_per_s: float, length_s: float, random: np.random.Generator) -> tuple[Array, Array]:
+        """Arrival and response times of the operations that arrive within `length_s`, from an empty queue."""
+        shares, rates = self._branches
+        count, pauses = random.poisson(rate_per_s * length_s), random.poisson(self.pauses_per_s * length_s)
+        arrivals = random.uniform(0.0, length_s, count + pauses)
+        slow = (random.uniform(size=count) < shares[1]).astype(int)
+        services = np.concatenate((random.exponential(1 / rates[slow]), np.full(pauses, self.pause_s)))
+        order = np.argsort(arrivals)
+        operations = order < count
+        responses = _single(arrivals[order], services[order])
+        return arrivals[order][operations], responses[operations]
+
+    def beyond(self, rate_per_s: float, limit_s: float) -> float:
+        """The stationary share of response times beyond a limit: the formula of Pollaczek and Khinchine (L. Kleinrock,
+        *Queueing Systems I*, 1975, section 5.7), inverted numerically (J. Abate and W. Whitt 1995, *Numerical inversion
+        of Laplace transforms of probability distributions*, ORSA Journal on Computing 7: EULER)."""
+        shares, rates = self._branches
+        load = rate_per_s * self.service_s + self.pauses_per_s * self.pause_s
+        if load >= 1:
+            return 1.0
+
+        def tail(s: Array) -> Array:
+            service = (shares * rates / (rates + s[:, None])).sum(axis=1)
+            paused = self.pauses_per_s * (1 - np.exp(-s * self.pause_s))
+            waiting = (1 - load) * s / (s - rate_per_s * (1 - service) - paused)
+            return (1 - waiting * service) / s
+
+        terms, last = 400, 12
+        k = np.arange(terms + last + 1)
+        a = 18.4
+        real = tail((a + 2j * math.pi * k) / (2 * limit_s)).real * np.where(k, (-1.0) ** k, 0.5)
+        sums = np.cumsum(real)[terms:]
+        binomial = np.array([math.comb(last, j) for j in range(last + 1)]) / 2.0**last
+        return float(math.exp(a / 2) / limit_s * (sums * binomial).sum())
+
+    def rate_at(self, limit_s: float, q: float) -> float:
+        """The rate at which the percentile `q` is `limit_s`."""
+        most = (1 - self.pauses_per_s * self.pause_s) / self.service_s
+        return float(optimize.brentq(lambda rate: self.beyond(rate, limit_s) - (1 - q), 0.01 * most, 0.98 * most))
 
 
 def _single(arrivals: Array, services: Array) -> Array:

@@ -11,10 +11,13 @@ import numpy as np
 from steelyard.judging.capacity_search import decide
 from steelyard.judging.search_window import window_of
 from steelyard.model.load import Load
+from steelyard.model.response import NS_PER_MS
 from steelyard.model.search import NextWindow, SearchResult, SearchRules, Window
 from steelyard.model.trial import Responses
-from tools.searches.queues import Queue
+from steelyard.wire.record import NO_SUMMARY, Counts, Interval
+from tools.searches.queues import PausedQueue, Queue
 
+AnyQueue = Queue | PausedQueue
 Q = 0.99
 FIRST_PER_S = (50.0, 400.0)
 """Bounds of the first rate, which is drawn: the answer must not depend on where doubling happens to come by."""
@@ -53,7 +56,7 @@ def rules(limit_ms: float, first_per_s: float) -> SearchRules:
     return load.search_rules()
 
 
-def measured(queue: Queue, asked: NextWindow, search_rules: SearchRules, random: np.random.Generator) -> Window:
+def measured(queue: AnyQueue, asked: NextWindow, search_rules: SearchRules, random: np.random.Generator) -> Window:
     """One window: the queue from empty, its settle time left out."""
     arrivals, responses_s = queue.responses_s(asked.rate_per_s, asked.settle_s + asked.window_s, random)
     counted = arrivals >= asked.settle_s
@@ -67,10 +70,28 @@ def measured(queue: Queue, asked: NextWindow, search_rules: SearchRules, random:
         response_ms_mean=float(counted_ms.mean()),
         response_ms_p99=float(np.quantile(counted_ms, Q)),
     )
-    return window_of(search_rules, asked, "w", answered)
+    seconds = np.minimum((arrivals[counted] - asked.settle_s).astype(int), int(asked.window_s) - 1)
+    size, limit_ms = int(asked.window_s), search_rules.limits[0].value
+    beyond = np.bincount(seconds[counted_ms > limit_ms], minlength=size)
+    within = np.bincount(seconds, minlength=size) - beyond
+    limit_ns = int(limit_ms * NS_PER_MS)
+    intervals = [
+        Interval(
+            phase="w", t_s=float(second), seconds=1.0, sent=0, done=0, errors=0, backlog=0, cpu_fraction=0.0,
+            summary=NO_SUMMARY,
+            counts=(
+                Counts(
+                    operation="read", outcome="ok", measure="response",
+                    buckets=((0, 0, int(within[second])), (2 * limit_ns, 2 * limit_ns, int(beyond[second]))),
+                ),
+            ),
+        )
+        for second in range(size)
+    ]  # fmt: skip
+    return window_of(search_rules, asked, "w", answered, intervals=intervals)
 
 
-def search(queue: Queue, limit_ms: float, true_per_s: float, seed: int) -> Outcome:
+def search(queue: AnyQueue, limit_ms: float, true_per_s: float, seed: int) -> Outcome:
     """One search as the laboratory does it."""
     random = np.random.default_rng(seed)
     asked = rules(limit_ms, math.exp(random.uniform(math.log(FIRST_PER_S[0]), math.log(FIRST_PER_S[1]))))
@@ -91,7 +112,7 @@ SPREADS = (0.01, 0.02, 0.05, 0.1)
 SLIP = 0.02
 
 
-def bisect_by_outcome(queue: Queue, limit_ms: float, true_per_s: float, seed: int) -> Outcome:
+def bisect_by_outcome(queue: AnyQueue, limit_ms: float, true_per_s: float, seed: int) -> Outcome:
     """For comparison: probabilistic bisection, which learns from each window only whether it met the limit. 20 windows,
     each at the posterior's median; met with probability 1 / (1 + (rate / limit rate)^(1 / spread)), the spread
     unknown."""
@@ -112,4 +133,4 @@ def bisect_by_outcome(queue: Queue, limit_ms: float, true_per_s: float, seed: in
     return Outcome(true_per_s, middle, low, high, 20)
 
 
-Method = Callable[[Queue, float, float, int], Outcome]
+Method = Callable[[AnyQueue, float, float, int], Outcome]

@@ -3,11 +3,16 @@
 1. *Doubling* from the first rate until a window misses the limit (halving if the first one does).
 2. *Bisection* of that bracket, in the logarithm of the rate, until it is narrow. A window that is wrong by chance does
    no lasting harm: the bracket is the division of all windows with the fewest on the wrong side.
-3. *Windows around the estimate*, below and above it in turn. With q the share of the limit that a window uses (p99 over
-   the limit), 1/q falls almost in a straight line as the rate nears the limit: exactly so for M/M/1, where the p99 is
-   ln 100 / (mu - rate). A line through the nearby windows crosses 1 at the estimate; Fieller's interval (Fieller 1954,
-   *Some problems in interval estimation*, J. R. Stat. Soc. B 16) says how well they fix it. The line is a gamma
-   regression: a window's percentile varies in proportion to itself.
+3. *Windows around the estimate*, below and above it in turn. With q the share of the limit that a window uses (for a
+   percentile: operations beyond the limit over those allowed), ln q rises almost in a straight line with the rate:
+   exactly so for M/M/1, where a share exp(-(mu - rate) limit) is beyond. The line is a quasi-likelihood fit with that
+   link and a variance in proportion to the mean (McCullagh and Nelder 1989, *Generalized Linear Models*, 9.2), as of
+   counts that come in clusters. It crosses 0 at the estimate; Fieller's interval (Fieller 1954, *Some problems in
+   interval estimation*, J. R. Stat. Soc. B 16) says how well the windows fix it.
+
+The variance is the larger of two: that of the residuals, and that between the batches of each window. While the second
+is large, windows are lengthened. Where the line's slope is not known well enough to bound the rate, the interval is
+that of `_pooled_range`, which needs none.
 
 Saturation ends differently: after 2. the throughputs of windows a little beyond it are averaged.
 
@@ -27,22 +32,31 @@ GROWTH = 2.0
 NARROW = 1.25
 """Bisection ends when the bracket's upper rate is at most this multiple of its lower one."""
 FARTHEST_CROSSING = 1.25
-"""A line that crosses 1 farther outside the bracket than by this factor is not used."""
+"""A line that crosses 0 farther outside the bracket than by this factor is not used."""
 FARTHEST_BEYOND = 1.25
 """Saturation: throughputs are averaged over windows up to this multiple of the bracket's upper rate."""
 LEAST_AROUND = 9
 """Least windows around the estimate. With fewer, intervals come out too narrow, because the search stops as soon as its
 interval is narrow."""
-SPREAD = 0.4
-"""Windows are put where the line through 1/q lies this far above and below 1."""
-NEAREST, FARTHEST = 0.02, 0.15
+LEAST_OF_SIDE = 2
+"""Least of them on either side of it: one window that stalled shows no edge."""
+SPREAD = 0.5
+"""Windows are put where ln q lies this far above and below 0."""
+NEAREST, FARTHEST = 0.02, 0.3
 """Bounds of the distance between a window and the estimate, as a share of the estimate."""
-REACH = 2.0
+REACH = 1.5
 """Windows count as nearby up to this multiple of that distance."""
 FARTHEST_USED = 3.0
-"""Bound of q and of 1/q in the fit: a stalled window counts no more than that."""
-MOST_FITTED = 10.0
-STEPS = 8
+"""Bound of q in the fit: a stalled window counts no more than that. The spread of windows beyond it, and of those that
+use less than its inverse, says little of the spread at the limit."""
+MOST_FITTED = 2 * FARTHEST_USED
+LEAST_FITTED = 0.02
+STEPS = 12
+CAUTION = 0.5
+"""Standard errors by which the slope is taken to be less when windows are placed: a slope that is steep by chance would
+draw them together, and then none is left to correct it."""
+WANTED_SPREAD = 0.2
+"""Windows are lengthened until the standard error of q at the limit is at most this."""
 LEAST_OF_LINE = 3
 LEAST_OF_PLATEAU = 5
 """Least windows beyond saturation whose throughputs are averaged."""
@@ -56,12 +70,12 @@ MISSES_AT_LOWEST = 2
 
 @dataclass(frozen=True)
 class _Line:
-    """The line of 1/q over the rate near the estimate."""
+    """The line of ln q over the rate near the estimate."""
 
     rate_per_s: float
-    """Where it crosses 1."""
+    """Where it crosses 0."""
     slope: float
-    """Change of 1/q per operation/s; below 0."""
+    """Change of ln q per operation/s, less `CAUTION`; above 0."""
     nearby: tuple[Window, ...]
     low_per_s: float
     high_per_s: float
@@ -97,7 +111,7 @@ def _decide(rules: SearchRules, windows: Sequence[Window]) -> NextWindow | Searc
     if low == 0 or high == math.inf:
         return _next_outside_bracket(rules, usable, (low, high), len(windows))
     if high > low * NARROW:
-        return _next(rules, math.sqrt(low * high))
+        return _next(rules, math.sqrt(low * high), usable)
     if rules.saturation:
         return _plateau(rules, usable, high, len(windows))
     return _next_within_bracket(rules, usable, (low, high), len(windows))
@@ -131,11 +145,13 @@ def _next_within_bracket(
     """The limit lies in a narrow bracket."""
     line = _line(rules, usable, *edges)
     if line is None:
-        return _next(rules, _next_without_line(usable, math.sqrt(edges[0] * edges[1])))
+        return _next(rules, _next_without_line(usable, math.sqrt(edges[0] * edges[1])), usable)
     precise = (line.high_per_s - line.low_per_s) / 2 <= rules.precision * line.rate_per_s
-    if precise and len(line.nearby) >= LEAST_AROUND:
+    above = sum(window.rate_per_s > line.rate_per_s for window in line.nearby)
+    sided = LEAST_OF_SIDE <= above <= len(line.nearby) - LEAST_OF_SIDE
+    if precise and sided and len(line.nearby) >= LEAST_AROUND:
         return _found(usable, (line.rate_per_s, line.low_per_s, line.high_per_s), windows, PRECISE)
-    return _next(rules, _next_near_line(line, rules.precision))
+    return _next(rules, _next_near_line(line, rules.precision), usable)
 
 
 def bracket(windows: Sequence[Window]) -> tuple[float, float]:
@@ -158,21 +174,25 @@ def bracket(windows: Sequence[Window]) -> tuple[float, float]:
     return edges[outside], edges[outside + 1]
 
 
-def _next(rules: SearchRules, rate_per_s: float) -> NextWindow:
+def _next(rules: SearchRules, rate_per_s: float, usable: Sequence[Window] = ()) -> NextWindow:
+    """A window at this rate, as long as its percentiles and the spread of the windows so far ask for."""
     rate_per_s = min(max(rate_per_s, rules.lowest_rate_per_s), rules.highest_rate_per_s)
-    enough_s = rules.needed_operations / rate_per_s
+    near = _near_limit(usable)
+    steady_s = _dispersion(near, [window.used for window in near]) / WANTED_SPREAD**2
+    enough_s = max(rules.needed_operations / rate_per_s, steady_s)
     window_s = min(max(rules.window_s, math.ceil(enough_s)), max(rules.window_s, rules.longest_window_s))
     return NextWindow(rate_per_s=rate_per_s, window_s=window_s, settle_s=rules.settle_s)
 
 
 def _line(rules: SearchRules, usable: Sequence[Window], low: float, high: float) -> _Line | None:
-    """The line through the windows near the limit; None while it does not fall, or crosses 1 far from the bracket."""
+    """The line through the windows near the limit; None while it does not fall, or crosses 0 far from the bracket."""
     center, reach = math.sqrt(low * high), max(high - low, REACH * NEAREST * low)
     line = None
     for _ in range(4):
         nearby = [window for window in usable if abs(window.rate_per_s - center) <= reach]
         if len(nearby) < LEAST_OF_LINE:
-            nearby = sorted(usable, key=lambda window: abs(window.rate_per_s - center))[:LEAST_OF_LINE]
+            farthest = sorted(abs(window.rate_per_s - center) for window in usable)[:LEAST_OF_LINE][-1]
+            nearby = [window for window in usable if abs(window.rate_per_s - center) <= farthest]
         line = _fit(rules, nearby) or line
         if line is None:
             return None
@@ -182,36 +202,49 @@ def _line(rules: SearchRules, usable: Sequence[Window], low: float, high: float)
 
 
 def _distance(line: _Line, rate_per_s: float) -> float:
-    return min(max(SPREAD / -line.slope, NEAREST * rate_per_s), FARTHEST * rate_per_s)
+    return min(max(SPREAD / line.slope, NEAREST * rate_per_s), FARTHEST * rate_per_s)
+
+
+def _near_limit(windows: Sequence[Window]) -> list[Window]:
+    """The windows that use about as much as is allowed."""
+    return [window for window in windows if 1 / FARTHEST_USED <= window.used <= FARTHEST_USED]
+
+
+def _dispersion(windows: Sequence[Window], fitted: Sequence[float]) -> float:
+    """Variance of q in a window of one second where q is 1, from the spread between batches; it grows with q and falls
+    with the window's length. 0 where no window has batches."""
+    spreads = zip(windows, fitted, strict=True)
+    each = [(w.spread or 0.0) ** 2 * w.seconds / m for w, m in spreads if w.used <= FARTHEST_USED]
+    return math.fsum(each) / len(each) if each else 0.0
 
 
 def _fit(rules: SearchRules, nearby: Sequence[Window]) -> _Line | None:
-    """The gamma regression of q on the rate with its canonical link, 1/q = a + b (rate - mean rate), by iterated
-    weighted least squares (McCullagh and Nelder 1989, *Generalized Linear Models*, 8.4)."""
+    """The quasi-likelihood fit ln E(q) = a + b (rate - mean rate), by iterated weighted least squares."""
     n = len(nearby)
     rates = [window.rate_per_s for window in nearby]
-    used = [min(max(window.used, 1 / FARTHEST_USED), FARTHEST_USED) for window in nearby]
+    used = [min(window.used, FARTHEST_USED) for window in nearby]
     if n < LEAST_OF_LINE or min(rates) == max(rates):
         return None
     gap = _gap(nearby)
-    if gap is not None and all(q in (1 / FARTHEST_USED, FARTHEST_USED) for q in used):
-        return _Line(math.sqrt(gap[0] * gap[1]), -1 / (gap[1] - gap[0]), tuple(nearby), *gap, gap)
-    fitted = list(used)
+    if gap is not None and not any(1 / FARTHEST_USED < q < FARTHEST_USED for q in used):
+        return _Line(math.sqrt(gap[0] * gap[1]), 1 / (gap[1] - gap[0]), tuple(nearby), *gap, gap)
+    fitted = [max(q, LEAST_FITTED) for q in used]
     for _ in range(STEPS):
-        weights = [q * q for q in fitted]
-        answers = [1 / m - (q - m) / (m * m) for q, m in zip(used, fitted, strict=True)]
+        weights = [window.seconds * m for window, m in zip(nearby, fitted, strict=True)]
+        answers = [math.log(m) + (q - m) / m for q, m in zip(used, fitted, strict=True)]
         whole = math.fsum(weights)
         mean_rate = math.fsum(w * x for w, x in zip(weights, rates, strict=True)) / whole
         mean = math.fsum(w * z for w, z in zip(weights, answers, strict=True)) / whole
         squares = math.fsum(w * (x - mean_rate) ** 2 for w, x in zip(weights, rates, strict=True))
-        cross = math.fsum(w * (x - mean_rate) * z for w, x, z in zip(weights, rates, answers, strict=True))
-        slope = cross / squares
-        fitted = [1 / max(mean + slope * (x - mean_rate), 1 / MOST_FITTED) for x in rates]
-    if slope >= 0:
+        slope = math.fsum(w * (x - mean_rate) * z for w, x, z in zip(weights, rates, answers, strict=True)) / squares
+        lines = [mean + slope * (x - mean_rate) for x in rates]
+        fitted = [math.exp(min(max(y, math.log(LEAST_FITTED)), math.log(MOST_FITTED))) for y in lines]
+    if slope <= 0:
         return None
-    offset = (1 - mean) / slope
-    dispersion = math.fsum(((q - m) / m) ** 2 for q, m in zip(used, fitted, strict=True)) / (n - 2)
-    width = t_quantile(rules.confidence, n - 2) * math.sqrt(dispersion) / -slope
+    offset = -mean / slope
+    residual = math.fsum(w.seconds * (q - m) ** 2 / m for w, q, m in zip(nearby, used, fitted, strict=True)) / (n - 2)
+    error = math.sqrt(max(residual, _dispersion(nearby, fitted)))
+    width = t_quantile(rules.confidence, n - 2) * error / slope
     unsure = width * width / squares
     low, high = 0.0, math.inf
     if unsure < 1:
@@ -219,7 +252,8 @@ def _fit(rules: SearchRules, nearby: Sequence[Window]) -> _Line | None:
         low, high = mean_rate + offset / (1 - unsure) - half, mean_rate + offset / (1 - unsure) + half
     if gap is not None:
         low, high = min(low, gap[0]), max(high, gap[1])
-    return _Line(mean_rate + offset, slope, tuple(nearby), max(low, 0.0), high, gap)
+    cautious = max(slope - CAUTION * error / math.sqrt(squares), SPREAD / max(rates))
+    return _Line(mean_rate + offset, cautious, tuple(nearby), max(low, 0.0), high, gap)
 
 
 def _gap(nearby: Sequence[Window]) -> tuple[float, float] | None:
@@ -239,14 +273,28 @@ def _next_without_line(usable: Sequence[Window], center: float) -> float:
     return center * (1 + (FARTHEST if above <= below else -FARTHEST))
 
 
-def _contradicted_range(usable: Sequence[Window]) -> tuple[float, float]:
-    """The range outside of which no window is on the wrong side: from the highest rate below all that missed to the
-    lowest above all that met. 0, or the highest rate tried, where there is none."""
-    met = [window.rate_per_s for window in usable if window.met]
-    missed = [window.rate_per_s for window in usable if not window.met]
-    low = max((rate for rate in met if rate < min(missed)), default=0.0)
-    highest = max(*met, *missed)
-    return low, min((rate for rate in missed if rate > max(met)), default=highest)
+def _pooled_range(rules: SearchRules, usable: Sequence[Window], middle: float) -> tuple[float, float]:
+    """The range outside of which pooled windows contradict the limit, whatever the slope: q rises with the rate, so
+    windows from a rate up to the estimate that use clearly less than 1 together show that this rate meets the limits;
+    above the estimate likewise. 0, or `GROWTH` times the estimate, where none do. Several pools are tried, so each has
+    half of the error that is allowed (Bonferroni)."""
+    near = _near_limit(usable)
+    mean = math.fsum(window.used for window in near) / max(len(near), 1)
+    between = math.fsum(window.seconds * (window.used - mean) ** 2 for window in near) / max(len(near) - 1, 1)
+    variance = max(between, _dispersion(near, [window.used for window in near]))
+    width = t_quantile((1 + rules.confidence) / 2, max(len(near) - 2, 1)) * math.sqrt(variance)
+
+    def is_clear(one: float, other: float) -> bool:
+        pool = [each for each in usable if min(one, other) <= each.rate_per_s <= max(one, other)]
+        seconds = math.fsum(each.seconds for each in pool)
+        beyond = math.fsum(each.seconds * min(each.used, FARTHEST_USED) for each in pool) / seconds - 1
+        return abs(beyond) > width / math.sqrt(seconds) and (beyond < 0) == (one < middle)
+
+    rates = sorted({window.rate_per_s for window in usable})
+    below, above = [rate for rate in rates if rate < middle], [rate for rate in rates if rate > middle]
+    low = max((one for one in below if any(is_clear(one, end) for end in below if end >= one)), default=0.0)
+    farthest = max(rates[-1], GROWTH * middle)
+    return low, min((one for one in above if any(is_clear(one, end) for end in above if end <= one)), default=farthest)
 
 
 def _next_near_line(line: _Line, precision: float) -> float:
@@ -258,7 +306,7 @@ def _next_near_line(line: _Line, precision: float) -> float:
     wanted = line.rate_per_s + side * distance
     if line.gap is not None and line.gap[1] - line.gap[0] > 2 * precision * line.rate_per_s:
         return (line.gap[0] + line.gap[1]) / 2
-    there = [window.rate_per_s for window in line.nearby if abs(window.rate_per_s - wanted) <= distance / 2]
+    there = [window.rate_per_s for window in line.nearby if abs(window.rate_per_s - wanted) <= distance / 3]
     return min(there, key=lambda rate: abs(rate - wanted), default=wanted)
 
 
@@ -322,10 +370,9 @@ def _at_most_windows(rules: SearchRules, usable: Sequence[Window], windows: int)
         rates = _throughput(rules, usable, high) if narrow else None
         return _found(usable, rates or (math.sqrt(low * high), low, high), windows, reason)
     line = _line(rules, usable, low, high) if narrow else None
-    contradicted = _contradicted_range(usable)
     if line is None or line.high_per_s == math.inf:
         middle = math.sqrt(low * high) if line is None else line.rate_per_s
-        return _found(usable, (middle, *contradicted), windows, reason)
+        return _found(usable, (middle, *_pooled_range(rules, usable, middle)), windows, reason)
     return _found(usable, (line.rate_per_s, line.low_per_s, line.high_per_s), windows, reason)
 
 

@@ -68,7 +68,7 @@ class SearchInProgress:
             await self._ended.wait()
             measured = responses(self._intervals, self._dones)
             generator = self._of_generator(self._intervals, self._dones)
-            self.windows.append(window_of(self.rules, decision, name, measured, generator))
+            self.windows.append(window_of(self.rules, decision, name, measured, generator, self._intervals))
         self.result = decision
         self._say(f"search: {described(decision)}")
 

@@ -256,8 +256,8 @@ class Load(Offered):
     highest_rate_per_s: float = Field(default=MOST_PER_S, gt=0, le=MOST_PER_S)
     """search: no higher rate is tried; a search that ends here gives a lower bound."""
     window_s: float = Field(default=10.0, ge=0.5, le=3600)
-    """search: seconds of a window. At a low rate it lasts up to four times as long, until its percentiles are
-    supported."""
+    """search: seconds of a window. It lasts up to four times as long at a low rate, until percentiles are supported,
+    and near the limit, while its seconds differ much."""
     settle_s: float = Field(default=2.0, ge=0, le=3600)
     """search: seconds of the same rate before each window that do not count. Between windows nothing is in flight."""
     precision: float = Field(default=0.05, gt=0, le=0.5)

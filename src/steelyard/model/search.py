@@ -64,7 +64,12 @@ class Window(Value):
     met: bool
     """Whether all limits are met."""
     used: float
-    """The greatest share that a value takes of its limit: above 1 where a limit is not met."""
+    """The greatest share of a limit that is used, above 1 where a limit is not met: operations beyond a percentile's
+    limit over those that it allows; of other limits, and in windows of earlier versions, the measured value over the
+    limit."""
+    spread: float | None = None
+    """Standard error of `used`, from the spread between batches of the window; 0 where the limit is not on a
+    percentile. None in windows of earlier versions."""
     generator: str = ""
     """What the load generator could not do, in words; such a window says nothing of the system."""
 

@@ -72,7 +72,7 @@ def trial(record: TrialRecord, intervals: pl.DataFrame, where: str, book: Book) 
             _responses(recorded, part, where, f"phase_responses {name}", ours, book)
     _verdict(record, load, measured if whole else None, where, book)
     _capacity(record, intervals, where, book)
-    search(record, where, book)
+    search(record, where, book, lambda window: _seconds(measured.filter(pl.col("phase") == window)))
 
 
 def _ended(record: TrialRecord, recorded: Responses) -> bool:
@@ -94,6 +94,14 @@ def _interval(intervals: pl.DataFrame, operations: int = 0) -> Interval:
         phase="", t_s=0.0, seconds=0.0, sent=operations, done=operations, errors=0, backlog=0, cpu_fraction=0.0,
         summary=NO_SUMMARY, counts=counts,
     )  # fmt: skip
+
+
+def _seconds(part: pl.DataFrame) -> list[Interval]:
+    """An interval for each second of the rows."""
+    return [
+        replace(_interval(rows), t_s=t_s, seconds=seconds)
+        for (t_s, seconds), rows in part.sort("t_s").group_by("t_s", "seconds", maintain_order=True)
+    ]
 
 
 def _by_outcome(intervals: pl.DataFrame) -> dict[str, int]:

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import json
 import math
+import statistics
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from steelyard.judging.search_window import window_of
+from steelyard.judging.search_window import used_beyond, window_of
 from steelyard.lab.search import described, verdict
 from steelyard.model.errors import StudyError
 from steelyard.model.load import Load
+from steelyard.model.objective import parse
 from steelyard.model.search import NextWindow, SearchResult
 from steelyard.model.trial import Responses, TrialRecord
 from steelyard.plan import engines, load_feasibility
 from steelyard.store import layout
+from steelyard.verify.search import EARLIER
 from steelyard.verify.store import verification
 from tests.unit.lab.fakes import Script, plan_of, study, without_waiting
 from tests.unit.lab.test_conductor import conduct, stored
+from tests.unit.wire import made
 
 LOAD = {"schedule": "search", "objective": ["response_ms_p99 <= 10", "error_fraction <= 0.001"], "threads": 64}
 TRUE_PER_S = 1000 - 460.0
@@ -74,6 +78,38 @@ def test_verification_searches_again(script: Script) -> None:
     path.write_text(json.dumps(trial))
     found = {finding.what for finding in verification(stored(script)).findings if finding.kind == "search"}
     assert {"search: window w5", "search: result", "search: capacity_per_s"} <= found
+
+
+def test_a_search_of_an_earlier_version_is_verified_by_the_values_of_its_windows(script: Script) -> None:
+    searched(script)
+    path = next(script.folder.rglob(layout.TRIAL_JSON))
+    trial = json.loads(path.read_text())
+    for window in trial["search"]["windows"]:
+        del window["spread"]
+        window["used"] = min(window["values"]["response_ms_p99"] / 10, 20.0)
+    trial["search"]["windows"][4]["rate_per_s"] += 1
+    path.write_text(json.dumps(trial))
+    after = verification(stored(script))
+    assert [finding.words() for finding in after.findings if finding.kind == "search"] == []
+    assert after.not_checked[EARLIER] == len(trial["search"]["windows"])
+
+
+def test_a_window_uses_operations_beyond_the_limit_and_its_spread_is_that_of_batches() -> None:
+    """1,000 operations in each of 5 s, of which 0, 0, 10, 20 and 20 are beyond 10 ms: 1% in all, as allowed; the
+    standard error of a mean of five."""
+    beyond = (0, 0, 10, 20, 20)
+    intervals = [
+        made.interval(
+            made.counts([(1_000_000, 1_000_000, 1000 - k), (11_000_000, 11_000_000, k)], measure="response"),
+            t_s=100.0 + second, seconds=1.0,
+        )
+        for second, k in enumerate(beyond)
+    ]  # fmt: skip
+    used, spread = used_beyond(parse("response_ms_p99 <= 10"), intervals) or (0.0, 0.0)
+    assert used == pytest.approx(1.0)
+    assert spread == pytest.approx(statistics.stdev(k / 10 for k in beyond) / math.sqrt(5))
+    assert used_beyond(parse("response_ms_mean <= 10"), intervals) is None
+    assert used_beyond(parse("response_ms_p99 <= 10"), []) is None
 
 
 def test_a_limit_that_no_rate_meets_is_a_result_and_says_what_was_measured(script: Script) -> None:
