@@ -39,6 +39,10 @@ QUIET = """<configuration>
 """Logging configuration; without one the client library logs every frame to standard output."""
 
 
+OPENED = ("--add-opens", "java.base/java.io=ALL-UNNAMED", "--add-opens", "java.base/sun.nio.ch=ALL-UNNAMED")
+"""Without them the tool of Java 8 cannot make a timeuuid on Java 17: it ends with 0 operations and no error."""
+
+
 @dataclass(frozen=True)
 class Tool:
     """The installed tool."""
@@ -50,7 +54,7 @@ class Tool:
         """The command line for the tool's own words."""
         return [
             # As in the release's start script, assertions included, except heap and class path.
-            *(str(self.java.path), "-server", "-ea", f"-Xmx{HEAP_MB}m"),
+            *(str(self.java.path), "-server", "-ea", f"-Xmx{HEAP_MB}m", *OPENED),
             f"-Dlogback.configurationFile={self.library / LOGBACK}",
             *("-cp", f"{self.library / STRESS_JAR}:{self.library}/*", MAIN, *words),
         ]

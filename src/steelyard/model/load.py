@@ -384,10 +384,10 @@ class Load(Offered):
     @property
     def measured_s(self) -> float | None:
         """Total seconds of the measured phases, if the load specifies them. Of a search, about: as many windows as it
-        may have, each of the usual length. It ends earlier once it is precise; windows at low rates last longer, and
-        what a window beyond the limit leaves over is waited for."""
+        may have, each of twice `window_s`: windows at low rates and near the limit last up to four times as long. It
+        ends earlier once it is precise; what a window beyond the limit leaves over is waited for."""
         if self.schedule == "search":
-            return self.most_windows * (self.window_s + self.settle_s)
+            return self.most_windows * (2 * self.window_s + self.settle_s)
         return sum(phase.duration_s for phase in self.phases) if self.phases else self.duration_s
 
     def threads_of(self, phase: Offered) -> int:

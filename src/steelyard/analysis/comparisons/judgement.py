@@ -27,6 +27,7 @@ from steelyard.analysis.row import PercentOrNone, RatioOrNone, Row
 from steelyard.analysis.statistics.trend import Trend
 from steelyard.model.estimate import Estimate
 from steelyard.model.study import Level
+from steelyard.model.value import Value
 
 
 @dataclass(frozen=True)
@@ -76,19 +77,32 @@ def shown(verdict: str, *, survives_holm: bool | None, final: bool, text: str = 
     return f"{text or verdict}, not after correction" if survives_holm is False else text or verdict
 
 
-class MeanOfLevel(Row):
-    """A level against its baseline over several treatments."""
+class Judged(Value):
+    """What limits the verdict on two levels, or two sides."""
 
-    LAST: ClassVar = (
-        "sentence",
-        "floor_percent",
-        "within_noise",
-        "trend",
-        "within_trend",
-        "cold",
-        "within_cold",
-        "final",
-    )
+    LAST: ClassVar[tuple[str, ...]] = (
+        "sentence", "floor_percent", "within_noise", "trend", "within_trend", "cold", "within_cold", "final",
+    )  # fmt: skip
+
+    floor_percent: PercentOrNone = None
+    """Change that comparisons of identical systems, of as many starts and trials, stay below; none where no noise floor
+    is known."""
+    within_noise: bool = False
+    """The interval leaves 1 out but lies within the noise floor: undecided."""
+    trend: str = ""
+    """Which level still warmed up or slowed down within its starts, and by how much; empty if none did."""
+    within_trend: bool = False
+    """The interval leaves 1 out, but the trend of a level is as large as the difference: undecided."""
+    cold: str = ""
+    """Which level was measured cold in all starts, the other warm, and how far it may still fall; else empty."""
+    within_cold: bool = False
+    """The interval does not go beyond what a cold level may still fall: undecided."""
+    final: bool = True
+    """Whether the looks at the study leave its verdicts final."""
+
+
+class MeanOfLevel(Judged, Row):
+    """A level against its baseline over several treatments."""
 
     factor: str
     """Factor whose levels are compared."""
@@ -106,21 +120,6 @@ class MeanOfLevel(Row):
     """Slower, faster, higher, lower, undecided or descriptive."""
     sentence: str
     """The ratio in words."""
-    floor_percent: PercentOrNone = None
-    """Change that comparisons of identical systems, of as many starts and trials, stay below; none where no noise floor
-    is known."""
-    within_noise: bool = False
-    """The interval leaves 1 out but lies within the noise floor: undecided."""
-    trend: str = ""
-    """Which level still warmed up or slowed down within its starts, and by how much; empty if none did."""
-    within_trend: bool = False
-    """The interval leaves 1 out, but the trend of a level is as large as the difference: undecided."""
-    cold: str = ""
-    """Which level was measured cold in all starts, the other warm, and how far it may still fall; else empty."""
-    within_cold: bool = False
-    """The interval does not go beyond what a cold level may still fall: undecided."""
-    final: bool = True
-    """Whether the looks at the study leave its verdicts final."""
 
     def judged(self, frame: TrialFrame, floors: Floors, trends: Sequence[Trend] = ()) -> Self:
         """The row, judged by the noise floor, the warmth and the trends of both levels, each over all its starts."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from steelyard.analysis.comparisons import forecast, identical_systems, side_trends
-from steelyard.analysis.comparisons.judgement import judgement
+from steelyard.analysis.comparisons.judgement import Judged, judgement
 from steelyard.analysis.comparisons.level_pairs import (
     FEWEST_STARTS,
     NOTHING_VARIES,
@@ -54,7 +54,7 @@ class Side:
     """Trends of the response that is compared, within the starts of the study."""
 
 
-class Contrast(Value):
+class Contrast(Judged):
     """Side b against side a in one cell."""
 
     cell: Treatment
@@ -102,22 +102,8 @@ class Contrast(Value):
     survives_holm: bool | None = None
     """Whether the verdict would still be given at the corrected p of its own test: `p_holm` for a difference,
     `tost_p_holm` for equivalence; None for the other verdicts."""
-    floor_percent: Estimate | None = None
-    """Change that 95% (the confidence) of comparisons of identical systems with as many starts and trials stay below:
-    of two stores the greater. None if a side has no noise floor."""
     floor_source: str = ""
-    within_noise: bool = False
-    """The interval leaves 1 out, but lies within the floor: undecided."""
-    trend: str = ""
-    """Which side still warmed up or slowed down, and by how much; empty if none did."""
-    within_trend: bool = False
-    """The interval leaves 1 out, but the trend of a side is as large as the difference: undecided."""
-    cold: str = ""
-    """Which side was measured cold in all starts, the other warm, and how far it may still fall; else empty."""
-    within_cold: bool = False
-    """The interval does not go beyond what a cold side may still fall: undecided."""
-    final: bool = True
-    """Whether the looks at both sides leave the verdicts final."""
+    """Where `floor_percent` comes from; of two stores it is the greater one."""
     paired: bool
     n_a: int
     n_b: int

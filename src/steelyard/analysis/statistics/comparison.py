@@ -7,7 +7,7 @@ from typing import Annotated
 
 from steelyard.analysis.comparisons import forecast, side_trends
 from steelyard.analysis.comparisons.identical_systems import Floors, floor_of_levels
-from steelyard.analysis.comparisons.judgement import judgement
+from steelyard.analysis.comparisons.judgement import Judged, judgement
 from steelyard.analysis.comparisons.level_pairs import NOTHING_VARIES, TOO_FEW, equivalence, pair_of, pairs_of_levels
 from steelyard.analysis.comparisons.level_ratios import (
     ComparisonVerdict,
@@ -19,7 +19,7 @@ from steelyard.analysis.comparisons.level_ratios import (
 )
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import multiplicity, power
-from steelyard.analysis.row import NO_UNIT, Column, InUnit, MeasuredLevels, P, PercentOrNone, Ratio
+from steelyard.analysis.row import NO_UNIT, Column, InUnit, MeasuredLevels, P, Ratio
 from steelyard.analysis.statistic import Context, Section, Statistic
 from steelyard.analysis.statistics.exclusions import exclusions
 from steelyard.analysis.statistics.trend import Trend
@@ -31,7 +31,7 @@ from steelyard.model.responses import label_of, unit_of
 from steelyard.model.study import Level
 
 
-class Comparison(MeasuredLevels):
+class Comparison(Judged, MeasuredLevels):
     """Two levels of a factor: level against baseline, all else equal."""
 
     mean_baseline: InUnit
@@ -65,8 +65,6 @@ class Comparison(MeasuredLevels):
     """How long these would take by the study's own pace."""
     advice: str = ""
     """How many blocks would decide, in this study or a new one, and what they cost, in words."""
-    final: bool = True
-    """Whether the looks at the study leave its verdicts final."""
     p: P = None
     """Two-sided p that the ratio is 1, by the test whose interval the ratio has; none below three starts per level."""
     p_holm: Annotated[float | None, Column(unit=NO_UNIT, head="p (Holm)", is_p=True)] = None
@@ -81,21 +79,8 @@ class Comparison(MeasuredLevels):
     """The same with Holm's correction over the family."""
     margin_percent: Annotated[float | None, Column(unit="%", head="margin, %")] = None
     """Change that the study calls too small to matter."""
-    within_noise: bool = False
-    """The interval leaves 1 out but lies within the noise floor: undecided."""
-    floor_percent: PercentOrNone = None
-    """Change that comparisons of identical systems, of as many starts and trials, stay below; none where no noise floor
-    is known."""
     floor_source: str = ""
     """Where that floor comes from."""
-    trend: str = ""
-    """Which side still warmed up or slowed down within its starts, and by how much per trial; empty if none did."""
-    within_trend: bool = False
-    """The interval leaves 1 out, but the trend of a side is as large as the difference: undecided."""
-    cold: str = ""
-    """Which level was measured cold in all starts, the other warm, and how far it may still fall; else empty."""
-    within_cold: bool = False
-    """The interval does not go beyond what a cold level may still fall: undecided."""
 
 
 def compare(

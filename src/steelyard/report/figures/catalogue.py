@@ -8,7 +8,6 @@ from typing import Final
 from steelyard.analysis.comparisons.judgement import shown
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.comparison import Comparison
-from steelyard.analysis.statistics.effect import Effect
 from steelyard.analysis.treatments import label
 from steelyard.model.trial import TrialRecord
 from steelyard.report.data.chart_rows import n_range
@@ -35,7 +34,7 @@ def forests(this: View) -> Figure | None:
     if not comparisons:
         return None
     rows = [_forest_row(one) for one in comparisons]
-    margin = next((one.margin_percent for one in this.results.of(Effect) if one.margin_percent), None)
+    margin = next((one.margin_percent for one in comparisons if one.margin_percent), None)
     ends = None if margin is None else (-margin, margin)
     wide, narrow = forest.picture(rows, ends, width=WIDE_PX), forest.picture(rows, ends, width=NARROW_PX, narrow=True)
     caption = (

@@ -9,12 +9,12 @@ from statsmodels.stats.weightstats import ttost_paired
 from steelyard.analysis.analyse import analyse
 from steelyard.analysis.comparisons import level_pairs
 from steelyard.analysis.comparisons.level_pairs import LevelPair, equivalence
-from steelyard.analysis.inference import multiplicity, power
+from steelyard.analysis.inference import multiplicity
 from steelyard.analysis.statistics import effect_line
 from steelyard.analysis.statistics.anova import AnovaTerm
 from steelyard.analysis.statistics.comparison import compare, comparisons
 from steelyard.analysis.statistics.differential import differentials
-from steelyard.analysis.statistics.effect import Effect, effects_of, more_starts
+from steelyard.analysis.statistics.effect import Effect, effects_of
 from steelyard.analysis.statistics.post_hoc import PostHoc, post_hoc
 from steelyard.analysis.statistics.speedup import speedups
 from steelyard.analysis.tables import tables
@@ -43,7 +43,6 @@ def test_effects_stand_over_start_means_and_over_trials():
 def test_one_start_gives_effects_over_its_trials_only():
     (only,) = effects_of(frame(cell([[10.0, 11, 12]]) + cell([[20.0, 21, 22]], nodes=3)), TIME, rng())
     assert only.over == "trials"
-    assert only.more_starts is None
 
 
 def test_levels_that_share_their_starts_are_paired():
@@ -85,18 +84,6 @@ def test_effects_over_start_means_rest_on_the_starts_of_the_ratio():
         ratio = compare(made, TIME, "workload", "A", "C", {"nodes": 1})
         assert ratio is not None
         assert (ratio.starts_baseline, ratio.starts_level) == (3, n)
-
-
-def test_how_many_more_starts_would_decide():
-    a, b = (10.0, 11.0, 12.0), (10.6, 11.6, 12.8)
-    more = power.more_starts(LevelPair("start means", "", a, b).gap, None)
-    assert more is not None
-    assert more_starts(LevelPair("start means", "", a, b), None) == more.starts
-    assert more_starts(LevelPair("start means", "", (10.0, 10.1, 9.9), (20.0, 20.1, 19.9)), None) == 0
-    assert more_starts(LevelPair("start means", "", (10.0, 10.1, 9.9), (10.0, 10.1, 9.9)), 20.0) == 0
-    assert more_starts(LevelPair("start means", "", (10.0, 11.0, 12.0), (10.0, 11.0, 12.0)), None) is None
-    assert more_starts(LevelPair("start means", "", (10.0, 11.0, 12.0), (10.0, 11.0, 12.0)), 10.0) is not None
-    assert more_starts(LevelPair("start means", "", (10.0,), (10.0, 11.0)), 10.0) is None
 
 
 def test_differentials_are_paired_by_trial_order():
@@ -194,7 +181,6 @@ def test_everything_is_in_the_tables():
     } == (dict.fromkeys(("effect", "differential", "speedup", "anova", "one_way", "post_hoc"), True))
     row = made["effect"].row(0, named=True)
     assert row["cohens_d_low"] < row["cohens_d"] < row["cohens_d_high"]
-    assert row["margin_percent"] == 2.0
     assert "noncentral t" in row["cohens_d_method"]
 
 
