@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from steelyard.analysis.inference import percentile_intervals
-from steelyard.analysis.statistics.percentile import SHOWN, TrialPercentile
+from steelyard.analysis.statistics.percentile import SHOWN, TOO_SHORT, TrialPercentile
 from steelyard.analysis.statistics.pooled_percentile import PooledPercentile
 from steelyard.heavy import pl
 from steelyard.model import histogram, responses
@@ -135,7 +135,7 @@ def _percentile(
     if estimate is None:
         note = f"{operations:,} operations are too few: {least:,} are needed, so that {BEYOND} lie beyond"
     elif estimate.low is None and estimate.high is None:
-        note = f"no interval: {len(parts)} s cannot say how alike operations are that follow each other"
+        note = f"no interval: {len(parts)} s {TOO_SHORT}"
     elif estimate.high is None:
         note = "no upper end: too few operations lie beyond"
     return TrialPercentile(

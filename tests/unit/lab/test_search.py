@@ -162,7 +162,7 @@ def test_the_live_line_names_the_limit_that_binds(measured: Responses, words: st
 def test_a_search_longer_than_the_limit_of_a_trial_is_refused_by_its_windows() -> None:
     chosen = searching(window_s=600)
     (error,) = load_feasibility.refusals(chosen, plan_of(chosen), ())
-    assert "the 20 windows of a search, with the warm-up, take about 12040 s" in error.message
+    assert "the 20 windows of a search, with the warm-up, take about 24040 s" in error.message
     assert (error.key, chosen.load.measured_s) == ("load.most_windows", 20 * (600 + 2))
 
 

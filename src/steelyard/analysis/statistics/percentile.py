@@ -34,6 +34,7 @@ class TrialPercentile(Row):
     """Why there is none, or no end of its interval."""
 
 
+TOO_SHORT = "cannot say how alike operations are that follow each other"
 SHOWN = ("response_ms_p50", "response_ms_p95", "response_ms_p99")
 """The percentiles that the table has for every trial."""
 
@@ -60,7 +61,7 @@ def sentences(rows: Sequence[TrialPercentile], response: str) -> tuple[str, ...]
     bare = [one for one in mine if one.percentile and one.percentile.low is None and one.percentile.high is None]
     if bare:
         where = "a trial" if len(bare) == len(mine) else f"{len(bare)} of {len(mine)} trials"
-        lines.append(f"The {which} within {where} has no interval: {bare[0].note.partition(': ')[2]}.")
+        lines.append(f"The {which} within {where} has no interval: fewer than 12 s {TOO_SHORT}.")
     if widths:
         operations = sorted(one.operations for one in mine if one.percentile)
         confidence = next(one.percentile.confidence for one in mine if one.percentile)

@@ -38,7 +38,7 @@ class Shape(MeasuredTreatment):
     skewness: Number = None
     """Sample skewness."""
     normality_p: P = None
-    """p-value of Shapiro and Wilk's test of start means; of trials where there is one start."""
+    """p-value of Shapiro and Wilk's test of start means, or of the trials of one start; none below five."""
     unimodality_p: P = None
     """p-value of Silverman's test of one mode."""
     verdict: str
@@ -47,6 +47,8 @@ class Shape(MeasuredTreatment):
 
 FEWEST = 10
 """Least number of values for a test of modes."""
+FEWEST_FOR_NORMALITY = 5
+"""Of three values the test sees little but two that are close to each other."""
 RESAMPLES = 200
 GRID = 256
 MOST_CELLS = 2_000_000
@@ -119,7 +121,8 @@ def shapes(frame: TrialFrame, response: str, rng: np.random.Generator) -> tuple[
 
 
 def _normality(values: Sequence[float]) -> float | None:
-    return float(stats.shapiro(values).pvalue) if len(values) > 2 and len(set(values)) > 1 else None
+    enough = len(values) >= FEWEST_FOR_NORMALITY and len(set(values)) > 1
+    return float(stats.shapiro(values).pvalue) if enough else None
 
 
 def _verdict(outliers: int, p: float | None) -> str:
