@@ -163,7 +163,7 @@ def test_a_search_longer_than_the_limit_of_a_trial_is_refused_by_its_windows() -
     chosen = searching(window_s=600)
     (error,) = load_feasibility.refusals(chosen, plan_of(chosen), ())
     assert "the 20 windows of a search, with the warm-up, take about 24040 s" in error.message
-    assert (error.key, chosen.load.measured_s) == ("load.most_windows", 20 * (600 + 2))
+    assert (error.key, chosen.load.measured_s) == ("load.most_windows", 20 * (2 * 600 + 2))
 
 
 def test_a_search_without_any_usable_window_names_no_rate() -> None:
