@@ -74,7 +74,8 @@ def test_a_fraction_with_its_aliases_cost_and_percentiles(laboratory: Laboratory
     found = [row for row in rows("percentile") if row["response"] == "response_ms_p99"]
     assert len(found) == 8
     for row in found:
-        assert float(str(row["percentile_low"])) <= float(str(row["percentile"])) <= float(str(row["percentile_high"]))
+        assert float(str(row["percentile"])) > 0
+        assert row["percentile_low"] is None, "of a trial shorter than 12 s"
     store = Store(laboratory.store / "merits")
     begun = next(entry.event for entry in store.journal() if isinstance(entry.event, SessionBegan))
     assert "run" in begun.command

@@ -155,7 +155,7 @@ def pointed_out(shapes: Sequence[Shape], response: str = "") -> list[str]:
         sentences.append(
             f"{'Start means' if odd[0].starts > 1 else 'Trials'} of {named([one.treatment for one in odd])} are not "
             f"normally distributed (Shapiro and Wilk, p < {ALPHA:.0%}): medians and rank tests are unaffected, and "
-            "ratios are less than means, because they are on logarithms."
+            "ratios are less affected than means, because they are on logarithms."
         )
     return sentences
 
