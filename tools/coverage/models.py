@@ -159,7 +159,7 @@ def _terms(starts: int) -> Draw:
     def draw(rng: np.random.Generator, studies: int) -> Iterable[tuple[Outcome, ...]]:
         for frame in _crossed(rng, studies, starts):
             terms = anova(frame, RESPONSE)
-            honest = {one.term: one.p for one in terms if one.form == "honest"}
+            honest = {one.term: one.p for one in terms if one.form == "honest" and one.p is not None}
             published = next(one.p for one in terms if (one.form, one.term) == ("published", "nodes"))
             family = _least(one.p_holm for one in terms if one.form == "honest")
             tests = (honest["nodes"], honest["workload"], honest["nodes x workload"], family, published)
