@@ -20,6 +20,7 @@ import math
 import statistics
 from collections.abc import Sequence
 
+from steelyard.judging.looks import later
 from steelyard.judging.noise_floor import KeptFloor
 from steelyard.judging.settings_hash import canonical
 from steelyard.judging.trial_responses import response_of
@@ -100,7 +101,7 @@ def _resolved(study: Study, plan: Plan, factor: str, kept: int, cv: float, sourc
         units = combinations if hard else first.values()
         n = starts * len(units) // len(plan.factors[factor])
         degrees = (len(combinations) - hard) * (starts - 1)
-    effect = detectable_effect(n, degrees=degrees)
+    effect = detectable_effect(n, 1 - later(study, 1).analysis.confidence, degrees=degrees)
     spread = cv * (2 if hard else 2 / kept) ** 0.5
     difference = None if effect is None else effect * spread
     return Resolution(factor=factor, hard=hard, n=n, cv=cv, cv_source=source, difference=difference)

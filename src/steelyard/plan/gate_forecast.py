@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from steelyard.judging.looks import later
 from steelyard.judging.noise_floor import KeptFloor
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study
@@ -76,7 +77,7 @@ def forecasts(
     if study.design.kind == "fractional":
         return ()
     kept = max(1, study.design.trials - study.analysis.warm_up_trials)
-    confidence = study.analysis.confidence
+    confidence = later(study, 1).analysis.confidence
     rows = []
     for item in resolution(study, plan, history, floor):
         spread = item.cv * math.sqrt(2 if item.hard else 2 / kept)

@@ -201,6 +201,22 @@ def test_resolution_rests_on_starts_for_all_factors_and_gains_by_trials_within_t
     assert [found.difference for found in resolution(one, single)] == [None, None]
 
 
+@pytest.mark.parametrize(
+    ("analysis", "alpha"),
+    [("confidence = 0.99", 0.01), ('looks = "several"', 0.025), ('confidence = 0.99\nlooks = "several"', 0.005)],
+)
+def test_resolution_is_at_the_confidence_of_the_first_look(analysis: str, alpha: float) -> None:
+    """A plan of one look at 95% is the base; the rest is the ratio of detectable effects."""
+    design = "[design]\nstarts = 4\n"
+    (base, _), (found, _) = (
+        resolution(*planned(more + FACTORS)) for more in (design, f"{design}[analysis]\n{analysis}\n")
+    )
+    assert base.difference is not None
+    ratio = (detectable_effect(4, alpha) or 0) / (detectable_effect(4) or 1)
+    assert ratio > 1.1
+    assert found.difference == pytest.approx(base.difference * ratio)
+
+
 def test_a_fraction_resolves_more_of_each_factor_than_a_pair_of_treatments() -> None:
     factors = '[factors]\nnodes = [1, 2]\n"load.threads" = [1, 2]\n"load.routing" = ["token", "round-robin"]\n'
     asked, plan = planned('[design]\nkind = "fractional"\nresolution = 3\n' + factors)
