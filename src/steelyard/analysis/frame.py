@@ -135,11 +135,6 @@ class TrialFrame:
             return rows
         return rows.with_columns(pl.col(factor).replace_strict(dict(known), return_dtype=pl.Float64))
 
-    def in_order_of_numbers(self, factor: str) -> list[Level]:
-        """The levels of a numeric factor, the least first."""
-        known = self.numbers.get(factor)
-        return sorted(self.factors[factor], key=lambda level: float(level if known is None else known[level]))
-
     def others(self, *without: str) -> Iterator[dict[str, Level]]:
         """Every combination of levels of the other factors that has a row, in order: the lines of a figure."""
         seen: list[dict[str, Level]] = []

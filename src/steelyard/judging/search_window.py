@@ -20,10 +20,8 @@ SUSTAINED = Limit(response=THROUGHPUT_FRACTION, comparison=">=", value=0.9)
 """A rate of which the system does not keep up with this share meets no limit, however generous."""
 SHOWN = ("response_ms_mean", "response_ms_p50", "response_ms_p99")
 """Responses that every window has, for the curve of response time over rate."""
-
-
 BATCHES = 5
-"""Parts of a window, several seconds each, so that what lasts from one second into the next counts as spread."""
+"""Parts of a window, of two seconds or more each, so that what lasts from one second into the next counts as spread."""
 
 
 def window_of(
@@ -35,7 +33,7 @@ def window_of(
     intervals: Sequence[Interval] = (),
 ) -> Window:
     """The window. `generator`: what the load generator could not do; `intervals`: its seconds on all load nodes, none
-    for a window of an earlier version."""  # fmt: skip
+    for a window of an earlier version."""
     values = values_of(rules, asked.window_s, measured)
     binding = binding_limit(rules, values)
     used = binding.used(values[binding.response], MOST_USED)
@@ -61,20 +59,15 @@ def used_beyond(limit: Limit, intervals: Sequence[Interval]) -> tuple[float, flo
         return None
     measure = limit.response.partition("_")[0]
     begun_s = min(interval.t_s for interval in intervals)
-    length_s = max(interval.t_s + interval.seconds for interval in intervals) - begun_s
+    length_s = max(interval.t_s + interval.seconds for interval in intervals) - begun_s or 1.0
     beyond, counted = [0] * BATCHES, [0] * BATCHES
     for interval in intervals:
-        batch = (
-            min(int(BATCHES * (interval.t_s + interval.seconds / 2 - begun_s) / length_s), BATCHES - 1)
-            if length_s
-            else 0
-        )
+        batch = min(int(BATCHES * (interval.t_s + interval.seconds / 2 - begun_s) / length_s), BATCHES - 1)
         for counts in interval.counts:
             if counts.measure == measure and counts.outcome in ANSWERED:
                 counted[batch] += sum(n for _, _, n in counts.buckets)
-                beyond[batch] += sum(
-                    n for low, high, n in counts.buckets if not limit.is_met((low + high) / 2 / NS_PER_MS)
-                )
+                missed = (n for low, high, n in counts.buckets if not limit.is_met((low + high) / 2 / NS_PER_MS))
+                beyond[batch] += sum(missed)
     whole = sum(counted)
     if not whole:
         return None

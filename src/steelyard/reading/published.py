@@ -210,7 +210,7 @@ def _numbers(name: str, values: Values, confidence: float) -> dict[tuple[str, st
         of_starts = [(start, value) for start, trials in by_start.items() for value in trials]
         every, unit = [value for _, value in of_starts], unit_of(response)
         numbers[response, "mean"] = estimates.by_start(of_starts, unit, confidence)
-        numbers[response, "50%"] = estimates.over_trials(estimates.median(every, unit, confidence), len(by_start))
+        numbers[response, "50%"] = estimates.if_independent(estimates.median(every, unit, confidence), len(by_start))
         if len(every) > 1:
             numbers[response, "sd"] = Estimate(
                 value=estimates.deviation(every), confidence=confidence, n=len(every), unit=unit,

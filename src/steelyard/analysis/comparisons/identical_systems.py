@@ -242,7 +242,7 @@ def within_noise(ratio: Estimate, floor: Estimate) -> bool:
 
 def noise_words(ratio: Estimate, response: str, floor: Floor) -> str:
     """`within the noise of this machine: ...`, of a ratio with its interval."""
-    share = f"{confidence_text(floor.percent.confidence)}"
+    share = confidence_text(floor.percent.confidence)
     return (
         f"within the noise of this machine: {change_text(ratio, response)} leaves out no change but "
         f"lies within {_within(floor)}, in which {share} of comparisons of identical systems lie ({floor.words})"

@@ -64,12 +64,15 @@ def by_start(values: Sequence[tuple[str, float]], unit: str, confidence: float) 
     return quantity(mean(trials, unit, confidence, "trials of one start"), trials)
 
 
-def over_trials(estimate: Estimate, starts: int) -> Estimate:
-    """The estimate over trials of so many starts: without its interval where a start has several trials, which are no
-    independent values. A 95% interval would cover 55 to 84% (docs/explanation/coverage.md)."""
+def if_independent(estimate: Estimate, starts: int) -> Estimate:
+    """The estimate over trials, with its interval only if they are independent: one per start, or all of one start.
+
+    Over several trials of several starts a 95% interval of the median covers 55 to 84% (docs/explanation/coverage.md).
+    """
     if estimate.low is None or starts in (1, estimate.n):
         return estimate
-    return _bare(estimate, f"{estimate.method.partition(',')[0]} over {estimate.n} trials of {starts} starts")
+    what = estimate.method.partition(",")[0]
+    return _bare(estimate, f"{what}; {estimate.n} trials of {starts} starts are not independent")
 
 
 def quantity(estimate: Estimate, values: Sequence[float]) -> Estimate:
@@ -187,7 +190,7 @@ def median(values: Sequence[float], unit: str, confidence: float, over: str = "t
     centre = quantile(ordered, 0.5)
     ranks = median_ranks(n, confidence) if n >= FEWEST_FOR_MEDIAN else None
     if ranks is None:
-        method = f"median; {n} {over} are too few for an interval at {confidence_text(confidence)}"
+        method = f"median of {over}; {n} are too few for an interval at {confidence_text(confidence)}"
         return Estimate(value=centre, confidence=confidence, n=n, unit=unit, method=method)
     k, share = ranks
     low, high = ((1 - share) * side[k - 1] + share * side[k] for side in (ordered, ordered[::-1]))

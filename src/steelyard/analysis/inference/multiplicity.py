@@ -36,8 +36,8 @@ def holm_within(values: Sequence[float | None], others: Sequence[float | None]) 
 
 
 def survives(verdict: str, p_holm: float | None, confidence: float) -> bool | None:
-    """Whether a verdict of a difference would still be given at Holm's p; None where the verdict says no difference."""
-    if verdict not in DIFFERENT or p_holm is None:
+    """Whether a verdict would still be given at the corrected p of its own test; None where it decides nothing."""
+    if verdict not in DECIDED or p_holm is None:
         return None
     return p_holm < 1 - confidence
 
@@ -54,13 +54,17 @@ class Tested(Protocol):
     @property
     def tost_p(self) -> float | None: ...
     @property
+    def p_holm(self) -> float | None: ...
+    @property
+    def tost_p_holm(self) -> float | None: ...
+    @property
     def sentence(self) -> str: ...
     def model_copy(self, *, update: Mapping[str, Any]) -> Self: ...
 
 
 AnyTested = TypeVar("AnyTested", bound=Tested)
 Tests: TypeAlias = tuple[float | None, float | None]
-"""p of a difference and of equivalence."""
+"""Two p: of a difference and of equivalence, or as measured and corrected."""
 
 
 def adjusted(rows: Sequence[AnyTested], beside: Sequence[Tests] = ()) -> tuple[AnyTested, ...]:
@@ -69,18 +73,21 @@ def adjusted(rows: Sequence[AnyTested], beside: Sequence[Tests] = ()) -> tuple[A
     The verdict stays; whether it survives is that of its own test, and the sentence says where it does not.
     """
     tests = [(one.p, one.tost_p) for one in rows] + list(beside)
-    p_holm, tost_p_holm = (holm([pair[place] for pair in tests]) for place in (0, 1))
+    p_holm, tost_p_holm = (holm([pair[which] for pair in tests]) for which in (0, 1))
     family = sum(p is not None for p, _ in tests)
     done = []
     for row, p, tost_p in zip(rows, p_holm, tost_p_holm, strict=False):
-        own, corrected = (row.tost_p, tost_p) if row.verdict == "equivalent" else (row.p, p)
-        holds = None
-        if row.verdict in DECIDED and corrected is not None:
-            holds = corrected < 1 - row.ratio.confidence
+        known = row.model_copy(update={"p_holm": p, "tost_p_holm": tost_p, "family": family})
+        own, corrected = tests_of_verdict(known)
+        holds = survives(row.verdict, corrected, row.ratio.confidence)
         sentence = row.sentence + (f"; {lost(family, own, corrected)}" if holds is False else "")
-        known = {"p_holm": p, "tost_p_holm": tost_p, "family": family, "survives_holm": holds, "sentence": sentence}
-        done.append(row.model_copy(update=known))
+        done.append(known.model_copy(update={"survives_holm": holds, "sentence": sentence}))
     return tuple(done)
+
+
+def tests_of_verdict(row: Tested) -> Tests:
+    """p of the row's verdict, and the same corrected: of equivalence where it says that, else of a difference."""
+    return (row.tost_p, row.tost_p_holm) if row.verdict == "equivalent" else (row.p, row.p_holm)
 
 
 def lost(family: int, p: float | None, p_holm: float | None) -> str:

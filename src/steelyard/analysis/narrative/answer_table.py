@@ -362,9 +362,7 @@ def reason(judged: Comparison | MainEffect) -> str:
 def _reason_of_pair(compared: Comparison) -> str:
     text = ""
     if compared.survives_holm is False:
-        equivalent = compared.verdict == "equivalent"
-        tests = (compared.tost_p, compared.tost_p_holm) if equivalent else (compared.p, compared.p_holm)
-        text = multiplicity.lost(compared.family, *tests)
+        text = multiplicity.lost(compared.family, *multiplicity.tests_of_verdict(compared))
     elif compared.verdict == "equivalent" and compared.margin_percent is not None:
         text = f"within the study's margin of {number(compared.margin_percent, digits=2)}%"
     elif compared.verdict == "undecided" and compared.more_starts:

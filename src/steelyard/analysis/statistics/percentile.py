@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
+from steelyard.analysis.inference.percentile_intervals import FEWEST_PARTS
 from steelyard.analysis.row import Column, Levels, Row
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.format import confidence_text, number
@@ -61,7 +62,7 @@ def sentences(rows: Sequence[TrialPercentile], response: str) -> tuple[str, ...]
     bare = [one for one in mine if one.percentile and one.percentile.low is None and one.percentile.high is None]
     if bare:
         where = "a trial" if len(bare) == len(mine) else f"{len(bare)} of {len(mine)} trials"
-        lines.append(f"The {which} within {where} has no interval: fewer than 12 s {TOO_SHORT}.")
+        lines.append(f"The {which} within {where} has no interval: fewer than {FEWEST_PARTS} s {TOO_SHORT}.")
     if widths:
         operations = sorted(one.operations for one in mine if one.percentile)
         confidence = next(one.percentile.confidence for one in mine if one.percentile)

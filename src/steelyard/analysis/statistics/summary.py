@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import statistics
 from collections.abc import Iterator, Sequence
 from typing import Annotated
@@ -94,12 +95,12 @@ def summarise(frame: TrialFrame, response: str, treatment: Treatment, confidence
         mean=estimates.quantity(estimates.mean(values, unit, confidence, "trials"), values),
         mean_z=estimates.quantity(estimates.mean_z(values, unit, confidence, "trials"), values),
         mean_of_starts=estimates.mean_over_starts(means, unit, confidence) if len(means) > 1 else None,
-        sd=sd and estimates.over_trials(sd, len(means)),
+        sd=sd and estimates.if_independent(sd, len(means)),
         min=dispersion.extreme(min(values), len(values), unit, confidence, "least"),
-        q1=estimates.over_trials(dispersion.quartile(values, 0.25, unit, confidence), len(means)),
-        median=estimates.over_trials(estimates.median(values, unit, confidence), len(means)),
+        q1=estimates.if_independent(dispersion.quartile(values, 0.25, unit, confidence), len(means)),
+        median=estimates.if_independent(estimates.median(values, unit, confidence), len(means)),
         median_of_starts=estimates.median(medians, unit, confidence, "start medians"),
-        q3=estimates.over_trials(dispersion.quartile(values, 0.75, unit, confidence), len(means)),
+        q3=estimates.if_independent(dispersion.quartile(values, 0.75, unit, confidence), len(means)),
         max=dispersion.extreme(max(values), len(values), unit, confidence, "greatest"),
         range=dispersion.extreme(max(values) - min(values), len(values), unit, confidence, "greatest less least"),
         start_means=tuple(means),
@@ -150,16 +151,15 @@ def wild(summaries: Sequence[Summary], response: str) -> list[str]:
     ]
 
 
-def cautions(summaries: Sequence[Summary], response: str) -> list[str]:
-    """Sentences on means that vary much, and on operations that failed."""
-    failed = [one for one in summaries if one.response == "error_percent" and one.max is not None and one.max.value > 0]
-    if not failed:
-        return wild(summaries, response)
-    most = max(failed, key=lambda one: one.mean.value if one.mean else 0.0)
+def failures(summaries: Sequence[Summary]) -> list[str]:
+    """Sentence on operations that failed; empty where none did."""
+    shares = [(one.mean.value, one.treatment) for one in summaries if one.response == "error_percent" and one.mean]
+    most, where = max(shares, key=operator.itemgetter(0), default=(0.0, {}))
+    if not most:
+        return []
     return [
-        *wild(summaries, response),
-        f"{number(most.mean.value if most.mean else None, digits=2)}% of operations failed at {label(most.treatment)}, "
-        "where most did: times and rates are of those that were answered. Compare error_percent, too.",
+        f"{number(most, digits=2)}% of operations failed at {label(where)}, where most did: times and rates are of "
+        "those that were answered. Compare error_percent, too."
     ]
 
 
@@ -169,7 +169,7 @@ STATISTIC = Statistic(
     title="Each response of each treatment, over its used trials",
     section=Section.EVERY_CELL,
     compute=all_summaries,
-    sentences=cautions,
+    sentences=lambda rows, response: [*wild(rows, response), *failures(rows)],
     order=10,
     sentence_order=50,
     own_form=True,

@@ -72,7 +72,7 @@ WORDS: Final[dict[str, str]] = {
         "One start of a cluster, with the trials that share it. Trials within a start are repeated measures of one "
         "cluster, so verdicts rest on the means of starts."
     ),
-    "block": "One round of all starts in random order.",
+    "block": "One round of all starts; their order is balanced over blocks.",
     "trial, attempt": "One execution of a treatment; each try at it is an attempt.",
     "voided": "An attempt that the laboratory spoilt: it is kept, counts for nothing, and is repeated.",
     "warm-up": "Trials at the beginning of a start that are dropped because the system was still warming up.",

@@ -216,7 +216,8 @@ def _design(study: Study, plan: Plan | None, results: Results) -> str:
         starts, trials = count(design.starts, "start"), count(design.trials, "trial")
         sentence += f" Each treatment was planned for {starts} with {trials} each."
     sentence += {
-        "blocks": f" Trials ran in randomised complete blocks, shuffled with seed {design.seed}.",
+        "blocks": f" Starts ran in complete blocks, in an order balanced over blocks; trials were shuffled within "
+        f"starts (seed {design.seed}).",
         "published": (
             " All trials of a treatment ran one after another, in the published order, so that drift and effect cannot "
             "be told apart."

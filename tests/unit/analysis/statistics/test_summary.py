@@ -66,7 +66,7 @@ def test_an_interval_over_trials_is_of_independent_ones():
         for one in (found.sd, found.q1, found.median, found.q3):
             assert (one.low is not None) == independent, one.method
         assert (found.median_of_starts.low is not None) == (starts >= 6)
-    assert found.median.method == "median over 24 trials of 8 starts: no interval"
+    assert found.median.method == "median; 24 trials of 8 starts are not independent: no interval"
     assert found.median_of_starts.n == 8
     assert found.median.value == pytest.approx(np.median(values))
 

@@ -103,7 +103,7 @@ def test_what_differs_from_the_tool_is_said(tmp_path: Path, capsys: pytest.Captu
 @pytest.mark.parametrize(
     ("spec", "kinds", "said"),
     [
-        ("{name: c1, cluster: uniform(2..9)}", ["timeuuid"], "draws that of a timeuuid anew at each visit"),
+        ("{name: c1, cluster: uniform(2..9)}", ["timeuuid"], "redraws the number of a timeuuid column on every visit"),
         ("{name: c1, cluster: fixed(9)}", ["timeuuid"], ""),
         ("{name: c1, cluster: uniform(2..9)}", ["bigint"], ""),
         ("{name: c3, cluster: fixed(2)}", ["int", "int", "int"], "fewer of 3 clustering columns"),

@@ -264,8 +264,8 @@ def remarks(settings: Settings, table: Table) -> list[str]:
         counted = column.role == "clustering" and spec.population is None and (spec.cluster or fixed(1)).high > 1
         if column.role == "clustering" and column.outer == "timeuuid" and spec.cluster and not spec.cluster.is_fixed:
             sentences.append(
-                f"{column.name}: a partition keeps its number of rows; cassandra-stress draws that of a timeuuid anew "
-                "at each visit, so that its table gets more rows"
+                f"{column.name}: each partition has a fixed number of rows; cassandra-stress redraws the number of a "
+                "timeuuid column on every visit, so its table ends up with more rows"
             )
         lengths = spec.size if column.outer in TEXTS and column.role in KEYS and not counted else None
         if lengths and spec.population is None and not lengths.is_fixed:

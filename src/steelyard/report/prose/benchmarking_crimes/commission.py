@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from steelyard.analysis.inference.estimates import FEWEST_FOR_MEDIAN
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.comparison import Comparison
 from steelyard.analysis.statistics.summary import Summary
@@ -29,7 +30,6 @@ from steelyard.store.measured_again import MeasuredAgain
 
 HARDWARE: Final = ("cpu_model", "cores", "memory_mb", "architecture", "kernel", "virtualisation", "disk", "java")
 """Facts that should be the same on all nodes."""
-FEWEST_FOR_INTERVAL: Final = 6
 
 
 def crimes(
@@ -72,15 +72,13 @@ def _baseline(results: Results) -> Crime:
 
 def _single_trials(results: Results) -> Crime:
     single = [label(one.treatment) for one in results.main(Summary) if one.n == 1]
-    few = [one for one in results.main(Summary) if one.n > 1 and one.starts < FEWEST_FOR_INTERVAL]
+    few = [one for one in results.main(Summary) if one.n > 1 and one.starts < FEWEST_FOR_MEDIAN]
     starts = [one.starts for one in results.main(Summary) if one.n]
     one_start = bool(results.hard) and bool(starts) and min(starts) == 1
     evidence = f"{len(single)} of {count(len(results.main(Summary)), 'cell')} rest on n = 1 trial"
     evidence += f" ({some(single)})" if single else ""
     evidence += (
-        f"; {len(few)} on fewer than {FEWEST_FOR_INTERVAL} starts, so that their medians have no interval"
-        if few
-        else ""
+        f"; {len(few)} on fewer than {FEWEST_FOR_MEDIAN} starts, so that their medians have no interval" if few else ""
     )
     if one_start:
         alone = count(sum(one == 1 for one in starts), "cell has", "cells have")

@@ -146,7 +146,7 @@ def _shared(results: Results) -> Crime:
 
 def _order(study: Study) -> Crime:
     published = study.design.order == "published"
-    how = "one treatment after the other" if published else f"shuffled in blocks, seed {study.design.seed}"
+    how = "one treatment after the other" if published else f"balanced over blocks, seed {study.design.seed}"
     mend = 'design.order = "blocks": drift then does not look like an effect.'
     return Crime("Treatments in a fixed order", published, f"Trials came {how}.", mend)
 
