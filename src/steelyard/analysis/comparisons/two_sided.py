@@ -260,7 +260,7 @@ def effect_of(pair: LevelPair, confidence: float) -> tuple[Estimate | None, Esti
     if pair.fewest < FEWEST_STARTS:
         return None, None
     a, b, over = pair.baseline, pair.level, "start means"
-    return hedges_g(a, b, confidence, over, bool(pair.paired)), cliffs_delta(a, b, confidence, over)
+    return hedges_g(a, b, confidence, over, bool(pair.paired), pair.places), cliffs_delta(a, b, confidence, over)
 
 
 def effect_words(effect: Estimate | None) -> str:

@@ -51,23 +51,27 @@ WIDEST = 1e6
 """Noncentrality at which the search for an end of an interval gives up."""
 
 Numbers: TypeAlias = "np.ndarray[Any, Any]"
+Places: TypeAlias = Sequence[Sequence[float]] | None
+"""Of pairs: the places of both sides within their blocks, which leave the error as in `gaps.in_blocks`."""
 
 
 def cohens_d(
-    baseline: Sequence[float], level: Sequence[float], confidence: float, over: str, paired: bool = False
-) -> Estimate | None:
+    baseline: Sequence[float], level: Sequence[float], confidence: float, over: str, paired: bool = False,
+    places: Places = None,
+) -> Estimate | None:  # fmt: skip
     """(mean(level) - mean(baseline)) / sqrt((s_b^2 + s_l^2) / 2); None below two units each or without any spread."""
     if not _enough(baseline, level):
         return None
     v_b, v_l = estimates.deviation(baseline) ** 2, estimates.deviation(level) ** 2
     degrees = (v_b + v_l) ** 2 / (v_b**2 / (len(baseline) - 1) + v_l**2 / (len(level) - 1))
     by = Standardiser(math.sqrt((v_b + v_l) / 2), degrees, 1.0, f"Cohen's d over {over}")
-    return _standardised(baseline, level, by, confidence, paired)
+    return _standardised(baseline, level, by, confidence, paired, places)
 
 
 def hedges_g(
-    baseline: Sequence[float], level: Sequence[float], confidence: float, over: str, paired: bool = False
-) -> Estimate | None:
+    baseline: Sequence[float], level: Sequence[float], confidence: float, over: str, paired: bool = False,
+    places: Places = None,
+) -> Estimate | None:  # fmt: skip
     """Difference of means over the pooled sd, times J(df) = G(df/2) / (sqrt(df/2) G((df - 1)/2)).
 
     None as Cohen's d, and of two pairs: J(1) is 0.
@@ -83,7 +87,7 @@ def hedges_g(
     degrees = sum(sums) ** 2 / ((n_b - 1) * v_b**2 + (n_l - 1) * v_l**2)
     factor = correction(n_b - 1 if paired else n_b + n_l - 2)
     by = Standardiser(math.sqrt(sum(sums) / (n_b + n_l - 2)), degrees, factor, f"Hedges' g over {over}")
-    return _standardised(baseline, level, by, confidence, paired)
+    return _standardised(baseline, level, by, confidence, paired, places)
 
 
 @dataclass(frozen=True)
@@ -113,23 +117,21 @@ def _average_sd(baseline: Sequence[float], level: Sequence[float]) -> float:
 
 
 def _standardised(
-    baseline: Sequence[float], level: Sequence[float], by: Standardiser, confidence: float, paired: bool
+    baseline: Sequence[float], level: Sequence[float], by: Standardiser, confidence: float, paired: bool, places: Places
 ) -> Estimate:
     """Difference of means over the standardiser; limits of the population's by noncentral t.
 
     Two samples: t = difference / sqrt(s_b^2 / n_b + s_l^2 / n_l), the standardiser's degrees of freedom; its error over
     the standardiser turns noncentralities into standard deviations. Spreads may differ; for equal ones and equal
     numbers it is Kelley's, except for the degrees of freedom, which are those of the observed spreads. Pairs: the
-    error of the paired difference, n - 1 degrees of freedom; wide where pairs hardly agree and the effect is large.
+    error of the paired difference and its degrees of freedom; wide where pairs hardly agree and the effect is large.
     """
     n_b, n_l = len(baseline), len(level)
     value = (math.fsum(level) / n_l - math.fsum(baseline) / n_b) / by.sd
-    if paired:
-        spread = estimates.deviation([b - a for a, b in zip(baseline, level, strict=True)])
-        degrees, scale, n = float(n_b - 1), spread / math.sqrt(n_b) / by.sd, n_b
-    else:
-        error = math.hypot(*(estimates.deviation(one) / math.sqrt(len(one)) for one in (baseline, level)))
-        degrees, scale, n = by.degrees, error / by.sd, n_b + n_l
+    error, degrees = error_of_difference(baseline, level, paired, places)
+    if not paired:
+        degrees = by.degrees
+    scale, n = error / by.sd, n_b if paired else n_b + n_l
     limits = None
     if paired and n_b < FEWEST_PAIRS_FOR_D:
         method = f"{by.name}; {n_b} pairs are too few for an interval"
@@ -213,8 +215,9 @@ def _newcombe(observed: float, n_b: int, n_l: int, confidence: float) -> tuple[f
 
 
 def difference(
-    baseline: Sequence[float], level: Sequence[float], unit: str, confidence: float, over: str, paired: bool = False
-) -> Estimate | None:
+    baseline: Sequence[float], level: Sequence[float], unit: str, confidence: float, over: str, paired: bool = False,
+    places: Places = None,
+) -> Estimate | None:  # fmt: skip
     """Mean of level minus mean of baseline: Student's t of pairs, or Welch's; None below two units each.
 
     As scipy.stats.ttest_rel and ttest_ind, except for Welch's degrees of freedom with unequal numbers of units
@@ -222,57 +225,68 @@ def difference(
     """
     if min(len(baseline), len(level)) < 2:
         return None
-    value = math.fsum(level) / len(level) - math.fsum(baseline) / len(baseline)
+    gap = _gap(baseline, level, paired, places)
     n = len(baseline) if paired else len(baseline) + len(level)
     kind = "paired t interval" if paired else "Welch's t interval"
     method = f"difference of means over {over}, {kind}"
-    error, degrees = error_of_difference(baseline, level, paired)
+    error, degrees = gap.error()
     if error == 0:
         method = f"{method}; no interval: nothing varies"
-        return Estimate(value=value, confidence=confidence, n=n, unit=unit, method=method)
-    half = estimates.t_quantile(confidence, degrees) * error
+        return Estimate(value=gap.value, confidence=confidence, n=n, unit=unit, method=method)
+    half = gap.half(confidence)
     return Estimate(
-        value=value, low=value - half, high=value + half, confidence=confidence, n=n, unit=unit,
+        value=gap.value, low=gap.value - half, high=gap.value + half, confidence=confidence, n=n, unit=unit,
         method=f"{method} with {degrees:.3g} degrees of freedom",
     )  # fmt: skip
 
 
-def error_of_difference(baseline: Sequence[float], level: Sequence[float], paired: bool) -> tuple[float, float]:
+def error_of_difference(
+    baseline: Sequence[float], level: Sequence[float], paired: bool, places: Places = None
+) -> tuple[float, float]:
     """(standard error, degrees of freedom) of the difference of two means, of pairs or of two samples (Welch)."""
-    return _gap(baseline, level, paired).error()
+    return _gap(baseline, level, paired, places).error()
 
 
-def _gap(baseline: Sequence[float], level: Sequence[float], paired: bool) -> Gap:
-    of = gaps.in_blocks if paired else gaps.of_samples
-    return of([baseline, level], [-1, 1])
+def _gap(baseline: Sequence[float], level: Sequence[float], paired: bool, places: Places) -> Gap:
+    sides, weights = [baseline, level], [-1.0, 1.0]
+    return gaps.in_blocks(sides, weights, places) if paired else gaps.of_samples(sides, weights)
 
 
-def p_of_difference(baseline: Sequence[float], level: Sequence[float], paired: bool) -> float:
+def p_of_difference(
+    baseline: Sequence[float], level: Sequence[float], paired: bool, places: Places = None
+) -> float:  # fmt: skip
     """Two-sided p that the means are equal, by the test whose interval `difference` gives; NaN where nothing varies."""
-    gap = _gap(baseline, level, paired)
+    gap = _gap(baseline, level, paired, places)
     return gap.p() if gap.error()[0] else math.nan
 
 
 def fieller(
-    baseline: Sequence[float], level: Sequence[float], confidence: float, over: str, paired: bool = False
-) -> Estimate | None:
+    baseline: Sequence[float], level: Sequence[float], confidence: float, over: str, paired: bool = False,
+    places: Places = None,
+) -> Estimate | None:  # fmt: skip
     """Ratio of means, level over baseline, with Fieller's interval; None below two units each or for a mean of 0.
 
     All r for which (l - r b)^2 <= t^2 (v_l - 2 r c + r^2 v_b), v the variances of the means, c their covariance. No
     ends where the baseline's mean does not differ from 0 at this confidence: the set is then unbounded. Degrees of
-    freedom: n - 1 for pairs, else Satterthwaite's of l - r b at the estimated ratio, because the spreads may differ.
+    freedom: those of the paired difference, else Satterthwaite's of l - r b at the estimated ratio, because the spreads
+    may differ.
     """
     n_b, n_l = len(baseline), len(level)
     mean_b = math.fsum(baseline) / n_b if n_b else 0.0
     if min(n_b, n_l) < 2 or mean_b == 0:
         return None
     mean_l = math.fsum(level) / n_l
-    v_b, v_l = estimates.deviation(baseline) ** 2 / n_b, estimates.deviation(level) ** 2 / n_l
+    if paired:
+        gap = _gap(baseline, level, paired, places)
+        degrees = gap.error()[1]
+        v_b, v_l, c = _variances_of_pairs(baseline, level, degrees, places if gap.place else None)
+    else:
+        v_b, v_l, c = estimates.deviation(baseline) ** 2 / n_b, estimates.deviation(level) ** 2 / n_l, 0.0
     if v_b + v_l == 0:
         n, method = n_b if paired else n_b + n_l, f"ratio of means over {over}; no interval: nothing varies"
         return Estimate(value=mean_l / mean_b, confidence=confidence, n=n, unit="", method=method)
-    c = float(np.cov(baseline, level)[0, 1]) / n_b if paired else 0.0
-    degrees = float(n_b - 1) if paired else estimates.satterthwaite((v_b * (mean_l / mean_b) ** 2, v_l), (n_b, n_l))
+    if not paired:
+        degrees = estimates.satterthwaite((v_b * (mean_l / mean_b) ** 2, v_l), (n_b, n_l))
     t2 = estimates.t_quantile(confidence, degrees) ** 2
     a = mean_b**2 - t2 * v_b
     half_b = mean_b * mean_l - t2 * c
@@ -286,6 +300,19 @@ def fieller(
     return Estimate(
         value=mean_l / mean_b, low=ends[0], high=ends[1], confidence=confidence, n=n, unit="", method=method
     )
+
+
+def _variances_of_pairs(
+    baseline: Sequence[float], level: Sequence[float], degrees: float, places: Places
+) -> tuple[float, float, float]:
+    """Variances of the two means, and their covariance; the difference of the places, a line, is taken out of both."""
+    y = np.asarray([baseline, level], dtype=float)
+    y = y - y.mean(axis=1, keepdims=True)
+    if places is not None:
+        along = np.subtract(places[1], places[0])
+        y -= np.outer(y @ along, along) / float(along @ along)
+    of = y @ y.T / (degrees * y.shape[1])
+    return float(of[0, 0]), float(of[1, 1]), float(of[0, 1])
 
 
 def bootstrap_ratio(

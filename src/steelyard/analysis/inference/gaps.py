@@ -74,18 +74,26 @@ def in_blocks(
     y, w = np.asarray(values, dtype=float), np.asarray(weights, dtype=float)
     levels, n = y.shape
     rest = _centred(y)
-    squares, degrees, place = float((rest**2).sum()), (levels - 1) * (n - 1), False
+    squares, degrees = float((rest**2).sum()), (levels - 1) * (n - 1)
     if squares <= ROUNDING * float((y**2).sum()):
         squares = 0.0
-    if places is not None and n >= FEWEST_FOR_PLACE:
-        x = np.asarray(places, dtype=float)
-        along = _centred(x)
-        spread = float((along**2).sum())
-        place = spread > TINY and abs(float(w @ x.mean(axis=1))) < TINY
-        if place:
-            squares, degrees = squares - float((along * rest).sum()) ** 2 / spread, degrees - 1
+    place = places is not None and place_comes_out(places, weights)
+    if place:
+        along = _centred(np.asarray(places, dtype=float))
+        squares, degrees = squares - float((along * rest).sum()) ** 2 / float((along**2).sum()), degrees - 1
     variance = max(squares, 0.0) / degrees * float((w**2).sum())
     return Gap(float(w @ y.mean(axis=1)), ((variance, n),), levels, place)
+
+
+def place_comes_out(places: Sequence[Sequence[float]] | np.ndarray, weights: Sequence[float] | np.ndarray) -> bool:
+    """Whether the place within the block is taken out of the error: it leaves the contrasts as they are.
+
+    `places`: shape (levels, blocks); `weights`: shape (levels,), or (contrasts, levels).
+    """
+    x = np.asarray(places, dtype=float)
+    if x.shape[1] < FEWEST_FOR_PLACE or float((_centred(x) ** 2).sum()) <= TINY:
+        return False
+    return float(np.abs(np.asarray(weights, dtype=float) @ x.mean(axis=1)).max()) < TINY
 
 
 def _centred(y: np.ndarray) -> np.ndarray:

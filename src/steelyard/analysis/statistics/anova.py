@@ -21,7 +21,7 @@ from typing import Annotated, Any, Final, Literal
 from steelyard.analysis.comparisons.level_pairs import FEWEST_STARTS
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import effect_sizes
-from steelyard.analysis.inference.gaps import FEWEST_FOR_PLACE, TINY
+from steelyard.analysis.inference.gaps import place_comes_out
 from steelyard.analysis.inference.multiplicity import holm_within
 from steelyard.analysis.inference.variance_table import (
     CONSTANT,
@@ -205,12 +205,12 @@ def blocked(starts: pl.DataFrame, names: Sequence[str]) -> bool:
 
 
 def placed(starts: pl.DataFrame, names: Sequence[str]) -> tuple[str, ...]:
-    """The column of places, if they are taken out of what starts differ as in comparisons (`inference.gaps`): from
-    FEWEST_FOR_PLACE whole blocks on, over which every combination of levels has the same mean place."""
-    whole = starts.filter(pl.len().over("block") == starts.select(names).n_unique())
-    centres = whole.group_by(names).agg(pl.col(PLACE).mean())[PLACE]
-    enough = whole["block"].n_unique() >= FEWEST_FOR_PLACE and whole[PLACE].n_unique() > 1
-    return (PLACE,) if enough and np.ptp(centres.to_numpy()) < TINY else ()
+    """The column of places, if they are taken out of what starts differ as in comparisons (`inference.gaps`), for every
+    contrast of the combinations of levels."""
+    levels = starts.select(names).n_unique()
+    whole = starts.filter(pl.len().over("block") == levels).sort("block", *names)
+    places = whole[PLACE].to_numpy().reshape(-1, levels).T
+    return (PLACE,) if place_comes_out(places, np.eye(levels) - 1 / levels) else ()
 
 
 def _within_starts(

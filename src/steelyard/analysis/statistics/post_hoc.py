@@ -95,7 +95,13 @@ def _all_pairs(
     rows = []
     for place, ((base, level), sample) in enumerate(chosen):
         gap = effect_sizes.difference(
-            sample.baseline, sample.level, unit_of(response), confidence, str(sample), bool(sample.paired)
+            sample.baseline,
+            sample.level,
+            unit_of(response),
+            confidence,
+            str(sample),
+            bool(sample.paired),
+            sample.places,
         )
         if gap is None:
             continue
@@ -129,7 +135,7 @@ def _tests(pair: LevelPair) -> tuple[float | None, float | None]:
         rank = stats.mannwhitneyu(pair.level, pair.baseline).pvalue
     if _on_logarithms(pair):
         return p_of_change(pair), _or_none(float(rank))
-    t = effect_sizes.p_of_difference(pair.baseline, pair.level, bool(pair.paired))
+    t = effect_sizes.p_of_difference(pair.baseline, pair.level, bool(pair.paired), pair.places)
     return _or_none(t), _or_none(float(rank))
 
 
