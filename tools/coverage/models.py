@@ -260,11 +260,10 @@ def _broken(starts: int) -> Draw:
 def _drift() -> Iterator[Case]:
     for starts in (3, 5, 10):
         about = f"no drift, 2 sizes; {PLOT.words}"
-        for name, which in (("over the hours", "hour"), ("over the order in a start", "position")):
-            yield Case(DRIFT, name, about, f"{starts} x 9", _slope_of_time(starts, which), share=0.15)
+        yield Case(DRIFT, "over the hours", about, f"{starts} x 9", _slope_of_time(starts), share=0.15)
 
 
-def _slope_of_time(starts: int, which: str) -> Draw:
+def _slope_of_time(starts: int) -> Draw:
     plot = Plot(trials=9)
 
     def draw(rng: np.random.Generator, studies: int) -> Iterable[Outcome]:
@@ -273,7 +272,6 @@ def _slope_of_time(starts: int, which: str) -> Draw:
             stretched = TrialFrame(
                 frame.data.with_columns(begun_s=frame.data["begun_s"] * 5), frame.factors, frame.hard, 0
             )
-            slopes = drift(stretched, RESPONSE, CONFIDENCE)
-            yield held(slopes.per_hour_percent if which == "hour" else slopes.per_position_percent, 0.0)
+            yield held(drift(stretched, RESPONSE, CONFIDENCE)[1], 0.0)
 
     return draw

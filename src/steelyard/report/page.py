@@ -136,7 +136,7 @@ def _head(page_input: ReportInput) -> dict[str, Any]:
         "script": Markup(script),
         "script_hash": _hash(script),
         "count": count,
-        "drift": validity.drift,
+        "drift": validity.sentence,
         "noise_floor": validity.floor,
         "exclusions": page_input.results.of(Exclusion),
         "treatments": len(page_input.results.main(Summary)),

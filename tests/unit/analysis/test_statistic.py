@@ -12,7 +12,7 @@ from steelyard.analysis.frame import frame_of
 from steelyard.analysis.results import Results
 from steelyard.analysis.row import Row, columns_of
 from steelyard.analysis.statistic import Context, Section, Statistic
-from steelyard.analysis.statistics.change import Change
+from steelyard.analysis.statistics.post_hoc import PostHoc
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.statistics.validity import Validity
 
@@ -88,7 +88,7 @@ def test_results_give_rows_by_their_type():
     assert {one.response for one in found.main(Summary)} == {"execution_time_ms"}
     assert "execution_time_ms" not in {one.response for one in found.others(Summary)}
     assert found.main(Summary) + found.others(Summary) == found.of(Summary)
-    assert found.of(Change) == ()
+    assert found.of(PostHoc) == ()
     again = Results.model_validate_json(found.model_dump_json())
     assert again == found
     assert isinstance(again.of(Summary)[0], Summary)

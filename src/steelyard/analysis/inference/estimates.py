@@ -87,6 +87,12 @@ def _bare(estimate: Estimate, why: str) -> Estimate:
     return estimate.model_copy(update={"low": None, "high": None, "method": f"{why}: no interval"})
 
 
+def percent(ratio: Estimate) -> Estimate:
+    """A ratio as a change in per cent of the baseline."""
+    low, high = (None if end is None else 100 * (end - 1) for end in (ratio.low, ratio.high))
+    return ratio.model_copy(update={"value": 100 * (ratio.value - 1), "low": low, "high": high, "unit": "%"})
+
+
 def geometric_mean(
     values: Sequence[float], unit: str, confidence: float | None, over: str, fewest: int = 2
 ) -> Estimate:

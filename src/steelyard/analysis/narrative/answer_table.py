@@ -53,11 +53,10 @@ AnswerVerdict = Literal[
     "no valid trial",
 ]
 """`slower` and `faster` of times and rates, `higher` and `lower` of percentiles and counts; `equivalent`: within the
-study's margin; `undecided`: the interval includes no change, or lies within the noise floor or a trend; `no verdict`:
-too few starts for an interval, or no baseline; `no value`: its valid trials have too few operations for this
-percentile; `no valid trial`: nothing was measured at this level, though
+study's margin; `undecided`: the interval includes no change, or lies within the noise floor or a trend, or one level
+was measured cold and the other warm; `no verdict`: too few starts for an interval, or no baseline; `no value`: its
+valid trials have too few operations for this percentile; `no valid trial`: nothing was measured at this level, though
 it was planned."""
-
 
 LACKS: Final = {
     "no value": "too few operations per trial for this percentile",
@@ -130,7 +129,7 @@ class AnswerTable(Value):
     confidence: float
     caption: str
     """`Execution time by nodes: geometric means of start means, so that each cluster start counts once; changes with
-    95% intervals over starts`."""
+    95% intervals (t on logarithms of start means paired by block, 2 degrees of freedom)`."""
     same_n: str = ""
     """`6 trials from 3 starts each`, if that is so in every row with a valid trial; else empty."""
     every_pair: bool = False
@@ -184,8 +183,11 @@ def answer_table(
 def _caption(rows: Sequence[AnswerRow], response_label: str, factor: str, confidence: float) -> str:
     estimator = "geometric means of start means, so that each cluster start counts once"
     about = f"{capital(response_label)} by {factor}: {estimator}"
-    known = any(row.ratio is not None and row.ratio.low is not None for row in rows)
-    return f"{about}; changes with {confidence_text(confidence)} intervals over starts" if known else about
+    methods = {row.ratio.method for row in rows if row.ratio is not None and row.ratio.low is not None}
+    if not methods:
+        return about
+    how = methods.pop().partition(", ")[2] if len(methods) == 1 else "t on logarithms of start means"
+    return f"{about}; changes with {confidence_text(confidence)} intervals ({how})"
 
 
 def levels_of(frame: TrialFrame, factor: str) -> list[Level]:

@@ -38,7 +38,9 @@ def caveats(study: Study, results: Results, *, emulated: bool = False) -> list[s
     told_time = load_response.told_time(study, [summary.treatment for summary in results.main(Summary)])
     sentences = [f"{told_time}."] if told_time else []
     sentences += _cold(study, results)
-    sentences += trend.first_rank(results.of(Trend)) or first_trials.sentences(results.of(Point), results.response)
+    sentences += trend.first_rank(results.of(Trend)) or first_trials.sentences(
+        results.of(Point), results.response, study.analysis.warm_up_trials
+    )
     stretched = dilated.sentence(dilated.dilations_of_study(study))
     sentences += [stretched] if stretched else []
     if study.system.name == SIMULATED:

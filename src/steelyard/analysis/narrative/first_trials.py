@@ -19,9 +19,10 @@ ENOUGH_STARTS = 2
 MOST_NAMED = 3
 
 
-def sentences(points: Sequence[Point], response: str) -> list[str]:
+def sentences(points: Sequence[Point], response: str, left_out: int = 0) -> list[str]:
     """A sentence if every start of a treatment was faster in its second used trial than in its first, by
-    `steadiness.STEADY_FACTOR` or more each time; empty if none was. Pure."""
+    `steadiness.STEADY_FACTOR` or more each time; empty if none was. `left_out`: first trials that the analysis drops
+    already."""
     direction = responses.of(response).direction
     if direction is Direction.NEITHER:
         return []
@@ -41,7 +42,7 @@ def sentences(points: Sequence[Point], response: str) -> list[str]:
     return [
         f"In every start{whose}{more} the second trial (where there was one) was faster than the first, by a factor of "
         f"{how_much} ({responses.label_of(response)}): the means depend on how many trials a start has. Warm the "
-        "servers up, or leave out first trials (analysis.warm_up_trials)."
+        f"servers up, or leave out {'more' if left_out else 'first'} trials (analysis.warm_up_trials)."
     ]
 
 

@@ -11,14 +11,12 @@ from typing import Annotated
 
 from steelyard.analysis.comparisons.level_pairs import Over
 from steelyard.analysis.frame import TrialFrame
-from steelyard.analysis.inference import change_points
-from steelyard.analysis.inference.mser5 import mser5
-from steelyard.analysis.inference.steadiness import ChangePoint, WarmUpVerdict, points_of, verdict_of
+from steelyard.analysis.inference.steadiness import ChangePoint, WarmUpVerdict, judged
 from steelyard.analysis.row import HIDDEN, TreatmentRow
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.treatments import Treatment, label
 from steelyard.analysis.wording import MOST_NAMED
-from steelyard.format import count, p_equals, signed
+from steelyard.format import count
 from steelyard.heavy import pl
 from steelyard.model.responses import unit_of
 
@@ -46,10 +44,9 @@ class Course(TreatmentRow):
     """Warm-up, steady, drifting or none."""
     detail: str
     """The sentence behind the verdict."""
-    changes: Annotated[tuple[ChangePoint, ...], HIDDEN] = ()
-
-
-FEWEST = change_points.FEWEST
+    changes: str = ""
+    """Changes of level: after how many values, hours into the study, by how much, p."""
+    change_points: Annotated[tuple[ChangePoint, ...], HIDDEN] = ()
 
 
 def courses(frame: TrialFrame, response: str, confidence: float = 0.95) -> tuple[Course, ...]:
@@ -100,20 +97,14 @@ def _course(
     starts = units["start"].n_unique()
     over: Over = "trials" if starts == 1 and not together else "start means"
     noun = "trial" if over == "trials" else "start"
-    cut = mser5(values)
-    about = {
-        "treatment": treatment, "together": together, "response": response,
-        "unit": "of its treatment's mean" if together else unit_of(response), "over": over, "n": len(values),
-        "starts": starts, "fixed_cut": frame.warm_up_trials, "detected_cut": None if cut is None else cut.drop,
-    }  # fmt: skip
-    if len(values) < FEWEST:
-        detail = f"{len(values)} {noun}s are too few to tell a change from chance; {FEWEST} are needed"
-        return Course.model_validate({**about, "verdict": "none", "detail": detail})
-    changes = change_points.changes(values)
-    verdict, detail = verdict_of(values, changes, noun)
     hours = [(float(begun_s) - first_s) / 3600 for begun_s in units["begun_s"]]
-    points = points_of(values, changes, hours, over, confidence)
-    return Course.model_validate({**about, "verdict": verdict, "detail": detail, "changes": points})
+    found = judged(values, noun, over, confidence, at_h=hours)
+    return Course(
+        treatment=treatment, together=together, response=response,
+        unit="of its treatment's mean" if together else unit_of(response), over=over, n=len(values), starts=starts,
+        fixed_cut=frame.warm_up_trials, detected_cut=found.cut, verdict=found.verdict, detail=found.detail,
+        changes=found.text, change_points=found.points,
+    )  # fmt: skip
 
 
 def moved(courses: Sequence[Course], response: str = "") -> list[str]:
@@ -122,13 +113,13 @@ def moved(courses: Sequence[Course], response: str = "") -> list[str]:
     The trials of a single start are tested by the statistic `trend`.
     """
     together = next((one for one in courses if one.together), None)
-    if together is not None and together.changes:
-        first = together.changes[0]
-        more = f", and {len(together.changes) - 1} more" if len(together.changes) > 1 else ""
+    if together is not None and together.change_points:
+        first, *others = together.change_points
+        more = f", and {len(others)} more" if others else ""
         at = f" {first.at_h:.1f} h into the study" if first.at_h is not None else ""
         return [
             f"Over all treatments together the level changed after start {first.after} of {together.n}{at}: "
-            f"{_size(first)}{more}. Look what happened then; randomised blocks keep it out of the comparisons, but "
+            f"{first.size}{more}. Look what happened then; randomised blocks keep it out of the comparisons, but "
             "not out of the intervals."
         ]
     if together is not None and together.verdict == "drifting":
@@ -139,14 +130,6 @@ def moved(courses: Sequence[Course], response: str = "") -> list[str]:
     named = "; ".join(f"{label(one.treatment)}: {one.detail}" for one in changed[:MOST_NAMED])
     rest = f"; and {len(changed) - MOST_NAMED} more" if len(changed) > MOST_NAMED else ""
     return [f"The level of {count(len(changed), 'treatment')} changed over the study ({named}{rest})."]
-
-
-def _size(change: ChangePoint) -> str:
-    percent = change.change_percent
-    if percent is None:
-        return f"p {p_equals(change.p)}"
-    ends = "" if percent.low is None or percent.high is None else f" [{signed(percent.low)}, {signed(percent.high)}]"
-    return f"{signed(percent.value)}%{ends}"
 
 
 STATISTIC = Statistic(

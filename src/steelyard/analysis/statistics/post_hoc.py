@@ -1,4 +1,8 @@
-"""Post-hoc tests of all pairs of levels of a factor, with Holm's correction over the pairs."""
+"""Post-hoc tests of pairs of levels of a factor, with Holm's correction over all pairs of the factor.
+
+Pairs with the baseline are the comparisons of the study and have their p there (`statistics.comparison`): one p for one
+hypothesis. Here they are only where no comparison tests them, over trials.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ import math
 from collections.abc import Sequence
 from typing import Annotated
 
-from steelyard.analysis.comparisons.level_pairs import LevelPair, Over, level_pairs
+from steelyard.analysis.comparisons.level_pairs import LevelPair, Over, baseline_of, level_pairs
 from steelyard.analysis.comparisons.level_ratios import p_of_change
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import effect_sizes
@@ -22,7 +26,7 @@ from steelyard.model.study import Level
 
 
 class PostHoc(MeasuredLevels):
-    """Two levels of a factor among all pairs of its levels; p-values are Holm's over those pairs."""
+    """Two levels of a factor that no comparison tests; p-values are Holm's over all pairs of the factor's levels."""
 
     over: Over
     """What counts as one unit: start means, or trials counted as independent."""
@@ -49,12 +53,13 @@ class PostHoc(MeasuredLevels):
 def post_hoc(
     frame: TrialFrame, response: str, confidence: float = 0.95, beside: Sequence[str] = ()
 ) -> tuple[PostHoc, ...]:
-    """All pairs of levels of every factor with three levels or more, other factors fixed, with Holm's correction; its
-    families hold the same pairs by the responses `beside`, too.
+    """Pairs of levels of every factor with three levels or more, other factors fixed, with Holm's correction over all
+    of them and the same pairs by the responses `beside`.
 
-    Over start means, from three starts per level on. Over trials only where every level has one start, as in published
-    studies: with two, trials counted as independent call identical levels different in 40% of studies
-    (docs/explanation/coverage.md). t is the comparisons' own; ranks are Mann-Whitney's or Wilcoxon's.
+    Over start means, from three starts per level on, without the pairs with the baseline. Over trials only where every
+    level has one start, as in published studies: with two, trials counted as independent call identical levels
+    different in 40% of studies (docs/explanation/coverage.md). t is the comparisons' own; ranks are Mann-Whitney's or
+    Wilcoxon's.
     """
     rows: list[PostHoc] = []
     for factor in [name for name in frame.names if name not in WORKLOADS] or list(frame.names):
@@ -94,6 +99,8 @@ def _all_pairs(
     )
     rows = []
     for place, ((base, level), sample) in enumerate(chosen):
+        if over == "start means" and baseline_of(frame.factors[factor]) in {base, level}:
+            continue
         gap = effect_sizes.difference(
             sample.baseline,
             sample.level,
@@ -146,7 +153,7 @@ def _or_none(p: float) -> float | None:
 STATISTIC = Statistic(
     name="post_hoc",
     row=PostHoc,
-    title="All pairs of levels of a factor, by {response}",
+    title="Further pairs of levels of a factor, by {response}",
     section=Section.INTERACTIONS,
     compute=lambda context: post_hoc(context.frame, context.response, context.confidence, context.beside),
     order=30,

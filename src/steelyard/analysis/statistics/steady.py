@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Annotated
 
-from steelyard.analysis.inference import change_points, steadiness
-from steelyard.analysis.inference.mser5 import BATCH, FEWEST_BATCHES, mser5
-from steelyard.analysis.inference.steadiness import ChangePoint, WarmUpVerdict, changes_text, relative_change
+from steelyard.analysis.inference import change_points
+from steelyard.analysis.inference.steadiness import (
+    BATCH,
+    FEWEST_BATCHES,
+    ChangePoint,
+    WarmUpVerdict,
+    judged,
+    relative_change,
+)
 from steelyard.analysis.row import HIDDEN, Column, Levels, Number, Row, Share
 from steelyard.analysis.statistic import Context, Section, Statistic
 from steelyard.analysis.treatments import Treatment
@@ -62,25 +69,18 @@ def steady(
     """
     if not series:
         return None
-    cut = mser5(series)
-    mean_all, rest = sum(series) / len(series), list(series[cut.drop if cut else 0 :])
-    about = {
-        "trial_id": trial_id, "attempt": attempt, "treatment": treatment, "response": response,
-        "unit": unit_of(response), "n": len(series), "detected_cut": None if cut is None else cut.drop,
-        "change_detected": None if cut is None else relative_change(sum(rest) / len(rest), mean_all),
-    }  # fmt: skip
-    if cut is None:
-        needed = BATCH * FEWEST_BATCHES
-        detail = f"{count(len(series), 'second')} measured: too short to detect a steady state, {needed} are needed"
-        return Steady.model_validate({**about, "verdict": "none", "detail": detail})
-    means, each = change_points.batch_means(series)
-    r = change_points.likeness(means)
-    changes = change_points.changes(means, r)
-    verdict, detail = steadiness.verdict_of(means, changes, "second", r, each)
-    points = steadiness.points_of(means, changes, None, "seconds, counted as independent", confidence, each)
-    about |= {"verdict": verdict, "detail": detail, "likeness": r}
-    about |= {"changes": changes_text(points), "change_points": points}
-    return Steady.model_validate(about)
+    found = judged(
+        series, "second", "seconds, counted as independent", confidence,
+        fewest=BATCH * FEWEST_BATCHES, correlated=True,
+    )  # fmt: skip
+    mean = math.fsum(series) / len(series)
+    rest = series[found.cut or 0 :]
+    return Steady(
+        trial_id=trial_id, attempt=attempt, treatment=treatment, response=response, unit=unit_of(response),
+        n=len(series), detected_cut=found.cut, verdict=found.verdict, detail=found.detail, likeness=found.likeness,
+        changes=found.text, change_points=found.points,
+        change_detected=None if found.cut is None else relative_change(math.fsum(rest) / len(rest), mean),
+    )  # fmt: skip
 
 
 def not_settled(steady: Sequence[Steady], response: str = "") -> list[str]:

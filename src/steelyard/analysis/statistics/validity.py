@@ -1,4 +1,7 @@
-"""Drift of the response over the study: over time, and over the order within a start."""
+"""Drift of the response over the hours of the study, and its noise floor.
+
+What moves within starts is tested by the statistic `trend`.
+"""
 
 from __future__ import annotations
 
@@ -15,19 +18,6 @@ from steelyard.analysis.statistics.noise_floor import NoiseFloor, ResponseFloor,
 from steelyard.format import duration, signed
 from steelyard.heavy import np, pl
 from steelyard.model.estimate import Estimate
-from steelyard.model.value import Value
-
-
-class Drift(Value):
-    """Change of the main response over the study, after each treatment's own mean is taken out."""
-
-    n: int
-    """Trials looked at, control trials included."""
-    per_hour_percent: Estimate | None = None
-    """Slope of log(value / treatment's geometric mean) over time of day, per cent an hour."""
-    per_position_percent: Estimate | None = None
-    """The same over the order within the start, per cent a trial."""
-    sentence: str
 
 
 class Validity(Row):
@@ -37,13 +27,12 @@ class Validity(Row):
     """Trials looked at, control trials included."""
     drift_per_hour: Annotated[Estimate | None, Column(unit="% an hour")] = None
     """Change of the response over time of day, after each treatment's own mean is taken out."""
-    drift_per_position: Annotated[Estimate | None, Column(unit="% per trial")] = None
-    """The same over the order within a start."""
     control_trials: int
     """Valid control trials."""
     noise_floor: FractionOrNone = None
     """Coefficient of variation of identical trials of a start."""
-    drift: Annotated[Drift, HIDDEN]
+    sentence: Annotated[str, HIDDEN]
+    """The drift in words."""
     floor: Annotated[NoiseFloor, HIDDEN]
 
 
@@ -58,29 +47,20 @@ SHORTEST_H = 1.0
 Numbers: TypeAlias = "np.ndarray[Any, Any]"
 
 
-def drift(frame: TrialFrame, response: str, confidence: float = 0.95) -> Drift:
-    """Slope of the logarithm of the response over time of day, and over the order within the start.
+def drift(frame: TrialFrame, response: str, confidence: float = 0.95) -> tuple[int, Estimate | None, str]:
+    """(trials, per cent an hour, the sentence): the slope of the logarithm of the response over time of day.
 
-    Over time: log(value) and hours, each minus its treatment's mean, so that no effect of a treatment is taken for
-    drift (Frisch and Waugh 1933). Over order: the same minus the mean of treatment and start, so that only changes
-    within a start count. Intervals: jackknife over starts, because trials of a start move together: se^2 =
-    (G - 1) / G sum (slope without start g - slope)^2, t with G - 1 degrees of freedom (Efron and Tibshirani 1993,
-    chapter 11); None below three starts. Over time there is no slope below SHORTEST_H hours. Control trials count,
-    warm-up trials do not.
+    log(value) and hours, each minus its treatment's mean, so that no effect of a treatment is taken for drift (Frisch
+    and Waugh 1933). Interval: jackknife over starts, because trials of a start move together: se^2 = (G - 1) / G sum
+    (slope without start g - slope)^2, t with G - 1 degrees of freedom (Efron and Tibshirani 1993, chapter 11); None
+    below three starts. No slope below SHORTEST_H hours. Control trials count, warm-up trials do not.
     """
     rows = frame.data.filter(pl.col("used") & (pl.col(response) > 0)).with_columns(
-        log=pl.col(response).log(), hour=pl.col("begun_s") / 3600, order=pl.col("order_in_start").cast(pl.Float64)
+        log=pl.col(response).log(), hour=pl.col("begun_s") / 3600
     )
-    keys = list(frame.names)
     span_h = _span(rows["hour"])
-    per_hour = _slope(rows, "hour", keys, confidence, "% an hour") if span_h >= SHORTEST_H else None
-    per_position = _slope(rows, "order", [*keys, "start"], confidence, "% per trial")
-    return Drift(
-        n=rows.height,
-        per_hour_percent=per_hour,
-        per_position_percent=per_position,
-        sentence=_sentence(per_hour, span_h),
-    )
+    per_hour = _slope(rows, frame.names, confidence) if span_h >= SHORTEST_H else None
+    return rows.height, per_hour, _sentence(per_hour, span_h)
 
 
 def _span(hours: pl.Series) -> float:
@@ -89,10 +69,10 @@ def _span(hours: pl.Series) -> float:
     return float(values.max() - values.min()) if len(values) else 0.0
 
 
-def _slope(rows: pl.DataFrame, over: str, keys: Sequence[str], confidence: float, unit: str) -> Estimate | None:
-    groups = rows.select(pl.struct(keys).rank("dense")).to_series().to_numpy() if keys else np.ones(rows.height)
+def _slope(rows: pl.DataFrame, names: Sequence[str], confidence: float) -> Estimate | None:
+    groups = rows.select(pl.struct(*names).rank("dense")).to_series().to_numpy() if names else np.ones(rows.height)
     starts = rows["start"].to_numpy()
-    x, y = rows[over].to_numpy(), rows["log"].to_numpy()
+    x, y = rows["hour"].to_numpy(), rows["log"].to_numpy()
     slope = _within(x, y, groups)
     if slope is None:
         return None
@@ -103,12 +83,12 @@ def _slope(rows: pl.DataFrame, over: str, keys: Sequence[str], confidence: float
     count = len(slopes)
     if count < FEWEST_STARTS:
         method = f"{method}; {len(without)} starts are too few for an interval"
-        return Estimate(value=value, confidence=confidence, n=rows.height, unit=unit, method=method)
+        return Estimate(value=value, confidence=confidence, n=rows.height, unit="% an hour", method=method)
     error = math.sqrt((count - 1) / count * float(np.sum((slopes - slope) ** 2)))
     half = estimates.t_quantile(confidence, count - 1) * error
     return Estimate(
         value=value, low=100 * math.expm1(slope - half), high=100 * math.expm1(min(slope + half, 600.0)),
-        confidence=confidence, n=rows.height, unit=unit,
+        confidence=confidence, n=rows.height, unit="% an hour",
         method=f"{method}, t interval with {count - 1} degrees of freedom",
     )  # fmt: skip
 
@@ -140,15 +120,15 @@ def _sentence(per_hour: Estimate | None, span_h: float) -> str:
 
 def validity(context: Context) -> tuple[Validity]:
     """The one row of the study."""
-    moved = drift(context.frame, context.response, context.confidence)
+    n, per_hour, sentence = drift(context.frame, context.response, context.confidence)
     differing = settings_unlike(context.records, context.floors)
     floor = judged_against(
         context.of(ResponseFloor), context.frame, context.response, context.floors, differing
     )  # fmt: skip
     return (
         Validity(
-            n=moved.n, drift_per_hour=moved.per_hour_percent, drift_per_position=moved.per_position_percent,
-            control_trials=floor.control_trials, noise_floor=floor.cv, drift=moved, floor=floor,
+            n=n, drift_per_hour=per_hour, control_trials=floor.control_trials, noise_floor=floor.cv,
+            sentence=sentence, floor=floor,
         ),
     )  # fmt: skip
 
@@ -160,7 +140,7 @@ def sentences(rows: Sequence[Validity], response: str) -> Iterator[str]:
             yield row.floor.sentence
         per_hour = row.drift_per_hour
         if per_hour and per_hour.low is not None and per_hour.high is not None and per_hour.low * per_hour.high > 0:
-            yield row.drift.sentence
+            yield row.sentence
 
 
 STATISTIC = Statistic(

@@ -57,7 +57,8 @@ def _legend(notes: Notes) -> str:
 
 
 def _verdict(row: AnswerRow, notes: Notes) -> Cell:
-    return Cell(notes.verdict(row), tone="strong" if row.verdict in DECIDED else "quiet")
+    relied_on = row.verdict in DECIDED and row.verdict_text == row.verdict
+    return Cell(notes.verdict(row), tone="strong" if relied_on else "quiet")
 
 
 def _value(text: str, value: float | None) -> Cell:

@@ -108,12 +108,13 @@ def test_a_day_that_changed_is_seen_in_all_treatments_together():
     ]
     together, one, three = courses(frame(slow), TIME)
     assert (together.together, together.verdict, together.over) == (True, "warm-up", "start means")
-    (change,) = together.changes
+    (change,) = together.change_points
+    assert together.changes.startswith("after 10 (1.4 h): +")
     assert change.after == 10
     assert change.change_percent is not None
     assert change.change_percent.low < 20 < change.change_percent.high
     assert change.at_h == pytest.approx(5000 / 3600, rel=0.01)
-    assert [len(item.changes) for item in (one, three)] == [1, 1]
+    assert [len(item.change_points) for item in (one, three)] == [1, 1]
 
 
 def test_level_studies_are_called_steady():

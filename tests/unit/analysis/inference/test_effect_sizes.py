@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+import statsmodels.api as sm
 from scipy import stats
 from statsmodels.stats.weightstats import DescrStatsW, ttost_ind, ttost_paired
 
@@ -211,3 +212,27 @@ def test_partial_eta_squared_is_steigers():
         shift = end * 24 / (1 - end)  # L / (L + df + error df + 1) = end
         assert stats.ncf.cdf(5.0, 3, 20, shift) == pytest.approx(p)
     assert effect_sizes.eta_squared(0.3, 3, 20, 0.95, 24).low == 0
+
+
+def test_the_place_comes_out_of_difference_d_and_ratio_alike():
+    """Six balanced blocks whose second start is 6% slower: errors are those of a regression with the place."""
+    rng = np.random.default_rng(11)
+    first = np.asarray([1, 2, 1, 2, 2, 1], dtype=float)
+    places = (first, 3 - first)
+    a, b = (100 * (1 + 0.06 * (place - 1)) + rng.normal(0, 1, 6) for place in places)
+    fitted = sm.OLS(b - a, np.column_stack([np.ones(6), places[1] - places[0]])).fit()
+    error, degrees = effect_sizes.error_of_difference(a, b, True, places)
+    assert (error, degrees) == (pytest.approx(fitted.bse[0]), 4)
+    blind = effect_sizes.error_of_difference(a, b, True)[0]
+    assert error < blind / 2
+    gap = effect_sizes.difference(a, b, "ms", 0.95, "start means", True, places)
+    assert (gap.low, gap.high) == pytest.approx(tuple(fitted.conf_int()[0]))
+    for size in (effect_sizes.cohens_d, effect_sizes.hedges_g, effect_sizes.fieller):
+        with_place, without = (size(a, b, 0.95, "start means", True, at) for at in (places, None))
+        assert with_place.value == without.value
+        assert with_place.high - with_place.low < (without.high - without.low) / 1.5
+    # Fieller: the ends are the r at which t of l - r b, regressed on the place, is the quantile.
+    ratio = effect_sizes.fieller(a, b, 0.95, "start means", True, places)
+    for end in (ratio.low, ratio.high):
+        of = sm.OLS(b - end * a, np.column_stack([np.ones(6), places[1] - places[0]])).fit()
+        assert abs(of.tvalues[0]) == pytest.approx(stats.t.ppf(0.975, 4))

@@ -106,27 +106,28 @@ def test_speedup_is_baseline_over_level_for_times_and_the_reverse_for_rates():
     assert rates.ratio_max_to_min.value == pytest.approx(12 / 5)
 
 
-def test_all_pairs_are_corrected_together():
+def test_all_pairs_are_corrected_together_and_those_with_the_baseline_are_comparisons():
     records = [
         one
         for nodes, mean in ((1, 10.0), (2, 11.0), (3, 16.0))
         for one in cell([[mean + nodes**start % 5 / 4] for start in (1, 2, 3, 4)], nodes=nodes)
     ]
-    found = post_hoc(frame(records), TIME)
-    assert [(one.baseline, one.level) for one in found] == [(1, 2), (1, 3), (2, 3)]
-    assert {one.over for one in found} == {"start means"}
-    p = [one.p for one in found]
-    assert [one.p_holm for one in found] == pytest.approx(list(multipletests(p, method="holm")[1]))
+    made = frame(records)
+    (found,) = post_hoc(made, TIME)
+    assert (found.baseline, found.level, found.over, found.pairs) == (2, 3, "start means", 3)
+    p = [found.p, *(one.p for one in comparisons(made, TIME))]
+    assert found.p_holm == pytest.approx(multipletests(p, method="holm")[1][0])
     assert multiplicity.holm([0.01, None, 0.04]) == [0.02, None, 0.04]
 
 
-def test_all_pairs_have_the_p_of_the_comparisons():
-    """One p for one hypothesis; over trials, as published, it is that of the difference."""
+def test_a_further_pair_has_the_p_that_a_comparison_would_have():
     made = frame(drawn(rng(), {1: 100.0, 2: 120.0, 3: 150.0}, starts=4, trials=3, start_cv=0.05, trial_cv=0.02))
-    of_comparisons = {one.level: one.p for one in comparisons(made, TIME)}
-    pairs = {one.level: one for one in post_hoc(made, TIME) if one.baseline == 1}
-    assert {level: one.p for level, one in pairs.items()} == pytest.approx(of_comparisons, rel=1e-9)
-    assert all("on logarithms" in one.method and "paired t" in one.difference.method for one in pairs.values())
+    compared = compare(made, TIME, "nodes", 2, 3, {})
+    (pair,) = post_hoc(made, TIME)
+    assert compared is not None
+    assert pair.p == pytest.approx(compared.p, rel=1e-9)
+    assert "on logarithms" in pair.method
+    assert "paired t" in pair.difference.method
 
 
 def test_holm_is_that_of_statsmodels():
