@@ -7,6 +7,7 @@ import io
 import json
 import re
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,7 @@ from steelyard.system.cassandra import (
     _snapshots,
 )
 from steelyard.system.cassandra._settings import known_keys
+from steelyard.system.cassandra._system import Installed
 
 JAVA = _java.Java(Path("/opt/java/bin/java"), "17.0.15")
 
@@ -132,6 +134,30 @@ def test_management_beans_take_a_password_that_only_the_owner_reads(tmp_path: Pa
     assert not [word for word in argv if passwords[-1] in word]
     stored = Cassandra(Settings(), tmp_path).logs(node)
     assert not [folder for folder in stored if Path(file).is_relative_to(folder)], "it gets into no store"
+
+
+@pytest.mark.parametrize(("processes", "calls"), [("same", [["n1", "n2"]]), ("through", [["n1"], ["n2"]])])
+def test_beans_of_containers_are_called_by_a_client_in_each(
+    processes: str, calls: list[list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A container sees its own folder alone, and so the password of no other."""
+    made: list[list[str]] = []
+
+    async def call(java: Path, classes: Path, node: Node, words: list[str]) -> tuple[str, ...]:
+        del java, classes, node
+        made.append([Path(word).parts[-3] for word in words if word.endswith("management.password")])
+        return ()
+
+    async def provide(self: Cassandra, node: Node) -> Installed:
+        del self, node
+        return Installed(JAVA.path, (), tmp_path)
+
+    monkeypatch.setattr(_beans, "call", call)
+    monkeypatch.setattr(Cassandra, "_provide", provide)
+    group = [replace(node, processes=processes) for node in nodes(tmp_path, 2)]
+    targets = {node.name: [f"{node.address}=usertable"] for node in group}
+    asyncio.run(Cassandra(Settings(), tmp_path)._call(group, "flush", "ycsb", targets))
+    assert sorted(made) == calls
 
 
 def test_options_with_secrets_are_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

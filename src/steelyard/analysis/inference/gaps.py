@@ -37,13 +37,16 @@ class Gap:
     """Levels of each block."""
     place: bool = False
     """The place within the block is taken out of the variance."""
+    ordered: bool = False
+    """The places within the blocks are known: further blocks may balance them, and the place then comes out."""
 
     def error(self, more: int = 0) -> tuple[float, float]:
         """(standard error, degrees of freedom), with `more` further units in each sample."""
         sizes = [n + more for _, n in self.samples]
         parts = [variance / n for (variance, _), n in zip(self.samples, sizes, strict=True)]
         if len(sizes) == 1:
-            degrees = float((self.levels - 1) * (sizes[0] - 1) - self.place)
+            place = self.place or (more > 0 and self.ordered and sizes[0] >= FEWEST_FOR_PLACE)
+            degrees = float((self.levels - 1) * (sizes[0] - 1) - place)
         else:
             degrees = estimates.satterthwaite(parts, sizes)
         return math.sqrt(math.fsum(parts)), degrees
@@ -82,7 +85,7 @@ def in_blocks(
         along = _centred(np.asarray(places, dtype=float))
         squares, degrees = squares - float((along * rest).sum()) ** 2 / float((along**2).sum()), degrees - 1
     variance = max(squares, 0.0) / degrees * float((w**2).sum())
-    return Gap(float(w @ y.mean(axis=1)), ((variance, n),), levels, place)
+    return Gap(float(w @ y.mean(axis=1)), ((variance, n),), levels, place, places is not None)
 
 
 def place_comes_out(places: Sequence[Sequence[float]] | np.ndarray, weights: Sequence[float] | np.ndarray) -> bool:

@@ -350,9 +350,10 @@ class Cassandra:
     async def _call(
         self, nodes: Sequence[Node], what: str, keyspace: str, targets: Mapping[str, Sequence[str]]
     ) -> Mapping[str, str]:
-        """Call management beans: for all nodes at once where one client reaches them, else on each node. Returns the
-        node's last line of output, by name, where it printed any."""
-        shared = [node for node in nodes if _config.management_address(node) == node.address]
+        """Call management beans: for all nodes at once where one client reads the passwords of all, as on this machine,
+        else on each node: a container sees its own folder alone. Returns the node's last line of output, by name, where
+        it printed any."""
+        shared = [node for node in nodes if node.processes == "same"]
         groups = [shared] if shared else []
         groups += [[node] for node in nodes if node not in shared]
 
