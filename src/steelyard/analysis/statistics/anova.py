@@ -292,8 +292,9 @@ def interactions(terms: Sequence[AnovaTerm], response: str = "") -> list[str]:
         first, *rest = term.term.split(CROSS)
         scale = "on logarithms, " if term.scale == LOGARITHMS else ""
         degrees = ", ".join(number((term.epsilon or 1) * (df or 0), digits=3) for df in (term.df, term.error_df))
+        depends = "may depend" if term.p_holm is not None and term.p_holm >= INTERACTS else "depends"
         sentences.append(
-            f"The effect of {first} depends on {' and '.join(rest)} ({scale}F({degrees}) = {term.f:.3g}, "
+            f"The effect of {first} {depends} on {' and '.join(rest)} ({scale}F({degrees}) = {term.f:.3g}, "
             f"p {p_equals(term.p)}, {p_equals(term.p_holm)} after Holm's correction): read it level by level; one "
             "effect over all levels says little."
         )
