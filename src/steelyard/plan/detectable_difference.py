@@ -20,9 +20,11 @@ import math
 import statistics
 from collections.abc import Sequence
 
+from steelyard.heavy import optimize
 from steelyard.judging.looks import later
 from steelyard.judging.noise_floor import KeptFloor
 from steelyard.judging.settings_hash import canonical
+from steelyard.judging.t_interval import POWER, chance_of_change
 from steelyard.judging.trial_responses import response_of
 from steelyard.judging.warm_up_cut import orders_of_treatment
 from steelyard.model.plan import Plan
@@ -31,7 +33,6 @@ from steelyard.model.trial import TrialRecord
 from steelyard.model.value import Value
 
 ALPHA = 0.05
-POWER = 0.8
 ASSUMED_CV = 0.05
 ASSUMED = "assumed"
 LARGEST_EFFECT = 1000.0
@@ -63,15 +64,9 @@ def detectable_effect(
     freedom = n - 1 if degrees is None else degrees
     if freedom < 1:
         return None
-    from scipy import optimize, stats
-
-    critical = float(stats.t.ppf(1 - alpha / 2, freedom))
 
     def lacking(effect: float) -> float:
-        shift = effect * n**0.5
-        wrong_way = float(stats.nct.cdf(-critical, freedom, shift))
-        # scipy returns NaN for extremely small tails.
-        return float(stats.nct.sf(critical, freedom, shift)) + (0.0 if math.isnan(wrong_way) else wrong_way) - power
+        return chance_of_change(effect, n**-0.5, freedom, 1 - alpha) - power
 
     largest = 1.0
     while lacking(largest) < 0 and largest < LARGEST_EFFECT:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from steelyard.judging import t_interval
 from steelyard.judging.looks import later
 from steelyard.judging.noise_floor import KeptFloor
 from steelyard.model.plan import Plan
@@ -63,10 +64,7 @@ def chance_beyond(n: int, distance: float, spread: float, confidence: float) -> 
     """
     if n < FEWEST_BLOCKS or distance <= 0:
         return 0.0
-    from scipy import stats
-
-    chance = float(stats.nct.sf(stats.t.isf((1 - confidence) / 2, n - 1), n - 1, distance / spread * math.sqrt(n)))
-    return 1.0 if math.isnan(chance) else min(1.0, chance)
+    return t_interval.chance_beyond(distance, spread / math.sqrt(n), n - 1, confidence)
 
 
 def forecasts(
@@ -118,13 +116,7 @@ def _forecast(
 
 def _blocks_needed(chance: Callable[[int], float]) -> int | None:
     """The fewest blocks with a chance of POWER; None beyond MOST_BLOCKS."""
-    if chance(MOST_BLOCKS) < POWER:
-        return None
-    low, high = FEWEST_BLOCKS - 1, MOST_BLOCKS
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if chance(middle) >= POWER else (middle, high)
-    return high
+    return t_interval.fewest(lambda n: chance(n) >= POWER, MOST_BLOCKS, FEWEST_BLOCKS)
 
 
 def _least(chance: Callable[[float], float]) -> float:

@@ -11,8 +11,9 @@ from steelyard.analysis.comparisons.level_ratios import ratio_of
 from steelyard.analysis.comparisons.two_sided import Side, contrasts, pair
 from steelyard.analysis.gate import Case, case_of, family_confidence, limit_of, overall, verdict_of
 from steelyard.analysis.inference.multiplicity import adjusted
-from steelyard.analysis.inference.power import POWER, chance_beyond, more_starts_beyond
+from steelyard.analysis.inference.power import more_starts_beyond
 from steelyard.judging.noise_floor import Spread
+from steelyard.judging.t_interval import POWER, chance_beyond
 from steelyard.model import responses
 from steelyard.model.estimate import Estimate
 from tests.unit.analysis.made import cell, drawn, frame

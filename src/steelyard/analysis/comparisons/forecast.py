@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from steelyard.analysis.frame import TrialFrame
-from steelyard.analysis.inference.power import MOST_STARTS, POWER, More
+from steelyard.analysis.inference.power import MOST_STARTS, More
 from steelyard.format import confidence_text, count, forecast, number
 from steelyard.heavy import np, pl
+from steelyard.judging.t_interval import POWER
 from steelyard.model.look import ONE_LOOK, Look
 
 MOST_PERCENT = 900.0

@@ -1,21 +1,15 @@
-"""Power of the t tests on a ratio and on its equivalence, and the further starts needed."""
+"""Further starts that would decide whether a ratio is a change or equivalent, or lies beyond a bound."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
-from steelyard.analysis.inference import estimates
 from steelyard.analysis.inference.gaps import Gap
-from steelyard.heavy import stats
+from steelyard.judging.t_interval import POWER, chance_beyond, chance_of_change, chance_of_equivalence, fewest
 from steelyard.model.value import Value
 
-POWER = 0.8
-"""Power that a number of starts must reach; `steelyard check` plans with the same."""
 MOST_STARTS = 1000
 """Most further starts per side; the search ends there."""
-FAR = 8.0
-"""Standard errors beyond which noncentral t has no tail worth computing."""
 
 
 class More(Value):
@@ -49,7 +43,7 @@ def more_starts(gap: Gap, margin_percent: float | None, confidence: float = 0.95
             return "equivalence"
         return ""
 
-    high = _fewest(lambda more: bool(enough(more))) if gap.samples else None
+    high = fewest(lambda more: bool(enough(more)), MOST_STARTS) if gap.samples else None
     if high is None:
         return None
     shows = enough(high)
@@ -70,48 +64,4 @@ def more_starts_beyond(gap: Gap, bound: float, confidences: tuple[float, float])
     def enough(more: int) -> bool:
         return chance_beyond(abs(beyond), *gap.error(more), confidences[beyond > 0]) >= POWER
 
-    return _fewest(enough) if gap.samples else None
-
-
-def chance_beyond(distance: float, error: float, degrees: float, confidence: float) -> float:
-    """Chance that the two-sided interval of a difference leaves out a value that lies `distance` beside it, on the side
-    where it lies."""
-    if error == 0:
-        return float(distance > 0)
-    return _above(estimates.t_quantile(confidence, degrees), degrees, distance / error)
-
-
-def _fewest(enough: Callable[[int], bool]) -> int | None:
-    """The fewest further starts, from 1 on, that are enough; None beyond MOST_STARTS."""
-    if not enough(MOST_STARTS):
-        return None
-    low, high = 0, MOST_STARTS
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
-
-
-def chance_of_change(change: float, error: float, degrees: float, confidence: float) -> float:
-    """Power of the two-sided t test on the difference `change` with this standard error."""
-    if error == 0:
-        return float(change > 0)
-    critical, shift = estimates.t_quantile(confidence, degrees), change / error
-    return _above(critical, degrees, shift) + 1 - _above(-critical, degrees, shift)
-
-
-def _above(value: float, degrees: float, shift: float) -> float:
-    """P(T > value) of noncentral t, `shift` not below 0; scipy's far tails, which are nan, are 0 or 1."""
-    if abs(shift - value) > abs(value) + FAR:
-        return float(shift > value)
-    probability = float(stats.nct.sf(value, degrees, shift))
-    return probability if math.isfinite(probability) else float(stats.norm.sf(value - shift))
-
-
-def chance_of_equivalence(change: float, bound: float, error: float, degrees: float, confidence: float) -> float:
-    """Power of the two one-sided t tests that a difference lies within -bound and bound; a lower bound of it."""
-    if error == 0 or change >= bound:
-        return float(change < bound)
-    critical = float(stats.t.ppf(confidence, degrees))
-    shifts = (bound - change) / error, (bound + change) / error
-    return max(0.0, sum(_above(critical, degrees, shift) for shift in shifts) - 1)
+    return fewest(enough, MOST_STARTS) if gap.samples else None

@@ -17,10 +17,10 @@ from steelyard.analysis.comparisons import forecast
 from steelyard.analysis.comparisons.forecast import block_s
 from steelyard.analysis.comparisons.level_pairs import LevelPair
 from steelyard.analysis.comparisons.level_ratios import p_of_change, ratio_of
-from steelyard.analysis.inference import power
 from steelyard.analysis.inference.multiplicity import holm, survives
 from steelyard.analysis.inference.power import More, more_starts
 from steelyard.analysis.statistics.comparison import comparisons
+from steelyard.judging import t_interval
 from steelyard.model.look import Look
 from tests.unit.analysis.made import VOIDED, cell, frame, record
 
@@ -95,7 +95,7 @@ def test_the_chance_of_equivalence_is_what_a_simulation_finds(in_pairs: bool, ch
         a, b = rng.normal(0, sd, (400, n)), rng.normal(change, sd, (400, n))
         p = [ttost_ind(y, x, -bound, bound, usevar="unequal")[0] for x, y in zip(a, b, strict=True)]
     degrees = n - 1 if in_pairs else 2 * n - 2
-    chance = power.chance_of_equivalence(change, bound, spread / np.sqrt(n), degrees, 0.95)
+    chance = t_interval.chance_of_equivalence(change, bound, spread / np.sqrt(n), degrees, 0.95)
     assert float(np.mean(np.array(p) < 0.05)) == pytest.approx(chance, abs=0.06)
     assert in_pairs or chance >= power.POWER
 
