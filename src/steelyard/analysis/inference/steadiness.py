@@ -69,7 +69,7 @@ class Steadiness:
 
     @property
     def text(self) -> str:
-        """Its change points in one line: `after 12 (3.4 h): +8.1% [5.2, 11.0] (p 0.0005)`."""
+        """Its change points in one line: `after 12 (3.4 h): +8.1% [5.2, 11.0] (p < 0.001)`."""
         return "; ".join(
             f"after {one.after}{'' if one.at_h is None else f' ({one.at_h:.1f} h)'}: {one.size} (p {p_equals(one.p)})"
             for one in self.points

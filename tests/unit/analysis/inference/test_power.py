@@ -45,7 +45,7 @@ def sides(change: float, sd: float, n: int) -> tuple[list[float], list[float]]:
 @pytest.mark.parametrize(("change", "sd"), [(0.05, 0.05), (0.03, 0.05), (-0.02, 0.04), (0.1, 0.3)])
 def test_the_number_of_starts_is_that_of_statsmodels(change: float, sd: float) -> None:
     more = more_starts(apart(*sides(change, sd, 4)).gap, None)
-    wanted = TTestIndPower().solve_power(effect_size=abs(change) / sd, alpha=0.05, power=power.POWER)
+    wanted = TTestIndPower().solve_power(effect_size=abs(change) / sd, alpha=0.05, power=t_interval.POWER)
     assert more is not None
     assert 4 + more.starts == int(np.ceil(wanted))
     assert more.percent == pytest.approx(100 * abs(np.expm1(change)))
@@ -57,7 +57,7 @@ def test_the_number_of_pairs_is_that_of_statsmodels() -> None:
     base = rng.lognormal(0, 0.5, 5)
     gaps = np.array([-0.09, 0.11, 0.02, 0.06, 0.0])
     more = more_starts(paired(base.tolist(), (base * np.exp(gaps)).tolist()).gap, None)
-    wanted = TTestPower().solve_power(effect_size=gaps.mean() / gaps.std(ddof=1), alpha=0.05, power=power.POWER)
+    wanted = TTestPower().solve_power(effect_size=gaps.mean() / gaps.std(ddof=1), alpha=0.05, power=t_interval.POWER)
     assert more is not None
     assert 5 + more.starts == int(np.ceil(wanted))
 
@@ -72,7 +72,7 @@ def test_the_chance_is_what_a_simulation_finds() -> None:
     a, b = rng.normal(0, sd, (4000, n)), rng.normal(change, sd, (4000, n))
     decided = float(np.mean(stats.ttest_ind(a, b, axis=1, equal_var=False).pvalue < 0.05))
     assert decided == pytest.approx(TTestIndPower().power(change / sd, n, 0.05), abs=0.02)
-    assert power.POWER - 0.02 < decided < power.POWER + 0.06
+    assert t_interval.POWER - 0.02 < decided < t_interval.POWER + 0.06
     halves = next(k for k in range(3, 99) if stats.t.ppf(0.975, 2 * k - 2) * sd * np.sqrt(2 / k) < change)
     at_half = TTestIndPower().power(change / sd, halves, 0.05)
     assert 0.45 < at_half < 0.6
@@ -97,7 +97,7 @@ def test_the_chance_of_equivalence_is_what_a_simulation_finds(in_pairs: bool, ch
     degrees = n - 1 if in_pairs else 2 * n - 2
     chance = t_interval.chance_of_equivalence(change, bound, spread / np.sqrt(n), degrees, 0.95)
     assert float(np.mean(np.array(p) < 0.05)) == pytest.approx(chance, abs=0.06)
-    assert in_pairs or chance >= power.POWER
+    assert in_pairs or chance >= t_interval.POWER
 
 
 def test_nothing_that_can_be_advised() -> None:
