@@ -80,8 +80,6 @@ class TestSimulatedOnABridge(InContainers, test_simulated.TestOneNode):
 @pytest.mark.usefixtures("brief_java")
 class TestCassandra(InContainers):
     module = "cassandra"
-    database_nodes = 2
-    """Each container sees the files of its own node alone."""
     settings: ClassVar = test_cassandra.TestOneNode.settings
     site: ClassVar = {"network": "bridge", "storage": "volume"}
 
