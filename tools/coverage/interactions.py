@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
-from steelyard.analysis.comparisons.contrasts import Cells, Key, contrast, difference_of, ratio_of
+from steelyard.analysis.comparisons.contrasts import Cells, Key, contrast
 from tools.coverage.planted import Numbers, Plot
 from tools.coverage.tally import CONFIDENCE, Case, Draw, Outcome, Use, held
 
@@ -42,8 +42,8 @@ def contrasts(plot: Plot, starts: int, shared: bool) -> Draw:
             assert ratio is not None
             assert difference is not None
             yield (
-                held(ratio_of(ratio, CONFIDENCE), RATIO),
-                held(difference_of(difference, "ms", CONFIDENCE), DIFFERENCE_MS),
+                held(ratio.as_ratio(CONFIDENCE), RATIO),
+                held(difference.as_difference("ms", CONFIDENCE), DIFFERENCE_MS),
             )
 
     return draw

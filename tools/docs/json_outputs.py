@@ -15,8 +15,8 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
 from steelyard.analysis import statistics
+from steelyard.analysis.cells import ObjectiveVerdict
 from steelyard.analysis.comparisons.confounders import Difference
-from steelyard.analysis.comparisons.objective import ObjectiveVerdict
 from steelyard.analysis.comparisons.two_sided import Contrast
 from steelyard.analysis.gate import Gate
 from steelyard.analysis.statistics.look import LookRow

@@ -8,21 +8,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 from steelyard.analysis.comparisons.level_ratios import centre
-from steelyard.analysis.comparisons.objective import ObjectiveVerdict, judged, value_of
 from steelyard.analysis.frame import TrialFrame, factors_of, in_order_of_time, place, plain_levels, start_means
+from steelyard.analysis.inference import estimates
 from steelyard.analysis.treatments import Treatment, label
 from steelyard.analysis.wording import quantities
 from steelyard.judging.measures import with_derived
 from steelyard.judging.trial_responses import response_of
 from steelyard.judging.warm_up_cut import is_cut, orders_of_treatment
 from steelyard.model.estimate import Estimate
+from steelyard.model.objective import Limit
 from steelyard.model.responses import unit_of
 from steelyard.model.study import Level, Study
 from steelyard.model.trial import TrialRecord
 from steelyard.model.value import Value
 
+ObjectiveVerdict = Literal["met", "not met", "undecided"]
 VALUE_HEAD = "geometric mean"
 """Head of the column of `value_text`."""
 
@@ -52,6 +55,26 @@ def cell_values(records: Sequence[TrialRecord], study: Study, *, intervals: bool
     return _cells(means, response, study.analysis.confidence if intervals else None)
 
 
+def value_of(start_means: Sequence[float], unit: str, confidence: float) -> Estimate:
+    """The value of a level, as the answer has it: the geometric mean of its start means; the mean, with a t interval,
+    where one of them is not above 0. Raises ValueError for none."""
+    enough = len(start_means) >= estimates.FEWEST_STARTS and len(set(start_means)) > 1
+    if min(start_means) <= 0 and enough:
+        return estimates.mean(start_means, unit, confidence, "start means")
+    return centre(start_means, unit, confidence)
+
+
+def met(value: Estimate, limit: Limit) -> tuple[ObjectiveVerdict, str]:
+    """Whether a value meets the study's objective, and, where that is undecided, why. Met: every value of the interval
+    meets the limit; not met: none does."""
+    if value.low is None or value.high is None:
+        return "undecided", value.method.rpartition("; ")[2]
+    ends = {limit.is_met(end) for end in (value.low, value.high)}
+    if len(ends) > 1:
+        return "undecided", "the limit lies within the interval"
+    return ("met", "") if ends.pop() else ("not met", "")
+
+
 def objective_cells(records: Sequence[TrialRecord], study: Study) -> dict[str, tuple[ObjectiveVerdict, str]]:
     """Each treatment with a used trial, by its label, judged by the study's objective: verdict, and why it is
     undecided. Empty without an objective."""
@@ -62,7 +85,7 @@ def objective_cells(records: Sequence[TrialRecord], study: Study) -> dict[str, t
     for treatment, starts in _start_means(records, study, limit.response):
         if starts:
             value = value_of([mean for _, mean, _ in starts], unit, study.analysis.confidence)
-            verdicts[label(treatment)] = judged(value, limit)
+            verdicts[label(treatment)] = met(value, limit)
     return verdicts
 
 

@@ -21,9 +21,9 @@ from typing import Literal
 
 from steelyard.analysis.comparisons.forecast import Forecast
 from steelyard.analysis.comparisons.level_pairs import pair_of
-from steelyard.analysis.comparisons.level_ratios import percent, ratio_of
+from steelyard.analysis.comparisons.level_ratios import ratio_of
 from steelyard.analysis.comparisons.two_sided import Contrast, Side, limits_percent, look_of_both, pace_s
-from steelyard.analysis.inference import power
+from steelyard.analysis.inference import estimates, power
 from steelyard.analysis.treatments import Treatment, label
 from steelyard.analysis.wording import change_text, signed_percent
 from steelyard.format import number
@@ -97,13 +97,12 @@ class Gate(Value):
     @property
     def sentence(self) -> str:
         """The verdict in a sentence."""
-        total = len(self.cases)
-        of = {verdict: sum(case.verdict == verdict for case in self.cases) for verdict in ("worse", "undecided")}
+        total, alike = len(self.cases), sum(case.verdict == self.verdict for case in self.cases)
+        where = f" in {alike} of {total} comparisons" if total > 1 else ""
         question = f"worse than {self.a} by more than {number(self.margin_percent, digits=2, trim=True)}%"
         if self.verdict == "worse":
-            return f"{self.b} is {question}" + (f" in {of['worse']} of {total} comparisons" if total > 1 else "")
+            return f"{self.b} is {question}{where}"
         if self.verdict == "undecided":
-            where = f" in {of['undecided']} of {total} comparisons" if total > 1 else ""
             return f"undecided{where}: these trials do not show whether {self.b} is {question}"
         return f"{self.b} is not {question}" + (f" in any of {total} comparisons" if total > 1 else "")
 
@@ -139,22 +138,21 @@ def family_confidence(confidence: float, family: int) -> float:
 def case_of(a: Side, b: Side, contrast: Contrast, margin_percent: float, family: int) -> Case:
     """The case of a contrast, which is one of `family` cases of the gate."""
     response, plain = contrast.response, contrast.ratio
-    confidences = plain.confidence, family_confidence(plain.confidence, family)
     pair = pair_of((a.frame, contrast.a), (b.frame, contrast.b), response)
-    wide = None if pair is None else ratio_of(pair, confidences[1])
+    wide = None if pair is None else ratio_of(pair, family_confidence(plain.confidence, family))
     if pair is None or wide is None:  # the contrast has a ratio of the same means
         raise ValueError("the mean of side a is 0")
     verdict = verdict_of(response, plain, wide, margin_percent)
-    why, more, of_block_s, look = "", None, pace_s(a, b), look_of_both(a, b)
-    would = Forecast(None, of_block_s, max(contrast.starts_a, contrast.starts_b), look)
+    why, more, look = "", None, look_of_both(a, b)
+    would = Forecast(None, pace_s(a, b), max(contrast.starts_a, contrast.starts_b), look)
     if plain.low is None:
         why = contrast.why
     elif contrast.within_cold or (verdict == "worse" and (contrast.within_noise or contrast.within_trend)):
         verdict, why = "undecided", contrast.why
     elif verdict == "undecided" and pair.gap is not None:
         single = look.planning_confidence(plain.confidence)
-        planning = single, family_confidence(single, family)
-        of_sides = planning if better_of(response) == "less" else (planning[1], planning[0])
+        simultaneous = family_confidence(single, family)
+        of_sides = (single, simultaneous) if better_of(response) == "less" else (simultaneous, single)
         more = power.more_starts_beyond(pair.gap, limit_of(response, margin_percent), of_sides)
         decides = would.never() if more is None else would.would(more)
         why = f"{_reaches(plain, wide, response, margin_percent)}; {decides}"
@@ -163,9 +161,9 @@ def case_of(a: Side, b: Side, contrast: Contrast, margin_percent: float, family:
         cell=contrast.cell, response=response, unit=contrast.unit, verdict=verdict, why=why,
         sentence=_sentence(label(contrast.cell), response, verdict, text, margin_percent, why),
         mean_a=contrast.mean_a, mean_b=contrast.mean_b, change_percent=contrast.change_percent,
-        simultaneous_percent=percent(wide), limit_percent=100 * (limit_of(response, margin_percent) - 1),
+        simultaneous_percent=estimates.percent(wide), limit_percent=100 * (limit_of(response, margin_percent) - 1),
         floor_percent=contrast.floor_percent, floor_source=contrast.floor_source, blocks=more,
-        blocks_s=None if more is None or of_block_s is None else more * of_block_s,
+        blocks_s=None if more is None else would.seconds(more),
         advice="" if more is None else would.blocks(more),
         starts_a=contrast.starts_a, starts_b=contrast.starts_b, n_a=contrast.n_a, n_b=contrast.n_b,
     )  # fmt: skip

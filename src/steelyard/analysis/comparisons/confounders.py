@@ -71,32 +71,38 @@ def apart(
     A setting varies within a side if a factor of both is not fixed, so sets of values are compared.
     """
     named = set(asked)
-    settings = (_sets(_flat(one.settings.root) for one in side) for side in (a, b))
-    limits = (_sets(_flat({"limits": one.limits.model_dump()}) for one in side) for side in (a, b))
-    versions = (_sets(one.versions for one in side) for side in (a, b))
-    warmed = ({WARMED_UP: {"no" if one.server_warm_up is None else "yes" for one in side}} for side in (a, b))
-    shares = ({"the nodes share": {", ".join(one.shares) or "nothing" for one in side}} for side in (a, b))
+    paths = {former_words.field(ALIASES.get(name, name)) for name in named}
+    builds = {name for one in (*a, *b) for name in one.versions if name == one.settings.system.name}
     differing = [
-        *_differences("setting", *settings),
-        *_differences("setting", *warmed),
-        *_differences("limit", *limits),
-        *_differences("version", *versions),
-        *_differences("site", *shares),
-        *_differences("machine", *(_facts(side, system=False) for side in (facts_a, facts_b))),
-        *_differences("system", *(_facts(side, system=True) for side in (facts_a, facts_b))),
+        Difference(kind=kind, name=name, a=tuple(sorted(of_a.get(name, ()))), b=tuple(sorted(of_b.get(name, ()))))
+        for (kind, of_a), (_, of_b) in zip(_known(a, facts_a), _known(b, facts_b), strict=True)
+        for name in ({**of_a, **of_b} if of_a and of_b else ())
+        if of_a.get(name) != of_b.get(name)
     ]
-    names_of_versions = {name for one in (*a, *b) for name in one.versions if name == one.settings.system.name}
     differences = [
         one.model_copy(update={"kind": "asked"})
-        if (one.kind == "setting" and _follows(one.name, named))
-        or (one.kind in ("machine", "system") and _says(one.name, named))
-        or (not named.isdisjoint(OF_THE_BUILD) and _of_the_build(one, names_of_versions))
+        if (one.kind == "setting" and _follows(one.name, paths))
+        or (one.kind in ("machine", "system") and _says(one.name, paths))
+        or (not named.isdisjoint(OF_THE_BUILD) and _of_the_build(one, builds))
         else one
         for one in differing
         if one.name != JARS or (one.a and one.b)
     ]
     differences += _time(a, b)
     return tuple(sorted(differences, key=lambda one: one.kind != "asked"))
+
+
+def _known(side: Sequence[TrialRecord], facts: Sequence[Facts]) -> list[tuple[Kind, dict[str, set[str]]]]:
+    """What the trials of a side say of it, by kind: name to all values."""
+    return [
+        ("setting", _sets(_flat(one.settings.root) for one in side)),
+        ("setting", {WARMED_UP: {"no" if one.server_warm_up is None else "yes" for one in side}}),
+        ("limit", _sets(_flat({"limits": one.limits.model_dump()}) for one in side)),
+        ("version", _sets(one.versions for one in side)),
+        ("site", {"the nodes share": {", ".join(one.shares) or "nothing" for one in side}}),
+        ("machine", _facts(facts, system=False)),
+        ("system", _facts(facts, system=True)),
+    ]
 
 
 def _flat(tree: Mapping[str, Any], before: str = "") -> dict[str, str]:
@@ -131,31 +137,19 @@ def _facts(side: Sequence[Facts], *, system: bool) -> dict[str, set[str]]:
     return by_name
 
 
-def _differences(kind: Kind, a: Mapping[str, set[str]], b: Mapping[str, set[str]]) -> list[Difference]:
-    if not a or not b:
-        return []
-    return [
-        Difference(kind=kind, name=name, a=tuple(sorted(a.get(name, ()))), b=tuple(sorted(b.get(name, ()))))
-        for name in {**a, **b}
-        if a.get(name) != b.get(name)
-    ]
-
-
 def _follows(path: str, asked: set[str]) -> bool:
     """Whether a setting is a compared factor, or belongs to the plug-in that such a factor chooses."""
-    paths = {former_words.field(ALIASES.get(name, name)) for name in asked}
-    chosen = {name.removesuffix(".name") for name in paths if name.endswith(".name")}
-    return path in paths or path.split(".", 1)[0] in chosen
+    chosen = {name.removesuffix(".name") for name in asked if name.endswith(".name")}
+    return path in asked or path.split(".", 1)[0] in chosen
 
 
 def _says(fact: str, asked: set[str]) -> bool:
     """Whether a fact is what a compared setting became on the node: `limit_memory_bytes` of `node.memory_mb`,
     `setting concurrent_reads` of `system.yaml.concurrent_reads`, `service-us` of `system.service_us`."""
-    paths = {former_words.field(ALIASES.get(name, name)) for name in asked}
-    if any(fact in FACTS_OF.get(path, ()) for path in paths):
+    if any(fact in FACTS_OF.get(path, ()) for path in asked):
         return True
     plain = fact.removeprefix("setting ").replace("-", "_")
-    return any(path.startswith("system.") and path.rpartition(".")[2] == plain for path in paths)
+    return any(path.startswith("system.") and path.rpartition(".")[2] == plain for path in asked)
 
 
 def _of_the_build(difference: Difference, names_of_versions: set[str]) -> bool:
@@ -183,11 +177,9 @@ def _time(a: Sequence[TrialRecord], b: Sequence[TrialRecord]) -> list[Difference
 def warnings(differences: Sequence[Difference]) -> tuple[str, ...]:
     """Warnings about differences, in sentences."""
     sentences = []
-    kinds = {
-        kind: [one for one in differences if one.kind == kind] for kind in ("setting", "version", "machine", "system")
-    }
     what = {"setting": "settings", "version": "versions", "machine": "the machines", "system": "the system's facts"}
-    others = [f"{what[kind]} ({len(ones)})" for kind, ones in kinds.items() if ones]
+    counts = {words: sum(one.kind == kind for one in differences) for kind, words in what.items()}
+    others = [f"{words} ({count})" for words, count in counts.items() if count]
     if others:
         sentences.append(
             f"The sides differ in more than what is compared: {', '.join(others)}. The change is of all of it together."

@@ -17,14 +17,15 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from steelyard.analysis.comparisons.level_pairs import FEWEST_STARTS, NOTHING_VARIES, ROUNDING
+from steelyard.analysis.comparisons.level_pairs import NOTHING_VARIES
 from steelyard.analysis.comparisons.level_ratios import judge
 from steelyard.analysis.frame import TrialFrame
-from steelyard.analysis.inference import gaps
+from steelyard.analysis.inference import estimates, gaps
+from steelyard.analysis.inference.estimates import FEWEST_STARTS, ROUNDING
 from steelyard.analysis.inference.gaps import TINY, Gap
 from steelyard.analysis.treatments import Treatment
 from steelyard.analysis.wording import change_text
@@ -65,8 +66,8 @@ class Cells:
         return Cells(of, self.hard, self.at, alike=True)
 
 
-class Contrast(NamedTuple):
-    """A weighted sum of treatment means."""
+class WeightedSum(NamedTuple):
+    """A contrast: a weighted sum of treatment means, or of their logarithms."""
 
     value: float
     starts: int
@@ -78,6 +79,26 @@ class Contrast(NamedTuple):
     p: float | None = None
     """Two-sided p that the sum is 0."""
     lacks: str = ""
+
+    def as_ratio(self, confidence: float) -> Estimate:
+        """exp of a contrast of logarithms: a ratio of geometric means."""
+        method = self._method("ratio of geometric means")
+        if self.lacks == TOO_FEW_WHOLE:
+            method = f"ratio of geometric means; {TOO_FEW_WHOLE}: no interval"
+        return estimates.exponential(self.value, self.half, "", confidence, self.starts, method)
+
+    def as_difference(self, unit: str, confidence: float) -> Estimate:
+        """A contrast of means as a difference in their unit."""
+        low, high = (None if self.half is None else self.value + sign * self.half for sign in (-1, 1))
+        method = self._method("difference of means")
+        return Estimate(
+            value=self.value, low=low, high=high, confidence=confidence, n=self.starts, unit=unit, method=method
+        )
+
+    def _method(self, what: str) -> str:
+        if self.lacks:
+            return f"{what}; no interval: {self.lacks}"
+        return f"{what}, t on contrasts of {self.starts} starts, {self.degrees:.1f} degrees of freedom"
 
 
 def means(frame: TrialFrame, response: str) -> Cells:
@@ -106,7 +127,7 @@ def logs(frame: TrialFrame, response: str) -> Cells | None:
 
 def contrast(
     cells: Cells, weights: Mapping[Key, float], confidence: float, fewest: int = FEWEST_PAIRED
-) -> Contrast | None:
+) -> WeightedSum | None:
     """The weighted sum of treatment means. None where a treatment has no start.
 
     Without an interval where a side of the contrast has fewer than three starts, or a combination of hard levels fewer
@@ -124,9 +145,11 @@ def contrast(
          for start, mine in served.items() if len(mine) == len(keys)}
         for served, keys in zip(groups.values(), wanted, strict=True)
     ]  # fmt: skip
-    if min(map(len, parts)) < fewest or min(_starts(groups.values(), weights)) < FEWEST_STARTS:
+    every = [mine for served in groups.values() for mine in served.values()]
+    of_a_side = (sum(any(sign * weights[key] > 0 for key in mine) for mine in every) for sign in (1, -1))
+    if min(map(len, parts)) < fewest or min(of_a_side) < FEWEST_STARTS:
         total = math.fsum(weight * (cells.mean(key) or 0.0) for key, weight in weights.items())
-        return Contrast(total, len(cells.of), lacks=TOO_FEW_WHOLE)
+        return WeightedSum(total, len(cells.of), lacks=TOO_FEW_WHOLE)
     signs = [math.fsum(weights[key] for key in keys) for keys in wanted]
     gap, starts = _in_blocks(cells, parts, signs), sum(map(len, parts))
     if gap is None:
@@ -135,8 +158,8 @@ def contrast(
         starts = len(parts) * gap.samples[0][1]
     error, degrees = gap.error()
     if error <= ROUNDING:
-        return Contrast(gap.value, starts, lacks=NOTHING_VARIES)
-    return Contrast(gap.value, starts, gap.half(confidence), degrees, gap.p())
+        return WeightedSum(gap.value, starts, lacks=NOTHING_VARIES)
+    return WeightedSum(gap.value, starts, gap.half(confidence), degrees, gap.p())
 
 
 def _in_blocks(cells: Cells, parts: Sequence[Mapping[str, float]], signs: Sequence[float]) -> Gap | None:
@@ -167,47 +190,7 @@ def _in_blocks(cells: Cells, parts: Sequence[Mapping[str, float]], signs: Sequen
 def ratio(logarithms: Cells, weights: Mapping[Key, float], confidence: float) -> Estimate | None:
     """A contrast of logarithms as a ratio of geometric means. None where a treatment has no start."""
     weighed = contrast(logarithms, weights, confidence)
-    return None if weighed is None else ratio_of(weighed, confidence)
-
-
-def ratio_of(logarithms: Contrast, confidence: float) -> Estimate:
-    """exp of a contrast of logarithms: a ratio of geometric means."""
-    value, n = math.exp(logarithms.value), logarithms.starts
-    if logarithms.half is None or logarithms.degrees is None:
-        lacks = f"{logarithms.lacks}: no interval"
-        if logarithms.lacks == NOTHING_VARIES:
-            lacks = f"no interval: {NOTHING_VARIES}"
-        method = f"ratio of geometric means; {lacks}"
-        return Estimate(value=value, confidence=confidence, n=n, unit="", method=method)
-    low, high = (logarithms.value + sign * logarithms.half for sign in (-1, 1))
-    return Estimate(
-        value=value, low=math.exp(max(low, -600.0)), high=math.exp(min(high, 600.0)),
-        confidence=confidence, n=n, unit="",
-        method=f"ratio of geometric means, {_on_contrasts(n, logarithms.degrees)}",
-    )  # fmt: skip
-
-
-def difference_of(sum_of_means: Contrast, unit: str, confidence: float) -> Estimate:
-    """A contrast of means as a difference in their unit."""
-    value, n = sum_of_means.value, sum_of_means.starts
-    if sum_of_means.half is None or sum_of_means.degrees is None:
-        method = f"difference of means; no interval: {sum_of_means.lacks}"
-        return Estimate(value=value, confidence=confidence, n=n, unit=unit, method=method)
-    return Estimate(
-        value=value, low=value - sum_of_means.half, high=value + sum_of_means.half, confidence=confidence, n=n,
-        unit=unit, method=f"difference of means, {_on_contrasts(n, sum_of_means.degrees)}",
-    )  # fmt: skip
-
-
-def _on_contrasts(starts: int, degrees: float) -> str:
-    return f"t on contrasts of {starts} starts, {degrees:.1f} degrees of freedom"
-
-
-def _starts(groups: Iterable[Mapping[str, Mapping[Key, float]]], weights: Mapping[Key, float]) -> tuple[int, int]:
-    """Starts that serve the treatments of positive and of negative weight."""
-    served = [mine for group in groups for mine in group.values()]
-    above, below = (sum(any(sign * weights[key] > 0 for key in mine) for mine in served) for sign in (1, -1))
-    return above, below
+    return None if weighed is None else weighed.as_ratio(confidence)
 
 
 def key_of(frame: TrialFrame, treatment: Treatment) -> Key:
@@ -217,10 +200,8 @@ def key_of(frame: TrialFrame, treatment: Treatment) -> Key:
 
 def sentence_of(head: str, response: str, quotient: Estimate) -> str:
     """A ratio as a sentence, in the form of comparisons."""
-    change, verdict = change_text(quotient, response), judge(response, quotient)
-    if quotient.low is None or quotient.high is None:
+    change, verdict = f"{label_of(response)} {change_text(quotient, response)}", judge(response, quotient)
+    if verdict == "descriptive":
         why = f"{NOTHING_VARIES}, so" if NOTHING_VARIES in quotient.method else "from too few starts for an interval:"
-        return f"{head}: {label_of(response)} {change}, {why} there is no verdict"
-    if verdict == "undecided":
-        return f"{head}: undecided: {label_of(response)} {change} includes no change"
-    return f"{head}: {verdict}: {label_of(response)} {change}"
+        return f"{head}: {change}, {why} there is no verdict"
+    return f"{head}: {verdict}: {change}{' includes no change' if verdict == 'undecided' else ''}"

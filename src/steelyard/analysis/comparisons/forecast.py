@@ -61,10 +61,15 @@ class Forecast:
         """`14 more blocks (about 2 h 50 min)`; `24 blocks in a new study (about 5 h)` if this one has no look left."""
         new_study = self.look.beyond(more) and not self.look.several
         needed = more + self.starts if new_study else more
-        lasts = "" if self.block_s is None else f" (about {forecast(needed * self.block_s)})"
+        seconds = self.seconds(needed)
+        lasts = "" if seconds is None else f" (about {forecast(seconds)})"
         return (
             f"{count(needed, 'block')} in a new study{lasts}" if new_study else f"{count(needed, 'more block')}{lasts}"
         )
+
+    def seconds(self, more: int) -> float | None:
+        """Duration of so many blocks; None if the pace is not known."""
+        return None if self.block_s is None else more * self.block_s
 
     def _change(self) -> str:
         """`3%`, or `more than tenfold` where per cent say nothing."""

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal
 
-from steelyard.analysis.comparisons.level_pairs import Shared, pair_of
+from steelyard.analysis.comparisons.level_pairs import Shared, pair_of_levels
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import estimates, variance_components
 from steelyard.analysis.wording import change_text
@@ -98,14 +98,14 @@ def floor_percent(
     tail = (1 - confidence) / 2
     z, root = float(stats.norm.ppf(1 - tail)), math.sqrt(v)
     low, high = (math.sqrt(degrees / float(stats.chi2.ppf(p, degrees))) for p in (1 - tail, tail))
-    told_degrees = f"{degrees:.0f}" if degrees == round(degrees) else f"{degrees:.1f}"
     what = f"paired by {shared}" if shared else "on starts of their own"
     return Estimate(
         value=_change(estimates.t_quantile(confidence, degrees) * root), low=_change(z * root * low),
         high=_change(z * root * high), confidence=confidence, unit="%",
         n=spread.trials if shared == "start" else spread.starts,
         method=f"change that {confidence_text(confidence)} of comparisons of identical systems stay below, "
-        f"{_sizes(a, b)}, {what}; t with {told_degrees} degrees of freedom (Satterthwaite), chi-squared interval",
+        f"{_sizes(a, b)}, {what}; t with {estimates.degrees_text(degrees)} degrees of freedom (Satterthwaite), "
+        "chi-squared interval",
     )  # fmt: skip
 
 
@@ -115,7 +115,7 @@ def _sizes(a: Sequence[int], b: Sequence[int]) -> str:
 
 
 def _change(log: float) -> float:
-    return 100 * math.expm1(min(log, 600.0))
+    return 100 * math.expm1(min(log, estimates.LARGEST_LOG))
 
 
 def _variance(spread: Spread, a: Sequence[int], b: Sequence[int], shared: Shared) -> tuple[float, float] | None:
@@ -169,25 +169,17 @@ class Floors:
 
     def spreads(self, response: str) -> list[tuple[Spread, FloorSource]]:
         """Spreads of this response and their sources, by priority."""
-        sources: list[tuple[Spread, FloorSource]] = []
-        if response in self.own:
-            sources.append((self.own[response], "control cells"))
-        kept = self.stored.floor
-        if kept is not None:
-            sources += [(one, "kept floor") for one in kept.spreads if one.response == response]
-        return sources
+        own, kept = self.own.get(response), () if self.stored.floor is None else self.stored.floor.spreads
+        sources: list[tuple[Spread, FloorSource]] = [] if own is None else [(own, "control cells")]
+        return [*sources, *((one, "kept floor") for one in kept if one.response == response)]
 
     def words(self, source: FloorSource, spread: Spread) -> str:
         """The source of a floor in words."""
         counts = f"{spread.starts} starts, {spread.trials} trials"
         kept = self.stored.floor
         if source == "kept floor" and kept is not None:
-            return f"study {kept.study} of {_day(kept.made_s)}, {counts}"
+            return f"study {kept.study} of {datetime.fromtimestamp(kept.made_s, UTC):%Y-%m-%d}, {counts}"
         return f"this study's control cells, {counts}"
-
-
-def _day(made_s: float) -> str:
-    return f"{datetime.fromtimestamp(made_s, UTC):%Y-%m-%d}"
 
 
 def floors_of(
@@ -241,18 +233,14 @@ def within_noise(ratio: Estimate, floor: Estimate) -> bool:
 
 
 def noise_words(ratio: Estimate, response: str, floor: Floor) -> str:
-    """`within the noise of this machine: ...`, of a ratio with its interval."""
-    share = confidence_text(floor.percent.confidence)
+    """`within the noise of this machine: ... lies within -4.1% to +4.3%, ...`, of a ratio with its interval: the bounds
+    are symmetric as ratios."""
+    share, most = confidence_text(floor.percent.confidence), floor.percent.value
+    within = f"{signed(100 * (1 / (1 + most / 100) - 1))}% to {signed(most)}%"
     return (
         f"within the noise of this machine: {change_text(ratio, response)} leaves out no change but "
-        f"lies within {_within(floor)}, in which {share} of comparisons of identical systems lie ({floor.words})"
+        f"lies within {within}, in which {share} of comparisons of identical systems lie ({floor.words})"
     )
-
-
-def _within(floor: Floor) -> str:
-    """`-4.1% to +4.3%`: symmetric as ratios."""
-    bound = 1 + floor.percent.value / 100
-    return f"{signed(100 * (1 / bound - 1))}% to {signed(floor.percent.value)}%"
 
 
 def floor_of_levels(
@@ -260,8 +248,7 @@ def floor_of_levels(
     others: Mapping[str, Level] | None = None,
 ) -> Floor | None:  # fmt: skip
     """The floor for the starts and trials of both levels; `others`: levels of other factors that they are fixed to."""
-    a, b = ((frame, {**(others or {}), factor: level}) for level in levels)
-    pair = pair_of(a, b, response)
+    pair = pair_of_levels(frame, response, factor, *levels, others or {})
     return None if pair is None else floors.of(response, *pair.trials, pair.paired)
 
 

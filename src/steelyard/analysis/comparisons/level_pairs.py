@@ -11,13 +11,14 @@ in neither the difference nor its error.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
 
 from steelyard.analysis.frame import TrialFrame
-from steelyard.analysis.inference import estimates, gaps
+from steelyard.analysis.inference import gaps
+from steelyard.analysis.inference.estimates import FEWEST_STARTS, ROUNDING
 from steelyard.analysis.inference.gaps import Gap
 from steelyard.analysis.treatments import WORKLOADS, Treatment
 from steelyard.heavy import pl
@@ -26,14 +27,9 @@ from steelyard.model.study import Level
 Over = Literal["start means", "trials"]
 """The unit of replication. Start means: the level at which a hard-to-change factor was randomised. Trials: as in the
 published studies; trials of one start are repeated measures of it, so such intervals are too narrow."""
-Equivalence = Literal["equivalent", "not shown", "no margin declared", "too few starts", "nothing varies"]
 Shared = Literal["start", "block", ""]
 """What the values of a pair have in common: the start that served both levels, the block that both were started in, or
 nothing."""
-ROUNDING = 1e-12
-"""Logarithms that differ by less are of equal values."""
-FEWEST_STARTS = estimates.FEWEST_STARTS
-"""Starts a side below which there is no interval over starts; pairs below which levels are not compared in pairs."""
 TOO_FEW = "fewer than three starts per level"
 NOTHING_VARIES = "nothing varies between starts"
 
@@ -83,6 +79,23 @@ class LevelPair:
             return TOO_FEW
         return "" if self.gap.error()[0] > ROUNDING else NOTHING_VARIES
 
+    @property
+    def p(self) -> float | None:
+        """Two-sided p that the ratio is 1, by the test whose interval `level_ratios.ratio_of` gives: below 1 -
+        confidence where that leaves 1 out. None where there is no interval."""
+        return None if self.gap is None or self.lacks else self.gap.p()
+
+    def tost_p(self, margin_percent: float | None) -> float | None:
+        """The greater p of two one-sided t tests that the ratio lies within 1 / (1 + m) and 1 + m (Schuirmann 1987).
+
+        On logarithms, with the error of their ratio; below 1 - confidence the levels are equivalent, and a greater p is
+        no proof of a difference. None without a margin, or an interval: equal values, such as percentiles from one step
+        of a histogram, do not say how much starts differ.
+        """
+        if margin_percent is None or self.gap is None or self.lacks:
+            return None
+        return self.gap.p_within(math.log1p(margin_percent / 100))
+
     def __str__(self) -> str:
         return f"{self.over}, counted as independent" if self.over == "trials" else self.over
 
@@ -114,22 +127,16 @@ def pair_of(
     if not all(sides):
         return None
     baseline, level = ([side[unit] for unit in (both if shared else side)] for side in sides)
+    trials = tuple(n for unit in baseline for n in unit.trials), tuple(n for unit in level for n in unit.trials)
+    places = tuple(unit.place for unit in baseline), tuple(unit.place for unit in level)
     return LevelPair(
         over="start means",
         paired=shared,
         baseline=tuple(unit.mean for unit in baseline),
         level=tuple(unit.mean for unit in level),
-        trials=(_trials(baseline), _trials(level)),
-        places=(_places(baseline), _places(level)) if shared == "block" else None,
+        trials=trials,
+        places=places if shared == "block" else None,
     )
-
-
-def _trials(units: Sequence[_Unit]) -> tuple[int, ...]:
-    return tuple(n for unit in units for n in unit.trials)
-
-
-def _places(units: Sequence[_Unit]) -> tuple[float, ...]:
-    return tuple(unit.place for unit in units)
 
 
 def _units(frame: TrialFrame, treatment: Treatment, response: str, shared: Shared) -> dict[object, _Unit]:
@@ -153,6 +160,13 @@ def baseline_of(levels: Sequence[Level]) -> Level:
     """The level that others are compared with: the smallest number, else the first level of the study."""
     numbers = [level for level in levels if isinstance(level, int | float) and not isinstance(level, bool)]
     return min(numbers) if len(numbers) == len(levels) else levels[0]
+
+
+def pair_of_levels(
+    frame: TrialFrame, response: str, factor: str, baseline: Level, level: Level, others: Mapping[str, Level]
+) -> LevelPair | None:
+    """The start means of two levels of a factor, the others fixed; see `pair_of`."""
+    return pair_of((frame, {**others, factor: baseline}), (frame, {**others, factor: level}), response)
 
 
 def level_pairs(
@@ -180,21 +194,3 @@ def pairs_of_levels(frame: TrialFrame) -> Iterator[tuple[str, Level, Level, Trea
             for level in levels:
                 if level != base:
                     yield factor, base, level, others
-
-
-def equivalence(
-    pair: LevelPair, margin_percent: float | None, confidence: float = 0.95
-) -> tuple[Equivalence, float | None]:
-    """Two one-sided t tests that the ratio lies within 1 / (1 + m) and 1 + m (Schuirmann 1987), and the greater p.
-
-    On logarithms, with the error of their ratio. Equivalent: p below 1 - confidence. "not shown" is no proof of a
-    difference. Where nothing varies there is no test: equal values, such as percentiles from one step of a histogram,
-    do not say how much starts differ.
-    """
-    if margin_percent is None:
-        return "no margin declared", None
-    gap = pair.gap
-    if gap is None or pair.lacks:
-        return ("nothing varies" if pair.lacks == NOTHING_VARIES else "too few starts"), None
-    p = gap.p_within(math.log1p(margin_percent / 100))
-    return ("equivalent" if p < 1 - confidence else "not shown"), p

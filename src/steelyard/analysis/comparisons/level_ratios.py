@@ -10,21 +10,79 @@ studies; t on logarithms of start means stays near 5%, with and without differen
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
-from steelyard.analysis.comparisons.level_pairs import FEWEST_STARTS, NOTHING_VARIES, LevelPair, equivalence
-from steelyard.analysis.inference import estimates
-from steelyard.model import responses
+from steelyard.analysis.comparisons.forecast import Forecast
+from steelyard.analysis.comparisons.level_pairs import NOTHING_VARIES, LevelPair, pair_of
+from steelyard.analysis.frame import TrialFrame
+from steelyard.analysis.inference import estimates, power
+from steelyard.analysis.treatments import Treatment
+from steelyard.analysis.wording import change_text
 from steelyard.model.estimate import Estimate
+from steelyard.model.look import Look
 from steelyard.model.response import Direction
+from steelyard.model.responses import label_of, of, unit_of
 
 ComparisonVerdict = Literal["slower", "faster", "higher", "lower", "equivalent", "undecided", "descriptive"]
-WAYS = {
-    "block": "t on logarithms of start means paired by block",
-    "start": "t on logarithms of start means paired by start",
-    "": "Welch's t on logarithms of start means",
-}
+NO_VERDICT = "so there is neither interval nor verdict"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Two levels or sides, compared by their start means, before noise floor and trends are asked."""
+
+    response: str
+    pair: LevelPair
+    ratio: Estimate
+    verdict: ComparisonVerdict
+    would: Forecast
+    """What would decide, if it is undecided."""
+    fields: Mapping[str, Any]
+    """What every row of a comparison says; fields of one side end with its name, such as `mean_a`."""
+
+
+def compare_means(
+    sides: Mapping[str, tuple[TrialFrame, Treatment]], response: str, confidence: float, margin_percent: float | None,
+    look: Look, block_s: float | None,
+) -> Compared | None:  # fmt: skip
+    """The second of two sides against the first; None where either has no used trial or the first one's mean is 0.
+
+    `sides`: by the names that they have in the row's fields. t on logarithms of start means, paired where they share
+    blocks or starts, else Welch's (`level_pairs.pair_of`). Below three starts a side: no interval, no verdict.
+    Equivalent within a declared margin, which needs an interval, too; else by the interval of their ratio.
+    """
+    a, b = sides.values()
+    pair = pair_of(a, b, response)
+    ratio = None if pair is None else ratio_of(pair, confidence)
+    if pair is None or ratio is None:
+        return None
+    tost_p, verdict = pair.tost_p(margin_percent), judge(response, ratio)
+    if tost_p is not None and tost_p < 1 - confidence:
+        verdict = "equivalent"
+    more = None
+    if verdict == "undecided" and pair.gap is not None:
+        more = power.more_starts(pair.gap, margin_percent, look.planning_confidence(confidence))
+    would, unit = Forecast(more, block_s, pair.most, look), unit_of(response)
+    fields: dict[str, Any] = {
+        "response": response, "unit": unit, "ratio": ratio, "verdict": verdict,
+        "change_percent": estimates.percent(ratio), "margin_percent": margin_percent, "p": pair.p, "tost_p": tost_p,
+        "more_s": None if more is None else would.seconds(more.starts),
+        "excluded": sum(sum(frame.exclusions(response, treatment).values()) for frame, treatment in (a, b)),
+    }  # fmt: skip
+    for name, means, trials in zip(sides, (pair.baseline, pair.level), pair.trials, strict=True):
+        fields[f"mean_{name}"] = centre(means, unit, confidence)
+        fields[f"n_{name}"], fields[f"starts_{name}"] = sum(trials), len(trials)
+    return Compared(response, pair, ratio, verdict, would, fields)
+
+
+def verdict_sentence(head: str, response: str, ratio: Estimate, verdict: str, why: str) -> str:
+    """A comparison in words; `why`: why there is no verdict, or why it is undecided."""
+    change = f"{label_of(response)} {change_text(ratio, response)}"
+    if verdict == "descriptive":
+        return f"{head}: {change} in these trials; {why}"
+    return f"{head}: undecided: {why}" if verdict == "undecided" else f"{head}: {verdict}: {change}"
 
 
 def centre(means: Sequence[float], unit: str, confidence: float | None) -> Estimate:
@@ -33,7 +91,7 @@ def centre(means: Sequence[float], unit: str, confidence: float | None) -> Estim
 
     Two such values over the starts that a comparison rests on have its ratio as their quotient.
     """
-    return estimates.geometric_mean(means, unit, confidence, "start means", FEWEST_STARTS)
+    return estimates.geometric_mean(means, unit, confidence, "start means", estimates.FEWEST_STARTS)
 
 
 def ratio_of(pair: LevelPair, confidence: float) -> Estimate | None:
@@ -51,37 +109,18 @@ def ratio_of(pair: LevelPair, confidence: float) -> Estimate | None:
         value = math.fsum(pair.level) / len(pair.level) / base
         method = "ratio of means of start means; a mean is not above 0: no interval"
         return Estimate(value=value, confidence=confidence, n=n, unit="", method=method)
-    method, value = f"ratio of geometric means, {WAYS[pair.paired]}", math.exp(gap.value)
+    on_logs = "t on logarithms of start means"
+    way = f"{on_logs} paired by {pair.paired}" if pair.paired else f"Welch's {on_logs}"
     if pair.lacks == NOTHING_VARIES:
-        method = f"{method}; no interval: {NOTHING_VARIES}"
+        method = f"ratio of geometric means, {way}; no interval: {NOTHING_VARIES}"
     elif pair.lacks:
         method = f"ratio of geometric means of start means; {pair.lacks}: no interval"
-    if pair.lacks:
-        return Estimate(value=value, confidence=confidence, n=n, unit="", method=method)
-    half, degrees = gap.half(confidence), gap.error()[1]
-    shown = f"{degrees:.0f}" if degrees == round(degrees) else f"{degrees:.1f}"
-    place = ", the place in the block taken out" if gap.place else ""
-    return Estimate(
-        value=value,
-        low=math.exp(max(gap.value - half, -600.0)),
-        high=math.exp(min(gap.value + half, 600.0)),
-        confidence=confidence,
-        n=n,
-        unit="",
-        method=f"{method}{place}, {shown} degrees of freedom",
-    )
-
-
-def percent(ratio: Estimate) -> Estimate:
-    """A ratio as a change in per cent of the baseline."""
-    return ratio.model_copy(
-        update={
-            "value": 100 * (ratio.value - 1),
-            "low": None if ratio.low is None else 100 * (ratio.low - 1),
-            "high": None if ratio.high is None else 100 * (ratio.high - 1),
-            "unit": "%",
-        }
-    )
+    else:
+        place = ", the place in the block taken out" if gap.place else ""
+        degrees = estimates.degrees_text(gap.error()[1])
+        method = f"ratio of geometric means, {way}{place}, {degrees} degrees of freedom"
+    half = None if pair.lacks else gap.half(confidence)
+    return estimates.exponential(gap.value, half, "", confidence, n, method)
 
 
 def judge(response: str, ratio: Estimate) -> ComparisonVerdict:
@@ -90,29 +129,7 @@ def judge(response: str, ratio: Estimate) -> ComparisonVerdict:
         return "descriptive"
     if ratio.low <= 1 <= ratio.high:
         return "undecided"
-    more = ratio.low > 1
-    direction = responses.of(response).direction
-    if direction is Direction.LESS_IS_FASTER:
-        return "slower" if more else "faster"
-    if direction is Direction.MORE_IS_FASTER:
-        return "faster" if more else "slower"
-    return "higher" if more else "lower"
-
-
-def p_of_change(pair: LevelPair) -> float | None:
-    """Two-sided p that the ratio is 1, by the test whose interval `ratio_of` gives: p is below 1 - confidence where
-    that leaves 1 out. None where there is no interval."""
-    gap = pair.gap
-    return None if gap is None or pair.lacks else gap.p()
-
-
-def verdict_of(
-    response: str, ratio: Estimate, pair: LevelPair, margin_percent: float | None, confidence: float
-) -> ComparisonVerdict:
-    """The verdict on two levels: equivalent within a declared margin, else by the interval of their ratio.
-
-    `pair`: the start means that the ratio rests on. Where the ratio has no interval, there is no equivalence either.
-    """
-    if equivalence(pair, margin_percent, confidence)[0] == "equivalent":
-        return "equivalent"
-    return judge(response, ratio)
+    more, direction = ratio.low > 1, of(response).direction
+    if direction is Direction.NEITHER:
+        return "higher" if more else "lower"
+    return "faster" if more == (direction is Direction.MORE_IS_FASTER) else "slower"

@@ -8,7 +8,7 @@ evidence.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference.warming import Series, settling_places
@@ -83,28 +83,19 @@ def of_seconds(frame: TrialFrame, response: str, seconds: Sequence[Seconds]) -> 
 
 def _seconds(trials: Sequence[tuple[float, pl.DataFrame]], column: str) -> Series | None:
     each = max(1, math.ceil(sum(values.height for _, values in trials) / MOST_SECONDS))
-    parts: list[Mapping[str, np.ndarray]] = []
+    group = ((pl.col("place") - 1) // each).cast(pl.Int64).alias("group")
+    parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     for at, values in sorted(trials, key=lambda one: one[0]):
-        means = (
-            values.with_columns(bin=((pl.col("place") - 1) // each).cast(pl.Int64))
-            .group_by("bin", maintain_order=True)
-            .agg(pl.col(column).cast(pl.Float64).mean())
-            .sort("bin")
-        )
+        means = values.group_by(group, maintain_order=True).agg(pl.col(column).cast(pl.Float64).mean()).sort("group")
         if means.height < FEWEST_OF_TRIAL:
             continue
-        place = means["bin"].to_numpy().astype(float)
-        parts.append({"log": np.log(means[column].to_numpy()), "place": place,
-                      "at": at + (place + 0.5) / (place[-1] + 1)})  # fmt: skip
-    n = sum(len(part["log"]) for part in parts)
-    if n < FEWEST_SECONDS:
+        place = means["group"].to_numpy().astype(float)
+        parts.append((np.log(means[column].to_numpy()), place, at + (place + 0.5) / (place[-1] + 1)))
+    sizes = [len(place) for _, place, _ in parts]
+    if sum(sizes) < FEWEST_SECONDS:
         return None
-    at_s = np.concatenate([part["at"] for part in parts])
-    at_s = at_s - at_s.min()
-    trial = np.concatenate([np.full(len(part["log"]), number) for number, part in enumerate(parts)])
-    span, a_trial = float(at_s.max()), n / len(parts)
+    logs, places, at_s = (np.concatenate(each_part) for each_part in zip(*parts, strict=True))
+    at_s, trial = at_s - at_s.min(), np.repeat(np.arange(len(parts)), sizes)
+    span, a_trial = float(at_s.max()), sum(sizes) / len(parts)
     settles = tuple(span / part for part in PARTS if span / part * a_trial >= FEWEST_OF_TRIAL)
-    return Series(
-        logs=np.concatenate([part["log"] for part in parts]), at=at_s, level=trial, block=trial,
-        place=np.concatenate([part["place"] for part in parts]), settles=settles or (span,), steps=False,
-    )  # fmt: skip
+    return Series(logs=logs, at=at_s, level=trial, block=trial, place=places, settles=settles or (span,), steps=False)

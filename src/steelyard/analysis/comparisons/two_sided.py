@@ -10,23 +10,23 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
-from steelyard.analysis.comparisons import forecast, identical_systems, side_trends
+from steelyard.analysis.comparisons import forecast, side_trends
+from steelyard.analysis.comparisons.identical_systems import Floors, of_two
 from steelyard.analysis.comparisons.judgement import Judged, judgement
-from steelyard.analysis.comparisons.level_pairs import (
-    FEWEST_STARTS,
-    NOTHING_VARIES,
-    TOO_FEW,
-    LevelPair,
-    equivalence,
-    pair_of,
+from steelyard.analysis.comparisons.level_pairs import NOTHING_VARIES, TOO_FEW, LevelPair
+from steelyard.analysis.comparisons.level_ratios import (
+    NO_VERDICT,
+    Compared,
+    ComparisonVerdict,
+    compare_means,
+    ratio_of,
+    verdict_sentence,
 )
-from steelyard.analysis.comparisons.level_ratios import centre, p_of_change, percent, ratio_of, verdict_of
 from steelyard.analysis.frame import TrialFrame
-from steelyard.analysis.inference import power
+from steelyard.analysis.inference import estimates, power
 from steelyard.analysis.inference.effect_sizes import cliffs_delta, hedges_g
-from steelyard.analysis.statistics.exclusions import exclusions
+from steelyard.analysis.inference.estimates import FEWEST_STARTS
 from steelyard.analysis.statistics.trend import Trend
 from steelyard.analysis.treatments import Treatment, label
 from steelyard.analysis.wording import change_text
@@ -34,11 +34,9 @@ from steelyard.format import confidence_text, number
 from steelyard.model.errors import StudyError
 from steelyard.model.estimate import Estimate
 from steelyard.model.look import Look
-from steelyard.model.responses import label_of, unit_of
 from steelyard.model.study import Level
 from steelyard.model.value import Value
 
-SideVerdict = Literal["slower", "faster", "higher", "lower", "equivalent", "undecided", "descriptive"]
 WORDS_OF_EFFECT = ((0.2, "negligible"), (0.5, "small"), (0.8, "medium"), (math.inf, "large"))
 """Cohen 1988, Statistical Power Analysis, section 2.2: small from 0.2, medium from 0.5, large from 0.8."""
 
@@ -75,7 +73,7 @@ class Contrast(Judged):
     delta: Estimate | None = None
     """Cliff's delta over start means: the share of pairs in which b is above a, less that in which it is below."""
     effect_words: str = ""
-    verdict: SideVerdict
+    verdict: ComparisonVerdict
     sentence: str
     why: str = ""
     """What is missing for a verdict, or None."""
@@ -129,13 +127,13 @@ def pair(a: Side, b: Side) -> Pairing:
     """
     shared = [name for name in a.frame.names if name in b.frame.names and name not in {*a.fixed, *b.fixed}]
     cells_a, cells_b = (_cells(side, shared, letter) for side, letter in ((a, "a"), (b, "b")))
-    both = [(dict(zip(shared, key, strict=True)), cells_a[key], cells_b[key]) for key in cells_a if key in cells_b]
+    both = [(dict(key), cells_a[key], cells_b[key]) for key in cells_a if key in cells_b]
     if not both:
         sides = "; ".join(f"{side.name} has {', '.join(_levels(side))}" for side in (a, b))
         raise StudyError("the two sides have no treatment in common", f"{sides}; fix others with --a and --b")
-    named = [[dict(zip(shared, key, strict=True)) for key in one if key not in other]
-             for one, other in ((cells_a, cells_b), (cells_b, cells_a))]  # fmt: skip
-    return Pairing(both=tuple(both), only_a=tuple(named[0]), only_b=tuple(named[1]))
+    only_a = tuple(dict(key) for key in cells_a if key not in cells_b)
+    only_b = tuple(dict(key) for key in cells_b if key not in cells_a)
+    return Pairing(both=tuple(both), only_a=only_a, only_b=only_b)
 
 
 def _levels(side: Side) -> list[str]:
@@ -147,12 +145,13 @@ def _levels(side: Side) -> list[str]:
     ]
 
 
-def _cells(side: Side, shared: Sequence[str], letter: str) -> dict[tuple[Level, ...], Treatment]:
-    cells: dict[tuple[Level, ...], Treatment] = {}
+def _cells(side: Side, shared: Sequence[str], letter: str) -> dict[tuple[tuple[str, Level], ...], Treatment]:
+    """The levels of the shared factors to the treatment that the side has there."""
+    cells: dict[tuple[tuple[str, Level], ...], Treatment] = {}
     for treatment in side.frame.treatments():
         if any(treatment.get(name) != level for name, level in side.fixed.items()):
             continue
-        key = tuple(treatment.get(name, "") for name in shared)
+        key = tuple((name, treatment.get(name, "")) for name in shared)
         if key in cells:
             free = [name for name in side.frame.names if name not in shared and name not in side.fixed]
             several = [name for name in free if cells[key].get(name) != treatment.get(name)]
@@ -171,21 +170,15 @@ def _cells(side: Side, shared: Sequence[str], letter: str) -> dict[tuple[Level, 
 
 def contrasts(
     a: Side, b: Side, pairing: Pairing, response: str, confidence: float, margin_percent: float | None = None,
-    floors: tuple[identical_systems.Floors, identical_systems.Floors] | None = None,
+    floors: tuple[Floors, Floors] | None = None,
 ) -> tuple[Contrast, ...]:  # fmt: skip
     """A contrast for every cell in which both sides have used trials with a value of the response.
 
     `floors`: the noise floors of both sides' studies. `adjusted` adds Holm's correction.
     """
-    of_block_s, known = pace_s(a, b), []
-    for cell in pairing.both:
-        pair = pair_of((a.frame, cell[1]), (b.frame, cell[2]), response)
-        if pair is None:
-            continue
-        contrast = _contrast(a, b, cell, response, pair, confidence, margin_percent, of_block_s)
-        if contrast is not None:
-            known.append(_judged(a, b, contrast, pair, floors or _NO_FLOORS))
-    return tuple(known)
+    of_block_s, floors = pace_s(a, b), floors or (Floors(), Floors())
+    every = (_contrast(a, b, cell, response, confidence, margin_percent, of_block_s, floors) for cell in pairing.both)
+    return tuple(one for one in every if one is not None)
 
 
 def look_of_both(a: Side, b: Side) -> Look:
@@ -199,54 +192,31 @@ def pace_s(a: Side, b: Side) -> float | None:
     return None if None in paces.values() else sum(pace for pace in paces.values() if pace is not None)
 
 
-_NO_FLOORS = (identical_systems.Floors(), identical_systems.Floors())
-
-
-def _judged(
-    a: Side, b: Side, contrast: Contrast, pair: LevelPair,
-    floors: tuple[identical_systems.Floors, identical_systems.Floors],
-) -> Contrast:  # fmt: skip
-    """Add the noise floor and the trends of both sides, by the rule of the report."""
-    floor = identical_systems.of_two(floors, contrast.response, *pair.trials, pair.paired)
-    sides = [(a.name, a.frame, contrast.a, a.trends), (b.name, b.frame, contrast.b, b.trends)]
-    trends = side_trends.of_two(sides, contrast.response, pair.paired == "start")
-    final = a.frame.look.final and b.frame.look.final
-    known = judgement(contrast.ratio, contrast.verdict, contrast.response, floor, trends, final=final)
-    update = known.known | {"sentence": known.after(_head(a, b, contrast.cell), contrast.sentence)}
-    update |= {} if floor is None else {"floor_source": floor.words}
-    return contrast.model_copy(update=update | ({"why": known.reason} if known.reason else {}))
-
-
 def _contrast(
-    a: Side, b: Side, cell: tuple[Treatment, Treatment, Treatment], response: str, pair: LevelPair, confidence: float,
-    margin: float | None, of_block_s: float | None,
+    a: Side, b: Side, cell: tuple[Treatment, Treatment, Treatment], response: str, confidence: float,
+    margin: float | None, of_block_s: float | None, floors: tuple[Floors, Floors],
 ) -> Contrast | None:  # fmt: skip
+    """Side b against side a in a cell, judged by the noise floor and the trends of both by the rule of the report."""
     common, treatment_a, treatment_b = cell
-    ratio = ratio_of(pair, confidence)
-    if ratio is None:
+    sides = {"a": (a.frame, treatment_a), "b": (b.frame, treatment_b)}
+    compared = compare_means(sides, response, confidence, margin, look_of_both(a, b), of_block_s)
+    if compared is None:
         return None
+    pair, would, versus = compared.pair, compared.would, f"{b.name} against {a.name}"
+    head = f"{label(common)}, {versus}" if common else versus
     inner = None if margin is None else ratio_of(pair, 2 * confidence - 1)
-    verdict = verdict_of(response, ratio, pair, margin, confidence)
+    why = _why(compared, margin)
     effect, delta = effect_of(pair, confidence)
-    look, more = look_of_both(a, b), None
-    if verdict == "undecided" and pair.gap is not None:
-        more = power.more_starts(pair.gap, margin, look.planning_confidence(confidence))
-    would = forecast.Forecast(more, of_block_s, pair.most, look)
-    why = _why(verdict, ratio, margin, would, response)
-    left_out = (exclusions(a.frame, response, treatment_a), exclusions(b.frame, response, treatment_b))
-    unit = unit_of(response)
+    floor = of_two(floors, response, *pair.trials, pair.paired)
+    named = [(a.name, a.frame, treatment_a, a.trends), (b.name, b.frame, treatment_b, b.trends)]
+    trends = side_trends.of_two(named, response, pair.paired == "start")
+    final = a.frame.look.final and b.frame.look.final
+    known = judgement(compared.ratio, compared.verdict, response, floor, trends, final=final)
     return Contrast(
-        cell=common, a=treatment_a, b=treatment_b, response=response, unit=unit,
-        mean_a=centre(pair.baseline, unit, confidence), mean_b=centre(pair.level, unit, confidence),
-        ratio=ratio, change_percent=percent(ratio), effect=effect, delta=delta, effect_words=effect_words(effect),
-        verdict=verdict,
-        sentence=_sentence(_head(a, b, common), response, ratio, inner, verdict, margin, why), why=why,
-        margin_percent=margin, equivalence_percent=None if inner is None else percent(inner), more=more,
-        advice=would.short(),
-        more_s=None if more is None or of_block_s is None else more.starts * of_block_s,
-        p=p_of_change(pair), tost_p=equivalence(pair, margin, confidence)[1], paired=bool(pair.paired),
-        n_a=sum(pair.trials[0]), n_b=sum(pair.trials[1]), starts_a=len(pair.trials[0]), starts_b=len(pair.trials[1]),
-        excluded=sum(one.trials for found in left_out for one in found),
+        **{**compared.fields, **known.known}, cell=common, a=treatment_a, b=treatment_b, effect=effect, delta=delta,
+        effect_words=effect_words(effect), sentence=known.after(head, _sentence(head, compared, inner, margin, why)),
+        why=known.reason or why, equivalence_percent=None if inner is None else estimates.percent(inner),
+        more=would.more, advice=would.short(), floor_source="" if floor is None else floor.words, paired=bool(pair.paired),
     )  # fmt: skip
 
 
@@ -268,35 +238,21 @@ def effect_words(effect: Estimate | None) -> str:
     return "" if effect is None else next(word for end, word in WORDS_OF_EFFECT if abs(effect.value) < end)
 
 
-def _why(
-    verdict: SideVerdict, ratio: Estimate, margin: float | None, would: forecast.Forecast, response: str
-) -> str:  # fmt: skip
-    if verdict == "descriptive":
-        known = next((why for why in (TOO_FEW, NOTHING_VARIES) if why in ratio.method), "")
-        if known:
-            return f"{known}, so there is neither interval nor verdict"
-        return "values that are not above 0 have no ratio with an interval"
-    if verdict != "undecided":
+def _why(compared: Compared, margin: float | None) -> str:
+    """Why there is no verdict, or why it is undecided; else empty."""
+    if compared.verdict == "descriptive":
+        known = next((why for why in (TOO_FEW, NOTHING_VARIES) if why in compared.ratio.method), "")
+        return f"{known}, {NO_VERDICT}" if known else "values that are not above 0 have no ratio with an interval"
+    if compared.verdict != "undecided":
         return ""
     room = "" if margin is None else f" and reaches beyond the margin of {number(margin, digits=2)}%"
-    without = " without a --margin" if would.more is None and margin is None else ""
-    return f"{change_text(ratio, response)} includes no change{room}; {would.words()}{without}"
+    without = " without a --margin" if compared.would.more is None and margin is None else ""
+    change = change_text(compared.ratio, compared.response)
+    return f"{change} includes no change{room}; {compared.would.words()}{without}"
 
 
-def _head(a: Side, b: Side, common: Treatment) -> str:
-    return f"{label(common)}, {b.name} against {a.name}" if common else f"{b.name} against {a.name}"
-
-
-def _sentence(
-    head: str, response: str, ratio: Estimate, within: Estimate | None, verdict: SideVerdict, margin: float | None,
-    why: str,
-) -> str:  # fmt: skip
-    change = change_text(ratio, response)
-    if verdict == "descriptive":
-        return f"{head}: {label_of(response)} {change} in these trials; {why}"
-    if verdict == "undecided":
-        return f"{head}: undecided: {why}"
-    if verdict == "equivalent" and within is not None:
-        inner = f"{change_text(within, response)} at {confidence_text(within.confidence)}"
-        return f"{head}: equivalent within {number(margin or 0, digits=2)}%: {inner} lies in the margin"
-    return f"{head}: {verdict}: {label_of(response)} {change}"
+def _sentence(head: str, compared: Compared, within: Estimate | None, margin: float | None, why: str) -> str:
+    if compared.verdict != "equivalent" or within is None:
+        return verdict_sentence(head, compared.response, compared.ratio, compared.verdict, why)
+    inner = f"{change_text(within, compared.response)} at {confidence_text(within.confidence)}"
+    return f"{head}: equivalent within {number(margin or 0, digits=2)}%: {inner} lies in the margin"

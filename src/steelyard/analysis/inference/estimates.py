@@ -15,6 +15,8 @@ from steelyard.model.estimate import Estimate
 
 ROUNDING = 1e-12
 """Logarithms that differ by less are of equal values."""
+LARGEST_LOG = 600.0
+"""The ends of an interval on logarithms that are exponentiated: beyond 709 a float overflows."""
 FEWEST_STARTS = 3
 """Start means below which there is no interval over starts: with one degree of freedom t spans a hundredfold."""
 FEWEST_FOR_MEDIAN = 6
@@ -115,14 +117,19 @@ def geometric_mean(
     spread = deviation(logs) if n > 1 else 0.0
     if n < max(fewest, 2) or spread <= ROUNDING:
         why = "nothing varies" if n >= max(fewest, 2) else f"fewer than {max(fewest, 2)}"
-        method = f"geometric mean over {over}; {why}: no interval"
-        return Estimate(value=math.exp(centre), confidence=confidence, n=n, unit=unit, method=method)
-    half = half_width(spread, n, confidence)
-    return Estimate(
-        value=math.exp(centre), low=math.exp(max(centre - half, -600.0)), high=math.exp(min(centre + half, 600.0)),
-        confidence=confidence, n=n, unit=unit,
-        method=f"geometric mean over {over}, t interval on logarithms with {n - 1} degrees of freedom",
-    )  # fmt: skip
+        return exponential(centre, None, unit, confidence, n, f"geometric mean over {over}; {why}: no interval")
+    method = f"geometric mean over {over}, t interval on logarithms with {n - 1} degrees of freedom"
+    return exponential(centre, half_width(spread, n, confidence), unit, confidence, n, method)
+
+
+def exponential(log: float, half: float | None, unit: str, confidence: float, n: int, method: str) -> Estimate:
+    """exp of an estimate of a logarithm and of the ends of its interval, `log` - `half` and `log` + `half`; `half`
+    None: it has no interval."""
+    value = math.exp(log)
+    if half is None:
+        return Estimate(value=value, confidence=confidence, n=n, unit=unit, method=method)
+    low, high = math.exp(max(log - half, -LARGEST_LOG)), math.exp(min(log + half, LARGEST_LOG))
+    return Estimate(value=value, low=low, high=high, confidence=confidence, n=n, unit=unit, method=method)
 
 
 def mean_z(values: Sequence[float], unit: str, confidence: float, over: str) -> Estimate:
@@ -154,6 +161,11 @@ def satterthwaite(parts: Sequence[float], sizes: Sequence[int]) -> float:
     if len(set(sizes)) == 1:
         return degrees
     return min(degrees, math.fsum(1 / n for n in sizes) ** 2 / math.fsum(1 / (n**2 * (n - 1)) for n in sizes))
+
+
+def degrees_text(degrees: float) -> str:
+    """Degrees of freedom: `11`, or `8.3` where they are not whole."""
+    return f"{degrees:.0f}" if degrees == round(degrees) else f"{degrees:.1f}"
 
 
 def median_rank(n: int, confidence: float) -> int | None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from steelyard.analysis.comparisons.level_pairs import FEWEST_STARTS
 from steelyard.analysis.comparisons.level_ratios import centre
 from steelyard.analysis.frame import NO_VALUE_REASON, TOO_FEW_REASON
 from steelyard.analysis.inference import multiplicity
+from steelyard.analysis.inference.estimates import FEWEST_STARTS
 from steelyard.analysis.narrative.answer_table import LACKS, AnswerRow, AnswerTable, at
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics import objective

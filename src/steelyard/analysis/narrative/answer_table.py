@@ -113,7 +113,8 @@ class AnswerRow(Row):
     why: str = ""
     """What explains or limits the verdict, in a clause: too few starts, the noise floor, Holm's correction."""
     survives_holm: bool | None = None
-    """Whether a verdict of a difference would still hold after Holm's correction; none where there is none."""
+    """Whether a verdict of a difference or equivalence would still hold after Holm's correction; none where it decides
+    nothing."""
     sentence: str = ""
     """The row in words, both sides named: `workload C: 902 ms on 3 nodes, 318 ms on 1 node: 2.8 times as long`."""
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from steelyard.analysis import dilated, statistics
-from steelyard.analysis.comparisons.level_pairs import FEWEST_STARTS
+from steelyard.analysis.inference.estimates import FEWEST_STARTS
 from steelyard.analysis.narrative import first_trials, stand_ins
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics import server_warm_up, stopping, trend

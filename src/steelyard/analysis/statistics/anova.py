@@ -18,9 +18,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
-from steelyard.analysis.comparisons.level_pairs import FEWEST_STARTS
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import effect_sizes
+from steelyard.analysis.inference.estimates import FEWEST_STARTS
 from steelyard.analysis.inference.gaps import place_comes_out
 from steelyard.analysis.inference.multiplicity import holm_within
 from steelyard.analysis.inference.variance_table import (

@@ -8,26 +8,17 @@ from typing import Annotated
 from steelyard.analysis.comparisons import forecast, side_trends
 from steelyard.analysis.comparisons.identical_systems import Floors, floor_of_levels
 from steelyard.analysis.comparisons.judgement import Judged, judgement
-from steelyard.analysis.comparisons.level_pairs import NOTHING_VARIES, TOO_FEW, equivalence, pair_of, pairs_of_levels
-from steelyard.analysis.comparisons.level_ratios import (
-    ComparisonVerdict,
-    centre,
-    p_of_change,
-    percent,
-    ratio_of,
-    verdict_of,
-)
+from steelyard.analysis.comparisons.level_pairs import NOTHING_VARIES, TOO_FEW, pair_of_levels, pairs_of_levels
+from steelyard.analysis.comparisons.level_ratios import NO_VERDICT, ComparisonVerdict, compare_means, verdict_sentence
 from steelyard.analysis.frame import TrialFrame
-from steelyard.analysis.inference import multiplicity, power
+from steelyard.analysis.inference import multiplicity
 from steelyard.analysis.row import NO_UNIT, Column, InUnit, MeasuredLevels, P, Ratio
 from steelyard.analysis.statistic import Context, Section, Statistic
-from steelyard.analysis.statistics.exclusions import exclusions
 from steelyard.analysis.statistics.trend import Trend
 from steelyard.analysis.treatments import Treatment, label, part
 from steelyard.analysis.wording import change_text
 from steelyard.format import confidence_text, number
 from steelyard.model.estimate import Estimate
-from steelyard.model.responses import label_of, unit_of
 from steelyard.model.study import Level
 
 
@@ -89,33 +80,18 @@ def compare(
 ) -> Comparison | None:  # fmt: skip
     """Level against baseline, other factors fixed; None where either has no used trial or the baseline's mean is 0.
 
-    t on logarithms of start means, paired by block where the factor needs a new cluster, else by start; Welch's where
-    fewer than three pairs are whole (`level_pairs.pair_of`). Below three starts per level: no interval, no verdict.
+    See `level_ratios.compare_means`. Below three starts per level: no interval, no verdict.
     """
-    pair = pair_of((frame, {**others, factor: baseline}), (frame, {**others, factor: level}), response)
-    ratio = None if pair is None else ratio_of(pair, confidence)
-    if pair is None or ratio is None:
+    sides = {"baseline": (frame, {**others, factor: baseline}), "level": (frame, {**others, factor: level})}
+    compared = compare_means(sides, response, confidence, margin_percent, frame.look, block_s)
+    if compared is None:
         return None
-    unit = unit_of(response)
-    change = percent(ratio)
-    verdict = verdict_of(response, ratio, pair, margin_percent, confidence)
-    more, would = None, ""
-    if verdict == "undecided" and pair.gap is not None:
-        more = power.more_starts(pair.gap, margin_percent, frame.look.planning_confidence(confidence))
-        would = forecast.Forecast(more, block_s, pair.most, frame.look).words()
-    both_excluded = [exclusions(frame, response, {**others, factor: one}) for one in (baseline, level)]
+    more, would = compared.would.more, compared.would.words() if compared.verdict == "undecided" else ""
+    about = head(factor, baseline, level, others)
     return Comparison(
-        factor=factor, baseline=baseline, level=level, others=others, response=response, unit=unit,
-        mean_baseline=centre(pair.baseline, unit, confidence), mean_level=centre(pair.level, unit, confidence),
-        ratio=ratio,
-        change_percent=change, verdict=verdict,
-        sentence=sentence(response, factor, baseline, level, others, ratio, verdict, would, margin_percent),
-        p=p_of_change(pair), tost_p=equivalence(pair, margin_percent, confidence)[1],
-        margin_percent=margin_percent, more_starts=None if more is None else more.starts,
-        more_s=None if more is None or block_s is None else more.starts * block_s, advice=would,
-        n_baseline=sum(pair.trials[0]), n_level=sum(pair.trials[1]), starts_baseline=len(pair.trials[0]),
-        starts_level=len(pair.trials[1]),
-        excluded=sum(exclusion.trials for found in both_excluded for exclusion in found),
+        **compared.fields, factor=factor, baseline=baseline, level=level, others=others,
+        sentence=sentence(about, response, compared.ratio, compared.verdict, would, margin_percent),
+        more_starts=None if more is None else more.starts, advice=would,
     )  # fmt: skip
 
 
@@ -126,20 +102,15 @@ def head(factor: str, baseline: Level, level: Level, others: Treatment) -> str:
 
 
 def sentence(
-    response: str, factor: str, baseline: Level, level: Level, others: Treatment, ratio: Estimate,
-    verdict: ComparisonVerdict, would: str = "", margin_percent: float | None = None,
+    about: str, response: str, ratio: Estimate, verdict: ComparisonVerdict, would: str = "",
+    margin_percent: float | None = None,
 ) -> str:  # fmt: skip
     """The comparison in words. `would`: what would decide, if undecided; `margin_percent`: that of an equivalence."""
-    about, change = head(factor, baseline, level, others), change_text(ratio, response)
-    if ratio.low is None or ratio.high is None:
-        why = NOTHING_VARIES if NOTHING_VARIES in ratio.method else TOO_FEW
-        return (
-            f"{about}: {label_of(response)} {change} in these trials; {why}, so there is neither interval nor verdict"
-        )
-    if verdict == "undecided":
-        return f"{about}: undecided: {change} includes no change" + (f"; {would}" if would else "")
+    why = f"{change_text(ratio, response)} includes no change" + (f"; {would}" if would else "")
+    if verdict == "descriptive":
+        why = f"{NOTHING_VARIES if NOTHING_VARIES in ratio.method else TOO_FEW}, {NO_VERDICT}"
     within = f" within {number(margin_percent or 0, digits=2)}%" if verdict == "equivalent" else ""
-    return f"{about}: {verdict}{within}: {label_of(response)} {change}"
+    return verdict_sentence(about, response, ratio, f"{verdict}{within}", why)
 
 
 def comparisons(
@@ -154,18 +125,12 @@ def comparisons(
     pace_s = forecast.block_s(frame)
     every = [compare(frame, response, *of, confidence, margin_percent, pace_s) for of in pairs_of_levels(frame)]
     beside_these = [
-        _tests(frame, name, of, confidence, margin_percent) for name in beside for of in pairs_of_levels(frame)
+        (pair.p, pair.tost_p(margin_percent))
+        for name in beside
+        for of in pairs_of_levels(frame)
+        if (pair := pair_of_levels(frame, name, *of)) is not None
     ]
     return multiplicity.adjusted([one for one in every if one is not None], beside_these)
-
-
-def _tests(
-    frame: TrialFrame, response: str, of: tuple[str, Level, Level, Treatment], confidence: float, margin: float | None
-) -> multiplicity.Tests:
-    """The tests of one comparison alone; see `compare`."""
-    factor, baseline, level, others = of
-    pair = pair_of((frame, {**others, factor: baseline}), (frame, {**others, factor: level}), response)
-    return (None, None) if pair is None else (p_of_change(pair), equivalence(pair, margin, confidence)[1])
 
 
 def judged(
@@ -175,17 +140,16 @@ def judged(
 
     One whose whole interval lies within the floor becomes undecided, and one that a trend may explain.
     """
-    return tuple(_judged(row, frame, floors, trends) for row in comparisons)
-
-
-def _judged(row: Comparison, frame: TrialFrame, floors: Floors, trends: Sequence[Trend]) -> Comparison:
-    levels = (row.baseline, row.level)
-    floor = floor_of_levels(frame, floors, row.response, row.factor, levels, row.others)
-    sides = side_trends.of_levels(frame, row.response, row.factor, levels, trends, row.others)
-    known = judgement(row.ratio, row.verdict, row.response, floor, sides, final=frame.look.final)
-    sentence = known.after(head(row.factor, row.baseline, row.level, row.others), row.sentence)
-    update = known.known | {"floor_source": "" if floor is None else floor.words, "sentence": sentence}
-    return row.model_copy(update=update | ({"survives_holm": None} if known.reason else {}))
+    rows = []
+    for row in comparisons:
+        levels, about = (row.baseline, row.level), head(row.factor, row.baseline, row.level, row.others)
+        floor = floor_of_levels(frame, floors, row.response, row.factor, levels, row.others)
+        sides = side_trends.of_levels(frame, row.response, row.factor, levels, trends, row.others)
+        known = judgement(row.ratio, row.verdict, row.response, floor, sides, final=frame.look.final)
+        update = known.known | {"sentence": known.after(about, row.sentence)}
+        update |= {"floor_source": "" if floor is None else floor.words}
+        rows.append(row.model_copy(update=update | ({"survives_holm": None} if known.reason else {})))
+    return tuple(rows)
 
 
 def _judged_comparisons(context: Context) -> tuple[Comparison, ...]:

@@ -16,11 +16,11 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated, Final, Literal, NamedTuple
 
 from steelyard.analysis.comparisons import contrasts, side_trends
-from steelyard.analysis.comparisons.contrasts import Cells, Key
+from steelyard.analysis.comparisons.contrasts import Cells, Key, WeightedSum
 from steelyard.analysis.comparisons.identical_systems import Floors, floor_of_levels
-from steelyard.analysis.comparisons.level_pairs import FEWEST_STARTS
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import multiplicity
+from steelyard.analysis.inference.estimates import FEWEST_STARTS
 from steelyard.analysis.narrative.answer_table import factor_asked, levels_of
 from steelyard.analysis.row import IN_UNIT, NO_UNIT, Column, ComparedLevels, InUnit, P, RatioOrNone
 from steelyard.analysis.statistic import Context, Section, Statistic
@@ -29,7 +29,6 @@ from steelyard.analysis.statistics.trend import Trend
 from steelyard.analysis.treatments import NODES, Treatment, label, part
 from steelyard.analysis.wording import change_of, quantities
 from steelyard.format import with_interval
-from steelyard.model.estimate import Estimate
 from steelyard.model.responses import unit_of
 from steelyard.model.study import Level
 
@@ -107,12 +106,10 @@ class _Four(NamedTuple):
         return {**self.others, self.factor: level, self.by: by}
 
     def weights(self, frame: TrialFrame) -> dict[Key, float]:
-        signs = ((self.level, 1), (self.baseline, -1))
-        by_signs = ((self.by_level, 1), (self.by_baseline, -1))
         return {
-            contrasts.key_of(frame, self.treatment(level, by)): float(sign * by_sign)
-            for level, sign in signs
-            for by, by_sign in by_signs
+            contrasts.key_of(frame, self.treatment(level, by)): sign * by_sign
+            for level, sign in ((self.level, 1.0), (self.baseline, -1.0))
+            for by, by_sign in ((self.by_level, 1.0), (self.by_baseline, -1.0))
         }
 
 
@@ -125,11 +122,11 @@ def interactions(
     Only where all four treatments have a used trial. p-values of each scale are one family of Holm's correction.
     """
     logarithms, means = contrasts.logs(frame, response), contrasts.means(frame, response)
-    scales = (logarithms, means)
-    rows = [
-        _row(frame, scales, four, response, confidence, floors or Floors(), trends) for four in _fours(frame, factor)
-    ]
-    known = [row for row in rows if row is not None]
+    floors = floors or Floors()
+    every = (
+        _row(frame, logarithms, means, four, response, confidence, floors, trends) for four in _fours(frame, factor)
+    )
+    known = [row for row in every if row is not None]
     holm = multiplicity.holm([row.p for row in known])
     of_differences = multiplicity.holm([row.p_of_differences for row in known])
     return tuple(
@@ -153,43 +150,35 @@ def _fours(frame: TrialFrame, factor: str) -> Iterator[_Four]:
     baseline, *levels = levels_of(frame, factor) or [""]
     for by in (name for name in frame.names if name != factor and len(frame.factors[name]) > 1):
         by_baseline, *by_levels = levels_of(frame, by)
-        seen: list[Treatment] = []
-        for every in frame.others(factor):
-            others = {name: level for name, level in every.items() if name != by}
-            if others in seen:
-                continue
-            seen.append(others)
-            for level, by_level in itertools.product(levels, by_levels):
-                yield _Four(factor, baseline, level, by, by_baseline, by_level, others)
+        for others, level, by_level in itertools.product(frame.others(factor, by), levels, by_levels):
+            yield _Four(factor, baseline, level, by, by_baseline, by_level, others)
 
 
 def _row(
-    frame: TrialFrame, scales: tuple[Cells | None, Cells], four: _Four, response: str, confidence: float,
+    frame: TrialFrame, logarithms: Cells | None, means: Cells, four: _Four, response: str, confidence: float,
     floors: Floors, trends: Sequence[Trend],
 ) -> Interaction | None:  # fmt: skip
-    logarithms, means = scales
     weights = four.weights(frame)
     of_means = contrasts.contrast(means, weights, confidence, FEWEST_STARTS)
     if of_means is None:
         return None
     of_logs = None if logarithms is None else contrasts.contrast(logarithms, weights, confidence, FEWEST_STARTS)
-    quotient = None if of_logs is None else contrasts.ratio_of(of_logs, confidence)
-    gap = contrasts.difference_of(of_means, unit_of(response), confidence)
-    shift = _trends(frame, four, response, trends)
+    ratios = None if logarithms is None else [math.exp(one) for one in _both(logarithms, frame, four)]
+    differences, unit = _both(means, frame, four), unit_of(response)
+    trend, shift_of_ratios, shift_of_means = _trends(frame, four, response, trends)
     floor = _floor(frame, four, response, floors)
-    low, high = _both(means, frame, four)
-    ratios = None if logarithms is None else tuple(math.exp(one) for one in _both(logarithms, frame, four))
     largest = max(abs(means.mean(key) or 0.0) for key in weights)
-    of_ratios = _of_ratio(quotient, shift.of_ratios, math.log1p((floor or 0.0) / 100))
-    of_gap = _judged(gap, largest * math.expm1(shift.of_means))
+    verdict, why = _judged(of_logs, shift_of_ratios, math.log1p((floor or 0.0) / 100))
+    verdict_of_differences, why_of_differences = _judged(of_means, largest * math.expm1(shift_of_means))
     row = Interaction(
-        **four._asdict(), response=response, unit=unit_of(response), starts=of_means.starts,
+        **four._asdict(), response=response, unit=unit, starts=of_means.starts,
         ratio_by_baseline=ratios[0] if ratios else None, ratio_by_level=ratios[1] if ratios else None,
-        ratio_of_ratios=quotient, verdict=of_ratios.verdict, why=of_ratios.why,
+        ratio_of_ratios=None if of_logs is None else of_logs.as_ratio(confidence), verdict=verdict, why=why,
         p=None if of_logs is None else of_logs.p,
-        difference_by_baseline=low, difference_by_level=high, difference_of_differences=gap,
-        verdict_of_differences=of_gap.verdict, why_of_differences=of_gap.why, p_of_differences=of_means.p,
-        floor_percent=floor, trend=shift.words, sentence="",
+        difference_by_baseline=differences[0], difference_by_level=differences[1],
+        difference_of_differences=of_means.as_difference(unit, confidence),
+        verdict_of_differences=verdict_of_differences, why_of_differences=why_of_differences,
+        p_of_differences=of_means.p, floor_percent=floor, trend=trend, sentence="",
     )  # fmt: skip
     return row.model_copy(update={"sentence": sentence(row)})
 
@@ -197,84 +186,56 @@ def _row(
 def _both(cells: Cells, frame: TrialFrame, four: _Four) -> tuple[float, float]:
     """Level minus baseline, at the baseline and at the level of the other factor."""
 
-    def gap(by: Level) -> float:
-        level, baseline = (
-            cells.mean(contrasts.key_of(frame, four.treatment(one, by))) or 0.0 for one in (four.level, four.baseline)
-        )
-        return level - baseline
+    def mean(level: Level, by: Level) -> float:
+        return cells.mean(contrasts.key_of(frame, four.treatment(level, by))) or 0.0
 
-    return gap(four.by_baseline), gap(four.by_level)
+    low, high = (mean(four.level, by) - mean(four.baseline, by) for by in (four.by_baseline, four.by_level))
+    return low, high
 
 
-class _Shift(NamedTuple):
-    """What the trends of the four treatments may explain."""
-
-    words: str
-    """Which of them still warmed up or slowed down; empty if none did."""
-    of_ratios: float
-    """Change of the logarithm of the ratio of ratios; 0 where treatments of the same starts share their trend."""
-    of_means: float
-    """Change of the logarithm of a mean: a shared trend still scales a difference."""
-
-
-def _trends(frame: TrialFrame, four: _Four, response: str, trends: Sequence[Trend]) -> _Shift:
-    """Trends are those of starts, so they are looked up along a factor that needs new starts."""
-    levels, by_levels = (four.baseline, four.level), (four.by_baseline, four.by_level)
-    along, other = (four.factor, levels), (four.by, by_levels)
+def _trends(frame: TrialFrame, four: _Four, response: str, trends: Sequence[Trend]) -> tuple[str, float, float]:
+    """The trends of the four treatments in words, and the changes that they may explain: of the logarithm of the ratio
+    of ratios, 0 where treatments of the same starts share their trend; and of that of a mean, as a shared trend still
+    scales a difference. Trends are those of starts, so they are looked up along a factor that needs new starts."""
+    along, (name, levels) = (four.factor, (four.baseline, four.level)), (four.by, (four.by_baseline, four.by_level))
     if four.factor not in frame.hard:
-        along, other = other, along
+        along, (name, levels) = (name, levels), along
     sides = {
-        part(other[0], level): side_trends.of_levels(frame, response, *along, trends, {**four.others, other[0]: level})
-        for level in other[1]
+        part(name, level): side_trends.of_levels(frame, response, *along, trends, {**four.others, name: level})
+        for level in levels
     }
-    apart, shifts = other[0] in frame.hard, [side.shift for side in sides.values()]
-    words = [f"{name}: {side.words}" if apart else side.words for name, side in sides.items() if side.words]
-    return _Shift(
-        "; ".join(dict.fromkeys(words)),
-        math.fsum(shifts) if apart else 0.0,
-        math.fsum(shifts) if apart else max(shifts),
-    )
+    apart, shifts = name in frame.hard, [side.shift for side in sides.values()]
+    words = [f"{where}: {side.words}" if apart else side.words for where, side in sides.items() if side.words]
+    text, total = "; ".join(dict.fromkeys(words)), math.fsum(shifts)
+    return (text, total, total) if apart else (text, 0.0, max(shifts))
 
 
 def _floor(frame: TrialFrame, four: _Four, response: str, floors: Floors) -> float | None:
     """The noise floors of both ratios in quadrature, in per cent."""
     if not floors.spreads(response):
         return None
-    logs = []
-    for by in (four.by_baseline, four.by_level):
-        levels, others = (four.baseline, four.level), {**four.others, four.by: by}
-        floor = floor_of_levels(frame, floors, response, four.factor, levels, others)
-        if floor is None:
-            return None
-        logs.append(math.log1p(floor.percent.value / 100))
-    return 100 * math.expm1(math.hypot(*logs))
+    levels = (four.baseline, four.level)
+    both = [
+        floor_of_levels(frame, floors, response, four.factor, levels, {**four.others, four.by: by})
+        for by in (four.by_baseline, four.by_level)
+    ]
+    logs = [math.log1p(floor.percent.value / 100) for floor in both if floor is not None]
+    return 100 * math.expm1(math.hypot(*logs)) if len(logs) == len(both) else None
 
 
-class _Judged(NamedTuple):
-    verdict: Verdict
-    why: str = ""
-
-
-def _of_ratio(quotient: Estimate | None, shift: float, noise: float) -> _Judged:
-    if quotient is None or quotient.low is None or quotient.high is None:
-        return _Judged("descriptive")
-    logs = {"value": math.log(quotient.value), "low": math.log(quotient.low), "high": math.log(quotient.high)}
-    return _judged(quotient.model_copy(update=logs), shift, noise)
-
-
-def _judged(found: Estimate, shift: float, noise: float = 0.0) -> _Judged:
-    """Higher or lower only if the interval leaves out 0, is not all within the noise, and no end is within what the
-    trends may explain."""
-    if found.low is None or found.high is None:
-        return _Judged("descriptive")
-    ends = abs(found.low), abs(found.high)
-    if found.low <= 0 <= found.high:
-        return _Judged("undecided")
-    if max(ends) <= noise:
-        return _Judged("undecided", NOISE)
-    if shift and min(ends) <= shift:
-        return _Judged("undecided", TRENDS)
-    return _Judged("higher" if found.low > 0 else "lower")
+def _judged(effect: WeightedSum | None, shift: float, noise: float = 0.0) -> tuple[Verdict, str]:
+    """Verdict, and why it is undecided: higher or lower only if the interval leaves out 0, is not all within the noise,
+    and no end is within what the trends may explain."""
+    if effect is None or effect.half is None:
+        return "descriptive", ""
+    nearer, farther = abs(effect.value) - effect.half, abs(effect.value) + effect.half
+    if nearer <= 0:
+        return "undecided", ""
+    if farther <= noise:
+        return "undecided", NOISE
+    if shift and nearer <= shift:
+        return "undecided", TRENDS
+    return "higher" if effect.value > 0 else "lower", ""
 
 
 def sentence(row: Interaction) -> str:

@@ -40,7 +40,7 @@ def main_effects(
     keys = [key_of(frame, treatment) for treatment in _treatments(frame, fraction)]
     gone = sum(logarithms.mean(key) is None for key in keys)
     return tuple(
-        _effect(frame, logarithms, fraction, (factor, response), keys, gone, confidence) for factor in fraction.factors
+        _effect(frame, logarithms, fraction, factor, response, keys, gone, confidence) for factor in fraction.factors
     )
 
 
@@ -48,20 +48,16 @@ def _treatments(frame: TrialFrame, fraction: Fraction) -> list[Treatment]:
     """All treatments of the design."""
     rest = [name for name in frame.names if name not in fraction.factors]
     return [
-        {
-            **dict(zip(rest, levels, strict=True)),
-            **{name: frame.factors[name][sign > 0] for name, sign in signs.items()},
-        }
+        dict(zip(rest, levels, strict=True)) | {name: frame.factors[name][sign > 0] for name, sign in signs.items()}
         for levels in itertools.product(*(frame.factors[name] for name in rest))
         for signs in fraction.combinations()
     ]
 
 
 def _effect(
-    frame: TrialFrame, logarithms: Cells, fraction: Fraction, of: tuple[str, str], keys: Sequence[Key], gone: int,
-    confidence: float,
+    frame: TrialFrame, logarithms: Cells, fraction: Fraction, factor: str, response: str, keys: Sequence[Key],
+    gone: int, confidence: float,
 ) -> MainEffect:  # fmt: skip
-    factor, response = of
     baseline, level = frame.factors[factor]
     place = frame.names.index(factor)
     weights = {key: (2 if key[place] == level else -2) / len(keys) for key in keys}
@@ -80,7 +76,7 @@ def _effect(
     )  # fmt: skip
 
 
-def fraction_of(frame: TrialFrame, study: Study) -> fractional_design.Fraction | None:
+def fraction_of(frame: TrialFrame, study: Study) -> Fraction | None:
     """The fraction of a fractional design, as the plan made it."""
     design = study.design
     if design.kind != "fractional":
@@ -90,8 +86,8 @@ def fraction_of(frame: TrialFrame, study: Study) -> fractional_design.Fraction |
 
 
 def _of_context(context: Context) -> tuple[MainEffect, ...]:
-    design = fraction_of(context.frame, context.study)
-    effects = main_effects(context.frame, context.response, design, context.confidence)
+    fraction = fraction_of(context.frame, context.study)
+    effects = main_effects(context.frame, context.response, fraction, context.confidence)
     return tuple(effect.judged(context.frame, context.floors, context.of(Trend)) for effect in effects)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Annotated
 
-from steelyard.analysis.comparisons.objective import ObjectiveVerdict, judged, value_of
+from steelyard.analysis.cells import ObjectiveVerdict, met, value_of
 from steelyard.analysis.frame import TrialFrame, numeric, size_factor, start_means
 from steelyard.analysis.narrative.answer_table import at
 from steelyard.analysis.row import HIDDEN, InUnit, MeasuredTreatment
@@ -52,7 +52,7 @@ def objective_levels(frame: TrialFrame, limit: Limit, confidence: float = 0.95) 
             continue
         place = frame.numbers.get(factor, {}).get(treatment.get(factor, ""))
         value = value_of([mean for _, mean, _ in means], unit, confidence)
-        verdict, why = judged(value, limit)
+        verdict, why = met(value, limit)
         rows.append(
             ObjectiveLevel(
                 treatment=treatment, response=limit.response, unit=unit, objective=limit.text,
@@ -60,8 +60,10 @@ def objective_levels(frame: TrialFrame, limit: Limit, confidence: float = 0.95) 
                 place=float(treatment[factor]) if factor and place is None else place or 0.0,
             )
         )  # fmt: skip
-    best = [_highest(line) for line in _lines(rows, factor)] if factor else []
-    return tuple(row.model_copy(update={"highest": any(row is top for top in best)}) for row in rows)
+    for line in _lines(rows, factor) if factor else ():
+        best = next((row for row in reversed(line) if row.verdict == "met"), None)
+        rows = [row.model_copy(update={"highest": True}) if row is best else row for row in rows]
+    return tuple(rows)
 
 
 def answers(rows: Sequence[ObjectiveLevel]) -> Iterator[str]:
@@ -93,14 +95,14 @@ def _by_verdict(rows: Sequence[ObjectiveLevel], factor: str) -> str:
     """`met on 1 node (3.1 ms [3.0, 3.2]); undecided on 3 nodes (...)`."""
     clauses = []
     for verdict in ("met", "undecided", "not met"):
-        named = [f"{_where(row, factor)} ({_valued(row)})" for row in rows if row.verdict == verdict]
+        named = [
+            f"{part(factor, row.treatment[factor]) if factor else label(row.treatment)} ({_valued(row)})"
+            for row in rows
+            if row.verdict == verdict
+        ]
         if named:
             clauses.append(f"{verdict}{f' {at(factor)}' if factor else ' with'} {listed(named)}")
     return "; ".join(clauses)
-
-
-def _where(row: ObjectiveLevel, factor: str) -> str:
-    return part(factor, row.treatment[factor]) if factor else label(row.treatment)
 
 
 def _valued(row: ObjectiveLevel) -> str:
@@ -115,10 +117,6 @@ def _lines(rows: Sequence[ObjectiveLevel], factor: str) -> list[list[ObjectiveLe
         key = tuple(item for item in row.treatment.items() if item[0] != factor)
         lines.setdefault(key, []).append(row)
     return [sorted(line, key=lambda row: row.place) for line in lines.values()]
-
-
-def _highest(line: Sequence[ObjectiveLevel]) -> ObjectiveLevel | None:
-    return next((row for row in reversed(line) if row.verdict == "met"), None)
 
 
 def _of_context(context: Context) -> tuple[ObjectiveLevel, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Annotated
 
 from steelyard.analysis.comparisons.contrasts import Cells, Key, key_of, logs, ratio, sentence_of
@@ -49,50 +48,41 @@ def overall(frame: TrialFrame, response: str, confidence: float = 0.95) -> tuple
     logarithms = logs(frame, response)
     if logarithms is None:
         return ()
-    rows = []
-    for factor in (name for name in frame.names if name not in WORKLOADS):
-        levels = frame.factors[factor]
-        for level in levels:
-            if level != baseline_of(levels):
-                row = _overall(frame, logarithms, (factor, baseline_of(levels), level), response, confidence)
-                rows += [row] if row is not None else []
-    return tuple(rows)
+    rows = (
+        _overall(frame, logarithms, factor, baseline_of(levels), level, response, confidence)
+        for factor, levels in frame.factors.items()
+        for level in levels
+        if factor not in WORKLOADS and level != baseline_of(levels)
+    )
+    return tuple(row for row in rows if row is not None)
 
 
 def _overall(
-    frame: TrialFrame, logarithms: Cells, of: tuple[str, Level, Level], response: str, confidence: float
+    frame: TrialFrame, logarithms: Cells, factor: str, baseline: Level, level: Level, response: str, confidence: float
 ) -> Overall | None:
-    factor, baseline, level = of
     every = list(frame.others(factor))
-    pairs = {
-        label(one): (key_of(frame, {**one, factor: baseline}), key_of(frame, {**one, factor: level})) for one in every
-    }
     gaps: dict[str, float] = {}
-    weights: dict[Key, float] = {}
-    for name, (base, high) in pairs.items():
-        below, above = logarithms.mean(base), logarithms.mean(high)
+    signs: dict[Key, int] = {}
+    for others in every:
+        base, other = (key_of(frame, {**others, factor: one}) for one in (baseline, level))
+        below, above = logarithms.mean(base), logarithms.mean(other)
         if below is not None and above is not None:
-            gaps[name] = above - below
-    for name in gaps:
-        base, high = pairs[name]
-        weights |= {base: -1 / len(gaps), high: 1 / len(gaps)}
+            gaps[label(others)] = above - below
+            signs |= {base: -1, other: 1}
+    weights = {key: sign / len(gaps) for key, sign in signs.items()}
     change = ratio(logarithms, weights, confidence) if len(gaps) >= FEWEST_CELLS else None
     if change is None:
         return None
     least, greatest = min(gaps, key=lambda one: gaps[one]), max(gaps, key=lambda one: gaps[one])
-    low, high_ = (f"{change_of(math.exp(gaps[one]), response)} ({one})" for one in (least, greatest))
+    low, high = (f"{change_of(math.exp(gaps[one]), response)} ({one})" for one in (least, greatest))
     head = f"{part(factor, level)} against {part(factor, baseline)}, over {len(gaps)} combinations of the other factors"
     return Overall(
         factor=factor, baseline=baseline, level=level, response=response, cells=len(gaps),
-        left_out=len(every) - len(gaps), starts=_starts(logarithms, weights), ratio=change,
+        left_out=len(every) - len(gaps), ratio=change,
+        starts=sum(not weights.keys().isdisjoint(cells) for cells in logarithms.of.values()),
         least=math.exp(gaps[least]), least_at=least, greatest=math.exp(gaps[greatest]), greatest_at=greatest,
-        verdict=judge(response, change), sentence=f"{sentence_of(head, response, change)}; from {low} to {high_}",
+        verdict=judge(response, change), sentence=f"{sentence_of(head, response, change)}; from {low} to {high}",
     )  # fmt: skip
-
-
-def _starts(logarithms: Cells, weights: Iterable[Key]) -> int:
-    keys = set(weights)
-    return sum(bool(keys & cells.keys()) for cells in logarithms.of.values())
 
 
 STATISTIC = Statistic(

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from steelyard.analysis.comparisons.level_pairs import LevelPair, Over, baseline_of, level_pairs
-from steelyard.analysis.comparisons.level_ratios import p_of_change
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import effect_sizes
 from steelyard.analysis.inference.multiplicity import holm_within
@@ -141,7 +140,7 @@ def _tests(pair: LevelPair) -> tuple[float | None, float | None]:
     else:
         rank = stats.mannwhitneyu(pair.level, pair.baseline).pvalue
     if _on_logarithms(pair):
-        return p_of_change(pair), _or_none(float(rank))
+        return pair.p, _or_none(float(rank))
     t = effect_sizes.p_of_difference(pair.baseline, pair.level, bool(pair.paired), pair.places)
     return _or_none(t), _or_none(float(rank))
 

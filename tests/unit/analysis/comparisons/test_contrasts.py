@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from steelyard.analysis.comparisons.contrasts import Cells, Contrast, contrast
+from steelyard.analysis.comparisons.contrasts import Cells, WeightedSum, contrast
 from steelyard.analysis.inference.gaps import in_blocks
 
 KEYS = ((1, "A"), (1, "C"), (3, "A"), (3, "C"))
@@ -36,7 +36,7 @@ def cells(means: np.ndarray, without: tuple[int, int] | None = None) -> Cells:
     )
 
 
-def of(cells: Cells) -> Contrast:
+def of(cells: Cells) -> WeightedSum:
     found = contrast(cells, WEIGHTS, 0.95)
     assert found is not None
     return found

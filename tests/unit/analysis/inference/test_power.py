@@ -16,7 +16,7 @@ from statsmodels.stats.weightstats import ttost_ind, ttost_paired
 from steelyard.analysis.comparisons import forecast
 from steelyard.analysis.comparisons.forecast import block_s
 from steelyard.analysis.comparisons.level_pairs import LevelPair
-from steelyard.analysis.comparisons.level_ratios import p_of_change, ratio_of
+from steelyard.analysis.comparisons.level_ratios import ratio_of
 from steelyard.analysis.inference.multiplicity import holm, survives
 from steelyard.analysis.inference.power import More, more_starts
 from steelyard.analysis.statistics.comparison import comparisons
@@ -111,7 +111,7 @@ def test_nothing_that_can_be_advised() -> None:
 @given(LOGS, LOGS)
 def test_p_is_below_alpha_where_the_interval_leaves_no_change_out(one: list[float], other: list[float]) -> None:
     pair = apart(*([float(np.exp(x)) for x in side] for side in (one, other)))
-    ratio, p = ratio_of(pair, 0.95), p_of_change(pair)
+    ratio, p = ratio_of(pair, 0.95), pair.p
     assert ratio is not None
     assert (p is None) == (ratio.low is None)
     if p is None:
@@ -121,10 +121,10 @@ def test_p_is_below_alpha_where_the_interval_leaves_no_change_out(one: list[floa
 
 
 def test_p_of_sides_that_do_not_vary() -> None:
-    assert p_of_change(apart((2.0, 2.0), (2.0, 2.0))) is None
-    assert p_of_change(apart((0.1, 0.1, 0.1), (3.0, 3.0, 3.0))) is None
-    assert p_of_change(paired((2.0, 4.0, 5.0), (3.0, 6.0, 7.5))) is None
-    assert p_of_change(apart((2.0, 2.0, 2.1), (-3.0, 3.0, 3.1))) is None
+    assert apart((2.0, 2.0), (2.0, 2.0)).p is None
+    assert apart((0.1, 0.1, 0.1), (3.0, 3.0, 3.0)).p is None
+    assert paired((2.0, 4.0, 5.0), (3.0, 6.0, 7.5)).p is None
+    assert apart((2.0, 2.0, 2.1), (-3.0, 3.0, 3.1)).p is None
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))

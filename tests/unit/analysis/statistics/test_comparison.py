@@ -10,7 +10,7 @@ from steelyard.analysis.comparisons.level_pairs import baseline_of
 from steelyard.analysis.comparisons.level_ratios import judge
 from steelyard.analysis.inference.gaps import Gap, in_blocks, of_samples
 from steelyard.analysis.statistics.anova import anova
-from steelyard.analysis.statistics.comparison import compare, comparisons, sentence
+from steelyard.analysis.statistics.comparison import compare, comparisons, head, sentence
 from steelyard.analysis.statistics.one_way import one_ways
 from steelyard.model.estimate import Estimate
 from tests.unit.analysis.made import cell, drawn, elsewhere, frame, record
@@ -52,7 +52,7 @@ def test_verdicts_have_three_values_and_know_the_direction(response, low, high, 
 )
 def test_sentences(low, value, high, words):
     change = ratio(1 + low / 100, 1 + value / 100, 1 + high / 100)
-    assert sentence(TIME, "nodes", 1, 3, A, change, judge(TIME, change)) == words
+    assert sentence(head("nodes", 1, 3, A), TIME, change, judge(TIME, change)) == words
 
 
 def test_welch_is_scipys():

@@ -8,7 +8,7 @@ from statsmodels.stats.weightstats import ttost_paired
 
 from steelyard.analysis.analyse import analyse
 from steelyard.analysis.comparisons import level_pairs
-from steelyard.analysis.comparisons.level_pairs import LevelPair, equivalence
+from steelyard.analysis.comparisons.level_pairs import LevelPair
 from steelyard.analysis.inference import multiplicity
 from steelyard.analysis.statistics import effect_line
 from steelyard.analysis.statistics.anova import AnovaTerm
@@ -57,17 +57,18 @@ def test_levels_that_share_their_starts_are_paired():
 
 def test_equivalence_needs_a_margin_that_was_declared():
     same = LevelPair("start means", "start", (10.0, 11, 12, 10.5), (10.05, 10.9, 12.1, 10.6))
-    assert equivalence(same, None) == ("no margin declared", None)
-    verdict, p = equivalence(same, 5.0)
+    assert same.tost_p(None) is None
+    p = same.tost_p(5.0)
     logs = np.log(same.level), np.log(same.baseline)
     assert p == pytest.approx(ttost_paired(*logs, -np.log(1.05), np.log(1.05))[0])
-    assert verdict == "equivalent"
-    assert equivalence(same, 0.1)[0] == "not shown"
-    assert equivalence(LevelPair("trials", "", (1.0,), (1.0,)), 5.0) == ("too few starts", None)
+    assert p < 0.05 < same.tost_p(0.1)
+    few = LevelPair("trials", "", (1.0,), (1.0,))
+    assert (few.lacks, few.tost_p(5.0)) == (level_pairs.TOO_FEW, None)
     for paired in (True, False):
         equal = LevelPair("start means", "start" if paired else "", (2.0, 2.0, 2.0), (2.02, 2.02, 2.02))
-        assert equivalence(equal, 5.0) == ("nothing varies", None)
-    assert equivalence(LevelPair("start means", "start", (1.0, 2, 3), (1.0, 2, 3)), 5.0) == ("nothing varies", None)
+        assert (equal.lacks, equal.tost_p(5.0)) == (level_pairs.NOTHING_VARIES, None)
+    identical = LevelPair("start means", "start", (1.0, 2, 3), (1.0, 2, 3))
+    assert (identical.lacks, identical.tost_p(5.0)) == (level_pairs.NOTHING_VARIES, None)
 
 
 def test_effects_over_start_means_rest_on_the_starts_of_the_ratio():
