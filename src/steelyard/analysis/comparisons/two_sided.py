@@ -216,7 +216,8 @@ def _contrast(
         **{**compared.fields, **known.known}, cell=common, a=treatment_a, b=treatment_b, effect=effect, delta=delta,
         effect_words=effect_words(effect), sentence=known.after(head, _sentence(head, compared, inner, margin, why)),
         why=known.reason or why, equivalence_percent=None if inner is None else estimates.percent(inner),
-        more=would.more, advice=would.short(), floor_source="" if floor is None else floor.words, paired=bool(pair.paired),
+        more=would.more, advice=would.short(), floor_source="" if floor is None else floor.words,
+        paired=bool(pair.paired),
     )  # fmt: skip
 
 
