@@ -98,12 +98,12 @@ def _course(
     over: Over = "trials" if starts == 1 and not together else "start means"
     noun = "trial" if over == "trials" else "start"
     hours = [(float(begun_s) - first_s) / 3600 for begun_s in units["begun_s"]]
-    found = judged(values, noun, over, confidence, at_h=hours)
+    state = judged(values, noun, over, confidence, at_h=hours)
     return Course(
         treatment=treatment, together=together, response=response,
         unit="of its treatment's mean" if together else unit_of(response), over=over, n=len(values), starts=starts,
-        fixed_cut=frame.warm_up_trials, detected_cut=found.cut, verdict=found.verdict, detail=found.detail,
-        changes=found.text, change_points=found.points,
+        fixed_cut=frame.warm_up_trials, detected_cut=state.cut, verdict=state.verdict, detail=state.detail,
+        changes=state.text, change_points=state.points,
     )  # fmt: skip
 
 

@@ -69,17 +69,17 @@ def steady(
     """
     if not series:
         return None
-    found = judged(
+    state = judged(
         series, "second", "seconds, counted as independent", confidence,
         fewest=BATCH * FEWEST_BATCHES, correlated=True,
     )  # fmt: skip
     mean = math.fsum(series) / len(series)
-    rest = series[found.cut or 0 :]
+    rest = series[state.cut or 0 :]
     return Steady(
         trial_id=trial_id, attempt=attempt, treatment=treatment, response=response, unit=unit_of(response),
-        n=len(series), detected_cut=found.cut, verdict=found.verdict, detail=found.detail, likeness=found.likeness,
-        changes=found.text, change_points=found.points,
-        change_detected=None if found.cut is None else relative_change(math.fsum(rest) / len(rest), mean),
+        n=len(series), detected_cut=state.cut, verdict=state.verdict, detail=state.detail, likeness=state.likeness,
+        changes=state.text, change_points=state.points,
+        change_detected=None if state.cut is None else relative_change(math.fsum(rest) / len(rest), mean),
     )  # fmt: skip
 
 

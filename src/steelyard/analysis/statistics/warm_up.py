@@ -58,17 +58,17 @@ def warm_up(
     if not series:
         return None
     unit = unit_of(response)
-    found = judged(series, "trial", "trials", confidence)
+    state = judged(series, "trial", "trials", confidence)
     mean_all = estimates.mean(series, unit, confidence, "all trials")
     fixed = [float(value) for value in rows.filter(~pl.col("warm_up"))[response]]
     mean_fixed = estimates.mean(fixed, unit, confidence, "trials after the fixed count") if fixed else None
     mean_detected = None
-    if found.cut is not None:
-        mean_detected = estimates.mean(series[found.cut :], unit, confidence, "trials after the detected cut")
+    if state.cut is not None:
+        mean_detected = estimates.mean(series[state.cut :], unit, confidence, "trials after the detected cut")
     return WarmUp(
         treatment=treatment, start=start, response=response, unit=unit, n=len(series),
-        fixed_cut=len(series) - len(fixed), detected_cut=found.cut, verdict=found.verdict, detail=found.detail,
-        changes=found.text, mean_all=mean_all, mean_fixed=mean_fixed, mean_detected=mean_detected,
+        fixed_cut=len(series) - len(fixed), detected_cut=state.cut, verdict=state.verdict, detail=state.detail,
+        changes=state.text, mean_all=mean_all, mean_fixed=mean_fixed, mean_detected=mean_detected,
         change_fixed=relative_change(mean_fixed.value, mean_all.value) if mean_fixed else None,
         change_detected=relative_change(mean_detected.value, mean_all.value) if mean_detected else None,
     )  # fmt: skip
