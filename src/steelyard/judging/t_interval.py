@@ -16,8 +16,6 @@ from steelyard.heavy import np, special, stats
 
 POWER = 0.8
 """Chance with which a difference should be found, by a plan or by further starts."""
-FAR = 8.0
-"""Standard errors beyond which noncentral t has no tail worth computing."""
 
 
 @functools.lru_cache(maxsize=4096)
@@ -65,9 +63,8 @@ def chance_of_equivalence(change: float, bound: float, error: float, degrees: fl
 
 
 def _above(value: float, degrees: float, shift: float) -> float:
-    """P(T > value) of noncentral t, `shift` not below 0; scipy's far tails, which are nan, are 0 or 1."""
-    if abs(shift - value) > abs(value) + FAR:
-        return float(shift > value)
+    """P(T > value) of noncentral t, `shift` not below 0; of the normal distribution in far tails, where scipy has
+    nan."""
     probability = float(stats.nct.sf(value, degrees, shift))
     return probability if math.isfinite(probability) else float(stats.norm.sf(value - shift))
 

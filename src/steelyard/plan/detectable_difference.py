@@ -53,14 +53,15 @@ class Resolution(Value):
     cv_source: str
     """`assumed`, how many trials in the store it comes from, or this machine's noise floor."""
     difference: float | None
-    """Smallest relative difference detected with a power of 0.8; None if n is 1, so that nothing can be detected."""
+    """Smallest relative difference detected with a power of 0.8; None if nothing can be detected: n is 1, or the
+    confidence asks for too much of so few."""
 
 
 def detectable_effect(
     n: int, alpha: float = ALPHA, power: float = POWER, degrees: int | None = None
 ) -> float | None:  # fmt: skip
     """Mean difference over n pairs that is detected with the given power, in standard deviations of the differences;
-    None if there are no degrees of freedom."""
+    None if there are no degrees of freedom, or beyond LARGEST_EFFECT."""
     freedom = n - 1 if degrees is None else degrees
     if freedom < 1:
         return None
@@ -68,10 +69,7 @@ def detectable_effect(
     def lacking(effect: float) -> float:
         return chance_of_change(effect, n**-0.5, freedom, 1 - alpha) - power
 
-    largest = 1.0
-    while lacking(largest) < 0 and largest < LARGEST_EFFECT:
-        largest *= 2
-    return float(optimize.brentq(lacking, largest / 2 if largest > 1 else 0.0, largest))
+    return None if lacking(LARGEST_EFFECT) < 0 else float(optimize.brentq(lacking, 0.0, LARGEST_EFFECT))
 
 
 def resolution(

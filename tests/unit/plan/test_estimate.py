@@ -156,6 +156,7 @@ def test_what_cannot_work_is_refused() -> None:
 def test_the_smallest_difference_is_cohens() -> None:
     """Cohen 1988, table 2.4.1 (two-tailed 0.05, power 0.80): two samples of 17 for d = 1.0, 26 for 0.8, 64 for 0.5."""
     assert detectable_effect(1) is None
+    assert detectable_effect(2, alpha=0.0005) is None, "beyond every effect that is looked for"
     for n, effect in ((17, 1.0), (26, 0.8), (64, 0.5)):
         found = detectable_effect(n, degrees=2 * n - 2)
         assert found is not None

@@ -37,6 +37,9 @@ def test_many_blocks_are_as_a_normal_distribution_has_it() -> None:
 def test_pairs_are_a_t_test_of_one_sample() -> None:
     expected = float(stats.nct.sf(stats.t.isf(0.025, 7), 7, GAP / 0.02 * math.sqrt(8)))
     assert chance_beyond(8, GAP, 0.02, 0.95) == pytest.approx(expected)
+    far = float(stats.nct.sf(stats.t.isf(0.0005, 2), 2, 45.0))
+    assert far < 0.99, "of few blocks the tail is heavy far from the limit, too"
+    assert chance_beyond(3, 45.0, math.sqrt(3), 0.999) == pytest.approx(far)
 
 
 def test_a_plan_says_how_many_blocks_it_needs() -> None:

@@ -116,10 +116,12 @@ def _named_levels(study: Study) -> Table:
 def _apart(item: Resolution | None) -> str:
     if item is None:
         return ""
-    if item.difference is None:
+    if item.n < 2:
         return "nothing: one start per level has no error term"
     if item.hard and item.n < LEAST_STARTS_FOR_INTERVALS:
         return f"nothing: an interval takes {LEAST_STARTS_FOR_INTERVALS} starts per level"
+    if item.difference is None:
+        return "nothing: at this confidence the interval spans everything"
     return f"{item.difference:.0%} and up, with a CV of {item.cv:.1%} ({item.cv_source})"
 
 
