@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from steelyard.analysis.comparisons.forecast import Forecast
-from steelyard.analysis.comparisons.level_pairs import NOTHING_VARIES, LevelPair, pair_of
+from steelyard.analysis.comparisons.level_pairs import NOTHING_VARIES, TOO_FEW, LevelPair, pair_of
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import estimates, power
 from steelyard.analysis.treatments import Treatment
@@ -26,7 +26,6 @@ from steelyard.model.response import Direction
 from steelyard.model.responses import label_of, of, unit_of
 
 ComparisonVerdict = Literal["slower", "faster", "higher", "lower", "equivalent", "undecided", "descriptive"]
-NO_VERDICT = "so there is neither interval nor verdict"
 
 
 @dataclass(frozen=True)
@@ -83,6 +82,12 @@ def verdict_sentence(head: str, response: str, ratio: Estimate, verdict: str, wh
     if verdict == "descriptive":
         return f"{head}: {change} in these trials; {why}"
     return f"{head}: undecided: {why}" if verdict == "undecided" else f"{head}: {verdict}: {change}"
+
+
+def no_verdict(ratio: Estimate) -> str:
+    """Why a ratio without an interval gives no verdict."""
+    why = next((one for one in (TOO_FEW, NOTHING_VARIES) if one in ratio.method), "a value is not above 0")
+    return f"{why}, so there is neither interval nor verdict"
 
 
 def centre(means: Sequence[float], unit: str, confidence: float | None) -> Estimate:

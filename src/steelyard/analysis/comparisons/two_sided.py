@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from steelyard.analysis.comparisons import forecast, side_trends
 from steelyard.analysis.comparisons.identical_systems import Floors, of_two
 from steelyard.analysis.comparisons.judgement import Judged, judgement
-from steelyard.analysis.comparisons.level_pairs import NOTHING_VARIES, TOO_FEW, LevelPair
+from steelyard.analysis.comparisons.level_pairs import LevelPair
 from steelyard.analysis.comparisons.level_ratios import (
-    NO_VERDICT,
     Compared,
     ComparisonVerdict,
     compare_means,
+    no_verdict,
     ratio_of,
     verdict_sentence,
 )
@@ -242,8 +242,7 @@ def effect_words(effect: Estimate | None) -> str:
 def _why(compared: Compared, margin: float | None) -> str:
     """Why there is no verdict, or why it is undecided; else empty."""
     if compared.verdict == "descriptive":
-        known = next((why for why in (TOO_FEW, NOTHING_VARIES) if why in compared.ratio.method), "")
-        return f"{known}, {NO_VERDICT}" if known else "values that are not above 0 have no ratio with an interval"
+        return no_verdict(compared.ratio)
     if compared.verdict != "undecided":
         return ""
     room = "" if margin is None else f" and reaches beyond the margin of {number(margin, digits=2)}%"

@@ -8,8 +8,8 @@ from typing import Annotated
 from steelyard.analysis.comparisons import forecast, side_trends
 from steelyard.analysis.comparisons.identical_systems import Floors, floor_of_levels
 from steelyard.analysis.comparisons.judgement import Judged, judgement
-from steelyard.analysis.comparisons.level_pairs import NOTHING_VARIES, TOO_FEW, pair_of_levels, pairs_of_levels
-from steelyard.analysis.comparisons.level_ratios import NO_VERDICT, ComparisonVerdict, compare_means, verdict_sentence
+from steelyard.analysis.comparisons.level_pairs import pair_of_levels, pairs_of_levels
+from steelyard.analysis.comparisons.level_ratios import ComparisonVerdict, compare_means, no_verdict, verdict_sentence
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import multiplicity
 from steelyard.analysis.row import NO_UNIT, Column, InUnit, MeasuredLevels, P, Ratio
@@ -108,7 +108,7 @@ def sentence(
     """The comparison in words. `would`: what would decide, if undecided; `margin_percent`: that of an equivalence."""
     why = f"{change_text(ratio, response)} includes no change" + (f"; {would}" if would else "")
     if verdict == "descriptive":
-        why = f"{NOTHING_VARIES if NOTHING_VARIES in ratio.method else TOO_FEW}, {NO_VERDICT}"
+        why = no_verdict(ratio)
     within = f" within {number(margin_percent or 0, digits=2)}%" if verdict == "equivalent" else ""
     return verdict_sentence(about, response, ratio, f"{verdict}{within}", why)
 

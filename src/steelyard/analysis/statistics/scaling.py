@@ -122,7 +122,7 @@ def _sentence(
         f"of {100 * efficiency.value:.0f}%{_ends(efficiency, 100, '.0f')}"
     )
     if speedup.low is None:
-        why = NOTHING_VARIES if NOTHING_VARIES in speedup.method else TOO_FEW
+        why = next((one for one in (NOTHING_VARIES, TOO_FEW) if one in speedup.method), "a mean is not above 0")
         text += f"; {why}: no interval"
     return text + ("; the nodes share one processor: nothing is said of separate machines" if shared else "")
 

@@ -197,3 +197,10 @@ def test_the_whole_comparison_keeps_the_promise_and_trials_as_starts_would_not()
         naive += stats.ttest_ind(one, other, equal_var=False).pvalue < 0.05
     assert wrong <= 10
     assert naive >= 40
+
+
+def test_a_value_that_is_not_above_0_is_said_to_be_the_reason():
+    records = cell([[-1.0], [1.0], [2.0]]) + cell([[3.0], [4.0], [5.0]], nodes=3)
+    found = compare(frame(records), TIME, "nodes", 1, 3, A)
+    assert found is not None
+    assert found.sentence.endswith("a value is not above 0, so there is neither interval nor verdict")
