@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.judging.stopping import decide
-from steelyard.judging.stopping_rule import rule_of
+from steelyard.judging.stopping import decide, rule_of
 from steelyard.store import Store
 from tests.e2e.laboratory import Laboratory
 

@@ -105,13 +105,18 @@ def cases() -> Iterator[Case]:
             yield _case(truth, n, 1.0, partial(different, paired=paired), partial(advised, paired=paired))
         for verdict in ("worse", "not worse"):
             truth = f"gate at its margin called {verdict} (2.5 is promised); advice followed"
-            yield _case(truth, n, 1 + MARGIN_PERCENT / 100, partial(gated, verdict=verdict), advised_by_gate)
+            judge = partial(gated, verdict=verdict)
+            yield _case(truth, n, 1 + MARGIN_PERCENT / 100, judge, advised_by_gate, promised=(1 + CONFIDENCE) / 2)
 
 
-def _case(truth: str, n: int, ratio: float, judge: Judge, further: Further, share: float = 0.5) -> Case:
+def _case(
+    truth: str, n: int, ratio: float, judge: Judge, further: Further, share: float = 0.5, promised: float = CONFIDENCE
+) -> Case:  # fmt: skip
     draw = _drawn(n, ratio, (LEVELS.__getitem__, every_95), judge, further)
     beside: tuple[tuple[str, Use], ...] = (("each look at 95%", "not used"),)
-    return Case(LOOKS, '`looks = "several"`', truth, f"{n}", draw, "errs", share=share, beside=beside)
+    return Case(
+        LOOKS, '`looks = "several"`', truth, f"{n}", draw, "errs", promised=promised, share=share, beside=beside
+    )
 
 
 def _drawn(n: int, ratio: float, levels: Sequence[Level], judge: Judge, further: Further) -> Draw:

@@ -13,7 +13,7 @@ from steelyard.report.draw.plot import Layers, PlotArea, plot
 from steelyard.report.draw.scales import Domain
 from steelyard.report.draw.svg import Element, text
 from tools.coverage import sides
-from tools.coverage.tally import CONFIDENCE, TOLERANCE, Line
+from tools.coverage.tally import CONFIDENCE, FEWEST_STUDIES, TOLERANCE, Line
 
 FIGURES = ("coverage-identical.svg", "coverage-ratio.svg")
 WIDTH, HEIGHT, KEY = 680.0, 252.0, 290.0
@@ -68,7 +68,7 @@ def _cell(line: Line) -> str:
 
 
 def _ours(lines: Sequence[Line]) -> str:
-    given = [line.verdict for line in lines if line.use == "ours" and line.rate is not None]
+    given = [line.verdict for line in lines if line.use == "ours" and line.given >= FEWEST_STUDIES]
     return (
         f"Of {len(given)} cells of what the report prints as its own, {given.count('holds')} hold; "
         f"{given.count('wide')} intervals are wide and {given.count('narrow')} narrow; "

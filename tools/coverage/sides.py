@@ -88,13 +88,12 @@ def _geometric_paired(a: Sequence[float], b: Sequence[float], _: np.random.Gener
     return ratio_of(LevelPair("start means", "start", tuple(a), tuple(b)), CONFIDENCE)
 
 
-def _of(function: Callable[..., Estimate | None], *between: Any, paired: bool | None = None, after: str = "") -> Pair:
+def _of(function: Callable[..., Estimate | None], *between: Any, paired: bool = False, after: str = "") -> Pair:
     """A function of `effect_sizes` as a `Pair`; `between` are its arguments between the samples and the confidence."""
-    more = {} if paired is None else {"paired": paired}
 
     def method(a: Sequence[float], b: Sequence[float], rng: np.random.Generator) -> Estimate | None:
         given = (rng, *between) if after == "rng" else between
-        return function(a, b, *given, CONFIDENCE, "start means", **more)
+        return function(effect_sizes.TwoSamples(a, b, "start means", paired), *given, CONFIDENCE)
 
     return method
 
@@ -116,11 +115,11 @@ def _ratios() -> Iterator[Case]:
             n, about = _numbers(n_a, n_b), f"ratio {TRUE_RATIO}; {plot.words}"
             for name, method, truth in (
                 ("Welch on logarithms: `ratio`", _geometric, TRUE_RATIO),
-                ("Fieller: `ratio_fieller`", _of(effect_sizes.fieller, paired=False), TRUE_RATIO),
-                ("Welch: `difference`", _of(effect_sizes.difference, "ms", paired=False), (TRUE_RATIO - 1) * MEAN_MS),
+                ("Fieller: `ratio_fieller`", _of(effect_sizes.fieller), TRUE_RATIO),
+                ("Welch: `difference`", _of(effect_sizes.difference, "ms"), (TRUE_RATIO - 1) * MEAN_MS),
             ):
                 yield Case(RATIOS, name, about, n, two(plot, n_a, n_b, TRUE_RATIO, method, truth))
-            boot = _of(effect_sizes.bootstrap_ratio, paired=False, after="rng")
+            boot = _of(effect_sizes.bootstrap_ratio, after="rng")
             name = "bootstrap-t: `ratio_bootstrap`"
             yield Case(RATIOS, name, about, n, two(plot, n_a, n_b, TRUE_RATIO, boot, TRUE_RATIO), share=0.2)
             median = _of(effect_sizes.ratio_of_medians)
@@ -208,7 +207,10 @@ def _geometric_ratio(plot: Plot, wider: float) -> float:
 def _over_trials(n: int) -> Draw:
     def draw(rng: np.random.Generator, studies: int) -> Iterable[Outcome]:
         a, b = (np.log(HOUSE.values(rng, studies, n)).reshape(studies, -1).tolist() for _ in range(2))
-        return (effect_sizes.p_of_difference(*one, paired=False) >= 1 - CONFIDENCE for one in zip(a, b, strict=True))
+        return (
+            effect_sizes.p_of_difference(effect_sizes.TwoSamples(*one, "trials")) >= 1 - CONFIDENCE
+            for one in zip(a, b, strict=True)
+        )
 
     return draw
 
@@ -226,7 +228,7 @@ def _effects() -> Iterator[Case]:
     for delta in (0.0, 1.0, 3.0):
         for n_a, n_b in ((2, 2), (3, 3), (5, 5), (10, 10), (20, 20), (5, 10)):
             for name, function in (("Cohen's d", effect_sizes.cohens_d), ("Hedges' g", effect_sizes.hedges_g)):
-                method = _of(function, paired=False)
+                method = _of(function)
                 about = f"normal, difference of {delta:g} sd"
                 yield Case(EFFECTS, name, about, _numbers(n_a, n_b), _standardised(n_a, n_b, delta, method), share=0.5)
         for n in (2, 3, 5, 10, 20):
@@ -236,7 +238,7 @@ def _effects() -> Iterator[Case]:
                 EFFECTS, "Cohen's d of pairs", about, f"{n}", _standardised_pairs(n, delta, 0.9, method), share=0.5
             )
     for n_a, n_b in ((5, 5), (10, 10), (5, 10)):
-        method = _of(effect_sizes.cohens_d, paired=False)
+        method = _of(effect_sizes.cohens_d)
         about = "normal, difference of 1 sd, spread of the second twice the first's"
         yield Case(
             EFFECTS, "Cohen's d", about, _numbers(n_a, n_b), _standardised(n_a, n_b, 1.0, method, 2.0), share=0.5
@@ -274,7 +276,7 @@ def _dominance(n_a: int, n_b: int, delta: float) -> Draw:
         a, b = rng.normal(0, 1, (studies, n_a)).tolist(), rng.normal(gap, 1, (studies, n_b)).tolist()
         for samples in zip(a, b, strict=True):
             # A truth that lies on an end but for rounding (0 with equal halves) counts as inside.
-            estimate = effect_sizes.cliffs_delta(*samples, CONFIDENCE, "start means")
+            estimate = effect_sizes.cliffs_delta(effect_sizes.TwoSamples(*samples, "start means"), CONFIDENCE)
             ends = (
                 None
                 if estimate is None or estimate.low is None or estimate.high is None

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 from scipy import special
 
-from steelyard.analysis.inference import dispersion, estimates, variance_components
+from steelyard.analysis.inference import estimates, variance_components
 from tools.coverage.planted import MEAN_MS, Kind, Numbers, Plot, sample
 from tools.coverage.tally import CONFIDENCE, Case, Draw, Outcome, Use, each, held
 
@@ -165,7 +165,7 @@ def _spreads() -> Iterator[Case]:
 def _deviation(kind: Kind, cv: float, n: int) -> Draw:
     def draw(rng: np.random.Generator, studies: int) -> Iterable[Outcome]:
         drawn = sample(rng, (studies, n), kind, cv).tolist()
-        return (held(dispersion.standard_deviation(one, "ms", CONFIDENCE), cv * MEAN_MS) for one in drawn)
+        return (held(estimates.standard_deviation(one, "ms", CONFIDENCE), cv * MEAN_MS) for one in drawn)
 
     return draw
 
@@ -175,7 +175,7 @@ def _quartile(n: int) -> Draw:
 
     def draw(rng: np.random.Generator, studies: int) -> Iterable[Outcome]:
         drawn = rng.standard_normal((studies, n)).tolist()
-        return (held(dispersion.quartile(one, 0.25, "ms", CONFIDENCE), truth) for one in drawn)
+        return (held(estimates.quartile(one, 0.25, "ms", CONFIDENCE), truth) for one in drawn)
 
     return draw
 

@@ -40,6 +40,8 @@ class Case:
     test with an effect is significant in at least 95%."""
     use: Use = "ours"
     """replication: as a paper printed it, and marked so; not used: considered and rejected."""
+    promised: float = CONFIDENCE
+    """Share in which it promises that."""
     share: float = 1.0
     """Share of the requested studies that is drawn: expensive methods are drawn less often."""
     beside: tuple[tuple[str, Use], ...] = ()
@@ -77,16 +79,18 @@ class Line:
 
     @property
     def verdict(self) -> str:
-        """holds; narrow or wide (an interval); errs too often, cautious or misses (a test); none given."""
+        """holds; narrow or wide (an interval); errs too often, cautious or misses (a test); none or too few given."""
         if self.rate is None:
             return "none given"
-        covered = 1 - self.rate if self.case.promise == "errs" else self.rate
+        if self.given < FEWEST_STUDIES:
+            return "too few given"
+        covered, promised = 1 - self.rate if self.case.promise == "errs" else self.rate, self.case.promised
         room = TOLERANCE + CERTAIN * self.error
         if self.case.promise == "finds":
-            return "misses" if covered < CONFIDENCE - room else "holds"
-        if covered < CONFIDENCE - room:
+            return "misses" if covered < promised - room else "holds"
+        if covered < promised - room:
             return "narrow" if self.case.promise == "covers" else "errs too often"
-        if covered > CONFIDENCE + room:
+        if covered > promised + room:
             return "wide" if self.case.promise == "covers" else "cautious"
         return "holds"
 

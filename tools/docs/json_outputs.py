@@ -24,7 +24,7 @@ from steelyard.analysis.treatments import Treatment
 from steelyard.cli.commands.clean import Found
 from steelyard.cli.finding import Finding as MachineFinding
 from steelyard.judging.noise_floor import FoundFloor
-from steelyard.judging.stopping_rule import Decision, Rule
+from steelyard.judging.stopping import Decision, Rule
 from steelyard.lab.conductor import Outcome
 from steelyard.model.calibration import Calibration
 from steelyard.model.damage import Damage
@@ -35,8 +35,8 @@ from steelyard.model.value import Value
 from steelyard.plan.detectable_difference import Resolution
 from steelyard.plan.estimate import PlanEstimate
 from steelyard.plan.gate_forecast import GateForecast
-from steelyard.plan.machine import Machine
-from steelyard.plan.stopping_simulation import Expected
+from steelyard.plan.requirements import Machine
+from steelyard.plan.stopping_forecast import Expected
 from steelyard.progress.reason_words import ReasonGroup
 from steelyard.reference.audit.finding import Audit
 from steelyard.reference.comparison import Beside

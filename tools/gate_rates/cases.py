@@ -16,7 +16,8 @@ from steelyard.analysis.comparisons.level_ratios import ratio_of
 from steelyard.analysis.comparisons.two_sided import Side, contrasts, pair
 from steelyard.analysis.gate import GateVerdict, case_of, family_confidence, overall, verdict_of
 from steelyard.analysis.inference.multiplicity import adjusted
-from steelyard.plan.gate_forecast import FEWEST_BLOCKS, MOST_BLOCKS, POWER, chance_beyond
+from steelyard.judging.t_interval import FEWEST_STARTS
+from steelyard.plan.gate_forecast import MOST_BLOCKS, POWER, chance_beyond
 from tools.coverage.planted import MEAN_MS, RESPONSE, Numbers, Plot, frame_of
 
 CONFIDENCE = 0.95
@@ -97,7 +98,7 @@ def enough(plot: Plot, loss_percent: float, cells: int = 1, *, green: bool = Fal
     """The fewest blocks for which `check --gate` announces 0.95."""
     return next(
         blocks
-        for blocks in range(FEWEST_BLOCKS, MOST_BLOCKS)
+        for blocks in range(FEWEST_STARTS, MOST_BLOCKS)
         if announced(plot, blocks, loss_percent, cells, green=green, pairs=pairs) >= POWER
     )
 

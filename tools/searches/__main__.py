@@ -17,7 +17,6 @@ SEARCHES = 200
 FIRST_SEED = 2000
 """Of searches that nobody saw while the method was chosen: that was done with the seeds 0 to 199."""
 LEAST_HELD = 183
-MOST_WINDOWS = 20
 PLAIN: tuple[tuple[AnyQueue, float], ...] = (
     (Queue(1, 0.001, True), 10.0),
     (Queue(4, 0.004, False), 10.0),
@@ -63,11 +62,7 @@ def table(every: dict[tuple[str, float], list[Outcome]]) -> str:
 
 def kept(every: dict[tuple[str, float], list[Outcome]]) -> bool:
     """Whether the search keeps what it promises, in every case."""
-    return all(
-        sum(one.holds for one in of) * SEARCHES >= LEAST_HELD * len(of)
-        and statistics.fmean(one.windows for one in of) <= MOST_WINDOWS
-        for of in every.values()
-    )
+    return all(sum(one.holds for one in of) * SEARCHES >= LEAST_HELD * len(of) for of in every.values())
 
 
 def words(every: dict[tuple[str, float], list[Outcome]]) -> str:
@@ -77,9 +72,9 @@ def words(every: dict[tuple[str, float], list[Outcome]]) -> str:
     searches = len(next(iter(every.values())))
     verdict = "It is kept" if kept(every) else "**It is not kept**"
     return (
-        f"Promised: the analytic rate lies in the interval of at least {LEAST_HELD} of {SEARCHES} searches, with at "
-        f"most {MOST_WINDOWS} windows on average. {verdict}: of {searches} searches a case at least {least} hold it, "
-        f"with at most {most:.1f} windows on average. All with the default settings (windows of 10 s after 2 s, "
+        f"Promised: the analytic rate lies in the interval of at least {LEAST_HELD} of {SEARCHES} searches. "
+        f"{verdict}: of {searches} searches a case at least {least} hold it, with up to {most:.1f} windows on average. "
+        "All with the default settings (windows of 10 s after 2 s, "
         "lengthened up to four times, precision 5%, at most 20 windows) from first rates between 50 and 400/s."
     )
 

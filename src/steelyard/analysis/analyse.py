@@ -78,27 +78,17 @@ def _results(context: Context) -> Results:
     response, confidence = context.response, context.confidence
     used = frame.values(response)
     results = Results(
-        study=study.study.name,
-        title=study.study.title or study.study.name,
-        question=study.study.question,
-        response=response,
-        response_label=label_of(response),
-        unit=unit_of(response),
-        confidence=confidence,
+        study=study.study.name, title=study.study.title or study.study.name, question=study.study.question,
+        response=response, response_label=label_of(response), unit=unit_of(response), confidence=confidence,
         factors={name: tuple(levels) for name, levels in frame.factors.items()},
         numbers={name: tuple(known.values()) for name, known in frame.numbers.items()},
         number_units={name: "MiB" if name == PROFILE else study.unit_of(name) for name in frame.numbers},
-        hard=frame.hard,
-        size_factor=size_factor(frame),
+        hard=frame.hard, size_factor=size_factor(frame),
         factor_asked=factor_asked(study, size_factor(frame), context.of(Comparison), frame.factors),
-        trials=frame.data.height,
-        used=used.height,
-        starts=used["start"].n_unique(),
-        shares=frame.shares,
-        look=frame.look,
-        stopping=context.decision,
+        trials=frame.data.height, used=used.height, starts=used["start"].n_unique(), shares=frame.shares,
+        look=frame.look, stopping=context.decision,
         rows={statistic.name: context.of(statistic.row) for statistic in every},
-    )
+    )  # fmt: skip
     factor = results.factor_asked
     if results.of(MainEffect):
         results = results.model_copy(update={"answer_table": of_main_effects(results.of(MainEffect), study)})

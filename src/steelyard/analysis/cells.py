@@ -15,9 +15,10 @@ from steelyard.analysis.frame import TrialFrame, factors_of, in_order_of_time, p
 from steelyard.analysis.inference import estimates
 from steelyard.analysis.treatments import Treatment, label
 from steelyard.analysis.wording import quantities
+from steelyard.judging.attempts import is_cut, orders_of_treatment
 from steelyard.judging.measures import with_derived
+from steelyard.judging.t_interval import FEWEST_STARTS
 from steelyard.judging.trial_responses import response_of
-from steelyard.judging.warm_up_cut import is_cut, orders_of_treatment
 from steelyard.model.estimate import Estimate
 from steelyard.model.objective import Limit
 from steelyard.model.responses import unit_of
@@ -58,7 +59,7 @@ def cell_values(records: Sequence[TrialRecord], study: Study, *, intervals: bool
 def value_of(start_means: Sequence[float], unit: str, confidence: float) -> Estimate:
     """The value of a level, as the answer has it: the geometric mean of its start means; the mean, with a t interval,
     where one of them is not above 0. Raises ValueError for none."""
-    enough = len(start_means) >= estimates.FEWEST_STARTS and len(set(start_means)) > 1
+    enough = len(start_means) >= FEWEST_STARTS and len(set(start_means)) > 1
     if min(start_means) <= 0 and enough:
         return estimates.mean(start_means, unit, confidence, "start means")
     return centre(start_means, unit, confidence)
@@ -104,18 +105,13 @@ def _cells(
 ) -> tuple[CellValue, ...]:
     """The cells; without intervals where `confidence` is None."""
     unit = unit_of(response)
-    cells = []
-    for treatment, starts in means:
-        cells.append(
-            CellValue(
-                treatment=treatment,
-                cell=label(treatment),
-                response=response,
-                n=sum(n for *_, n in starts),
-                starts=len(starts),
-                value=centre([mean for _, mean, _ in starts], unit, confidence) if starts else None,
-            )
+    cells = [
+        CellValue(
+            treatment=treatment, cell=label(treatment), response=response, n=sum(n for *_, n in starts),
+            starts=len(starts), value=centre([mean for _, mean, _ in starts], unit, confidence) if starts else None,
         )
+        for treatment, starts in means
+    ]  # fmt: skip
     texts = iter(quantities([one.value.value for one in cells if one.value is not None], unit))
     return tuple(one if one.value is None else one.model_copy(update={"value_text": next(texts)}) for one in cells)
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 
 from steelyard.analysis.treatments import NODES
 from steelyard.heavy import pl
+from steelyard.judging.attempts import is_cut, orders_of_treatment
 from steelyard.judging.measures import with_derived
 from steelyard.judging.server_warm_up import still_falling
 from steelyard.judging.trial_responses import response_of
-from steelyard.judging.warm_up_cut import is_cut, orders_of_treatment
 from steelyard.model import responses
 from steelyard.model.look import ONE_LOOK, Look
 from steelyard.model.node_limits import NodeLimits
@@ -70,7 +70,7 @@ class TrialFrame:
         warm_up_trials: int,
     ) -> TrialFrame:
         """Build the frame. `warm_up` marks the valid ones among the first `warm_up_trials` attempts of a treatment that
-        a start served (`judging.warm_up_cut`). Raises ValueError if a factor has the name of another column.
+        a start served (`judging.attempts`). Raises ValueError if a factor has the name of another column.
         """
         clash = sorted(name for name in factors if is_column(name))
         if clash:
@@ -94,13 +94,11 @@ class TrialFrame:
         columns["warm_up"] = pl.Series("warm_up", [is_cut(order, warm_up_trials) for order in orders], dtype=pl.Boolean)
         data = pl.DataFrame(columns).with_columns(used=(pl.col("outcome") == "valid") & ~pl.col("warm_up"))
         return cls(
-            data=data,
-            factors={name: tuple(levels) for name, levels in factors.items()},
-            hard=tuple(name for name in hard if name in factors),
-            warm_up_trials=warm_up_trials,
+            data=data, factors={name: tuple(levels) for name, levels in factors.items()},
+            hard=tuple(name for name in hard if name in factors), warm_up_trials=warm_up_trials,
             shares=tuple(sorted({share for record in ordered for share in record.shares})),
             falling={one.start: still_falling(one.server_warm_up) for one in ordered if one.server_warm_up is not None},
-        )
+        )  # fmt: skip
 
     @property
     def names(self) -> tuple[str, ...]:

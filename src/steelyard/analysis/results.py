@@ -14,7 +14,7 @@ from pydantic import Field, SerializeAsAny, field_validator
 from steelyard.analysis import statistics
 from steelyard.analysis.narrative.answer_table import AnswerTable
 from steelyard.analysis.row import MeasuredTreatment, Row
-from steelyard.judging.stopping_rule import Decision
+from steelyard.judging.stopping import Decision
 from steelyard.model.look import ONE_LOOK, Look
 from steelyard.model.study import Level
 from steelyard.model.value import Value

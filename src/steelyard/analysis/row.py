@@ -86,13 +86,17 @@ class TreatmentRow(Row):
     treatment: Levels
 
 
-class MeasuredTreatment(TreatmentRow):
-    """One response of one treatment."""
+class MeasuredRow(Row):
+    """A row about one response."""
 
     response: str
     """Response, as named in the store."""
     unit: str
     """Unit of the response."""
+
+
+class MeasuredTreatment(MeasuredRow, TreatmentRow):
+    """One response of one treatment."""
 
 
 class ComparedLevels(Row):
@@ -107,13 +111,8 @@ class ComparedLevels(Row):
     others: Levels
 
 
-class MeasuredLevels(ComparedLevels):
+class MeasuredLevels(MeasuredRow, ComparedLevels):
     """One response at a level of a factor, against the baseline."""
-
-    response: str
-    """Response, as named in the store."""
-    unit: str
-    """Unit of the response."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from steelyard.analysis.frame import TrialFrame, size_factor
 from steelyard.analysis.row import Row
 from steelyard.analysis.treatments import Treatment
 from steelyard.heavy import np, pl
-from steelyard.judging.stopping_rule import Decision
+from steelyard.judging.stopping import Decision
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 

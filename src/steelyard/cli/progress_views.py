@@ -20,7 +20,7 @@ from rich.text import Text
 from steelyard.cli.terminal.live_cells import LiveCells, narrowing_words
 from steelyard.format import count, data_rate, data_size, duration, number, percent, treatment_label
 from steelyard.judging.dilation import modelled
-from steelyard.judging.stopping_rule import Decision
+from steelyard.judging.stopping import Decision
 from steelyard.model.trial import Phase, TrialRecord
 from steelyard.progress import events
 from steelyard.progress.reason_words import groups, waiting_words

@@ -32,8 +32,8 @@ from steelyard.plan import (
 )
 from steelyard.plan.abilities import Abilities, assumptions
 from steelyard.plan.gate_forecast import GateForecast
-from steelyard.plan.machine import read_machine
-from steelyard.plan.stopping_simulation import Expected
+from steelyard.plan.requirements import read_machine
+from steelyard.plan.stopping_forecast import Expected
 from steelyard.plugin import Plugins, Trust, no_file
 from steelyard.plugin_factory import make_sites, make_workload
 from steelyard.progress.reason_words import short

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from steelyard.model import responses as registered
 from steelyard.model.link import LinkChoice
@@ -18,26 +18,21 @@ from steelyard.model.load import Load, LoadPhase, Offered
 from steelyard.model.node_limits import NodeLimits
 from steelyard.model.objective import Limit, parse
 from steelyard.model.plausible import number_in
-from steelyard.model.search import SATURATION, Search, SearchResult, SearchRules, Window
+from steelyard.model.search import SATURATION, Search, Window
 from steelyard.model.trial import Capacity, PhaseTime, Responses, TrialRecord
 from steelyard.model.trial_settings import TrialSettings
+from steelyard.model.value import Value
 
 COVARIATE: Final = "dilation"
 """The covariate, and the fact of a node, that mark a dilated trial."""
-RATES: Final = (
-    "rate_per_s", "from_per_s", "to_per_s", "mean_per_s", "amplitude_per_s", "first_rate_per_s", "highest_rate_per_s",
-)  # fmt: skip
-"""Fields of a load that are operations per second."""
-TIMES: Final = (
-    "ramp_s", "step_s", "period_s", "duration_s", "warm_up_s", "capacity_s", "window_s", "settle_s",
-)  # fmt: skip
-"""Fields of a load that are seconds."""
 OF_SEVERAL: Final = "(_(min|mean|max|p99|least|after))*"
 """Ends of names that say which of several values it is."""
 PER_SECOND: Final = re.compile(rf"(_per_s|_watts|_mbit|(^|_)cores){OF_SEVERAL}$")
-"""Names of metrics, covariates and facts that count something per second; cores are processor seconds per second."""
-SECONDS: Final = re.compile(rf"_(s|ms|us|ns){OF_SEVERAL}$")
+"""Names of fields, metrics, covariates and facts that count something per second; cores are processor seconds per
+second."""
+SECONDS: Final = re.compile(rf"(_(s|ms|us|ns)|^seconds){OF_SEVERAL}$")
 """Names that are times."""
+Fields = TypeVar("Fields", bound=Value)
 
 
 def effective_limits(limits: NodeLimits) -> NodeLimits:
@@ -56,11 +51,7 @@ def effective_limits(limits: NodeLimits) -> NodeLimits:
 def effective_link(link: LinkChoice, dilation: float) -> LinkChoice:
     """The link as it is made: its rate divided by the dilation, its delays multiplied. Airtimes of 802.11 are stretched
     by the program that plays it."""
-    if dilation == 1:
-        return link
-    rate_mbit = None if link.rate_mbit is None else link.rate_mbit / dilation
-    times = {name: getattr(link, name) * dilation for name in ("delay_ms", "jitter_ms") if getattr(link, name)}
-    return link.model_copy(update={"rate_mbit": rate_mbit, **times})
+    return link.model_copy(update={**_stretched_numbers(dict(link), dilation), "ack_rate_mbit": link.ack_rate_mbit})
 
 
 def effective_load(settings: TrialSettings) -> Load:
@@ -78,12 +69,7 @@ def _stretched_load(load: Load, k: float) -> dict[str, Any]:
 
 
 def _stretched(offered: Offered | LoadPhase, k: float) -> dict[str, Any]:
-    update: dict[str, Any] = {}
-    for names, factor in ((RATES, 1 / k), (TIMES, k)):
-        for name in names:
-            value = getattr(offered, name, None)
-            if value is not None:
-                update[name] = value * factor
+    update: dict[str, Any] = dict(_stretched_numbers(dict(offered), k))
     if offered.rates_per_s is not None:
         update["rates_per_s"] = tuple(rate / k for rate in offered.rates_per_s)
     if offered.schedule == "trace":
@@ -139,6 +125,22 @@ def modelled_value(name: str, value: float, k: float) -> float:
     return value / k if SECONDS.search(name) else value
 
 
+def _modelled(value: Fields, k: float) -> Fields:
+    """A value in modelled time: its numbers, by what their names say."""
+    return value.model_copy(update={name: modelled_value(name, one, k) for name, one in _timed(dict(value)).items()})
+
+
+def _stretched_numbers(values: Mapping[str, Any], k: float) -> dict[str, float]:
+    """The numbers that are per second, divided, and those that are times, multiplied."""
+    return {name: one / k if PER_SECOND.search(name) else one * k for name, one in _timed(values).items()}
+
+
+def _timed(values: Mapping[str, Any]) -> dict[str, float]:
+    """The numbers whose names say that they are per second, or times."""
+    numbers = {name: one for name, one in values.items() if isinstance(one, int | float) and not isinstance(one, bool)}
+    return {name: one for name, one in numbers.items() if PER_SECOND.search(name) or SECONDS.search(name)}
+
+
 def modelled_facts(facts: Mapping[str, str], k: float) -> dict[str, str]:
     """Facts of a node: its limits in modelled time, and the dilation."""
     changed = {
@@ -154,15 +156,7 @@ def modelled_facts(facts: Mapping[str, str], k: float) -> dict[str, str]:
 
 def modelled_links(links: Sequence[Mapping[str, Any]], k: float) -> list[dict[str, Any]]:
     """Measured paths in modelled time."""
-    return [
-        {
-            name: modelled_value(name, value, k)
-            if isinstance(value, int | float) and not isinstance(value, bool)
-            else value
-            for name, value in link.items()
-        }
-        for link in links
-    ]
+    return [{**link, **{name: modelled_value(name, one, k) for name, one in _timed(link).items()}} for link in links]
 
 
 def _responses(values: Responses, k: float) -> Responses:
@@ -189,49 +183,20 @@ def _phase(record: TrialRecord, phase: PhaseTime) -> PhaseTime:
 
 
 def _capacity(capacity: Capacity, k: float) -> Capacity:
-    service_ms = capacity.service_ms_mean
-    return capacity.model_copy(
-        update={
-            "rate_per_s": capacity.rate_per_s * k,
-            "seconds": capacity.seconds / k,
-            "service_ms_mean": None if service_ms is None else service_ms / k,
-        }
-    )
+    return _modelled(capacity, k).model_copy(update={"measured_s": capacity.measured_s})
 
 
 def _search(search: Search, k: float) -> Search:
-    result = None if search.result is None else _result(search.result, k)
+    limits = tuple(_limit(limit, 1 / k) for limit in search.rules.limits)
+    rules = _modelled(search.rules, k).model_copy(update={"limits": limits})
     windows = tuple(_window(window, k) for window in search.windows)
-    return search.model_copy(update={"rules": _rules(search.rules, k), "windows": windows, "result": result})
-
-
-def _rules(rules: SearchRules, k: float) -> SearchRules:
-    update: dict[str, Any] = {name: getattr(rules, name) * k for name in RATES if hasattr(rules, name)}
-    update["lowest_rate_per_s"] = rules.lowest_rate_per_s * k
-    update |= {name: getattr(rules, name) / k for name in ("window_s", "settle_s", "longest_window_s")}
-    update["limits"] = tuple(_limit(limit, 1 / k) for limit in rules.limits)
-    return rules.model_copy(update=update)
+    result = None if search.result is None else _modelled(search.result, k)
+    if result is not None and result.reason:
+        reason = f"{result.reason} (numbers of the clock, not of the hardware modelled)"
+        result = result.model_copy(update={"reason": reason})
+    return search.model_copy(update={"rules": rules, "windows": windows, "result": result})
 
 
 def _window(window: Window, k: float) -> Window:
-    through = window.throughput_per_s
-    return window.model_copy(
-        update={
-            "rate_per_s": window.rate_per_s * k,
-            "seconds": window.seconds / k,
-            "throughput_per_s": None if through is None else through * k,
-            "values": {
-                name: None if value is None else _response(name, value, k) for name, value in window.values.items()
-            },
-        }
-    )
-
-
-def _result(result: SearchResult, k: float) -> SearchResult:
-    rates = {
-        name: value * k
-        for name in ("rate_per_s", "low_per_s", "high_per_s", "knee_per_s")
-        if (value := getattr(result, name)) is not None
-    }
-    reason = f"{result.reason} (numbers of the clock, not of the hardware modelled)" if result.reason else ""
-    return result.model_copy(update={**rates, "reason": reason})
+    values = {name: None if value is None else _response(name, value, k) for name, value in window.values.items()}
+    return _modelled(window, k).model_copy(update={"values": values})

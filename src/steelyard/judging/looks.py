@@ -12,8 +12,7 @@ import math
 from collections.abc import Sequence
 
 from steelyard.judging.attempts import attempts_by_id, settled
-from steelyard.judging.stopping import not_needed, whole_blocks
-from steelyard.judging.stopping_rule import Decision
+from steelyard.judging.stopping import Decision, not_needed, whole_blocks
 from steelyard.model.look import Look
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study
@@ -43,7 +42,7 @@ def look_of(
     return Look(
         **about,
         done=whole_blocks(plan.trials, records, limit),
-        planned=max((trial.block for trial in plan.trials), default=0),
+        planned=plan.blocks,
         at_most=study.design.until is not None,
         missing=sum(one.id not in spared for one in open_trials),
     )

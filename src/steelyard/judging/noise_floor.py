@@ -95,15 +95,10 @@ def circumstances(
     for own in ("site.name", "site.nodes", "system.name", "load.engine"):
         flat.pop(own, None)
     return Circumstances(
-        machines=different(machines),
-        site=settings.site.name,
-        system=settings.system.name,
-        engine=settings.engine,
-        loop="open" if settings.load.is_open else "closed",
-        nodes=settings.site.nodes,
-        warmed_up=warmed_up,
+        machines=different(machines), site=settings.site.name, system=settings.system.name, engine=settings.engine,
+        loop="open" if settings.load.is_open else "closed", nodes=settings.site.nodes, warmed_up=warmed_up,
         settings=flat,
-    )
+    )  # fmt: skip
 
 
 def different(machines: Sequence[Mapping[str, str]]) -> tuple[dict[str, str], ...]:

@@ -16,6 +16,8 @@ from steelyard.heavy import np, special, stats
 
 POWER = 0.8
 """Chance with which a difference should be found, by a plan or by further starts."""
+FEWEST_STARTS = 3
+"""Start means below which there is no interval over starts: with one degree of freedom t spans a hundredfold."""
 
 
 @functools.lru_cache(maxsize=4096)

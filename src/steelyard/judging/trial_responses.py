@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from steelyard.model import histogram
 from steelyard.model import responses as registered
@@ -16,6 +16,9 @@ from steelyard.model.trial import Responses, TrialRecord
 
 if TYPE_CHECKING:
     from steelyard.wire.record import Done, Interval
+
+COUNTS: Final = ("operations", "errors", "unsent", "not_found", "rows", "cpu_ns", "dropped", "reconnections")
+"""What the ends of phases count, to be added up."""
 
 
 def merged(intervals: Sequence[Interval], measure: str, outcomes: Collection[str] = ANSWERED) -> list[Bucket]:
@@ -39,10 +42,10 @@ def joined(ends: Iterable[tuple[str, Done]]) -> dict[str, Done]:
     nodes: dict[str, list[Done]] = {}
     for node, done in ends:
         nodes.setdefault(node, []).append(done)
-    return {node: dones[0] if len(dones) == 1 else _sum(dones) for node, dones in nodes.items()}
+    return {node: dones[0] if len(dones) == 1 else _as_one(dones) for node, dones in nodes.items()}
 
 
-def _sum(dones: Sequence[Done]) -> Done:
+def _as_one(dones: Sequence[Done]) -> Done:
     first_s = min(done.first_sent_s for done in dones)
     last_s = max(done.last_done_s for done in dones)
     kinds: dict[str, int] = {}
@@ -51,20 +54,17 @@ def _sum(dones: Sequence[Done]) -> Done:
             kinds[kind] = kinds.get(kind, 0) + count
     return replace(
         dones[0],
+        **_totals(dones),
         first_sent_s=first_s,
         last_done_s=last_s,
         execution_ns=int((last_s - first_s) * NS_PER_S),
-        operations=sum(done.operations for done in dones),
-        errors=sum(done.errors for done in dones),
         errors_by_kind=kinds,
-        unsent=sum(done.unsent for done in dones),
-        not_found=sum(done.not_found for done in dones),
-        rows=sum(done.rows for done in dones),
-        cpu_ns=sum(done.cpu_ns for done in dones),
         busiest_thread_fraction=max(done.busiest_thread_fraction for done in dones),
-        dropped=sum(done.dropped for done in dones),
-        reconnections=sum(done.reconnections for done in dones),
     )
+
+
+def _totals(dones: Sequence[Done]) -> dict[str, Any]:
+    return {name: sum(getattr(done, name) for done in dones) for name in COUNTS}
 
 
 def measured(intervals: Sequence[Interval], dones: Sequence[Done]) -> Measured | None:
@@ -82,15 +82,8 @@ def measured(intervals: Sequence[Interval], dones: Sequence[Done]) -> Measured |
             key = (counts.operation, counts.outcome, counts.measure)
             parts.setdefault(key, []).append(counts.buckets)
     return Measured(
+        **_totals(dones),
         execution_ns=dones[0].execution_ns if len(dones) == 1 else (last_s - first_s) * NS_PER_S,
-        operations=sum(done.operations for done in dones),
-        errors=sum(done.errors for done in dones),
-        unsent=sum(done.unsent for done in dones),
-        not_found=sum(done.not_found for done in dones),
-        cpu_ns=sum(done.cpu_ns for done in dones),
-        rows=sum(done.rows for done in dones),
-        dropped=sum(done.dropped for done in dones),
-        reconnections=sum(done.reconnections for done in dones),
         histograms={key: histogram.merge(buckets) for key, buckets in parts.items()},
     )
 

@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from steelyard.format import number
-from steelyard.judging.asked_link import asked_and_measured
+from steelyard.judging.attempts import attempts_by_id, missing, settled
 from steelyard.judging.covariates import covariates_of
-from steelyard.judging.stopping import decide, needed_trials, not_needed
-from steelyard.judging.stopping_rule import Decision, rule_of
+from steelyard.judging.gauge import asked_and_measured
+from steelyard.judging.stopping import Decision, decide, needed_trials, not_needed, rule_of
 from steelyard.lab import noise_floor, provenance, server_warm_up
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.cluster import LINKS_GRACE, Cluster, started
@@ -25,7 +25,6 @@ from steelyard.lab.gauging import deviations
 from steelyard.lab.lending import Lending
 from steelyard.lab.parts import Parts
 from steelyard.lab.quiet import Ours, QuietGate
-from steelyard.lab.resume import attempts_by_id, missing, settled
 from steelyard.lab.trial import TrialRunner
 from steelyard.model.errors import (
     FileError,
@@ -132,7 +131,7 @@ class Conductor:
                 study=self.study.study.name,
                 total=len(self.plan.trials),
                 todo=len(todo),
-                blocks=max((trial.block for trial in self.plan.trials), default=0),
+                blocks=self.plan.blocks,
                 folder=str(self.writer.folder),
                 at_most=self._rule is not None,
                 response=self.study.analysis.response,
@@ -200,7 +199,7 @@ class Conductor:
         if self.finishing:
             return
         phases = PhaseLog(self.watcher, time.time)
-        blocks = max(trial.block for trial in self.plan.trials)
+        blocks = self.plan.blocks
         hard = {name: level for name, level in first.treatment.items() if name in first.hard}
         self.watcher.tell(StartBegan(first.start, first.block, blocks, hard, len(trials)))
         self.writer.event(journal.StartBegan(start=first.start, block=first.block, trials=len(trials)))

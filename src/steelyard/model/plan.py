@@ -52,6 +52,11 @@ class Plan(Value):
     hard: tuple[str, ...]
     trials: tuple[PlannedTrial, ...]
 
+    @property
+    def blocks(self) -> int:
+        """Number of its blocks."""
+        return max((trial.block for trial in self.trials), default=0)
+
     @field_validator("factors")
     @classmethod
     def _levels_of_today(cls, factors: dict[str, tuple[Level, ...]]) -> dict[str, tuple[Level, ...]]:

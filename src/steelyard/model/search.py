@@ -66,7 +66,7 @@ class Window(Value):
     used: float
     """The greatest share of a limit that is used, above 1 where a limit is not met: operations beyond a percentile's
     limit over those that it allows; of other limits, and in windows of earlier versions, the measured value over the
-    limit."""
+    limit. `met` goes by the percentile itself, so close to 1 the two may differ."""
     spread: float | None = None
     """Standard error of `used`, from the spread between batches of the window; 0 where the limit is not on a
     percentile. None in windows of earlier versions."""

@@ -7,9 +7,9 @@ from steelyard.plan import estimate
 from steelyard.plan.detectable_difference import Resolution, resolution
 from steelyard.plan.estimate import PlanEstimate
 from steelyard.plan.expand import expand
-from steelyard.plan.machine import Machine, read_machine
 from steelyard.plan.notes import warnings
 from steelyard.plan.preflight import refusals
+from steelyard.plan.requirements import Machine, read_machine
 
 __all__ = [
     "Machine",

@@ -111,6 +111,11 @@ def _once(cache: dict[Any, Made], key: object, make: Callable[[], Made]) -> Made
     return cache[key]
 
 
+def distinct(plan: Plan, *parts: str) -> list[TrialSettings]:
+    """Settings of one trial of each combination of some sections."""
+    return list({canonical(trial.settings.part(*parts)): trial.settings for trial in plan.trials}.values())
+
+
 def requests_of(study: str, settings: TrialSettings, system: System, seed: int = 0) -> tuple[Request, ...]:
     """The requests to the site of the databases, and to that of the load nodes, if it is another."""
     return sites.requests_of(study, nodes_to_lend(system, settings.site.nodes), settings, seed)

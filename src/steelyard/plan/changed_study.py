@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from steelyard.judging.settings_hash import settings_hash
-from steelyard.judging.stopping_rule import rule_of
+from steelyard.judging.stopping import rule_of
 from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study

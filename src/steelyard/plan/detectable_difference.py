@@ -21,12 +21,12 @@ import statistics
 from collections.abc import Sequence
 
 from steelyard.heavy import optimize
+from steelyard.judging.attempts import orders_of_treatment
 from steelyard.judging.looks import later
 from steelyard.judging.noise_floor import KeptFloor
 from steelyard.judging.settings_hash import canonical
 from steelyard.judging.t_interval import POWER, chance_of_change
 from steelyard.judging.trial_responses import response_of
-from steelyard.judging.warm_up_cut import orders_of_treatment
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord

@@ -1,32 +1,43 @@
-"""Check of a plan against its engines, before anything starts: unsupported protocols and loads."""
+"""Check of a plan against its engines, before anything starts: unsupported protocols and loads.
+
+The agent makes one operation of each workload and sends nothing: only it knows the CQL types of a program.
+"""
 
 from __future__ import annotations
 
+import json
+import re
+import subprocess
 from collections.abc import Iterator
+from typing import Any
 
 from steelyard import engine_order
 from steelyard.engine.base import DrivenByWords, Selective
-from steelyard.judging.settings_hash import canonical
 from steelyard.model.errors import EngineError, StudyError
 from steelyard.model.plan import Plan
-from steelyard.plan.abilities import Abilities, load_of
+from steelyard.model.study import Load
+from steelyard.node import agent
+from steelyard.plan.abilities import Abilities, distinct, load_of
 from steelyard.plugin import Plugins
 from steelyard.plugin_factory import make_engine, make_workload
 from steelyard.system.base import Endpoint
+from steelyard.workload.base import Workload
 
-ANYWHERE = ("127.0.0.1:9042",)
-"""Contacts of an order that is only checked, not sent."""
+MOST_ASKED = 64
+"""Maximum number of workload settings that the agent tries; further ones are not checked."""
+TIMEOUT_S = 30.0
+PROGRAM = "program"
+STATEMENT = re.compile(r"statements\.([A-Za-z0-9_-]+)")
 
 
 def unspoken(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
     """Errors for workloads whose protocol their system does not speak."""
-    pairs = {canonical(trial.settings.part("system", "workload")): trial for trial in plan.trials}
-    for trial in pairs.values():
-        system, workload = abilities.system(trial.settings), make_workload(abilities.plugins, trial.settings)
+    for settings in distinct(plan, "system", "workload"):
+        system, workload = abilities.system(settings), make_workload(abilities.plugins, settings)
         if system.protocol != workload.protocol:
-            name = trial.settings.workload.name
+            name = settings.workload.name
             yield StudyError(
-                f"workload {name} is written in {workload.protocol}, system {trial.settings.system.name} speaks "
+                f"workload {name} is written in {workload.protocol}, system {settings.system.name} speaks "
                 f"{system.protocol}",
                 "another workload, or another system",
                 key="workload.name",
@@ -37,9 +48,7 @@ def unspoken(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
 def refused(plan: Plan, plugins: Plugins | None = None) -> Iterator[StudyError]:
     """Each treatment's load that its engine refuses. Engines without `check` are not asked."""
     plugins = plugins or Plugins()
-    parts = ("workload", "load", "site", "load_site", "node")
-    distinct = {canonical(trial.settings.part(*parts)): trial.settings for trial in plan.trials}
-    for settings in distinct.values():
+    for settings in distinct(plan, "workload", "load", "site", "load_site", "node"):
         name = settings.engine
         engine = make_engine(plugins, name)
         if settings.load.schedule == "search" and not isinstance(engine, DrivenByWords):
@@ -56,15 +65,57 @@ def refused(plan: Plan, plugins: Plugins | None = None) -> Iterator[StudyError]:
         if any(offered.capacity_fraction is not None for offered in load.offered):
             # Its rates are known only when the cluster runs.
             continue
-        workload = make_workload(plugins, settings)
-        schema = workload.schema()
-        endpoint = Endpoint(workload.protocol, ANYWHERE, schema.keyspace, schema.table)
-        load_nodes = settings.load_nodes
-        for asked in (
-            engine_order.populate(endpoint, schema, workload, settings.data.populate_threads),
-            engine_order.measure(load, endpoint, schema, workload, 1, plugins),
-        ):
+        for order in _orders(make_workload(plugins, settings), load, settings.data.populate_threads, plugins):
             try:
-                engine.check(asked, load_nodes)
+                engine.check(order, settings.load_nodes)
             except EngineError as error:
                 yield StudyError(error.message, error.hint, key="load.engine", read=name)
+
+
+def _orders(workload: Workload, load: Load, threads: int, plugins: Plugins) -> tuple[dict[str, Any], ...]:
+    """Orders that fill a table and load it, with an address that nothing is sent to."""
+    schema = workload.schema()
+    endpoint = Endpoint(workload.protocol, ("127.0.0.1:9042",), schema.keyspace, schema.table)
+    return (
+        engine_order.populate(endpoint, schema, workload, threads),
+        engine_order.measure(load, endpoint, schema, workload, 1, plugins),
+    )
+
+
+def refused_by_agent(plan: Plan, plugins: Plugins | None = None) -> tuple[StudyError, ...]:
+    """Errors in workloads that are programs; none if no agent is installed."""
+    try:
+        agent.find()
+    except EngineError:
+        return ()
+    plugins = plugins or Plugins()
+    errors: dict[str, StudyError] = {}
+    for settings in distinct(plan, "workload")[:MOST_ASKED]:
+        name = settings.workload.name
+        for refusal in _refusals(make_workload(plugins, settings), plugins):
+            message = f"{_place(plugins, name, refusal)}: {refusal}"
+            errors[message] = StudyError(message, key="workload.name", read=name)
+    return tuple(errors.values())
+
+
+def _place(plugins: Plugins, name: str, refusal: str) -> str:
+    """Name of the workload; for a file also the line of the statement that the agent names."""
+    source = getattr(plugins.find("workload", name), "source", None)
+    statement = STATEMENT.search(refusal)
+    line = source.place(f"statements.{statement[1]}") if source is not None and statement else 0
+    return f"workload {name}" + (f":{line}" if line else "")
+
+
+def _refusals(workload: Workload, plugins: Plugins) -> Iterator[str]:
+    if workload.order().get("kind") != PROGRAM:
+        return
+    for order in _orders(workload, Load(operations=1), 1, plugins):
+        argv = [str(agent.find()), "ops", "--order", "-", "--count", "1", "--values"]
+        text = json.dumps(order)
+        try:
+            done = subprocess.run(argv, input=text, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+        except subprocess.TimeoutExpired:
+            yield f"the agent did not make one operation of it within {TIMEOUT_S:g} s"
+            continue
+        if done.returncode != 0:
+            yield done.stderr.strip().removeprefix("steelyard-agent: ")

@@ -12,12 +12,12 @@ from steelyard.model.trial import Phase, TrialRecord
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.value import Value
 from steelyard.plan.abilities import Abilities, load_of
-from steelyard.plan.limited_times import slowed_from_start
 from steelyard.plan.phase_times import (
     Corrections,
     capacity_s,
     corrections,
     server_warm_up_s,
+    slowed_from_start,
     start_phases,
     treatment_hash,
     trial_phases,

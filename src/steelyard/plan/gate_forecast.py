@@ -13,9 +13,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from steelyard.heavy import optimize
 from steelyard.judging import t_interval
 from steelyard.judging.looks import later
 from steelyard.judging.noise_floor import KeptFloor
+from steelyard.judging.t_interval import FEWEST_STARTS
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
@@ -24,8 +26,8 @@ from steelyard.plan.detectable_difference import resolution
 
 POWER = 0.95
 """Chance that a gate should find the slowdown with."""
-FEWEST_BLOCKS, MOST_BLOCKS = 3, 1000
-"""Without three starts a level there is no interval; nobody plans more than the other."""
+MOST_BLOCKS = 1000
+"""Nobody plans more."""
 MOST_CHANGE = 10.0
 """Greatest distance from the margin that is looked at, in logarithms."""
 
@@ -49,7 +51,8 @@ class GateForecast(Value):
     blocks_needed: int | None
     """Blocks for a chance of 0.95; None beyond 1,000."""
     found_percent: float | None
-    """The slowdown that the plan's gate finds with a chance of 0.95; None below three blocks."""
+    """The slowdown that the plan's gate finds with a chance of 0.95; None below three blocks, or beyond
+    `MOST_CHANGE`."""
     equal_passes: float
     """Chance that one comparison is green if nothing differs."""
     blocks_to_pass: int | None
@@ -62,7 +65,7 @@ def chance_beyond(n: int, distance: float, spread: float, confidence: float) -> 
     `distance`: of the true ratio from the value, as a logarithm; `spread`: standard deviation of the logarithms of n
     ratios of pairs. scipy's far tails, which are nan, are 1: the value is far beyond.
     """
-    if n < FEWEST_BLOCKS or distance <= 0:
+    if n < FEWEST_STARTS or distance <= 0:
         return 0.0
     return t_interval.chance_beyond(distance, spread / math.sqrt(n), n - 1, confidence)
 
@@ -104,8 +107,10 @@ def _forecast(
         return chance_beyond(n, margin, spread, confidence)
 
     smallest_percent = None
-    if blocks >= FEWEST_BLOCKS:
-        smallest_percent = 100 * math.expm1(margin + _least(lambda distance: red(blocks, distance)))
+    if blocks >= FEWEST_STARTS and red(blocks, MOST_CHANGE) > POWER:
+        smallest_percent = 100 * math.expm1(
+            margin + optimize.brentq(lambda distance: red(blocks, distance) - POWER, 0.0, MOST_CHANGE)
+        )
     return GateForecast(
         factor=factor, comparisons=comparisons, margin_percent=margin_percent, change_percent=change_percent,
         blocks=blocks, cv=spread, cv_source=source, power=red(blocks, change - margin),
@@ -116,13 +121,4 @@ def _forecast(
 
 def _blocks_needed(chance: Callable[[int], float]) -> int | None:
     """The fewest blocks with a chance of POWER; None beyond MOST_BLOCKS."""
-    return t_interval.fewest(lambda n: chance(n) >= POWER, MOST_BLOCKS, FEWEST_BLOCKS)
-
-
-def _least(chance: Callable[[float], float]) -> float:
-    """The least distance with a chance of POWER."""
-    low, high = 0.0, MOST_CHANGE
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (low, middle) if chance(middle) >= POWER else (middle, high)
-    return high
+    return t_interval.fewest(lambda n: chance(n) >= POWER, MOST_BLOCKS, FEWEST_STARTS)

@@ -25,8 +25,7 @@ from steelyard.model.trial import TrialRecord
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.value import Value
 from steelyard.plan.abilities import Abilities, load_of
-from steelyard.plan.limited_times import limited_times
-from steelyard.plan.phase_times import closed_per_s, treatment_hash
+from steelyard.plan.phase_times import closed_per_s, limited_times, treatment_hash
 from steelyard.plugin import Plugins
 from steelyard.store.plain_file import sha256_of
 from steelyard.study.named_responses import named_responses

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from steelyard.judging import load_response
+from steelyard.judging.t_interval import FEWEST_STARTS
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study
 from steelyard.plan.expand import determines
@@ -14,7 +15,6 @@ from steelyard.study.levels import unused
 from steelyard.study.treatments import fraction_of, treatments_of
 
 LEAST_SIZES_FOR_LAWS = 5
-LEAST_STARTS_FOR_INTERVALS = 3
 MOST_ALIASES = 20
 
 
@@ -75,10 +75,10 @@ def _few(study: Study, plan: Plan) -> Iterator[str]:
                 f"no error term for {factor}: each of its levels is started once, so its {study.design.trials} trials "
                 "are repeated measures of one cluster; give design.starts = 3 or more"
             )
-        elif study.design.starts < LEAST_STARTS_FOR_INTERVALS:
+        elif study.design.starts < FEWEST_STARTS:
             yield (
                 f"no interval and no verdict for {factor}: each of its levels has {study.design.starts} starts, and "
-                f"an interval takes {LEAST_STARTS_FOR_INTERVALS}; give design.starts = 3 or more"
+                f"an interval takes {FEWEST_STARTS}; give design.starts = 3 or more"
             )
     kept = study.design.trials - study.analysis.warm_up_trials
     if kept == 1 and any(factor not in plan.hard for factor in varied):

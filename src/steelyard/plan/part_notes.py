@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from steelyard.format import duration, listed
-from steelyard.judging.settings_hash import canonical
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study
-from steelyard.model.trial_settings import TrialSettings
 from steelyard.node.gauge import wanted
-from steelyard.plan.abilities import Abilities, requests_of
+from steelyard.plan.abilities import Abilities, distinct, requests_of
 from steelyard.plan.phase_times import measured_s
 from steelyard.plugin_factory import make_probe
 from steelyard.probe.base import READ_EVERY_S, TakesTurns
@@ -25,16 +23,11 @@ def notes(study: Study, plan: Plan, cores: int, abilities: Abilities) -> Iterato
     and for probes that read more slowly than trials last."""
     yield from of_sites(plan, abilities)
     yield from dict.fromkeys(_of_systems(plan, abilities))
-    limited = [settings for settings in _distinct(plan, "system", "node") if wanted(settings.node)]
+    limited = [settings for settings in distinct(plan, "system", "node") if wanted(settings.node)]
     if any(isinstance(abilities.system(settings), Dilates) for settings in limited):
         yield PLANTED
     yield from _of_processors(plan, abilities)
     yield from _of_probes(study, plan, cores, abilities)
-
-
-def _distinct(plan: Plan, *parts: str) -> list[TrialSettings]:
-    """Settings of one trial of each combination of some sections."""
-    return list({canonical(trial.settings.part(*parts)): trial.settings for trial in plan.trials}.values())
 
 
 def of_sites(plan: Plan, abilities: Abilities) -> tuple[str, ...]:
@@ -43,7 +36,7 @@ def of_sites(plan: Plan, abilities: Abilities) -> tuple[str, ...]:
 
 
 def _of_sites(plan: Plan, abilities: Abilities) -> Iterator[str]:
-    for settings in _distinct(plan, "site", "load_site", "system", "node", "link"):
+    for settings in distinct(plan, "site", "load_site", "system", "node", "link"):
         requests = requests_of(plan.study, settings, abilities.system(settings))
         for site, request in zip(abilities.sites(settings), requests, strict=True):
             if isinstance(site, Announces) and (request.database_nodes or request.load_nodes):
@@ -52,7 +45,7 @@ def _of_sites(plan: Plan, abilities: Abilities) -> Iterator[str]:
 
 def _of_systems(plan: Plan, abilities: Abilities) -> Iterator[str]:
     """What systems say of themselves."""
-    for settings in _distinct(plan, "system"):
+    for settings in distinct(plan, "system"):
         system = abilities.system(settings)
         if isinstance(system, Warns):
             yield from system.notes()
@@ -61,7 +54,7 @@ def _of_systems(plan: Plan, abilities: Abilities) -> Iterator[str]:
 def _of_processors(plan: Plan, abilities: Abilities) -> Iterator[str]:
     """A sentence where sites that are compared enforce `node.cpus` in different ways."""
     ways: dict[str, set[str]] = {}
-    for settings in _distinct(plan, "site", "node"):
+    for settings in distinct(plan, "site", "node"):
         site = abilities.site(settings)
         if settings.node.cpus is not None and isinstance(site, Apportions):
             ways.setdefault(site.name, set()).add(site.cpus_by(settings.node))
@@ -72,8 +65,8 @@ def _of_processors(plan: Plan, abilities: Abilities) -> Iterator[str]:
 
 def _of_probes(study: Study, plan: Plan, cores: int, abilities: Abilities) -> Iterator[str]:
     """A sentence for each probe that takes longer to read all of its metrics once than the shortest trial lasts."""
-    distinct = _distinct(plan, "site", "system", "workload", "load", "node")
-    shortest_s = min(measured_s(settings, abilities.cluster_times(settings, cores)) for settings in distinct)
+    asked = distinct(plan, "site", "system", "workload", "load", "node")
+    shortest_s = min(measured_s(settings, abilities.cluster_times(settings, cores)) for settings in asked)
     for name in study.probes:
         probe = make_probe(abilities.plugins, name, study.probe.get(name, {}))
         if isinstance(probe, TakesTurns) and (turn_s := probe.turn_s(READ_EVERY_S)) > shortest_s:

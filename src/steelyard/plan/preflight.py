@@ -12,22 +12,22 @@ from steelyard.format import data_size
 from steelyard.judging import load_response
 from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan
+from steelyard.model.server_warm_up import ServerWarmUp
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.node import secrets
 from steelyard.node.folders import cache_folder
-from steelyard.plan import empty_tables, engines, load_feasibility, node_disks, probe_ways, processor_quotas
+from steelyard.plan import empty_tables, engines, load_feasibility, node_disks, processor_quotas
 from steelyard.plan.abilities import Abilities
-from steelyard.plan.agent_refusals import refused_by_agent
 from steelyard.plan.changed_study import refuse_change
+from steelyard.plan.engines import refused_by_agent
 from steelyard.plan.estimate import PlanEstimate, estimate
 from steelyard.plan.expand import expand
-from steelyard.plan.machine import Machine, read_machine
-from steelyard.plan.requirements import impossible
-from steelyard.plan.server_warm_up import as_begun
+from steelyard.plan.requirements import Machine, impossible, read_machine, unreadable
 from steelyard.plugin import Plugins
 from steelyard.store import Store, layout
 from steelyard.study.missing import error_of, missing_parts
+from steelyard.system.base import warms_up
 
 SECONDS_PER_HOUR = 3600
 
@@ -80,7 +80,7 @@ def examine(study_path: Path, study: Study, plan: Plan, plugins: Plugins, store:
     history = () if stored is None else stored.trials()
     before = stored.study.server_warm_up if stored is not None and history else None
     study = load_response.as_begun(study, stored.study if stored is not None and history else None)
-    wanted, study = study, as_begun(study, plan, before, plugins)
+    wanted, study = study, server_warm_up_decided(study, plan, before, plugins)
     machine = read_machine(cache_folder(), store)
     cost = estimate(plan, study, history, cores=machine.cores, plugins=plugins)
     errors = [
@@ -118,7 +118,7 @@ def refusals(
         *load_feasibility.refusals(study, plan, history, plugins),
         *processor_quotas.refusals(plan, Abilities(plugins)),
         *node_disks.refusals(plan, history, Abilities(plugins)),
-        *probe_ways.refusals(study, plan, Abilities(plugins)),
+        *unreadable(study, plan, Abilities(plugins)),
         *empty_tables.refusals(study, plan, Abilities(plugins)),
         *engines.unspoken(plan, Abilities(plugins)),
         *engines.refused(plan, plugins),
@@ -159,3 +159,16 @@ def _over(study: Study, machine: Machine, cost: PlanEstimate) -> Iterator[StudyE
             key="design.time_budget_h",
             read=budget_h,
         )
+
+
+def server_warm_up_decided(study: Study, plan: Plan, stored: ServerWarmUp | None, plugins: Plugins) -> Study:
+    """The study with `mode` on or off. One whose store has trials goes on as these were made (`stored`); a change that
+    its file asks for is refused by `changed_study`. Otherwise auto is on if a system of the plan compiles code while it
+    runs."""
+    if stored is not None:
+        return study.model_copy(update={"server_warm_up": stored})
+    abilities = Abilities(plugins)
+    settings = {trial.settings.system.name: trial.settings for trial in plan.trials}
+    on = any(warms_up(study.server_warm_up, abilities.system(one)) for one in settings.values())
+    decided = study.server_warm_up.model_copy(update={"mode": "on" if on else "off"})
+    return study.model_copy(update={"server_warm_up": decided})

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 
 from steelyard.format import count
 from steelyard.judging.dilation import effective_limits
-from steelyard.judging.settings_hash import canonical
 from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan
 from steelyard.model.trial_settings import TrialSettings
-from steelyard.plan.abilities import Abilities
+from steelyard.plan.abilities import Abilities, distinct
 from steelyard.site.base import QUOTA, Apportions, on_this_machine
 from steelyard.system.base import Dilates, nodes_to_lend
 
@@ -19,23 +18,24 @@ LOAD_NODE_CORES = 0.5
 """Cores that are left to each load node, its probes and the conductor included."""
 STEPS_PER_UNIT = 10
 """A dilation is offered in tenths."""
+PARTS = "site", "system", "node", "link"
 HOW = "docs/explanation/dilation.md"
 
 
 def notes(plan: Plan, cores: int, abilities: Abilities) -> Iterator[str]:
     """A sentence about the largest sum of quotas that exceeds what this machine has, and one about each dilation that
     leaves disks or links as fast as they are."""
-    distinct = _distinct(plan)
-    beyond = [settings for settings in distinct if _beyond(settings, cores, abilities)]
+    clusters = distinct(plan, *PARTS)
+    beyond = [settings for settings in clusters if _beyond(settings, cores, abilities)]
     if beyond:
         yield _beyond(max(beyond, key=lambda settings: _quotas(settings, abilities)), cores, abilities)
-    slowed = [settings for settings in distinct if not isinstance(abilities.system(settings), Dilates)]
+    slowed = [settings for settings in clusters if not isinstance(abilities.system(settings), Dilates)]
     yield from dict.fromkeys(_not_slowed(settings) for settings in slowed if settings.node.dilation != 1)
 
 
 def refusals(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
     """An error for a dilation that slows nothing down: times would be divided for no reason."""
-    for settings in _distinct(plan):
+    for settings in distinct(plan, *PARTS):
         k, system = settings.node.dilation, abilities.system(settings)
         if k != 1 and settings.node.cpus is None and not isinstance(system, Dilates):
             yield StudyError(
@@ -46,12 +46,6 @@ def refusals(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
                 read=k,
             )
             return
-
-
-def _distinct(plan: Plan) -> list[TrialSettings]:
-    """Settings of one trial of each combination of site, system, limits and link."""
-    parts = ("site", "system", "node", "link")
-    return list({canonical(trial.settings.part(*parts)): trial.settings for trial in plan.trials}.values())
 
 
 def _quotas(settings: TrialSettings, abilities: Abilities) -> float:

@@ -1,18 +1,24 @@
-"""Requirements of a plan on a machine: disk, memory, and settings that cannot work."""
+"""Requirements of a plan: disk and memory of this machine, and settings that sites, systems and probes refuse."""
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 from steelyard.format import count
 from steelyard.judging.settings_hash import canonical
 from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan, PlannedTrial
+from steelyard.model.study import Study
 from steelyard.model.trial_settings import TrialSettings
-from steelyard.plan.abilities import Abilities, load_of, requests_of
-from steelyard.plan.machine import Machine
+from steelyard.model.value import Value
+from steelyard.plan.abilities import Abilities, distinct, load_of, requests_of
+from steelyard.plugin_factory import make_probe
+from steelyard.probe.base import ReadsWay, no_way
 from steelyard.site.base import Refusal, both_need, own_network, unenforced, unreached
-from steelyard.system.base import Existing, Foretells
+from steelyard.system.base import Existing, Foretells, Offers
 
 STORE_BYTES_PER_TRIAL = 300_000
 MARGIN_MEMORY_MB = 512
@@ -24,6 +30,43 @@ OWN_NETWORK = (
 ONCE = "one machine lends one node: fewer nodes, or without [load_site] one inventory for both (site.load_nodes)"
 THIS_MACHINE = frozenset({"cpu", "memory", "kernel"})
 """A site whose nodes share one of these resources lends parts of this machine."""
+KIB_PER_MIB = 1024
+CLUSTER = "site", "load_site", "system", "node", "link"
+"""Sections of the settings that make a cluster."""
+
+
+class Machine(Value):
+    """Cores and memory that this process may use, and free disk where data will go."""
+
+    cores: int
+    memory_mb: int
+    """Available now, MiB: free memory and what the kernel can give back at once."""
+    disk_free_bytes: int
+    store_free_bytes: int | None = None
+    """The same of the store's disk, if it is another one."""
+
+
+def read_machine(folder: Path, store: Path | None = None) -> Machine:
+    """This machine; `folder` and `store` (or their nearest existing parents) say which disks."""
+    existing = _existing(folder)
+    beside = existing if store is None else _existing(store)
+    apart = beside.stat().st_dev != existing.stat().st_dev
+    return Machine(
+        store_free_bytes=shutil.disk_usage(beside).free if apart else None,
+        cores=len(os.sched_getaffinity(0)),
+        memory_mb=available_memory_mb(Path("/proc/meminfo").read_text(encoding="ascii")),
+        disk_free_bytes=shutil.disk_usage(existing).free,
+    )
+
+
+def _existing(folder: Path) -> Path:
+    return next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+
+
+def available_memory_mb(meminfo: str) -> int:
+    """`MemAvailable` of the text of /proc/meminfo, MiB."""
+    values = (line.split() for line in meminfo.splitlines())
+    return next(int(words[1]) // KIB_PER_MIB for words in values if words[0] == "MemAvailable:")
 
 
 def memory_mb(settings: TrialSettings, abilities: Abilities) -> int:
@@ -33,13 +76,7 @@ def memory_mb(settings: TrialSettings, abilities: Abilities) -> int:
 
 def memory_mb_of_plan(plan: Plan, abilities: Abilities) -> int:
     """Memory of the largest cluster of a plan, MiB."""
-    return max((memory_mb(trial.settings, abilities) for trial in _clusters(plan)), default=0)
-
-
-def _clusters(plan: Plan) -> list[PlannedTrial]:
-    """One trial of each combination of sites and system."""
-    parts = ("site", "load_site", "system", "node", "link")
-    return list({canonical(trial.settings.part(*parts)): trial for trial in plan.trials}.values())
+    return max((memory_mb(settings, abilities) for settings in distinct(plan, *CLUSTER)), default=0)
 
 
 def filled_state(settings: TrialSettings, records: int) -> str:
@@ -78,19 +115,19 @@ def disk_bytes(plan: Plan, abilities: Abilities) -> int:
 
 def impossible(plan: Plan, machine: Machine, abilities: Abilities) -> Iterator[StudyError]:
     """Errors for settings of a plan that cannot work. Plug-ins are only queried; nothing is written."""
-    distinct = {canonical(trial.settings.without("workload")): trial for trial in plan.trials}
-    for trial in distinct.values():
-        system = abilities.system(trial.settings)
+    every = {canonical(trial.settings.without("workload")): trial.settings for trial in plan.trials}
+    for settings in every.values():
+        system = abilities.system(settings)
         if isinstance(system, Foretells):
-            yield from system.problems(trial.settings.site.nodes, load_of(trial.settings))
+            yield from system.problems(settings.site.nodes, load_of(settings))
     yield from _starts_anew(plan, abilities)
     refused: dict[tuple[str, str, str], set[int]] = {}
-    for trial in _clusters(plan):
-        if refusal := _refusal(plan.study, trial.settings, abilities):
-            nodes = trial.settings.site.nodes if refusal[0] == "site" else trial.settings.load_nodes
+    for settings in distinct(plan, *CLUSTER):
+        if refusal := _refusal(plan.study, settings, abilities):
+            nodes = settings.site.nodes if refusal[0] == "site" else settings.load_nodes
             refused.setdefault(refusal, set()).add(nodes)
         else:
-            yield from _too_little_memory(trial.settings, machine, abilities)
+            yield from _too_little_memory(settings, machine, abilities)
     for (section, name, reason), sizes in refused.items():
         counts = " or ".join(str(size) for size in sorted(sizes))
         kind = "node" if section == "site" else "load node"
@@ -163,3 +200,14 @@ def _too_little_memory(settings: TrialSettings, machine: Machine, abilities: Abi
             key="site.nodes",
             read=nodes,
         )
+
+
+def unreadable(study: Study, plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
+    """An error for each probe whose way in a system of the plan does not offer."""
+    systems = [abilities.system(settings) for settings in distinct(plan, "system")]
+    for name in study.probes:
+        probe = make_probe(abilities.plugins, name, study.probe.get(name, {}))
+        for system in systems:
+            if isinstance(probe, ReadsWay) and isinstance(system, Offers) and probe.way not in system.offers:
+                what = no_way(name, probe.way, system.offers)
+                yield StudyError(f"probes: {what}", f"leave {name!r} out of `probes`", key="probes", read=name)

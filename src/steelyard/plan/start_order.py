@@ -33,7 +33,7 @@ def balanced(items: int, block: int) -> list[int]:
 
 def sentences(plan: Plan) -> Iterator[str]:
     """Places of each level of each factor that varies over starts: `nodes 1: first in 2 of 3 blocks, second in 1`."""
-    blocks = max((trial.block for trial in plan.trials), default=0)
+    blocks = plan.blocks
     for factor, levels in _places(plan).items():
         most = max(map(max, levels.values()))
         for level, places in levels.items():

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from steelyard.judging.stopping_rule import Decision
+from steelyard.judging.stopping import Decision
 from steelyard.model.plan import PlannedTrial
 from steelyard.model.sample import Sample
 from steelyard.model.secret import Concealer

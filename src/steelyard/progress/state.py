@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 from pydantic import ConfigDict, Field
 
 from steelyard.format import clock, duration
-from steelyard.judging.stopping_rule import Decision
+from steelyard.judging.stopping import Decision
 from steelyard.model.histogram import merge
 from steelyard.model.percentiles import quantile_ns
 from steelyard.model.plausible import Moment

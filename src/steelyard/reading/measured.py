@@ -11,9 +11,9 @@ from typing import Any
 
 from steelyard.analysis.statistic import Attempt
 from steelyard.heavy import pl
-from steelyard.judging.asked_link import AFTER
 from steelyard.judging.covariates import covariates_of
 from steelyard.judging.dilation import COVARIATE, modelled_links
+from steelyard.judging.gauge import AFTER
 from steelyard.judging.measures import Readings, measures_of, metrics_of, seconds_of
 from steelyard.model import power, responses
 from steelyard.model.trial import TrialRecord

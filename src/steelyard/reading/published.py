@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from steelyard.analysis.frame import TrialFrame, frame_of
 from steelyard.analysis.inference import estimates
-from steelyard.analysis.inference.effect_sizes import cohens_d
+from steelyard.analysis.inference.effect_sizes import TwoSamples, cohens_d
 from steelyard.analysis.treatments import label
 from steelyard.judging.trial_responses import response_of
 from steelyard.model import responses
@@ -133,7 +133,11 @@ def lay(
             [value for start in values.get((side.name, response), {}).values() for value in start]
             for side in (own_side, other_side)
         )
-        return cohens_d(second, first, confidence, "trials, counted as independent") if first and second else None
+        return (
+            cohens_d(TwoSamples(second, first, "trials, counted as independent"), confidence)
+            if first and second
+            else None
+        )
 
     return [one for table in tables for one in lay_table(table, own, contrasted)], own
 

@@ -16,6 +16,7 @@ from steelyard.analysis.frame import frame_of
 from steelyard.analysis.inference import estimates
 from steelyard.analysis.statistics.summary import Summary, summarise
 from steelyard.format import count, number, scale_for, treatment_label, with_interval
+from steelyard.judging.t_interval import FEWEST_STARTS
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import label_of, unit_of
 from steelyard.model.study import Level, Study
@@ -157,9 +158,9 @@ def _half_percent(estimate: Estimate | None) -> float | None:
 
 def _course(values: Sequence[float], confidence: float) -> list[float]:
     """Half-widths in per cent of the mean of the first 3, 4, ... values."""
-    first = max(estimates.FEWEST_STARTS, len(values) - COURSE + 1)
+    first = max(FEWEST_STARTS, len(values) - COURSE + 1)
     widths = [
-        _half_percent(estimates.geometric_mean(values[:n], "", confidence, "", estimates.FEWEST_STARTS))
+        _half_percent(estimates.geometric_mean(values[:n], "", confidence, "", FEWEST_STARTS))
         for n in range(first, len(values) + 1)
     ]
     return [one for one in widths if one is not None]

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from steelyard.judging.looks import later
-from steelyard.judging.stopping import decide
-from steelyard.judging.stopping_rule import Decision, rule_of
+from steelyard.judging.stopping import Decision, decide, rule_of
 from steelyard.model.errors import StoreError
 from steelyard.model.plan import Plan
 from steelyard.model.secret import redacted_text

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final, Self
 
 from pydantic import ConfigDict, ValidationError
 
-from steelyard.judging.stopping_rule import Decision
+from steelyard.judging.stopping import Decision
 from steelyard.model.errors import StoreError
 from steelyard.model.gauged import Gauged
 from steelyard.model.plausible import LATEST_S, Moment, read_json_leniently

@@ -10,8 +10,7 @@ from pydantic import ValidationError
 
 from steelyard.format import treatment_label
 from steelyard.judging.attempts import attempts_by_id, settled
-from steelyard.judging.stopping import decide, not_needed
-from steelyard.judging.stopping_rule import Decision, rule_of
+from steelyard.judging.stopping import Decision, decide, not_needed, rule_of
 from steelyard.model.errors import StoreError
 from steelyard.model.trial import TrialRecord
 from steelyard.store import journal, layout

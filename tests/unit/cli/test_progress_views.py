@@ -12,18 +12,17 @@ from rich.console import Console
 from steelyard.analysis.cells import cell_values
 from steelyard.cli.progress_views import LiveView, PlainView, decision_line, spark
 from steelyard.cli.terminal.live_cells import LiveCells
-from steelyard.judging.stopping import decide
-from steelyard.judging.stopping_rule import Decision, Narrowing, Rule, rule_of
+from steelyard.judging.stopping import Decision, Narrowing, Rule, decide, rule_of
 from steelyard.model.sample import Sample
 from steelyard.model.trial import Phase, Responses
 from steelyard.model.verdict_reasons import Reason, ReasonKind
 from steelyard.progress import events as progress
 from steelyard.progress.publisher import Publisher
 from steelyard.wire.record import Interval
+from tests.unit.judging.test_attempts import record
 from tests.unit.judging.test_stopping import sealed, spread
 from tests.unit.judging.test_stopping import study as sequential_study
 from tests.unit.lab.fakes import plan_of, records_of, study
-from tests.unit.lab.test_resume import record
 
 PLAN = plan_of(study())
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from steelyard.judging.asked_link import AFTER, asked_and_measured
 from steelyard.judging.covariates import covariates_of
+from steelyard.judging.gauge import AFTER, asked_and_measured
 from steelyard.model.link import LinkChoice
 
 PATHS = [

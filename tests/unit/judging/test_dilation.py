@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from steelyard.judging.dilation import (
+    PER_SECOND,
+    SECONDS,
     effective_limits,
     effective_load,
     modelled,
@@ -14,14 +16,18 @@ from steelyard.judging.dilation import (
     modelled_value,
 )
 from steelyard.model import responses as registered
+from steelyard.model.link import LinkChoice
+from steelyard.model.load import Load, LoadPhase
 from steelyard.model.moved_frames import MovedFrames
 from steelyard.model.node_limits import NodeLimits
 from steelyard.model.response import Dilates
+from steelyard.model.search import SearchResult, SearchRules, Window
 from steelyard.model.trial import Capacity, Phase, PhaseTime, Responses, TrialRecord
 from steelyard.model.trial_settings import TrialSettings
+from steelyard.model.value import Value
 from steelyard.probe.os import METRICS
+from tests.unit.judging.test_attempts import record as record_of
 from tests.unit.lab.fakes import plan_of, study
-from tests.unit.lab.test_resume import record as record_of
 
 BY_UNIT: dict[str, Dilates] = {
     "ms": "time", "operations/s": "rate", "KiB/s": "rate", "Mbit/s": "rate", "reads/s": "rate", "writes/s": "rate",
@@ -38,6 +44,33 @@ def settings(k: float, **load: object) -> TrialSettings:
 def a_record(k: float, **changes: object) -> TrialRecord:
     planned = plan_of(study(factors={}, node={"cpus": 1.0, "dilation": k})).trials[0]
     return record_of(planned).model_copy(update=changes)
+
+
+TIMED: dict[type[Value], set[str]] = {
+    Load: {
+        "rate_per_s", "from_per_s", "to_per_s", "mean_per_s", "amplitude_per_s", "first_rate_per_s",
+        "highest_rate_per_s", "ramp_s", "step_s", "period_s", "duration_s", "warm_up_s", "capacity_s", "window_s",
+        "settle_s", "timeout_ms",
+    },
+    LoadPhase: {
+        "rate_per_s", "from_per_s", "to_per_s", "mean_per_s", "amplitude_per_s", "ramp_s", "step_s", "period_s",
+        "duration_s",
+    },
+    LinkChoice: {"rate_mbit", "ack_rate_mbit", "delay_ms", "jitter_ms"},
+    SearchRules: {
+        "first_rate_per_s", "lowest_rate_per_s", "highest_rate_per_s", "window_s", "settle_s", "longest_window_s",
+    },
+    Window: {"rate_per_s", "seconds", "throughput_per_s"},
+    SearchResult: {"rate_per_s", "low_per_s", "high_per_s", "knee_per_s"},
+    Capacity: {"rate_per_s", "seconds", "service_ms_mean", "measured_s"},
+}  # fmt: skip
+"""Fields named as rates or times. `timeout_ms` stays whole, `ack_rate_mbit` and `measured_s` as they are."""
+
+
+@pytest.mark.parametrize("kind", TIMED)
+def test_fields_are_stretched_by_their_names(kind: type[Value]) -> None:
+    named = {name for name in kind.model_fields if PER_SECOND.search(name) or SECONDS.search(name)}
+    assert named - {"rates_per_s"} == TIMED[kind]
 
 
 def test_every_response_is_divided_or_multiplied_by_its_unit() -> None:

@@ -6,8 +6,8 @@ from steelyard.judging.gauge import limits_of
 from steelyard.lab.gauging import deviations
 from steelyard.model.gauged import Gauged
 from steelyard.report.tables.node_limits import node_limits
+from tests.unit.judging.test_attempts import record as record_of
 from tests.unit.lab.fakes import plan_of, study
-from tests.unit.lab.test_resume import record as record_of
 
 BEFORE = Gauged(
     moment="before",

@@ -13,12 +13,14 @@ from hypothesis import strategies as st
 from steelyard.analysis.analyse import analyse
 from steelyard.analysis.statistics import stopping
 from steelyard.analysis.statistics.summary import Summary
-from steelyard.judging.stopping import decide, needed_trials, not_needed
-from steelyard.judging.stopping_rule import (
+from steelyard.judging.stopping import (
     SIMULATED_COVERAGE_PERCENT,
     Decision,
     Rule,
     coverage_percent,
+    decide,
+    needed_trials,
+    not_needed,
     plus_minus,
     rule_of,
 )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import pytest
 
-from steelyard.judging.trial_responses import responses
+from steelyard.judging.trial_responses import COUNTS, responses
+from steelyard.wire.record import Done
 from tests.unit.lab.fakes import records_of
 
 ORDER = {"action": "load", "stop": {"operations": 100}}
@@ -26,6 +29,11 @@ def test_percentiles_of_two_load_nodes_are_those_of_all_operations() -> None:
     assert found.response_ms_p95 == pytest.approx(9.0, rel=1e-3)
     assert found.operations == 200
     assert found.execution_time_ms == pytest.approx(900.0)
+
+
+def test_every_count_of_a_phase_is_added_up() -> None:
+    counts = {one.name for one in fields(Done) if one.type == "Count"}
+    assert counts - {"execution_ns"} == set(COUNTS)
 
 
 def test_nothing_measured_has_no_numbers() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from steelyard import study as studies
 from steelyard.judging.noise_floor import Circumstances
-from steelyard.judging.stopping_rule import Decision, Rule
+from steelyard.judging.stopping import Decision, Rule
 from steelyard.model import former_words
 from steelyard.model.calibration import Calibration
 from steelyard.model.errors import StudyError
@@ -20,8 +20,8 @@ from steelyard.model.verdict_reasons import Reason, ReasonKind
 from steelyard.plan import expand
 from steelyard.store import Store, StoreWriter, layout
 from steelyard.study import settings_hash
+from tests.unit.judging.test_attempts import record
 from tests.unit.lab.fakes import plan_of, study
-from tests.unit.lab.test_resume import record
 
 FILE = """
 [study]

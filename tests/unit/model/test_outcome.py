@@ -13,8 +13,8 @@ from steelyard.judging.trial_responses import responses
 from steelyard.model.outcome import Outcome, is_error
 from steelyard.reading import time_courses
 from steelyard.store import Store, StoreWriter
+from tests.unit.judging.test_attempts import record
 from tests.unit.lab.fakes import plan_of, study
-from tests.unit.lab.test_resume import record
 from tests.unit.wire import made
 
 SECONDS = 6

@@ -16,8 +16,8 @@ from steelyard.reading.published import values_of
 from steelyard.report.data import traces
 from steelyard.report.figures import node_traces
 from steelyard.store import Store, StoreWriter
+from tests.unit.judging.test_attempts import record
 from tests.unit.lab.fakes import plan_of, study
-from tests.unit.lab.test_resume import record
 
 WARM_UP = PhaseTime(phase=Phase.WARM_UP, entered_s=100.0, left_s=110.0)
 MEASURE = PhaseTime(phase=Phase.MEASURE, entered_s=100.0, left_s=130.0)

@@ -8,7 +8,7 @@ import pytest
 
 from steelyard.model.errors import StudyError
 from steelyard.plan import expand
-from steelyard.plan.agent_refusals import refused_by_agent
+from steelyard.plan.engines import refused_by_agent
 from steelyard.plugin import Plugins
 from steelyard.study import read
 

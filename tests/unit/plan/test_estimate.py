@@ -16,8 +16,8 @@ from steelyard.plan import Machine, expand, refusals, resolution
 from steelyard.plan.abilities import Abilities
 from steelyard.plan.detectable_difference import detectable_effect, within_starts_cv
 from steelyard.plan.estimate import estimate
-from steelyard.plan.machine import available_memory_mb
 from steelyard.plan.phase_times import corrections, start_phases
+from steelyard.plan.requirements import available_memory_mb
 from steelyard.plugin import Plugins
 from tests.unit.study.paper import study
 

@@ -11,7 +11,7 @@ from scipy import stats
 
 from steelyard.cli.commands.check import check
 from steelyard.plan import expand
-from steelyard.plan.gate_forecast import MOST_BLOCKS, POWER, chance_beyond, forecasts
+from steelyard.plan.gate_forecast import MOST_BLOCKS, POWER, _forecast, chance_beyond, forecasts
 from steelyard.study import read_text
 from tests.unit.cli.screen import printed
 from tests.unit.small_study import SMALL_STUDY
@@ -40,6 +40,13 @@ def test_pairs_are_a_t_test_of_one_sample() -> None:
     far = float(stats.nct.sf(stats.t.isf(0.0005, 2), 2, 45.0))
     assert far < 0.99, "of few blocks the tail is heavy far from the limit, too"
     assert chance_beyond(3, 45.0, math.sqrt(3), 0.999) == pytest.approx(far)
+
+
+def test_a_loss_that_no_such_gate_finds_has_no_number() -> None:
+    """Three blocks, 100 comparisons, a spread of 0.7: even a loss beyond all bounds is found too seldom."""
+    few = _forecast("nodes", 100, 3, 0.7, 0.95, 5.0, 2.0, "assumed")
+    assert few.found_percent is None
+    assert few.power < 0.01
 
 
 def test_a_plan_says_how_many_blocks_it_needs() -> None:

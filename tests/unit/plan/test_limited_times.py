@@ -11,8 +11,7 @@ from steelyard.model.trial import Phase
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.plan import expand
 from steelyard.plan.abilities import Abilities
-from steelyard.plan.limited_times import limited_times, slowed_from_start
-from steelyard.plan.phase_times import server_warm_up_s, start_phases
+from steelyard.plan.phase_times import limited_times, server_warm_up_s, slowed_from_start, start_phases
 from steelyard.plugin import Plugins
 from steelyard.study import read_text
 from tests.unit.small_study import SMALL_STUDY

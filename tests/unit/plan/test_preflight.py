@@ -16,7 +16,7 @@ from steelyard.plan import Machine, preflight
 from steelyard.plugin import Plugins
 from steelyard.store import StoreWriter
 from tests.unit.cli.screen import printed
-from tests.unit.lab.test_resume import record
+from tests.unit.judging.test_attempts import record
 from tests.unit.study.paper import HEAD, SYSTEM, WORKLOAD
 
 LARGE = Machine(cores=2, memory_mb=64_000, disk_free_bytes=10**12)

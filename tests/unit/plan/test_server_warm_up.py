@@ -11,11 +11,11 @@ from steelyard.model.errors import StudyError
 from steelyard.model.server_warm_up import ServerWarmUp
 from steelyard.plan import expand
 from steelyard.plan.changed_study import refuse_change
-from steelyard.plan.server_warm_up import as_begun
+from steelyard.plan.preflight import server_warm_up_decided
 from steelyard.plugin import Plugins
 from steelyard.store import Store, StoreWriter, layout
+from tests.unit.judging.test_attempts import record
 from tests.unit.lab.fakes import plan_of, study
-from tests.unit.lab.test_resume import record
 
 COLD = ServerWarmUp(mode="off")
 
@@ -26,14 +26,14 @@ COLD = ServerWarmUp(mode="off")
 )
 def test_auto_is_on_for_systems_that_compile_code(system: str, mode: str, decided: str) -> None:
     asked = study(system={"name": system}, server_warm_up={"mode": mode, "deadline_s": 5})
-    begun = as_begun(asked, expand(asked), None, Plugins()).server_warm_up
+    begun = server_warm_up_decided(asked, expand(asked), None, Plugins()).server_warm_up
     assert begun.mode == decided
     assert begun.deadline_s == 5
 
 
 def test_a_store_goes_on_as_it_began() -> None:
     asked = study(system={"name": "cassandra"})
-    assert as_begun(asked, expand(asked), COLD, Plugins()).server_warm_up == COLD
+    assert server_warm_up_decided(asked, expand(asked), COLD, Plugins()).server_warm_up == COLD
 
 
 def test_no_trial_is_called_otherwise() -> None:

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from steelyard.judging.stopping import decide
-from steelyard.judging.stopping_rule import SIMULATED_COVERAGE_PERCENT, Rule, rule_of
-from steelyard.plan.stopping_simulation import expected, likely_blocks, starts_for, stopped
+from steelyard.judging.stopping import SIMULATED_COVERAGE_PERCENT, Rule, decide, rule_of
+from steelyard.plan.stopping_forecast import expected, likely_blocks, starts_for, stopped
 from tests.unit.judging.test_stopping import expand, judged, record, sealed, spread, study
 
 

@@ -9,8 +9,8 @@ from steelyard.model.verdict_reasons import Reason, ReasonKind
 from steelyard.progress import events
 from steelyard.progress.state import CellSoFar, Live, beginning, fold, second_of, slowest, throughput, with_trial
 from steelyard.wire.record import Interval
+from tests.unit.judging.test_attempts import record
 from tests.unit.lab.fakes import plan_of, records_of, study
-from tests.unit.lab.test_resume import record
 from tests.unit.wire import made
 
 PLAN = plan_of(study())

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from tools.campaigns.small_disk import mounted
 
-from steelyard.judging.stopping import decide
-from steelyard.judging.stopping_rule import rule_of
+from steelyard.judging.stopping import decide, rule_of
 from steelyard.model.gauged import Gauged
 from steelyard.model.server_warm_up import ServerWarmth
 from steelyard.model.trial import Phase, PhaseTime

@@ -8,8 +8,8 @@ from steelyard.model.sample import Sample
 from steelyard.model.trial import Responses, TrialRecord
 from steelyard.store import Store, StoreWriter
 from steelyard.store.modelled import open_store
+from tests.unit.judging.test_attempts import record as record_of
 from tests.unit.lab.fakes import plan_of, records_of, study
-from tests.unit.lab.test_resume import record as record_of
 
 BEGUN_S = 1.0
 

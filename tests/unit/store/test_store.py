@@ -15,8 +15,8 @@ from steelyard.store import Store, StoreWriter
 from steelyard.store.journal import DraftRemoved, SessionInterrupted, Unknown
 from steelyard.store.modelled import open_store
 from steelyard.store.write import sha256_of
+from tests.unit.judging.test_attempts import record as record_of
 from tests.unit.lab.fakes import plan_of, records_of, study
-from tests.unit.lab.test_resume import record as record_of
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from steelyard.model.errors import StudyError
 from steelyard.plan import expand, warnings
 from steelyard.plan.changed_study import refuse_change
 from steelyard.study import read_text
-from tests.unit.lab.test_resume import record as record_of
+from tests.unit.judging.test_attempts import record as record_of
 from tests.unit.small_study import SMALL_STUDY
 
 LIMITED = f"{SMALL_STUDY}[node]\ncpus = 0.5\n"

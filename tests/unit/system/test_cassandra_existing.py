@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.plan import part_notes, probe_ways
+from steelyard.plan import part_notes, requirements
 from steelyard.plan.abilities import Abilities
 from steelyard.plan.expand import expand
 from steelyard.plugin import Plugins
@@ -40,7 +40,7 @@ def test_probes_that_it_cannot_be_read_by_are_refused_before_a_start(tmp_path: P
     plugins = Plugins(tmp_path)
     study = read(path)
     plan = expand(study, plugins=plugins)
-    errors = list(probe_ways.refusals(study, plan, Abilities(plugins)))
+    errors = list(requirements.unreadable(study, plan, Abilities(plugins)))
     assert [error.read for error in errors] == ["gc", "jmx"]
     assert "reads systems that offer the way 'gc_log'; this system offers only cql" in errors[0].message
     notes = list(part_notes.notes(study, plan, 2, Abilities(plugins)))

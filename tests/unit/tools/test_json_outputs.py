@@ -32,7 +32,7 @@ from steelyard.cli.commands import (
 from steelyard.cli.main import CONTENTS, command_line
 from steelyard.cli.terminal import load_output
 from steelyard.dropin.agent_run import LoadResult
-from steelyard.judging.stopping_rule import Decision, Narrowing, Rule
+from steelyard.judging.stopping import Decision, Narrowing, Rule
 from steelyard.lab.conductor import Outcome
 from steelyard.model.calibration import Calibration
 from steelyard.model.look import Look

@@ -15,8 +15,7 @@ from steelyard.cli.commands.report import report
 from steelyard.cli.commands.verify import EXIT_DIFFERENCE, EXIT_SOUND, verify
 from steelyard.format import FORM, FORM_NAME
 from steelyard.judging.noise_floor import KeptFloor
-from steelyard.judging.stopping import decide
-from steelyard.judging.stopping_rule import rule_of
+from steelyard.judging.stopping import decide, rule_of
 from steelyard.judging.trial_responses import responses
 from steelyard.model.errors import StoreError
 from steelyard.model.trial import Responses

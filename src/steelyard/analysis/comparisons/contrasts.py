@@ -25,11 +25,12 @@ from steelyard.analysis.comparisons.level_pairs import NOTHING_VARIES
 from steelyard.analysis.comparisons.level_ratios import judge
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import estimates, gaps
-from steelyard.analysis.inference.estimates import FEWEST_STARTS, ROUNDING
+from steelyard.analysis.inference.estimates import ROUNDING
 from steelyard.analysis.inference.gaps import TINY, Gap
 from steelyard.analysis.treatments import Treatment
 from steelyard.analysis.wording import change_text
 from steelyard.heavy import pl
+from steelyard.judging.t_interval import FEWEST_STARTS
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import label_of
 from steelyard.model.study import Level
@@ -89,10 +90,8 @@ class WeightedSum(NamedTuple):
 
     def as_difference(self, unit: str, confidence: float) -> Estimate:
         """A contrast of means as a difference in their unit."""
-        low, high = (None if self.half is None else self.value + sign * self.half for sign in (-1, 1))
-        method = self._method("difference of means")
-        return Estimate(
-            value=self.value, low=low, high=high, confidence=confidence, n=self.starts, unit=unit, method=method
+        return Estimate.around(
+            self.value, self.half, unit, confidence, self.starts, self._method("difference of means")
         )
 
     def _method(self, what: str) -> str:

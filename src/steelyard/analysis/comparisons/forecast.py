@@ -11,6 +11,7 @@ from steelyard.heavy import np, pl
 from steelyard.judging.t_interval import POWER
 from steelyard.model.look import ONE_LOOK, Look
 
+ONE_LOOK_SPENT = "this study has one look: with more blocks of its own no verdict is final"
 MOST_PERCENT = 900.0
 """A change above it is said as more than tenfold."""
 
@@ -49,7 +50,7 @@ class Forecast:
             cost = (
                 f"; that is a further look, at {confidence_text(self.look.next_confidence)}"
                 if self.look.several
-                else "; this study has one look: with more blocks of its own no verdict is final"
+                else f"; {ONE_LOOK_SPENT}"
             )
         return f"about {self.blocks(more)} would {what}, with a chance of {POWER:.0%}{cost}"
 

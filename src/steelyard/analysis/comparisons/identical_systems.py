@@ -95,18 +95,15 @@ def floor_percent(
     if variance is None:
         return None
     v, degrees = variance
-    tail = (1 - confidence) / 2
-    z, root = float(stats.norm.ppf(1 - tail)), math.sqrt(v)
-    low, high = (math.sqrt(degrees / float(stats.chi2.ppf(p, degrees))) for p in (1 - tail, tail))
+    z, root = float(stats.norm.ppf(0.5 + confidence / 2)), math.sqrt(v)
     what = f"paired by {shared}" if shared else "on starts of their own"
-    return Estimate(
-        value=_change(estimates.t_quantile(confidence, degrees) * root), low=_change(z * root * low),
-        high=_change(z * root * high), confidence=confidence, unit="%",
-        n=spread.trials if shared == "start" else spread.starts,
-        method=f"change that {confidence_text(confidence)} of comparisons of identical systems stay below, "
-        f"{_sizes(a, b)}, {what}; t with {estimates.degrees_text(degrees)} degrees of freedom (Satterthwaite), "
-        "chi-squared interval",
-    )  # fmt: skip
+    method = f"change that {confidence_text(confidence)} of comparisons of identical systems stay below, {_sizes(a, b)}"
+    degrees_text = estimates.degrees_text(degrees)
+    method += f", {what}; t with {degrees_text} degrees of freedom (Satterthwaite), chi-squared interval"
+    low, high = (_change(z * root * end) for end in estimates.of_deviation(degrees, confidence))
+    n = spread.trials if shared == "start" else spread.starts
+    value = _change(estimates.t_quantile(confidence, degrees) * root)
+    return Estimate.of(value, (low, high), "%", confidence, n, method)
 
 
 def _sizes(a: Sequence[int], b: Sequence[int]) -> str:

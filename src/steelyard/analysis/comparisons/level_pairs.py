@@ -18,10 +18,12 @@ from typing import Literal, NamedTuple
 
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import gaps
-from steelyard.analysis.inference.estimates import FEWEST_STARTS, ROUNDING
+from steelyard.analysis.inference.effect_sizes import TwoSamples
+from steelyard.analysis.inference.estimates import ROUNDING
 from steelyard.analysis.inference.gaps import Gap
 from steelyard.analysis.treatments import WORKLOADS, Treatment
 from steelyard.heavy import pl
+from steelyard.judging.t_interval import FEWEST_STARTS
 from steelyard.model.study import Level
 
 Over = Literal["start means", "trials"]
@@ -46,6 +48,11 @@ class LevelPair:
     """Trials of each start of either side."""
     places: tuple[tuple[float, ...], tuple[float, ...]] | None = None
     """Paired by block: the place of each start within its block, from 1."""
+
+    @cached_property
+    def samples(self) -> TwoSamples:
+        """The values as they are, without their trials, for effect sizes; `gap` is on logarithms."""
+        return TwoSamples(self.baseline, self.level, str(self), bool(self.paired), self.places)
 
     @property
     def fewest(self) -> int:
@@ -130,13 +137,9 @@ def pair_of(
     trials = tuple(n for unit in baseline for n in unit.trials), tuple(n for unit in level for n in unit.trials)
     places = tuple(unit.place for unit in baseline), tuple(unit.place for unit in level)
     return LevelPair(
-        over="start means",
-        paired=shared,
-        baseline=tuple(unit.mean for unit in baseline),
-        level=tuple(unit.mean for unit in level),
-        trials=trials,
-        places=places if shared == "block" else None,
-    )
+        over="start means", paired=shared, baseline=tuple(unit.mean for unit in baseline),
+        level=tuple(unit.mean for unit in level), trials=trials, places=places if shared == "block" else None,
+    )  # fmt: skip
 
 
 def _units(frame: TrialFrame, treatment: Treatment, response: str, shared: Shared) -> dict[object, _Unit]:

@@ -20,6 +20,7 @@ from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import estimates, power
 from steelyard.analysis.treatments import Treatment
 from steelyard.analysis.wording import change_text
+from steelyard.judging.t_interval import FEWEST_STARTS
 from steelyard.model.estimate import Estimate
 from steelyard.model.look import Look
 from steelyard.model.response import Direction
@@ -96,7 +97,7 @@ def centre(means: Sequence[float], unit: str, confidence: float | None) -> Estim
 
     Two such values over the starts that a comparison rests on have its ratio as their quotient.
     """
-    return estimates.geometric_mean(means, unit, confidence, "start means", estimates.FEWEST_STARTS)
+    return estimates.geometric_mean(means, unit, confidence, "start means", FEWEST_STARTS)
 
 
 def ratio_of(pair: LevelPair, confidence: float) -> Estimate | None:
@@ -113,7 +114,7 @@ def ratio_of(pair: LevelPair, confidence: float) -> Estimate | None:
             return None
         value = math.fsum(pair.level) / len(pair.level) / base
         method = "ratio of means of start means; a mean is not above 0: no interval"
-        return Estimate(value=value, confidence=confidence, n=n, unit="", method=method)
+        return Estimate.of(value, None, "", confidence, n, method)
     on_logs = "t on logarithms of start means"
     way = f"{on_logs} paired by {pair.paired}" if pair.paired else f"Welch's {on_logs}"
     if pair.lacks == NOTHING_VARIES:

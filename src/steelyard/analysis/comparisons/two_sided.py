@@ -26,11 +26,11 @@ from steelyard.analysis.comparisons.level_ratios import (
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import estimates, power
 from steelyard.analysis.inference.effect_sizes import cliffs_delta, hedges_g
-from steelyard.analysis.inference.estimates import FEWEST_STARTS
 from steelyard.analysis.statistics.trend import Trend
 from steelyard.analysis.treatments import Treatment, label
 from steelyard.analysis.wording import change_text
 from steelyard.format import confidence_text, number
+from steelyard.judging.t_interval import FEWEST_STARTS
 from steelyard.model.errors import StudyError
 from steelyard.model.estimate import Estimate
 from steelyard.model.look import Look
@@ -230,8 +230,7 @@ def effect_of(pair: LevelPair, confidence: float) -> tuple[Estimate | None, Esti
     """Hedges' g and Cliff's delta over start means. None below three starts a side."""
     if pair.fewest < FEWEST_STARTS:
         return None, None
-    a, b, over = pair.baseline, pair.level, "start means"
-    return hedges_g(a, b, confidence, over, bool(pair.paired), pair.places), cliffs_delta(a, b, confidence, over)
+    return hedges_g(pair.samples, confidence), cliffs_delta(pair.samples, confidence)
 
 
 def effect_words(effect: Estimate | None) -> str:

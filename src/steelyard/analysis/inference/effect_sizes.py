@@ -1,8 +1,5 @@
 """Effect sizes of two samples, each with an interval; plain numbers, no trials.
 
-A sample is one number per unit (a start's mean, or a trial); the caller names the unit (`over`). Paired samples
-have one pair per unit, in the same order.
-
 The coverage of each interval was simulated: docs/explanation/coverage.md. With too few units for the nominal coverage
 there are no ends, and `method` says why.
 
@@ -26,6 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from steelyard.analysis.inference import estimates, gaps
@@ -51,27 +49,63 @@ WIDEST = 1e6
 """Noncentrality at which the search for an end of an interval gives up."""
 
 Numbers: TypeAlias = "np.ndarray[Any, Any]"
-Places: TypeAlias = Sequence[Sequence[float]] | None
-"""Of pairs: the places of both sides within their blocks, which leave the error as in `gaps.in_blocks`."""
 
 
-def cohens_d(
-    baseline: Sequence[float], level: Sequence[float], confidence: float, over: str, paired: bool = False,
-    places: Places = None,
-) -> Estimate | None:  # fmt: skip
+@dataclass(frozen=True)
+class TwoSamples:
+    """Two samples, one number per unit of each (a start's mean, or a trial)."""
+
+    baseline: Sequence[float]
+    level: Sequence[float]
+    over: str
+    """Name of the units."""
+    paired: bool = False
+    """Values of the same index share a unit."""
+    places: Sequence[Sequence[float]] | None = None
+    """Of pairs: the places of both sides within their blocks, which leave the error as in `gaps.in_blocks`."""
+
+    @property
+    def fewest(self) -> int:
+        """Units of the smaller sample."""
+        return min(len(self.baseline), len(self.level))
+
+    @property
+    def n(self) -> int:
+        """Pairs, or units of both samples."""
+        return len(self.baseline) if self.paired else len(self.baseline) + len(self.level)
+
+    @cached_property
+    def means(self) -> tuple[float, float]:
+        """Means of baseline and level."""
+        return math.fsum(self.baseline) / len(self.baseline), math.fsum(self.level) / len(self.level)
+
+    @cached_property
+    def variances(self) -> tuple[float, float]:
+        """Variances of baseline and level, with n - 1."""
+        return estimates.deviation(self.baseline) ** 2, estimates.deviation(self.level) ** 2
+
+    @property
+    def varied(self) -> bool:
+        """Two units each, and some spread."""
+        return self.fewest >= 2 and sum(self.variances) > 0
+
+    @cached_property
+    def gap(self) -> Gap:
+        """Mean of the level minus mean of the baseline."""
+        sides, weights = [self.baseline, self.level], [-1.0, 1.0]
+        return gaps.in_blocks(sides, weights, self.places) if self.paired else gaps.of_samples(sides, weights)
+
+
+def cohens_d(two: TwoSamples, confidence: float) -> Estimate | None:
     """(mean(level) - mean(baseline)) / sqrt((s_b^2 + s_l^2) / 2); None below two units each or without any spread."""
-    if not _enough(baseline, level):
+    if not two.varied:
         return None
-    v_b, v_l = estimates.deviation(baseline) ** 2, estimates.deviation(level) ** 2
-    degrees = (v_b + v_l) ** 2 / (v_b**2 / (len(baseline) - 1) + v_l**2 / (len(level) - 1))
-    by = Standardiser(math.sqrt((v_b + v_l) / 2), degrees, 1.0, f"Cohen's d over {over}")
-    return _standardised(baseline, level, by, confidence, paired, places)
+    v_b, v_l = two.variances
+    degrees = (v_b + v_l) ** 2 / (v_b**2 / (len(two.baseline) - 1) + v_l**2 / (len(two.level) - 1))
+    return _standardised(two, math.sqrt((v_b + v_l) / 2), degrees, 1.0, f"Cohen's d over {two.over}", confidence)
 
 
-def hedges_g(
-    baseline: Sequence[float], level: Sequence[float], confidence: float, over: str, paired: bool = False,
-    places: Places = None,
-) -> Estimate | None:  # fmt: skip
+def hedges_g(two: TwoSamples, confidence: float) -> Estimate | None:
     """Difference of means over the pooled sd, times J(df) = G(df/2) / (sqrt(df/2) G((df - 1)/2)).
 
     None as Cohen's d, and of two pairs: J(1) is 0.
@@ -79,26 +113,14 @@ def hedges_g(
     Pooled: s^2 = ((n_b - 1) s_b^2 + (n_l - 1) s_l^2) / (n_b + n_l - 2); pairs: the average, df = n - 1. The interval is
     that of the standardised difference in the population, which g estimates without bias.
     """
-    if not _enough(baseline, level) or (paired and len(baseline) < 3):
+    if not two.varied or (two.paired and two.n < 3):
         return None
-    n_b, n_l = len(baseline), len(level)
-    v_b, v_l = estimates.deviation(baseline) ** 2, estimates.deviation(level) ** 2
+    (v_b, v_l), n_b, n_l = two.variances, len(two.baseline), len(two.level)
     sums = (n_b - 1) * v_b, (n_l - 1) * v_l
     degrees = sum(sums) ** 2 / ((n_b - 1) * v_b**2 + (n_l - 1) * v_l**2)
-    factor = correction(n_b - 1 if paired else n_b + n_l - 2)
-    by = Standardiser(math.sqrt(sum(sums) / (n_b + n_l - 2)), degrees, factor, f"Hedges' g over {over}")
-    return _standardised(baseline, level, by, confidence, paired, places)
-
-
-@dataclass(frozen=True)
-class Standardiser:
-    """Denominator of a standardised difference, its degrees of freedom, and its bias correction."""
-
-    sd: float
-    degrees: float
-    """Satterthwaite's degrees of freedom of the squared `sd`."""
-    factor: float
-    name: str
+    factor = correction(n_b - 1 if two.paired else n_b + n_l - 2)
+    sd = math.sqrt(sum(sums) / (n_b + n_l - 2))
+    return _standardised(two, sd, degrees, factor, f"Hedges' g over {two.over}", confidence)
 
 
 def correction(degrees: float) -> float:
@@ -108,40 +130,29 @@ def correction(degrees: float) -> float:
     return math.exp(math.lgamma(degrees / 2) - math.lgamma((degrees - 1) / 2)) / math.sqrt(degrees / 2)
 
 
-def _enough(baseline: Sequence[float], level: Sequence[float]) -> bool:
-    return min(len(baseline), len(level)) >= 2 and _average_sd(baseline, level) > 0
+def _standardised(two: TwoSamples, sd: float, degrees: float, factor: float, name: str, confidence: float) -> Estimate:
+    """Difference of means over the standardiser `sd`; limits of the population's by noncentral t.
 
-
-def _average_sd(baseline: Sequence[float], level: Sequence[float]) -> float:
-    return math.sqrt((estimates.deviation(baseline) ** 2 + estimates.deviation(level) ** 2) / 2)
-
-
-def _standardised(
-    baseline: Sequence[float], level: Sequence[float], by: Standardiser, confidence: float, paired: bool, places: Places
-) -> Estimate:
-    """Difference of means over the standardiser; limits of the population's by noncentral t.
+    `degrees`: Satterthwaite's of the squared `sd`; `factor`: the bias correction.
 
     Two samples: t = difference / sqrt(s_b^2 / n_b + s_l^2 / n_l), the standardiser's degrees of freedom; its error over
     the standardiser turns noncentralities into standard deviations. Spreads may differ; for equal ones and equal
     numbers it is Kelley's, except for the degrees of freedom, which are those of the observed spreads. Pairs: the
     error of the paired difference and its degrees of freedom; wide where pairs hardly agree and the effect is large.
     """
-    n_b, n_l = len(baseline), len(level)
-    value = (math.fsum(level) / n_l - math.fsum(baseline) / n_b) / by.sd
-    error, degrees = error_of_difference(baseline, level, paired, places)
-    if not paired:
-        degrees = by.degrees
-    scale, n = error / by.sd, n_b if paired else n_b + n_l
-    limits = None
-    if paired and n_b < FEWEST_PAIRS_FOR_D:
-        method = f"{by.name}; {n_b} pairs are too few for an interval"
+    value = (two.means[1] - two.means[0]) / sd
+    error, of_pairs = two.gap.error()
+    degrees, scale, ends = of_pairs if two.paired else degrees, error / sd, None
+    if two.paired and two.n < FEWEST_PAIRS_FOR_D:
+        method = f"{name}; {two.n} pairs are too few for an interval"
+    elif limits := noncentral_limits(value / scale, degrees, confidence) if scale > 0 else None:
+        ends = limits[0] * scale, limits[1] * scale
+        method = (
+            f"{name}, noncentral t interval with {degrees:.3g} degrees of freedom{', paired' if two.paired else ''}"
+        )
     else:
-        limits = noncentral_limits(value / scale, degrees, confidence) if scale > 0 else None
-        method = f"{by.name}, noncentral t interval with {degrees:.3g} degrees of freedom{', paired' if paired else ''}"
-        if limits is None:
-            method = f"{by.name}; no interval: the difference is too far beyond the spread"
-    low, high = (None, None) if limits is None else (limits[0] * scale, limits[1] * scale)
-    return Estimate(value=by.factor * value, low=low, high=high, confidence=confidence, n=n, unit="", method=method)
+        method = f"{name}; no interval: the difference is too far beyond the spread"
+    return Estimate.of(factor * value, ends, "", confidence, two.n, method)
 
 
 def noncentral_limits(t: float, degrees: float, confidence: float) -> tuple[float, float] | None:
@@ -180,25 +191,23 @@ def _crossing(falls: Callable[[float], float], near: float) -> float | None:
         return None
 
 
-def cliffs_delta(baseline: Sequence[float], level: Sequence[float], confidence: float, over: str) -> Estimate | None:
+def cliffs_delta(two: TwoSamples, confidence: float) -> Estimate | None:
     """P(level > baseline) - P(level < baseline); None below two units each. Pairs are treated as independent samples.
 
     Interval (Newcombe 2006, method 5), with p = (delta + 1) / 2: all p for which (p - observed)^2 <= z^2 V(p), V(p) =
     p (1 - p) (1 + m ((1 - p) / (2 - p) + p / (1 + p))) / (n_b n_l), m = (n_b + n_l) / 2 - 1. No ends below
     FEWEST_FOR_DELTA units each. With unequal numbers it takes equal spreads.
     """
-    n_b, n_l = len(baseline), len(level)
-    if min(n_b, n_l) < 2:
+    n_b, n_l = len(two.baseline), len(two.level)
+    if two.fewest < 2:
         return None
-    dominance = np.sign(np.subtract.outer(np.asarray(level, dtype=float), np.asarray(baseline, dtype=float)))
-    delta = float(dominance.mean())
-    low = high = None
-    if min(n_b, n_l) >= FEWEST_FOR_DELTA:
-        low, high = (2 * end - 1 for end in _newcombe((delta + 1) / 2, n_b, n_l, confidence))
-        method = f"Cliff's delta over {over}, interval of Newcombe"
-    else:
-        method = f"Cliff's delta over {over}; no interval below {FEWEST_FOR_DELTA} units each"
-    return Estimate(value=delta, low=low, high=high, confidence=confidence, n=n_b + n_l, unit="", method=method)
+    dominance = np.sign(np.subtract.outer(np.asarray(two.level, dtype=float), np.asarray(two.baseline, dtype=float)))
+    delta, ends = float(dominance.mean()), None
+    method = f"Cliff's delta over {two.over}; no interval below {FEWEST_FOR_DELTA} units each"
+    if two.fewest >= FEWEST_FOR_DELTA:
+        low, high = _newcombe((delta + 1) / 2, n_b, n_l, confidence)
+        ends, method = (2 * low - 1, 2 * high - 1), f"Cliff's delta over {two.over}, interval of Newcombe"
+    return Estimate.of(delta, ends, "", confidence, n_b + n_l, method)
 
 
 def _newcombe(observed: float, n_b: int, n_l: int, confidence: float) -> tuple[float, float]:
@@ -214,56 +223,28 @@ def _newcombe(observed: float, n_b: int, n_l: int, confidence: float) -> tuple[f
     return low, high
 
 
-def difference(
-    baseline: Sequence[float], level: Sequence[float], unit: str, confidence: float, over: str, paired: bool = False,
-    places: Places = None,
-) -> Estimate | None:  # fmt: skip
+def difference(two: TwoSamples, unit: str, confidence: float) -> Estimate | None:
     """Mean of level minus mean of baseline: Student's t of pairs, or Welch's; None below two units each.
 
     As scipy.stats.ttest_rel and ttest_ind, except for Welch's degrees of freedom with unequal numbers of units
     (`estimates.satterthwaite`).
     """
-    if min(len(baseline), len(level)) < 2:
+    if two.fewest < 2:
         return None
-    gap = _gap(baseline, level, paired, places)
-    n = len(baseline) if paired else len(baseline) + len(level)
-    kind = "paired t interval" if paired else "Welch's t interval"
-    method = f"difference of means over {over}, {kind}"
-    error, degrees = gap.error()
-    if error == 0:
-        method = f"{method}; no interval: nothing varies"
-        return Estimate(value=gap.value, confidence=confidence, n=n, unit=unit, method=method)
-    half = gap.half(confidence)
-    return Estimate(
-        value=gap.value, low=gap.value - half, high=gap.value + half, confidence=confidence, n=n, unit=unit,
-        method=f"{method} with {degrees:.3g} degrees of freedom",
-    )  # fmt: skip
+    kind = "paired t interval" if two.paired else "Welch's t interval"
+    method = f"difference of means over {two.over}, {kind}"
+    error, degrees = two.gap.error()
+    half = two.gap.half(confidence) if error else None
+    method += f" with {degrees:.3g} degrees of freedom" if error else "; no interval: nothing varies"
+    return Estimate.around(two.gap.value, half, unit, confidence, two.n, method)
 
 
-def error_of_difference(
-    baseline: Sequence[float], level: Sequence[float], paired: bool, places: Places = None
-) -> tuple[float, float]:
-    """(standard error, degrees of freedom) of the difference of two means, of pairs or of two samples (Welch)."""
-    return _gap(baseline, level, paired, places).error()
-
-
-def _gap(baseline: Sequence[float], level: Sequence[float], paired: bool, places: Places) -> Gap:
-    sides, weights = [baseline, level], [-1.0, 1.0]
-    return gaps.in_blocks(sides, weights, places) if paired else gaps.of_samples(sides, weights)
-
-
-def p_of_difference(
-    baseline: Sequence[float], level: Sequence[float], paired: bool, places: Places = None
-) -> float:  # fmt: skip
+def p_of_difference(two: TwoSamples) -> float:
     """Two-sided p that the means are equal, by the test whose interval `difference` gives; NaN where nothing varies."""
-    gap = _gap(baseline, level, paired, places)
-    return gap.p() if gap.error()[0] else math.nan
+    return two.gap.p() if two.gap.error()[0] else math.nan
 
 
-def fieller(
-    baseline: Sequence[float], level: Sequence[float], confidence: float, over: str, paired: bool = False,
-    places: Places = None,
-) -> Estimate | None:  # fmt: skip
+def fieller(two: TwoSamples, confidence: float) -> Estimate | None:
     """Ratio of means, level over baseline, with Fieller's interval; None below two units each or for a mean of 0.
 
     All r for which (l - r b)^2 <= t^2 (v_l - 2 r c + r^2 v_b), v the variances of the means, c their covariance. No
@@ -271,54 +252,43 @@ def fieller(
     freedom: those of the paired difference, else Satterthwaite's of l - r b at the estimated ratio, because the spreads
     may differ.
     """
-    n_b, n_l = len(baseline), len(level)
-    mean_b = math.fsum(baseline) / n_b if n_b else 0.0
-    if min(n_b, n_l) < 2 or mean_b == 0:
+    if two.fewest < 2 or two.means[0] == 0:
         return None
-    mean_l = math.fsum(level) / n_l
-    if paired:
-        gap = _gap(baseline, level, paired, places)
-        degrees = gap.error()[1]
-        v_b, v_l, c = _variances_of_pairs(baseline, level, degrees, places if gap.place else None)
+    (mean_b, mean_l), method, ends = two.means, f"ratio of means over {two.over}", None
+    value, n_b, n_l = mean_l / mean_b, len(two.baseline), len(two.level)
+    if two.paired:
+        degrees = two.gap.error()[1]
+        v_b, v_l, c = _variances_of_pairs(two, degrees)
     else:
-        v_b, v_l, c = estimates.deviation(baseline) ** 2 / n_b, estimates.deviation(level) ** 2 / n_l, 0.0
+        v_b, v_l, c = two.variances[0] / n_b, two.variances[1] / n_l, 0.0
     if v_b + v_l == 0:
-        n, method = n_b if paired else n_b + n_l, f"ratio of means over {over}; no interval: nothing varies"
-        return Estimate(value=mean_l / mean_b, confidence=confidence, n=n, unit="", method=method)
-    if not paired:
-        degrees = estimates.satterthwaite((v_b * (mean_l / mean_b) ** 2, v_l), (n_b, n_l))
-    t2 = estimates.t_quantile(confidence, degrees) ** 2
-    a = mean_b**2 - t2 * v_b
-    half_b = mean_b * mean_l - t2 * c
-    inside = half_b**2 - a * (mean_l**2 - t2 * v_l)
-    n = n_b if paired else n_b + n_l
-    method = f"ratio of means over {over}, Fieller's interval with {degrees:.3g} degrees of freedom"
-    if a <= 0 or inside < 0:
-        method = f"{method}: unbounded, the baseline's mean is not told from 0"
-        return Estimate(value=mean_l / mean_b, confidence=confidence, n=n, unit="", method=method)
-    ends = [(half_b + sign * math.sqrt(inside)) / a for sign in (-1, 1)]
-    return Estimate(
-        value=mean_l / mean_b, low=ends[0], high=ends[1], confidence=confidence, n=n, unit="", method=method
-    )
+        method = f"{method}; no interval: nothing varies"
+    else:
+        if not two.paired:
+            degrees = estimates.satterthwaite((v_b * value**2, v_l), (n_b, n_l))
+        t2 = estimates.t_quantile(confidence, degrees) ** 2
+        a, half_b = mean_b**2 - t2 * v_b, mean_b * mean_l - t2 * c
+        inside = half_b**2 - a * (mean_l**2 - t2 * v_l)
+        method = f"{method}, Fieller's interval with {degrees:.3g} degrees of freedom"
+        if a <= 0 or inside < 0:
+            method = f"{method}: unbounded, the baseline's mean is not told from 0"
+        else:
+            ends = (half_b - math.sqrt(inside)) / a, (half_b + math.sqrt(inside)) / a
+    return Estimate.of(value, ends, "", confidence, two.n, method)
 
 
-def _variances_of_pairs(
-    baseline: Sequence[float], level: Sequence[float], degrees: float, places: Places
-) -> tuple[float, float, float]:
+def _variances_of_pairs(two: TwoSamples, degrees: float) -> tuple[float, float, float]:
     """Variances of the two means, and their covariance; the difference of the places, a line, is taken out of both."""
-    y = np.asarray([baseline, level], dtype=float)
+    y = np.asarray([two.baseline, two.level], dtype=float)
     y = y - y.mean(axis=1, keepdims=True)
-    if places is not None:
-        along = np.subtract(places[1], places[0])
+    if two.gap.place and two.places is not None:
+        along = np.subtract(two.places[1], two.places[0])
         y -= np.outer(y @ along, along) / float(along @ along)
     of = y @ y.T / (degrees * y.shape[1])
     return float(of[0, 0]), float(of[1, 1]), float(of[0, 1])
 
 
-def bootstrap_ratio(
-    baseline: Sequence[float], level: Sequence[float], rng: np.random.Generator, confidence: float, over: str,
-    paired: bool = False,
-) -> Estimate | None:  # fmt: skip
+def bootstrap_ratio(two: TwoSamples, rng: np.random.Generator, confidence: float) -> Estimate | None:
     """Ratio of means, level over baseline, with a bootstrap-t interval; None below two units each or without a ratio.
 
     On logarithms: with error e = sqrt(v_b / mean_b^2 + v_l / mean_l^2) (pairs: the sd of l / mean_l - b / mean_b, over
@@ -327,36 +297,32 @@ def bootstrap_ratio(
     covers 80% for three units, 87% for five, 91% for ten: bootstrap means vary by (n - 1) / n of what they should, and
     have no tails of t. No ends below FEWEST_FOR_BOOTSTRAP units each, or where values are not above 0.
     """
-    n_b, n_l = len(baseline), len(level)
-    if min(n_b, n_l) < 2 or float(np.mean(baseline)) == 0 or min(baseline) < 0 < max(baseline):
+    if two.fewest < 2 or float(np.mean(two.baseline)) == 0 or min(two.baseline) < 0 < max(two.baseline):
         return None
-    a, b = np.asarray(baseline, dtype=float), np.asarray(level, dtype=float)
-    value, n = float(b.mean() / a.mean()), n_b if paired else n_b + n_l
-    method = f"ratio of means over {over}"
+    a, b = np.asarray(two.baseline, dtype=float), np.asarray(two.level, dtype=float)
+    value, method = float(b.mean() / a.mean()), f"ratio of means over {two.over}"
     why = ""
-    if min(n_b, n_l) < FEWEST_FOR_BOOTSTRAP:
+    if two.fewest < FEWEST_FOR_BOOTSTRAP:
         why = f"no bootstrap interval below {FEWEST_FOR_BOOTSTRAP} units each"
     elif min(*a, *b) <= 0:
         why = "no bootstrap interval: a value is not above 0"
-    elif (error := float(_error_of_log_ratio(a, b, paired))) == 0:
+    elif (error := float(_error_of_log_ratio(a, b, two.paired))) == 0:
         why = "no bootstrap interval: nothing varies"
     if why:
-        return Estimate(value=value, confidence=confidence, n=n, unit="", method=f"{method}; {why}")
-    drawn_a = rng.integers(0, n_b, (RESAMPLES, n_b))
-    drawn_b = drawn_a if paired else rng.integers(0, n_l, (RESAMPLES, n_l))
+        return Estimate.of(value, None, "", confidence, two.n, f"{method}; {why}")
+    drawn_a = rng.integers(0, len(a), (RESAMPLES, len(a)))
+    drawn_b = drawn_a if two.paired else rng.integers(0, len(b), (RESAMPLES, len(b)))
     draws_a, draws_b = a[drawn_a], b[drawn_b]
     moved = np.log(draws_b.mean(axis=1) / draws_a.mean(axis=1) / value)
-    errors = _error_of_log_ratio(draws_a, draws_b, paired)
+    errors = _error_of_log_ratio(draws_a, draws_b, two.paired)
     # A draw of only one unit has no error: its t is infinite, beyond every quantile that is used.
     t = np.divide(moved, errors, out=np.copysign(np.full(RESAMPLES, np.inf), moved), where=errors > 0)
     tail = (1 - confidence) / 2
-    upper, lower = np.quantile(t, [1 - tail, tail], method="inverted_cdf")
-    ends = [value * math.exp(-float(one) * error) if math.isfinite(one) else None for one in (upper, lower)]
-    return Estimate(
-        value=value, low=None if None in ends else ends[0], high=None if None in ends else ends[1],
-        confidence=confidence, n=n, unit="",
-        method=f"{method}, bootstrap-t of {RESAMPLES} draws on logarithms{', paired' if paired else ''}",
-    )  # fmt: skip
+    upper, lower = (float(one) for one in np.quantile(t, [1 - tail, tail], method="inverted_cdf"))
+    known = math.isfinite(upper) and math.isfinite(lower)
+    ends = (value * math.exp(-upper * error), value * math.exp(-lower * error)) if known else None
+    method += f", bootstrap-t of {RESAMPLES} draws on logarithms{', paired' if two.paired else ''}"
+    return Estimate.of(value, ends, "", confidence, two.n, method)
 
 
 def _error_of_log_ratio(a: Numbers, b: Numbers, paired: bool) -> Numbers:
@@ -367,32 +333,24 @@ def _error_of_log_ratio(a: Numbers, b: Numbers, paired: bool) -> Numbers:
     return np.asarray(np.sqrt(sum(one.var(axis=-1, ddof=1) / one.shape[-1] for one in (relative_a, relative_b))))
 
 
-def ratio_of_medians(
-    baseline: Sequence[float], level: Sequence[float], confidence: float, over: str
-) -> Estimate | None:
+def ratio_of_medians(two: TwoSamples, confidence: float) -> Estimate | None:
     """Ratio of medians, level over baseline, with the interval of Price and Bonett; None for no or a negative value.
 
     On logarithms: with c = max(1, round((n + 1) / 2 - sqrt(n))) and z the normal quantile of 1 - P(Binomial(n, 1/2) <
     c), the variance of a median is ((x(n - c + 1) - x(c)) / (2 z))^2; difference +- 1.96 errors. No ends below
     FEWEST_FOR_MEDIANS units each. For four to ten units it covers 96 to 98%, as c jumps; beyond, 95 to 96%.
     """
-    if not baseline or not level or min(*baseline, *level) <= 0:
+    if not two.fewest or min(*two.baseline, *two.level) <= 0:
         return None
-    value = float(np.median(level)) / float(np.median(baseline))
-    n = len(baseline) + len(level)
-    method = f"ratio of medians over {over}"
-    if min(len(baseline), len(level)) < FEWEST_FOR_MEDIANS:
+    log = math.log(float(np.median(two.level)) / float(np.median(two.baseline)))
+    method, half = f"ratio of medians over {two.over}", None
+    if two.fewest < FEWEST_FOR_MEDIANS:
         method = f"{method}; no interval below {FEWEST_FOR_MEDIANS} units each"
-        return Estimate(value=value, confidence=confidence, n=n, unit="", method=method)
-    error = math.sqrt(_variance_of_log_median(baseline) + _variance_of_log_median(level))
-    if error == 0:
+    elif error := math.sqrt(_variance_of_log_median(two.baseline) + _variance_of_log_median(two.level)):
+        half, method = float(special.ndtri(0.5 + confidence / 2)) * error, f"{method}, interval of Price and Bonett"
+    else:
         method = f"{method}; no interval: nothing varies about the medians"
-        return Estimate(value=value, confidence=confidence, n=n, unit="", method=method)
-    half = float(special.ndtri(0.5 + confidence / 2)) * error
-    return Estimate(
-        value=value, low=value * math.exp(-half), high=value * math.exp(half), confidence=confidence, n=n, unit="",
-        method=f"{method}, interval of Price and Bonett",
-    )  # fmt: skip
+    return estimates.exponential(log, half, "", confidence, len(two.baseline) + len(two.level), method)
 
 
 def _variance_of_log_median(values: Sequence[float]) -> float:
@@ -402,27 +360,21 @@ def _variance_of_log_median(values: Sequence[float]) -> float:
     return float((logs[n - c] - logs[c - 1]) / (2 * z)) ** 2
 
 
-def ratio_of_deviations(
-    baseline: Sequence[float], level: Sequence[float], confidence: float, over: str
-) -> Estimate | None:
+def ratio_of_deviations(two: TwoSamples, confidence: float) -> Estimate | None:
     """s_level / s_baseline with the interval of the F distribution (normal values); None without spread.
 
     No ends where a side's coefficient of variation is above MOST_CV: such times are too skew for it.
     """
-    if not _enough(baseline, level) or estimates.deviation(baseline) == 0:
+    if not two.varied or two.variances[0] == 0:
         return None
-    spreads = estimates.deviation(baseline), estimates.deviation(level)
-    value = spreads[1] / spreads[0]
-    about: dict[str, Any] = {"value": value, "confidence": confidence, "n": len(baseline) + len(level), "unit": ""}
-    method = f"ratio of standard deviations over {over}"
-    if any(sd > MOST_CV * abs(float(np.mean(one))) for sd, one in zip(spreads, (baseline, level), strict=True)):
+    spreads = [math.sqrt(variance) for variance in two.variances]
+    value, n, method = spreads[1] / spreads[0], len(two.baseline) + len(two.level), "ratio of standard deviations"
+    if any(sd > MOST_CV * abs(mean) for sd, mean in zip(spreads, two.means, strict=True)):
         why = f"no interval: F holds for normal values, and above a variation of {MOST_CV:.0%} times are skew"
-        return Estimate(**about, method=f"{method}; {why}")
-    tail = (1 - confidence) / 2
-    upper, lower = (float(special.fdtri(len(level) - 1, len(baseline) - 1, q)) for q in (1 - tail, tail))
-    return Estimate(
-        **about, low=value / math.sqrt(upper), high=value / math.sqrt(lower), method=f"{method}, F interval"
-    )
+        return Estimate.of(value, None, "", confidence, n, f"{method} over {two.over}; {why}")
+    tail, degrees = (1 - confidence) / 2, (len(two.level) - 1, len(two.baseline) - 1)
+    low, high = (value / math.sqrt(float(special.fdtri(*degrees, q))) for q in (1 - tail, tail))
+    return Estimate.of(value, (low, high), "", confidence, n, f"{method} over {two.over}, F interval")
 
 
 def eta_squared(f: float, df: float, error_df: float, confidence: float, n: int) -> Estimate:
@@ -443,11 +395,6 @@ def eta_squared(f: float, df: float, error_df: float, confidence: float, n: int)
         return None if shift is None else max(shift, 0.0) / (max(shift, 0.0) + df + error_df + 1)
 
     low, high = limit(1 - tail), limit(tail)
-    if low is None or high is None:
-        low = high = None
     value = df * f / (df * f + error_df) if math.isfinite(f) else 1.0
-    high = None if high is None else max(high, value)
-    return Estimate(
-        value=value, low=low, high=high, confidence=confidence, n=n, unit="",
-        method="partial eta squared, noncentral F interval",
-    )  # fmt: skip
+    ends = None if low is None or high is None else (low, max(high, value))
+    return Estimate.of(value, ends, "", confidence, n, "partial eta squared, noncentral F interval")

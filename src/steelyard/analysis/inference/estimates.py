@@ -1,4 +1,4 @@
-"""Confidence intervals of means, medians and quantiles, with n and method."""
+"""Means, medians, quantiles, dispersion and whiskers, with interval, n and method."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from collections.abc import Sequence
 
 from steelyard.format import confidence_text
 from steelyard.heavy import np, stats
+from steelyard.judging.t_interval import FEWEST_STARTS, half_width
 from steelyard.judging.t_interval import deviation as deviation  # noqa: PLC0414 - part of this module
-from steelyard.judging.t_interval import half_width
 from steelyard.judging.t_interval import t_quantile as t_quantile  # noqa: PLC0414 - part of this module
 from steelyard.model.estimate import Estimate
 
+WHISKER = 1.5
+"""Whiskers end at the last point within so many interquartile ranges of the box (Tukey 1977)."""
 ROUNDING = 1e-12
 """Logarithms that differ by less are of equal values."""
 LARGEST_LOG = 600.0
 """The ends of an interval on logarithms that are exponentiated: beyond 709 a float overflows."""
-FEWEST_STARTS = 3
-"""Start means below which there is no interval over starts: with one degree of freedom t spans a hundredfold."""
 FEWEST_FOR_MEDIAN = 6
 """Below six values no pair of order statistics covers the median at 95%: for five the error is 2 x 0.5^5 = 6.25%."""
 
@@ -33,17 +33,9 @@ def mean(values: Sequence[float], unit: str, confidence: float, over: str) -> Es
         raise ValueError("the mean of no values")
     centre = math.fsum(values) / n
     if n < 2:
-        return Estimate(value=centre, confidence=confidence, n=n, unit=unit, method=f"one of {over}: no interval")
-    half = half_width(deviation(values), n, confidence)
-    return Estimate(
-        value=centre,
-        low=centre - half,
-        high=centre + half,
-        confidence=confidence,
-        n=n,
-        unit=unit,
-        method=f"mean over {over}, t interval with {n - 1} degrees of freedom",
-    )
+        return Estimate.of(centre, None, unit, confidence, n, f"one of {over}: no interval")
+    method = f"mean over {over}, t interval with {n - 1} degrees of freedom"
+    return Estimate.around(centre, half_width(deviation(values), n, confidence), unit, confidence, n, method)
 
 
 def mean_over_starts(means: Sequence[float], unit: str, confidence: float) -> Estimate:
@@ -51,7 +43,7 @@ def mean_over_starts(means: Sequence[float], unit: str, confidence: float) -> Es
     estimate = quantity(mean(means, unit, confidence, "start means"), means)
     if len(means) >= FEWEST_STARTS or estimate.low is None:
         return estimate
-    return _bare(estimate, "mean over start means; fewer than three starts")
+    return estimate.without_interval("mean over start means; fewer than three starts")
 
 
 def by_start(values: Sequence[tuple[str, float]], unit: str, confidence: float) -> Estimate:
@@ -74,7 +66,7 @@ def if_independent(estimate: Estimate, starts: int) -> Estimate:
     if estimate.low is None or starts in (1, estimate.n):
         return estimate
     what = estimate.method.partition(",")[0]
-    return _bare(estimate, f"{what}; {estimate.n} trials of {starts} starts are not independent")
+    return estimate.without_interval(f"{what}; {estimate.n} trials of {starts} starts are not independent")
 
 
 def quantity(estimate: Estimate, values: Sequence[float]) -> Estimate:
@@ -82,17 +74,12 @@ def quantity(estimate: Estimate, values: Sequence[float]) -> Estimate:
     that would reach below 0 although no value does."""
     if estimate.low is None or estimate.low >= 0 or min(values) < 0:
         return estimate
-    return _bare(estimate, f"{estimate.method}, which would reach below 0")
-
-
-def _bare(estimate: Estimate, why: str) -> Estimate:
-    return estimate.model_copy(update={"low": None, "high": None, "method": f"{why}: no interval"})
+    return estimate.without_interval(f"{estimate.method}, which would reach below 0")
 
 
 def percent(ratio: Estimate) -> Estimate:
     """A ratio as a change in per cent of the baseline."""
-    low, high = (None if end is None else 100 * (end - 1) for end in (ratio.low, ratio.high))
-    return ratio.model_copy(update={"value": 100 * (ratio.value - 1), "low": low, "high": high, "unit": "%"})
+    return ratio.mapped(lambda one: 100 * (one - 1), "%")
 
 
 def geometric_mean(
@@ -109,11 +96,11 @@ def geometric_mean(
         raise ValueError("the mean of no values")
     if min(values) <= 0:
         method = f"mean over {over}; a value is not above 0: no interval"
-        return Estimate(value=math.fsum(values) / n, confidence=confidence or 0.95, n=n, unit=unit, method=method)
+        return Estimate.of(math.fsum(values) / n, None, unit, confidence or 0.95, n, method)
     logs = [math.log(value) for value in values]
     centre = math.fsum(logs) / n
     if confidence is None:
-        return Estimate(value=math.exp(centre), n=n, unit=unit, method=f"geometric mean over {over}, without interval")
+        return exponential(centre, None, unit, 0.95, n, f"geometric mean over {over}, without interval")
     spread = deviation(logs) if n > 1 else 0.0
     if n < max(fewest, 2) or spread <= ROUNDING:
         why = "nothing varies" if n >= max(fewest, 2) else f"fewer than {max(fewest, 2)}"
@@ -125,11 +112,8 @@ def geometric_mean(
 def exponential(log: float, half: float | None, unit: str, confidence: float, n: int, method: str) -> Estimate:
     """exp of an estimate of a logarithm and of the ends of its interval, `log` - `half` and `log` + `half`; `half`
     None: it has no interval."""
-    value = math.exp(log)
-    if half is None:
-        return Estimate(value=value, confidence=confidence, n=n, unit=unit, method=method)
-    low, high = math.exp(max(log - half, -LARGEST_LOG)), math.exp(min(log + half, LARGEST_LOG))
-    return Estimate(value=value, low=low, high=high, confidence=confidence, n=n, unit=unit, method=method)
+    of_log = Estimate.around(log, half, unit, confidence, n, method)
+    return of_log.mapped(lambda one: math.exp(min(max(one, -LARGEST_LOG), LARGEST_LOG)), unit)
 
 
 def mean_z(values: Sequence[float], unit: str, confidence: float, over: str) -> Estimate:
@@ -209,20 +193,75 @@ def median(values: Sequence[float], unit: str, confidence: float, over: str = "t
     ranks = median_ranks(n, confidence) if n >= FEWEST_FOR_MEDIAN else None
     if ranks is None:
         method = f"median of {over}; {n} are too few for an interval at {confidence_text(confidence)}"
-        return Estimate(value=centre, confidence=confidence, n=n, unit=unit, method=method)
+        return Estimate.of(centre, None, unit, confidence, n, method)
     k, share = ranks
     low, high = ((1 - share) * side[k - 1] + share * side[k] for side in (ordered, ordered[::-1]))
-    return Estimate(
-        value=centre,
-        low=low,
-        high=high,
-        confidence=confidence,
-        n=n,
-        unit=unit,
-        method=f"median, order statistics {k} to {k + 1} and {n - k} to {n + 1 - k} of {n} {over}, interpolated",
-    )
+    method = f"median, order statistics {k} to {k + 1} and {n - k} to {n + 1 - k} of {n} {over}, interpolated"
+    return Estimate.of(centre, (low, high), unit, confidence, n, method)
 
 
 def quantile(values: Sequence[float], fraction: float) -> float:
     """Quantile by linear interpolation between order statistics (type 7 of Hyndman and Fan 1996)."""
     return float(np.quantile(np.asarray(values, dtype=float), fraction))
+
+
+def whiskers(values: Sequence[float]) -> tuple[float, float]:
+    """Ends of the whiskers of a box plot: the last values within WHISKER interquartile ranges of the box."""
+    q1, q3 = quantile(values, 0.25), quantile(values, 0.75)
+    reach = WHISKER * (q3 - q1)
+    inside = [value for value in values if q1 - reach <= value <= q3 + reach]
+    return min(inside, default=q1), max(inside, default=q3)
+
+
+def standard_deviation(values: Sequence[float], unit: str, confidence: float, over: str = "trials") -> Estimate | None:
+    """With n - 1; interval (n - 1) s^2 / chi-squared quantiles, for normal values; None below two values.
+
+    With heavier tails than the normal distribution the interval is too narrow.
+    """
+    n = len(values)
+    if n < 2:
+        return None
+    value, (low, high) = deviation(values), of_deviation(n - 1, confidence)
+    method = f"standard deviation over {over} (n - 1), chi-squared interval of normal values"
+    return Estimate.of(value, (value * low, value * high), unit, confidence, n, method)
+
+
+def of_deviation(degrees: float, confidence: float) -> tuple[float, float]:
+    """Ends of the interval of a standard deviation of normal values, over the standard deviation: chi-squared."""
+    tail = (1 - confidence) / 2
+    low, high = (math.sqrt(degrees / float(stats.chi2.ppf(p, degrees))) for p in (1 - tail, tail))
+    return low, high
+
+
+def quartile(values: Sequence[float], fraction: float, unit: str, confidence: float, over: str = "trials") -> Estimate:
+    """A quantile with order statistics as its interval, whatever the distribution.
+
+    Ends x(r) and x(s): the greatest r with P(Binomial(n, fraction) < r) <= tail and the least s with P(Binomial(n,
+    fraction) >= s) <= tail (H. A. David, H. N. Nagaraja, Order Statistics, 3rd edition, section 7.1); none where n is
+    too small for either, for quartiles at 95% below 13.
+    """
+    n = len(values)
+    ordered = sorted(float(value) for value in values)
+    value = quantile(ordered, fraction)
+    low, high = _ranks(n, fraction, confidence)
+    name = f"{fraction:.0%} quantile over {over}"
+    if low is None or high is None:
+        method = f"{name}; {n} are too few for an interval at {confidence_text(confidence)}"
+        return Estimate.of(value, None, unit, confidence, n, method)
+    method = f"{name}, order statistics {low} and {high} of {n} (binomial)"
+    return Estimate.of(value, (ordered[low - 1], ordered[high - 1]), unit, confidence, n, method)
+
+
+@functools.lru_cache(maxsize=1024)
+def _ranks(n: int, fraction: float, confidence: float) -> tuple[int | None, int | None]:
+    """(r, s) of the interval of a quantile of n values, from 1; None where n is too small."""
+    tail, ranks = (1 - confidence) / 2, np.arange(1, n + 1)
+    low = ranks[stats.binom.cdf(ranks - 1, n, fraction) <= tail]
+    high = ranks[stats.binom.sf(ranks - 1, n, fraction) <= tail]
+    return (int(low[-1]) if len(low) else None), (int(high[0]) if len(high) else None)
+
+
+def extreme(value: float, n: int, unit: str, confidence: float, what: str, over: str = "trials") -> Estimate:
+    """Least, greatest or range, as measured: no interval, because more trials only push it outwards."""
+    method = f"{what} of {n} {over}, as measured; no interval: more of them only push it outwards"
+    return Estimate.of(value, None, unit, confidence, n, method)

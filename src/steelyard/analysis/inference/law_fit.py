@@ -258,20 +258,11 @@ def aicc(n: int, solution: Solution) -> float | None:
 
 def residual_sd(solution: Solution, confidence: float) -> Estimate:
     """Standard deviation of the residuals: sqrt(squares / degrees) of logarithms, with a chi-squared interval."""
-    tail = (1 - confidence) / 2
-    value, low, high = (
-        math.sqrt(solution.squares / by)
-        for by in (
-            solution.degrees,
-            float(stats.chi2.ppf(1 - tail, solution.degrees)),
-            float(stats.chi2.ppf(tail, solution.degrees)),
-        )
-    )
-    return Estimate(
-        value=value, low=low, high=high, confidence=confidence, n=len(solution.residuals), unit="",
-        method=f"standard deviation of residuals of the logarithm, chi-squared interval with {solution.degrees} "
-        "degrees of freedom",
-    )  # fmt: skip
+    degrees = solution.degrees
+    value, (low, high) = math.sqrt(solution.squares / degrees), estimates.of_deviation(degrees, confidence)
+    method = "standard deviation of residuals of the logarithm, chi-squared interval with"
+    method = f"{method} {degrees} degrees of freedom"
+    return Estimate.of(value, (value * low, value * high), "", confidence, len(solution.residuals), method)
 
 
 def lack_of_fit(sizes: Sequence[float], demands: Sequence[float], solution: Solution) -> float | None:
@@ -304,12 +295,10 @@ def peak(interval: Interval, n: int, largest: float) -> Estimate | None:
     most = (FARTHEST * largest) ** 2
     low = 0.0 if holds(0.0) else _end(holds, square, 0.0)
     high = None if square >= most or holds(most) else _end(holds, square, most)
-    return Estimate(
-        value=math.sqrt(square), low=math.sqrt(low), high=None if high is None else math.sqrt(high),
-        confidence=interval.confidence, n=n, unit="nodes",
-        method=f"sqrt((1 - sigma) / kappa), sizes at which the slope is not told from 0, {interval.how}"
-        f"{'; no upper end: the law may have no peak' if high is None else ''}",
-    )  # fmt: skip
+    method = f"sqrt((1 - sigma) / kappa), sizes at which the slope is not told from 0, {interval.how}"
+    method += "; no upper end: the law may have no peak" if high is None else ""
+    ends = math.sqrt(low), None if high is None else math.sqrt(high)
+    return Estimate.of(math.sqrt(square), ends, "nodes", interval.confidence, n, method)
 
 
 def _end(holds: Callable[[float], bool], inside: float, outside: float) -> float:

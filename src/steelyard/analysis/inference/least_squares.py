@@ -1,4 +1,4 @@
-"""Linear least squares with several predictors, in extended precision.
+"""Linear least squares with several predictors, in extended precision; a straight line with its intervals.
 
 Modified Gram and Schmidt, twice, in numpy's longest float (A. Bjorck, Numerical Methods for Least Squares Problems,
 SIAM 1996, section 2.4). statsmodels' OLS, in double precision, keeps no digit of NIST's data set Filip and ten of
@@ -10,9 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
-from steelyard.heavy import np
+from steelyard.analysis.inference import estimates
+from steelyard.analysis.row import HIDDEN, IN_UNIT, Column, InUnit, Number, P
+from steelyard.heavy import np, stats
+from steelyard.model.estimate import Estimate
+from steelyard.model.value import Value
 
 Numbers: TypeAlias = "np.ndarray[Any, Any]"
 
@@ -97,3 +101,54 @@ def _back(r: Numbers, right: Numbers) -> Numbers:
     for j in reversed(range(len(right))):
         solution[j] = (right[j] - r[j, j + 1 :] @ solution[j + 1 :]) / r[j, j]
     return solution
+
+
+FEWEST_POINTS = 3
+"""Two points leave no degree of freedom for an error."""
+
+
+class Fit(Value):
+    """One least-squares line."""
+
+    slope: Annotated[Estimate, Column(unit=f"{IN_UNIT} per step of the factor")]
+    """Slope."""
+    intercept: InUnit
+    """Intercept."""
+    r: Number = None
+    """Pearson's correlation; none where the response does not vary."""
+    p: P = None
+    """Two-sided p-value of slope 0: Wald, t with n - 2 degrees of freedom."""
+    std_err: Annotated[float, Column(unit="unit of the slope", head="std. error")]
+    """Standard error of the slope."""
+    n: int
+    """Points fitted."""
+    intercept_std_err: Annotated[float, HIDDEN]
+
+
+def line(x: Sequence[float], y: Sequence[float], unit: str, confidence: float, over: str) -> Fit | None:
+    """Ordinary least squares y = intercept + slope x (scipy.stats.linregress); None below three points or two x.
+
+    Intervals: estimate +- t(n - 2) standard error. `over` names what a point is.
+    """
+    n = len(x)
+    if n < FEWEST_POINTS or len(set(x)) < 2:
+        return None
+    if len(set(y)) == 1:
+        slope, intercept = (
+            Estimate.around(value, 0.0, of, confidence, n, "the response does not vary")
+            for value, of in ((0.0, f"{unit} per step"), (y[0], unit))
+        )
+        return Fit(slope=slope, intercept=intercept, std_err=0.0, intercept_std_err=0.0, n=n)
+    fit = stats.linregress(x, y)
+    quantile = estimates.t_quantile(confidence, n - 2)
+    method = f"least squares over {over}, t interval with {n - 2} degrees of freedom"
+
+    def estimate(value: float, error: float, of: str) -> Estimate:
+        return Estimate.around(value, quantile * error, of, confidence, n, method)
+
+    return Fit(
+        slope=estimate(float(fit.slope), float(fit.stderr), f"{unit} per step"),
+        intercept=estimate(float(fit.intercept), float(fit.intercept_stderr), unit),
+        std_err=float(fit.stderr), intercept_std_err=float(fit.intercept_stderr),
+        r=float(fit.rvalue), p=float(fit.pvalue), n=n,
+    )  # fmt: skip

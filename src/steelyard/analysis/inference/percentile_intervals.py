@@ -45,7 +45,7 @@ def quantile(
         return None
     if len(parts) < FEWEST_PARTS:
         why = f"its operations are not independent, and {count(len(parts), 'part')} of time cannot say how far"
-        return Estimate(value=value / NS_PER_MS, confidence=confidence, n=n, unit="ms", method=f"{why}: no interval")
+        return Estimate.of(value / NS_PER_MS, None, "ms", confidence, n, f"{why}: no interval")
     worth = worth_of(parts, confidence)
     if worth is None or worth >= n:
         worth, how = float(n), "operations taken as independent: at least so wide"
@@ -55,15 +55,12 @@ def quantile(
     low, high = shares(q, worth, confidence)
     ends = list(itertools.accumulate(n_of for _, _, n_of in buckets))
     first, last = math.floor(low * n), math.ceil(high * n) + 1
-    return Estimate(
-        value=value / NS_PER_MS,
-        low=buckets[bisect.bisect_left(ends, first)][0] / NS_PER_MS if first >= 1 else None,
-        high=buckets[bisect.bisect_left(ends, last)][1] / NS_PER_MS if last <= n else None,
-        confidence=confidence,
-        n=n,
-        unit="ms",
-        method=f"order statistics {first:,} and {last:,} of {n:,}; {how}",
+    bounds = (
+        buckets[bisect.bisect_left(ends, first)][0] / NS_PER_MS if first >= 1 else None,
+        buckets[bisect.bisect_left(ends, last)][1] / NS_PER_MS if last <= n else None,
     )
+    method = f"order statistics {first:,} and {last:,} of {n:,}; {how}"
+    return Estimate.of(value / NS_PER_MS, bounds, "ms", confidence, n, method)
 
 
 def shares(q: float, worth: float, confidence: float) -> tuple[float, float]:
@@ -122,7 +119,8 @@ class HistogramSeries:
             self._each *= 2
 
     def parts(self) -> list[list[Bucket]]:
-        """At most PARTS parts, of equal time except the last; an incomplete period is left out."""
+        """PARTS parts at most, of equal time except the last, or the periods themselves where these would be too few. A
+        period that is not complete is left out."""
         if len(self._pieces) < FEWEST_PARTS:
             return []
         each = -(-len(self._pieces) // PARTS)

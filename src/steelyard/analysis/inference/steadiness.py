@@ -169,7 +169,7 @@ def _points(
     points = []
     for place, change in enumerate(changes, start=1):
         before, after = values[bounds[place - 1] : bounds[place]], values[bounds[place] : bounds[place + 1]]
-        ratio = effect_sizes.fieller(before, after, confidence, over)
+        ratio = effect_sizes.fieller(effect_sizes.TwoSamples(before, after, over), confidence)
         size = None
         if ratio is not None:
             method = f"{ratio.method}; the place was chosen by looking"

@@ -19,9 +19,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from steelyard.analysis.inference import estimates
+from steelyard.analysis.inference.estimates import LARGEST_LOG
 from steelyard.heavy import linalg, np, stats
-from steelyard.judging.stopping import FEWEST_STARTS
-from steelyard.judging.t_interval import half_width
+from steelyard.judging.t_interval import FEWEST_STARTS, half_width
 from steelyard.model.estimate import Estimate
 
 HARDLY = 0.05
@@ -169,13 +170,9 @@ def _stratum(q: Numbers, y: Numbers, z_block: Numbers | None, z_start: Numbers, 
 
 
 def _within(rest: Stratum, about: _About) -> Estimate:
-    tail = (1 - about.confidence) / 2
-    low, high = (math.sqrt(rest.df * rest.mean_square / float(stats.chi2.ppf(p, rest.df))) for p in (1 - tail, tail))
-    return Estimate(
-        value=math.sqrt(rest.mean_square), low=low, high=high, confidence=about.confidence, n=about.counts["n"],
-        unit=about.unit,
-        method=f"standard deviation within starts, chi-squared interval with {rest.df} degrees of freedom",
-    )  # fmt: skip
+    value, (low, high) = math.sqrt(rest.mean_square), estimates.of_deviation(rest.df, about.confidence)
+    method = f"standard deviation within starts, chi-squared interval with {rest.df} degrees of freedom"
+    return Estimate.of(value, (value * low, value * high), about.unit, about.confidence, about.counts["n"], method)
 
 
 def _difference(
@@ -203,11 +200,9 @@ def _difference(
     up = math.sqrt(max(h1**2 * s1**2 + g2**2 * s2**2 + h12 * s1 * s2, 0.0))
     low, centre, high = (math.sqrt(max(one, 0.0) / times) for one in (value - down, value, value + up))
     seen = "" if value > 0 else "; nothing of it is seen beyond what lies below it"
-    return Estimate(
-        value=centre, low=low, high=high, confidence=about.confidence, n=n1 + 1, unit=about.unit,
-        method=f"standard deviation {of}, mean squares with {n1} and {n2} degrees of freedom, modified large sample "
-        f"interval{seen}",
-    )  # fmt: skip
+    method = f"standard deviation {of}, mean squares with {n1} and {n2} degrees of freedom"
+    method = f"{method}, modified large sample interval{seen}"
+    return Estimate.of(centre, (low, high), about.unit, about.confidence, n1 + 1, method)
 
 
 def _icc(start: Stratum, rest: Stratum, about: _About) -> Estimate | None:
@@ -221,27 +216,17 @@ def _icc(start: Stratum, rest: Stratum, about: _About) -> Estimate | None:
     def share(ratio: float) -> float:
         return max(0.0, (ratio - 1) / (ratio - 1 + k)) if ratio - 1 + k > 0 else 0.0
 
-    return Estimate(
-        value=share(f), low=share(f / upper), high=share(f / lower), confidence=about.confidence,
-        n=about.counts["starts"], unit="",
-        method=f"intraclass correlation, F interval with {start.df} and {rest.df} degrees of freedom",
-    )  # fmt: skip
+    method = f"intraclass correlation, F interval with {start.df} and {rest.df} degrees of freedom"
+    ends = share(f / upper), share(f / lower)
+    return Estimate.of(share(f), ends, "", about.confidence, about.counts["starts"], method)
 
 
 def as_cv(estimate: Estimate | None) -> Estimate | None:
     """A standard deviation of logarithms as the coefficient of variation of the values, sqrt(exp(s^2) - 1)."""
     if estimate is None:
         return None
-
-    def cv(s: float | None) -> float | None:
-        return None if s is None else math.sqrt(math.expm1(min(s**2, 600.0)))
-
-    return estimate.model_copy(
-        update={
-            "value": cv(estimate.value), "low": cv(estimate.low), "high": cv(estimate.high), "unit": "",
-            "method": f"coefficient of variation: {estimate.method}, of logarithms",
-        }
-    )  # fmt: skip
+    method = f"coefficient of variation: {estimate.method}, of logarithms"
+    return estimate.mapped(lambda s: math.sqrt(math.expm1(min(s**2, LARGEST_LOG))), "", method)
 
 
 def advice(spread: Components, trials_a_start: float, starts: int, confidence: float = 0.95) -> str:

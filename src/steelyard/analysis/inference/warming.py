@@ -140,13 +140,8 @@ class Fit:
         beside = detected and self.curve.kind != "line" and self.degrees >= BESIDE_CURVE
         degrees, noise = (self.degrees - 1, self.noise_beside_curve) if beside else (self.degrees, self.noise)
         half = estimates.t_quantile(confidence, degrees) * noise * self.slope_norm
-        ends = (min(max(self.slope + side * half, -600.0), 600.0) for side in (-1, 1))
-        low, high = (100 * math.expm1(end) for end in ends)
         method = f"line through logarithms, generalised least squares, t with {degrees:.0f} degrees of freedom"
-        return Estimate(
-            value=100 * math.expm1(self.slope), low=low, high=high, confidence=confidence, n=self.n, unit="%",
-            method=method,
-        )  # fmt: skip
+        return estimates.percent(estimates.exponential(self.slope, half, "", confidence, self.n, method))
 
     def least_factor(self, family: int) -> float:
         """Factor between first value and settled level that would be found with a chance of `POWER`.

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from steelyard.analysis.comparisons.level_ratios import centre
 from steelyard.analysis.frame import NO_VALUE_REASON, TOO_FEW_REASON
 from steelyard.analysis.inference import multiplicity
-from steelyard.analysis.inference.estimates import FEWEST_STARTS
 from steelyard.analysis.narrative.answer_table import LACKS, AnswerRow, AnswerTable, at
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics import objective
@@ -23,6 +22,7 @@ from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.treatments import NODES, label, part
 from steelyard.analysis.wording import capital, scale
 from steelyard.format import confidence_text, count, interval, listed, number
+from steelyard.judging.t_interval import FEWEST_STARTS
 from steelyard.model import responses
 from steelyard.model.percentiles import needed
 from steelyard.model.responses import label_of

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from steelyard.analysis.comparisons.forecast import ONE_LOOK_SPENT
 from steelyard.analysis.narrative.answer_table import AnswerRow, AnswerTable
 from steelyard.analysis.wording import capital
 from steelyard.format import note_letter
@@ -29,7 +30,8 @@ def both_sides(row: AnswerRow) -> str:
 
 
 class Notes:
-    """What explains the verdicts of a table: one note for all of it if it holds for all, else notes by letters."""
+    """What explains the verdicts of a table: one note for all of it if it holds for all, else notes by letters; that a
+    study has one look is said once."""
 
     def __init__(self, rows: Sequence[AnswerRow]) -> None:
         compared = [row for row in rows if row.verdict != BASELINE]
@@ -42,6 +44,8 @@ class Notes:
         else:
             self._letters = {why: note_letter(place) for place, why in enumerate(distinct)}
             self.sentences = tuple(f"({letter}) {_sentence(why)}" for why, letter in self._letters.items())
+        if any(why.endswith(ONE_LOOK_SPENT) for why in distinct):
+            self.sentences += (f"{capital(ONE_LOOK_SPENT)}.",)
 
     def verdict(self, row: AnswerRow) -> str:
         """The verdict of a row with the letter of its note: `undecided (b)`."""
@@ -59,4 +63,4 @@ def _beginning(sentence: str) -> list[str]:
 
 
 def _sentence(text: str) -> str:
-    return f"{capital(text)}."
+    return f"{capital(text.removesuffix(f'; {ONE_LOOK_SPENT}'))}."

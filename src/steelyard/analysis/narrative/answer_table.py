@@ -12,7 +12,7 @@ units; `value` and `ratio` are the numbers behind them, for charts.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Final, Literal, cast
 
 from pydantic import Field
@@ -25,15 +25,15 @@ from steelyard.analysis.comparisons.level_pairs import NOTHING_VARIES, TOO_FEW, 
 from steelyard.analysis.comparisons.level_ratios import centre
 from steelyard.analysis.frame import TrialFrame, start_means
 from steelyard.analysis.inference import multiplicity
-from steelyard.analysis.planned import planned
 from steelyard.analysis.row import Column, Levels, RatioOrNone, Row
 from steelyard.analysis.statistics.comparison import Comparison, compare, judged
-from steelyard.analysis.statistics.main_effect import MainEffect
+from steelyard.analysis.statistics.main_effect import MainEffect, fraction_of
 from steelyard.analysis.statistics.trend import Trend
 from steelyard.analysis.treatments import NODES, Treatment, label, part
 from steelyard.analysis.wording import capital, change_text, quantities, quantity
 from steelyard.format import confidence_text, count, number
 from steelyard.heavy import pl
+from steelyard.judging.design import treatments_of
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import label_of, unit_of
 from steelyard.model.study import Level, Study
@@ -181,6 +181,24 @@ def answer_table(
     )  # fmt: skip
 
 
+def planned(frame: TrialFrame, study: Study) -> Callable[[Treatment], bool]:
+    """Whether a treatment is part of the design, or was measured all the same.
+
+    One-at-a-time, listed and fractional designs leave out combinations of levels; the others have all.
+    """
+    fraction = fraction_of(frame, study)
+    if study.design.kind in ("full-factorial", "same") or (study.design.kind == "fractional" and fraction is None):
+        return lambda treatment: True
+    known = {_key(frame, one) for one in (*treatments_of(study, fraction), *frame.treatments())}
+    return lambda treatment: _key(frame, treatment) in known
+
+
+def _key(frame: TrialFrame, treatment: Treatment) -> tuple[Level | None, ...]:
+    """The levels of a treatment as the frame's columns hold them."""
+    levels = ((frame.data.schema[name], treatment.get(name)) for name in frame.names)
+    return tuple(str(level) if dtype == pl.String and level is not None else level for dtype, level in levels)
+
+
 def _caption(rows: Sequence[AnswerRow], response_label: str, factor: str, confidence: float) -> str:
     estimator = "geometric means of start means, so that each cluster start counts once"
     about = f"{capital(response_label)} by {factor}: {estimator}"
@@ -297,28 +315,18 @@ def at(factor: str) -> str:
 def of_main_effects(effects: Sequence[MainEffect], study: Study) -> AnswerTable:
     """The table of a fractional design: one row per factor, without values, because a level has many treatments."""
     response, confidence = study.analysis.response, study.analysis.confidence
-    rows = []
-    for effect in effects:
-        change = "" if effect.ratio is None else change_text(effect.ratio, response)
-        rows.append(
-            AnswerRow(
-                line=effect.factor,
-                factor=effect.factor,
-                level=effect.level,
-                level_text=part(effect.factor, effect.level),
-                baseline=effect.baseline,
-                baseline_text=part(effect.factor, effect.baseline),
-                n=effect.n,
-                starts=effect.starts,
-                n_text=f"{count(effect.n, 'treatment')} from {count(effect.starts, 'start')}",
-                ratio=effect.ratio,
-                change_text=change,
-                verdict=_verdict(effect),
-                verdict_text=verdict_text(effect),
-                why="; ".join(filter(None, [_why(effect), f"or it is {effect.aliases}" if effect.aliases else ""])),
-                sentence=effect.sentence,
-            )
+    rows = [
+        AnswerRow(
+            line=effect.factor, factor=effect.factor, level=effect.level, baseline=effect.baseline,
+            level_text=part(effect.factor, effect.level), baseline_text=part(effect.factor, effect.baseline),
+            n=effect.n, starts=effect.starts, ratio=effect.ratio,
+            n_text=f"{count(effect.n, 'treatment')} from {count(effect.starts, 'start')}",
+            change_text="" if effect.ratio is None else change_text(effect.ratio, response),
+            verdict=_verdict(effect), verdict_text=verdict_text(effect), sentence=effect.sentence,
+            why="; ".join(filter(None, [_why(effect), f"or it is {effect.aliases}" if effect.aliases else ""])),
         )
+        for effect in effects
+    ]  # fmt: skip
     return AnswerTable(
         response=response, response_label=label_of(response), unit=unit_of(response), factor="factor",
         confidence=confidence, rows=tuple(rows), same_n=_same_n(rows),

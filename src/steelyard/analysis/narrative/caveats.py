@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from steelyard.analysis import dilated, statistics
-from steelyard.analysis.inference.estimates import FEWEST_STARTS
-from steelyard.analysis.narrative import first_trials, stand_ins
+from steelyard.analysis.inference.steadiness import STEADY_FACTOR
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics import server_warm_up, stopping, trend
 from steelyard.analysis.statistics.exclusions import Exclusion
@@ -18,14 +17,18 @@ from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.statistics.trend import Trend
 from steelyard.analysis.statistics.trials import Point
 from steelyard.analysis.treatments import NODES, label
-from steelyard.format import count, listed
+from steelyard.analysis.wording import MOST_NAMED
+from steelyard.format import count, listed, number
 from steelyard.judging import load_response
+from steelyard.judging.t_interval import FEWEST_STARTS
 from steelyard.model import responses
+from steelyard.model.link import NODAL
 from steelyard.model.node_limits import NodeLimits
+from steelyard.model.response import Direction
 from steelyard.model.study import Study
 
 OF_SIMULATED: Final = "The cluster is simulated: this says what the laboratory finds, nothing about any database."
-
+ENOUGH_STARTS: Final = 2
 OF_PLANTED: Final = "Its times are planted: they do not follow the limits of nodes."
 OF_EMULATED: Final = (
     "The processors of virtual machines were emulated (QEMU without KVM): times are those of the emulation, which "
@@ -38,7 +41,7 @@ def caveats(study: Study, results: Results, *, emulated: bool = False) -> list[s
     told_time = load_response.told_time(study, [summary.treatment for summary in results.main(Summary)])
     sentences = [f"{told_time}."] if told_time else []
     sentences += _cold(study, results)
-    sentences += trend.first_rank(results.of(Trend)) or first_trials.sentences(
+    sentences += trend.first_rank(results.of(Trend)) or slower_first_trials(
         results.of(Point), results.response, study.analysis.warm_up_trials
     )
     stretched = dilated.sentence(dilated.dilations_of_study(study))
@@ -48,8 +51,7 @@ def caveats(study: Study, results: Results, *, emulated: bool = False) -> list[s
         limited = study.node != NodeLimits() or any(name.startswith("node.") for name in study.factors)
         sentences += [OF_PLANTED] if limited else []
     sentences += [OF_EMULATED] if emulated else []
-    stand_in = stand_ins.sentence(study)
-    sentences += [stand_in] if stand_in else []
+    sentences += _stand_ins(study)
     sentences += server_warm_up.cold_starts(results.of(WarmedStart))
     shared = [thing for thing in ("cpu", "memory", "disk", "clock", "kernel") if thing in results.shares]
     if shared:
@@ -123,3 +125,70 @@ def _left_out(exclusions: Sequence[Exclusion], trials: int) -> str:
     total = sum(one.trials for one in exclusions)
     why = "; ".join(f"{one.trials} {one.reason}" for one in exclusions)
     return f"{total} of {count(trials, 'attempt')} {'was' if total == 1 else 'were'} left out: {why}."
+
+
+def _stand_ins(study: Study) -> list[str]:
+    """Which profiles and links were made on other hardware, and where it stands what they do not model."""
+    profiles = _named(study, ("node.profile",), study.node.profile, {"", "unlimited"})
+    links = _named(study, ("link", "link.name"), study.link.name, {NODAL})
+    parts = [f"nodes were limited like {listed(profiles)}"] if profiles else []
+    parts += [f"links were made like {listed(links)}"] if links else []
+    if not parts:
+        return []
+    return [
+        f"No such hardware was measured: {' and '.join(parts)}, on the machine of the facts; what that leaves out "
+        "stands in docs/reference/hardware.md, or in the study's own files."
+    ]
+
+
+def _named(study: Study, fields: tuple[str, ...], base: str, plain: set[str]) -> list[str]:
+    """The names that trials of a study have, but the plain ones."""
+    return [str(name) for name in study.values_of(fields, base) if str(name) not in plain]
+
+
+def slower_first_trials(points: Sequence[Point], response: str, left_out: int = 0) -> list[str]:
+    """A sentence if every start of a treatment was faster in its second used trial than in its first, by
+    `steadiness.STEADY_FACTOR` or more each time; empty if none was. `left_out`: first trials that the analysis drops
+    already.
+
+    A test for a trend (`statistics.trend`) takes more trials than two a start: this describes, and says no more.
+    """
+    direction = responses.of(response).direction
+    if direction is Direction.NEITHER:
+        return []
+    factors = {name: _factors(series, direction) for name, series in _series(points).items()}
+    plain = {
+        name: values
+        for name, values in factors.items()
+        if len(values) >= ENOUGH_STARTS and min(values) >= STEADY_FACTOR
+    }
+    if not plain:
+        return []
+    least, most = min(map(min, plain.values())), max(map(max, plain.values()))
+    how_much = number(least, digits=2) if least == most else f"{number(least, digits=2)} to {number(most, digits=2)}"
+    names = [name for name in plain if name][:MOST_NAMED]
+    whose = f" of {listed(names)}" if names else ""
+    more = f" and {len(plain) - MOST_NAMED} more" if len(plain) > MOST_NAMED else ""
+    return [
+        f"In every start{whose}{more} the second trial (where there was one) was faster than the first, by a factor of "
+        f"{how_much} ({responses.label_of(response)}): the means depend on how many trials a start has. Warm the "
+        f"servers up, or leave out {'more' if left_out else 'first'} trials (analysis.warm_up_trials)."
+    ]
+
+
+def _series(points: Sequence[Point]) -> Mapping[str, list[list[float]]]:
+    """Treatment in words to the values of its used trials in each start, in order of time."""
+    series: dict[str, dict[str, list[float]]] = {}
+    for point in sorted(points, key=lambda each: each.begun_s):
+        if point.used and not point.control:
+            name = label(point.treatment) if point.treatment else ""
+            series.setdefault(name, {}).setdefault(point.start, []).append(point.value)
+    return {name: list(starts.values()) for name, starts in series.items()}
+
+
+def _factors(starts: Sequence[Sequence[float]], direction: Direction) -> list[float]:
+    """By how much each start was faster in its second trial than in its first; below 1 where it was slower. Starts with
+    fewer than two trials, or with a value that is not positive, say nothing."""
+    pairs = [values[:2] for values in starts if len(values) > 1 and min(values[:2]) > 0]
+    up = direction is Direction.MORE_IS_FASTER
+    return [second / first if up else first / second for first, second in pairs]

@@ -20,7 +20,6 @@ from typing import Annotated, Any, Final, Literal
 
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import effect_sizes
-from steelyard.analysis.inference.estimates import FEWEST_STARTS
 from steelyard.analysis.inference.gaps import place_comes_out
 from steelyard.analysis.inference.multiplicity import holm_within
 from steelyard.analysis.inference.variance_table import (
@@ -32,10 +31,11 @@ from steelyard.analysis.inference.variance_table import (
     crossed,
     table,
 )
-from steelyard.analysis.row import NO_UNIT, Column, Number, P, Row
+from steelyard.analysis.row import NO_UNIT, Column, MeasuredRow, Number, P
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.format import number, p_equals
 from steelyard.heavy import np, pl
+from steelyard.judging.t_interval import FEWEST_STARTS
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import unit_of
 
@@ -52,7 +52,7 @@ _AGAINST = {
 }  # fmt: skip
 
 
-class AnovaTerm(Row):
+class AnovaTerm(MeasuredRow):
     """One line of an analysis of variance, or the reason why a level of randomisation has none."""
 
     form: Form
@@ -66,10 +66,6 @@ class AnovaTerm(Row):
     term: str
     """Factors of the term, joined by ` x `; block; error, within starts `start x` the factors that it is the error
     of."""
-    response: str
-    """Response, as named in the store."""
-    unit: str
-    """Unit of the response."""
     n: int
     """Values that the stratum rests on: start means, means of a treatment in a start, or trials."""
     df: int | None = None

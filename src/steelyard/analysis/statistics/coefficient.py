@@ -7,14 +7,13 @@ independent. Tests are on logarithms, where a step of a factor multiplies.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from steelyard.analysis.frame import TrialFrame, numeric
 from steelyard.analysis.inference import estimates
 from steelyard.analysis.inference.least_squares import Coefficients, Dependent, least_squares
-from steelyard.analysis.row import IN_UNIT, Column, P, Row
+from steelyard.analysis.row import IN_UNIT, Column, MeasuredRow, P
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.statistics.anova import LOGARITHMS, Scale, Stratum, blocked, mean_on, scales_of
 from steelyard.heavy import pl, stats
@@ -23,7 +22,7 @@ from steelyard.model.responses import unit_of
 from steelyard.model.study import Level
 
 
-class Coefficient(Row):
+class Coefficient(MeasuredRow):
     """One coefficient of a regression over several factors at once, or the reason why there is none."""
 
     form: Literal["published", "honest"]
@@ -36,10 +35,6 @@ class Coefficient(Row):
     """Where the error comes from: differences between starts; differences of treatments within starts; trials."""
     term: str
     """Intercept, a numeric factor, or `factor = level`: that level against the first."""
-    response: str
-    """Response, as named in the store."""
-    unit: str
-    """Unit of the response."""
     n: int
     """Values fitted: start means, means of a treatment in a start, or trials."""
     value: Annotated[
@@ -164,15 +159,14 @@ class _Fitted:
     def _coefficient(self, solution: Coefficients, place: int, name: str, degrees: int, widen: float) -> Coefficient:
         value, error = solution.values[place], solution.std_errors[place] * widen
         half = estimates.t_quantile(self.confidence, degrees) * error
-        ends, unit, on = [value, value - half, value + half], str(self.common["unit"]), ""
+        unit, on = str(self.common["unit"]), ""
+        make: Callable[..., Estimate] = Estimate.around
         if self.common["scale"] == LOGARITHMS:
-            ends, on = [math.exp(min(one, 600.0)) for one in ends], "on logarithms, "
+            make, on = estimates.exponential, "on logarithms, "
             unit = unit if name == INTERCEPT else "times"
-        estimate = Estimate(
-            value=ends[0], low=ends[1], high=ends[2], confidence=self.confidence, n=solution.n,
-            unit=unit if name == INTERCEPT or " = " in name else f"{unit} per step",
-            method=f"{on}least squares over all factors of the stratum, t interval with {degrees} degrees of freedom",
-        )  # fmt: skip
+        unit = unit if name == INTERCEPT or " = " in name else f"{unit} per step"
+        method = f"{on}least squares over all factors of the stratum, t interval with {degrees} degrees of freedom"
+        estimate = make(value, half, unit, self.confidence, solution.n, method)
         p = float(2 * stats.t.sf(abs(value) / error, degrees)) if error > 0 and self.tested else None
         return Coefficient.model_validate(
             {**self.common, "term": name, "n": solution.n, "value": estimate, "std_err": error, "p": p,

@@ -7,13 +7,12 @@ less its own mean: many more starts, one question.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
 
 from steelyard.analysis.comparisons.level_pairs import Over
 from steelyard.analysis.frame import TrialFrame
-from steelyard.analysis.inference.steadiness import ChangePoint, WarmUpVerdict, judged
-from steelyard.analysis.row import HIDDEN, TreatmentRow
+from steelyard.analysis.inference.steadiness import judged
 from steelyard.analysis.statistic import Section, Statistic
+from steelyard.analysis.statistics.steady import SteadyState, steady_fields
 from steelyard.analysis.treatments import Treatment, label
 from steelyard.analysis.wording import MOST_NAMED
 from steelyard.format import count
@@ -21,15 +20,11 @@ from steelyard.heavy import pl
 from steelyard.model.responses import unit_of
 
 
-class Course(TreatmentRow):
+class Course(SteadyState):
     """Whether the trials of a treatment, or of all together, kept their level over the study: change points."""
 
     together: bool
     """All treatments at once, each less its own mean: what happened to all of them."""
-    response: str
-    """Response, as named in the store."""
-    unit: str
-    """Unit of the response."""
     over: Over
     """What a value is: start means in order of time, or the trials of a single start."""
     n: int
@@ -38,15 +33,6 @@ class Course(TreatmentRow):
     """Starts of a cluster."""
     fixed_cut: int
     """Trials at the beginning of each start that the fixed count dropped before."""
-    detected_cut: int | None = None
-    """Values that MSER-5 would drop; none below 20."""
-    verdict: WarmUpVerdict
-    """Warm-up, steady, drifting or none."""
-    detail: str
-    """The sentence behind the verdict."""
-    changes: str = ""
-    """Changes of level: after how many values, hours into the study, by how much, p."""
-    change_points: Annotated[tuple[ChangePoint, ...], HIDDEN] = ()
 
 
 def courses(frame: TrialFrame, response: str, confidence: float = 0.95) -> tuple[Course, ...]:
@@ -102,8 +88,7 @@ def _course(
     return Course(
         treatment=treatment, together=together, response=response,
         unit="of its treatment's mean" if together else unit_of(response), over=over, n=len(values), starts=starts,
-        fixed_cut=frame.warm_up_trials, detected_cut=state.cut, verdict=state.verdict, detail=state.detail,
-        changes=state.text, change_points=state.points,
+        fixed_cut=frame.warm_up_trials, **steady_fields(state),
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.row import Column, TreatmentRow
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.heavy import pl
-from steelyard.judging.asked_link import AFTER
+from steelyard.judging.gauge import AFTER
 from steelyard.model.trial_columns import COVARIATE
 
 UNITS: Final = {

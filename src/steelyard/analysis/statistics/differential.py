@@ -7,7 +7,7 @@ from typing import Annotated
 
 from steelyard.analysis.comparisons.level_pairs import pairs_of_levels
 from steelyard.analysis.frame import TrialFrame
-from steelyard.analysis.inference import dispersion, estimates
+from steelyard.analysis.inference import estimates
 from steelyard.analysis.row import IN_UNIT, Column, InUnit, InUnitOrNone, MeasuredLevels, NumberInUnit
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.treatments import Treatment
@@ -68,10 +68,10 @@ def _differential(
     return Differential(
         factor=factor, baseline=baseline, level=level, others=others, response=response, unit=unit, n=len(gaps),
         mean=estimates.mean(gaps, unit, confidence, over),
-        sd=dispersion.standard_deviation(gaps, unit, confidence, over),
-        min=min(gaps), q1=dispersion.quartile(gaps, 0.25, unit, confidence, over),
+        sd=estimates.standard_deviation(gaps, unit, confidence, over),
+        min=min(gaps), q1=estimates.quartile(gaps, 0.25, unit, confidence, over),
         median=estimates.median(gaps, unit, confidence, over),
-        q3=dispersion.quartile(gaps, 0.75, unit, confidence, over), max=max(gaps), greatest=max(gaps, key=abs),
+        q3=estimates.quartile(gaps, 0.75, unit, confidence, over), max=max(gaps), greatest=max(gaps, key=abs),
     )  # fmt: skip
 
 

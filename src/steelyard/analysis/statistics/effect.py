@@ -61,16 +61,16 @@ def _effect(
     of: tuple[str, Level, Level, Treatment],
 ) -> Effect:  # fmt: skip
     factor, baseline, level, others = of
-    a, b, over, paired, places = pair.baseline, pair.level, str(pair), bool(pair.paired), pair.places
+    two = pair.samples
     return Effect(
         factor=factor, baseline=baseline, level=level, others=others, response=response, unit=unit_of(response),
-        over=pair.over, paired=paired, n_baseline=len(a), n_level=len(b),
-        difference=effect_sizes.difference(a, b, unit_of(response), confidence, over, paired, places),
-        cohens_d=effect_sizes.cohens_d(a, b, confidence, over, paired, places),
-        hedges_g=effect_sizes.hedges_g(a, b, confidence, over, paired, places),
-        cliffs_delta=effect_sizes.cliffs_delta(a, b, confidence, over),
-        ratio_fieller=effect_sizes.fieller(a, b, confidence, over, paired, places),
-        ratio_bootstrap=effect_sizes.bootstrap_ratio(a, b, rng, confidence, over, paired),
+        over=pair.over, paired=two.paired, n_baseline=len(two.baseline), n_level=len(two.level),
+        difference=effect_sizes.difference(two, unit_of(response), confidence),
+        cohens_d=effect_sizes.cohens_d(two, confidence),
+        hedges_g=effect_sizes.hedges_g(two, confidence),
+        cliffs_delta=effect_sizes.cliffs_delta(two, confidence),
+        ratio_fieller=effect_sizes.fieller(two, confidence),
+        ratio_bootstrap=effect_sizes.bootstrap_ratio(two, rng, confidence),
     )  # fmt: skip
 
 

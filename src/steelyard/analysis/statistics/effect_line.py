@@ -6,7 +6,7 @@ from typing import Annotated
 
 from steelyard.analysis.comparisons.level_pairs import Over, level_pairs, pairs_of_levels
 from steelyard.analysis.frame import TrialFrame
-from steelyard.analysis.inference.straight_line import line
+from steelyard.analysis.inference.least_squares import line
 from steelyard.analysis.row import IN_UNIT, Column, InUnit, MeasuredLevels, Number, P
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.model.responses import unit_of

@@ -20,15 +20,15 @@ from steelyard.analysis.comparisons.contrasts import Cells, Key, WeightedSum
 from steelyard.analysis.comparisons.identical_systems import Floors, floor_of_levels
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import multiplicity
-from steelyard.analysis.inference.estimates import FEWEST_STARTS
 from steelyard.analysis.narrative.answer_table import factor_asked, levels_of
-from steelyard.analysis.row import IN_UNIT, NO_UNIT, Column, ComparedLevels, InUnit, P, RatioOrNone
+from steelyard.analysis.row import IN_UNIT, NO_UNIT, Column, InUnit, MeasuredLevels, P, RatioOrNone
 from steelyard.analysis.statistic import Context, Section, Statistic
 from steelyard.analysis.statistics.comparison import Comparison
 from steelyard.analysis.statistics.trend import Trend
 from steelyard.analysis.treatments import NODES, Treatment, label, part
 from steelyard.analysis.wording import change_of, quantities
 from steelyard.format import with_interval
+from steelyard.judging.t_interval import FEWEST_STARTS
 from steelyard.model.responses import unit_of
 from steelyard.model.study import Level
 
@@ -38,7 +38,7 @@ Verdict = Literal["higher", "lower", "undecided", "descriptive"]
 Ps = Annotated[float | None, Column(unit=NO_UNIT, head="p (Holm)", is_p=True)]
 
 
-class Interaction(ComparedLevels):
+class Interaction(MeasuredLevels):
     """A level against its baseline at one level of another factor, against the same at that factor's baseline."""
 
     by: str
@@ -47,10 +47,6 @@ class Interaction(ComparedLevels):
     """The level of it that others are compared with."""
     by_level: Level
     """Level of it."""
-    response: str
-    """Response, as named in the store."""
-    unit: str
-    """Unit of the response."""
     starts: int
     """Starts that the contrast rests on."""
     ratio_by_baseline: Annotated[float | None, Column(unit=NO_UNIT, head="ratio at its baseline")] = None

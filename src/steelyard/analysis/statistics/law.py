@@ -25,6 +25,7 @@ from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from steelyard.analysis.frame import TrialFrame
+from steelyard.analysis.inference.estimates import LARGEST_LOG
 from steelyard.analysis.inference.law_fit import (
     PARAMETERS,
     Interval,
@@ -37,7 +38,7 @@ from steelyard.analysis.inference.law_fit import (
     residual_sd,
     solve,
 )  # fmt: skip
-from steelyard.analysis.row import HIDDEN, NO_UNIT, Column, InUnitOrNone, Levels, P, RatioOrNone, Row
+from steelyard.analysis.row import HIDDEN, NO_UNIT, Column, InUnitOrNone, Levels, MeasuredRow, P, RatioOrNone
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.treatments import NODES, Treatment
 from steelyard.analysis.wording import capital
@@ -58,7 +59,7 @@ class CurvePoint(Value):
     high: float | None = None
 
 
-class LawFit(Row):
+class LawFit(MeasuredRow):
     """A scalability law fitted over cluster sizes, or the reason why not."""
 
     law: Law
@@ -70,10 +71,6 @@ class LawFit(Row):
     factor: str
     """Factor of sizes."""
     others: Levels
-    response: str
-    """Response, as named in the store."""
-    unit: str
-    """Unit of the response."""
     n: int
     """Start means fitted."""
     sizes: int
@@ -125,7 +122,6 @@ NAMES = {"usl": "the universal scalability law", "amdahl": "Amdahl's law", "line
 FEWEST_SIZES = 5
 SIZES_OF_PLATEAU = 2
 CURVE_POINTS = 60
-LARGEST_LOG = 600.0
 
 
 def fit_law(
@@ -155,9 +151,7 @@ def fit_law(
 
     def estimate(ends: tuple[float, float, float], of: str) -> Estimate:
         value, *limits = ends
-        return Estimate(
-            value=value, low=min(limits), high=max(limits), confidence=confidence, n=len(points), unit=of, method=method
-        )
+        return Estimate.of(value, (min(limits), max(limits)), of, confidence, len(points), method)
 
     def raised(ends: tuple[float, float, float], of: str, sign: float = 1.0) -> Estimate:
         value, low, high = (math.exp(min(sign * one, LARGEST_LOG)) for one in ends)
@@ -222,22 +216,19 @@ def _curve(load: Load, interval: Interval, low: float, high: float) -> list[Curv
     return points
 
 
-def law_points(frame: TrialFrame, load: Load, factor: str, others: Treatment) -> list[tuple[float, float]]:
-    """(size, mean over the trials of a start) of each start: operations/s, or ms per operation."""
-    rows = frame.values("execution_time_ms", others).filter(
-        pl.col(factor).is_not_null() & (pl.col("operations") > 0) & (pl.col("execution_time_ms") > 0)
-    )
-    per_operation = pl.col("execution_time_ms") / pl.col("operations")
-    value = per_operation if load == "single" else 1000 / per_operation
-    means = frame.numbered(rows, factor).group_by(factor, "start", maintain_order=True).agg(value.mean().alias("value"))
-    return [(float(size), float(mean)) for size, _, mean in means.iter_rows()]
-
-
-def capacity_points(frame: TrialFrame, factor: str, others: Treatment) -> list[tuple[float, float]]:
-    """(size, mean over the trials of a start) of each start that found a capacity, operations/s."""
-    rows = frame.values(CAPACITY, others).filter(pl.col(factor).is_not_null())
-    mean = pl.col(CAPACITY).mean().alias("value")
-    means = frame.numbered(rows, factor).group_by(factor, "start", maintain_order=True).agg(mean)
+def law_points(
+    frame: TrialFrame, load: Load, factor: str, others: Treatment, *, capacity: bool = False
+) -> list[tuple[float, float]]:
+    """(size, mean over the trials of a start) of each start: operations/s, or ms per operation. `capacity`: those that
+    starts found, operations/s."""
+    response = CAPACITY if capacity else "execution_time_ms"
+    rows, value = frame.values(response, others), pl.col(response)
+    if not capacity:
+        rows = rows.filter((pl.col("operations") > 0) & (value > 0))
+        value = value / pl.col("operations")
+        value = value if load == "single" else 1000 / value
+    rows = frame.numbered(rows.filter(pl.col(factor).is_not_null()), factor)
+    means = rows.group_by(factor, "start", maintain_order=True).agg(value.mean().alias("value"))
     return [(float(size), float(mean)) for size, _, mean in means.iter_rows()]
 
 
@@ -249,7 +240,7 @@ def laws(
     named = response or ("execution_time_ms" if load == "single" else "throughput_per_s")
     fits = []
     for others in frame.others(factor):
-        points = capacity_points(frame, factor, others) if response else law_points(frame, load, factor, others)
+        points = law_points(frame, load, factor, others, capacity=response == CAPACITY)
         fits += [
             fit_law(points, law, load, factor=factor, others=others, response=named, confidence=confidence, rng=rng)
             for law in LAWS

@@ -9,7 +9,7 @@ from typing import Annotated
 from steelyard.analysis.row import Column, Row
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.format import count, number
-from steelyard.judging.asked_link import AFTER, AskedAndMeasured, asked_and_measured
+from steelyard.judging.gauge import AFTER, AskedAndMeasured, asked_and_measured
 from steelyard.model.link import LinkChoice
 from steelyard.model.trial import TrialRecord
 

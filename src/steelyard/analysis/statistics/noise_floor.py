@@ -12,7 +12,7 @@ from steelyard.analysis.comparisons.level_ratios import ratio_of
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import variance_components
 from steelyard.analysis.inference.variance_components import Stratum
-from steelyard.analysis.row import Column, FractionOrNone, PercentOrNone, RatioOrNone, Row
+from steelyard.analysis.row import Column, FractionOrNone, MeasuredRow, PercentOrNone, RatioOrNone
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.treatments import Treatment
 from steelyard.format import confidence_text, number
@@ -24,13 +24,9 @@ from steelyard.model.study import SAME_FACTOR, SAME_LABELS, Study
 from steelyard.model.value import Value
 
 
-class ResponseFloor(Row):
+class ResponseFloor(MeasuredRow):
     """How much identical systems differ in one response, and what a comparison of them would show by chance."""
 
-    response: str
-    """Response, as named in the store."""
-    unit: str
-    """Unit of the response."""
     source: FloorSource
     """Where the floor comes from: this study, control cells, kept floor."""
     starts: int

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from steelyard.analysis.comparisons.level_pairs import Over
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference.variance_table import CONSTANT, contrasts, table
-from steelyard.analysis.row import NO_UNIT, Column, Levels, Number, P, Row
+from steelyard.analysis.row import NO_UNIT, Column, Levels, MeasuredRow, Number, P
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.statistics.anova import PLACE, Scale, blocked, mean_on, method_of, placed, scales_of
 from steelyard.analysis.treatments import WORKLOADS, Treatment
@@ -17,16 +17,12 @@ from steelyard.heavy import np, pl, stats
 from steelyard.model.responses import unit_of
 
 
-class OneWay(Row):
+class OneWay(MeasuredRow):
     """All levels of one factor at once, other factors fixed: analysis of variance, and ranks beside it."""
 
     factor: str
     """Factor whose levels are compared."""
     others: Levels
-    response: str
-    """Response, as named in the store."""
-    unit: str
-    """Unit of the response."""
     over: Over
     """What counts as one unit: start means, or trials counted as independent."""
     scale: Scale

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
 from steelyard.analysis.inference import estimates
 from steelyard.analysis.row import InUnit, MeasuredTreatment
@@ -18,7 +19,27 @@ from steelyard.model.responses import unit_of
 from steelyard.model.study import Level
 
 
-class PartMean(MeasuredTreatment):
+class WithinTrials(MeasuredTreatment):
+    """Mean of something within a trial, over the trials of a treatment."""
+
+    LAST: ClassVar[tuple[str, ...]] = ("n", "mean", "mean_z")
+
+    n: int
+    """Trials."""
+    mean: InUnit
+    """Mean over start means, t interval from three starts on; of one start, over its trials."""
+    mean_z: InUnit
+    """Mean over trials with a normal interval, as published."""
+
+
+def means_within_trials(of_starts: Sequence[tuple[str, float]], unit: str, confidence: float) -> dict[str, Any]:
+    """The fields of `WithinTrials`, of (start, value) of each trial."""
+    values = [value for _, value in of_starts]
+    mean_z = estimates.quantity(estimates.mean_z(values, unit, confidence, "trials"), values)
+    return {"n": len(values), "mean": estimates.by_start(of_starts, unit, confidence), "mean_z": mean_z}
+
+
+class PartMean(WithinTrials):
     """Mean of one of k equal parts of a trial, over trials of a treatment: mean value analysis (chekkilla2016).
 
     A trial with fewer than k whole seconds is left out of that cut: a last second that was cut off is none.
@@ -28,12 +49,6 @@ class PartMean(MeasuredTreatment):
     """Equal parts that each trial was cut into."""
     part: int
     """Which part, from 1."""
-    n: int
-    """Trials."""
-    mean: InUnit
-    """Mean over start means of the part's mean, t interval from three starts on; of one start, over its trials."""
-    mean_z: InUnit
-    """Mean over trials with a normal interval, as published."""
 
 
 NO_SERIES = ("trial", "place")
@@ -66,14 +81,8 @@ def mean_values(
         whole = [(start, part_means(series, count)) for start, series in trials if len(series) >= count]
         for part in range(1, count + 1) if whole else ():
             of_starts = [(start, means[part - 1]) for start, means in whole]
-            values = [value for _, value in of_starts]
-            rows.append(
-                PartMean(
-                    treatment=dict(treatment or {}), response=response, unit=unit, parts=count, part=part,
-                    n=len(values), mean=estimates.by_start(of_starts, unit, confidence),
-                    mean_z=estimates.quantity(estimates.mean_z(values, unit, confidence, "trials"), values),
-                )
-            )  # fmt: skip
+            about = {"treatment": dict(treatment or {}), "response": response, "unit": unit}
+            rows.append(PartMean(**about, **means_within_trials(of_starts, unit, confidence), parts=count, part=part))
     return tuple(rows)
 
 

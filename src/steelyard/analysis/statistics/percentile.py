@@ -6,25 +6,20 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from steelyard.analysis.inference.percentile_intervals import FEWEST_PARTS
-from steelyard.analysis.row import Column, Levels, Row
+from steelyard.analysis.row import Column, MeasuredTreatment
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.format import confidence_text, number
 from steelyard.model.estimate import Estimate
 
 
-class TrialPercentile(Row):
+class TrialPercentile(MeasuredTreatment):
     """A percentile of response time within one trial, over its operations; no number of other tables rests on its
     interval, because trials are what is counted."""
 
-    treatment: Levels
     trial_id: Annotated[str, Column(head="trial")]
     """Trial."""
     attempt: int
     """Attempt of the trial, from 1."""
-    response: str
-    """Response, as named in the store."""
-    unit: str
-    """Unit of the response."""
     operations: int
     """Operations answered."""
     needed: int

@@ -9,18 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from steelyard.analysis.row import Column, TreatmentRow
+from steelyard.analysis.row import Column, MeasuredTreatment
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.format import count
 
 
-class PooledPercentile(TreatmentRow):
+class PooledPercentile(MeasuredTreatment):
     """One percentile of response time over all operations of the used trials of a treatment."""
 
-    response: str
-    """Response, as named in the store."""
-    unit: str
-    """Unit of the response."""
     trials: int
     """Used trials whose histograms were added up."""
     own: int

@@ -100,15 +100,7 @@ def _all_pairs(
     for place, ((base, level), sample) in enumerate(chosen):
         if over == "start means" and baseline_of(frame.factors[factor]) in {base, level}:
             continue
-        gap = effect_sizes.difference(
-            sample.baseline,
-            sample.level,
-            unit_of(response),
-            confidence,
-            str(sample),
-            bool(sample.paired),
-            sample.places,
-        )
+        gap = effect_sizes.difference(sample.samples, unit_of(response), confidence)
         if gap is None:
             continue
         rows.append(
@@ -141,7 +133,7 @@ def _tests(pair: LevelPair) -> tuple[float | None, float | None]:
         rank = stats.mannwhitneyu(pair.level, pair.baseline).pvalue
     if _on_logarithms(pair):
         return pair.p, _or_none(float(rank))
-    t = effect_sizes.p_of_difference(pair.baseline, pair.level, bool(pair.paired), pair.places)
+    t = effect_sizes.p_of_difference(pair.samples)
     return _or_none(t), _or_none(float(rank))
 
 

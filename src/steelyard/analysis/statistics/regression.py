@@ -10,25 +10,22 @@ import math
 
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import estimates
-from steelyard.analysis.inference.straight_line import Fit, line
-from steelyard.analysis.row import Levels, Row
+from steelyard.analysis.inference.least_squares import Fit, line
+from steelyard.analysis.row import Levels, MeasuredRow
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.statistics.exclusions import exclusions
 from steelyard.analysis.treatments import Treatment, part
 from steelyard.heavy import pl, stats
+from steelyard.judging.t_interval import FEWEST_STARTS
 from steelyard.model.responses import unit_of
 
 
-class Regression(Row):
+class Regression(MeasuredRow):
     """The response over a numeric factor, for one combination of the other factors."""
 
     factor: str
     """Numeric factor on the x axis."""
     others: Levels
-    response: str
-    """Response, as named in the store."""
-    unit: str
-    """Unit of the response."""
     n: int
     """Used trials."""
     starts: int
@@ -42,9 +39,6 @@ class Regression(Row):
     """Over start means, at which the factor was randomised; within starts, where it varies there."""
     note: str = ""
     """Why a form is missing."""
-
-
-FEWEST_STARTS = 3
 
 
 def regress(frame: TrialFrame, response: str, factor: str, others: Treatment, confidence: float = 0.95) -> Regression:
@@ -71,15 +65,9 @@ def regress(frame: TrialFrame, response: str, factor: str, others: Treatment, co
             "start means",
         )
     return Regression(
-        factor=factor,
-        others=others,
-        response=response,
-        unit=unit,
-        n=len(x),
-        starts=starts["start"].n_unique(),
+        factor=factor, others=others, response=response, unit=unit, n=len(x), starts=starts["start"].n_unique(),
         excluded=sum(exclusion.trials for exclusion in exclusions(frame, response, others)),
-        published=line(x, y, unit, confidence, "trials, counted as independent"),
-        honest=honest,
+        published=line(x, y, unit, confidence, "trials, counted as independent"), honest=honest,
         note=note if factor not in frame.hard
         else _note(factor, starts[factor].n_unique(), starts.height, repeated, honest is not None),
     )  # fmt: skip

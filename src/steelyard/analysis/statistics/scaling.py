@@ -99,13 +99,7 @@ def _row(
 
 def scaled(estimate: Estimate, by: float) -> Estimate:
     """An estimate times a constant above 0."""
-    return estimate.model_copy(
-        update={
-            "value": estimate.value * by,
-            "low": None if estimate.low is None else estimate.low * by,
-            "high": None if estimate.high is None else estimate.high * by,
-        }
-    )
+    return estimate.mapped(lambda one: one * by, estimate.unit)
 
 
 def _sentence(

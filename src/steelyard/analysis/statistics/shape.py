@@ -15,7 +15,6 @@ from typing import Any, TypeAlias
 
 from steelyard.analysis.frame import TrialFrame, start_means
 from steelyard.analysis.inference import estimates
-from steelyard.analysis.inference.dispersion import WHISKER
 from steelyard.analysis.row import MeasuredTreatment, Number, P
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.wording import named
@@ -100,8 +99,7 @@ def shapes(frame: TrialFrame, response: str, rng: np.random.Generator) -> tuple[
         values = [float(value) for value in rows[response]]
         if not values:
             continue
-        q1, q3 = (estimates.quantile(values, fraction) for fraction in (0.25, 0.75))
-        low, high = q1 - WHISKER * (q3 - q1), q3 + WHISKER * (q3 - q1)
+        low, high = estimates.whiskers(values)
         outside = [f"{name} ({value:g})" for name, value in zip(rows["trial_id"], values, strict=True)
                    if not low <= value <= high]  # fmt: skip
         varies = len(values) > 2 and len(set(values)) > 1

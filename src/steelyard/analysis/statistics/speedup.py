@@ -7,6 +7,7 @@ from typing import Annotated
 from steelyard.analysis.comparisons.level_pairs import LevelPair, level_pairs, pairs_of_levels
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import effect_sizes
+from steelyard.analysis.inference.effect_sizes import TwoSamples
 from steelyard.analysis.row import NO_UNIT, Column, ComparedLevels
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.treatments import Treatment
@@ -52,13 +53,10 @@ def _speedup(pair: LevelPair, response: str, confidence: float, of: tuple[str, L
     factor, baseline, level, others = of
     more_is_faster = responses.of(response).direction is Direction.MORE_IS_FASTER
     below, above = (pair.baseline, pair.level) if more_is_faster else (pair.level, pair.baseline)
-    n = len(below) + len(above)
-    over = str(pair)
+    two = TwoSamples(below, above, str(pair))
 
     def plain(value: float, name: str) -> Estimate:
-        return Estimate(
-            value=value, confidence=confidence, n=n, unit="", method=f"ratio of {name} over {over}: no interval"
-        )
+        return Estimate.of(value, None, "", confidence, two.n, f"ratio of {name} over {two.over}: no interval")
 
     means = plain(float(np.mean(above)) / float(np.mean(below)), "means")
     medians = plain(float(np.median(above)) / float(np.median(below)), "medians")
@@ -67,9 +65,9 @@ def _speedup(pair: LevelPair, response: str, confidence: float, of: tuple[str, L
         n_baseline=len(pair.baseline), n_level=len(pair.level),
         ratio_max_to_min=plain(max(above) / min(below), "greatest to least"),
         ratio_min_to_max=plain(min(above) / max(below), "least to greatest"),
-        ratio_means=effect_sizes.fieller(below, above, confidence, over) or means,
-        ratio_medians=effect_sizes.ratio_of_medians(below, above, confidence, over) or medians,
-        ratio_sds=effect_sizes.ratio_of_deviations(below, above, confidence, over),
+        ratio_means=effect_sizes.fieller(two, confidence) or means,
+        ratio_medians=effect_sizes.ratio_of_medians(two, confidence) or medians,
+        ratio_sds=effect_sizes.ratio_of_deviations(two, confidence),
     )  # fmt: skip
 
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
 
 from steelyard.analysis.inference import change_points
 from steelyard.analysis.inference.steadiness import (
     BATCH,
     FEWEST_BATCHES,
     ChangePoint,
+    Steadiness,
     WarmUpVerdict,
     judged,
     relative_change,
 )
-from steelyard.analysis.row import HIDDEN, Column, Levels, Number, Row, Share
+from steelyard.analysis.row import HIDDEN, Column, MeasuredTreatment, Number, Share
 from steelyard.analysis.statistic import Context, Section, Statistic
 from steelyard.analysis.treatments import Treatment
 from steelyard.format import count
@@ -23,33 +24,42 @@ from steelyard.heavy import stats
 from steelyard.model.responses import unit_of
 
 
-class Steady(Row):
+class SteadyState(MeasuredTreatment):
+    """What a series of values shows of its steady state."""
+
+    LAST: ClassVar[tuple[str, ...]] = ("detected_cut", "verdict", "detail", "changes")
+
+    detected_cut: int | None = None
+    """Values (seconds, trials, starts) at the beginning that MSER-5 would drop; none below 20. Nothing is dropped."""
+    verdict: WarmUpVerdict
+    """By change points and trend. Warm-up: another level in the first half, then steady. Drifting: a later change, or a
+    trend. None: no steady state can be shown."""
+    detail: str
+    """The sentence behind the verdict."""
+    changes: str = ""
+    """Changes of level: after how many values, where known how many hours into the study, by how much, p."""
+    change_points: Annotated[tuple[ChangePoint, ...], HIDDEN] = ()
+
+
+def steady_fields(state: Steadiness) -> dict[str, Any]:
+    """The fields of `SteadyState`."""
+    of_row = {"verdict": state.verdict, "detail": state.detail, "changes": state.text}
+    return {**of_row, "detected_cut": state.cut, "change_points": state.points}
+
+
+class Steady(SteadyState):
     """The steady state of one trial within itself: change points over its seconds, MSER-5 beside them."""
 
-    treatment: Levels
     trial_id: Annotated[str, Column(head="trial")]
     """Trial."""
     attempt: int
     """Attempt of the trial, from 1."""
-    response: str
-    """Response, as named in the store."""
-    unit: str
-    """Unit of the response."""
     n: int
     """Seconds with an answered operation."""
-    detected_cut: int | None = None
-    """Seconds at the beginning that MSER-5 would drop; none below 20. Nothing is dropped."""
-    verdict: WarmUpVerdict
-    """Warm-up, steady, drifting or none."""
-    detail: str
-    """The sentence behind the verdict."""
     change_detected: Share = None
     """Change of the mean by the detected cut."""
     likeness: Number = None
     """Correlation of neighbours that the verdict allows for; of seconds, or of means of several."""
-    changes: str = ""
-    """Changes of level: after how many seconds, by how much, p."""
-    change_points: Annotated[tuple[ChangePoint, ...], HIDDEN] = ()
 
 
 ALARMS = 0.005
@@ -77,8 +87,7 @@ def steady(
     rest = series[state.cut or 0 :]
     return Steady(
         trial_id=trial_id, attempt=attempt, treatment=treatment, response=response, unit=unit_of(response),
-        n=len(series), detected_cut=state.cut, verdict=state.verdict, detail=state.detail, likeness=state.likeness,
-        changes=state.text, change_points=state.points,
+        n=len(series), likeness=state.likeness, **steady_fields(state),
         change_detected=None if state.cut is None else relative_change(math.fsum(rest) / len(rest), mean),
     )  # fmt: skip
 

@@ -8,7 +8,7 @@ from typing import Annotated
 from steelyard.analysis.row import Column, TreatmentRow
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.treatments import label
-from steelyard.judging.stopping_rule import (
+from steelyard.judging.stopping import (
     SIMULATED_CONFIDENCE,
     Decision,
     Narrowing,

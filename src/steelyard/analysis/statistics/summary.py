@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 from steelyard.analysis.frame import TrialFrame, start_means
-from steelyard.analysis.inference import dispersion, estimates
+from steelyard.analysis.inference import estimates
 from steelyard.analysis.row import HIDDEN, IN_UNIT, Column, InUnitOrNone, MeasuredTreatment
 from steelyard.analysis.statistic import Context, Section, Statistic
 from steelyard.analysis.statistics.exclusions import Exclusion, exclusions
@@ -60,6 +60,8 @@ class Summary(MeasuredTreatment):
     """Greatest less least value: as measured, without an interval."""
     exclusions: Annotated[tuple[Exclusion, ...], HIDDEN] = ()
     start_means: Annotated[tuple[float, ...], HIDDEN] = ()
+    whiskers: Annotated[tuple[float, float] | None, HIDDEN] = None
+    """Ends of the whiskers of a box plot over used trials."""
     notes: Annotated[tuple[str, ...], HIDDEN] = ()
 
 
@@ -77,33 +79,29 @@ def summarise(frame: TrialFrame, response: str, treatment: Treatment, confidence
     medians = [float(one) for one in rows.group_by("start", maintain_order=True).agg(pl.median(response))[response]]
     left_out = exclusions(frame, response, treatment)
     common = {
-        "treatment": treatment,
-        "response": response,
-        "unit": unit,
-        "n": len(values),
-        "starts": len(means),
-        "excluded": sum(exclusion.trials for exclusion in left_out),
-        "exclusions": left_out,
+        "treatment": treatment, "response": response, "unit": unit, "n": len(values), "starts": len(means),
+        "excluded": sum(exclusion.trials for exclusion in left_out), "exclusions": left_out,
         "excluded_because": "; ".join(f"{one.reason}: {one.trials}" for one in left_out),
         "system_faults": int(frame.where(treatment)["system_fault"].sum()),
-    }
+    }  # fmt: skip
     if not values:
         return Summary(**common, notes=("no valid trial is left",))
-    sd = dispersion.standard_deviation(values, unit, confidence)
+    sd = estimates.standard_deviation(values, unit, confidence)
     return Summary(
         **common,
         mean=estimates.quantity(estimates.mean(values, unit, confidence, "trials"), values),
         mean_z=estimates.quantity(estimates.mean_z(values, unit, confidence, "trials"), values),
         mean_of_starts=estimates.mean_over_starts(means, unit, confidence) if len(means) > 1 else None,
         sd=sd and estimates.if_independent(sd, len(means)),
-        min=dispersion.extreme(min(values), len(values), unit, confidence, "least"),
-        q1=estimates.if_independent(dispersion.quartile(values, 0.25, unit, confidence), len(means)),
+        min=estimates.extreme(min(values), len(values), unit, confidence, "least"),
+        q1=estimates.if_independent(estimates.quartile(values, 0.25, unit, confidence), len(means)),
         median=estimates.if_independent(estimates.median(values, unit, confidence), len(means)),
         median_of_starts=estimates.median(medians, unit, confidence, "start medians"),
-        q3=estimates.if_independent(dispersion.quartile(values, 0.75, unit, confidence), len(means)),
-        max=dispersion.extreme(max(values), len(values), unit, confidence, "greatest"),
-        range=dispersion.extreme(max(values) - min(values), len(values), unit, confidence, "greatest less least"),
+        q3=estimates.if_independent(estimates.quartile(values, 0.75, unit, confidence), len(means)),
+        max=estimates.extreme(max(values), len(values), unit, confidence, "greatest"),
+        range=estimates.extreme(max(values) - min(values), len(values), unit, confidence, "greatest less least"),
         start_means=tuple(means),
+        whiskers=estimates.whiskers(values),
         notes=_notes(len(values), len(means)),
     )
 

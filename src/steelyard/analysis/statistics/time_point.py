@@ -9,10 +9,9 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Final
 
-from steelyard.analysis.inference import estimates
-from steelyard.analysis.row import Column, InUnit, MeasuredTreatment
+from steelyard.analysis.row import Column
 from steelyard.analysis.statistic import Context, Section, Statistic
-from steelyard.analysis.statistics.parts import series_of
+from steelyard.analysis.statistics.parts import WithinTrials, means_within_trials, series_of
 from steelyard.analysis.treatments import Treatment
 from steelyard.heavy import pl
 from steelyard.model.responses import unit_of
@@ -24,7 +23,7 @@ COVERED: Final = 0.5
 """Least share of a point's seconds that a trial must have."""
 
 
-class TimePoint(MeasuredTreatment):
+class TimePoint(WithinTrials):
     """Mean of one point in time of a trial, over the trials of a treatment."""
 
     point: int
@@ -34,12 +33,6 @@ class TimePoint(MeasuredTreatment):
     seconds: Annotated[float, Column(unit="seconds")]
     """Its length: 30 s, as published, or less where the shortest trial with readings has fewer than eight such
     points."""
-    n: int
-    """Trials."""
-    mean: InUnit
-    """Mean over start means of the point's mean, t interval from three starts on; of one start, over its trials."""
-    mean_z: InUnit
-    """Mean over trials with a normal interval, as published."""
 
 
 def length_s(seconds: float) -> int:
@@ -69,13 +62,10 @@ def time_points(
     unit = unit_of(response)
     for place in sorted({place for _, points in by_trial for place in points}):
         of_starts = [(start, points[place]) for start, points in by_trial if place in points]
-        values = [value for _, value in of_starts]
-        if len(values) > 1:
+        if len(of_starts) > 1:
             yield TimePoint(
                 treatment=treatment, response=response, unit=unit, point=place + 1, from_s=float(place * length),
-                seconds=float(length), n=len(values),
-                mean=estimates.by_start(of_starts, unit, confidence),
-                mean_z=estimates.quantity(estimates.mean_z(values, unit, confidence, "trials"), values),
+                seconds=float(length), **means_within_trials(of_starts, unit, confidence),
             )  # fmt: skip
 
 

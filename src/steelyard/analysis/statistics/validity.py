@@ -17,6 +17,7 @@ from steelyard.analysis.statistic import Context, Section, Statistic
 from steelyard.analysis.statistics.noise_floor import NoiseFloor, ResponseFloor, judged_against
 from steelyard.format import duration, signed
 from steelyard.heavy import np, pl
+from steelyard.judging.t_interval import FEWEST_STARTS
 from steelyard.model.estimate import Estimate
 
 
@@ -36,8 +37,6 @@ class Validity(Row):
     floor: Annotated[NoiseFloor, HIDDEN]
 
 
-FEWEST_STARTS = 3
-"""Least number of starts for the standard error of a drift."""
 TINY = 1e-12
 """Below this spread of x (hours or places, squared) there is no slope."""
 
@@ -76,21 +75,18 @@ def _slope(rows: pl.DataFrame, names: Sequence[str], confidence: float) -> Estim
     slope = _within(x, y, groups)
     if slope is None:
         return None
-    value = 100 * math.expm1(slope)
     method = "slope of the logarithm after treatment means are taken out, jackknife over starts"
     without = [_within(x[kept], y[kept], groups[kept]) for kept in (starts != start for start in np.unique(starts))]
     slopes = np.asarray([one for one in without if one is not None])
     count = len(slopes)
     if count < FEWEST_STARTS:
         method = f"{method}; {len(without)} starts are too few for an interval"
-        return Estimate(value=value, confidence=confidence, n=rows.height, unit="% an hour", method=method)
+        return Estimate.of(100 * math.expm1(slope), None, "% an hour", confidence, rows.height, method)
     error = math.sqrt((count - 1) / count * float(np.sum((slopes - slope) ** 2)))
     half = estimates.t_quantile(confidence, count - 1) * error
-    return Estimate(
-        value=value, low=100 * math.expm1(slope - half), high=100 * math.expm1(min(slope + half, 600.0)),
-        confidence=confidence, n=rows.height, unit="% an hour",
-        method=f"{method}, t interval with {count - 1} degrees of freedom",
-    )  # fmt: skip
+    method = f"{method}, t interval with {count - 1} degrees of freedom"
+    ratio = estimates.exponential(slope, half, "", confidence, rows.height, method)
+    return ratio.mapped(lambda one: 100 * (one - 1), "% an hour")
 
 
 def _within(x: Numbers, y: Numbers, groups: Numbers) -> float | None:

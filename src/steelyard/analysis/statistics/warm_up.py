@@ -4,34 +4,24 @@ from __future__ import annotations
 
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import estimates
-from steelyard.analysis.inference.steadiness import WarmUpVerdict, judged, relative_change
-from steelyard.analysis.row import InUnit, InUnitOrNone, Share, TreatmentRow
+from steelyard.analysis.inference.steadiness import judged, relative_change
+from steelyard.analysis.row import InUnit, InUnitOrNone, Share
 from steelyard.analysis.statistic import Section, Statistic
+from steelyard.analysis.statistics.steady import SteadyState, steady_fields
 from steelyard.analysis.treatments import Treatment
 from steelyard.heavy import pl
 from steelyard.model.responses import unit_of
 
 
-class WarmUp(TreatmentRow):
+class WarmUp(SteadyState):
     """Warm-up of one treatment within one start: the fixed count beside what detection found."""
 
     start: str
     """Start of a cluster."""
-    response: str
-    """Response, as named in the store."""
-    unit: str
-    """Unit of the response."""
     n: int
     """Valid trials in the series."""
     fixed_cut: int
     """Trials dropped at the beginning by the study's fixed count."""
-    detected_cut: int | None = None
-    """Trials that MSER-5 would drop; none if the series is too short to say."""
-    verdict: WarmUpVerdict
-    """By change points and trend, as for the seconds of a trial. Warm-up: another level in the first half, then steady.
-    Drifting: a later change, or a trend. None: no steady state can be shown."""
-    detail: str
-    """The sentence behind the verdict."""
     mean_all: InUnit
     """Mean of all valid trials."""
     mean_fixed: InUnitOrNone = None
@@ -42,8 +32,6 @@ class WarmUp(TreatmentRow):
     """Change of the mean by the fixed count."""
     change_detected: Share = None
     """Change of the mean by the detected cut."""
-    changes: str = ""
-    """Changes of level over all valid trials of the start: after how many, by how much, p."""
 
 
 def warm_up(
@@ -67,8 +55,8 @@ def warm_up(
         mean_detected = estimates.mean(series[state.cut :], unit, confidence, "trials after the detected cut")
     return WarmUp(
         treatment=treatment, start=start, response=response, unit=unit, n=len(series),
-        fixed_cut=len(series) - len(fixed), detected_cut=state.cut, verdict=state.verdict, detail=state.detail,
-        changes=state.text, mean_all=mean_all, mean_fixed=mean_fixed, mean_detected=mean_detected,
+        fixed_cut=len(series) - len(fixed), **steady_fields(state),
+        mean_all=mean_all, mean_fixed=mean_fixed, mean_detected=mean_detected,
         change_fixed=relative_change(mean_fixed.value, mean_all.value) if mean_fixed else None,
         change_detected=relative_change(mean_detected.value, mean_all.value) if mean_detected else None,
     )  # fmt: skip

@@ -31,14 +31,13 @@ from steelyard.cli.terminal.answer_output import print_answer
 from steelyard.cli.terminal.live_cells import LiveCells
 from steelyard.cli.terminal.output import message_console, print_wrapped, say, warn_of_damages
 from steelyard.file_errors import foreseen
+from steelyard.judging.attempts import missing
 from steelyard.judging.looks import later, look_of
 from steelyard.judging.settings_hash import canonical
-from steelyard.judging.stopping import SECONDS_PER_HOUR, decide, decision_of
-from steelyard.judging.stopping_rule import Decision, rule_of
+from steelyard.judging.stopping import SECONDS_PER_HOUR, Decision, decide, decision_of, rule_of
 from steelyard.lab.conductor import Conductor, Outcome
 from steelyard.lab.parts import Parts
 from steelyard.lab.quiet import QuietGate, look
-from steelyard.lab.resume import missing
 from steelyard.model.errors import FileError, SteelyardError
 from steelyard.model.look import Look
 from steelyard.model.plan import Plan, PlannedTrial
@@ -49,7 +48,7 @@ from steelyard.node import reading_commands, secrets, signals
 from steelyard.node.folders import cache_folder, state_folder
 from steelyard.plan import estimate, load_feasibility, part_notes, preflight
 from steelyard.plan.abilities import Abilities
-from steelyard.plan.stopping_simulation import likely_blocks
+from steelyard.plan.stopping_forecast import likely_blocks
 from steelyard.plugin import Plugins
 from steelyard.plugin_factory import make_sites
 from steelyard.progress.events import Event, TimeLeft

@@ -29,8 +29,7 @@ from steelyard.cli.terminal.output import (
 from steelyard.format import count, treatment_label
 from steelyard.judging.attempts import attempts_by_id, settled
 from steelyard.judging.looks import look_of
-from steelyard.judging.stopping import decision_of, not_needed
-from steelyard.judging.stopping_rule import Decision, Narrowing
+from steelyard.judging.stopping import Decision, Narrowing, decision_of, not_needed
 from steelyard.leases import records as lease_records
 from steelyard.model.errors import SteelyardError
 from steelyard.model.responses import label_of

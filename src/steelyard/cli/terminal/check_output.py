@@ -15,13 +15,13 @@ from steelyard.cli.terminal import gate_forecast_output
 from steelyard.cli.terminal.load_output import explanation_sentence, explanation_table
 from steelyard.cli.terminal.output import print_table, titled_table
 from steelyard.format import clock, count, data_size, forecast
-from steelyard.judging.stopping_rule import rule_of
+from steelyard.judging.stopping import rule_of
+from steelyard.judging.t_interval import FEWEST_STARTS
 from steelyard.model.named_level import level_key
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
 from steelyard.plan import PlanEstimate, Resolution, preflight, start_order, stopping_forecast
 from steelyard.plan.abilities import Abilities
-from steelyard.plan.notes import LEAST_STARTS_FOR_INTERVALS
 from steelyard.plan.requirements import MARGIN_MEMORY_MB
 from steelyard.study.treatments import treatments_of
 from steelyard.system.base import Existing
@@ -118,8 +118,8 @@ def _apart(item: Resolution | None) -> str:
         return ""
     if item.n < 2:
         return "nothing: one start per level has no error term"
-    if item.hard and item.n < LEAST_STARTS_FOR_INTERVALS:
-        return f"nothing: an interval takes {LEAST_STARTS_FOR_INTERVALS} starts per level"
+    if item.hard and item.n < FEWEST_STARTS:
+        return f"nothing: an interval takes {FEWEST_STARTS} starts per level"
     if item.difference is None:
         return "nothing: at this confidence the interval spans everything"
     return f"{item.difference:.0%} and up, with a CV of {item.cv:.1%} ({item.cv_source})"
@@ -269,5 +269,5 @@ def _rule_in_words(checked: Check) -> str:
     hours = f", {rule.hours:g} hours at most" if rule.hours else ""
     return (
         f"Until half of each {rule.confidence:.0%} interval of the mean is within {rule.width_percent:g}% of it: "
-        f"from {rule.least_starts} to {stopping_forecast.cap(checked.plan)} starts{hours}"
+        f"from {rule.least_starts} to {checked.plan.blocks} starts{hours}"
     )

@@ -17,7 +17,7 @@ from steelyard.analysis.frame import frame_of
 from steelyard.analysis.wording import quantity
 from steelyard.format import count, treatment_label
 from steelyard.judging.dilation import modelled
-from steelyard.judging.stopping_rule import Narrowing, plus_minus
+from steelyard.judging.stopping import Narrowing, plus_minus
 from steelyard.model.responses import label_of, unit_of
 from steelyard.model.study import Level, Study
 from steelyard.model.trial import TrialRecord

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from steelyard.analysis import box_plots
-from steelyard.analysis.box_plots import Box
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.treatments import label
 from steelyard.analysis.wording import capital
@@ -31,10 +29,11 @@ HEIGHT_PX: Final = 220
 
 
 @dataclass(frozen=True)
-class DrawnBox:
+class Box:
     """A box in the shown unit; `low` and `high` are the ends of the whiskers."""
 
     level: str
+    n: int
     low: float
     q1: float
     median: float
@@ -49,19 +48,20 @@ class DrawnBox:
 def boxes(this: View) -> Figure | None:
     """Box plots with their raw points, one panel per series; None without trials."""
     panels, most = [], 1
+    counts: list[int] = []
     trials = trial_dots(this)
     for name in this.series:
-        drawn_boxes = [_drawn_box(this, box) for box in box_plots.boxes(this.results) if this.of(box.treatment) == name]
-        if not drawn_boxes:
+        drawn = list(drawn_boxes(this, name))
+        if not drawn:
             continue
         dots, step = thinned([dot for dot in trials if dot.series == name])
-        most = max(most, step)
-        panels.append((name, partial(_picture, drawn_boxes, dots, this.positions, this.y_title, this.colour(name))))
+        counts, most = [*counts, *(box.n for box in drawn)], max(most, step)
+        panels.append((name, partial(_picture, drawn, dots, this.positions, this.y_title, this.colour(name))))
     if not panels:
         return None
     caption = (
         f"{capital(this.results.response_label)} of the used trials, n = "
-        f"{n_range(box.n for box in box_plots.boxes(this.results))} per "
+        f"{n_range(counts)} per "
         "box. Box: quartiles and median; whiskers: to the last trial within 1.5 interquartile ranges. Diamond: mean, "
         "with one "
         f"standard deviation to each side. Dots: the trials, left to right by time.{thinning(most)} Each panel has its "
@@ -70,31 +70,33 @@ def boxes(this: View) -> Figure | None:
     return Figure("boxes", f"Spread of {this.results.response_label}", caption, panels_of(panels), zoom="each")
 
 
-def _drawn_box(this: View, box: Box) -> DrawnBox:
-    low, q1, median, q3, high, mean = (
-        value * this.scale.factor for value in (box.whisker_low, box.q1, box.median, box.q3, box.whisker_high, box.mean)
-    )
-    sd = this.scale.of(box.sd)
-    hover = tip(
-        label(box.treatment),
-        f"quartiles {number(q1)}, {number(median)}, {number(q3)} {this.scale.unit}",
-        f"mean {number(mean)}, sd {number(sd, digits=3)}",
-        f"n = {box.n}",
-    )
-    ends = None if sd is None else (max(mean - sd, 0.0), mean + sd)
-    return DrawnBox(str(this.level(box.treatment)), low, q1, median, q3, high, mean, ends, hover)
+def drawn_boxes(this: View, series: str) -> Iterator[Box]:
+    """The boxes of a series: one for each treatment that has a used trial."""
+    for one in this.results.main(Summary):
+        if this.of(one.treatment) == series and one.q1 and one.median and one.q3 and one.mean and one.whiskers:
+            ends = (*one.whiskers, one.q1.value, one.median.value, one.q3.value, one.mean.value)
+            low, high, q1, median, q3, mean = (end * this.scale.factor for end in ends)
+            sd = None if one.sd is None else one.sd.value * this.scale.factor
+            hover = tip(
+                label(one.treatment),
+                f"quartiles {number(q1)}, {number(median)}, {number(q3)} {this.scale.unit}",
+                f"mean {number(mean)}, sd {number(sd, digits=3)}",
+                f"n = {one.n}",
+            )
+            around_mean = None if sd is None else (max(mean - sd, 0.0), mean + sd)
+            yield Box(str(this.level(one.treatment)), one.n, low, q1, median, q3, high, mean, around_mean, hover)
 
 
 def _picture(
-    drawn_boxes: Sequence[DrawnBox], dots: Sequence[Dot], positions: Positions, y_title: str, colour: str, width: float
+    boxes: Sequence[Box], dots: Sequence[Dot], positions: Positions, y_title: str, colour: str, width: float
 ) -> Picture:
     """Levels are 1 apart even if they are numbers, so that no box covers another."""
     order = Positions(positions.name, tuple(str(level) for level in positions.levels))
-    ends = [end for box in drawn_boxes for end in (box.low, box.high, *(box.sd or ()))]
+    ends = [end for box in boxes for end in (box.low, box.high, *(box.sd or ()))]
     y = measured(around([*ends, *(dot.y for dot in dots)]), y_title, 6)
 
     def draw(area: PlotArea) -> Layers:
-        drawn = [mark for box in drawn_boxes for mark in _box(area, order.of(box.level), box, colour)]
+        drawn = [mark for box in boxes for mark in _box(area, order.of(box.level), box, colour)]
         trials = (
             marks.symbol(
                 "circle", *area.at(order.of(str(dot.level)) + DOTS_FROM + DOTS_WIDE * dot.part, dot.y), DOT_PX,
@@ -107,7 +109,7 @@ def _picture(
     return plot(order.axis(margin=0.5), y, draw, width=width, height=PANEL_HEIGHT_PX)
 
 
-def _box(area: PlotArea, at: float, box: DrawnBox, colour: str) -> list[Element | None]:
+def _box(area: PlotArea, at: float, box: Box, colour: str) -> list[Element | None]:
     left, middle, right = (area.x.of(at + BOX_AT + side * HALF_BOX) for side in (-1, 0, 1))
     mean = area.x.of(at + MEAN_AT)
     y = area.y.of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from steelyard.analysis.inference.straight_line import Fit
+from steelyard.analysis.inference.least_squares import Fit
 from steelyard.analysis.statistics.law import NAMES, LawFit, drawn
 from steelyard.analysis.statistics.regression import Regression
 from steelyard.analysis.statistics.summary import Summary

@@ -12,7 +12,7 @@ from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.main_effect import MainEffect
 from steelyard.analysis.statistics.trials import Point
 from steelyard.format import count, duration, listed, moment, number
-from steelyard.judging.stopping_rule import SIMULATED_CONFIDENCE, coverage_percent
+from steelyard.judging.stopping import SIMULATED_CONFIDENCE, coverage_percent
 from steelyard.model.facts import MACHINE, of_machines, of_systems, role_of
 from steelyard.model.load import Load, Offered
 from steelyard.model.plan import Plan

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from steelyard.analysis.comparisons.level_ratios import centre
-from steelyard.analysis.inference.straight_line import Fit
+from steelyard.analysis.inference.least_squares import Fit
 from steelyard.analysis.narrative.answer_table import AnswerRow, verdict_text
 from steelyard.analysis.results import Results
 from steelyard.analysis.row import meaning

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from steelyard.analysis.inference.dispersion import extreme, quartile, standard_deviation
+from steelyard.analysis.inference.estimates import extreme, quartile, standard_deviation
 
 
 def test_the_interval_of_a_standard_deviation_is_the_textbooks():

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from steelyard.analysis.inference.law_fit import Interval, bootstrap, columns, solve
-from steelyard.analysis.statistics.law import LAWS, capacity_points, fit_law, law_points, laws, weighed
+from steelyard.analysis.statistics.law import LAWS, fit_law, law_points, laws, weighed
 from steelyard.analysis.statistics.law import drawn as shown
 from steelyard.analysis.statistics.law_choice import choices
 from steelyard.model.trial import Responses
@@ -285,4 +285,7 @@ def test_capacity_of_named_sizes_is_over_their_numbers():
     ]
     over = frame(trials)
     over = replace(over, numbers={"nodes": {"small": 1.0, "large": 2.0}})
-    assert sorted(capacity_points(over, "nodes", {"workload": "A"})) == [(1.0, 100.0)] * 2 + [(2.0, 180.0)] * 2
+    assert (
+        sorted(law_points(over, "saturated", "nodes", {"workload": "A"}, capacity=True))
+        == [(1.0, 100.0)] * 2 + [(2.0, 180.0)] * 2
+    )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 
-from steelyard.analysis.inference.straight_line import line
+from steelyard.analysis.inference.least_squares import line
 from steelyard.analysis.statistics.regression import regress
 from tests.unit.analysis.made import cell, frame
 

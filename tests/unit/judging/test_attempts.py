@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from steelyard.lab.resume import missing
+from steelyard.judging.attempts import missing
 from steelyard.model.errors import StudyError
 from steelyard.model.plan import PlannedTrial
 from steelyard.model.trial import TrialRecord
