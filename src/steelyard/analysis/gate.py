@@ -169,9 +169,7 @@ def case_of(a: Side, b: Side, contrast: Contrast, margin_percent: float, family:
     )  # fmt: skip
 
 
-def case_without_values(
-    cell: Treatment, response: str, verdict: GateVerdict, why: str, margin_percent: float
-) -> Case:  # fmt: skip
+def case_without_values(cell: Treatment, response: str, verdict: GateVerdict, why: str, margin_percent: float) -> Case:
     """A case in which a side has no value of the response."""
     return Case(
         cell=cell, response=response, unit=unit_of(response), verdict=verdict, why=why,
@@ -196,9 +194,7 @@ def _reaches(plain: Estimate, wide: Estimate, response: str, margin_percent: flo
     return f"{change_text(wide, response)}, as one of several comparisons, reaches back across {limit}"
 
 
-def _sentence(
-    head: str, response: str, verdict: GateVerdict, change: str, margin_percent: float, why: str
-) -> str:  # fmt: skip
+def _sentence(head: str, response: str, verdict: GateVerdict, change: str, margin_percent: float, why: str) -> str:
     limit = margin_words(response, margin_percent)
     if verdict == "undecided":
         return f"{head}: undecided: {label_of(response)} {why}"

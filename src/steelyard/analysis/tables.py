@@ -82,9 +82,7 @@ def factors_of(results: Results, statistic: Statistic[Any]) -> tuple[str, ...]:
     """The factors that a table has a column for."""
     if factors_field(statistic.row) is None:
         return ()
-    return tuple(
-        name for name in results.factors if not (statistic.without_size and name == results.size_factor)
-    )  # fmt: skip
+    return tuple(name for name in results.factors if not (statistic.without_size and name == results.size_factor))
 
 
 def _frame(source: Source, factors: Sequence[str]) -> pl.DataFrame:

@@ -57,9 +57,7 @@ class Resolution(Value):
     confidence asks for too much of so few."""
 
 
-def detectable_effect(
-    n: int, alpha: float = ALPHA, power: float = POWER, degrees: int | None = None
-) -> float | None:  # fmt: skip
+def detectable_effect(n: int, alpha: float = ALPHA, power: float = POWER, degrees: int | None = None) -> float | None:
     """Mean difference over n pairs that is detected with the given power, in standard deviations of the differences;
     None if there are no degrees of freedom, or beyond LARGEST_EFFECT."""
     freedom = n - 1 if degrees is None else degrees

@@ -11,6 +11,7 @@ from steelyard.heavy import np, pl
 from steelyard.judging.t_interval import POWER
 from steelyard.model.look import ONE_LOOK, Look
 
+WITH_POWER = f"with a chance of {POWER:.0%}"
 ONE_LOOK_SPENT = "this study has one look: with more blocks of its own no verdict is final"
 MOST_PERCENT = 900.0
 """A change above it is said as more than tenfold."""
@@ -52,7 +53,7 @@ class Forecast:
                 if self.look.several
                 else f"; {ONE_LOOK_SPENT}"
             )
-        return f"about {self.blocks(more)} would {what}, with a chance of {POWER:.0%}{cost}"
+        return f"about {self.blocks(more)} would {what}, {WITH_POWER}{cost}"
 
     def never(self) -> str:
         """That no number of blocks would decide."""

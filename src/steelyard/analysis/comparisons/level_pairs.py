@@ -115,9 +115,7 @@ class _Unit(NamedTuple):
     place: float
 
 
-def pair_of(
-    a: tuple[TrialFrame, Treatment], b: tuple[TrialFrame, Treatment], response: str
-) -> LevelPair | None:  # fmt: skip
+def pair_of(a: tuple[TrialFrame, Treatment], b: tuple[TrialFrame, Treatment], response: str) -> LevelPair | None:
     """The start means of two treatments, or of parts of two; None if either has no used trial.
 
     In one study they are paired: by start where they differ in nothing that needs a new cluster, else by block. Units

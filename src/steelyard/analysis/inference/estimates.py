@@ -112,8 +112,8 @@ def geometric_mean(
 def exponential(log: float, half: float | None, unit: str, confidence: float, n: int, method: str) -> Estimate:
     """exp of an estimate of a logarithm and of the ends of its interval, `log` - `half` and `log` + `half`; `half`
     None: it has no interval."""
-    of_log = Estimate.around(log, half, unit, confidence, n, method)
-    return of_log.mapped(lambda one: math.exp(min(max(one, -LARGEST_LOG), LARGEST_LOG)), unit)
+    ends = None if half is None else (math.exp(max(log - half, -LARGEST_LOG)), math.exp(min(log + half, LARGEST_LOG)))
+    return Estimate.of(math.exp(log), ends, unit, confidence, n, method)
 
 
 def mean_z(values: Sequence[float], unit: str, confidence: float, over: str) -> Estimate:

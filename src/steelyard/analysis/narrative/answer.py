@@ -237,7 +237,7 @@ def _grouped(results: Results, table: AnswerTable) -> list[str]:
 def _outcome(row: AnswerRow) -> str:
     """The verdict of a row; where there is none, what is missing."""
     if row.verdict != "no verdict":
-        return row.verdict_text if row.verdict in multiplicity.DIFFERENT else row.verdict
+        return row.verdict_text if row.verdict in multiplicity.DECIDED else row.verdict
     return "no verdict (no interval)" if row.ratio is not None else f"no verdict ({row.baseline_text} is missing)"
 
 

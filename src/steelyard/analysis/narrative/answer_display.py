@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Final
 
-from steelyard.analysis.comparisons.forecast import ONE_LOOK_SPENT
-from steelyard.analysis.narrative.answer_table import AnswerRow, AnswerTable
+from steelyard.analysis.comparisons.forecast import ONE_LOOK_SPENT, WITH_POWER
+from steelyard.analysis.narrative.answer_table import NOT_SHOWN, AnswerRow, AnswerTable
 from steelyard.analysis.wording import capital
 from steelyard.format import note_letter
 
 BASELINE: Final = "baseline"
 SHOWN_CAVEATS: Final = 3
 """Caveats beside the answer on the page; the others are folded."""
+SAID_ONCE: Final = {
+    f"{NOT_SHOWN}; ": NOT_SHOWN, f", {WITH_POWER}": f"such blocks would decide {WITH_POWER}",
+    f"; {ONE_LOOK_SPENT}": ONE_LOOK_SPENT,
+}  # fmt: skip
+"""Parts of notes on undecided rows, and how they are said for all of them."""
 WORDS_ALIKE: Final = 5
 """A sentence that begins with so many words of a caveat repeats it."""
 
@@ -30,8 +36,8 @@ def both_sides(row: AnswerRow) -> str:
 
 
 class Notes:
-    """What explains the verdicts of a table: one note for all of it if it holds for all, else notes by letters; that a
-    study has one look is said once."""
+    """What explains the verdicts of a table: one note for all of it if it holds for all, else notes by letters; what
+    several of them say is said once."""
 
     def __init__(self, rows: Sequence[AnswerRow]) -> None:
         compared = [row for row in rows if row.verdict != BASELINE]
@@ -43,9 +49,13 @@ class Notes:
             self.sentences = (_sentence(distinct[0]),)
         else:
             self._letters = {why: note_letter(place) for place, why in enumerate(distinct)}
-            self.sentences = tuple(f"({letter}) {_sentence(why)}" for why, letter in self._letters.items())
-        if any(why.endswith(ONE_LOOK_SPENT) for why in distinct):
-            self.sentences += (f"{capital(ONE_LOOK_SPENT)}.",)
+            once = [part for part in SAID_ONCE if sum(part in why for why in distinct) > 1]
+            self.sentences = tuple(
+                f"({letter}) {_sentence(reduce(lambda text, part: text.replace(part, ''), once, why))}"
+                for why, letter in self._letters.items()
+            )
+            if once:
+                self.sentences += (_sentence(f"undecided: {'; '.join(SAID_ONCE[part] for part in once)}"),)
 
     def verdict(self, row: AnswerRow) -> str:
         """The verdict of a row with the letter of its note: `undecided (b)`."""
@@ -63,4 +73,4 @@ def _beginning(sentence: str) -> list[str]:
 
 
 def _sentence(text: str) -> str:
-    return f"{capital(text.removesuffix(f'; {ONE_LOOK_SPENT}'))}."
+    return f"{capital(text)}."

@@ -41,23 +41,16 @@ from steelyard.model.value import Value
 
 IN_RESPONSE: Final = "in the unit of the main response"
 AnswerVerdict = Literal[
-    "baseline",
-    "slower",
-    "faster",
-    "higher",
-    "lower",
-    "equivalent",
-    "undecided",
-    "no verdict",
-    "no value",
+    "baseline", "slower", "faster", "higher", "lower", "equivalent", "undecided", "no verdict", "no value",
     "no valid trial",
-]
+]  # fmt: skip
 """`slower` and `faster` of times and rates, `higher` and `lower` of percentiles and counts; `equivalent`: within the
 study's margin; `undecided`: the interval includes no change, or lies within the noise floor or a trend, or one level
 was measured cold and the other warm; `no verdict`: too few starts for an interval, or no baseline; `no value`: its
 valid trials have too few operations for this percentile; `no valid trial`: nothing was measured at this level, though
 it was planned."""
 
+NOT_SHOWN: Final = "neither a change nor its absence is shown"
 LACKS: Final = {
     "no value": "too few operations per trial for this percentile",
     "no valid trial": "no valid trial",
@@ -377,7 +370,7 @@ def _reason_of_pair(compared: Comparison) -> str:
     elif compared.verdict == "equivalent" and compared.margin_percent is not None:
         text = f"within the study's margin of {number(compared.margin_percent, digits=2)}%"
     elif compared.verdict == "undecided" and compared.more_starts:
-        text = f"neither a change nor its absence is shown; {compared.advice}"
+        text = f"{NOT_SHOWN}; {compared.advice}"
     return text
 
 

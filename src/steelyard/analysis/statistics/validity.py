@@ -118,9 +118,7 @@ def validity(context: Context) -> tuple[Validity]:
     """The one row of the study."""
     n, per_hour, sentence = drift(context.frame, context.response, context.confidence)
     differing = settings_unlike(context.records, context.floors)
-    floor = judged_against(
-        context.of(ResponseFloor), context.frame, context.response, context.floors, differing
-    )  # fmt: skip
+    floor = judged_against(context.of(ResponseFloor), context.frame, context.response, context.floors, differing)
     return (
         Validity(
             n=n, drift_per_hour=per_hour, control_trials=floor.control_trials, noise_floor=floor.cv,

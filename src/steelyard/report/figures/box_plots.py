@@ -72,19 +72,21 @@ def boxes(this: View) -> Figure | None:
 
 def drawn_boxes(this: View, series: str) -> Iterator[Box]:
     """The boxes of a series: one for each treatment that has a used trial."""
-    for one in this.results.main(Summary):
-        if this.of(one.treatment) == series and one.q1 and one.median and one.q3 and one.mean and one.whiskers:
-            ends = (*one.whiskers, one.q1.value, one.median.value, one.q3.value, one.mean.value)
-            low, high, q1, median, q3, mean = (end * this.scale.factor for end in ends)
-            sd = None if one.sd is None else one.sd.value * this.scale.factor
-            hover = tip(
-                label(one.treatment),
-                f"quartiles {number(q1)}, {number(median)}, {number(q3)} {this.scale.unit}",
-                f"mean {number(mean)}, sd {number(sd, digits=3)}",
-                f"n = {one.n}",
-            )
-            around_mean = None if sd is None else (max(mean - sd, 0.0), mean + sd)
-            yield Box(str(this.level(one.treatment)), one.n, low, q1, median, q3, high, mean, around_mean, hover)
+    for summary in this.results.main(Summary):
+        if this.of(summary.treatment) != series or summary.whiskers is None:
+            continue
+        of_box = (summary.q1, summary.median, summary.q3, summary.mean)
+        ends = [*summary.whiskers, *(part.value for part in of_box if part is not None)]
+        low, high, q1, median, q3, mean = (end * this.scale.factor for end in ends)
+        sd = None if summary.sd is None else summary.sd.value * this.scale.factor
+        hover = tip(
+            label(summary.treatment),
+            f"quartiles {number(q1)}, {number(median)}, {number(q3)} {this.scale.unit}",
+            f"mean {number(mean)}, sd {number(sd, digits=3)}",
+            f"n = {summary.n}",
+        )
+        around_mean = None if sd is None else (max(mean - sd, 0.0), mean + sd)
+        yield Box(str(this.level(summary.treatment)), summary.n, low, q1, median, q3, high, mean, around_mean, hover)
 
 
 def _picture(
