@@ -26,10 +26,8 @@ from steelyard.plan.detectable_difference import resolution
 
 POWER = 0.95
 """Chance that a gate should find the slowdown with."""
-MOST_BLOCKS = 1000
-"""Nobody plans more."""
-MOST_CHANGE = 10.0
-"""Greatest distance from the margin that is looked at, in logarithms."""
+MOST_BLOCKS, MOST_CHANGE = 1000, 10.0
+"""Most blocks, and the greatest distance from the margin in logarithms, that are looked at."""
 
 
 class GateForecast(Value):

@@ -12,7 +12,7 @@ from steelyard.judging.t_interval import POWER
 from steelyard.model.look import ONE_LOOK, Look
 
 WITH_POWER = f"with a chance of {POWER:.0%}"
-ONE_LOOK_SPENT = "this study has one look: with more blocks of its own no verdict is final"
+ONE_LOOK_SPENT = "this study is looked at once: with blocks added to it no verdict would be final"
 MOST_PERCENT = 900.0
 """A change above it is said as more than tenfold."""
 

@@ -268,7 +268,10 @@ def _closing(results: Results) -> str:
         few = all(summary.starts < FEWEST_STARTS for summary in results.main(Summary))
         why = f": one takes {FEWEST_STARTS} starts of each level, however many trials" if few else ""
         return f"There is no interval{why}{failed}."
-    return f"The intervals rest on {count(results.starts, 'start')} of a cluster, not on the number of trials{failed}."
+    paired = {one.ratio.n for one in results.of(Comparison) if "paired by block" in one.ratio.method}
+    blocks = f" in {count(paired.pop(), 'block')}" if len(paired) == 1 else ""
+    starts = f"{count(results.starts, 'start')} of a cluster{blocks}"
+    return f"The intervals rest on {starts}, not on the number of trials{failed}."
 
 
 def _any_interval(results: Results) -> bool:

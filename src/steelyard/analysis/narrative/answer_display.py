@@ -15,7 +15,8 @@ BASELINE: Final = "baseline"
 SHOWN_CAVEATS: Final = 3
 """Caveats beside the answer on the page; the others are folded."""
 SAID_ONCE: Final = {
-    f"{NOT_SHOWN}; ": NOT_SHOWN, f", {WITH_POWER}": f"such blocks would decide {WITH_POWER}",
+    f"{NOT_SHOWN}; ": NOT_SHOWN,
+    f", {WITH_POWER}": f"such blocks (of all rows) would decide {WITH_POWER}, uncorrected, if changes are as measured",
     f"; {ONE_LOOK_SPENT}": ONE_LOOK_SPENT,
 }  # fmt: skip
 """Parts of notes on undecided rows, and how they are said for all of them."""

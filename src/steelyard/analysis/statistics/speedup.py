@@ -7,7 +7,6 @@ from typing import Annotated
 from steelyard.analysis.comparisons.level_pairs import LevelPair, level_pairs, pairs_of_levels
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import effect_sizes
-from steelyard.analysis.inference.effect_sizes import TwoSamples
 from steelyard.analysis.row import NO_UNIT, Column, ComparedLevels
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.treatments import Treatment
@@ -53,7 +52,7 @@ def _speedup(pair: LevelPair, response: str, confidence: float, of: tuple[str, L
     factor, baseline, level, others = of
     more_is_faster = responses.of(response).direction is Direction.MORE_IS_FASTER
     below, above = (pair.baseline, pair.level) if more_is_faster else (pair.level, pair.baseline)
-    two = TwoSamples(below, above, str(pair))
+    two = effect_sizes.TwoSamples(below, above, str(pair))
 
     def plain(value: float, name: str) -> Estimate:
         return Estimate.of(value, None, "", confidence, two.n, f"ratio of {name} over {two.over}: no interval")

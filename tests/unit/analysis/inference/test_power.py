@@ -205,7 +205,7 @@ def test_a_forecast_says_what_a_further_look_costs() -> None:
     assert spent.short() == "for 3% 11 blocks in a new study (about 1 h 50 min)"
     assert spent.words() == (
         "about 11 blocks in a new study (about 1 h 50 min) would tell a change of 3% from none, with a chance of 80%; "
-        "this study has one look: with more blocks of its own no verdict is final"
+        "this study is looked at once: with blocks added to it no verdict would be final"
     )
     several = Look(several=True, confidence=0.975, done=3, planned=3)
     assert forecast.Forecast(more, 600.0, 3, several).words() == (

@@ -38,8 +38,9 @@ def test_what_several_notes_say_is_said_once() -> None:
     rows = [*(row(level, why) for level, why in zip((2, 4), whys, strict=True)), row(8, "within the margin")]
     assert Notes(rows).sentences == (
         "(a) About 2 blocks would decide.", "(b) About 4 blocks would decide.", "(c) Within the margin.",
-        "Undecided: neither a change nor its absence is shown; such blocks would decide with a chance of 80%; this "
-        "study has one look: with more blocks of its own no verdict is final.",
+        "Undecided: neither a change nor its absence is shown; such blocks (of all rows) would "
+        "decide with a chance of 80%, uncorrected, if changes are as measured; this study is looked at once: "
+        "with blocks added to it no verdict would be final.",
     )  # fmt: skip
     assert Notes(rows[1:]).sentences[0] == f"(a) {whys[1][0].upper()}{whys[1][1:]}."
 
