@@ -32,10 +32,10 @@ from steelyard.model.estimate import Estimate
 from steelyard.model.plan import Plan
 from steelyard.model.study import About, Level
 from steelyard.model.value import Value
+from steelyard.node.machine import Machine
 from steelyard.plan.detectable_difference import Resolution
 from steelyard.plan.estimate import PlanEstimate
 from steelyard.plan.gate_forecast import GateForecast
-from steelyard.plan.requirements import Machine
 from steelyard.plan.stopping_forecast import Expected
 from steelyard.progress.reason_words import ReasonGroup
 from steelyard.reference.audit.finding import Audit

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from steelyard import plugin
 from steelyard.format import data_size
 from steelyard.model.plausible import LARGEST, SMALLEST
+from steelyard.model.server_warm_up import ServerWarmUp
 from steelyard.model.study import (
     ALIASES,
     About,
@@ -44,6 +45,7 @@ TABLES: dict[str, type[BaseModel]] = {
     "load": Load,
     "load.phases": LoadPhase,
     "data": Data,
+    "server_warm_up": ServerWarmUp,
     "node": NodeLimits,
     "link": LinkChoice,
     "load_site": LoadSiteChoice,
@@ -174,8 +176,9 @@ In a listed treatment a list of levels stands for one treatment with each of the
 `order = "blocks"`: each block starts every combination of hard levels once, in an order that is balanced over blocks:
 two combinations alternate from a random beginning, more follow a Williams design with random labels
 ([how](../decisions/0019-order-of-starts.md)); `check` prints how often each level comes first. A start repeats every
-treatment `design.trials` times, in random order within each repetition. `order = "published"`: combinations as listed,
-all trials of a treatment in a row. `design.seed` determines all orders and all operations. The extra trials of
+treatment `design.trials` times, in random order within each repetition. `order = "published"`: combinations as listed
+in each block, and within a start all trials of a treatment in a row. `design.seed` determines all orders and all
+operations. The extra trials of
 `design.control` are in every block; their replicate numbers count from 10,001, and 10,000 + k pairs with replicate k of
 the same treatment in the same start.
 

@@ -16,6 +16,7 @@ from steelyard.model.plan import Plan
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.node.folders import cache_folder, state_folder
+from steelyard.node.machine import read_machine
 from steelyard.plan import (
     Machine,
     PlanEstimate,
@@ -32,7 +33,6 @@ from steelyard.plan import (
 )
 from steelyard.plan.abilities import Abilities, assumptions
 from steelyard.plan.gate_forecast import GateForecast
-from steelyard.plan.requirements import read_machine
 from steelyard.plan.stopping_forecast import Expected
 from steelyard.plugin import Plugins, Trust, no_file
 from steelyard.plugin_factory import make_sites, make_workload

@@ -139,10 +139,10 @@ class Design(Value):
     """full-factorial: every combination of levels; fractional: a subset of the combinations of the two-level factors,
     by generators or resolution, with every level of the other factors; one-at-a-time: the base, and each factor varied
     alone; listed: the treatments in `treatments`; same: no factors, the one treatment against itself, as labels A and B
-    on separate starts in random order: it measures the noise floor of this machine, which is kept for later studies."""
+    on separate starts that alternate: it measures the noise floor of this machine, which is kept for later studies."""
     order: Literal["blocks", "published"] = "blocks"
-    """blocks: randomised complete blocks, the order of starts balanced over them; published: all trials of a treatment
-    in a row, as the published studies did."""
+    """blocks: randomised complete blocks, the order of starts balanced over them; published: combinations as
+    listed in each block, all trials of a treatment within a start in a row, as the published studies did."""
     starts: int = Field(default=2, ge=1, le=1000)
     """Cluster starts per combination of hard-to-change levels: the replication of the whole plot."""
     trials: int = Field(default=3, ge=1, le=10_000)

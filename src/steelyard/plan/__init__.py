@@ -3,13 +3,13 @@
 Here `estimate` is the module; the function in it has the same name.
 """
 
+from steelyard.node.machine import Machine, read_machine
 from steelyard.plan import estimate
 from steelyard.plan.detectable_difference import Resolution, resolution
 from steelyard.plan.estimate import PlanEstimate
 from steelyard.plan.expand import expand
 from steelyard.plan.notes import warnings
 from steelyard.plan.preflight import refusals
-from steelyard.plan.requirements import Machine, read_machine
 
 __all__ = [
     "Machine",

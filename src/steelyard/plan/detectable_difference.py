@@ -4,10 +4,10 @@ Significance 0.05 two-sided, power 0.8 (Cohen, Statistical Power Analysis for th
 section 2.4). Levels are compared in pairs (`analysis.comparisons.level_pairs`). The effect d solves P(|T| > t(1 -
 alpha/2, f)) = power for noncentral T with noncentrality d sqrt(n) and f = n - 1 degrees of freedom:
 
-* a factor that needs a new cluster is compared block by block: n blocks, and the difference is d sqrt(2) times the
-  coefficient of variation of the starts' means within blocks;
+* a factor that needs a new cluster is compared block by block: n blocks, and the difference of logarithms is d sqrt(2)
+  times the deviation of the starts' means within blocks; from six blocks on the place takes a degree of freedom;
 * a factor that varies within starts is compared start by start: n starts with k trials of each level, and the
-  difference is d times that of trials times sqrt(2 / k).
+  difference of logarithms is d times the deviation of trials times sqrt(2 / k).
 
 In a fraction a factor is judged over all treatments: there are n of them per level and start, and the degrees of
 freedom are those within the blocks, or within the combinations of hard levels.
@@ -25,7 +25,7 @@ from steelyard.judging.attempts import orders_of_treatment
 from steelyard.judging.looks import later
 from steelyard.judging.noise_floor import KeptFloor
 from steelyard.judging.settings_hash import canonical
-from steelyard.judging.t_interval import POWER, chance_of_change
+from steelyard.judging.t_interval import FEWEST_FOR_PLACE, POWER, chance_of_change, chance_of_equivalence
 from steelyard.judging.trial_responses import response_of
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study
@@ -53,8 +53,10 @@ class Resolution(Value):
     cv_source: str
     """`assumed`, how many trials in the store it comes from, or this machine's noise floor."""
     difference: float | None
-    """Smallest relative difference detected with a power of 0.8; None if nothing can be detected: n is 1, or the
+    """Smallest rise, as a fraction, detected with a power of 0.8; None if nothing can be detected: n is 1, or the
     confidence asks for too much of so few."""
+    equal_passes: float | None = None
+    """Chance that equal levels are called equivalent within the study's margin; None without a margin."""
 
 
 def detectable_effect(n: int, alpha: float = ALPHA, power: float = POWER, degrees: int | None = None) -> float | None:
@@ -92,10 +94,16 @@ def _resolved(study: Study, plan: Plan, factor: str, kept: int, cv: float, sourc
         units = combinations if hard else first.values()
         n = starts * len(units) // len(plan.factors[factor])
         degrees = (len(combinations) - hard) * (starts - 1)
-    effect = detectable_effect(n, 1 - later(study, 1).analysis.confidence, degrees=degrees)
-    spread = cv * (2 if hard else 2 / kept) ** 0.5
-    difference = None if effect is None else effect * spread
-    return Resolution(factor=factor, hard=hard, n=n, cv=cv, cv_source=source, difference=difference)
+    elif hard and starts >= FEWEST_FOR_PLACE:
+        degrees = starts - 2  # the place within the block takes one
+    freedom, confidence = n - 1 if degrees is None else degrees, later(study, 1).analysis.confidence
+    effect, margin = detectable_effect(n, 1 - confidence, degrees=freedom), study.analysis.equivalence_margin_percent
+    spread, passes = math.sqrt(math.log1p(cv**2) * (2 if hard else 2 / kept)), None
+    if effect is not None and margin is not None:
+        passes = chance_of_equivalence(0.0, math.log1p(margin / 100), spread / math.sqrt(n), freedom, confidence)
+    difference = None if effect is None else math.expm1(effect * spread)
+    about = {"factor": factor, "hard": hard, "n": n, "cv": cv, "cv_source": source}
+    return Resolution.model_validate({**about, "difference": difference, "equal_passes": passes})
 
 
 def _cv(

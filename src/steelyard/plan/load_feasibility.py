@@ -15,9 +15,9 @@ from pathlib import Path
 from steelyard.format import count
 from steelyard.judging.load_response import operations_of
 from steelyard.judging.settings_hash import canonical
+from steelyard.model import responses
 from steelyard.model.errors import StudyError
 from steelyard.model.load import Load, Offered
-from steelyard.model.percentiles import BEYOND
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.responses.capacity import CAPACITY
 from steelyard.model.study import Study
@@ -83,7 +83,7 @@ def _without_percentiles(load: Load, study: Study) -> Iterator[StudyError]:
             yield StudyError(
                 f"{name} needs {least:,} operations per trial, and load.{key} gives {most:,.0f}: no trial would have a "
                 "value",
-                f"longer trials, or a percentile up to p{100 * max(0.0, 1 - BEYOND / most):.3g}",
+                ", or ".join(["longer trials", *responses.lower_percentiles(name, most)[:1]]),
                 key=f"load.{key}",
             )
 

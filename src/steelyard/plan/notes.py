@@ -72,8 +72,8 @@ def _few(study: Study, plan: Plan) -> Iterator[str]:
     for factor in (name for name in varied if name in plan.hard):
         if study.design.starts == 1:
             yield (
-                f"no error term for {factor}: each of its levels is started once, so its {study.design.trials} trials "
-                "are repeated measures of one cluster; give design.starts = 3 or more"
+                f"no error term for {factor}: each of its levels is started once, so all its trials are repeated "
+                "measures of one cluster; give design.starts = 3 or more"
             )
         elif study.design.starts < FEWEST_STARTS:
             yield (
@@ -94,7 +94,8 @@ def _few(study: Study, plan: Plan) -> Iterator[str]:
 def _order(study: Study, plan: Plan) -> Iterator[str]:
     if study.design.order == "published":
         yield (
-            "published order: the trials of a treatment follow one another, so drift is confounded with treatment; "
+            "published order: combinations come as listed in each block, and the trials of a treatment follow one "
+            "another within a start, so place and drift are confounded with treatment; "
             'order = "blocks" would separate them'
         )
     for factor, share in share_of_places(plan).items():

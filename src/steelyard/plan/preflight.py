@@ -17,13 +17,14 @@ from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.node import secrets
 from steelyard.node.folders import cache_folder
+from steelyard.node.machine import Machine, read_machine
 from steelyard.plan import empty_tables, engines, load_feasibility, node_disks, processor_quotas
 from steelyard.plan.abilities import Abilities
 from steelyard.plan.changed_study import refuse_change
 from steelyard.plan.engines import refused_by_agent
 from steelyard.plan.estimate import PlanEstimate, estimate
 from steelyard.plan.expand import expand
-from steelyard.plan.requirements import Machine, impossible, read_machine, unreadable
+from steelyard.plan.requirements import impossible, unreadable
 from steelyard.plugin import Plugins
 from steelyard.store import Store, layout
 from steelyard.study.missing import error_of, missing_parts

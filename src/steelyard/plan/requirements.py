@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
-from pathlib import Path
 
 from steelyard.format import count
 from steelyard.judging.settings_hash import canonical
@@ -13,7 +10,7 @@ from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
 from steelyard.model.trial_settings import TrialSettings
-from steelyard.model.value import Value
+from steelyard.node.machine import Machine
 from steelyard.plan.abilities import Abilities, distinct, load_of, requests_of
 from steelyard.plugin_factory import make_probe
 from steelyard.probe.base import ReadsWay, no_way
@@ -30,43 +27,8 @@ OWN_NETWORK = (
 ONCE = "one machine lends one node: fewer nodes, or without [load_site] one inventory for both (site.load_nodes)"
 THIS_MACHINE = frozenset({"cpu", "memory", "kernel"})
 """A site whose nodes share one of these resources lends parts of this machine."""
-KIB_PER_MIB = 1024
 CLUSTER = "site", "load_site", "system", "node", "link"
 """Sections of the settings that make a cluster."""
-
-
-class Machine(Value):
-    """Cores and memory that this process may use, and free disk where data will go."""
-
-    cores: int
-    memory_mb: int
-    """Available now, MiB: free memory and what the kernel can give back at once."""
-    disk_free_bytes: int
-    store_free_bytes: int | None = None
-    """The same of the store's disk, if it is another one."""
-
-
-def read_machine(folder: Path, store: Path | None = None) -> Machine:
-    """This machine; `folder` and `store` (or their nearest existing parents) say which disks."""
-    existing = _existing(folder)
-    beside = existing if store is None else _existing(store)
-    apart = beside.stat().st_dev != existing.stat().st_dev
-    return Machine(
-        store_free_bytes=shutil.disk_usage(beside).free if apart else None,
-        cores=len(os.sched_getaffinity(0)),
-        memory_mb=available_memory_mb(Path("/proc/meminfo").read_text(encoding="ascii")),
-        disk_free_bytes=shutil.disk_usage(existing).free,
-    )
-
-
-def _existing(folder: Path) -> Path:
-    return next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
-
-
-def available_memory_mb(meminfo: str) -> int:
-    """`MemAvailable` of the text of /proc/meminfo, MiB."""
-    values = (line.split() for line in meminfo.splitlines())
-    return next(int(words[1]) // KIB_PER_MIB for words in values if words[0] == "MemAvailable:")
 
 
 def memory_mb(settings: TrialSettings, abilities: Abilities) -> int:

@@ -14,8 +14,8 @@ from steelyard.lab.conductor import Conductor
 from steelyard.model.errors import CommandFailed
 from steelyard.node.base import Node
 from steelyard.node.command import run
+from steelyard.node.machine import Machine
 from steelyard.plan.preflight import refusals
-from steelyard.plan.requirements import Machine
 from steelyard.progress.events import Silent, TimeLeft
 from steelyard.store import Store, StoreWriter
 from steelyard.system.base import Existing

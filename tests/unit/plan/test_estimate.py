@@ -17,7 +17,6 @@ from steelyard.plan.abilities import Abilities
 from steelyard.plan.detectable_difference import detectable_effect, within_starts_cv
 from steelyard.plan.estimate import estimate
 from steelyard.plan.phase_times import corrections, start_phases
-from steelyard.plan.requirements import available_memory_mb
 from steelyard.plugin import Plugins
 from tests.unit.study.paper import study
 
@@ -197,7 +196,8 @@ def test_resolution_rests_on_starts_for_all_factors_and_gains_by_trials_within_t
     assert hard.difference is not None
     assert easy.difference is not None
     more = resolution(*planned("[design]\ntrials = 12\n" + FACTORS))[1].difference
-    assert more == pytest.approx(easy.difference / 2), "four times the trials, half the difference"
+    assert more is not None
+    assert math.log1p(more) == pytest.approx(math.log1p(easy.difference) / 2), "four times the trials, half the log"
     one, single = planned("[design]\nstarts = 1\n" + FACTORS)
     assert [found.difference for found in resolution(one, single)] == [None, None]
 
@@ -215,7 +215,20 @@ def test_resolution_is_at_the_confidence_of_the_first_look(analysis: str, alpha:
     assert base.difference is not None
     ratio = (detectable_effect(4, alpha) or 0) / (detectable_effect(4) or 1)
     assert ratio > 1.1
-    assert found.difference == pytest.approx(base.difference * ratio)
+    assert found.difference is not None
+    assert math.log1p(found.difference) == pytest.approx(math.log1p(base.difference) * ratio)
+
+
+def test_a_rise_is_not_its_logarithm_and_the_place_takes_a_degree_of_freedom() -> None:
+    """Pairs of starts that vary by 5%: 12.6% with five blocks, with six the t of four degrees of freedom."""
+    margin = "[analysis]\nequivalence_margin_percent = 3\n"
+    five, six = (resolution(*planned(f"[design]\nstarts = {n}\n{margin}" + FACTORS))[0] for n in (5, 6))
+    spread = math.sqrt(2 * math.log1p(0.05**2))
+    assert five.difference == pytest.approx(math.expm1((detectable_effect(5) or 0) * spread))
+    assert five.difference == pytest.approx(0.126, abs=5e-4)
+    assert six.difference == pytest.approx(math.expm1((detectable_effect(6, degrees=4) or 0) * spread))
+    assert six.equal_passes is not None
+    assert six.equal_passes < 0.05, "hardly ever shown equivalent within 3%"
 
 
 def test_a_fraction_resolves_more_of_each_factor_than_a_pair_of_treatments() -> None:
@@ -264,7 +277,3 @@ def test_the_history_s_spread_is_of_the_trials_that_the_analysis_uses() -> None:
     few = Responses(operations=999, response_ms_p99=5.0)
     without = [one.model_copy(update={"responses": few}) for one in history]
     assert within_starts_cv(without, "response_ms_p99") == (0.05, "assumed"), "too few operations for a p99"
-
-
-def test_meminfo() -> None:
-    assert available_memory_mb("MemTotal: 9 kB\nMemFree: 1 kB\nMemAvailable:    2048 kB\n") == 2

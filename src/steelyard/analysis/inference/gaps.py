@@ -18,9 +18,8 @@ from dataclasses import dataclass
 
 from steelyard.analysis.inference import estimates
 from steelyard.heavy import np, special
+from steelyard.judging.t_interval import FEWEST_FOR_PLACE
 
-FEWEST_FOR_PLACE = 6
-"""Blocks. The place takes a degree of freedom: of four blocks the interval would be 35% wider, of six it is 8%."""
 TINY = 1e-9
 ROUNDING = 1e-28
 """A sum of squares below this share of the values' own is rounding."""

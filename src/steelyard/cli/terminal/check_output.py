@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 
@@ -14,9 +15,10 @@ from steelyard.cli.study_check import Check, explanations
 from steelyard.cli.terminal import gate_forecast_output
 from steelyard.cli.terminal.load_output import explanation_sentence, explanation_table
 from steelyard.cli.terminal.output import print_table, titled_table
-from steelyard.format import clock, count, data_size, forecast
+from steelyard.format import clock, confidence_text, count, data_size, forecast, number, percent
+from steelyard.judging.looks import later
 from steelyard.judging.stopping import rule_of
-from steelyard.judging.t_interval import FEWEST_STARTS
+from steelyard.judging.t_interval import FEWEST_STARTS, POWER
 from steelyard.model.named_level import level_key
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
@@ -101,7 +103,24 @@ def _factors(checked: Check) -> Table:
             str(item.n) if item else "",
             _apart(item),
         )
+    table.caption, table.caption_justify = _detects(checked), "left"
     return table
+
+
+def _detects(checked: Check) -> str:
+    """At which chance and confidence a rise is detected, what equal levels show, and what a further look costs."""
+    analysis, first = checked.study.analysis, later(checked.study, 1).analysis.confidence
+    text = f"detects: a rise that is found with a chance of {POWER:.0%}, at {confidence_text(first)}"
+    if analysis.looks == "several":
+        text += f" (look 1 of several; look 2 is at {confidence_text(later(checked.study, 2).analysis.confidence)})"
+    else:
+        text += '; one look: after further blocks no verdict is final, unless the file says looks = "several" before '
+        text += "the first trial"
+    known = [item for item in checked.resolutions if item.equal_passes is not None]
+    if passes := [f"{item.factor} {percent(item.equal_passes)}" for item in known if item.equal_passes is not None]:
+        margin = number(analysis.equivalence_margin_percent or 0, digits=2)
+        text += f"; chance that equal levels are called equivalent within {margin}%: {', '.join(passes)}"
+    return text
 
 
 def _named_levels(study: Study) -> Table:
@@ -122,7 +141,7 @@ def _apart(item: Resolution | None) -> str:
         return f"nothing: an interval takes {FEWEST_STARTS} starts per level"
     if item.difference is None:
         return "nothing: at this confidence the interval spans everything"
-    return f"{item.difference:.0%} and up, with a CV of {item.cv:.1%} ({item.cv_source})"
+    return f"{math.ceil(100 * item.difference)}% and up, with a CV of {item.cv:.1%} ({item.cv_source})"
 
 
 def _treatments(checked: Check, *, everything: bool) -> Table:

@@ -24,7 +24,7 @@ def tables(forecasts: Sequence[GateForecast]) -> Iterator[Table]:
         if item.found_percent is not None:
             least = f"a loss of {number(item.found_percent, digits=2)}% is found"
             table.add_row(least, percent(POWER), planned)
-        table.caption = f"with a CV of {percent(item.cv)} ({item.cv_source})"
+        table.caption = f"with a CV of the ratios of pairs of {percent(item.cv)} ({item.cv_source})"
         table.caption_justify = "left"
         yield table
 

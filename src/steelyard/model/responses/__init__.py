@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 
+from steelyard.model.percentiles import needed
 from steelyard.model.response import Better, Measured, Response
 
 
@@ -71,3 +72,11 @@ def compute(measured: Measured) -> dict[str, float | int | None]:
         if response.source in ("records", "search")
     }
     return {name: value for name, value in computed.items() if value is not None or every()[name].source == "records"}
+
+
+def lower_percentiles(name: str, operations: float) -> list[str]:
+    """The percentiles of the same times that so many operations support, the highest first."""
+    kind = name.rpartition("_p")[0]
+    known = {one.percentile: other for other, one in every().items() if other.rpartition("_p")[0] == kind}
+    supported = sorted(q for q in known if q is not None and needed(q) <= operations)
+    return [known[q] for q in reversed(supported)]
