@@ -28,6 +28,7 @@ from steelyard.plan.requirements import MARGIN_MEMORY_MB
 from steelyard.study.treatments import treatments_of
 from steelyard.system.base import Existing
 
+MOST_RISE = 9.0
 ENTRIES_SHOWN = 30
 TREATMENTS_SHOWN = 40
 BYTES_PER_MIB = 2**20
@@ -141,7 +142,8 @@ def _apart(item: Resolution | None) -> str:
         return f"nothing: an interval takes {FEWEST_STARTS} starts per level"
     if item.difference is None:
         return "nothing: at this confidence the interval spans everything"
-    return f"{math.ceil(100 * item.difference)}% and up, with a CV of {item.cv:.1%} ({item.cv_source})"
+    rise = f"{math.ceil(100 * item.difference)}%" if item.difference < MOST_RISE else "more than tenfold"
+    return f"{rise} and up, with a CV of {item.cv:.1%} ({item.cv_source})"
 
 
 def _treatments(checked: Check, *, everything: bool) -> Table:
