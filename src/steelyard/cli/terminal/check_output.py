@@ -142,7 +142,7 @@ def _apart(item: Resolution | None) -> str:
         return f"nothing: an interval takes {FEWEST_STARTS} starts per level"
     if item.difference is None:
         return "nothing: at this confidence the interval spans everything"
-    rise = f"{math.ceil(100 * item.difference)}%" if item.difference < MOST_RISE else "more than tenfold"
+    rise = f"{math.ceil(100 * item.difference)}%" if item.difference < MOST_RISE else "tenfold"
     return f"{rise} and up, with a CV of {item.cv:.1%} ({item.cv_source})"
 
 
