@@ -195,9 +195,10 @@ def _unit(this: View, response: str, unit: str) -> str:
 
 
 def _cell(this: View, column: TableColumn, value: Any, row: Row) -> Cell:
-    factor = 1.0
-    if _in_unit(column) and getattr(row, "response", this.results.response) == this.results.response:
-        factor = this.scale.factor
+    own = getattr(row, "response", "" if hasattr(row, "unit") else this.results.response)
+    shown = _unit(this, own, getattr(row, "unit", this.results.unit))
+    of_response = not isinstance(value, Estimate) or value.unit.startswith(this.results.unit)  # no factor of logarithms
+    factor = this.scale.factor if _in_unit(column) and shown == this.scale.unit and of_response else 1.0
     if isinstance(value, Estimate):
         return Cell(_with_interval(_times(value, factor)), repr(value.value * factor))
     if value is None:
