@@ -291,7 +291,7 @@ def interactions(terms: Sequence[AnovaTerm], response: str = "") -> list[str]:
         depends = "may depend" if term.p_holm is not None and term.p_holm >= INTERACTS else "depends"
         sentences.append(
             f"The effect of {first} {depends} on {' and '.join(rest)} ({scale}F({degrees}) = {term.f:.3g}, "
-            f"p {p_equals(term.p)}; {p_equals(term.p_holm)} after Holm's correction): read it level by level; one "
+            f"p {p_equals(term.p)}, with Holm's correction p {p_equals(term.p_holm)}): read it level by level; one "
             "effect over all levels says little."
         )
     return sentences
