@@ -95,7 +95,7 @@ def _order(study: Study, plan: Plan) -> Iterator[str]:
     if study.design.order == "published":
         yield (
             "published order: combinations come as listed in each block, and the trials of a treatment follow one "
-            "another within a start, so place and drift are confounded with treatment; "
+            "another within a start, so drift is confounded with treatment; "
             'order = "blocks" would separate them'
         )
     for factor, share in share_of_places(plan).items():
