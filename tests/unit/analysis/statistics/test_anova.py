@@ -151,7 +151,8 @@ def test_an_interaction_is_said_before_main_effects():
     (said,) = interactions([term.model_copy(update={"p": 0.04, "p_holm": 0.08})])
     assert term.epsilon == pytest.approx(0.697, abs=1e-3)
     assert said.startswith(
-        "The effect of nodes may depend on workload (on logarithms, F(4.18, 12.5) = 3.15, p = 0.040, = 0.080 after Holm"
+        "The effect of nodes may depend on workload (on logarithms, F(4.18, 12.5) = 3.15, p = 0.040, with Holm's "
+        "correction p = 0.080"
     )
     assert "level by level" in said
     assert interactions(anova(oats(), TIME)) == []
