@@ -260,8 +260,7 @@ def residual_sd(solution: Solution, confidence: float) -> Estimate:
     """Standard deviation of the residuals: sqrt(squares / degrees) of logarithms, with a chi-squared interval."""
     degrees = solution.degrees
     value, (low, high) = math.sqrt(solution.squares / degrees), estimates.of_deviation(degrees, confidence)
-    method = "standard deviation of residuals of the logarithm, chi-squared interval with"
-    method = f"{method} {degrees} degrees of freedom"
+    method = f"standard deviation of residuals of the logarithm, chi-squared interval with {degrees} degrees of freedom"
     return Estimate.of(value, (value * low, value * high), "", confidence, len(solution.residuals), method)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
 from typing import Final
 
 from steelyard.analysis.comparisons.forecast import ONE_LOOK_SPENT, WITH_POWER
@@ -51,10 +50,7 @@ class Notes:
         else:
             self._letters = {why: note_letter(place) for place, why in enumerate(distinct)}
             once = [part for part in SAID_ONCE if sum(part in why for why in distinct) > 1]
-            self.sentences = tuple(
-                f"({letter}) {_sentence(reduce(lambda text, part: text.replace(part, ''), once, why))}"
-                for why, letter in self._letters.items()
-            )
+            self.sentences = tuple(f"({letter}) {_sentence(why, once)}" for why, letter in self._letters.items())
             if once:
                 self.sentences += (_sentence(f"undecided: {'; '.join(SAID_ONCE[part] for part in once)}"),)
 
@@ -73,5 +69,7 @@ def _beginning(sentence: str) -> list[str]:
     return [word.strip(",.:;") for word in sentence.split()[:WORDS_ALIKE]]
 
 
-def _sentence(text: str) -> str:
+def _sentence(text: str, without: Sequence[str] = ()) -> str:
+    for part in without:
+        text = text.replace(part, "")
     return f"{capital(text)}."

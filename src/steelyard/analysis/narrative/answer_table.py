@@ -175,7 +175,7 @@ def answer_table(
 
 
 def planned(frame: TrialFrame, study: Study) -> Callable[[Treatment], bool]:
-    """Whether a treatment is part of the design, or was measured all the same.
+    """Whether a treatment is part of the design, or was measured anyway.
 
     One-at-a-time, listed and fractional designs leave out combinations of levels; the others have all.
     """

@@ -28,12 +28,12 @@ from steelyard.model.response import Direction
 from steelyard.model.study import Study
 
 OF_SIMULATED: Final = "The cluster is simulated: this says what the laboratory finds, nothing about any database."
-ENOUGH_STARTS: Final = 2
 OF_PLANTED: Final = "Its times are planted: they do not follow the limits of nodes."
 OF_EMULATED: Final = (
     "The processors of virtual machines were emulated (QEMU without KVM): times are those of the emulation, which "
     "slows some work far more than other, and of no hardware."
 )
+ENOUGH_STARTS: Final = 2
 
 
 def caveats(study: Study, results: Results, *, emulated: bool = False) -> list[str]:

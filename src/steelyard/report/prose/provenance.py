@@ -155,7 +155,7 @@ def _rows(page_input: ReportInput) -> Iterator[Provenance]:
     yield Provenance(
         "Reproduce",
         f"With this study's folder for `{STORE}` (`{folder}`, unless `--store` named another): "
-        f"`steelyard run {STORE}/study.toml --store again` measures everything anew; `steelyard report {STORE}` makes "
+        f"`steelyard run {STORE}/study.toml --store again` measures everything again; `steelyard report {STORE}` makes "
         f"this page from the stored data, and `steelyard verify {STORE}` computes its numbers again.",
     )
     attempts = count(len(page_input.records), "attempt")
