@@ -6,8 +6,8 @@ line, exports and reference take it from there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, Generic, TypeVar
 
@@ -18,11 +18,9 @@ from steelyard.analysis.treatments import Treatment
 from steelyard.heavy import np, pl
 from steelyard.judging.stopping import Decision
 from steelyard.model.study import Study
-from steelyard.model.trial import TrialRecord
+from steelyard.model.trial import Attempt, TrialRecord
 
 AnyRow = TypeVar("AnyRow", bound=Row)
-Attempt = tuple[str, int]
-"""Trial id and number of the attempt."""
 LAST: Final = 1000
 
 
@@ -39,20 +37,6 @@ class Section(StrEnum):
     ENERGY = "energy"
     VALIDITY = "validity"
     EVERY_TRIAL = "every-trial"
-
-
-@dataclass(frozen=True)
-class Use:
-    """Resources that a trial used."""
-
-    nodes: int
-    """Nodes that count."""
-    busy: float | None = None
-    """Mean fraction of their cores that was busy, 0 to 1; None without readings."""
-    measured_watts: float | None = None
-    """Mean power of all machines, by their counters."""
-    why_not: str = ""
-    """Why there is no measured power; empty where it was not requested."""
 
 
 @dataclass(frozen=True)
@@ -76,8 +60,6 @@ class Within:
     """Rows of the statistic `pooled_percentile`, computed while the histograms are read."""
     sampled: Sequence[Seconds] = ()
     """The seconds of the measures that the study names and that are means over time: a column each, and `place`."""
-    uses: Mapping[Attempt, Use] = field(default_factory=dict)
-    """Resources of every attempt; empty where neither cost nor energy is requested."""
 
 
 class Context:

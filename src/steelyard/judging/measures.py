@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from steelyard.model import power, responses
 from steelyard.model.facts import MACHINE, of_systems, role_of
@@ -42,6 +42,12 @@ class Piece(NamedTuple):
     def seconds(self) -> float:
         """Its length."""
         return self.to_s - self.from_s
+
+
+def belongs(from_s: Any, t_s: Any, span: tuple[float, float]) -> Any:
+    """Whether a reading at `t_s`, which covers the time since `from_s`, belongs to a span: any of what it covers lies
+    within. Of numbers, or of columns (polars expressions)."""
+    return (t_s > span[0]) & (from_s < span[1])
 
 
 def readings_of_samples(samples: Mapping[str, Iterable[Sample]]) -> Readings:
@@ -107,10 +113,14 @@ def with_derived(record: TrialRecord, study: Study) -> TrialRecord:
         measures["error_percent"] = 100 * record.responses.errors / done
     price, rate = study.cost.price_per_node_hour, record.responses.throughput_per_s
     if price is not None and rate:
-        settings = record.settings
-        nodes = settings.site.nodes + (settings.load_nodes if study.cost.count_load_nodes else 0)
-        measures["cost_per_million_operations"] = price * nodes / S_PER_H / rate * MILLION
+        measures["cost_per_million_operations"] = price * sum(counted_nodes(record, study)) / S_PER_H / rate * MILLION
     return record.model_copy(update={"measures": measures})
+
+
+def counted_nodes(record: TrialRecord, study: Study) -> tuple[int, int]:
+    """Database nodes and load nodes whose cost and energy a study counts."""
+    settings = record.settings
+    return settings.site.nodes, settings.load_nodes if study.cost.count_load_nodes else 0
 
 
 def cores_given(facts: Mapping[str, str]) -> float | None:
@@ -166,8 +176,8 @@ def pieces_of(
     for t_s, value in sums.items():
         from_s = t_s - READING_S if before is None else before
         before = t_s
-        low, high = max(from_s, begun_s), min(t_s, ended_s)
-        if low < high and math.isfinite(value) and value >= 0:
+        if belongs(from_s, t_s, span) and math.isfinite(value) and value >= 0:
+            low, high = max(from_s, begun_s), min(t_s, ended_s)
             pieces.append(Piece(low - begun_s, high - begun_s, value / cores * measure.scale + measure.shift))
     return pieces or None
 

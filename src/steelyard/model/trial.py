@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 from pydantic import ConfigDict, Field, field_validator
@@ -136,6 +137,17 @@ class ClockStep(Value):
         return max(0.0, abs(self.moved_s) - SLEW * self.seconds)
 
 
+Attempt = tuple[str, int]
+"""Trial id and number of the attempt."""
+CellKey = tuple[tuple[str, Level], ...]
+"""A treatment as a key: equal levels of the same factors make equal keys, in whatever order the factors are named."""
+
+
+def cell_key(treatment: Mapping[str, Level]) -> CellKey:
+    """The key of a treatment."""
+    return tuple(sorted(treatment.items()))
+
+
 def _nothing(values: object) -> bool:
     """Whether a mapping says nothing, and is left out of the record's file."""
     return not values
@@ -213,6 +225,16 @@ class TrialRecord(Value):
     @classmethod
     def _data_of_today(cls, data: str) -> str:
         return former_words.DATA.get(data, data)
+
+    @property
+    def key(self) -> Attempt:
+        """Its trial's id and the number of the attempt: no other record of a study has both."""
+        return self.id, self.attempt
+
+    @property
+    def cell(self) -> CellKey:
+        """The key of its treatment."""
+        return cell_key(self.treatment)
 
     @property
     def measured_span(self) -> tuple[float, float] | None:

@@ -277,7 +277,7 @@ def _missing(first: Opened, second: Opened, a: Side, b: Side, pairing: Pairing) 
     missing = [f"only {a.name} has {label(cell)}" for cell in pairing.only_a]
     missing += [f"only {b.name} has {label(cell)}" for cell in pairing.only_b]
     if first.folder != second.folder:
-        keys = ({(record.id, record.attempt, record.begun_s) for record in side.records} for side in (first, second))
+        keys = ({(*record.key, record.begun_s) for record in side.records} for side in (first, second))
         same = len(next(keys) & next(keys))
         what = "trial is" if same == 1 else "trials are"
         if same:

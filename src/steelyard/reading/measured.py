@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from steelyard.analysis.statistic import Attempt
 from steelyard.heavy import pl
 from steelyard.judging.covariates import covariates_of
 from steelyard.judging.dilation import COVARIATE, modelled_links
 from steelyard.judging.gauge import AFTER
 from steelyard.judging.measures import Readings, measures_of, metrics_of, seconds_of
 from steelyard.model import power, responses
-from steelyard.model.trial import TrialRecord
+from steelyard.model.trial import Attempt, TrialRecord
 from steelyard.store.journal import LinksMeasured
 from steelyard.store.read import Store
 
@@ -79,7 +78,7 @@ def series(store: Store, records: Sequence[TrialRecord], names: Sequence[str]) -
         length = max((len(values) for values in by_name.values()), default=0)
         columns = {name: [*values, *[None] * (length - len(values))] for name, values in by_name.items()}
         frame = pl.DataFrame({"place": range(length), **columns}, schema_overrides=dict.fromkeys(names, pl.Float64))
-        frames.append(((record.id, record.attempt), frame.drop_nulls()))
+        frames.append((record.key, frame.drop_nulls()))
     return frames
 
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from steelyard.heavy import pl
+from steelyard.judging.measures import pieces_of, points
+from steelyard.model.measure import Measure
+from steelyard.reading.measured import readings_of_table
 
 CPU: Final = ("node_cpu_user_cores", "node_cpu_system_cores")
-READING_S: Final = 1.0
-"""Seconds that one reading of a probe covers: the second before it."""
 
 
 @dataclass(frozen=True)
@@ -30,17 +31,13 @@ def cpu_strips(samples: pl.DataFrame, begun_s: float, step_s: float, windows: in
 def strips_of(
     samples: pl.DataFrame, metrics: Sequence[str], begun_s: float, step_s: float, windows: int
 ) -> tuple[Strip, ...]:
-    """The sum of some metrics of every node in each window, the mean over its readings; by name of node."""
-    wanted = samples.filter(pl.col("metric").is_in(metrics))
-    if wanted.is_empty():
-        return ()
-    place = ((pl.col("t_s") - READING_S / 2 - begun_s) / step_s).floor().cast(pl.Int64).alias("window")
-    seconds = wanted.group_by("node", "t_s", maintain_order=True).agg(pl.col("value").sum()).with_columns(place)
-    means = seconds.group_by("node", "window", maintain_order=True).agg(pl.col("value").mean())
-    by_node: dict[str, list[float | None]] = {}
-    for node, window, mean in means.iter_rows():
-        values = by_node.setdefault(str(node), [None] * windows)
-        if 0 <= window < windows:
-            values[window] = float(mean)
-    named = sorted(by_node, key=lambda node: (len(node), node))
-    return tuple(Strip(node, tuple(by_node[node])) for node in named if any(one is not None for one in by_node[node]))
+    """The sum of some metrics of every node in each window, a mean over time as responses are; by name of node."""
+    readings = readings_of_table(samples, metrics)
+    seconds = windows * step_s
+    strips = []
+    for node in sorted(readings, key=lambda node: (len(node), node)):
+        present = tuple(metric for metric in metrics if metric in readings[node])
+        pieces = pieces_of(Measure(present), node, readings, {}, (begun_s, begun_s + seconds)) if present else None
+        values = points(pieces or (), seconds, step_s)
+        strips += [Strip(node, tuple(values))] if any(value is not None for value in values) else []
+    return tuple(strips)

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from steelyard.heavy import pl
-from steelyard.model.study import Level
-from steelyard.model.trial import TrialRecord
+from steelyard.model.trial import Attempt, CellKey, TrialRecord
 
 
 @dataclass(frozen=True)
@@ -20,16 +19,16 @@ class Trace:
     """Nodes of the system under test, shown first; all others are load nodes. Empty: not known."""
 
 
-def median_trials(records: Sequence[TrialRecord], used: Mapping[tuple[str, int], float]) -> tuple[TrialRecord, ...]:
+def median_trials(records: Sequence[TrialRecord], used: Mapping[Attempt, float]) -> tuple[TrialRecord, ...]:
     """One trial of each treatment: the middle one of its used trials by the main response (the lower of two middles).
 
     `used` maps (trial id, attempt) of the used trials to their value.
     """
-    groups: dict[tuple[tuple[str, Level], ...], list[TrialRecord]] = {}
+    groups: dict[CellKey, list[TrialRecord]] = {}
     for record in records:
-        if (record.id, record.attempt) in used and not record.control:
-            groups.setdefault(tuple(sorted(record.treatment.items())), []).append(record)
+        if record.key in used and not record.control:
+            groups.setdefault(record.cell, []).append(record)
     return tuple(
-        sorted(group, key=lambda record: (used[record.id, record.attempt], record.begun_s))[(len(group) - 1) // 2]
+        sorted(group, key=lambda record: (used[record.key], record.begun_s))[(len(group) - 1) // 2]
         for group in groups.values()
     )

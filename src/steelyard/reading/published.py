@@ -171,7 +171,7 @@ def _differing_factor(frame: TrialFrame, own: Own, another: Own) -> str:
 
 
 def _own(ours: Opened, frame: TrialFrame, fixed: Mapping[str, Level], wanted: set[str]) -> tuple[list[Own], Values]:
-    by_id = {(one.id, one.attempt): one for one in ours.records}
+    by_id = {one.key: one for one in ours.records}
     treatments: list[Own] = []
     values: Values = {}
     for treatment in frame.treatments():

@@ -16,7 +16,7 @@ from steelyard.heavy import pl
 from steelyard.model.damage import Damage
 from steelyard.model.plan import Plan
 from steelyard.model.study import Level, Study
-from steelyard.model.trial import TrialRecord
+from steelyard.model.trial import CellKey, TrialRecord
 from steelyard.reading.comparison import Comparison, Opened, compare, opened
 from steelyard.reading.measured import with_covariates, with_links_after, with_measures
 from steelyard.reading.node_usage import usage_of
@@ -111,10 +111,10 @@ class Reading:
         """One row per second of the measured phases of each used trial: `trial_id`, `attempt`, `second` (from 0),
         `response_ms_mean`, `throughput_per_s`; seconds without an answered operation have no row."""
         used = {(str(row[0]), int(row[1])) for row in self.trials.filter("used").select("trial_id", "attempt").rows()}
-        groups: dict[str, list[TrialRecord]] = {}
+        groups: dict[CellKey, list[TrialRecord]] = {}
         for record in self.records:
-            if (record.id, record.attempt) in used:
-                groups.setdefault(repr(sorted(record.treatment.items())), []).append(record)
+            if record.key in used:
+                groups.setdefault(record.cell, []).append(record)
         frames = [
             frame.with_columns(
                 trial_id=pl.lit(trial_id), attempt=pl.lit(attempt, pl.Int64), second=pl.col("place").cast(pl.Int64)
@@ -130,7 +130,7 @@ class Reading:
         `readings`, and `mean` and `max` over the measured phases without the warm-up, in the metric's unit."""
         used = self.trials.filter("used").select("trial_id", "attempt").rows()
         keys = {(str(trial), int(attempt)) for trial, attempt in used}
-        return usage_of(self._source.store, [record for record in self.records if (record.id, record.attempt) in keys])
+        return usage_of(self._source.store, [record for record in self.records if record.key in keys])
 
     def compare(
         self,

@@ -16,8 +16,8 @@ from steelyard.model.errors import StoreError
 from steelyard.model.facts import of_machines, of_systems
 from steelyard.model.gauged import Gauged
 from steelyard.model.plan import Plan
-from steelyard.model.study import Level, Study
-from steelyard.model.trial import TrialRecord
+from steelyard.model.study import Study
+from steelyard.model.trial import Attempt, CellKey, TrialRecord
 from steelyard.reading import time_courses
 from steelyard.reading.level_facts import LevelFact, level_facts
 from steelyard.reading.measured import with_links_after, with_measures
@@ -33,8 +33,6 @@ VIRTUAL_MACHINES, EMULATED = "vm", "tcg"
 """The site, and the value of the fact `vm_accelerator`, of which times are no hardware's."""
 MOST_TIMELINES = 60
 """Most trials whose intervals are read for the page; the page may show fewer."""
-Attempt = tuple[str, int]
-"""Trial's id and attempt."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +129,7 @@ def report_input(
     results = results_of(store, records) if results is None else results
     used = {(point.trial_id, point.attempt): point.value for point in results.of(Point) if point.used}
     shown = median_trials(records, used)
-    samples = {(record.id, record.attempt): store.samples(record) for record in shown}
+    samples = {record.key: store.samples(record) for record in shown}
     lines, too_short = _timelines(store, records, used, samples) if courses else ((), ())
     largest = max(shown or records, key=lambda record: len(store.facts(record)))
     page_input = ReportInput(
@@ -139,10 +137,7 @@ def report_input(
         plan=store.plan,
         results=results,
         records=records,
-        traces=tuple(
-            Trace(record, samples[record.id, record.attempt], tuple(of_systems(store.facts(record))))
-            for record in shown
-        ),
+        traces=tuple(Trace(record, samples[record.key], tuple(of_systems(store.facts(record)))) for record in shown),
         timelines=lines,
         too_short=too_short,
         curves=_curves(store, records, used) if courses else (),
@@ -172,7 +167,7 @@ def _timelines(
     drawn: list[Timeline] = []
     short: list[Attempt] = []
     for record in time_courses.picked(records, used, most=MOST_TIMELINES):
-        key = (record.id, record.attempt)
+        key = record.key
         course = time_courses.timeline(
             record,
             store.intervals(record),
@@ -197,10 +192,10 @@ def _within(journal: Sequence[Entry], record: TrialRecord) -> Sequence[Entry]:
 
 def _curves(store: Store, records: Sequence[TrialRecord], used: Mapping[Attempt, float]) -> tuple[Curve, ...]:
     """Response and service time of each treatment, from the merged histograms of its used trials."""
-    groups: dict[tuple[tuple[str, Level], ...], list[TrialRecord]] = {}
+    groups: dict[CellKey, list[TrialRecord]] = {}
     for record in records:
-        if (record.id, record.attempt) in used and not record.control:
-            groups.setdefault(tuple(sorted(record.treatment.items())), []).append(record)
+        if record.key in used and not record.control:
+            groups.setdefault(record.cell, []).append(record)
     curves = []
     for treatment, group in groups.items():
         merged = store.histograms(group, time_courses.measured(group[0]))

@@ -1,17 +1,16 @@
-"""Time series within trials, read per treatment: seconds, percentiles, node use."""
+"""Time series within trials, read per treatment: seconds and percentiles."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from steelyard.analysis.frame import TrialFrame, frame_of
-from steelyard.analysis.statistic import Attempt, Seconds, Within
+from steelyard.analysis.statistic import Seconds, Within
 from steelyard.analysis.statistics.percentile import TrialPercentile
 from steelyard.analysis.statistics.pooled_percentile import PooledPercentile
 from steelyard.heavy import pl
-from steelyard.model.study import Level
-from steelyard.model.trial import TrialRecord
-from steelyard.reading import measured, trial_percentiles, usage
+from steelyard.model.trial import Attempt, CellKey, TrialRecord
+from steelyard.reading import measured, trial_percentiles
 from steelyard.reading.time_courses import measured as measured_phases
 from steelyard.store import layout
 from steelyard.store.read import Store
@@ -21,7 +20,7 @@ WHOLE = 0.5
 
 
 def within_trials(store: Store, every: Sequence[TrialRecord]) -> Within:
-    """Seconds, percentiles and node use within the used trials, for the analysis.
+    """Seconds and percentiles within the used trials, for the analysis.
 
     `every`: all records of the store, which need not be read again.
     """
@@ -40,7 +39,6 @@ def within_trials(store: Store, every: Sequence[TrialRecord]) -> Within:
             sampled.append(Seconds(dict(treatment), measured.series(store, records, named)))
     return Within(
         seconds=per_treatment, percentiles=quantiles, pooled=pooled, sampled=sampled,
-        uses=usage.uses(store, study, every),
     )  # fmt: skip
 
 
@@ -50,15 +48,13 @@ def of_treatments(store: Store, frame: TrialFrame, every: Sequence[TrialRecord],
     return [Seconds(dict(treatment), series(store, records)) for treatment, records in used.items()]
 
 
-def _used(
-    frame: TrialFrame, every: Sequence[TrialRecord], response: str
-) -> dict[tuple[tuple[str, Level], ...], list[TrialRecord]]:
+def _used(frame: TrialFrame, every: Sequence[TrialRecord], response: str) -> dict[CellKey, list[TrialRecord]]:
     rows = frame.values(response)
     used = set(zip(rows["trial_id"], rows["attempt"], strict=True))
-    groups: dict[tuple[tuple[str, Level], ...], list[TrialRecord]] = {}
+    groups: dict[CellKey, list[TrialRecord]] = {}
     for record in every:
-        if (record.id, record.attempt) in used:
-            groups.setdefault(tuple(sorted(record.treatment.items())), []).append(record)
+        if record.key in used:
+            groups.setdefault(record.cell, []).append(record)
     return groups
 
 
@@ -86,6 +82,6 @@ def series(store: Store, records: Sequence[TrialRecord]) -> list[tuple[Attempt, 
         lasted=pl.col("seconds").max(),
     )
     summed = summed.filter(pl.col("lasted") >= WHOLE * pl.col("lasted").max().over("trial")).drop("lasted")
-    attempts = {layout.trial_folder(record.id, record.attempt): (record.id, record.attempt) for record in records}
+    attempts = {layout.trial_folder(record.id, record.attempt): record.key for record in records}
     frames = summed.sort("trial", "place").partition_by("trial", maintain_order=True)
     return [(attempts[str(frame["trial"][0])], frame) for frame in frames]

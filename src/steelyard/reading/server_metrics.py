@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from steelyard.heavy import pl
-from steelyard.reading.node_strips import READING_S, Strip, strips_of
+from steelyard.judging.measures import READING_S
+from steelyard.reading.node_strips import Strip, strips_of
+from steelyard.reading.node_usage import mean_over_time, measured_samples
 
 PAUSE: Final = "node_gc_pause_ms"
 WATCHED: Final = "node_gc_paused_fraction"
@@ -190,9 +192,9 @@ def server_metrics(
 ) -> tuple[ServerMetric, ...]:
     """Every metric that database nodes have and load nodes lack, by name: what the servers say of themselves. Empty
     where it is not known which nodes are which."""
-    if span is None or not databases:
+    if not databases:
         return ()
-    inside = samples.filter((pl.col("t_s") > span[0]) & (pl.col("t_s") <= span[1] + READING_S))
+    inside = measured_samples(samples, span)
     of_servers = pl.col("node").is_in(databases)
     common = inside.filter(~of_servers)["metric"].unique()
     if common.is_empty():
@@ -202,6 +204,6 @@ def server_metrics(
     metrics = []
     for (name,), rows in own.sort("metric", "node", "t_s").group_by("metric", maintain_order=True):
         highest = rows.row(int(rows["value"].arg_max() or 0), named=True)
-        mean = float(rows["value"].mean())  # type: ignore[arg-type]
+        mean = float(rows.select(mean_over_time()).item())
         metrics.append(ServerMetric(str(name), len(rows), mean, float(highest["value"]), str(highest["node"])))
     return tuple(metrics)

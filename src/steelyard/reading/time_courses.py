@@ -18,7 +18,7 @@ from steelyard.model.load import CAPACITY, CAPACITY_WARM_UP, MEASURE, POPULATE, 
 from steelyard.model.outcome import ANSWERED
 from steelyard.model.percentile_frames import quantiles
 from steelyard.model.percentiles import BEYOND, quantile_buckets, supported
-from steelyard.model.trial import TrialRecord
+from steelyard.model.trial import CellKey, TrialRecord
 from steelyard.reading.node_strips import Strip, cpu_strips
 from steelyard.reading.server_metrics import StripGroup, Worst, paused_ms, pauses_of, server_strips, worst_window
 from steelyard.store.journal import (
@@ -349,15 +349,15 @@ def picked(
 ) -> tuple[TrialRecord, ...]:
     """The trials that a page shows over time, `most` at most. For each treatment: the median trial, the fastest and the
     slowest, others evenly by rank, then unused attempts, the latest first. The treatments take turns."""
-    groups: dict[tuple[tuple[str, Any], ...], list[TrialRecord]] = {}
+    groups: dict[CellKey, list[TrialRecord]] = {}
     for record in records:
         if not record.control:
-            groups.setdefault(tuple(sorted(record.treatment.items())), []).append(record)
+            groups.setdefault(record.cell, []).append(record)
     queues = []
     for group in groups.values():
-        counted = [record for record in group if (record.id, record.attempt) in used]
-        ranked = sorted(counted, key=lambda record: (used[record.id, record.attempt], record.begun_s))
-        others = [record for record in group if (record.id, record.attempt) not in used]
+        counted = [record for record in group if record.key in used]
+        ranked = sorted(counted, key=lambda record: (used[record.key], record.begun_s))
+        others = [record for record in group if record.key not in used]
         others.sort(key=lambda record: -record.begun_s)
         queues.append([*(ranked[place] for place in _places(len(ranked))), *others])
     in_turn = [queue[turn] for turn in range(max(map(len, queues), default=0)) for queue in queues if turn < len(queue)]

@@ -91,7 +91,7 @@ def _not_drawn(page_input: ReportInput, fitting: Sequence[Timeline]) -> tuple[No
     short = set(page_input.too_short)
     groups: dict[tuple[str, str], list[str]] = {}
     for record in page_input.records:
-        key = (record.id, record.attempt)
+        key = record.key
         if key in drawn:
             continue
         why = TOO_SHORT if key in short else CONTROL if record.control else NO_ROOM

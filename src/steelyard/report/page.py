@@ -32,6 +32,7 @@ from steelyard.format import FORM, FORM_NAME, count, moment
 from steelyard.heavy import pl
 from steelyard.model import responses
 from steelyard.model.facts import MACHINE
+from steelyard.model.trial import cell_key
 from steelyard.reading.node_traces import Trace
 from steelyard.reading.report_input import ReportInput
 from steelyard.report import drawn_trials
@@ -338,8 +339,8 @@ def _any(context: Mapping[str, Any], *names: str) -> bool:
 
 def _in_order(traces: Sequence[Trace], results: Results) -> list[Trace]:
     """Traces in the order of the table of cells."""
-    places = {tuple(sorted(summary.treatment.items())): index for index, summary in enumerate(results.main(Summary))}
-    return sorted(traces, key=lambda trace: places.get(tuple(sorted(trace.record.treatment.items())), len(places)))
+    places = {cell_key(summary.treatment): index for index, summary in enumerate(results.main(Summary))}
+    return sorted(traces, key=lambda trace: places.get(trace.record.cell, len(places)))
 
 
 def raw(tables: Mapping[str, pl.DataFrame]) -> dict[str, dict[str, Any]]:

@@ -20,15 +20,13 @@ from steelyard.judging.t_interval import FEWEST_STARTS
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import label_of, unit_of
 from steelyard.model.study import Level, Study
-from steelyard.model.trial import TrialRecord
+from steelyard.model.trial import CellKey, TrialRecord, cell_key
 from steelyard.serve.store_cache import StoreLook
 
 BESIDE: Final = ("throughput_per_s", "response_ms_p99")
 """Responses that are shown beside the study's main response."""
 COURSE: Final = 24
 """Points of the course of an interval's width."""
-
-Key = tuple[tuple[str, Level], ...]
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,7 @@ class Cells:
     """Computes the cells of one store; remembers those to which nothing was added."""
 
     def __init__(self) -> None:
-        self._kept: dict[Key, tuple[object, Cell]] = {}
+        self._kept: dict[CellKey, tuple[object, Cell]] = {}
         self._guard = threading.Lock()
 
     def of(self, look: StoreLook) -> tuple[Cell, ...]:
@@ -87,21 +85,21 @@ class Cells:
         study = look.study
         if study is None:
             return ()
-        planned: dict[Key, int] = {}
+        planned: dict[CellKey, int] = {}
         for trial in look.plan.trials if look.plan else ():
             if not trial.control:
-                planned[_key(trial.treatment)] = planned.get(_key(trial.treatment), 0) + 1
-        members: dict[Key, list[TrialRecord]] = {key: [] for key in planned}
+                planned[cell_key(trial.treatment)] = planned.get(cell_key(trial.treatment), 0) + 1
+        members: dict[CellKey, list[TrialRecord]] = {key: [] for key in planned}
         for record in look.records:
-            members.setdefault(_key(record.treatment), []).append(record)
+            members.setdefault(record.cell, []).append(record)
         with self._guard:
             cells = [self._cell(key, records, planned.get(key, 0), study) for key, records in members.items()]
             self._kept = {key: kept for key, kept in self._kept.items() if key in members}
         order = {key: index for index, key in enumerate(sorted(members, key=lambda key: _place(study, dict(key))))}
         return tuple(cell for _, cell in sorted(zip(members, cells, strict=True), key=lambda pair: order[pair[0]]))
 
-    def _cell(self, key: Key, records: Sequence[TrialRecord], planned: int, study: Study) -> Cell:
-        state = (planned, study.analysis, tuple((record.id, record.attempt, record.begun_s) for record in records))
+    def _cell(self, key: CellKey, records: Sequence[TrialRecord], planned: int, study: Study) -> Cell:
+        state = (planned, study.analysis, tuple((*record.key, record.begun_s) for record in records))
         kept = self._kept.get(key)
         if kept is not None and kept[0] == state:
             return kept[1]
@@ -164,10 +162,6 @@ def _course(values: Sequence[float], confidence: float) -> list[float]:
         for n in range(first, len(values) + 1)
     ]
     return [one for one in widths if one is not None]
-
-
-def _key(treatment: Mapping[str, Level]) -> Key:
-    return tuple(sorted(treatment.items()))
 
 
 def _place(study: Study, treatment: Mapping[str, Level]) -> tuple[tuple[int, str], ...]:

@@ -165,7 +165,7 @@ def journal(
     for changed in _changed_lines(folder, entries):
         written, record = changed.seal.event, changed.record
         lines.pop((written.trial, written.attempt), None)
-        lines[record.id, record.attempt] = changed.correction.sealed(), changed.seal.line, False
+        lines[record.key] = changed.correction.sealed(), changed.seal.line, False
         expected = f"what the record in {layout.TRIALS}/{layout.trial_folder(record.id, record.attempt)} says"
         what = f"line {changed.seal.line}: trial {record.id}"
         book.check("journal", False, layout.EVENTS, what, f"a changed line: {changed.why}", expected)

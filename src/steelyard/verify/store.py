@@ -37,10 +37,10 @@ def verification(store: Store, reports: Sequence[Path] = ()) -> Verification:
             unreadable.append(trial_folder.name)
             continue
         where = no_links.name_below(trial_folder / layout.TRIAL_JSON, folder)
-        if (record.id, record.attempt) in records:
+        if record.key in records:
             book.check("format", False, where, "id and attempt", "those of another folder too", "its own")
             continue
-        records[record.id, record.attempt] = (record, where)
+        records[record.key] = (record, where)
         files.checksums(folder, trial_folder, record, book)
         given = files.facts(folder, trial_folder, record, book)
         samples = files.frames(folder, trial_folder, layout.SAMPLES, book)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from steelyard.model.sample import Sample
 from steelyard.model.study import Study
-from steelyard.model.trial import Phase, PhaseTime, TrialRecord
-from steelyard.reading import usage
+from steelyard.model.trial import Phase, PhaseTime, TrialRecord, cell_key
 from steelyard.reading.node_traces import Trace
+from steelyard.reading.node_usage import use_of_nodes
 from steelyard.reading.published import values_of
 from steelyard.report.data import traces
 from steelyard.report.figures import node_traces
@@ -85,8 +86,13 @@ def test_published_numbers_leave_the_warm_up_out(store: Store) -> None:
 
 def test_use_of_nodes_leaves_the_warm_up_out(store: Store) -> None:
     (sealed,) = store.trials()
-    costed = store.study.model_copy(
-        update={"cost": store.study.cost.model_copy(update={"node_watts_idle": 1.0, "node_watts_busy": 2.0})}
-    )
-    ((_, use),) = usage.uses(store, costed, [sealed]).items()
-    assert use.busy == pytest.approx(QUIET / 2)
+    used = use_of_nodes(store.samples(sealed), sealed.measured_span).filter(pl.col("metric") == "node_cpu_user_cores")
+    assert used["mean"].to_list() == pytest.approx([QUIET])
+
+
+def test_the_key_of_a_treatment_is_its_levels_in_whatever_order_they_are_named() -> None:
+    one = of(MEASURE).model_copy(update={"treatment": {"nodes": 3, "link": "lan"}})
+    other = one.model_copy(update={"treatment": {"link": "lan", "nodes": 3.0}, "attempt": 2})
+    assert one.cell == other.cell
+    assert one.key != other.key
+    assert cell_key({"nodes": 3}) != one.cell

@@ -16,7 +16,7 @@ from steelyard.analysis.statistics.trend import Trend
 from steelyard.model.errors import StoreError
 from steelyard.reading import read
 from steelyard.reading.comparison import compare, opened
-from steelyard.reading.usage import measured_samples
+from steelyard.reading.node_usage import measured_samples
 from steelyard.store.read import Store
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "howto" / "analyse-in-python.md"
@@ -56,12 +56,12 @@ def test_usage_tells_the_roles_of_nodes_and_means_of_the_measured_phase(store: P
     assert set(usage.filter(pl.col("node") == "n1")["role"]) == {"load"}, "only databases have facts of the system"
     assert set(usage.filter(pl.col("node") != "n1")["role"]) == {"database"}
     record = next(record for record in reading.records if record.id == usage["trial_id"][0])
-    samples = measured_samples(Store(store).samples(record), record)
+    samples = measured_samples(Store(store).samples(record), record.measured_span)
     row = usage.row(0, named=True)
-    wanted = samples.filter((pl.col("node") == row["node"]) & (pl.col("metric") == row["metric"]))["value"]
+    wanted = samples.filter((pl.col("node") == row["node"]) & (pl.col("metric") == row["metric"]))
     assert row["readings"] == len(wanted)
-    assert row["mean"] == pytest.approx(wanted.mean())
-    assert row["max"] == wanted.max()
+    assert row["mean"] == pytest.approx((wanted["value"] * wanted["covered_s"]).sum() / wanted["covered_s"].sum())
+    assert row["max"] == wanted["value"].max()
 
 
 def test_two_treatments_are_compared_by_mapping_and_by_text(store: Path) -> None:

@@ -107,7 +107,7 @@ def test_strips_are_of_what_is_more_than_nothing() -> None:
 
 def test_metrics_of_servers_are_those_that_load_nodes_lack() -> None:
     frame = samples(
-        (1.0, "n1", "node_heap_used_bytes", 10.0), (2.0, "n2", "node_heap_used_bytes", 30.0),
+        (1.0, "n1", "node_heap_used_bytes", 10.0), (5.0, "n2", "node_heap_used_bytes", 30.0),
         (9.0, "n2", "node_heap_used_bytes", 99.0), (1.0, "n1", "node_processes", 1.0),
         (1.0, "l1", "node_processes", 1.0),
     )  # fmt: skip

@@ -12,11 +12,12 @@ from collections.abc import Sequence
 
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference.warming import Series, settling_places
-from steelyard.analysis.statistic import Attempt, Seconds
+from steelyard.analysis.statistic import Seconds
 from steelyard.heavy import np, pl
 from steelyard.model import responses
 from steelyard.model.response import Direction
 from steelyard.model.responses.capacity import CAPACITY
+from steelyard.model.trial import Attempt
 
 MOST_SECONDS = 240
 """With more seconds in a start, means of several are taken."""

@@ -76,7 +76,7 @@ def generator_on_plateau(fit: LawFit, frame: TrialFrame, records: Sequence[Trial
     assert fit.ceiling is not None
     rows = frame.numbered(frame.where(fit.others), fit.factor)
     beyond = set(rows.filter(pl.col(fit.factor) > fit.knee_nodes.value).select("trial_id", "attempt").iter_rows())
-    there = [one for one in records if (one.id, one.attempt) in beyond]
+    there = [one for one in records if one.key in beyond]
     limited = sum(any(reason.kind.about.of_generator for reason in one.verdict.reasons) for one in there)
     valid = [one for one in there if one.verdict.outcome == "valid"]
     unknown = any(note.startswith(CEILING_UNKNOWN) for one in valid for note in one.verdict.notes)

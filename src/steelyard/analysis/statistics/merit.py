@@ -1,23 +1,28 @@
 """Cost and energy per million operations, with throughput.
 
-Cost is declared: price of a node-hour x nodes x hours / operations. Energy is measured, where the probe `energy` found
-counters on every machine, else declared: the power of a node grows from idle to busy with the share of its cores that
-is busy (Fan, Weber and Barroso 2007, Power provisioning for a warehouse-sized computer, ISCA).
+Cost and measured energy are the trials' responses, times a million. Where energy was not measured, it is that of the
+declared power, which grows from idle to busy with the CPU of a node, the response `cpu_percent_mean` (Fan, Weber and
+Barroso 2007, Power provisioning for a warehouse-sized computer, ISCA).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Literal
+import math
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
 
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import estimates
 from steelyard.analysis.row import Column, TreatmentRow
-from steelyard.analysis.statistic import Attempt, Context, Section, Statistic, Use
+from steelyard.analysis.statistic import Context, Section, Statistic
 from steelyard.analysis.treatments import Treatment
 from steelyard.heavy import pl
+from steelyard.judging.measures import MILLION, counted_nodes
 from steelyard.model.cost import Cost
 from steelyard.model.estimate import Estimate
+from steelyard.model.responses.cost import NAME as PRICED
+from steelyard.model.study import Study
+from steelyard.model.trial import Attempt, TrialRecord
 
 Basis = Literal["measured", "declared", "none"]
 
@@ -45,82 +50,83 @@ class Merit(TreatmentRow):
     """Why a number is missing, and what it holds."""
 
 
-S_PER_H = 3600.0
-MILLION = 1e6
 RESPONSE = "throughput_per_s"
+ENERGY = "energy"
+"""The probe of the processors' own counters of energy."""
+JOULES, LOAD_JOULES = "energy_j_per_operation", "load_energy_j_per_operation"
+CPU, LOAD_CPU = "cpu_percent_mean", "load_cpu_percent_mean"
 PER_MILLION = "per million operations"
+NOT_MEASURED = (
+    "energy was not measured: the power of some node was not read throughout. Virtual machines and most small boards "
+    "have no energy counters; on others, only root may read them"
+)
 
 
-def merits(frame: TrialFrame, cost: Cost, uses: Mapping[Attempt, Use], confidence: float = 0.95) -> tuple[Merit, ...]:
-    """One row per treatment with a used trial; empty if no treatment has a known cost or energy."""
-    if not cost.declared and all(one.measured_watts is None and not one.why_not for one in uses.values()):
+def merits(
+    frame: TrialFrame, study: Study, records: Sequence[TrialRecord], confidence: float = 0.95
+) -> tuple[Merit, ...]:
+    """One row per treatment with a used trial; empty if neither cost nor energy is declared, measured or asked for."""
+    measured = ENERGY in study.probes or frame.data[JOULES].is_not_null().any()
+    if not study.cost.declared and not measured:
         return ()
-    rows = (_merit(frame, treatment, cost, uses, confidence) for treatment in frame.treatments())
+    nodes = {record.key: counted_nodes(record, study) for record in records}
+    rows = (_merit(frame, treatment, study.cost, nodes, measured, confidence) for treatment in frame.treatments())
     return tuple(one for one in rows if one is not None)
 
 
 def _merit(
-    frame: TrialFrame, treatment: Treatment, cost: Cost, uses: Mapping[Attempt, Use],
+    frame: TrialFrame, treatment: Treatment, cost: Cost, nodes: Mapping[Attempt, tuple[int, int]], measured: bool,
     confidence: float,
 ) -> Merit | None:  # fmt: skip
     rows = frame.values(RESPONSE, treatment).filter(pl.col(RESPONSE) > 0)
-    trials = [
-        (str(row["start"]), float(row[RESPONSE]), uses[row["trial_id"], row["attempt"]])
-        for row in rows.iter_rows(named=True)
-        if (row["trial_id"], row["attempt"]) in uses
-    ]
+    trials = [(row, nodes[row["trial_id"], row["attempt"]]) for row in rows.iter_rows(named=True)]
     if not trials:
         return None
 
-    def over(value: Callable[[float, Use], float], unit: str) -> Estimate:
-        return estimates.by_start([(start, value(rate, use)) for start, rate, use in trials], unit, confidence)
+    def over(values: Sequence[float], unit: str) -> Estimate:
+        starts = [str(row["start"]) for row, _ in trials]
+        return estimates.by_start(list(zip(starts, values, strict=True)), unit, confidence)
 
-    price, priced = cost.price_per_node_hour, None
-    if price is not None:
-        unit = f"{cost.currency} {PER_MILLION}"
-        priced = over(lambda rate, use: price * use.nodes / S_PER_H / rate * MILLION, unit)
-    watts = [_watts(cost, use) for _, _, use in trials]
-    basis = _basis(watts)
-    joules = None
-    if basis != "none":
-        known = [
-            (start, (power or 0.0) / rate * MILLION) for (start, rate, _), (power, _) in zip(trials, watts, strict=True)
-        ]
-        joules = estimates.by_start(known, f"J {PER_MILLION}", confidence)
+    prices = [row[PRICED] for row, _ in trials]
+    priced = None if None in prices else over(prices, f"{cost.currency} {PER_MILLION}")
+    shared = "cpu" in frame.shares
+    joules, bases = zip(*(_joules(row, counted, cost, shared) for row, counted in trials), strict=True)
+    # Measured and declared energy are never averaged.
+    basis: Basis = bases[0] if len(set(bases)) == 1 else "none"
     return Merit(
-        treatment=treatment, n=len(trials), starts=len({start for start, _, _ in trials}),
-        nodes=max(use.nodes for _, _, use in trials), throughput_per_s=over(lambda rate, _: rate, "operations/s"),
+        treatment=treatment, n=len(trials), starts=rows["start"].n_unique(),
+        nodes=max(sum(counted) for _, counted in trials),
+        throughput_per_s=over([float(row[RESPONSE]) for row, _ in trials], "operations/s"),
         cost_per_million_operations=priced, cost_basis="declared" if priced else "none",
-        energy_j_per_million_operations=joules, energy_basis=basis,
-        note=_note(cost, [use for _, _, use in trials], basis, "cpu" in frame.shares),
+        energy_j_per_million_operations=None if basis == "none" else over(joules, f"J {PER_MILLION}"),
+        energy_basis=basis, note=_note(cost, basis, measured and "measured" not in bases, shared),
     )  # fmt: skip
 
 
-def _watts(cost: Cost, use: Use) -> tuple[float | None, Basis]:
-    """Power of a trial's nodes and its basis: measured or declared."""
-    if use.measured_watts is not None:
-        return use.measured_watts, "measured"
-    if cost.node_watts_busy is None:
-        return None, "none"
-    if cost.node_watts_idle is None:
-        return use.nodes * cost.node_watts_busy, "declared"
-    if use.busy is None:
-        return None, "none"
-    each = cost.node_watts_idle + (cost.node_watts_busy - cost.node_watts_idle) * min(1.0, max(0.0, use.busy))
-    return use.nodes * each, "declared"
+def _joules(row: Mapping[str, Any], counted: tuple[int, int], cost: Cost, shared: bool) -> tuple[float, Basis]:
+    """Energy of a trial per million operations, and its basis. On a shared machine the energy of the database nodes is
+    that of all."""
+    load_nodes = counted[1]
+    parts = [row[JOULES], row[LOAD_JOULES] if load_nodes and not shared else 0.0]
+    if None not in parts:
+        return sum(parts) * MILLION, "measured"
+    watts = [_watts(cost, row[name]) for name in (CPU, LOAD_CPU)]
+    needed = [(each, nodes) for each, nodes in zip(watts, counted, strict=True) if nodes]
+    power = math.fsum(each * nodes for each, nodes in needed if each is not None)
+    known = all(each is not None for each, _ in needed)
+    return (power / float(row[RESPONSE]) * MILLION, "declared") if known else (0.0, "none")
 
 
-def _basis(watts: Sequence[tuple[float | None, Basis]]) -> Basis:
-    """The common basis of a treatment's trials: measured and declared are never averaged."""
-    kinds = {basis for _, basis in watts}
-    return kinds.pop() if len(kinds) == 1 else "none"
+def _watts(cost: Cost, cpu_percent: float | None) -> float | None:
+    """Declared power of a node whose cores are busy by so many per cent; None if that is needed and not known."""
+    idle, busy = cost.node_watts_idle, cost.node_watts_busy
+    if idle is None or busy is None:
+        return busy
+    return None if cpu_percent is None else idle + (busy - idle) * min(1.0, max(0.0, cpu_percent / 100))
 
 
-def _note(cost: Cost, uses: Sequence[Use], basis: Basis, shared: bool) -> str:
-    notes = []
-    why = next((one.why_not for one in uses if one.why_not), "")
-    if why:
-        notes.append(f"energy was not measured: {why}")
+def _note(cost: Cost, basis: Basis, unread: bool, shared: bool) -> str:
+    notes = [NOT_MEASURED] if unread else []
     if basis == "measured":
         where = "of the one machine that all nodes share with the load generator" if shared else "of all machines"
         notes.append(f"energy {where}: processor packages and memory, not disks, fans or power supplies")
@@ -128,15 +134,14 @@ def _note(cost: Cost, uses: Sequence[Use], basis: Basis, shared: bool) -> str:
         how = "a node counts as busy throughout" if cost.node_watts_idle is None else "by the share of cores busy"
         notes.append(f"energy as declared in the study, {how}")
     elif cost.node_watts_busy is not None:
-        notes.append("no energy: not all trials have it by the same means, or nobody read how busy the nodes were")
+        notes.append("no energy: trials use different energy sources, or CPU use was not sampled")
     if shared and (cost.price_per_node_hour is not None or basis == "declared"):
         notes.append("the nodes share one machine, so what is declared of a node is of hardware that was not there")
     return "; ".join(notes)
 
 
 def _of_context(context: Context) -> tuple[Merit, ...]:
-    uses = context.within.uses
-    return merits(context.frame, context.study.cost, uses, context.confidence) if uses else ()
+    return merits(context.frame, context.study, context.records, context.confidence)
 
 
 STATISTIC = Statistic(

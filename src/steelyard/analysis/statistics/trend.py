@@ -25,6 +25,7 @@ from steelyard.model.estimate import Estimate
 from steelyard.model.response import Direction
 from steelyard.model.responses import label_of
 from steelyard.model.study import Level
+from steelyard.model.trial import cell_key
 
 Key = tuple[tuple[str, Level], ...]
 """The hard levels of a start."""
@@ -185,7 +186,7 @@ def found(rows: Sequence[Trend]) -> list[Trend]:
     named: dict[tuple[object, ...], Trend] = {}
     moved = [row for row in rows if row.verdict in MOVES]
     for row in sorted(moved, key=lambda one: (-one.starts, one.series == "seconds")):
-        named.setdefault(tuple(sorted(row.treatment.items())), row)
+        named.setdefault(cell_key(row.treatment), row)
     return list(named.values())
 
 

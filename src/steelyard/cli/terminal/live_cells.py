@@ -20,10 +20,8 @@ from steelyard.judging.dilation import modelled
 from steelyard.judging.stopping import Narrowing, plus_minus
 from steelyard.model.responses import label_of, unit_of
 from steelyard.model.study import Level, Study
-from steelyard.model.trial import TrialRecord
+from steelyard.model.trial import CellKey, TrialRecord, cell_key
 from steelyard.progress.state import CellSoFar, Live
-
-Key = tuple[tuple[str, Level], ...]
 
 
 @dataclass(frozen=True)
@@ -39,14 +37,14 @@ class LiveCells:
 
     def __init__(self, study: Study, records: Iterable[TrialRecord] = ()) -> None:
         self._study = study
-        self._records: dict[Key, list[TrialRecord]] = {}
-        self._texts: dict[Key, _Texts] = {}
+        self._records: dict[CellKey, list[TrialRecord]] = {}
+        self._texts: dict[CellKey, _Texts] = {}
         for record in records:
             self.add(record)
 
     def add(self, record: TrialRecord) -> None:
         """Take one more sealed trial."""
-        key = _key(record.treatment)
+        key = record.cell
         self._records.setdefault(key, []).append(modelled(record))
         self._texts.pop(key, None)
 
@@ -74,7 +72,7 @@ class LiveCells:
         return table
 
     def _of(self, treatment: Mapping[str, Level]) -> _Texts:
-        key = _key(treatment)
+        key = cell_key(treatment)
         if key not in self._texts:
             self._texts[key] = _texts(self._records.get(key, ()), self._study)
         return self._texts[key]
@@ -108,7 +106,3 @@ def narrowing_words(cell: Narrowing, starts: int | None = None) -> str:
 def _note(cell: CellSoFar) -> str:
     notes = [f"{cell.invalid} voided"] if cell.invalid else []
     return ", ".join([*notes, f"infeasible: {cell.infeasible}"] if cell.infeasible else notes)
-
-
-def _key(treatment: Mapping[str, Level]) -> Key:
-    return tuple(sorted(treatment.items()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.model.measure import How, Measure, Per
+from steelyard.model.measure import How, Measure, Over, Per
 from steelyard.model.power import MEMORY, PACKAGES
 from steelyard.model.response import Dilates, Response
 
@@ -10,16 +10,20 @@ WHAT = (
     "the database nodes' machines: of the whole by a meter, else of processor packages and memory by their own "
     "counters. On a machine that nodes share it covers all of them and the load generator"
 )
+LOAD = "the load nodes' machines, read in the same way"
 
 
-def _of(name: str, label: str, what: str, unit: str, how: How, per: Per, order: int, dilates: Dilates = "") -> Response:
+def _of(
+    name: str, label: str, what: str, unit: str, how: How, per: Per, order: int, dilates: Dilates = "",
+    over: Over = "database",
+) -> Response:  # fmt: skip
     return Response(
         name=name,
         label=label,
         unit=unit,
-        definition=f"{what} {WHAT}.",
+        definition=f"{what} {WHAT if over == 'database' else LOAD}.",
         source="samples",
-        measure=Measure((PACKAGES, MEMORY), how=how, per=per, probe="energy", power=True, shared="cpu"),
+        measure=Measure((PACKAGES, MEMORY), how=how, over=over, per=per, probe="energy", power=True, shared="cpu"),
         dilates=dilates,
         less_is_better=True,
         on_page=False,
@@ -32,4 +36,6 @@ RESPONSES = (
     _of("energy_j_total", "energy", "Energy of", "J", "integral", "", 161),
     _of("energy_j_per_operation", "energy per operation", "Energy, over the operations answered without error, of",
         "J/operation", "integral", "operation", 162),
+    _of("load_energy_j_per_operation", "energy of the load nodes per operation", "Energy, over the operations answered "
+        "without error, of", "J/operation", "integral", "operation", 163, over="load"),
 )  # fmt: skip

@@ -11,6 +11,7 @@ from steelyard.analysis.statistics.trials import Point
 from steelyard.analysis.treatments import label
 from steelyard.format import Scale, number
 from steelyard.model.responses import unit_of
+from steelyard.model.trial import CellKey, cell_key
 from steelyard.report.basics.theme import MAX_LINES
 from steelyard.report.data.presentation import Key, View
 from steelyard.report.draw.charts import Dot, FittedPoint, style
@@ -58,10 +59,10 @@ def level_keys(names: Sequence[str]) -> tuple[Key, ...]:
 def trial_dots(this: View) -> list[Dot]:
     """Every used trial as a dot; `part` places the trials of a cell side by side, by time."""
     points = [point for point in this.results.of(Point) if point.used and not point.control]
-    sizes: dict[str, int] = {}
+    sizes: dict[CellKey, int] = {}
     places = []
     for point in points:
-        cell = str(sorted(point.treatment.items()))
+        cell = cell_key(point.treatment)
         places.append((cell, sizes.get(cell, 0)))
         sizes[cell] = sizes.get(cell, 0) + 1
     return [

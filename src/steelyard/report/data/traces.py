@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from steelyard.heavy import pl
+from steelyard.judging.measures import READING_S
 from steelyard.reading.node_traces import Trace
+from steelyard.reading.node_usage import measured_samples, use_of_nodes
 
 MEGABYTE: Final = 1e6
-READING_S: Final = 1.0
-"""Time that one reading of a probe covers."""
 
 
 @dataclass(frozen=True)
@@ -61,30 +61,15 @@ class Usage:
 
 def usage(trace: Trace) -> tuple[Usage, ...]:
     """Usage of each node of a trial: the numbers behind the pictures."""
-    rows, _ = readings(trace)
-    words = {
-        (resource.panel, ("first", "second")[index]): word
-        for resource in RESOURCES
-        for index, (_, word) in enumerate(resource.metrics)
-    }
-    by_node: dict[str, dict[tuple[str, str], list[float]]] = {}
-    seen: set[tuple[str, str, str]] = set()
-    for row in rows:
-        key = (row["node"], row["panel"], row["series"])
-        if key not in seen:  # The first row of a line only draws its beginning.
-            seen.add(key)
-            continue
-        metric = (row["panel"], words[row["panel"], row["series"]])
-        by_node.setdefault(row["node"], {}).setdefault(metric, []).append(row["y"])
+    metrics = {metric: (resource, word) for resource in RESOURCES for metric, word in resource.metrics}
+    by_node: dict[str, dict[tuple[str, str], tuple[float, float]]] = {}
+    for row in use_of_nodes(trace.samples, trace.record.measured_span).iter_rows(named=True):
+        if row["metric"] in metrics:
+            resource, word = metrics[row["metric"]]
+            numbers = row["mean"] / resource.divisor, row["max"] / resource.divisor
+            by_node.setdefault(row["node"], {})[resource.panel, word] = numbers
     nodes = sorted(by_node, key=lambda node: (drives_load(trace, node), natural_order(node)))
-    return tuple(
-        Usage(
-            node,
-            drives_load(trace, node),
-            {metric: (sum(values) / len(values), max(values)) for metric, values in by_node[node].items()},
-        )
-        for node in nodes
-    )
+    return tuple(Usage(node, drives_load(trace, node), by_node[node]) for node in nodes)
 
 
 def drives_load(trace: Trace, node: str) -> bool:
@@ -98,9 +83,7 @@ def readings(trace: Trace) -> tuple[list[dict[str, Any]], float]:
     if span is None or trace.samples.is_empty():
         return [], 0.0
     begun_s, ended_s = span
-    # A reading covers the second before it, so the one just after the phase belongs to the phase.
-    inside = (pl.col("t_s") >= begun_s) & (pl.col("t_s") <= ended_s + READING_S)
-    frame = trace.samples.filter(inside).sort("node", "t_s")
+    frame = measured_samples(trace.samples, span)
     of_metric = {
         metric: (resource, ("first", "second")[index])
         for resource in RESOURCES
@@ -114,7 +97,7 @@ def readings(trace: Trace) -> tuple[list[dict[str, Any]], float]:
         drawn = {"node": row["node"], "panel": resource.panel, "series": series, "y": row["value"] / resource.divisor}
         if (row["node"], row["metric"]) not in begun:
             begun.add((row["node"], row["metric"]))
-            rows.append({**drawn, "x": round(max(x - READING_S, 0.0), 2)})
+            rows.append({**drawn, "x": round(max(row["from_s"] - begun_s, 0.0), 2)})
         rows.append({**drawn, "x": x})
     return rows, max([ended_s - begun_s, READING_S, *(row["x"] for row in rows)])
 

@@ -11,7 +11,7 @@ from steelyard.analysis.statistics.trials import Point
 from steelyard.analysis.treatments import label
 from steelyard.analysis.wording import capital
 from steelyard.format import listed, number
-from steelyard.model.trial import TrialRecord
+from steelyard.model.trial import TrialRecord, cell_key
 from steelyard.report.basics.theme import ALERT, BAND, MAX_LINES, MUTED
 from steelyard.report.data.chart_rows import MOST_POINTS, thinned, tip
 from steelyard.report.data.presentation import Figure, Key, Panel, View
@@ -49,12 +49,12 @@ def order(this: View, records: Sequence[TrialRecord]) -> Figure | None:
     several = len(this.series) <= MAX_LINES
     names = this.series if several else tuple(str(level) for level in this.positions.levels)
     points = {(point.trial_id, point.attempt): point for point in this.results.of(Point)}
-    middles = {str(sorted(one.treatment.items())): one.median.value for one in this.results.main(Summary) if one.median}
+    middles = {cell_key(one.treatment): one.median.value for one in this.results.main(Summary) if one.median}
     attempts = []
     for record in records:
-        middle = middles.get(str(sorted(record.treatment.items())))
+        middle = middles.get(record.cell)
         series = this.of(record.treatment) if several else str(this.level(record.treatment))
-        attempts.append(_attempt(this, record, series, points.get((record.id, record.attempt)), middle))
+        attempts.append(_attempt(this, record, series, points.get(record.key), middle))
     drawn, step = thinned(attempts, 2 * MOST_POINTS)
     spans = _spans(records)
     title = f"{this.results.response_label}, % from its treatment's median"

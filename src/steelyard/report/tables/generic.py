@@ -408,7 +408,7 @@ def trials(this: View, records: Sequence[TrialRecord]) -> Table:
     )
     rows = []
     for place, record in enumerate(records, start=1):
-        point = points.get((record.id, record.attempt))
+        point = points.get(record.key)
         values = record.responses
         main = values.of(this.results.response)
         rows.append(
