@@ -9,7 +9,7 @@ import contextlib
 import functools
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from steelyard.format import number
@@ -25,6 +25,7 @@ from steelyard.lab.gauging import deviations
 from steelyard.lab.lending import Lending
 from steelyard.lab.parts import Parts
 from steelyard.lab.quiet import Ours, QuietGate
+from steelyard.lab.time_left import Foresight
 from steelyard.lab.trial import TrialRunner
 from steelyard.model.errors import (
     FileError,
@@ -47,7 +48,6 @@ from steelyard.progress.events import (
     Judged,
     StartBegan,
     StudyBegan,
-    TimeLeft,
     TrialBegan,
     TrialSealed,
     Trouble,
@@ -70,8 +70,6 @@ NOT_REPEATED = (FileError, LastingSiteError, StoreError, StudyError)
 """Failures of the laboratory that the next attempt would meet again: the first ends the study."""
 COUNTED = "its trials count all the same; the report names it"
 """What becomes of a start that is not as it should be."""
-
-Foresight = Callable[[Sequence[PlannedTrial], Sequence[TrialRecord]], TimeLeft]
 
 
 @dataclass(frozen=True)

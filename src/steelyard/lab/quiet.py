@@ -12,7 +12,7 @@ import asyncio
 import os
 import resource
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,12 +20,13 @@ from steelyard.format import duration
 from steelyard.judging.background_load import MOST_NAMED, THIS_MACHINE, BackgroundLoad
 from steelyard.judging.verdict import disturbances
 from steelyard.model.errors import NotQuiet
-from steelyard.model.study import Limits
+from steelyard.model.study import Limits, Study
 from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
 from steelyard.node import reading_commands
 from steelyard.node.processor import MachineTime, RunningProgram, busiest, census, machine_time
 from steelyard.progress.events import QuietAwaited, QuietReached, Watcher
 from steelyard.progress.reason_words import short
+from steelyard.site.base import Site, on_this_machine
 from steelyard.store import StoreWriter, journal
 
 QUIET_S = 3.0
@@ -100,6 +101,14 @@ def disturbed_since(before: Look, state: Path, limits: Limits) -> list[Reason]:
     passed."""
     time.sleep(max(0.0, LEAST_SPAN_S - (time.monotonic() - before.t_s)))
     return disturbed(before, look(state), lambda pid: False, limits)
+
+
+def busy(study: Study, sites: Sequence[Site], before: Look, state: Path) -> Iterator[str]:
+    """A note if this machine, on which nodes of these sites run, was too busy to measure on since a look."""
+    if any(on_this_machine(site) for site in sites):
+        for reason in disturbed_since(before, state, study.limits):
+            wait = f"`run` would wait for a quiet machine, at most {duration(study.limits.quiet_wait_s)}"
+            yield f"this machine is busy: {short(reason)}; {wait} (limits.quiet_wait_s)"
 
 
 class QuietGate:

@@ -6,7 +6,14 @@ can still be read; whoever shows numbers of the store shows its damages with the
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import Final
+
 from steelyard.model.value import Value
+
+MOST_DAMAGES: Final = 20
+"""Damages of a store that are told one by one."""
+DAMAGED: Final = "damaged: "
 
 
 class Damage(Value):
@@ -25,3 +32,16 @@ class Damage(Value):
     def words(self) -> str:
         """The damage as a line."""
         return f"{self.file}: {self.what}{'; ' if self.effect else ''}{self.effect}"
+
+
+def damage_lines(damages: Sequence[Damage]) -> Iterator[str]:
+    """Damages of a store for people, a line each, those with the same remedy together and it below them."""
+    shown = damages[:MOST_DAMAGES]
+    for remedy in dict.fromkeys(damage.remedy for damage in shown):
+        for damage in shown:
+            if damage.remedy == remedy:
+                yield f"{DAMAGED}{damage.words()}"
+        if remedy:
+            yield f"  {remedy}"
+    if len(damages) > MOST_DAMAGES:
+        yield f"and {len(damages) - MOST_DAMAGES} more: `steelyard verify STORE --json` names all"

@@ -26,6 +26,10 @@ class Publisher:
         self._views = list(views)
         self.live = beginning(clock())
 
+    def show_to(self, *views: View) -> None:
+        """Add views, which are shown what comes from now on."""
+        self._views += views
+
     def tell(self, event: Event) -> None:
         """Take note of an event."""
         self.live = fold(self.live, event, self._clock())

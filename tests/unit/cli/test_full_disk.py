@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from tools.campaigns.small_disk import SmallDisk, mounted
 
-from steelyard.cli.commands import run
 from steelyard.cli.main import main
+from steelyard.lab import session
 from steelyard.model.errors import FileError
 from steelyard.store import Store
 from steelyard.store.journal import SessionFailed
@@ -110,7 +110,7 @@ def test_run_on_a_disk_that_takes_nothing(disk: SmallDisk, tmp_path: Path, monke
 
 @pytest.mark.parametrize("error", [
     OSError(errno.ENOSPC, "No space left on device", "store/small/trials"),
-    FileError("store/small: the disk is full", f"free some space, and go on: {run.NONE_LOST}"),
+    FileError("store/small: the disk is full", f"free some space, and go on: {session.NONE_LOST}"),
 ])  # fmt: skip
 def test_a_session_that_the_disk_ends_says_once_that_no_sealed_trial_is_lost(
     error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -119,7 +119,7 @@ def test_a_session_that_the_disk_ends_says_once_that_no_sealed_trial_is_lost(
         raise error
 
     monkeypatch.setenv("STEELYARD_STATE", str(tmp_path / "state"))
-    monkeypatch.setattr(run, "_conduct", conduct)
+    monkeypatch.setattr(session.Conductor, "run", conduct)
     study = tmp_path / "full.toml"
     study.write_text(SMALL_STUDY)
     code, messages = called(monkeypatch, "run", study, "--store", tmp_path / "store", "--plain")

@@ -33,7 +33,9 @@ from steelyard.cli.main import CONTENTS, command_line
 from steelyard.cli.terminal import load_output
 from steelyard.dropin.agent_run import LoadResult
 from steelyard.judging.stopping import Decision, Narrowing, Rule
+from steelyard.lab import leftovers
 from steelyard.lab.conductor import Outcome
+from steelyard.lab.session import SessionEnd
 from steelyard.model.calibration import Calibration
 from steelyard.model.look import Look
 from steelyard.selftest.stall import Asked, Proof
@@ -187,13 +189,9 @@ def test_output_of_check_of_a_shipped_study(name: str, tmp_path: Path) -> None:
 def test_output_of_run(decided: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     outcome = Outcome(planned=4, valid=3, invalid=1, missing=0)
     run._say(
-        outcome,
-        DECISION if decided else None,
-        Look(),
-        tmp_path,
-        interrupted=False,
+        SessionEnd(outcome, False, tmp_path, DECISION if decided else None, Look()),
+        Console(quiet=True),
         as_json=True,
-        console=Console(quiet=True),
     )
     assert problems("run", json.loads(capsys.readouterr().out)) == []
 
@@ -232,7 +230,7 @@ def test_output_of_the_stall_proof(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_output_of_clean_names_every_field() -> None:
-    entry = clean.Found(site="local", lease="a1", study="s", reason="dead", nodes=1, processes=2, outcome="kept")
+    entry = leftovers.Found(site="local", lease="a1", study="s", reason="dead", nodes=1, processes=2, outcome="kept")
     data = {"leases": [entry.model_dump()], "elsewhere": [{"lease": "b2", "state_folder": "/x"}]}
     assert problems("clean", data) == []
 

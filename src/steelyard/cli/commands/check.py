@@ -11,14 +11,15 @@ import typer
 
 from steelyard.cli.plugin_trust import trust_of
 from steelyard.cli.signature import Json, Margin, Scale, StoreRoot, StudyFile, Trusted, WithoutMissing, percent_of
-from steelyard.cli.study_check import Check, as_data, busy, store_room, weigh
 from steelyard.cli.terminal.check_output import draw
 from steelyard.cli.terminal.output import complain, data_console, message_console
-from steelyard.lab.quiet import look
+from steelyard.lab.quiet import Look, busy, look
 from steelyard.model.errors import StudyError
 from steelyard.model.study import Study
 from steelyard.node.folders import state_folder
-from steelyard.plan import gate_forecast
+from steelyard.plan import gate_forecast, preflight
+from steelyard.plan.abilities import Abilities
+from steelyard.plan.check import Check, as_data, weigh
 from steelyard.shown_text import json_text
 
 EXIT_DONE, EXIT_WRONG, EXIT_MISSING = 0, 2, 5
@@ -55,7 +56,7 @@ def check(
             floor = checked.floor.floor
             gates = gate_forecast.forecasts(checked.study, checked.plan, checked.history, floor, gate_percent, margin)
             checked = replace(checked, gates=gates)
-        checked = replace(checked, warnings=(*busy(checked, before), *store_room(checked), *checked.warnings))
+        checked = replace(checked, warnings=(*_busy(checked, before), *checked.warnings))
         refused = checked.refusals
     except StudyError as wrong:
         refused = wrong.errors
@@ -68,6 +69,13 @@ def check(
     for error in (*missing, *refused):
         complain(errors, error)
     return EXIT_WRONG if refused else EXIT_MISSING if missing else EXIT_DONE
+
+
+def _busy(checked: Check, before: Look) -> tuple[str, ...]:
+    if checked.cost is None:
+        return ()
+    sites = Abilities(checked.plugins).sites(preflight.available(checked.plan).trials[0].settings)
+    return tuple(busy(checked.study, sites, before, state_folder()))
 
 
 def _gate_margin(study: Study, change_percent: float | None, margin_percent: float | None) -> float | None:

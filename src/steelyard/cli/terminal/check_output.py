@@ -10,8 +10,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from steelyard.cli.planned_links import links_of
-from steelyard.cli.study_check import Check, explanations
 from steelyard.cli.terminal import gate_forecast_output
 from steelyard.cli.terminal.load_output import explanation_sentence, explanation_table
 from steelyard.cli.terminal.output import print_table, titled_table
@@ -24,6 +22,8 @@ from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
 from steelyard.plan import PlanEstimate, Resolution, preflight, start_order, stopping_forecast
 from steelyard.plan.abilities import Abilities
+from steelyard.plan.check import Check, explanations
+from steelyard.plan.planned_links import links_of
 from steelyard.plan.requirements import MARGIN_MEMORY_MB
 from steelyard.study.treatments import treatments_of
 from steelyard.system.base import Existing

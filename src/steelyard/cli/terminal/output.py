@@ -10,15 +10,13 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from steelyard.model.damage import Damage
+from steelyard.model.damage import DAMAGED, Damage, damage_lines
 from steelyard.model.errors import SteelyardError
 from steelyard.shown_text import visible
 
 LEAST_WIDTH: Final = 20
 LONGEST_MESSAGE: Final = 20_000
 """Characters of a message that are shown; the lists of problems that people read are shorter."""
-MOST_DAMAGES: Final = 20
-"""Damages of a store that are printed one by one."""
 HANGING: Final = 2
 """Blanks before all lines of a sentence but the first."""
 
@@ -97,14 +95,12 @@ def complain(console: Console, error: SteelyardError) -> None:
 
 
 def warn_of_damages(console: Console, damages: Sequence[Damage]) -> None:
-    """Damages of a store, a line each, those with the same remedy together and it below them; nothing if there are
-    none."""
-    shown = damages[:MOST_DAMAGES]
-    for remedy in dict.fromkeys(damage.remedy for damage in shown):
-        for damage in shown:
-            if damage.remedy == remedy:
-                say(console, Text.assemble(("damaged: ", "bold yellow"), damage.words()))
-        if remedy:
-            say(console, f"  {remedy}")
-    if len(damages) > MOST_DAMAGES:
-        say(console, f"and {len(damages) - MOST_DAMAGES} more: `steelyard verify STORE --json` names all")
+    """Print the damages of a store; nothing if there are none."""
+    for line in damage_lines(damages):
+        say_marked(console, line)
+
+
+def say_marked(console: Console, line: str) -> None:
+    """Print a line as it is, a damage marked as such."""
+    mark = DAMAGED if line.startswith(DAMAGED) else ""
+    say(console, Text.assemble((mark, "bold yellow"), line.removeprefix(mark)))

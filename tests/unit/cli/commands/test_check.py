@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from steelyard.cli import study_check
 from steelyard.cli.commands.check import check
 from steelyard.judging.noise_floor import KeptFloor, Spread, circumstances
+from steelyard.lab import quiet
 from steelyard.model.verdict_reasons import Reason, ReasonKind
 from steelyard.node import machine_facts, noise_floor
 from steelyard.plan import Machine, expand, preflight
@@ -142,7 +142,7 @@ def test_it_says_which_noise_floor_the_study_will_be_judged_against(
     text = checked(tmp_path, REST).out
     assert "execution time of identical systems stays below 7.3% over starts and 2.4% within starts at 95%" in text
     assert "(study noise-floor of 2026-09-21, 12 starts, 36 trials)" in text
-    assert "if its nodes are like this machine" in text, "the site is not this machine"
+    assert "if its nodes are like this machine" not in text, "they share its kernel"
     data = json.loads(checked(tmp_path, REST, as_json=True).out)
     assert data["noise_floor"]["floor"]["study"] == "noise-floor"
     noise_floor.write(tmp_path / "state", floor.model_copy(update={"holds_for": of.model_copy(update={"nodes": 9})}))
@@ -164,7 +164,7 @@ def test_the_long_name_of_a_factor_is_whole_at_80_columns(tmp_path: Path) -> Non
 @pytest.mark.parametrize("busy", [True, False])
 def test_a_busy_machine_is_said_beforehand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, busy: bool) -> None:
     reason = Reason(kind=ReasonKind.STEAL, measured=0.8, threshold=0.2, unit="of all CPU time", detail="java 1.60")
-    monkeypatch.setattr(study_check, "disturbed_since", lambda before, state, limits: [reason] if busy else [])
+    monkeypatch.setattr(quiet, "disturbed_since", lambda before, state, limits: [reason] if busy else [])
     printed_out = " ".join(checked(tmp_path, REST).out.split())
     words = (
         "this machine is busy: background load: 80% of all CPU time, limit 20%, limits.background_cpu_fraction "

@@ -1,16 +1,9 @@
-"""The machine's noise floor on the command line: the one a study will be judged against, and keeping a new one."""
+"""The noise floor that a study on this machine will be judged against."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from rich.console import Console
-
 from steelyard.analysis.comparisons import identical_systems
 from steelyard.analysis.comparisons.level_pairs import Shared
-from steelyard.analysis.frame import frame_of
-from steelyard.analysis.statistics import noise_floor
-from steelyard.cli.terminal.output import say
 from steelyard.format import confidence_text, number
 from steelyard.judging.noise_floor import FoundFloor, circumstances, in_words, unlike
 from steelyard.model.plan import Plan
@@ -19,13 +12,11 @@ from steelyard.model.study import Study
 from steelyard.node import machine_facts
 from steelyard.node import noise_floor as kept
 from steelyard.node.folders import state_folder
-from steelyard.store import Store
-
-LOCAL = "local"
-"""The site whose nodes are made of this machine."""
+from steelyard.plan.abilities import Abilities
+from steelyard.site.base import on_this_machine
 
 
-def floor_for(study: Study, plan: Plan) -> tuple[FoundFloor, str]:
+def floor_for(study: Study, plan: Plan, abilities: Abilities) -> tuple[FoundFloor, str]:
     """The kept floor for a study on this machine (with server warm-up on or off, as preflight decided), and a sentence
     on what its verdicts will be judged against."""
     if study.design.kind == "same":
@@ -44,7 +35,8 @@ def floor_for(study: Study, plan: Plan) -> tuple[FoundFloor, str]:
             clauses.append(f"measured with {in_words(differing)}, which this study has nowhere")
     else:
         clauses.append(f"none: {floor_found.why}")
-    if any(one.site != LOCAL for one in of):
+    sites = [site for settings in treatments.values() for site in abilities.sites(settings)]
+    if not all(on_this_machine(site) and "kernel" in site.shares for site in sites):
         clauses.append("if its nodes are like this machine")
     return floor_found, "; ".join(clauses)
 
@@ -63,25 +55,3 @@ def _floor_sentence(floors: identical_systems.Floors, study: Study, plan: Plan) 
         return "none: the kept one has no such response, or no factor varies"
     share = f"{confidence_text(study.analysis.confidence)}"
     return f"{label_of(response)} of identical systems stays below {' and '.join(told_ways)} at {share} ({where})"
-
-
-def keep(folder: Path, console: Console, *, scaled: bool = False) -> None:
-    """Keep what a study of identical systems found, and say so; say why not, if it is too little. One that was tried
-    with `--scale` (`scaled`) says nothing of the trials that studies have."""
-    if scaled:
-        say(console, "no noise floor is kept of a study with --scale")
-        return
-    store = Store(folder)
-    records, study = store.trials(), store.study
-    frame = frame_of(records, study)
-    of = store.circumstances(records)
-    measured = identical_systems.measured(frame, study.study.name, of[0]) if of else None
-    if measured is None:
-        least = identical_systems.LEAST_DEGREES
-        words = f"no noise floor is kept: it needs {least + 1} starts or more with two used trials or more in some"
-    else:
-        where = kept.write(state_folder(), measured)
-        floors = identical_systems.floors_of(frame, None, study.analysis.confidence, study)
-        words = noise_floor.noise_floor(frame, study.analysis.response, floors, study).sentence
-        words += f"\nkept in {where}: later studies here are judged against it"
-    say(console, words)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from steelyard.cli.planned_links import links_of
 from steelyard.model.link import LinkChoice
 from steelyard.plan import expand
+from steelyard.plan.planned_links import links_of
 from steelyard.plugin import Plugins
 from steelyard.site import _links
 from steelyard.study import read_text

@@ -1,4 +1,4 @@
-"""What `check` finds out about a study, and its form as data; `terminal/check_output.py` prints it."""
+"""Check of a study: everything that is known of it before its first trial, and its form as data."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from steelyard.cli.noise_floor import floor_for
-from steelyard.format import data_size, duration
+from steelyard.format import data_size
 from steelyard.judging.noise_floor import FoundFloor
-from steelyard.lab.quiet import Look, disturbed_since
 from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
-from steelyard.node.folders import cache_folder, state_folder
+from steelyard.node.folders import cache_folder
 from steelyard.node.machine import read_machine
 from steelyard.plan import (
     Machine,
@@ -33,11 +31,10 @@ from steelyard.plan import (
 )
 from steelyard.plan.abilities import Abilities, assumptions
 from steelyard.plan.gate_forecast import GateForecast
+from steelyard.plan.noise_floor import floor_for
 from steelyard.plan.stopping_forecast import Expected
 from steelyard.plugin import Plugins, Trust, no_file
-from steelyard.plugin_factory import make_sites, make_workload
-from steelyard.progress.reason_words import short
-from steelyard.site.base import on_this_machine
+from steelyard.plugin_factory import make_workload
 from steelyard.study.treatments import fraction_of, treatments_of
 from steelyard.workload.base import Explains, Explanation
 
@@ -80,7 +77,7 @@ def weigh(
         return _only_planned(study, whole, plugins, missing)
     examined = preflight.examine(study_path, study, plan, plugins, store)
     study, history, cost = examined.study, examined.history, examined.cost
-    floor, floor_words = floor_for(study, plan)
+    floor, floor_words = floor_for(study, plan, Abilities(plugins))
     return Check(
         missing=missing,
         floor=floor,
@@ -93,20 +90,23 @@ def weigh(
         until=stopping_forecast.blocks_needed(study, plan, history),
         machine=examined.machine,
         resolutions=resolution(study, whole, history, floor.floor),
-        warnings=(
-            *_partly(plan, whole),
-            *warnings(study, whole, plugins),
-            *assumptions(plan, Abilities(plugins)),
-            *load_feasibility.notes(plan, history, examined.machine.cores, plugins),
-            *processor_quotas.notes(plan, examined.machine.cores, Abilities(plugins)),
-            *part_notes.notes(study, plan, examined.machine.cores, Abilities(plugins)),
-            *empty_tables.notes(study, plan, Abilities(plugins)),
-            *load_feasibility.doubtful_percentiles(study, plan, examined.machine.cores, plugins),
-            *node_disks.notes(plan, history, Abilities(plugins)),
-            *stopping_forecast.notes(study, plan, cost),
-        ),
+        warnings=(*_partly(plan, whole), *warnings(study, whole, plugins), *notes(plan, examined, plugins)),
         refusals=examined.refusals,
     )
+
+
+def notes(plan: Plan, examined: preflight.Preflight, plugins: Plugins) -> Iterator[str]:
+    """Sentences on a study that can be run, which `check` and the beginning of a session print alike."""
+    study, history, cores, abilities = examined.study, examined.history, examined.machine.cores, Abilities(plugins)
+    yield from assumptions(plan, abilities)
+    yield from load_feasibility.notes(plan, history, cores, plugins)
+    yield from processor_quotas.notes(plan, cores, abilities)
+    yield from part_notes.notes(study, plan, cores, abilities)
+    yield from empty_tables.notes(study, plan, abilities)
+    yield from load_feasibility.doubtful_percentiles(study, plan, cores, plugins)
+    yield from node_disks.notes(plan, history, abilities)
+    yield from stopping_forecast.notes(study, plan, examined.cost)
+    yield from _store_room(examined.machine, examined.cost)
 
 
 def _only_planned(study: Study, plan: Plan, plugins: Plugins, missing: tuple[StudyError, ...]) -> Check:
@@ -136,26 +136,13 @@ def _partly(available: Plan, whole: Plan) -> Iterator[str]:
         )
 
 
-def busy(checked: Check, before: Look) -> Iterator[str]:
-    """A note if this machine is too busy to measure on, by what it did during this command."""
-    limits = checked.study.limits
-    if checked.cost is None:
-        return
-    settings = preflight.available(checked.plan).trials[0].settings
-    if any(on_this_machine(site) for site in make_sites(checked.plugins, settings, state_folder())):
-        for reason in disturbed_since(before, state_folder(), limits):
-            wait = f"`run` would wait for a quiet machine, at most {duration(limits.quiet_wait_s)}"
-            yield f"this machine is busy: {short(reason)}; {wait} (limits.quiet_wait_s)"
-
-
-def store_room(checked: Check) -> Iterator[str]:
-    """A note if the store is on a disk of its own that may be too small. `run` looks at it before each trial."""
-    needed = 0 if checked.cost is None else checked.cost.store_bytes
-    free = checked.machine.store_free_bytes
-    if free is not None and needed > free:
+def _store_room(machine: Machine, cost: PlanEstimate) -> Iterator[str]:
+    """A note if the store is on a disk of its own that may be too small. A session looks at it before each trial."""
+    free = machine.store_free_bytes
+    if free is not None and cost.store_bytes > free:
         yield (
-            f"the remaining trials may need {data_size(needed)} in the store, {data_size(free)} are free there: free "
-            "some space, or name another folder (--store)"
+            f"the remaining trials may need {data_size(cost.store_bytes)} in the store, {data_size(free)} are free "
+            "there: free some space, or name another folder (--store)"
         )
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
-from steelyard.cli.noise_floor import keep
+from steelyard.lab.noise_floor import keep
 from steelyard.node import noise_floor
 from steelyard.node.folders import state_folder
 from tests.unit.verify import made
@@ -27,9 +25,7 @@ def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def kept(tmp_path: Path, starts: int, *, scaled: bool = False) -> tuple[str, list[Path]]:
     folder = made.store(tmp_path, text=SAME.format(starts=starts))
-    said = io.StringIO()
-    keep(folder, Console(file=said, width=500), scaled=scaled)
-    return said.getvalue(), list(noise_floor.folder_in(state_folder()).glob("*"))
+    return keep(folder, scaled=scaled), list(noise_floor.folder_in(state_folder()).glob("*"))
 
 
 def test_three_pairs_are_kept_and_two_are_not(tmp_path: Path) -> None:

@@ -1,0 +1,322 @@
+"""Session: one run of a study, from its file to the last trial that can be measured now.
+
+A session reads nothing from a terminal and prints nothing: it shows its progress to views, and passes sentences for
+people to `say`. The command line, a notebook and any other program run a study by the same functions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from steelyard.file_errors import foreseen
+from steelyard.judging.looks import look_of
+from steelyard.judging.settings_hash import canonical
+from steelyard.judging.stopping import Decision, decision_of
+from steelyard.lab import noise_floor
+from steelyard.lab.conductor import Conductor, Outcome
+from steelyard.lab.leftovers import reclaim
+from steelyard.lab.parts import Parts
+from steelyard.lab.quiet import QuietGate, look
+from steelyard.lab.time_left import foresight
+from steelyard.model.damage import damage_lines
+from steelyard.model.errors import FileError, SteelyardError
+from steelyard.model.look import Look
+from steelyard.model.plan import Plan
+from steelyard.model.study import Study
+from steelyard.model.trial import TrialRecord
+from steelyard.model.trial_settings import TrialSettings
+from steelyard.node import reading_commands, secrets
+from steelyard.node.folders import cache_folder, state_folder
+from steelyard.plan import check, preflight
+from steelyard.plugin import Plugins, Trust, no_file
+from steelyard.plugin_factory import make_sites
+from steelyard.progress.events import Event
+from steelyard.progress.live_file import LiveFile
+from steelyard.progress.publisher import Publisher, View
+from steelyard.progress.reason_words import other_limits
+from steelyard.progress.state import Live
+from steelyard.site.base import Site
+from steelyard.store import Store, StoreWriter, journal
+from steelyard.store.modelled import open_store
+
+BEAT_S = 0.25
+NONE_LOST = "no sealed trial is lost"
+ANOTHER = "runs another study on this machine: each is background load of the other"
+
+Say = Callable[[str], None]
+"""Takes a sentence for people."""
+
+
+def silence(line: str) -> None:
+    """Say nothing."""
+
+
+@runtime_checkable
+class Beats(Protocol):
+    """A view that shows time passing although nothing happens."""
+
+    def beat(self) -> None:
+        """Take note that time has passed."""
+        ...
+
+
+@dataclass(frozen=True)
+class SessionEnd:
+    """How a session ended, and how far its study has come."""
+
+    outcome: Outcome
+    interrupted: bool
+    """Whether it was stopped before its trials were done."""
+    folder: Path
+    """The study's folder in the store, for `steelyard.read`."""
+    decision: Decision | None
+    """What the stopping rule says; None without one."""
+    look: Look
+    """Which look at the study its trials give."""
+
+
+class Session:
+    """A study whose store is locked and that is ready to be measured; made by `begin`."""
+
+    def __init__(
+        self, study: Study, plan: Plan, records: Sequence[TrialRecord], plugins: Plugins, writer: StoreWriter,
+        gate: QuietGate, say: Say, *, scaled: bool,
+    ) -> None:  # fmt: skip
+        self.study = study
+        self.plan = plan
+        self.folder = writer.folder
+        self.records = records
+        """Trials that the store had when the session began."""
+        self.look = Store(writer.folder).look
+        """The look at the study that the store had recorded."""
+        self.interrupted = False
+        self._writer, self._say, self._scaled = writer, say, scaled
+        self._parts = Parts(cache_folder=cache_folder(), state_folder=state_folder(), plugins=plugins)
+        self._publisher = Publisher(time.time)
+        self._conductor = Conductor(
+            study, plan, writer, self._parts, self._publisher, foresight(study, plan, plugins), gate
+        )
+        self._task: asyncio.Future[Outcome] | None = None
+        self._stopped = False
+
+    def finish(self) -> None:
+        """Stop when the trial in flight is sealed. May be called from any thread."""
+        self.interrupted = True
+        self._conductor.finish()
+
+    def stop(self) -> None:
+        """Stop now: the trial in flight is lost, everything is released. May be called from any thread, and again."""
+        if not self._stopped:
+            self._stopped = self.interrupted = True
+            if self._task is not None:
+                self._task.get_loop().call_soon_threadsafe(self._task.cancel)
+
+    async def run(self, *views: View) -> Outcome:
+        """Measure what is missing; return when that is done or the session is stopped. To cancel this call is to stop.
+        Raises SteelyardError when the laboratory cannot go on."""
+        try:
+            with _none_lost():
+                return await self._run(views)
+        except SteelyardError as error:
+            conceal = self._writer.conceal
+            error.message, error.hint = conceal.text(error.message), conceal.text(error.hint)
+            with contextlib.suppress(OSError):
+                self._writer.event(journal.SessionFailed(message=error.message, hint=error.hint))
+            raise
+
+    async def _run(self, views: Sequence[View]) -> Outcome:
+        with (
+            reading_commands.session(self._parts.state_folder) as announced,
+            LiveFile(self.folder, self._writer.conceal, time.time) as live_file,
+        ):
+            self._publisher.show_to(*views, live_file, _Announced(announced))
+            self._task = asyncio.ensure_future(self._conductor.run())
+            if self._stopped:
+                self._task.cancel()
+            beating = [asyncio.ensure_future(_beat(view)) for view in (*views, live_file) if isinstance(view, Beats)]
+            try:
+                return await self._task
+            except asyncio.CancelledError:
+                self.interrupted = True
+                self._writer.event(journal.SessionInterrupted())
+                return self._conductor.outcome()
+            finally:
+                for beat in beating:
+                    beat.cancel()
+
+    def end(self) -> SessionEnd:
+        """How far the study has come, read from its store; keeps the noise floor that a study of identical systems has
+        found. For after `begin`'s block, when the store is no longer locked."""
+        outcome = self._conductor.outcome()
+        if self.study.design.kind == "same" and not outcome.missing:
+            self._say(noise_floor.keep(self.folder, scaled=self._scaled))
+        opened = open_store(self.folder)
+        records = opened.trials()
+        decision = decision_of(self.plan, records, self.study)
+        this_look = look_of(self.plan, records, opened.study, opened.look, decision)
+        return SessionEnd(outcome, self.interrupted, self.folder, decision, this_look)
+
+
+@contextlib.contextmanager
+def begin(
+    study: str | Path,
+    store: str | Path = "store",
+    *,
+    trust: Trust = no_file,
+    scale: float = 1.0,
+    quiet_wait_s: float | None = None,
+    without_missing: bool = False,
+    say: Say = silence,
+) -> Iterator[Session]:
+    """Read a study file, refuse what cannot be measured, lock its store in the folder `store`, and release what killed
+    studies left behind. Within the block the session can run; notes of `check` are passed to `say`.
+
+    `trust` decides whether a Python file that the study names is executed. `quiet_wait_s` stands in for the study's
+    `limits.quiet_wait_s` in this session. Raises SteelyardError: what is wrong, where, and what to do.
+    """
+    # Everything that passes until the first start is the first reading of whether the machine is quiet.
+    gate = QuietGate(lambda: look(state_folder()))
+    path, root = Path(study), Path(store)
+    plugins = Plugins(path.parent, trust)
+    read, plan = preflight.read_and_expand(path, plugins, scale, leave_out_missing=without_missing)
+    preflight.refuse(preflight.missing(path, read, plan))
+    settings = [trial.settings for trial in plan.trials]
+    # Under the lock of the store: nobody else adds trials to what is examined.
+    with _none_lost(), StoreWriter(root, read.study.name) as writer:
+        for line in damage_lines(writer.damages):
+            say(line)
+        _in_a_loop(lambda: reclaim(_sites(settings, plugins), say))
+        examined = preflight.examine(path, read, plan, plugins, root)
+        preflight.refuse(examined.refusals)
+        writer.conceal = secrets.concealer(settings)
+        processes = reading_commands.in_progress(state_folder())
+        for note in (
+            *check.notes(plan, examined, plugins),
+            *other_limits(examined.history, examined.study.limits),
+            *(f"process {each} {ANOTHER}" for each in processes),
+        ):
+            say(f"note: {note}")
+        text = _text(path, scale, without_missing=without_missing)
+        writer.intend(examined.study, text, plan)
+        limits = examined.study.limits
+        if quiet_wait_s is not None:
+            # Of this session, not of the study: nothing of it is written as if the file said so.
+            limits = limits.model_copy(update={"quiet_wait_s": quiet_wait_s})
+        measured = examined.study.model_copy(update={"limits": limits})
+        yield Session(measured, plan, examined.history, plugins, writer, gate, say, scaled=scale != 1.0)
+
+
+Progress = Callable[[Live, Event], Literal["finish", "stop"] | None]
+"""Takes the state of a session and the event that led to it. May ask it to finish the trial in flight and end, or to
+stop now."""
+
+
+def measure(
+    study: str | Path,
+    store: str | Path = "store",
+    *,
+    progress: Progress | None = None,
+    trust: Trust = no_file,
+    scale: float = 1.0,
+    quiet_wait_s: float | None = None,
+    without_missing: bool = False,
+    say: Say = silence,
+) -> SessionEnd:
+    """Measure what is missing of a study, as `steelyard run` does: safe to repeat, safe to interrupt.
+
+    Works in a notebook, too. Ctrl-C stops: the trial in flight is lost, everything is released, and the value returned
+    says so. `progress` is called after each event, in the thread that measures; for the rest see `begin`.
+    Raises SteelyardError, NotQuiet if the machine stays busy.
+    """
+    begun = begin(
+        study, store, trust=trust, scale=scale, quiet_wait_s=quiet_wait_s, without_missing=without_missing, say=say
+    )
+    with begun as session:
+        views = () if progress is None else (_Called(progress, session),)
+        _in_a_loop(lambda: session.run(*views), session.stop)
+    return session.end()
+
+
+def _in_a_loop(make: Callable[[], Coroutine[Any, Any, object]], stop: Callable[[], None] = lambda: None) -> None:
+    """Run a coroutine to its end, in a thread of its own where this one has an event loop already, such as a
+    notebook's. There, ctrl-C calls `stop`."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        asyncio.run(make())
+        return
+    with ThreadPoolExecutor(1, "steelyard") as thread:
+        running = thread.submit(lambda: asyncio.run(make()))
+        try:
+            running.result()
+        except KeyboardInterrupt:
+            stop()
+            running.result()
+
+
+class _Called:
+    """A view that calls a function."""
+
+    def __init__(self, progress: Progress, session: Session) -> None:
+        self._progress, self._session = progress, session
+
+    def show(self, live: Live, event: Event) -> None:
+        """Pass the newest state on."""
+        match self._progress(live, event):
+            case "finish":
+                self._session.finish()
+            case "stop":
+                self._session.stop()
+
+
+class _Announced:
+    """A view that tells other commands whether the study measures or waits."""
+
+    def __init__(self, session: reading_commands.Session) -> None:
+        self._session = session
+
+    def show(self, live: Live, event: Event) -> None:
+        """Take the newest state."""
+        del event
+        self._session.waits(live.quiet is not None)
+
+
+async def _beat(view: Beats) -> None:
+    while True:
+        await asyncio.sleep(BEAT_S)
+        view.beat()
+
+
+def _sites(settings: Sequence[TrialSettings], plugins: Plugins) -> list[Site]:
+    """The sites of a plan, of databases and of load nodes, each with its settings once."""
+    by_section = {canonical(chosen.part("site", "load_site")): chosen for chosen in settings}
+    return [site for _, chosen in sorted(by_section.items()) for site in make_sites(plugins, chosen, state_folder())]
+
+
+@contextlib.contextmanager
+def _none_lost() -> Iterator[None]:
+    """What a disk refuses within the block is a FileError that says that no sealed trial is lost."""
+    try:
+        yield
+    except (FileError, OSError) as error:
+        failure = foreseen(error)
+        if failure is None:
+            raise
+        if NONE_LOST not in failure.hint:
+            failure.hint += f"; {NONE_LOST}"
+        raise failure from (None if failure is error else error)
+
+
+def _text(study_path: Path, scale: float, *, without_missing: bool) -> str:
+    """The study file, and on its first line with which options it was read."""
+    text = study_path.read_text(encoding="utf-8-sig")
+    options = [f"--scale {scale:g}"] if scale != 1.0 else []
+    options += ["--without-missing"] if without_missing else []
+    return f"# run with {' '.join(options)}\n{text}" if options else text
