@@ -19,7 +19,7 @@ from steelyard.leases import records as lease_records
 from steelyard.model.node_limits import NodeLimits
 from steelyard.node.base import Node
 from steelyard.node.command import run
-from steelyard.plugin import Plugins, shipped_values
+from steelyard.plugins.find import Plugins, shipped_values
 from steelyard.site import local
 from steelyard.site.base import Request
 from steelyard.study.profiles import profile_of

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from steelyard.model.data_model import Schema
 from steelyard.model.load import BACKLOG_LIMIT, SEARCHES, Load, LoadPhase, Offered
-from steelyard.plugin import Plugins
+from steelyard.plugins.find import Plugins
 from steelyard.system.base import Endpoint
 from steelyard.wire.record import FORMAT
 from steelyard.workload.base import Workload

@@ -10,8 +10,8 @@ import time
 import pytest
 
 from steelyard.lab.probe_processes import Readings, watched_nodes, watching
-from steelyard.plugin import Plugins
-from steelyard.plugin_factory import make_probe
+from steelyard.plugins.find import Plugins
+from steelyard.plugins.parts import Parts
 from steelyard.probe.base import Probe
 from steelyard.progress.events import Silent
 from steelyard.system.base import Observed
@@ -58,7 +58,7 @@ def test_every_metric_is_read(real_node: RunningCluster) -> None:
     assert isinstance(real_node.system, Observed)
     asked = ask(real_node.contacts[0], *STATEMENTS)
     assert asked.returncode == 0, asked.stderr
-    probes = [make_probe(Plugins(), name) for name in NAMES]
+    probes = [Parts(Plugins()).probe(name) for name in NAMES]
     readings = asyncio.run(readings_of(probes, real_node))
     assert readings.failure is None
     for probe in probes:

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from steelyard import plugin
 from steelyard.engine import _stress_tool as tool
 from steelyard.model.verdict_reasons import ReasonKind
 from steelyard.node.base import Node
 from steelyard.node.folders import cache_folder
+from steelyard.plugins import find
 from steelyard.store import Store
 from steelyard.system.cassandra import _cql
 from steelyard.testing.cluster import RunningCluster
@@ -83,7 +83,7 @@ async def driven(engine: str, made: Mapping[str, Any], folder: Path) -> Done:
     """Carry an order out through the seam; the record of its end."""
     ends: list[Done] = []
     node = Node("l1", "load", "127.0.0.1", (), folder)
-    create_engine = plugin.find("engine", engine).create
+    create_engine = find.find("engine", engine).create
 
     def take(_node: str, record: Record) -> None:
         if isinstance(record, Done):

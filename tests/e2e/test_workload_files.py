@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from steelyard import plugin
 from steelyard.dropin import agent_run
 from steelyard.model.data_model import Schema
+from steelyard.plugins import find
 from steelyard.store import Store
 from steelyard.system.cassandra import Cassandra
 from steelyard.testing.cluster import RunningCluster
@@ -28,7 +28,7 @@ SMALL = {"timeseries": "records=600", "accounts": "records=500", "catalogue": "r
 
 
 def workload_of(name: str) -> Workload:
-    module = plugin.find("workload", str(FILES / f"{name}.toml"))
+    module = find.find("workload", str(FILES / f"{name}.toml"))
     setting, _, value = SMALL[name].partition("=")
     made: Workload = module.create(module.Settings.model_validate({setting: int(value)}))
     return made

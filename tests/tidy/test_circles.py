@@ -2,8 +2,8 @@
 
 Every import counts, also within a function and below `TYPE_CHECKING`: files that must be known together are a circle,
 whenever they are loaded. An import of a module is one of the packages around it too, for their `__init__.py` runs
-first; only a file's own packages are left out, as they are being imported already. What `steelyard.plugin` finds by
-name are the modules of the seams: it counts as importing each of them.
+first; only a file's own packages are left out, as they are being imported already. What `steelyard.plugins.find` finds
+by name are the modules of the seams: it counts as importing each of them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard import plugin
+from steelyard.plugins import find
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = (ROOT / "src" / "steelyard", ROOT / "tools")
@@ -92,10 +92,10 @@ def circles(graph: Graph) -> set[frozenset[str]]:
 
 def test_no_two_files_import_each_other() -> None:
     graph = dict(graph_of(PACKAGES))
-    seams = {name for name in graph if name.startswith(tuple(f"steelyard.{seam}." for seam in plugin.SEAMS))}
+    seams = {name for name in graph if name.startswith(tuple(f"steelyard.{seam}." for seam in find.SEAMS))}
     assert len(graph) > 300, "the sources are not where this test looks"
     assert len(seams) > 20, "the plug-ins are not where this test looks"
-    graph["steelyard.plugin"] |= seams
+    graph["steelyard.plugins.find"] |= seams
     found = circles(graph)
     assert found == set(), "\n".join(", ".join(sorted(circle)) for circle in found)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard import plugin
+from steelyard.plugins import find
 
 PACKAGE = Path(__file__).resolve().parents[2] / "src" / "steelyard"
 FILES = sorted(path for room in ("lab", "plan", "judging", "model") for path in (PACKAGE / room).rglob("*.py"))
@@ -23,9 +23,9 @@ def imported(path: Path) -> Iterator[str]:
             yield from (name.name for name in node.names)
 
 
-@pytest.mark.parametrize("seam", plugin.SEAMS)
+@pytest.mark.parametrize("seam", find.SEAMS)
 def test_no_plug_in_is_imported(seam: str) -> None:
-    plug_ins = [f"steelyard.{seam}.{name.replace('-', '_')}" for name in plugin.names(seam)]
+    plug_ins = [f"steelyard.{seam}.{name.replace('-', '_')}" for name in find.names(seam)]
     assert plug_ins
     assert FILES
     names = [(path.name, name) for path in FILES for name in imported(path)]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard import plugin
+from steelyard.plugins import find
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted(path for folder in ("src/steelyard", "tools") for path in (ROOT / folder).rglob("*.py"))
@@ -56,10 +56,10 @@ def test_imports_keep_to_the_plan() -> None:
     assert found.returncode == 0, found.stdout
 
 
-@pytest.mark.parametrize("seam", plugin.SEAMS)
+@pytest.mark.parametrize("seam", find.SEAMS)
 def test_every_plug_in_has_a_page(seam: str) -> None:
     pages = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "reference").glob("*.md"))
-    for name in plugin.names(seam):
+    for name in find.names(seam):
         assert re.search(rf"`{re.escape(name)}`", pages), f"{seam} {name} has no page in docs/reference"
 
 
@@ -78,10 +78,10 @@ def _kept_contracts(seam: str) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("seam", plugin.SEAMS)
+@pytest.mark.parametrize("seam", find.SEAMS)
 def test_every_plug_in_keeps_the_contract_of_its_seam(seam: str) -> None:
     assert (ROOT / "src" / "steelyard" / "testing" / f"{seam}.py").is_file()
-    lacking = set(plugin.names(seam)) - _kept_contracts(seam)
+    lacking = set(find.names(seam)) - _kept_contracts(seam)
     assert not lacking, f"no class in tests/contract/{seam} inherits the contract for {', '.join(sorted(lacking))}"
 
 
@@ -96,8 +96,8 @@ KNOWN_AS_ELSE = {("trial.py", "agent")}
 )
 def test_planning_and_measuring_know_no_plug_in_by_name(path: Path) -> None:
     """A new plug-in is its own module and nothing else: what others must know of it, it says by an ability."""
-    names = {name for seam in plugin.SEAMS for name in plugin.names(seam)}
-    modules = tuple(f"steelyard.{seam}." for seam in plugin.SEAMS)
+    names = {name for seam in find.SEAMS for name in find.names(seam)}
+    modules = tuple(f"steelyard.{seam}." for seam in find.SEAMS)
     assert {"cassandra", "simulated", "local", "agent", "os", "ycsb-a"} <= names
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Constant) and node.value in names and (path.name, node.value) not in KNOWN_AS_ELSE:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from steelyard.model.link import NamedLink
 from steelyard.model.profile import Profile
-from steelyard.plugin import Plugins, shipped_values
+from steelyard.plugins.find import Plugins, shipped_values
 from steelyard.study import links, profiles
 from tools.docs.marked import COMMAND
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from steelyard import plugin
 from steelyard.format import data_size
 from steelyard.model.plausible import LARGEST, SMALLEST
 from steelyard.model.server_warm_up import ServerWarmUp
@@ -32,7 +31,8 @@ from steelyard.model.study import (
     Study,
     Until,
 )
-from steelyard.plugin import Plugins
+from steelyard.plugins import find
+from steelyard.plugins.find import Plugins
 from steelyard.study.fields import SEAMS, SECTIONS, hard
 from steelyard.tomlfile.parse import LARGEST_BYTES, LONGEST_KEY, LONGEST_NAME, LONGEST_TEXT, MOST_NESTED
 from tools.docs.study_schema import probe_settings
@@ -250,7 +250,7 @@ def properties(model: type[BaseModel]) -> dict[str, Any]:
 def _families(seam: str) -> list[tuple[str, ...]]:
     """Plug-ins with the same settings but other defaults, together."""
     families: dict[str, list[str]] = {}
-    for name in plugin.names(seam):
+    for name in find.names(seam):
         fields = properties(Plugins().settings_model(seam, name))
         meaning = {key: (field.get("description"), _kind(field)) for key, field in fields.items()}
         families.setdefault(json.dumps(meaning), []).append(name)

@@ -7,9 +7,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from steelyard import plugin
 from steelyard.model.study import Study
-from steelyard.plugin import Plugins
+from steelyard.plugins import find
+from steelyard.plugins.find import Plugins
 from steelyard.study.fields import SEAMS, SECTIONS
 
 REF = "#/$defs/"
@@ -29,7 +29,7 @@ def schema() -> dict[str, Any]:
     document["title"] = "Steelyard study"
     definitions = document["$defs"]
     for section, seam in SEAMS.items():
-        names = plugin.names(seam)
+        names = find.names(seam)
         for name in names:
             definitions[f"{section}:{name}"] = _plugin(section, name, definitions)
         choices = [{"$ref": f"{REF}{section}:{name}"} for name in names] + [_by_path(SECTIONS[section])]
@@ -66,7 +66,7 @@ def _of_probes(definitions: dict[str, Any]) -> dict[str, Any]:
 
 def probe_settings() -> dict[str, type[BaseModel]]:
     """The settings of each shipped probe that takes any."""
-    models = {name: getattr(Plugins().find("probe", name), "Settings", None) for name in plugin.names("probe")}
+    models = {name: getattr(Plugins().find("probe", name), "Settings", None) for name in find.names("probe")}
     return {name: model for name, model in models.items() if model is not None}
 
 

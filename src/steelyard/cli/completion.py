@@ -85,23 +85,23 @@ def _entries(folder: Path) -> Iterator[Path]:
 
 def workloads(incomplete: str) -> list[str]:
     """Workloads by name, and TOML files."""
-    from steelyard import plugin
+    from steelyard.plugins import find
 
-    return [*(name for name in plugin.names("workload") if name.startswith(incomplete)), *study_files(incomplete)]
+    return [*(name for name in find.names("workload") if name.startswith(incomplete)), *study_files(incomplete)]
 
 
 def sites(incomplete: str) -> list[str]:
     """Sites by name."""
-    from steelyard import plugin
+    from steelyard.plugins import find
 
-    return [name for name in plugin.names("site") if name.startswith(incomplete)]
+    return [name for name in find.names("site") if name.startswith(incomplete)]
 
 
 def systems(incomplete: str) -> list[str]:
     """What can be set up: systems, and foreign engines."""
-    from steelyard import plugin
+    from steelyard.plugins import find
 
-    names = (*plugin.names("system"), *plugin.names("engine"))
+    names = (*find.names("system"), *find.names("engine"))
     return [name for name in names if name.startswith(incomplete)]
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from steelyard.cli.terminal.output import message_console, say
 from steelyard.model.errors import StudyError
 from steelyard.node.folders import state_folder
-from steelyard.plugin import PluginFile, Trust, any_file
+from steelyard.plugins.find import PluginFile, Trust, any_file
 
 KEPT = "trusted-plugins.jsonl"
 """In the state folder: a line for each yes."""

@@ -23,7 +23,7 @@ from steelyard.lab.lending import Lender, Lending, lenders_of
 from steelyard.lab.limits_from_warm import LIMIT_TIMEOUT_S, InForce
 from steelyard.lab.node_death import first_death, while_alive
 from steelyard.lab.node_logs import tails
-from steelyard.lab.parts import Known, Parts, of_all_load_nodes
+from steelyard.lab.parts import CalibrationStatus, LabParts, of_all_load_nodes
 from steelyard.lab.probe_processes import Readings, watched_nodes, watching
 from steelyard.lab.silence import Listening
 from steelyard.leases.lease import Lease
@@ -87,7 +87,7 @@ class Cluster:
     """Paths between the nodes as measured before the first trial."""
     link: LinkChoice | None = None
     """The link between the nodes, where all paths are measured in full; None: only round trips are."""
-    known: Known = field(default_factory=Known)
+    known: CalibrationStatus = field(default_factory=CalibrationStatus)
     """Calibration of the generator, or why there is none."""
     warmth: ServerWarmth | None = None
     """Outcome of the server warm-up; None without one."""
@@ -242,7 +242,7 @@ class Cluster:
 async def started(
     study: Study,
     trials: Sequence[PlannedTrial],
-    parts: Parts,
+    parts: LabParts,
     watcher: Watcher,
     phases: PhaseLog,
     lending: Lending | None = None,
@@ -348,7 +348,7 @@ def _with_identity(lease: Lease, start: str, dilation: float) -> Lease:
 async def _bring_up(
     study: Study,
     first: PlannedTrial,
-    parts_of_start: tuple[Parts, tuple[Site, ...], System],
+    parts_of_start: tuple[LabParts, tuple[Site, ...], System],
     nodes: Nodes,
     watcher: Watcher,
     phases: PhaseLog,
@@ -397,7 +397,7 @@ async def _bring_up(
     return cluster
 
 
-def _known(cluster: Cluster, parts: Parts, engine: str) -> Known:
+def _known(cluster: Cluster, parts: LabParts, engine: str) -> CalibrationStatus:
     """What is known of the generators' ceiling: it holds only if it does on every load node."""
     by_node = {node.name: parts.calibration(engine, cluster.facts[node.name]) for node in cluster.loaders}
     return of_all_load_nodes(by_node)

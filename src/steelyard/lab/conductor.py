@@ -23,7 +23,7 @@ from steelyard.lab.cluster import LINKS_GRACE, Cluster, started
 from steelyard.lab.disk_room import DiskRoom
 from steelyard.lab.gauging import deviations
 from steelyard.lab.lending import Lending
-from steelyard.lab.parts import Parts
+from steelyard.lab.parts import LabParts
 from steelyard.lab.quiet import Ours, QuietGate
 from steelyard.lab.time_left import Foresight
 from steelyard.lab.trial import TrialRunner
@@ -43,6 +43,7 @@ from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
 from steelyard.model.trial import Phase, TrialRecord
 from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
+from steelyard.plan.abilities import Abilities
 from steelyard.progress.events import (
     Guarded,
     Judged,
@@ -93,7 +94,7 @@ class Conductor:
         study: Study,
         plan: Plan,
         writer: StoreWriter,
-        parts: Parts,
+        parts: LabParts,
         watcher: Watcher,
         foresight: Foresight,
         gate: QuietGate | None = None,
@@ -115,7 +116,7 @@ class Conductor:
         self._failed_in_a_row = 0
         self._floor_sought = False
         self._lending = Lending()
-        self._room = DiskRoom(writer.folder, parts.state_folder, parts.plugins)
+        self._room = DiskRoom(writer.folder, parts.state_folder, Abilities(parts.plugins))
 
     def finish(self) -> None:
         """Stop when the trial in flight is sealed."""

@@ -17,7 +17,6 @@ from steelyard.model.trial import TrialRecord
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.plan.abilities import Abilities
 from steelyard.plan.requirements import STORE_BYTES_PER_TRIAL, written_bytes
-from steelyard.plugin import Plugins
 from steelyard.store import layout
 
 MARGIN = 2.0
@@ -30,7 +29,7 @@ class DiskRoom:
 
     store: Path
     state: Path
-    plugins: Plugins
+    abilities: Abilities
     free_bytes: Callable[[Path], int] = lambda folder: shutil.disk_usage(folder).free
     largest_bytes: int = STORE_BYTES_PER_TRIAL // 2
     """Of the largest trial that was sealed so far."""
@@ -44,7 +43,7 @@ class DiskRoom:
         """Raises FileError, with the free and the needed space, if the next trial may not fit."""
         needed = {self.store: MARGIN * self.largest_bytes}
         if self.state.is_dir():
-            grows_bytes = MARGIN * written_bytes(settings, Abilities(self.plugins))
+            grows_bytes = MARGIN * written_bytes(settings, self.abilities)
             if os.stat(self.state).st_dev == os.stat(self.store).st_dev:
                 needed[self.store] += grows_bytes
             else:

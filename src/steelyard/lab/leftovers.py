@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from steelyard import plugin
 from steelyard.format import count, listed
 from steelyard.leases import processes as lease_processes
 from steelyard.leases import records as lease_records
@@ -15,7 +14,8 @@ from steelyard.leases.lease import Lease
 from steelyard.model.errors import SiteError, SteelyardError, StudyError
 from steelyard.model.value import Value
 from steelyard.node.folders import state_folder
-from steelyard.plugin import Plugins, any_file
+from steelyard.plugins import find
+from steelyard.plugins.find import Plugins, any_file
 from steelyard.site.base import Site
 
 NO_RECORD = "no record says whose it is"
@@ -71,7 +71,7 @@ async def sweep(sites: Sequence[Site], *, dry_run: bool = False) -> list[Found]:
     """Leases that a record of this state folder names, at whatever site with whatever settings; then what these sites
     find without a record."""
     state, now = state_folder(), lease_records.utc_now()
-    by_path = {site.name: site for site in sites if site.name not in plugin.names("site")}
+    by_path = {site.name: site for site in sites if site.name not in find.names("site")}
     leases: dict[str, Found] = {}
     for path, record in lease_records.records(state):
         if lease_records.abandoned(record, now):

@@ -9,7 +9,7 @@ from steelyard.analysis.comparisons import identical_systems
 from steelyard.analysis.frame import frame_of
 from steelyard.analysis.statistics import noise_floor
 from steelyard.judging.noise_floor import FoundFloor
-from steelyard.lab.parts import Parts
+from steelyard.lab.parts import LabParts
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.node import noise_floor as kept
@@ -18,7 +18,7 @@ from steelyard.store import Store, StoreWriter
 from steelyard.store.journal import NoiseFloorSought
 
 
-def bring(study: Study, writer: StoreWriter, parts: Parts, records: Sequence[TrialRecord]) -> FoundFloor | None:
+def bring(study: Study, writer: StoreWriter, parts: LabParts, records: Sequence[TrialRecord]) -> FoundFloor | None:
     """The kept floor that holds for these trials, written into the store and the journal; or why there is none;
     None as long as no trial says which machine it was made on (a start that failed has no facts).
 

@@ -20,7 +20,7 @@ from steelyard.judging.server_warm_up import Round, Service, node_warmth, not_re
 from steelyard.judging.settings_hash import canonical
 from steelyard.judging.trial_responses import merged
 from steelyard.lab.cluster import Cluster
-from steelyard.lab.parts import Parts
+from steelyard.lab.parts import LabParts
 from steelyard.model.errors import EngineError, SystemFault
 from steelyard.model.load import SERVER_WARM_UP, Load
 from steelyard.model.plan import PlannedTrial
@@ -66,7 +66,7 @@ async def warm_up(
     study: Study,
     cluster: Cluster,
     trials: Sequence[PlannedTrial],
-    parts: Parts,
+    parts: LabParts,
     watcher: Watcher,
     finishing: Callable[[], bool],
 ) -> ServerWarmth:
@@ -94,7 +94,7 @@ async def warm_up(
             cluster.state.warmed_up()
 
 
-def _parts_of(trials: Sequence[PlannedTrial], parts: Parts) -> tuple[Part, ...]:
+def _parts_of(trials: Sequence[PlannedTrial], parts: LabParts) -> tuple[Part, ...]:
     """The different workloads of a start, each with that load of its trials which has the fewest in flight: there an
     operation waits least for others, so that a service time tells most about the server."""
     chosen: dict[str, PlannedTrial] = {}

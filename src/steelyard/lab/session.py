@@ -22,7 +22,7 @@ from steelyard.judging.stopping import Decision, decision_of
 from steelyard.lab import noise_floor
 from steelyard.lab.conductor import Conductor, Outcome
 from steelyard.lab.leftovers import reclaim
-from steelyard.lab.parts import Parts
+from steelyard.lab.parts import LabParts
 from steelyard.lab.quiet import QuietGate, look
 from steelyard.lab.time_left import foresight
 from steelyard.model.damage import damage_lines
@@ -33,10 +33,10 @@ from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.node import reading_commands, secrets
-from steelyard.node.folders import cache_folder, state_folder
+from steelyard.node.folders import state_folder
 from steelyard.plan import check, preflight
-from steelyard.plugin import Plugins, Trust, no_file
-from steelyard.plugin_factory import make_sites
+from steelyard.plan.abilities import Abilities
+from steelyard.plugins.find import Plugins, Trust, no_file
 from steelyard.progress.events import Event
 from steelyard.progress.live_file import LiveFile
 from steelyard.progress.publisher import Publisher, View
@@ -86,7 +86,7 @@ class Session:
     """A study whose store is locked and that is ready to be measured; made by `begin`."""
 
     def __init__(
-        self, study: Study, plan: Plan, records: Sequence[TrialRecord], plugins: Plugins, writer: StoreWriter,
+        self, study: Study, plan: Plan, records: Sequence[TrialRecord], abilities: Abilities, writer: StoreWriter,
         gate: QuietGate, say: Say, *, scaled: bool,
     ) -> None:  # fmt: skip
         self.study = study
@@ -98,10 +98,10 @@ class Session:
         """The look at the study that the store had recorded."""
         self.interrupted = False
         self._writer, self._say, self._scaled = writer, say, scaled
-        self._parts = Parts(cache_folder=cache_folder(), state_folder=state_folder(), plugins=plugins)
+        self._parts = LabParts(abilities.plugins)
         self._publisher = Publisher(time.time)
         self._conductor = Conductor(
-            study, plan, writer, self._parts, self._publisher, foresight(study, plan, plugins), gate
+            study, plan, writer, self._parts, self._publisher, foresight(study, plan, abilities), gate
         )
         self._task: asyncio.Future[Outcome] | None = None
         self._stopped = False
@@ -187,18 +187,18 @@ def begin(
     plugins = Plugins(path.parent, trust)
     read, plan = preflight.read_and_expand(path, plugins, scale, leave_out_missing=without_missing)
     preflight.refuse(preflight.missing(path, read, plan))
-    settings = [trial.settings for trial in plan.trials]
+    settings, abilities = [trial.settings for trial in plan.trials], Abilities(plugins)
     # Under the lock of the store: nobody else adds trials to what is examined.
     with _none_lost(), StoreWriter(root, read.study.name) as writer:
         for line in damage_lines(writer.damages):
             say(line)
-        _in_a_loop(lambda: reclaim(_sites(settings, plugins), say))
-        examined = preflight.examine(path, read, plan, plugins, root)
+        _in_a_loop(lambda: reclaim(_sites(settings, abilities), say))
+        examined = preflight.examine(path, read, plan, abilities, root)
         preflight.refuse(examined.refusals)
         writer.conceal = secrets.concealer(settings)
         processes = reading_commands.in_progress(state_folder())
         for note in (
-            *check.notes(plan, examined, plugins),
+            *check.notes(plan, examined, abilities),
             *other_limits(examined.history, examined.study.limits),
             *(f"process {each} {ANOTHER}" for each in processes),
         ):
@@ -210,7 +210,7 @@ def begin(
             # Of this session, not of the study: nothing of it is written as if the file said so.
             limits = limits.model_copy(update={"quiet_wait_s": quiet_wait_s})
         measured = examined.study.model_copy(update={"limits": limits})
-        yield Session(measured, plan, examined.history, plugins, writer, gate, say, scaled=scale != 1.0)
+        yield Session(measured, plan, examined.history, abilities, writer, gate, say, scaled=scale != 1.0)
 
 
 Progress = Callable[[Live, Event], Literal["finish", "stop"] | None]
@@ -294,10 +294,10 @@ async def _beat(view: Beats) -> None:
         view.beat()
 
 
-def _sites(settings: Sequence[TrialSettings], plugins: Plugins) -> list[Site]:
+def _sites(settings: Sequence[TrialSettings], abilities: Abilities) -> list[Site]:
     """The sites of a plan, of databases and of load nodes, each with its settings once."""
     by_section = {canonical(chosen.part("site", "load_site")): chosen for chosen in settings}
-    return [site for _, chosen in sorted(by_section.items()) for site in make_sites(plugins, chosen, state_folder())]
+    return [site for _, chosen in sorted(by_section.items()) for site in abilities.sites(chosen)]
 
 
 @contextlib.contextmanager

@@ -9,20 +9,20 @@ from steelyard.judging.stopping import SECONDS_PER_HOUR, decide, rule_of
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
+from steelyard.plan.abilities import Abilities
 from steelyard.plan.estimate import PlanEstimate, estimate
 from steelyard.plan.stopping_forecast import likely_blocks
-from steelyard.plugin import Plugins
 from steelyard.progress.events import TimeLeft
 
 Foresight = Callable[[Sequence[PlannedTrial], Sequence[TrialRecord]], TimeLeft]
 
 
-def foresight(study: Study, plan: Plan, plugins: Plugins) -> Foresight:
+def foresight(study: Study, plan: Plan, abilities: Abilities) -> Foresight:
     """A function of the trials to do and the sealed ones."""
     rule = rule_of(study)
 
     def rest(todo: Sequence[PlannedTrial], records: Sequence[TrialRecord]) -> PlanEstimate:
-        return estimate(plan.model_copy(update={"trials": tuple(todo)}), study, records, plugins=plugins)
+        return estimate(plan.model_copy(update={"trials": tuple(todo)}), study, records, abilities=abilities)
 
     def remaining(todo: Sequence[PlannedTrial], records: Sequence[TrialRecord]) -> TimeLeft:
         if not todo:

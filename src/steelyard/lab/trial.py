@@ -28,7 +28,7 @@ from steelyard.judging.verdict import Evidence, judge, link_program
 from steelyard.lab import capacity, clocks, node_logs
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.cluster import Cluster
-from steelyard.lab.parts import Parts
+from steelyard.lab.parts import LabParts
 from steelyard.lab.search import SearchInProgress
 from steelyard.model.capacity import capacity_key
 from steelyard.model.errors import ClockError, NodeError, ProbeError, SteelyardError, SystemFault
@@ -130,7 +130,7 @@ class Course:
 class TrialRunner:
     """Carries out trials on one start of a cluster."""
 
-    def __init__(self, study: Study, cluster: Cluster, parts: Parts, watcher: Watcher) -> None:
+    def __init__(self, study: Study, cluster: Cluster, parts: LabParts, watcher: Watcher) -> None:
         self.study = study
         self.cluster = cluster
         self.parts = parts

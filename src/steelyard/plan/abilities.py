@@ -5,9 +5,7 @@ An assumption is never silent: `assumptions` has a sentence for each.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any, TypeVar
+from collections.abc import Iterator
 
 from steelyard.judging.dilation import effective_load
 from steelyard.judging.settings_hash import canonical
@@ -15,15 +13,11 @@ from steelyard.model.load import Load
 from steelyard.model.plan import Plan
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.workload_shape import DEFAULT_MIX, WorkloadShape
-from steelyard.node.folders import cache_folder, state_folder
-from steelyard.plugin import Plugins
-from steelyard.plugin_factory import make_sites, make_system, make_workload
+from steelyard.plugins.parts import Parts
 from steelyard.site import base as sites
-from steelyard.site.base import LeaseTimes, Request, Site
+from steelyard.site.base import LeaseTimes, Request
 from steelyard.system.base import ClusterTimes, Footprint, System, Timed, nodes_to_lend
-from steelyard.workload.base import Explains, Explanation
-
-Made = TypeVar("Made")
+from steelyard.workload.base import Explains, Explanation, Workload
 
 ASSUMED_LEASE = LeaseTimes(lease_s=60.0, release_s=10.0)
 ASSUMED_START_S = 60.0
@@ -37,43 +31,18 @@ ASSUMED_ROOM = 2.0
 """Disk used per stored byte."""
 
 
-class Abilities:
-    """Plug-ins of complete settings, each created once, and the properties that they declare."""
-
-    def __init__(self, plugins: Plugins, state: Path | None = None, cache: Path | None = None) -> None:
-        self.plugins = plugins
-        self._state = state or state_folder()
-        self._cache = cache or cache_folder()
-        self._shapes: dict[str, WorkloadShape] = {}
-        self._systems: dict[str, System] = {}
-        self._sites: dict[str, tuple[Site, ...]] = {}
-        self._times: dict[tuple[str, str, int, int], ClusterTimes] = {}
+class Abilities(Parts):
+    """Plug-ins of complete settings, and the properties that they declare."""
 
     def shape(self, settings: TrialSettings) -> WorkloadShape:
-        """Shape of the workload."""
-        key = canonical(settings.part("workload"))
-        return _once(self._shapes, key, lambda: shape_of(self.plugins, settings))
-
-    def system(self, settings: TrialSettings) -> System:
-        """The system."""
-        return _once(
-            self._systems, canonical(settings.part("system")), lambda: make_system(self.plugins, settings, self._cache)
-        )
-
-    def site(self, settings: TrialSettings) -> Site:
-        """The site; that of the databases, if another one lends the load nodes."""
-        return self.sites(settings)[0]
-
-    def sites(self, settings: TrialSettings) -> tuple[Site, ...]:
-        """The site of the databases, then that of the load nodes, if it is another."""
-        key = canonical(settings.part("site", "load_site"))
-        return _once(self._sites, key, lambda: make_sites(self.plugins, settings, self._state))
+        """Shape of the workload: records, bytes per record, shares of operations."""
+        return self.once(("shape", canonical(settings.part("workload"))), lambda: _shape_of(self.workload(settings)))
 
     def cluster_times(self, settings: TrialSettings, cores: int) -> ClusterTimes:
         """Expected times of the cluster as the system declares them, else assumed ones."""
         nodes = settings.site.nodes
         k = settings.node.dilation
-        key = f"{canonical(settings.part('system'))} {k:g}", canonical(settings.part("workload")), nodes, cores
+        parts = canonical(settings.part("system", "workload"))
 
         def asked() -> ClusterTimes:
             system, shape = self.system(settings), self.shape(settings)
@@ -81,7 +50,7 @@ class Abilities:
             stretched = {"service_ms": times.service_ms * k, "most_per_s": times.most_per_s / k}
             return times if k == 1 else times.model_copy(update=stretched)
 
-        return _once(self._times, key, asked)
+        return self.once(("times", parts, f"{k:g} {nodes} {cores}"), asked)
 
     def lease_times(self, settings: TrialSettings) -> LeaseTimes:
         """Expected times of a lease as the site declares them, else assumed ones."""
@@ -103,12 +72,6 @@ class Abilities:
         if isinstance(system, Footprint):
             return system.disk_bytes(stored_bytes, settings.site.nodes)
         return int(stored_bytes * ASSUMED_ROOM)
-
-
-def _once(cache: dict[Any, Made], key: object, make: Callable[[], Made]) -> Made:
-    if key not in cache:
-        cache[key] = make()
-    return cache[key]
 
 
 def distinct(plan: Plan, *parts: str) -> list[TrialSettings]:
@@ -159,9 +122,7 @@ def assumptions(plan: Plan, abilities: Abilities) -> Iterator[str]:
             )
 
 
-def shape_of(plugins: Plugins, settings: TrialSettings) -> WorkloadShape:
-    """Shape of the workload: records, bytes per record, shares of operations."""
-    workload = make_workload(plugins, settings)
+def _shape_of(workload: Workload) -> WorkloadShape:
     if isinstance(workload, Explains):
         return explained(workload.explain())
     order = workload.order()

@@ -33,8 +33,7 @@ from steelyard.plan.abilities import Abilities, assumptions
 from steelyard.plan.gate_forecast import GateForecast
 from steelyard.plan.noise_floor import floor_for
 from steelyard.plan.stopping_forecast import Expected
-from steelyard.plugin import Plugins, Trust, no_file
-from steelyard.plugin_factory import make_workload
+from steelyard.plugins.find import Plugins, Trust, no_file
 from steelyard.study.treatments import fraction_of, treatments_of
 from steelyard.workload.base import Explains, Explanation
 
@@ -54,8 +53,8 @@ class Check:
     floor: FoundFloor
     """The kept noise floor that it would be judged against."""
     floor_words: str
-    plugins: Plugins
-    """Find what the study names."""
+    abilities: Abilities
+    """The plug-ins that the study names."""
     until: tuple[Expected, ...] = ()
     """How many blocks a stopping rule would need."""
     missing: tuple[StudyError, ...] = ()
@@ -75,14 +74,15 @@ def weigh(
     missing, plan = preflight.missing(study_path, study, whole), preflight.available(whole)
     if not plan.trials:
         return _only_planned(study, whole, plugins, missing)
-    examined = preflight.examine(study_path, study, plan, plugins, store)
+    abilities = Abilities(plugins)
+    examined = preflight.examine(study_path, study, plan, abilities, store)
     study, history, cost = examined.study, examined.history, examined.cost
-    floor, floor_words = floor_for(study, plan, Abilities(plugins))
+    floor, floor_words = floor_for(study, plan, abilities)
     return Check(
         missing=missing,
         floor=floor,
         floor_words=floor_words,
-        plugins=plugins,
+        abilities=abilities,
         history=history,
         study=study,
         plan=whole,
@@ -90,20 +90,20 @@ def weigh(
         until=stopping_forecast.blocks_needed(study, plan, history),
         machine=examined.machine,
         resolutions=resolution(study, whole, history, floor.floor),
-        warnings=(*_partly(plan, whole), *warnings(study, whole, plugins), *notes(plan, examined, plugins)),
+        warnings=(*_partly(plan, whole), *warnings(study, whole, plugins), *notes(plan, examined, abilities)),
         refusals=examined.refusals,
     )
 
 
-def notes(plan: Plan, examined: preflight.Preflight, plugins: Plugins) -> Iterator[str]:
+def notes(plan: Plan, examined: preflight.Preflight, abilities: Abilities) -> Iterator[str]:
     """Sentences on a study that can be run, which `check` and the beginning of a session print alike."""
-    study, history, cores, abilities = examined.study, examined.history, examined.machine.cores, Abilities(plugins)
+    study, history, cores = examined.study, examined.history, examined.machine.cores
     yield from assumptions(plan, abilities)
-    yield from load_feasibility.notes(plan, history, cores, plugins)
+    yield from load_feasibility.notes(plan, history, cores, abilities)
     yield from processor_quotas.notes(plan, cores, abilities)
     yield from part_notes.notes(study, plan, cores, abilities)
     yield from empty_tables.notes(study, plan, abilities)
-    yield from load_feasibility.doubtful_percentiles(study, plan, cores, plugins)
+    yield from load_feasibility.doubtful_percentiles(study, plan, cores, abilities)
     yield from node_disks.notes(plan, history, abilities)
     yield from stopping_forecast.notes(study, plan, examined.cost)
     yield from _store_room(examined.machine, examined.cost)
@@ -121,7 +121,7 @@ def _only_planned(study: Study, plan: Plan, plugins: Plugins, missing: tuple[Stu
         refusals=(),
         floor=FoundFloor(),
         floor_words="none: nothing of this study can be run yet",
-        plugins=plugins,
+        abilities=Abilities(plugins),
         missing=missing,
     )
 
@@ -152,10 +152,10 @@ def aliases_of(study: Study, plugins: Plugins) -> tuple[str, ...]:
     return fraction.sentences() if fraction is not None else ()
 
 
-def explanations(plan: Plan, plugins: Plugins) -> dict[str, Explanation]:
+def explanations(plan: Plan, abilities: Abilities) -> dict[str, Explanation]:
     """What each workload of a plan does that says it of itself, by name, in its first trial."""
     first = {trial.settings.workload.name: trial.settings for trial in reversed(plan.trials)}
-    workloads = {name: make_workload(plugins, settings) for name, settings in reversed(first.items())}
+    workloads = {name: abilities.workload(settings) for name, settings in reversed(first.items())}
     return {name: workload.explain() for name, workload in workloads.items() if isinstance(workload, Explains)}
 
 
@@ -166,9 +166,9 @@ def as_data(checked: Check | None, refused: Sequence[StudyError]) -> dict[str, A
         return {"errors": errors}
     return {
         "study": checked.study.study.model_dump(mode="json"),
-        "treatments": list(treatments_of(checked.study, checked.plugins)),
-        "aliases": list(aliases_of(checked.study, checked.plugins)),
-        "workloads": {name: asdict(told) for name, told in explanations(checked.plan, checked.plugins).items()},
+        "treatments": list(treatments_of(checked.study, checked.abilities.plugins)),
+        "aliases": list(aliases_of(checked.study, checked.abilities.plugins)),
+        "workloads": {name: asdict(told) for name, told in explanations(checked.plan, checked.abilities).items()},
         "plan": checked.plan.model_dump(mode="json"),
         "estimate": None if checked.cost is None else checked.cost.model_dump(mode="json"),
         "machine": checked.machine.model_dump(mode="json"),

@@ -18,7 +18,6 @@ from steelyard.model.plan import Plan
 from steelyard.model.study import Study
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.plan.abilities import Abilities, distinct
-from steelyard.plugin_factory import make_workload
 from steelyard.system.base import Existing
 from steelyard.workload.base import Workload
 
@@ -103,7 +102,7 @@ def _why_empty(settings: TrialSettings, workload: Workload) -> tuple[str, str]:
 def _treatments(study: Study, plan: Plan, abilities: Abilities) -> Iterator[tuple[TrialSettings, Workload, _Misses]]:
     """Each treatment that reads rows which are not there when its trial begins."""
     for settings in distinct(plan, "workload", "data", "load", "system"):
-        workload = make_workload(abilities.plugins, settings)
+        workload = abilities.workload(settings)
         # What is in the tables of a cluster that exists is its owner's to know.
         known = settings.data.state == EMPTIED or not isinstance(abilities.system(settings), Existing)
         misses = _misses(workload.order(), settings, study.limits.not_found_fraction if known else 1.0)

@@ -18,8 +18,7 @@ from steelyard.model.plan import Plan
 from steelyard.model.study import Load
 from steelyard.node import agent
 from steelyard.plan.abilities import Abilities, distinct, load_of
-from steelyard.plugin import Plugins
-from steelyard.plugin_factory import make_engine, make_workload
+from steelyard.plugins.find import Plugins
 from steelyard.system.base import Endpoint
 from steelyard.workload.base import Workload
 
@@ -33,7 +32,7 @@ STATEMENT = re.compile(r"statements\.([A-Za-z0-9_-]+)")
 def unspoken(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
     """Errors for workloads whose protocol their system does not speak."""
     for settings in distinct(plan, "system", "workload"):
-        system, workload = abilities.system(settings), make_workload(abilities.plugins, settings)
+        system, workload = abilities.system(settings), abilities.workload(settings)
         if system.protocol != workload.protocol:
             name = settings.workload.name
             yield StudyError(
@@ -45,12 +44,11 @@ def unspoken(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
             )
 
 
-def refused(plan: Plan, plugins: Plugins | None = None) -> Iterator[StudyError]:
+def refused(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
     """Each treatment's load that its engine refuses. Engines without `check` are not asked."""
-    plugins = plugins or Plugins()
     for settings in distinct(plan, "workload", "load", "site", "load_site", "node"):
         name = settings.engine
-        engine = make_engine(plugins, name)
+        engine = abilities.engine(settings)
         if settings.load.schedule == "search" and not isinstance(engine, DrivenByWords):
             yield StudyError(
                 f"engine {name} cannot search: it takes no further phases while it runs",
@@ -65,7 +63,7 @@ def refused(plan: Plan, plugins: Plugins | None = None) -> Iterator[StudyError]:
         if any(offered.capacity_fraction is not None for offered in load.offered):
             # Its rates are known only when the cluster runs.
             continue
-        for order in _orders(make_workload(plugins, settings), load, settings.data.populate_threads, plugins):
+        for order in _orders(abilities.workload(settings), load, settings.data.populate_threads, abilities.plugins):
             try:
                 engine.check(order, settings.load_nodes)
             except EngineError as error:
@@ -82,18 +80,17 @@ def _orders(workload: Workload, load: Load, threads: int, plugins: Plugins) -> t
     )
 
 
-def refused_by_agent(plan: Plan, plugins: Plugins | None = None) -> tuple[StudyError, ...]:
+def refused_by_agent(plan: Plan, abilities: Abilities) -> tuple[StudyError, ...]:
     """Errors in workloads that are programs; none if no agent is installed."""
     try:
         agent.find()
     except EngineError:
         return ()
-    plugins = plugins or Plugins()
     errors: dict[str, StudyError] = {}
     for settings in distinct(plan, "workload")[:MOST_ASKED]:
         name = settings.workload.name
-        for refusal in _refusals(make_workload(plugins, settings), plugins):
-            message = f"{_place(plugins, name, refusal)}: {refusal}"
+        for refusal in _refusals(abilities.workload(settings), abilities.plugins):
+            message = f"{_place(abilities.plugins, name, refusal)}: {refusal}"
             errors[message] = StudyError(message, key="workload.name", read=name)
     return tuple(errors.values())
 

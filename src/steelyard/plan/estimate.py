@@ -23,7 +23,6 @@ from steelyard.plan.phase_times import (
     trial_phases,
 )
 from steelyard.plan.requirements import STORE_BYTES_PER_TRIAL, disk_bytes, filled_state, memory_mb_of_plan
-from steelyard.plugin import Plugins
 from steelyard.study.links import measures_links
 from steelyard.system.base import warms_up
 
@@ -78,11 +77,11 @@ def estimate(
     history: Sequence[TrialRecord] = (),
     *,
     cores: int | None = None,
-    plugins: Plugins | None = None,
+    abilities: Abilities | None = None,
 ) -> PlanEstimate:
     """Time, disk and memory of a plan, on `cores` cores (default: those that this process may use)."""
     cores = cores or len(os.sched_getaffinity(0))
-    abilities = Abilities(plugins or Plugins())
+    abilities = abilities or Abilities()
     known = corrections(_of_its_parts(history, plan), abilities, cores)
     done = {record.id for record in history if record.verdict.outcome == "valid" or record.verdict.system_fault}
     unfinished = {trial.start for trial in plan.trials if trial.id not in done}

@@ -19,7 +19,7 @@ from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Level, Study
 from steelyard.plan.start_order import balanced
-from steelyard.plugin import Plugins
+from steelyard.plugins.find import Plugins
 from steelyard.study.fields import names_of
 from steelyard.study.settings import hard_settings, is_hard, settings_of
 from steelyard.study.treatments import control_of, treatments_of

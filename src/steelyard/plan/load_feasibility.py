@@ -26,7 +26,7 @@ from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.value import Value
 from steelyard.plan.abilities import Abilities, load_of
 from steelyard.plan.phase_times import closed_per_s, limited_times, treatment_hash
-from steelyard.plugin import Plugins
+from steelyard.plugins.find import Plugins
 from steelyard.store.plain_file import sha256_of
 from steelyard.study.named_responses import named_responses
 
@@ -41,15 +41,13 @@ class Known(Value):
     source: str
 
 
-def refusals(
-    study: Study, plan: Plan, history: Sequence[TrialRecord], plugins: Plugins | None = None
-) -> Iterator[StudyError]:
+def refusals(study: Study, plan: Plan, history: Sequence[TrialRecord], abilities: Abilities) -> Iterator[StudyError]:
     """Errors in loads that certainly cannot work."""
     for trial in _distinct(plan.trials):
         load = load_of(trial.settings)
         yield from _too_long(load, study.limits.trial_timeout_s)
         yield from _too_few_for_the_load_nodes(load, trial.settings)
-        yield from _no_trace(load, history, plugins or Plugins())
+        yield from _no_trace(load, history, abilities.plugins)
         if not history and "-scale-" not in study.study.name:  # what has begun goes on; a scaled study is a rehearsal
             yield from _without_percentiles(load, study)
     yield from _unsearched(study, plan)
@@ -88,10 +86,10 @@ def _without_percentiles(load: Load, study: Study) -> Iterator[StudyError]:
             )
 
 
-def doubtful_percentiles(study: Study, plan: Plan, cores: int, plugins: Plugins) -> Iterator[str]:
+def doubtful_percentiles(study: Study, plan: Plan, cores: int, abilities: Abilities) -> Iterator[str]:
     """Sentences on closed loops that end by time, whose operations are only estimated, and hardly enough."""
     for trial in _distinct(plan.trials):
-        load, abilities = load_of(trial.settings), Abilities(plugins)
+        load = load_of(trial.settings)
         if load.schedule != "closed" or load.phases or load.operations is not None or load.duration_s is None:
             continue
         about = load.duration_s * closed_per_s(load, limited_times(trial.settings, abilities, cores, warm=True))
@@ -103,10 +101,10 @@ def doubtful_percentiles(study: Study, plan: Plan, cores: int, plugins: Plugins)
                 )
 
 
-def notes(plan: Plan, history: Sequence[TrialRecord], cores: int, plugins: Plugins | None = None) -> tuple[str, ...]:
+def notes(plan: Plan, history: Sequence[TrialRecord], cores: int, abilities: Abilities) -> tuple[str, ...]:
     """What Little's law says about loads still to be offered. Not a refusal: offering more than a cluster carries is a
     legitimate question, and a study that has begun must be able to continue."""
-    return tuple(dict.fromkeys(_overtaxed(_missing(plan, history), history, cores, Abilities(plugins or Plugins()))))
+    return tuple(dict.fromkeys(_overtaxed(_missing(plan, history), history, cores, abilities)))
 
 
 def _distinct(trials: Sequence[PlannedTrial]) -> list[PlannedTrial]:

@@ -10,7 +10,7 @@ from steelyard.model.plan import Plan
 from steelyard.model.study import Study
 from steelyard.plan.expand import determines
 from steelyard.plan.start_order import MOST_SHARE, share_of_places
-from steelyard.plugin import Plugins
+from steelyard.plugins.find import Plugins
 from steelyard.study.levels import unused
 from steelyard.study.treatments import fraction_of, treatments_of
 

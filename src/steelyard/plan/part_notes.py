@@ -10,7 +10,6 @@ from steelyard.model.study import Study
 from steelyard.node.gauge import wanted
 from steelyard.plan.abilities import Abilities, distinct, requests_of
 from steelyard.plan.phase_times import measured_s
-from steelyard.plugin_factory import make_probe
 from steelyard.probe.base import READ_EVERY_S, TakesTurns
 from steelyard.site.base import Announces, Apportions
 from steelyard.system.base import Dilates, Warns
@@ -68,7 +67,7 @@ def _of_probes(study: Study, plan: Plan, cores: int, abilities: Abilities) -> It
     asked = distinct(plan, "site", "system", "workload", "load", "node")
     shortest_s = min(measured_s(settings, abilities.cluster_times(settings, cores)) for settings in asked)
     for name in study.probes:
-        probe = make_probe(abilities.plugins, name, study.probe.get(name, {}))
+        probe = abilities.probe(name, study.probe.get(name, {}))
         if isinstance(probe, TakesTurns) and (turn_s := probe.turn_s(READ_EVERY_S)) > shortest_s:
             faster = probe.faster(READ_EVERY_S)
             yield (

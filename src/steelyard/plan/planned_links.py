@@ -10,9 +10,7 @@ from steelyard.model.errors import StudyError
 from steelyard.model.link import DEFAULT_MTU, PHY, LinkChoice
 from steelyard.model.plan import Plan
 from steelyard.model.trial_settings import TrialSettings
-from steelyard.node.folders import state_folder
 from steelyard.plan.abilities import Abilities
-from steelyard.plugin import Plugins
 from steelyard.site.base import SaysLinks
 
 AS_IT_IS = "as it is"
@@ -42,9 +40,8 @@ class PlannedLink:
         return self.name, self.medium, self.rate, self.delay, self.made_by
 
 
-def links_of(plan: Plan, plugins: Plugins) -> tuple[PlannedLink, ...]:
+def links_of(plan: Plan, abilities: Abilities) -> tuple[PlannedLink, ...]:
     """The links of a plan's trials, each once: the network as it is, then the others by name."""
-    abilities = Abilities(plugins, state_folder())
     links = {_in_words(each.settings, abilities): None for each in plan.trials}
     return tuple(sorted(links, key=lambda link: (not link.plain, link.cells)))
 

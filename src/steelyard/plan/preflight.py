@@ -25,7 +25,7 @@ from steelyard.plan.engines import refused_by_agent
 from steelyard.plan.estimate import PlanEstimate, estimate
 from steelyard.plan.expand import expand
 from steelyard.plan.requirements import impossible, unreadable
-from steelyard.plugin import Plugins
+from steelyard.plugins.find import Plugins
 from steelyard.store import Store, layout
 from steelyard.study.missing import error_of, missing_parts
 from steelyard.system.base import warms_up
@@ -74,21 +74,21 @@ def available(plan: Plan) -> Plan:
     return plan if len(trials) == len(plan.trials) else plan.model_copy(update={"trials": trials})
 
 
-def examine(study_path: Path, study: Study, plan: Plan, plugins: Plugins, store: Path | None) -> Preflight:
+def examine(study_path: Path, study: Study, plan: Plan, abilities: Abilities, store: Path | None) -> Preflight:
     """Check a plan against this machine, its plug-ins, its secrets and the content of its store. `store` is the folder
     that holds the stores of studies. Only reads; starts and writes nothing."""
     stored = _stored(store, study.study.name)
     history = () if stored is None else stored.trials()
     before = stored.study.server_warm_up if stored is not None and history else None
     study = load_response.as_begun(study, stored.study if stored is not None and history else None)
-    wanted, study = study, server_warm_up_decided(study, plan, before, plugins)
+    wanted, study = study, server_warm_up_decided(study, plan, before, abilities)
     machine = read_machine(cache_folder(), store)
-    cost = estimate(plan, study, history, cores=machine.cores, plugins=plugins)
+    cost = estimate(plan, study, history, cores=machine.cores, abilities=abilities)
     errors = [
         *secrets.problems((trial.settings for trial in plan.trials), store),
         *_changed(stored, wanted, plan, history),
-        *refusals(study, plan, machine, history, cost, plugins),
-        *refused_by_agent(plan, plugins),
+        *refusals(study, plan, machine, history, cost, abilities),
+        *refused_by_agent(plan, abilities),
     ]
     return Preflight(study, history, machine, cost, studies.located(errors, study_path))
 
@@ -110,20 +110,20 @@ def refusals(
     machine: Machine,
     history: Sequence[TrialRecord] = (),
     cost: PlanEstimate | None = None,
-    plugins: Plugins | None = None,
+    abilities: Abilities | None = None,
 ) -> tuple[StudyError, ...]:
     """Errors that prevent the plan on this machine; empty if there are none. `cost`: its estimate, if already made."""
-    plugins = plugins or Plugins()
+    abilities = abilities or Abilities()
     errors = [
-        *impossible(plan, machine, Abilities(plugins)),
-        *load_feasibility.refusals(study, plan, history, plugins),
-        *processor_quotas.refusals(plan, Abilities(plugins)),
-        *node_disks.refusals(plan, history, Abilities(plugins)),
-        *unreadable(study, plan, Abilities(plugins)),
-        *empty_tables.refusals(study, plan, Abilities(plugins)),
-        *engines.unspoken(plan, Abilities(plugins)),
-        *engines.refused(plan, plugins),
-        *_over(study, machine, cost or estimate(plan, study, history, cores=machine.cores, plugins=plugins)),
+        *impossible(plan, machine, abilities),
+        *load_feasibility.refusals(study, plan, history, abilities),
+        *processor_quotas.refusals(plan, abilities),
+        *node_disks.refusals(plan, history, abilities),
+        *unreadable(study, plan, abilities),
+        *empty_tables.refusals(study, plan, abilities),
+        *engines.unspoken(plan, abilities),
+        *engines.refused(plan, abilities),
+        *_over(study, machine, cost or estimate(plan, study, history, cores=machine.cores, abilities=abilities)),
     ]
     return tuple({error.message: error for error in errors}.values())
 
@@ -162,13 +162,12 @@ def _over(study: Study, machine: Machine, cost: PlanEstimate) -> Iterator[StudyE
         )
 
 
-def server_warm_up_decided(study: Study, plan: Plan, stored: ServerWarmUp | None, plugins: Plugins) -> Study:
+def server_warm_up_decided(study: Study, plan: Plan, stored: ServerWarmUp | None, abilities: Abilities) -> Study:
     """The study with `mode` on or off. One whose store has trials goes on as these were made (`stored`); a change that
     its file asks for is refused by `changed_study`. Otherwise auto is on if a system of the plan compiles code while it
     runs."""
     if stored is not None:
         return study.model_copy(update={"server_warm_up": stored})
-    abilities = Abilities(plugins)
     settings = {trial.settings.system.name: trial.settings for trial in plan.trials}
     on = any(warms_up(study.server_warm_up, abilities.system(one)) for one in settings.values())
     decided = study.server_warm_up.model_copy(update={"mode": "on" if on else "off"})

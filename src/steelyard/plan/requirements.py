@@ -12,7 +12,6 @@ from steelyard.model.study import Study
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.node.machine import Machine
 from steelyard.plan.abilities import Abilities, distinct, load_of, requests_of
-from steelyard.plugin_factory import make_probe
 from steelyard.probe.base import ReadsWay, no_way
 from steelyard.site.base import Refusal, both_need, own_network, unenforced, unreached
 from steelyard.system.base import Existing, Foretells, Offers
@@ -168,7 +167,7 @@ def unreadable(study: Study, plan: Plan, abilities: Abilities) -> Iterator[Study
     """An error for each probe whose way in a system of the plan does not offer."""
     systems = [abilities.system(settings) for settings in distinct(plan, "system")]
     for name in study.probes:
-        probe = make_probe(abilities.plugins, name, study.probe.get(name, {}))
+        probe = abilities.probe(name, study.probe.get(name, {}))
         for system in systems:
             if isinstance(probe, ReadsWay) and isinstance(system, Offers) and probe.way not in system.offers:
                 what = no_way(name, probe.way, system.offers)

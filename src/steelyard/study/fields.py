@@ -20,7 +20,7 @@ from steelyard.model.study import (
     SiteChoice,
     Study,
 )
-from steelyard.plugin import Plugins
+from steelyard.plugins.find import Plugins
 from steelyard.study.missing import Unchecked, settings_model
 from steelyard.tomlfile.fields import lookup
 

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from steelyard.model.errors import StudyError
 from steelyard.model.link import NODAL, LinkChoice, NamedLink
 from steelyard.model.study import Study
-from steelyard.plugin import Plugins
+from steelyard.plugins.find import Plugins
 from steelyard.tomlfile.problems import from_validation
 
 KIND = "link"

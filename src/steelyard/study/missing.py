@@ -13,17 +13,17 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from steelyard import plugin
 from steelyard.model.errors import StudyError
 from steelyard.model.study import Choice, Level, Study
 from steelyard.model.trial_settings import TrialSettings
-from steelyard.plugin import Plugins, how_to_add, is_path
+from steelyard.plugins import find
+from steelyard.plugins.find import Plugins, how_to_add, is_path
 from steelyard.tomlfile.problems import problem
 
 MAY_BE_MISSING = ("site", "system")
 """Kinds of plug-ins that a plan can do without: of a workload it must know the operations."""
-LINKS = plugin.shipped_values("link")
-PROFILES = plugin.shipped_values("profile")
+LINKS = find.shipped_values("link")
+PROFILES = find.shipped_values("profile")
 LEAST_LIKENESS = 0.6
 """Likeness (`difflib`) to an existing name from which on a name is a spelling mistake."""
 
@@ -63,7 +63,7 @@ def settings_model(plugins: Plugins, seam: str, name: str) -> type[BaseModel]:
 def _is_missing_plugin(seam: str, name: str) -> bool:
     if seam not in MAY_BE_MISSING or is_path(name):
         return False
-    return _is_missing(name, plugin.names(seam))
+    return _is_missing(name, find.names(seam))
 
 
 def _is_missing(name: str, known: Sequence[str]) -> bool:
@@ -94,7 +94,7 @@ def _missing(fields: Mapping[str, Level]) -> Iterator[MissingPart]:
     for field, kind in (("site.name", "site"), ("system.name", "system"), ("load_site.name", "site")):
         name = fields.get(field, fields.get(field.removesuffix(".name"), ""))
         if name and _is_missing_plugin(kind, str(name)):
-            yield MissingPart(kind, str(name), field, plugin.names(kind))
+            yield MissingPart(kind, str(name), field, find.names(kind))
     for field, kind, known in (("link.name", "link", LINKS), ("node.profile", "profile", PROFILES)):
         name = fields.get(field, fields.get(kind, ""))
         if name and name not in known and not is_path(str(name)):
@@ -152,7 +152,7 @@ def misspelt(settings: Mapping[str, Any]) -> Iterator[StudyError]:
 def error_of(part: MissingPart, study: Study, needed: str) -> StudyError:
     """A missing part at the place in the study that names it. `needed`: how much of the plan needs it."""
     known = f"there is only {', '.join(part.known)}" if part.known else f"there is no {part.kind} yet"
-    how = f"; {how_to_add(part.kind)}" if part.kind in plugin.HOWTO else ""
+    how = f"; {how_to_add(part.kind)}" if part.kind in find.HOWTO else ""
     key = _place(part, study)
     message = f"{key}: {part} does not exist yet ({known}); {needed}"
     hint = f"the study can be planned, not run; --without-missing leaves out every level that needs it{how}"

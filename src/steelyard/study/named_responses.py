@@ -10,7 +10,7 @@ from steelyard.model import power, responses
 from steelyard.model.errors import StudyError
 from steelyard.model.response import Response
 from steelyard.model.study import Study
-from steelyard.plugin import Plugins
+from steelyard.plugins.find import Plugins
 from steelyard.tomlfile.problems import problem
 
 

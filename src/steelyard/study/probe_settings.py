@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from steelyard.model.errors import StudyError
 from steelyard.model.study import Study
-from steelyard.plugin import Plugins
+from steelyard.plugins.find import Plugins
 from steelyard.tomlfile.problems import Missing, from_validation, problem
 
 

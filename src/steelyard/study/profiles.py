@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from steelyard.model import former_words
 from steelyard.model.errors import StudyError
 from steelyard.model.profile import Profile
-from steelyard.plugin import Plugins
+from steelyard.plugins.find import Plugins
 from steelyard.tomlfile.problems import from_validation
 
 KIND = "profile"

@@ -11,13 +11,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from steelyard import plugin
 from steelyard.judging import load_response
 from steelyard.judging.settings_hash import canonical
 from steelyard.model.errors import StudyError
 from steelyard.model.named_level import level_key
 from steelyard.model.study import ALIASES, Level, Study
-from steelyard.plugin import Plugins, how_to_add
+from steelyard.plugins import find
+from steelyard.plugins.find import Plugins, how_to_add
 from steelyard.study.fields import SEAMS, SECTIONS, allowed_factors, dotted, exists, names_of, short
 from steelyard.study.level_tables import as_written, cross, normalise
 from steelyard.study.levels import contradictions, fields_by_key, level_problems, named_fields, places_of
@@ -194,12 +194,12 @@ def _unknown_plugins(raw: Mapping[str, Any], plugins: Plugins) -> list[StudyErro
     errors = []
     for key, name in asked:
         seam = "engine" if key == "load.engine" else "probe"
-        if isinstance(name, str) and plugin.is_path(name):
+        if isinstance(name, str) and find.is_path(name):
             try:
                 plugins.find(seam, name)
             except StudyError as error:
                 errors.append(problem(key, name, error.in_a_line))
-        elif isinstance(name, str) and name not in (known := plugin.names(seam)):
+        elif isinstance(name, str) and name not in (known := find.names(seam)):
             errors.append(problem(key, name, f"there is no such {seam}", known))
     return errors
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from steelyard.model import former_words
 from steelyard.model.errors import StudyError
 from steelyard.model.study import SAME_FACTOR, Level, Study
-from steelyard.plugin import Plugins, how_to_add
+from steelyard.plugins.find import Plugins, how_to_add
 from steelyard.study import links, profiles
 from steelyard.study.fields import FIXED_AT_START, LATER, SEAMS, SECTIONS, dotted, hard, names_of, put
 from steelyard.study.missing import misspelt, settings_model

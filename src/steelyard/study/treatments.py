@@ -11,7 +11,7 @@ from steelyard.judging.design import treatments_of as treatments_of_design
 from steelyard.judging.fractional_design import Fraction
 from steelyard.model.errors import StudyError
 from steelyard.model.study import Level, Study
-from steelyard.plugin import Plugins
+from steelyard.plugins.find import Plugins
 from steelyard.study.fields import dotted
 from steelyard.study.settings import is_hard
 from steelyard.tomlfile.problems import Missing, problem

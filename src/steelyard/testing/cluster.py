@@ -10,10 +10,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from steelyard import plugin
 from steelyard.node.base import Node
 from steelyard.node.folders import cache_folder
 from steelyard.node.tasks import to_the_end, together
+from steelyard.plugins import find
 from steelyard.site.base import Request
 from steelyard.system.base import System
 
@@ -55,9 +55,9 @@ async def running(
     site_settings: Mapping[str, Any] | None = None,
 ) -> AsyncIterator[RunningCluster]:
     """Start `nodes` nodes of a system on this machine's loopback addresses; everything is undone at the end."""
-    site_module = plugin.find("site", "local")
+    site_module = find.find("site", "local")
     site = site_module.create(site_module.Settings.model_validate({"mode": "loopback", **(site_settings or {})}), state)
-    module = plugin.find("system", system)
+    module = find.find("system", system)
     recipe: System = module.create(module.Settings.model_validate(dict(system_settings or {})), cache or cache_folder())
     await recipe.prepare()
     lease = await site.lease(Request("testing", nodes), datetime.now(UTC) + timedelta(seconds=LEASE_S))

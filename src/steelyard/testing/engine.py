@@ -25,8 +25,8 @@ from steelyard.model.errors import EngineError
 from steelyard.model.load import Load
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.node.base import Node
-from steelyard.plugin import Plugins, any_file
-from steelyard.plugin_factory import make_engine, make_workload
+from steelyard.plugins.find import Plugins, any_file
+from steelyard.plugins.parts import Parts
 from steelyard.system.base import Endpoint
 from steelyard.testing.cluster import running
 from steelyard.wire.record import Connected, Done, Hello, Interval, Record
@@ -84,8 +84,7 @@ class EngineContract:
 
     def new_workload(self) -> Workload:
         """The workload of the orders."""
-        return make_workload(
-            Plugins(trust=any_file),
+        return Parts(Plugins(trust=any_file)).workload(
             TrialSettings.model_validate({"workload": {"name": self.workload, **self.workload_settings}}),
         )
 
@@ -101,7 +100,7 @@ class EngineContract:
 
     def engine(self) -> Engine:
         """The engine that a study with this name would get."""
-        return make_engine(Plugins(trust=any_file), self.module)
+        return Parts(Plugins(trust=any_file)).engine_named(self.module)
 
     def test_carries_out_an_order(self, tmp_path: Path) -> None:
         """On every load node: hello, intervals, done; and the interval counts add up to those in the end record."""

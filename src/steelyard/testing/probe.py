@@ -27,8 +27,8 @@ from steelyard.model.errors import ProbeError
 from steelyard.model.sample import Sample
 from steelyard.node.base import Node
 from steelyard.node.command import end, spawn
-from steelyard.plugin import Plugins, any_file
-from steelyard.plugin_factory import make_probe
+from steelyard.plugins.find import Plugins, any_file
+from steelyard.plugins.parts import Parts
 from steelyard.probe.base import OnEveryNode, Placement, Probe, Watched, placements_of
 
 INTERVAL_S = 0.3
@@ -55,7 +55,7 @@ class ProbeContract:
 
     def probe(self) -> Probe:
         """The probe that a study with this name would get."""
-        return make_probe(Plugins(trust=any_file), self.module, self.settings)
+        return Parts(Plugins(trust=any_file)).probe(self.module, self.settings)
 
     def node(self, tmp_path: Path) -> Node:
         """An empty node on this machine."""

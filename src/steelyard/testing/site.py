@@ -23,7 +23,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, ClassVar
 
-from steelyard import plugin
 from steelyard.leases import processes as lease_processes
 from steelyard.leases import records as lease_records
 from steelyard.leases.lease import Lease
@@ -32,6 +31,7 @@ from steelyard.node import files, kept
 from steelyard.node.base import Node
 from steelyard.node.command import run
 from steelyard.node.kept import Kept
+from steelyard.plugins import find
 from steelyard.site.base import Request, Reuses, Site, Timed
 
 COMMAND_TIMEOUT_S = 20.0
@@ -42,7 +42,7 @@ KILL_MOMENTS = (0.0, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9, 1.05)
 
 def make_site(module: str, settings: Mapping[str, Any], state: Path) -> Site:
     """The site that a study with these settings would get."""
-    site_plugin = plugin.find("site", module)
+    site_plugin = find.find("site", module)
     site: Site = site_plugin.create(site_plugin.Settings(**settings), state)
     return site
 

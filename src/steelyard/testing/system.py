@@ -22,7 +22,6 @@ from typing import Any, ClassVar
 import pytest
 from pydantic import ValidationError
 
-from steelyard import plugin
 from steelyard.model.data_model import Schema
 from steelyard.model.errors import SystemFault
 from steelyard.model.load import Load
@@ -30,6 +29,7 @@ from steelyard.model.workload_shape import WorkloadShape
 from steelyard.node import agent, files
 from steelyard.node.base import Node
 from steelyard.node.command import run
+from steelyard.plugins import find
 from steelyard.system.base import (
     CompilesCode,
     Endpoint,
@@ -55,7 +55,7 @@ DATA = {"records": ROWS, "seed": 1}
 
 def make_system(module: str, settings: Mapping[str, Any], cache_folder: Path) -> System:
     """The system that a study with these settings would get."""
-    system_plugin = plugin.find("system", module)
+    system_plugin = find.find("system", module)
     system: System = system_plugin.create(system_plugin.Settings(**settings), cache_folder)
     return system
 
@@ -138,7 +138,7 @@ class SystemContract:
 
     def test_refuses_misspelt_settings(self) -> None:
         """A setting that does not exist is refused before anything starts."""
-        system_plugin = plugin.find("system", self.module)
+        system_plugin = find.find("system", self.module)
         wrong = {**self.settings, "no_such_setting": 1}
         with pytest.raises(ValidationError, match="no_such_setting"):
             system_plugin.Settings(**wrong)

@@ -21,8 +21,8 @@ from steelyard import engine_order
 from steelyard.model.load import Load
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.node import agent
-from steelyard.plugin import Plugins, any_file
-from steelyard.plugin_factory import make_workload
+from steelyard.plugins.find import Plugins, any_file
+from steelyard.plugins.parts import Parts
 from steelyard.system.base import Endpoint
 from steelyard.workload.base import Explains, Workload
 
@@ -42,8 +42,8 @@ class WorkloadContract:
 
     def workload(self) -> Workload:
         """The workload that a study with these settings would get."""
-        return make_workload(
-            Plugins(trust=any_file), TrialSettings.model_validate({"workload": {"name": self.module, **self.settings}})
+        return Parts(Plugins(trust=any_file)).workload(
+            TrialSettings.model_validate({"workload": {"name": self.module, **self.settings}})
         )
 
     def orders(self, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -72,7 +72,7 @@ class WorkloadContract:
         model = Plugins(trust=any_file).settings_model("workload", self.module)
         complete = json.loads(model.model_validate(dict(self.settings)).model_dump_json())
         settings = TrialSettings.model_validate({"workload": {"name": self.module, **complete}})
-        again = make_workload(Plugins(trust=any_file), settings)
+        again = Parts(Plugins(trust=any_file)).workload(settings)
         first = self.workload()
         assert again.order() == first.order()
         assert again.data() == first.data()

@@ -15,8 +15,8 @@ from steelyard.lab.probe_processes import watched_nodes, watching
 from steelyard.leases import records as lease_records
 from steelyard.leases.lease import Lease
 from steelyard.node.base import Node
-from steelyard.plugin import Plugins
-from steelyard.plugin_factory import make_probe
+from steelyard.plugins.find import Plugins
+from steelyard.plugins.parts import Parts
 from steelyard.progress.events import Silent
 from steelyard.site import docker
 from steelyard.site.base import Request
@@ -92,7 +92,7 @@ class TestCassandra(InContainers):
         async def body() -> None:
             async with self._running(tmp_path) as (system, nodes):
                 watched = await watched_nodes(system, nodes)
-                async with watching([make_probe(Plugins(), "jmx")], watched, Silent()) as readings:
+                async with watching([Parts(Plugins()).probe("jmx")], watched, Silent()) as readings:
                     assert readings.failure is None
 
         asyncio.run(body())

@@ -12,7 +12,7 @@ import typer
 
 from steelyard.cli import main
 from steelyard.plan import expand
-from steelyard.plugin import Plugins
+from steelyard.plugins.find import Plugins
 from steelyard.study import read
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from steelyard import plugin
 from steelyard.cli import plugin_trust
 from steelyard.cli.commands.check import check
 from steelyard.cli.commands.run import run
 from steelyard.model.errors import StudyError
-from steelyard.plugin import PluginFile, Plugins, any_file
+from steelyard.plugins import find
+from steelyard.plugins.find import PluginFile, Plugins, any_file
 from tests.unit.cli.screen import Printed, printed
 from tests.unit.study.paper import HEAD, SITE, SYSTEM, WORKLOAD
 
@@ -147,4 +147,4 @@ def test_a_library_call_trusts_no_file_unless_it_says_so(tmp_path: Path) -> None
     assert Plugins(tmp_path, any_file).find("engine", "mine.py").create() == 1
     path.write_text("1 / 0\n")
     with pytest.raises(StudyError, match="fails when it is executed: ZeroDivisionError"):
-        plugin.find("engine", str(path))
+        find.find("engine", str(path))

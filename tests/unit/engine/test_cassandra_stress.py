@@ -17,7 +17,6 @@ from typing import Any
 
 import pytest
 
-from steelyard import plugin
 from steelyard.engine import _stress_tool as tool
 from steelyard.engine import cassandra_stress
 from steelyard.engine._stress_line import distribution, line
@@ -26,6 +25,7 @@ from steelyard.engine.base import Fetched
 from steelyard.model.errors import EngineError
 from steelyard.node.base import Node
 from steelyard.node.java import Java
+from steelyard.plugins import find
 from steelyard.workload import stress
 
 HERE = Path(__file__).resolve().parent
@@ -257,8 +257,8 @@ def test_errors_are_told_apart_by_their_messages() -> None:
 
 
 def test_it_is_fetched_by_name_and_says_so_until_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "cassandra-stress" in plugin.names("engine")
-    assert isinstance(plugin.find("engine", "cassandra-stress").create(), Fetched)
+    assert "cassandra-stress" in find.names("engine")
+    assert isinstance(find.find("engine", "cassandra-stress").create(), Fetched)
     monkeypatch.setenv("STEELYARD_CACHE", str(tmp_path))
     node = Node("load1", "load", "127.0.0.1", (), tmp_path)
     with pytest.raises(EngineError, match="not installed") as caught:

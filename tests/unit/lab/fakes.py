@@ -13,7 +13,7 @@ from typing import Any
 from steelyard.judging.noise_floor import Circumstances, FoundFloor
 from steelyard.lab import cluster as cluster_module
 from steelyard.lab import links as links_module
-from steelyard.lab.parts import Known
+from steelyard.lab.parts import CalibrationStatus
 from steelyard.leases.lease import Lease
 from steelyard.model.data_model import Schema
 from steelyard.model.link import LinkChoice
@@ -21,7 +21,7 @@ from steelyard.model.moved_frames import MovedFrames
 from steelyard.model.study import Study
 from steelyard.node.base import Node
 from steelyard.plan import expand
-from steelyard.plugin import Plugins
+from steelyard.plugins.find import Plugins
 from steelyard.site.base import Request
 from steelyard.system.base import Endpoint
 from steelyard.wire.record import Record, Summary
@@ -261,8 +261,8 @@ class FakeParts:
     def workload(self, settings: Mapping[str, Any]) -> FakeWorkload:
         return FakeWorkload()
 
-    def calibration(self, engine: str, facts: Mapping[str, str]) -> Known:
-        return Known()
+    def calibration(self, engine: str, facts: Mapping[str, str]) -> CalibrationStatus:
+        return CalibrationStatus()
 
     def noise_floor(self, of: Sequence[Circumstances]) -> FoundFloor:
         return FoundFloor()

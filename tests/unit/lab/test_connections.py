@@ -9,8 +9,9 @@ import jsonschema
 import pytest
 from pydantic import ValidationError
 
-from steelyard import engine_order, plugin
+from steelyard import engine_order
 from steelyard.model.study import Load
+from steelyard.plugins import find
 from steelyard.system.base import Endpoint
 from steelyard.workload.base import Workload
 from tests.unit.workload.reference import ROOT
@@ -20,7 +21,7 @@ FIELDS = {"compression", "connections_per_node", "tls"}
 
 
 def workload() -> Workload:
-    module = plugin.find("workload", "ycsb-a")
+    module = find.find("workload", "ycsb-a")
     made: Workload = module.create(module.Settings())
     return made
 

@@ -16,7 +16,7 @@ from steelyard.file_errors import foreseen
 from steelyard.lab.conductor import Outcome
 from steelyard.lab.disk_room import DiskRoom
 from steelyard.model.errors import FileError, SteelyardError
-from steelyard.plugin import Plugins
+from steelyard.plugins.find import Plugins
 from steelyard.store import Store, StoreWriter, journal
 from steelyard.store.write import TrialDraft
 from steelyard.verify.store import verification

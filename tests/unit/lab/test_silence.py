@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from steelyard import engine_order, plugin
+from steelyard import engine_order
 from steelyard.engine import agent as agent_engine
 from steelyard.engine.base import FallsSilent
 from steelyard.lab import node_death, probe_processes, silence
@@ -25,8 +25,9 @@ from steelyard.model.errors import EngineError, ProbeError
 from steelyard.model.load import Load
 from steelyard.model.verdict_reasons import ReasonKind
 from steelyard.node.base import Node
-from steelyard.plugin import Plugins
-from steelyard.plugin_factory import make_engine
+from steelyard.plugins import find
+from steelyard.plugins.find import Plugins
+from steelyard.plugins.parts import Parts
 from steelyard.progress.events import Silent, TimeLeft
 from steelyard.store import Store, StoreWriter
 from steelyard.system.base import Endpoint
@@ -51,7 +52,7 @@ class Course:
 
     def __init__(self, **order: Any) -> None:
         self.now_s = 0.0
-        engine = make_engine(Plugins(), self.engine)
+        engine = Parts(Plugins()).engine_named(self.engine)
         self.listening = Listening(engine, {**ORDER, **order}, NODES, lambda: self.now_s)
         self.take = self.listening.to(lambda node, record: None)
 
@@ -146,7 +147,7 @@ def test_tools_that_say_nothing_for_long_are_left_alone(engine: str, monkeypatch
 
 def test_every_engine_that_is_shipped_is_judged_as_it_speaks() -> None:
     """A new one is entered here on purpose."""
-    silent = {name for name in plugin.names("engine") if isinstance(make_engine(Plugins(), name), FallsSilent)}
+    silent = {name for name in find.names("engine") if isinstance(Parts(Plugins()).engine_named(name), FallsSilent)}
     assert silent == {"cassandra-stress", "latte"}
 
 

@@ -18,7 +18,7 @@ from steelyard.node import gauge
 from steelyard.plan import expand, phase_times, preflight
 from steelyard.plan.abilities import ASSUMED_START_S, Abilities, assumptions
 from steelyard.plan.estimate import estimate
-from steelyard.plugin import Plugins
+from steelyard.plugins.find import Plugins
 from steelyard.study import read
 from steelyard.system.base import ClusterTimes
 from tests.unit.study.paper import HEAD, SITE, SYSTEM, read_text, study
@@ -75,7 +75,9 @@ def test_hours_memory_and_disk_of_the_shipped_studies_stay(path: Path, monkeypat
         asked = shipped.model_copy(update=cold)
         for cores in (2, 8):
             was = RECORDED[f"{path.stem} scale {scale:g} cores {cores}"]
-            now = estimate(plan, asked, cores=cores, plugins=plugins).model_dump(mode="json", exclude={"store_bytes"})
+            now = estimate(plan, asked, cores=cores, abilities=Abilities(plugins)).model_dump(
+                mode="json", exclude={"store_bytes"}
+            )
             assert now.keys() == was.keys()
             for name, value in was.items():
                 assert now[name] == (pytest.approx(value, rel=1e-12) if not isinstance(value, str) else value), name

@@ -9,7 +9,7 @@ import pytest
 from steelyard.model.errors import StudyError
 from steelyard.plan import expand
 from steelyard.plan.engines import refused_by_agent
-from steelyard.plugin import Plugins
+from steelyard.plugins.find import Plugins
 from steelyard.study import read
 
 WORKLOAD = """

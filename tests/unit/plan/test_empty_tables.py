@@ -9,7 +9,7 @@ import pytest
 from steelyard.cli.commands.check import check
 from steelyard.plan import empty_tables, expand
 from steelyard.plan.abilities import Abilities
-from steelyard.plugin import Plugins
+from steelyard.plugins.find import Plugins
 from steelyard.study import read_text
 from tests.unit.cli.screen import printed
 
@@ -58,7 +58,7 @@ def judged(text: str, folder: Path) -> tuple[list[str], list[str]]:
     """Refusals and notes of a study."""
     plugins = Plugins(folder)
     study = read_text(text, "s.toml", plugins=plugins)
-    plan, abilities = expand(study, plugins), Abilities(plugins, folder, folder)
+    plan, abilities = expand(study, plugins), Abilities(plugins, state_folder=folder, cache_folder=folder)
     refusals = [f"{error.key}: {error.message}" for error in empty_tables.refusals(study, plan, abilities)]
     return refusals, list(empty_tables.notes(study, plan, abilities))
 

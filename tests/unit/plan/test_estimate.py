@@ -17,7 +17,7 @@ from steelyard.plan.abilities import Abilities
 from steelyard.plan.detectable_difference import detectable_effect, within_starts_cv
 from steelyard.plan.estimate import estimate
 from steelyard.plan.phase_times import corrections, start_phases
-from steelyard.plugin import Plugins
+from steelyard.plugins.find import Plugins
 from tests.unit.study.paper import study
 
 LARGE = Machine(cores=2, memory_mb=64_000, disk_free_bytes=10**12)

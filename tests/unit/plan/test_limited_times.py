@@ -12,7 +12,7 @@ from steelyard.model.trial_settings import TrialSettings
 from steelyard.plan import expand
 from steelyard.plan.abilities import Abilities
 from steelyard.plan.phase_times import limited_times, server_warm_up_s, slowed_from_start, start_phases
-from steelyard.plugin import Plugins
+from steelyard.plugins.find import Plugins
 from steelyard.study import read_text
 from tests.unit.small_study import SMALL_STUDY
 
@@ -30,7 +30,7 @@ def settings(node: str = "", system: str = "cassandra", more: str = "") -> Trial
 
 @pytest.fixture
 def abilities(tmp_path: Path) -> Abilities:
-    return Abilities(Plugins(), tmp_path, tmp_path)
+    return Abilities(Plugins(), state_folder=tmp_path, cache_folder=tmp_path)
 
 
 def phases(of: TrialSettings, abilities: Abilities) -> dict[Phase, float]:

@@ -14,8 +14,8 @@ from steelyard.node import machine_facts
 from steelyard.plan import Machine, requirements
 from steelyard.plan.abilities import Abilities, requests_of
 from steelyard.plan.preflight import refusals
-from steelyard.plugin import Plugins
-from steelyard.plugin_factory import make_sites
+from steelyard.plugins.find import Plugins
+from steelyard.plugins.parts import Parts
 from steelyard.site.base import Refusal, Request, patience_of, unreached
 from tests.unit.lab.fakes import plan_of, study
 
@@ -41,7 +41,7 @@ def test_a_shelf_is_loaded_from_this_machine(ssh: dict[str, Any], monkeypatch: p
     monkeypatch.setattr(machine_facts, "capable", lambda name: True)
     assert refused(ssh, LOCAL) == ()
     settings = TrialSettings({"site": {**ssh, "nodes": 3, "load_nodes": 1}, "load_site": LOCAL})
-    shelf, here = make_sites(Plugins(), settings, Path("/no/state"))
+    shelf, here = Parts(Plugins(), state_folder=Path("/no/state")).sites(settings)
     assert (shelf.name, here.name) == ("ssh", "local")
     assert "network" in here.shares, "its nodes have the machine's network, also for root"
 
@@ -101,7 +101,7 @@ def test_a_refusal_points_to_a_key_that_the_section_has(section: str, key: str, 
 
 def test_containers_on_a_bridge_are_reached_from_this_machine() -> None:
     sections = {"site": {"name": "docker", "network": "bridge", "nodes": 3, "load_nodes": 1}, "load_site": LOOPBACK}
-    containers, here = make_sites(Plugins(), TrialSettings(sections), Path("/no/state"))
+    containers, here = Parts(Plugins(), state_folder=Path("/no/state")).sites(TrialSettings(sections))
     assert unreached(containers, here) is None
 
 

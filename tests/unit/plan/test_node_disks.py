@@ -7,7 +7,7 @@ from pathlib import Path
 from steelyard.model.plan import Plan
 from steelyard.plan import expand, node_disks
 from steelyard.plan.abilities import Abilities
-from steelyard.plugin import Plugins
+from steelyard.plugins.find import Plugins
 from steelyard.study import read_text
 from tests.unit.plan.test_estimate import record
 from tests.unit.small_study import SMALL_STUDY
@@ -23,7 +23,7 @@ def plan(node: str, records: int = 1_000_000) -> Plan:
 
 
 def abilities(folder: Path) -> Abilities:
-    return Abilities(Plugins(), folder, folder)
+    return Abilities(Plugins(), state_folder=folder, cache_folder=folder)
 
 
 def test_a_node_without_a_disk_of_its_own_has_the_machines(tmp_path: Path) -> None:

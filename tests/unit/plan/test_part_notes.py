@@ -11,7 +11,7 @@ import pytest
 from steelyard.plan import expand, part_notes
 from steelyard.plan.abilities import Abilities
 from steelyard.plan.part_notes import PLANTED
-from steelyard.plugin import Plugins
+from steelyard.plugins.find import Plugins
 from steelyard.site import docker, fake
 from steelyard.study import read_text
 from tests.unit.lab.fakes import plan_of, study
@@ -20,7 +20,7 @@ from tests.unit.small_study import SMALL_STUDY
 
 def notes(tmp_path: Path, **changes: Any) -> list[str]:
     chosen = study(**changes)
-    abilities = Abilities(Plugins(), tmp_path, tmp_path)
+    abilities = Abilities(Plugins(), state_folder=tmp_path, cache_folder=tmp_path)
     return list(part_notes.notes(chosen, plan_of(chosen), 2, abilities))
 
 
@@ -29,7 +29,9 @@ def compared(tmp_path: Path, node: str, cpu_limit: str) -> list[str]:
     sites = f'[site.docker]\ncpu_limit = "{cpu_limit}"\n[node]\n{node}\ncpus_from = "start"\n[system]'
     text = SMALL_STUDY.replace("[system]", sites) + 'site = ["local", "docker"]\n'
     chosen = read_text(text)
-    return list(part_notes.notes(chosen, expand(chosen), 2, Abilities(Plugins(), tmp_path, tmp_path)))
+    return list(
+        part_notes.notes(chosen, expand(chosen), 2, Abilities(Plugins(), state_folder=tmp_path, cache_folder=tmp_path))
+    )
 
 
 def test_a_probe_that_reads_more_slowly_than_a_trial_lasts_is_a_note(tmp_path: Path) -> None:

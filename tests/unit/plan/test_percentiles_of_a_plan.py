@@ -8,7 +8,7 @@ import pytest
 
 from steelyard.plan import expand
 from steelyard.plan.load_feasibility import doubtful_percentiles, refusals
-from steelyard.plugin import Plugins
+from steelyard.plugins.find import Plugins
 from tests.unit.judging.test_stopping import record
 from tests.unit.lab.fakes import study
 

@@ -7,7 +7,7 @@ import pytest
 from steelyard.model.link import LinkChoice
 from steelyard.plan import expand
 from steelyard.plan.planned_links import links_of
-from steelyard.plugin import Plugins
+from steelyard.plugins.find import Plugins
 from steelyard.site import _links
 from steelyard.study import read_text
 from tests.unit.small_study import SMALL_STUDY

@@ -13,7 +13,7 @@ from steelyard.cli.commands.check import check
 from steelyard.cli.commands.run import run
 from steelyard.model.errors import StudyError
 from steelyard.plan import Machine, preflight
-from steelyard.plugin import Plugins
+from steelyard.plugins.find import Plugins
 from steelyard.store import StoreWriter
 from tests.unit.cli.screen import printed
 from tests.unit.judging.test_attempts import record

@@ -7,7 +7,7 @@ from pathlib import Path
 from steelyard.model.plan import Plan
 from steelyard.plan import expand, processor_quotas
 from steelyard.plan.abilities import Abilities
-from steelyard.plugin import Plugins
+from steelyard.plugins.find import Plugins
 from steelyard.study import read_text
 from tests.unit.small_study import SMALL_STUDY
 
@@ -17,7 +17,7 @@ def plan(node: str, system: str = 'name = "simulated"') -> Plan:
 
 
 def notes(of: Plan, cores: int, tmp_path: Path) -> list[str]:
-    return list(processor_quotas.notes(of, cores, Abilities(Plugins(), tmp_path, tmp_path)))
+    return list(processor_quotas.notes(of, cores, Abilities(Plugins(), state_folder=tmp_path, cache_folder=tmp_path)))
 
 
 def test_quotas_that_fit_need_no_note(tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_what_dilation_leaves_as_fast_as_it_is_is_said(tmp_path: Path) -> None:
 
 
 def test_dilation_that_slows_nothing_down_is_refused(tmp_path: Path) -> None:
-    abilities = Abilities(Plugins(), tmp_path, tmp_path)
+    abilities = Abilities(Plugins(), state_folder=tmp_path, cache_folder=tmp_path)
     (error,) = processor_quotas.refusals(plan("dilation = 2", 'name = "cassandra"'), abilities)
     assert error.key == "node.dilation"
     assert "at full speed" in error.message

@@ -12,7 +12,7 @@ from steelyard.model.server_warm_up import ServerWarmUp
 from steelyard.plan import expand
 from steelyard.plan.changed_study import refuse_change
 from steelyard.plan.preflight import server_warm_up_decided
-from steelyard.plugin import Plugins
+from steelyard.plugins.find import Plugins
 from steelyard.store import Store, StoreWriter, layout
 from tests.unit.judging.test_attempts import record
 from tests.unit.lab.fakes import plan_of, study

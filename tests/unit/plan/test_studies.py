@@ -13,8 +13,9 @@ from steelyard.model.plan import Plan
 from steelyard.model.study import Study
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.plan import expand, preflight, warnings
+from steelyard.plan.abilities import Abilities
 from steelyard.plan.estimate import estimate
-from steelyard.plugin import Plugins
+from steelyard.plugins.find import Plugins
 from steelyard.reference import tables as shipped
 from steelyard.study import read
 
@@ -34,14 +35,14 @@ def test_every_shipped_study_is_named_after_its_file_and_can_be_planned(path: Pa
     study, plan = planned(path.stem)
     assert study.study.name == path.stem
     assert plan.trials
-    assert estimate(preflight.available(plan), study, cores=2, plugins=PLUGINS).seconds > 0
+    assert estimate(preflight.available(plan), study, cores=2, abilities=Abilities(PLUGINS)).seconds > 0
 
 
 def test_the_quickstart_takes_at_most_ten_minutes_and_starts_no_size_always_first() -> None:
     study, plan = planned("quickstart")
     assert plan.factors == {"nodes": (1, 2)}
     assert plan.hard == ("nodes",)
-    assert 180 < estimate(plan, study, cores=2, plugins=PLUGINS).seconds < 600
+    assert 180 < estimate(plan, study, cores=2, abilities=Abilities(PLUGINS)).seconds < 600
     first = {trial.block: trial.treatment["nodes"] for trial in reversed(plan.trials)}
     assert sorted(first.values()) == [1, 1, 2]
 
@@ -181,5 +182,5 @@ def test_trial_ids_of_the_shipped_studies_stay() -> None:
 
 def test_the_simulated_study_takes_no_time_and_has_sizes_enough_for_a_law() -> None:
     study, plan = planned("simulated")
-    assert estimate(plan, study, cores=2, plugins=PLUGINS).low_s < 60
+    assert estimate(plan, study, cores=2, abilities=Abilities(PLUGINS)).low_s < 60
     assert "law" not in "\n".join(warnings(study, plan))

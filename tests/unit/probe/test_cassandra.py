@@ -12,8 +12,8 @@ import pytest
 from steelyard.model.errors import ProbeError
 from steelyard.node import agent
 from steelyard.node.base import Node
-from steelyard.plugin import Plugins
-from steelyard.plugin_factory import make_probe
+from steelyard.plugins.find import Plugins
+from steelyard.plugins.parts import Parts
 from steelyard.probe import cassandra, gc, jmx
 from steelyard.probe.base import Watched
 
@@ -22,7 +22,7 @@ ROW = re.compile(r"^\| `(?P<name>node_[a-z0-9_]+)` \| (?P<unit>[a-zA-Z/]+) \|", 
 
 
 def samples(views: list[str], *answers: Any) -> dict[str, float]:
-    probe = make_probe(Plugins(), "cassandra", {"views": views})
+    probe = Parts(Plugins()).probe("cassandra", {"views": views})
     line = json.dumps({"t_s": 1000.0, "answers": answers}).encode()
     found = list(probe.parse("n1", line))
     assert {(sample.t_s, sample.node) for sample in found} <= {(1000.0, "n1")}

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from steelyard import plugin
 from steelyard.model.errors import ProbeError
 from steelyard.node.base import Node
+from steelyard.plugins import find
 from steelyard.probe import energy
 
 ROOT = Path(__file__).parents[3]
@@ -31,7 +31,7 @@ def parsed(line: str) -> dict[str, float]:
 
 
 def test_is_found_by_name_and_every_metric_is_on_its_page() -> None:
-    probe = plugin.find("probe", "energy").create()
+    probe = find.find("probe", "energy").create()
     assert probe.name == "energy"
     page = (ROOT / "docs" / "reference" / "energy.md").read_text()
     for metric in probe.metrics:

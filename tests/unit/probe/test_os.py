@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from steelyard import plugin
 from steelyard.model.errors import ProbeError
 from steelyard.node import agent
 from steelyard.node.base import Node
+from steelyard.plugins import find
 from steelyard.probe import os as os_probe
 
 ROOT = Path(__file__).parents[3]
@@ -37,7 +37,7 @@ def fake_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_is_found_by_name() -> None:
-    probe = plugin.find("probe", "os").create()
+    probe = find.find("probe", "os").create()
     assert probe.name == "os"
     assert len({metric.name for metric in probe.metrics}) == len(probe.metrics)
 

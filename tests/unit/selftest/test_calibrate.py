@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from steelyard.cli.commands.calibrate import as_data, doubts, draw
-from steelyard.lab.parts import Parts
+from steelyard.lab.parts import LabParts
 from steelyard.model.calibration import Calibration, Slip
 from steelyard.model.errors import EngineError, SteelyardError
 from steelyard.node import agent, calibration, processor
@@ -69,7 +69,7 @@ def test_the_laboratory_takes_it_for_its_own_engine_only(tmp_path: Path, monkeyp
     program = tmp_path / "steelyard-agent"
     program.write_text("x")
     monkeypatch.setattr(agent, "find", lambda: program)
-    parts = Parts(cache_folder=tmp_path, state_folder=tmp_path)
+    parts = LabParts(cache_folder=tmp_path, state_folder=tmp_path)
     assert "steelyard calibrate" in parts.calibration("agent", MACHINE).why
     kept = made(f"0.1.0 {calibration.fingerprint(program)}")
     calibration.write(calibration.path_in(tmp_path), kept)

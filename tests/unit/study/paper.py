@@ -7,7 +7,7 @@ from typing import Any
 
 from steelyard import study as studies
 from steelyard.model.study import Study
-from steelyard.plugin import Plugins, any_file
+from steelyard.plugins.find import Plugins, any_file
 
 PLUGINS = Path(__file__).parent / "plugins"
 SITE, SYSTEM = str(PLUGINS / "site.py"), str(PLUGINS / "system.py")

@@ -8,7 +8,7 @@ from steelyard.judging.load_response import as_begun, told_time
 from steelyard.model.study import Study
 from steelyard.plan import warnings
 from steelyard.plan.expand import expand
-from steelyard.plugin import Plugins
+from steelyard.plugins.find import Plugins
 from tests.unit.study.paper import HEAD, read_text, text
 
 TIMED = HEAD.replace("operations = 1000", "duration_s = 4")

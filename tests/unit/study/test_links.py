@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from steelyard import plugin
 from steelyard.model.errors import StudyError
 from steelyard.model.link import LinkChoice
 from steelyard.model.study import Study
 from steelyard.plan.expand import expand
-from steelyard.plugin import Plugins
+from steelyard.plugins import find
+from steelyard.plugins.find import Plugins
 from steelyard.study import links
 from steelyard.study.read import read_text
 from steelyard.study.settings import is_hard, settings_of
@@ -38,7 +38,7 @@ def link_of(link: str, plugins: Plugins | None = None) -> dict[str, object] | No
 
 
 def test_the_shipped_links_are_complete_and_say_where_they_come_from() -> None:
-    assert plugin.shipped_values("link") == SHIPPED
+    assert find.shipped_values("link") == SHIPPED
     for name in SHIPPED:
         named = links.link_of(Plugins(), name)
         assert len(named.source) > 40

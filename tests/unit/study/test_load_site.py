@@ -6,7 +6,7 @@ import pytest
 
 from steelyard.model.errors import StudyError
 from steelyard.model.trial_settings import TrialSettings
-from steelyard.plugin import Plugins
+from steelyard.plugins.find import Plugins
 from steelyard.study import is_hard, settings_of, treatments_of
 from steelyard.study.missing import missing_parts
 from tests.unit.study.paper import HEAD, read_text, study, text

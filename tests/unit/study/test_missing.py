@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from steelyard import plugin
 from steelyard.cli.commands.check import EXIT_DONE, EXIT_MISSING, EXIT_WRONG, check
 from steelyard.model.errors import StudyError
 from steelyard.plan import expand, preflight
-from steelyard.plugin import Plugins
+from steelyard.plugins import find
+from steelyard.plugins.find import Plugins
 from steelyard.study import settings_of
 from steelyard.study.missing import missing_parts
 from tests.unit.cli.screen import Printed, printed
@@ -54,7 +54,7 @@ def test_a_site_that_does_not_exist_is_named_and_the_plan_printed(tmp_path: Path
     assert "time, memory and disk are those of 12 of 24 trials" in answer.out
     assert (
         "paper.toml:21: factors.site: site ec2 does not exist yet (there is only "
-        f"{', '.join(plugin.names('site'))}); 12 of 24 trials need it" in answer.err
+        f"{', '.join(find.names('site'))}); 12 of 24 trials need it" in answer.err
     )
     assert "--without-missing leaves out every level that needs it; to add one: docs/howto/add-a-site.md" in answer.err
 

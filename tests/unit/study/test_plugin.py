@@ -4,24 +4,24 @@ from pathlib import Path
 
 import pytest
 
-from steelyard import plugin
 from steelyard.model.errors import StudyError
-from steelyard.plugin import Plugins
+from steelyard.plugins import find
+from steelyard.plugins.find import Plugins
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_modules_and_packages_are_found_by_name_and_helpers_are_not() -> None:
-    names = plugin.names("workload")
+    names = find.names("workload")
     assert {"ycsb-a", "ycsb-c", "ycsb-i"} <= set(names)
     assert not any(name == "base" or name.startswith(("-", "_")) for name in names)
-    assert plugin.find("workload", "ycsb-a").__name__ == "steelyard.workload.ycsb_a"
+    assert find.find("workload", "ycsb-a").__name__ == "steelyard.workload.ycsb_a"
 
 
 def test_every_shipped_plug_in_can_be_found() -> None:
-    for seam in plugin.SEAMS:
-        for name in plugin.names(seam):
-            assert hasattr(plugin.find(seam, name), "create"), f"{seam} {name}"
+    for seam in find.SEAMS:
+        for name in find.names(seam):
+            assert hasattr(find.find(seam, name), "create"), f"{seam} {name}"
 
 
 def test_a_file_is_loaded_once_and_its_classes_know_their_module(tmp_path: Path) -> None:
@@ -30,23 +30,23 @@ def test_a_file_is_loaded_once_and_its_classes_know_their_module(tmp_path: Path)
         "from __future__ import annotations\nfrom typing import Literal\nfrom pydantic import BaseModel\n"
         "class Settings(BaseModel):\n    size: Literal[1, 2] = 1\ndef create(settings): return settings\n"
     )
-    found = plugin.find("workload", str(path))
-    assert plugin.find("workload", str(path)) is found
+    found = find.find("workload", str(path))
+    assert find.find("workload", str(path)) is found
     assert found.Settings(size=2).size == 2
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "mine.py").write_text(path.read_text())
-    assert plugin.find("workload", str(tmp_path / "other" / "mine.py")) is not found
+    assert find.find("workload", str(tmp_path / "other" / "mine.py")) is not found
 
 
 def test_what_cannot_be_found_is_said(tmp_path: Path) -> None:
     with pytest.raises(StudyError) as caught:
-        plugin.find("workload", "ycbs-a")
+        find.find("workload", "ycbs-a")
     assert "did you mean 'ycsb-a'" in caught.value.hint
     with pytest.raises(StudyError, match="no workload plug-in at"):
-        plugin.find("workload", str(tmp_path / "none.py"))
+        find.find("workload", str(tmp_path / "none.py"))
     (tmp_path / "half.py").write_text("def create(settings): return settings\n")
     with pytest.raises(StudyError, match="does not define Settings"):
-        plugin.find("workload", str(tmp_path / "half.py"))
+        find.find("workload", str(tmp_path / "half.py"))
 
 
 def test_two_studies_at_a_time_find_each_its_own_files(tmp_path: Path) -> None:

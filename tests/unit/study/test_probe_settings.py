@@ -6,8 +6,8 @@ import pytest
 
 from steelyard.model.errors import StudyError
 from steelyard.model.study import Study
-from steelyard.plugin import Plugins, any_file
-from steelyard.plugin_factory import make_probe
+from steelyard.plugins.find import Plugins, any_file
+from steelyard.plugins.parts import Parts
 from steelyard.study import settings_of
 from tests.unit.study.paper import HEAD, PLUGINS, read_text, study
 
@@ -21,7 +21,7 @@ def with_meter(table: str, probes: str = f'["{METER}"]') -> Study:
 
 def test_a_probe_gets_its_settings() -> None:
     metered = with_meter('outlet = 3\nrange = "high"\n')
-    probe = make_probe(Plugins(trust=any_file), METER, metered.probe[METER])
+    probe = Parts(Plugins(trust=any_file)).probe(METER, metered.probe[METER])
     assert (probe.settings.outlet, probe.settings.range) == (3, "high")  # type: ignore[attr-defined]
 
 
@@ -56,4 +56,4 @@ def test_a_probe_without_settings_refuses_them() -> None:
 
 
 def test_a_probe_without_settings_is_made_as_ever() -> None:
-    assert make_probe(Plugins(), "energy").name == "energy"
+    assert Parts(Plugins()).probe("energy").name == "energy"

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from steelyard import plugin
 from steelyard.model.errors import StudyError
 from steelyard.model.node_limits import NodeLimits
 from steelyard.model.profile import Profile
-from steelyard.plugin import Plugins
+from steelyard.plugins import find
+from steelyard.plugins.find import Plugins
 from steelyard.study import read, read_text, settings_of
 from steelyard.study.profiles import profile_of
 
@@ -49,7 +49,7 @@ def complete(rest: str, treatment: dict[str, Any] | None = None, text: str = CAS
 
 
 def test_shipped_profiles_have_sources_and_say_what_they_do_not_model() -> None:
-    assert plugin.shipped_values("profile") == SHIPPED
+    assert find.shipped_values("profile") == SHIPPED
     for name in SHIPPED:
         profile = profile_of(Plugins(), name)
         assert min(len(profile.title), len(profile.source), len(profile.not_modelled)) > 10, name

@@ -9,7 +9,7 @@ import pytest
 from steelyard.plan import part_notes, requirements
 from steelyard.plan.abilities import Abilities
 from steelyard.plan.expand import expand
-from steelyard.plugin import Plugins
+from steelyard.plugins.find import Plugins
 from steelyard.study import read
 from steelyard.system.cassandra._existing import knows_tables_without_snapshots
 

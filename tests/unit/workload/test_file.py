@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from steelyard import plugin
 from steelyard.model.errors import StudyError
 from steelyard.plan import expand
 from steelyard.plan.abilities import shape_of
-from steelyard.plugin import Plugins
+from steelyard.plugins import find
+from steelyard.plugins.find import Plugins
 from steelyard.study import read as read_study
 from steelyard.workload import _file
 from steelyard.workload.base import Explains
@@ -335,7 +335,7 @@ def test_what_is_wrong_is_told_of_the_study_and_of_the_file(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_shipped_files(path: Path) -> None:
-    module = plugin.find("workload", str(path))
+    module = find.find("workload", str(path))
     workload = module.create(module.Settings())
     assert workload.name == path.stem
     assert isinstance(workload, Explains)

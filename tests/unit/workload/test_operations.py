@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from scipy.stats import chi2_contingency
 
-from steelyard import plugin
 from steelyard.node import agent
+from steelyard.plugins import find
 from tests.unit.workload.reference import EXAMPLE, REFERENCE, settings_of
 
 pytestmark = pytest.mark.agent
@@ -39,7 +39,7 @@ def order_of(case: str) -> dict[str, Any]:
     """The order that asks for what the reference did: one thread, as many operations."""
     properties = REFERENCE["workloads"][case]["properties"]
     name = f"ycsb-{case}" if len(case) == 1 else "ycsb"
-    module = plugin.find("workload", name)
+    module = find.find("workload", name)
     workload = module.create(module.Settings.model_validate(settings_of(properties)))
     return {
         "workload": workload.order(),

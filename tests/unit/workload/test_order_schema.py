@@ -7,7 +7,7 @@ import json
 import jsonschema
 import pytest
 
-from steelyard import plugin
+from steelyard.plugins import find
 from tests.unit.workload.reference import EXAMPLE, ROOT
 
 PROGRAM = json.loads((ROOT / "schema" / "program-order.example.json").read_text())
@@ -31,9 +31,9 @@ def test_it_holds_every_schedule() -> None:
     valid(PROGRAM)
 
 
-@pytest.mark.parametrize("name", [name for name in plugin.names("workload") if name.startswith("ycsb")])
+@pytest.mark.parametrize("name", [name for name in find.names("workload") if name.startswith("ycsb")])
 def test_it_holds_every_workload(name: str) -> None:
-    module = plugin.find("workload", name)
+    module = find.find("workload", name)
     workload = module.create(module.Settings()).order()
     valid({**EXAMPLE, "workload": workload})
     assert set(workload) == set(EXAMPLE["workload"]) == set(SCHEMA["$defs"]["ycsb"]["properties"])

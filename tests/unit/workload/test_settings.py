@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from steelyard import plugin
+from steelyard.plugins import find
 from steelyard.workload._ycsb import DATA, Core, Settings
 from tests.unit.workload.reference import REFERENCE, settings_of
 
@@ -13,14 +13,14 @@ MIXES = ("ycsb-a", "ycsb-b", "ycsb-c", "ycsb-d", "ycsb-e", "ycsb-f", "ycsb-i")
 
 
 def make(name: str, **settings: object) -> Core:
-    module = plugin.find("workload", name)
+    module = find.find("workload", name)
     made = module.create(module.Settings.model_validate(settings))
     assert isinstance(made, Core)
     return made
 
 
 def test_every_mix_is_found_by_name() -> None:
-    assert set(plugin.names("workload")) >= {"ycsb", *MIXES}
+    assert set(find.names("workload")) >= {"ycsb", *MIXES}
     for name in MIXES:
         assert make(name).name == name
 
@@ -42,7 +42,7 @@ def test_core_defaults_are_those_of_core_workload() -> None:
 
 def test_what_fills_the_table_is_hard_and_the_rest_is_easy() -> None:
     for name in ("ycsb", *MIXES):
-        fields = plugin.find("workload", name).Settings.model_fields
+        fields = find.find("workload", name).Settings.model_fields
         hard = {field for field, info in fields.items() if info.json_schema_extra == {"easy": False}}
         easy = {field for field, info in fields.items() if info.json_schema_extra == {"easy": True}}
         assert hard == set(DATA)

@@ -18,7 +18,6 @@ from steelyard.model.errors import StudyError
 from steelyard.model.study import Study
 from steelyard.node.folders import state_folder
 from steelyard.plan import gate_forecast, preflight
-from steelyard.plan.abilities import Abilities
 from steelyard.plan.check import Check, as_data, weigh
 from steelyard.shown_text import json_text
 
@@ -74,7 +73,7 @@ def check(
 def _busy(checked: Check, before: Look) -> tuple[str, ...]:
     if checked.cost is None:
         return ()
-    sites = Abilities(checked.plugins).sites(preflight.available(checked.plan).trials[0].settings)
+    sites = checked.abilities.sites(preflight.available(checked.plan).trials[0].settings)
     return tuple(busy(checked.study, sites, before, state_folder()))
 
 

@@ -19,7 +19,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from rich.console import Console
 
-from steelyard import engine_order, plugin
+from steelyard import engine_order
 from steelyard.cli.load_options import (
     Consistency,
     Contact,
@@ -49,6 +49,7 @@ from steelyard.model.errors import EngineError, StudyError
 from steelyard.model.study import Load
 from steelyard.node import agent
 from steelyard.node.base import with_port
+from steelyard.plugins import find
 from steelyard.shown_text import json_text, shown_json
 from steelyard.system.base import Endpoint
 from steelyard.tomlfile.problems import from_validation, problem
@@ -236,7 +237,7 @@ def with_ports(contacts: Sequence[str]) -> tuple[str, ...]:
 
 def workload_of(name: str, settings: Mapping[str, str]) -> Workload:
     """A workload by the path of its file or by name, with settings as the command line has them. Raises StudyError."""
-    module = plugin.find("workload", name)
+    module = find.find("workload", name)
     model: type[BaseModel] = module.Settings
     workload: Workload = module.create(_validated(model, settings, "workload"))
     return workload
@@ -336,4 +337,4 @@ def show(order: Mapping[str, Any], count: int, as_json: bool) -> int:
 
 
 def _names_hint() -> str:
-    return f"allowed: a path that ends in .toml, {', '.join(plugin.names('workload'))}"
+    return f"allowed: a path that ends in .toml, {', '.join(find.names('workload'))}"

@@ -18,13 +18,13 @@ from pydantic import ValidationError
 from rich.console import Console
 from rich.text import Text
 
-from steelyard import plugin
 from steelyard.cli import completion
 from steelyard.cli.terminal.output import complain, message_console, say
 from steelyard.engine.base import Fetched
 from steelyard.model.errors import CommandFailed, SteelyardError, StudyError
 from steelyard.node.command import run
 from steelyard.node.folders import cache_folder, state_folder
+from steelyard.plugins import find
 from steelyard.site.base import Prepares, Site
 
 EXIT_DONE, EXIT_STUDY, EXIT_LABORATORY = 0, 2, 3
@@ -74,31 +74,31 @@ async def _set_up(name: str, console: Console) -> int:
 
 def _plug_in(name: str) -> tuple[str, ModuleType, Any]:
     """Seam, module and plug-in of a system, or of a site or an engine that can be got ready. Raises StudyError."""
-    if not plugin.is_path(name) and name in plugin.names("engine"):
-        module = plugin.find("engine", name)
+    if not find.is_path(name) and name in find.names("engine"):
+        module = find.find("engine", name)
         if _is_fetched(name):
             return "engine", module, module.create()
         raise StudyError(f"there is nothing to get ready for the engine {name!r}", "name a system, or a foreign engine")
-    if not plugin.is_path(name) and name in plugin.names("site") and _is_prepared(name):
-        module = plugin.find("site", name)
+    if not find.is_path(name) and name in find.names("site") and _is_prepared(name):
+        module = find.find("site", name)
         return "site", module, _site(name)
-    if not plugin.is_path(name) and name not in plugin.names("system"):
-        others = (one for one in plugin.names("engine") if _is_fetched(one))
-        known = (*plugin.names("system"), *(one for one in plugin.names("site") if _is_prepared(one)), *others)
+    if not find.is_path(name) and name not in find.names("system"):
+        others = (one for one in find.names("engine") if _is_fetched(one))
+        known = (*find.names("system"), *(one for one in find.names("site") if _is_prepared(one)), *others)
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
         hint = f"did you mean {near[0]!r}? " if near else ""
         message = f"there is no system, site or foreign engine {name!r} to get ready"
         raise StudyError(message, f"{hint}allowed: {', '.join(known)}")
-    module = plugin.find("system", name)
+    module = find.find("system", name)
     return "system", module, module.create(module.Settings(), cache_folder())
 
 
 def _is_fetched(engine: str) -> bool:
-    return isinstance(plugin.find("engine", engine).create(), Fetched)
+    return isinstance(find.find("engine", engine).create(), Fetched)
 
 
 def _site(name: str) -> Site:
-    module = plugin.find("site", name)
+    module = find.find("site", name)
     site: Site = module.create(module.Settings(), state_folder())
     return site
 

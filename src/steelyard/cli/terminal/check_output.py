@@ -21,7 +21,6 @@ from steelyard.model.named_level import level_key
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
 from steelyard.plan import PlanEstimate, Resolution, preflight, start_order, stopping_forecast
-from steelyard.plan.abilities import Abilities
 from steelyard.plan.check import Check, explanations
 from steelyard.plan.planned_links import links_of
 from steelyard.plan.requirements import MARGIN_MEMORY_MB
@@ -78,14 +77,14 @@ def _sites(plan: Plan) -> Table:
 def _links(checked: Check) -> Table:
     """What joins the nodes; empty where that is the network of every site as it is."""
     table = titled_table("Links", "link", "medium", "rate", "delay", "made by")
-    links = links_of(checked.plan, checked.plugins)
+    links = links_of(checked.plan, checked.abilities)
     for link in links if any(not each.plain for each in links) else ():
         table.add_row(*link.cells)
     return table
 
 
 def _workloads(checked: Check) -> Iterator[Table]:
-    for name, explanation in explanations(checked.plan, checked.plugins).items():
+    for name, explanation in explanations(checked.plan, checked.abilities).items():
         table = explanation_table(f"Workload {name}", explanation)
         table.caption = explanation_sentence(explanation)
         table.caption_justify = "left"
@@ -148,7 +147,7 @@ def _apart(item: Resolution | None) -> str:
 
 def _treatments(checked: Check, *, everything: bool) -> Table:
     design = checked.study.design
-    treatments = treatments_of(checked.study, checked.plugins)
+    treatments = treatments_of(checked.study, checked.abilities.plugins)
     title = f"{count(len(treatments), 'treatment')}, {design.kind}"
     factors = tuple(checked.plan.factors)
     table = titled_table(title, "", *factors, "starts", "trials", right=("starts", "trials"))
@@ -230,7 +229,7 @@ def _whose_memory(checked: Check, cost: PlanEstimate) -> str:
 
 
 def _of_existing(checked: Check) -> bool:
-    abilities = Abilities(checked.plugins)
+    abilities = checked.abilities
     trials = preflight.available(checked.plan).trials
     return all(isinstance(abilities.system(trial.settings), Existing) for trial in trials)
 

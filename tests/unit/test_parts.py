@@ -8,8 +8,8 @@ import pytest
 
 from steelyard.model.errors import StudyError
 from steelyard.model.trial_settings import TrialSettings
-from steelyard.plugin import Plugins
-from steelyard.plugin_factory import make_site
+from steelyard.plugins.find import Plugins
+from steelyard.plugins.parts import Parts
 from steelyard.site.base import Request
 
 SETTINGS = TrialSettings({"site": {"name": "ssh", "nodes": 1, "load_nodes": 1, "inventory": "shelf.toml"}})
@@ -18,7 +18,7 @@ INVENTORY = "[[machine]]\nname = 'pi1'\n[[machine]]\nname = 'pi2'\n"
 
 def test_an_inventory_is_beside_the_study(tmp_path: Path) -> None:
     (tmp_path / "shelf.toml").write_text(INVENTORY)
-    site = make_site(Plugins(tmp_path), SETTINGS, tmp_path / "state")
+    site = Parts(Plugins(tmp_path), state_folder=tmp_path / "state").site(SETTINGS)
     assert site.refuse(Request("study", 1, 1), None) is None
     refusal = site.refuse(Request("study", 2, 1), None)
     assert refusal is not None
@@ -27,12 +27,14 @@ def test_an_inventory_is_beside_the_study(tmp_path: Path) -> None:
 
 def test_one_that_is_not_there_is_named_with_its_key(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match=r"there is no inventory shelf\.toml") as missing:
-        make_site(Plugins(tmp_path), SETTINGS, tmp_path / "state")
+        Parts(Plugins(tmp_path), state_folder=tmp_path / "state").site(SETTINGS)
     assert missing.value.key == "site.inventory"
 
 
 def test_a_wrong_inventory_refuses_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "shelf.toml").write_text("[[machine]]\nname = 'pi1'\nport = 0\n")
-    refusal = make_site(Plugins(tmp_path), SETTINGS, tmp_path / "state").refuse(Request("study", 1, 1), None)
+    refusal = (
+        Parts(Plugins(tmp_path), state_folder=tmp_path / "state").site(SETTINGS).refuse(Request("study", 1, 1), None)
+    )
     assert refusal is not None
     assert "shelf.toml:3: machine.0.port = 0: must be at least 1" in refusal

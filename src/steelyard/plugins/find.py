@@ -70,7 +70,7 @@ def no_file(file: PluginFile) -> None:
     """Trust in what is installed, and in no file. Raises StudyError."""
     raise StudyError(
         f"{file.path} is the {file.seam}'s code, and nobody said that it may be executed",
-        "pass `trust` to `steelyard.plugin.Plugins`, such as `any_file` for files of your own",
+        "pass `trust` to `steelyard.plugins.find.Plugins`, such as `any_file` for files of your own",
         key=f"{file.seam}.name",
         read=str(file.path),
     )

@@ -1,0 +1,1 @@
+"""Plug-ins: found by name (`find`), and made from complete settings (`parts`)."""
