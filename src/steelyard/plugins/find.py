@@ -191,7 +191,7 @@ def shipped_values(kind: str) -> tuple[str, ...]:
 
 
 def _values_folder(kind: str) -> Path:
-    return Path(__file__).parent / kind
+    return Path(__file__).parents[1] / kind
 
 
 def _is_file(path: Path) -> bool:
