@@ -23,6 +23,21 @@ STILL_THERE = {"laid": 1, "pointed": 1}
 EMPTY_LOCALS = {"one": 0, "found": 2, "told": 0, "said": 0, "made": 2}
 """Names that say nothing of what they hold, for values that live longer than a comprehension: how many there may be.
 The four are fields that are written to files and to `--json`."""
+PLAIN_PAGES = [
+    *(ROOT / name for name in ("README.md", "STYLE.md", "CONTRIBUTING.md")),
+    *(
+        path
+        for folder in ("tutorial", "howto", "explanation")
+        for path in sorted((ROOT / "docs" / folder).glob("*.md"))
+    ),
+]
+NOT_PLAIN = re.compile(
+    r"\b(mend(s|ed|ing)?|heed(s|ed|ing)?|anew|nobody|somebody|anybody|whoever|besides?|wholly|told|tells?"
+    r"|all the same|so many|by itself|stands? there|carr(y|ies|ied|ying) out|(or|,) else)\b",
+    re.IGNORECASE,
+)
+"""Words and turns that a native engineer does not write: fix, use, again, no one, next to, report, anyway, that many,
+automatically, is given, run, otherwise."""
 FORMER_WORDS = "former_words.py"
 """The module that knows the words of earlier versions."""
 
@@ -127,3 +142,11 @@ BOUND = Counter(name for _, tree in trees() for name in bound(tree))
 @pytest.mark.parametrize("name", EMPTY_LOCALS)
 def test_locals_are_called_what_they_hold(name: str) -> None:
     assert BOUND[name] <= EMPTY_LOCALS[name]
+
+
+@pytest.mark.parametrize("path", PLAIN_PAGES, ids=lambda path: path.name)
+def test_prose_of_pages_is_plain_english(path: Path) -> None:
+    """Code, quotes of the program in code letters, and targets of links are free."""
+    prose = re.sub(r"```.*?```|`[^`]*`|\]\([^)]*\)", " ", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    found = [match.group() for match in NOT_PLAIN.finditer(" ".join(prose.split()))]
+    assert found == [], f"{path.relative_to(ROOT)}: {found}"

@@ -12,30 +12,29 @@ from steelyard.study import links, profiles
 from tools.docs.marked import COMMAND
 
 BEGIN: Final = f"""\
-# Node profiles and links that are shipped
+# Shipped node profiles and links
 
 <!-- made by `{COMMAND}`, not to be edited -->
 
-Hardware as numbers, each with the source of its numbers and with what it does not model: read that before you compare
-with the real thing. How to use them, and how to write your own:
-[stand in for other hardware](../howto/stand-in-for-other-hardware.md),
-[measure over other links](../howto/measure-over-other-links.md).
+Profiles and links describe hardware as numbers. Each gives the source of its numbers and what it does not model. Read
+that before you compare with real hardware. How to use them, and how to write your own: [stand in for other
+hardware](../howto/stand-in-for-other-hardware.md), [measure over other links](../howto/measure-over-other-links.md).
 """
 PROFILES: Final = """\
 ## Node profiles
 
-Values of `node.profile`. *Processors* (`node.cpus`) are the cores times the speed of one of them, relative to one core
-of an Intel Core i3-3220 at 3.3 GHz. A processor of your machine counts as one such core:
-[what to do if it is faster](../howto/stand-in-for-other-hardware.md#what-a-limited-node-is-not). Memory, swap and heap
-are MiB, disks GB, their rates MB/s of sequential transfers (10^6 bytes) and operations of 4 KiB per second at
-random places. An empty cell limits nothing, but swap: a node of limited memory has none unless its profile or the
-study says so.
+These are the values of `node.profile`. *Processors* (`node.cpus`) are the number of cores times a core's speed
+relative to a core of an Intel Core i3-3220 at 3.3 GHz. A processor of your machine counts as one such core: [what to
+do if it is faster](../howto/stand-in-for-other-hardware.md#what-a-limited-node-is-not). Memory, swap and heap are in
+MiB, and disks in GB. Disk rates are in MB/s (10^6 bytes) of sequential transfers, and in random 4 KiB operations per
+second. An empty cell limits nothing, except swap: a node with limited memory has none unless its profile or the study
+sets it.
 """
 LINKS: Final = """\
 ## Links
 
-Values of `link.name`. `rate_mbit` is that of each node in each direction, `delay_ms` is one way, from node to node; the
-other fields: [`[link]`](study-file.md#link).
+These are the values of `link.name`. `rate_mbit` is per node and direction, and `delay_ms` is one way, from node to
+node. See [`[link]`](study-file.md#link) for the other fields.
 """
 COLUMNS: Final = {
     "processors": ("cpus",), "memory": ("memory_mb",), "swap": ("swap_mb",), "JVM heap": ("heap_mb",),

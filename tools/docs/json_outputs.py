@@ -65,14 +65,14 @@ class StudyProblem(Value):
 
 
 class Forecast(Value):
-    """How many blocks a stopping rule would need."""
+    """Forecast of the blocks that a stopping rule needs."""
 
     rule: Rule
     expected: tuple[Expected, ...]
 
 
 class FloorOfCheck(FoundFloor):
-    """The noise floor that the study would be judged against."""
+    """Noise floor that applies to the study."""
 
     said: str
     """The same in words."""
@@ -84,25 +84,25 @@ class Checked(Value):
     study: About
     treatments: tuple[Treatment, ...]
     aliases: tuple[str, ...]
-    """What a fractional design cannot tell apart, in words."""
+    """Aliases of a fractional design, in words."""
     workloads: dict[str, Explanation]
-    """What each workload does, by its name."""
+    """Explanation of each workload, by name."""
     plan: Plan
     estimate: PlanEstimate | None
-    """Of the trials whose parts exist; None if there are none."""
+    """Estimate for the trials whose parts exist; None if there are none."""
     machine: Machine
     resolution: tuple[Resolution, ...]
-    """What the design can tell apart, by factor."""
+    """Detectable differences, by factor."""
     warnings: tuple[str, ...]
     until: Forecast | None
     """None without a stopping rule."""
     noise_floor: FloorOfCheck
     gate: tuple[GateForecast, ...]
-    """What a gate over each factor would find; empty without `--gate`."""
+    """Forecast of a gate over each factor; empty without `--gate`."""
     missing: tuple[StudyProblem, ...]
     """Parts that the study names and that do not exist yet."""
     errors: tuple[StudyProblem, ...]
-    """What refuses the study; empty if it can run."""
+    """Reasons to refuse the study; empty if it can run."""
 
 
 class Refused(Value):
@@ -153,20 +153,20 @@ class Status(Value):
     """`in progress`, `finished`, `interrupted` or `failed`."""
     why: str
     process: int | None
-    """The process that writes the store now."""
+    """Process that is currently writing the store."""
     command: tuple[str, ...]
-    """The command that goes on with it; empty where there is none."""
+    """Command that resumes the study; empty if there is none."""
     last_event: dict[str, Any] | None
     """The last line of the journal."""
     waiting: str
-    """Who is busy, while the study waits for a quiet machine; else empty."""
+    """Busy programs while the study waits for a quiet machine, otherwise empty."""
     objective: str | None
     """The objective that the study declares, such as `response_ms_p99 < 10`; None without one."""
     cells: tuple[CellOfStatus, ...]
     measured_again: tuple[MeasuredAgain, ...]
     """Attempts that were removed or set aside and measured again."""
     other_limits: tuple[str, ...]
-    """Limits by which attempts were judged and that the study does not have."""
+    """Limits that attempts were judged by and that differ from the study's."""
     damages: tuple[Damage, ...]
 
 
@@ -188,15 +188,15 @@ class Compared(Value):
     unit_of_replication: str
     comparisons: tuple[Contrast, ...]
     differences: tuple[Difference, ...]
-    """What else differs between the sides."""
+    """Other differences between the sides."""
     warnings: tuple[str, ...]
     noise_floor: tuple[str, ...]
     missing: tuple[str, ...]
-    """What only one side has."""
+    """Parts that only one side has."""
 
 
 class OwnTreatment(Value):
-    """An own treatment that stands beside published numbers."""
+    """A treatment of the store, compared with published numbers."""
 
     treatment: str
     n: int
@@ -204,7 +204,7 @@ class OwnTreatment(Value):
 
 
 class ComparedWithPublished(Value):
-    """Own results beside published ones."""
+    """The store's results compared with published ones."""
 
     reference: str
     beside: tuple[Beside, ...]
@@ -220,7 +220,7 @@ class LeaseElsewhere(Value):
 
 
 class Cleaned(Value):
-    """What killed studies left behind."""
+    """Leftovers of killed studies."""
 
     leases: tuple[Found, ...]
     elsewhere: tuple[LeaseElsewhere, ...]
@@ -232,9 +232,9 @@ class PhaseOfLoad(Value):
     execution_s: float
     operations: int
     asked_per_s: float | None
-    """Rate of the schedule; None for a closed loop, and where it varies."""
+    """Rate of the schedule; None for a closed loop, or if it varies."""
     rate_per_s: float | None
-    """Rate that was reached: operations without error per second."""
+    """Achieved rate: operations without error per second."""
     errors: int
     errors_by_kind: dict[str, int]
     unsent: int
@@ -249,13 +249,13 @@ class PhaseOfLoad(Value):
     lag_ms_p99: float | None
     pacing_ms_p99: float | None
     response_ms: dict[str, Estimate | None]
-    """`p50`, `p95` ... to the percentile; None where it has too few operations."""
+    """`p50`, `p95` ... to the percentile; None if there are too few operations."""
     by_operation: dict[str, dict[str, Any]]
     """Operation to `outcomes` (outcome to number) and percentiles such as `response_ms_p99`."""
 
 
 class Loaded(Value):
-    """One load that was driven."""
+    """One completed load."""
 
     connected: Connected | dict[str, Any]
     """Empty if no connection was made."""
@@ -365,7 +365,11 @@ def _report() -> Schema:
 
 
 def _verify() -> Schema:
-    checks = {"type": "object", "additionalProperties": {"type": "string"}, "description": "Kind to what holds."}
+    checks = {
+        "type": "object",
+        "additionalProperties": {"type": "string"},
+        "description": "Kind of check to its result.",
+    }
     return extended(
         of(Verification, "steelyard verify --json"), "", sound=_yes_no("Whether nothing differs."), checks=checks
     )
@@ -399,13 +403,13 @@ def _compare() -> Schema:
 
 def _shown() -> Schema:
     schema = of(ShownOperation | ShownYcsbOperation, "One line of steelyard load --show --json")
-    batch = {"type": "string", "description": "The kind of batch, where the statements are one."}
+    batch = {"type": "string", "description": "The kind of batch, if the statements are one."}
     schema["$defs"]["ShownStep"]["properties"]["batch"] = batch
     return schema
 
 
 def _published(title: str, rows: Schema | None) -> Schema:
-    """Tables without what only the program needs; `rows` in place of the rows themselves."""
+    """Tables without internal fields; `rows` in place of the rows themselves."""
     schema = of(tuple[PublishedTable, ...], title)
     table = schema["$defs"]["Table"]
     table["properties"].pop("spread")
@@ -433,8 +437,8 @@ SCHEMAS: Final[Mapping[str, Callable[[], Schema]]] = {
     "status": lambda: of(Status, "steelyard status --json"),
     "verify": _verify,
 }
-"""Name of the file to what makes the schema: of every command with `--json`, its words joined by hyphens; `load-show`
-besides, since `load --show --json` prints other lines."""
+"""Name of the file to the function that makes the schema. The name is a command with `--json`, its words joined by
+hyphens. `load-show` is separate, because `load --show --json` prints other lines."""
 
 
 def text(name: str) -> str:
@@ -459,4 +463,4 @@ def _maker(name: str) -> Callable[[], str]:
 
 
 FILES: Final[Mapping[str, Callable[[], str]]] = {f"{FOLDER}/{name}.schema.json": _maker(name) for name in SCHEMAS}
-"""Path below the repository's root to what makes the text of the file."""
+"""Path below the repository's root to the function that makes the file's text."""

@@ -21,7 +21,7 @@ PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "reference" / "numb
 
 def reasons() -> Iterator[str]:
     """A row for each reason of a verdict."""
-    yield "| reason | measured, and when it speaks against the trial | void |"
+    yield "| reason | measurement, and when it counts against the trial | void |"
     yield "| --- | --- | --- |"
     for kind in ReasonKind:
         yield f"| {kind.value} | {cell(kind.about.measured)} | {'yes ' if kind.about.void else ''}|"
@@ -56,7 +56,7 @@ def _table(statistic: Statistic[Any]) -> Iterator[str]:
 def _factors(statistic: Statistic[Any]) -> str:
     if factors_field(statistic.row) is None:
         return ""
-    return " First a column for each factor" + (" but that of sizes." if statistic.without_size else ".")
+    return " First a column for each factor" + (" except cluster size." if statistic.without_size else ".")
 
 
 def _unit(column: TableColumn) -> str:

@@ -62,17 +62,17 @@ LISTS = ("load.phases",)
 """Tables that may occur several times."""
 PURPOSE = {
     "study": "Name and question of the study.",
-    "site": "Site that lends the nodes. Further keys: settings of the named site; `[site.NAME]`: those of one site.",
-    "system": "System under test. Further keys: its settings; `[system.NAME]`: those of one system.",
-    "workload": "Workload. Further keys: its settings; `[workload.NAME]`: those of one workload.",
-    "load_site": f"{inspect.getdoc(LoadSiteChoice)} Further keys: settings of the named site, as under `[site]`.\n\n"
-    "The load nodes must reach the databases' addresses: those of site `ssh` from other machines of site `ssh` or from "
-    "this machine (`local`, whose mode is loopback here), those of containers of site `docker` from this machine. "
-    "Databases of this machine with load nodes elsewhere are refused.",
+    "site": "Site that lends the nodes. Further keys are its settings; `[site.NAME]` has those of one site.",
+    "system": "System under test. Further keys are its settings; `[system.NAME]` has those of one system.",
+    "workload": "Workload. Further keys are its settings; `[workload.NAME]` has those of one workload.",
+    "load_site": f"{inspect.getdoc(LoadSiteChoice)} Further keys are settings of the named site, as under `[site]`.\n\n"
+    "The load nodes must reach the databases' addresses. Databases of site `ssh` can be reached from other machines of "
+    "site `ssh` or from this machine (`local`, with mode loopback), and containers of site `docker` from this machine. "
+    "Databases on this machine with load nodes elsewhere are refused.",
     "load": f"{inspect.getdoc(Load)} Schedule `search`: [find the highest rate](../howto/find-the-highest-rate.md).",
     "analysis": f"{inspect.getdoc(AnalysisChoice)} See "
     "[answer with several responses](../howto/answer-with-several-responses.md).",
-    "levels.FACTOR.LEVEL": "What one level of a [named factor](#named-levels) sets. Further keys: fields by their "
+    "levels.FACTOR.LEVEL": "Settings of one level of a [named factor](#named-levels). Further keys are fields by their "
     "dotted names.",
     "design.until": "A stopping rule: `design.starts` becomes the maximum. See "
     "[replicate until narrow](../howto/replicate-until-narrow.md).",
@@ -82,8 +82,8 @@ HEAD = """\
 
 <!-- Made by `python -m tools.docs --write`; edit the models instead. -->
 
-A study is one TOML file. `steelyard check STUDY` validates it and says what it would do; nothing is started. Unknown
-keys are refused, with the nearest valid name. Editors find the schema in `schema/study.schema.json`.
+A study is one TOML file. `steelyard check STUDY` validates it and shows the plan without starting anything. Unknown
+keys are refused, with the nearest valid name. The schema for editors is `schema/study.schema.json`.
 
 ```toml
 format = 1
@@ -113,24 +113,24 @@ load.threads = [1, 8]
 
 ## Factors
 
-`[factors]` maps a field to its levels. Any field of `site`, `system`, `workload`, `load`, `data`, `node`
-and `link` can be a factor, by its dotted name. Short names: """
+`[factors]` maps a field to its levels. Any field of `site`, `system`, `workload`, `load`, `data`, `node` and `link`
+can be a factor, by its dotted name. Short names: """
 FACTORS = """.
 
-In TOML a key cannot be both a value and a table, so if there is `workload = [...]`, write the longer key in quotes:
+In TOML a key cannot be both a value and a table. So if there is `workload = [...]`, write the longer key in quotes:
 `"workload.records" = [1000, 2000]`. Every level of every treatment is validated before anything starts.
 
-A factor that needs a new cluster is *hard to change* and varies over **starts** (`design.starts` of each
-combination); the others vary over **trials** within a start (`design.trials` of each treatment). `site`, `system`,
-`data`, `node`, `link` and everything that determines the filled data are hard; `load`, the name of the workload and
-everything that does not affect the data are easy. The tables say which.
+A factor that needs a new cluster is *hard to change* and varies over **starts** (`design.starts` of each combination).
+The others are *easy* and vary over **trials** within a start (`design.trials` of each treatment). `site`, `system`,
+`data`, `node`, `link` and everything that determines the filled data are hard. `load`, the name of the workload and
+everything that does not affect the data are easy. The tables below say which.
 
-`--scale 0.01` multiplies `workload.records` and `load.operations` (also in factors, not below 100), and adds the scale
-to the study's name, so that it gets a separate store.
+`--scale 0.01` multiplies `workload.records` and `load.operations` (also in factors, not below 100). It adds the scale
+to the study's name, so that the study gets a separate store.
 
 ## Named levels
 
-A factor may have a name of its own, with levels that set several fields:
+A factor may have its own name, with levels that set several fields:
 
 ```toml
 [factors]
@@ -153,49 +153,51 @@ unit = "GB"
 network = "host"
 ```
 
-Each level has a table, which may be empty: a level that sets nothing leaves the study as it is. `number` and `unit` are
-what the level stands for in regressions; a level that is itself a number, such as `ram_gb = [1, 2]` with
-`[levels.ram_gb.1]`, stands for itself. The factor is hard if any field of its levels is. Plans, stores and tables speak
-of it by its name, and `compare --a hardware=vm-1gb` chooses a level of it.
+Each level has a table, which may be empty; such a level changes nothing. `number` and `unit` are the level's value in
+regressions. A level that is itself a number, such as `ram_gb = [1, 2]` with `[levels.ram_gb.1]`, needs neither. The
+factor is hard if any field of its levels is hard. Plans, stores and tables use its name, and
+`compare --a hardware=vm-1gb` chooses one of its levels.
 
-A level overrides a fixed setting of the study. Two factors that set one field to different values in a treatment
-contradict each other and are refused, and so are two levels of a factor that set the same.
+A level overrides a fixed setting of the study. These are refused: two factors that set one field to different values
+in a treatment, and two levels of a factor with the same settings.
 
-Where a study names several sites, systems or workloads, `[site.docker]` holds settings of one of them; settings that
-stand in `[site]` itself belong to each.
+If a study names several sites, systems or workloads, `[site.docker]` holds the settings of one of them. Settings in
+`[site]` itself apply to each.
 
-A site, system, link or profile that does not exist is *missing*: `check` prints the plan, names what is missing and
-ends with exit code 5; `run` refuses. `--without-missing` (both commands) leaves out each level that needs it. The
-trials that are left keep their ids, so the same store goes on when the missing part exists.
+A site, system, link or profile that does not exist is *missing*. `check` prints the plan, names the missing parts and
+ends with exit code 5; `run` refuses. `--without-missing` (both commands) leaves out each level that needs a missing
+part. The remaining trials keep their ids, so the same store continues when the missing part exists.
 
-In a listed treatment a list of levels stands for one treatment with each of them:
-`{ hardware = ["vm-1gb", "vm-2gb"], nodes = [1, 3] }` are four.
+In a listed treatment, a list of levels means one treatment with each of them. So
+`{ hardware = ["vm-1gb", "vm-2gb"], nodes = [1, 3] }` means four treatments.
 
 ## Order and control
 
-`order = "blocks"`: each block starts every combination of hard levels once, in an order that is balanced over blocks:
-two combinations alternate from a random beginning, more follow a Williams design with random labels
-([how](../decisions/0019-order-of-starts.md)); `check` prints how often each level comes first. A start repeats every
-treatment `design.trials` times, in random order within each repetition. `order = "published"`: combinations as listed
-in each block, and within a start all trials of a treatment in a row. `design.seed` determines all orders and all
-operations. The extra trials of
-`design.control` are in every block; their replicate numbers count from 10,001, and 10,000 + k pairs with replicate k of
-the same treatment in the same start.
+With `order = "blocks"`, each block starts every combination of hard levels once, in an order that is balanced over
+blocks. Two combinations alternate from a random beginning; more follow a Williams design with random labels
+([how](../decisions/0019-order-of-starts.md)). `check` prints how often each level comes first. A start repeats every
+treatment `design.trials` times, in random order within each repetition.
 
-A trial's id is derived from its complete settings and its replicate numbers, so a study can be extended with levels,
-starts or trials and keep the trials in its store. The path of a plug-in is relative to the
-study; [its code is executed only if you trust it](../decisions/0017-whose-code-runs.md).
+With `order = "published"`, each block has the combinations in the listed order, and a start runs all trials of a
+treatment in a row.
+
+`design.seed` determines all orders and all operations. Every block has the extra trials of `design.control`. Their
+replicate numbers count from 10,001, and 10,000 + k pairs with replicate k of the same treatment in the same start.
+
+A trial's id is derived from its complete settings and its replicate numbers. So you can add levels, starts or trials
+to a study and keep the trials in its store. A plug-in's path is relative to the study, and [its code is executed only
+if you trust it](../decisions/0017-whose-code-runs.md).
 """
 
 PROBES = """\
-Settings of one probe that `probes` names. They are no part of a trial's settings: a change of them keeps the trials.
+Settings of one probe listed in `probes`. They are not part of a trial's settings, so changing them keeps the trials.
 """
 
 SIZES = (
-    f"A file has at most {data_size(LARGEST_BYTES)}, {MOST_NESTED} tables and lists within each other, keys of at most "
+    f"A file has at most {data_size(LARGEST_BYTES)}, {MOST_NESTED} nested tables and lists, keys of at most "
     f"{LONGEST_KEY} characters, texts of {LONGEST_TEXT:,}, and names of plug-ins of {LONGEST_NAME}. Its numbers "
     f"are finite, and 0 or from {SMALLEST:g} to {float(LARGEST):.3g} in size. It is UTF-8; "
-    "a byte order mark is left out."
+    "a byte order mark is ignored."
 )
 """What `steelyard.tomlfile.parse` refuses."""
 

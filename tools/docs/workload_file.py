@@ -42,7 +42,7 @@ SECTIONS: tuple[tuple[str, str, type[BaseModel], tuple[str, ...]], ...] = (
     ),
     ("`[[operations]]`", "", Operation, tuple(Steps.model_fields)),
     (
-        "What is carried out",
+        "Statements of an operation",
         "In `[populate]` and `[[operations]]`: one of `statement`, `batch` and `steps`. Each step is the name of a "
         "statement, or a table with the same keys except `steps`. An operation with several steps ends with the last; if one "
         "fails, the others are not sent.",
@@ -55,56 +55,58 @@ HEAD = """\
 
 <!-- Made by `python -m tools.docs --write`; edit the models instead. -->
 
-A workload is one TOML file: tables, how the values of their columns are generated, statements, and how often each is
-carried out. [How to write one](../howto/write-a-workload.md) begins with an example; three are in
-[`studies/workloads`](../../studies/workloads). It compiles to the program of an [order](wire.md), which the agent carries
-out. Unknown keys are refused, with line and the nearest valid name.
+A workload is one TOML file with tables, rules for their columns' values, statements, and the frequency of each
+operation. [How to write one](../howto/write-a-workload.md) begins with an example; three are in
+[`studies/workloads`](../../studies/workloads). It compiles to the program of an [order](wire.md), which the agent
+runs. Unknown keys are refused, with line and the nearest valid name.
 
 ```
-steelyard load WORKLOAD.toml --show 5                                 what it would send
+steelyard load WORKLOAD.toml --show 5                                 operations that it would send
 steelyard load WORKLOAD.toml --contact 10.0.0.1 --create --populate   against a running cluster
 ```
 
-A study names it, relative to its own file: `workload.name = "workloads/timeseries.toml"`. Further settings:
-`records`, `validate_fraction`, `insert_lag`, `weights` (a table: operation to weight) and each of the file's parameters; each can be a
-factor (`workload.weights.chart = [1, 20]`). Records, and parameters that are used in tables, types or a statement that
-fills them, are hard to change; everything else is easy. `digest`, a hash of the file's content without comments and
-`about`, is also a setting: trials of an edited file are different trials.
+A study names it by its path relative to the study (`workload.name = "workloads/timeseries.toml"`). Further settings
+are `records`, `validate_fraction`, `insert_lag`, `weights` (a table from operation to weight) and each of the file's
+parameters. Each can be a factor (`workload.weights.chart = [1, 20]`). Records, and parameters that are used in tables,
+types or a statement that fills them, are hard to change; the others are easy. `digest`, a hash of the file's content
+without comments and `about`, is also a setting, so an edited file makes different trials.
 
 ## Keys and values
 
-A record is a number, its *key*: 0 up to `records` - 1 are filled, `keys = "new"` continues from there. Every stored
-value is a function of the key, so that the expected value is known when it is read. `make` says how:
+A record is a number, its *key*. Keys 0 to `records` - 1 are filled, and `keys = "new"` continues from there. Every
+stored value is a function of the key, so that the expected value is known when it is read. `make` selects the
+function:
 
 | `make` | value | type |
 | --- | --- | --- |
 | `key` | `offset` + `scale` x ((key / `divide`) modulo `modulo`, hashed if `scramble`) | numbers, text (decimal digits after `prefix`), blobs (8 bytes), timestamps (ms), dates (days), times (ns), uuids (of the number's hash) |
 | `random` | pseudo-random; the same for the same key and, if `versioned`, for the same operation that wrote it | all |
-| `draw` | a number drawn for each operation: limits, bounds of a range | as `key` |
+| `draw` | a number drawn for each operation, such as a limit or the bound of a range | as `key` |
 | `row` | the number of the repetition within a batch, from 0; elsewhere a random number below `count` | as `key` |
 | `fixed` | `value`: text, number, true, list; a date for timestamps and dates; text after `0x` for blobs; text for uuids and addresses | all |
 
-If `make` is omitted, it follows from the other keys: `value` means fixed, `count` row, `divide`, `modulo`, `prefix` and
-similar ones key; otherwise columns of the primary key are derived from the key and all others are random. A counter is
-incremented by 1.
+If `make` is omitted, it follows from the other keys: `value` means fixed, `count` row, `divide`, `modulo`, `prefix`
+and similar keys mean key. Otherwise columns of the primary key are derived from the key, and all others are random. A
+counter is incremented by 1.
 
-Markers of a statement are `?` or `:name`. A marker gets its column's value: the column at the same position in INSERT, else the
-column before the preceding operator. `LIMIT ?`, `USING TTL ?` and `USING TIMESTAMP ?` are called `limit`, `ttl` and
-`timestamp`; their values must be given under `values`, as for `IN ?` (a list), `CONTAINS ?`, and names without a
-column.
+Markers of a statement are `?` or `:name`. A marker gets its column's value. In INSERT, this is the column at the same
+position, otherwise the column before the preceding operator. `LIMIT ?`, `USING TTL ?` and `USING TIMESTAMP ?` are
+called `limit`, `ttl` and `timestamp`; their values must be given under `values`, as for `IN ?` (a list), `CONTAINS ?`,
+and names without a column.
 
-## What is compared
+## Validation
 
-For a share `validate_fraction` of the answers to a SELECT, the first row is compared with its expected content; a
+For a share `validate_fraction` of the answers to a SELECT, the first row is compared with its expected content. A
 difference is an error of kind `invalid`. A SELECT is compared if the key determines the requested row: every column of
-the primary key is restricted by equality with the column's own value. Only columns whose value follows from the key are
-compared: not counters, static columns, drawn columns, columns that some INSERT in the file omits, or columns that some
-statement sets to a value other than the column's own (`tags = tags + ?`). `compare = false`, for a column or a
+the primary key is restricted by equality with the column's own value. Only columns whose value follows from the key
+are compared: not counters, static columns, drawn columns, columns that some INSERT in the file omits, or columns that
+some statement sets to a value other than the column's own (`tags = tags + ?`). `compare = false`, for a column or a
 statement, excludes more.
 
 ## Parameters
 
-`"$name"` alone is the parameter's value with its type; within a longer text it is put in as text (`"uniform(1..$most)"`).
+`"$name"` alone is the parameter's value with its type. In a longer text it is inserted as text
+(`"uniform(1..$most)"`).
 
 ## Types
 
@@ -114,8 +116,9 @@ User-defined types are defined under `[types]`, each before those that use it.
 
 ## Distributions
 
-A number, a short form, or a table with the same names: `5`, `"uniform(1..100)"`, `{ name = "zipfian", min = 1, max = 100,
-theta = 0.7 }`. Both bounds can occur. `~` before the name reverses it: the highest value takes the lowest one's place.
+A distribution is a number, a short form, or a table with the same names: `5`, `"uniform(1..100)"`,
+`{ name = "zipfian", min = 1, max = 100, theta = 0.7 }`. Both bounds can occur. `~` before the name reverses it, so
+that the highest value takes the lowest value's place.
 
 | short form | draws |
 | --- | --- |
