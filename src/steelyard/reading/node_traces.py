@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from steelyard.heavy import pl
-from steelyard.model.study import Level
+from steelyard.model.named_level import Level
 from steelyard.model.trial import TrialRecord
 
 

@@ -9,7 +9,7 @@ from steelyard.analysis.statistic import Attempt, Seconds, Within
 from steelyard.analysis.statistics.percentile import TrialPercentile
 from steelyard.analysis.statistics.pooled_percentile import PooledPercentile
 from steelyard.heavy import pl
-from steelyard.model.study import Level
+from steelyard.model.named_level import Level
 from steelyard.model.trial import TrialRecord
 from steelyard.reading import measured, trial_percentiles, usage
 from steelyard.reading.time_courses import measured as measured_phases

@@ -15,7 +15,8 @@ from pydantic import BaseModel, ConfigDict
 
 from steelyard import plugin
 from steelyard.model.errors import StudyError
-from steelyard.model.study import Choice, Level, Study
+from steelyard.model.named_level import Level
+from steelyard.model.study import Choice, Study
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.plugin import Plugins, how_to_add, is_path
 from steelyard.tomlfile.problems import problem

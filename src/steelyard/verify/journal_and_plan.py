@@ -213,8 +213,8 @@ def _last_lines(entries: Sequence[Entry]) -> dict[Key, tuple[TrialSealed, int, b
         match entry.event:
             case TrialSealed(trial=trial, attempt=attempt) as event:
                 lines[layout.trial_folder(trial, attempt)] = event, entry.number, False
-            case SealCorrected(instead_of=former) as corrected:
-                lines.pop(former, None)
+            case SealCorrected(instead_of=misread) as corrected:
+                lines.pop(misread, None)
                 event = corrected.sealed()
                 lines[layout.trial_folder(event.trial, event.attempt)] = event, entry.number, False
             case FolderSetAside(folder=name):
@@ -262,9 +262,7 @@ def _event(event: TrialSealed, record: TrialRecord, where: str, folder: Path, nu
     line = f"as line {number} of the journal says"
     reasons = [reason.kind.name for reason in record.verdict.reasons]
     wanted, sha256 = event.record_sha256, _sha256_in(folder, where)
-    if wanted is None:
-        book.skip("records against the journal: it is from a version that did not record their SHA-256")
-    elif sha256 != wanted:
+    if sha256 != wanted:
         what = f"SHA-256 of the record (it was changed, or line {number} of {layout.EVENTS} was)"
         book.check("record", False, where, what, sha256, wanted)
     else:

@@ -20,7 +20,7 @@ from steelyard.leases.lease import Lease
 from steelyard.leases.steps import Step
 from steelyard.link.ping import measure_link
 from steelyard.model.errors import NodeError, SiteError
-from steelyard.model.study import NodeLimits
+from steelyard.model.node_limits import NodeLimits
 from steelyard.node.base import Node
 from steelyard.node.command import run, spawn
 from steelyard.site import _cgroup, _network, local

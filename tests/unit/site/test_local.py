@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from steelyard.leases import records as lease_records
 from steelyard.model.errors import EngineError, SiteError
-from steelyard.model.study import NodeLimits
+from steelyard.model.node_limits import NodeLimits
 from steelyard.node import agent, machine_facts
 from steelyard.site import _cgroup, _network, local
 from steelyard.site.base import Request
