@@ -39,7 +39,6 @@ def test_circumstances_are_the_machine_the_site_the_system_and_the_kind_of_load(
     assert found.machines == ({name: MACHINE[name] for name in ("cpu_model", "cores", "kernel", "architecture")},)
     assert found.settings["load.operations"] == "100"
     assert found.settings["system.yaml.deep.key"] == "True"
-    assert found.settings["site.cpus"] == ""
     assert "site.name" not in found.settings
     assert of(schedule="constant", rate_per_s=100.0).loop == "open"
 

@@ -33,10 +33,10 @@ def test_stores_are_found_by_name(tmp_path: Path) -> None:
 
 def test_a_whole_store_is_read(tmp_path: Path) -> None:
     records = [a_record(0), a_record(1)]
-    found = Watched("s", write(tmp_path / "s", records, [{"event": "run-began"}])).read()
+    found = Watched("s", write(tmp_path / "s", records, [{"event": "session-began", "todo": 2, "total": 2}])).read()
     assert found.study is not None
     assert found.records == tuple(records)
-    assert [entry.event for entry in found.journal] == [SessionBegan()]
+    assert [entry.event for entry in found.journal] == [SessionBegan(todo=2, total=2)]
     assert (found.problem, found.remarks, found.live) == ("", (), None)
 
 
