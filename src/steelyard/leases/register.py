@@ -132,12 +132,12 @@ def site_of(identity: str) -> str:
     return entry.site if entry else ""
 
 
-def lost(state: Path, *sites: str) -> dict[str, Path]:
-    """Registered leases of these sites whose record was in this state folder and is gone: id -> where it was."""
+def lost(state: Path, site: str) -> dict[str, Path]:
+    """Registered leases of a site whose record was in this state folder and is gone: id -> where it was."""
     return {
         identity: entry.record
         for identity, entry in entries().items()
-        if entry.site in sites and of_state(entry.record, state) and not entry.is_kept
+        if entry.site == site and of_state(entry.record, state) and not entry.is_kept
     }
 
 

@@ -393,7 +393,7 @@ class LocalSite:
         }
         if lease_register.hidden_files():
             resources &= entered.keys()  # whose the others are cannot be told from here
-        lost = (resources | lease_register.lost(self._state, "").keys()) - recorded - kept
+        lost = resources - recorded - kept
         return [
             Lease(identity, self.name, (), now, lease_records.record_path(self._state, identity))
             for identity in sorted(lost)

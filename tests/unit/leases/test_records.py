@@ -44,22 +44,6 @@ def test_record_comes_back_as_it_went(tmp_path: Path) -> None:
     assert [entry.name for entry in path.parent.iterdir()] == ["0a1b2c3d.json"]
 
 
-FIRST_RECORD = """{"format": 1, "id": "0a1b2c3d", "site": "local", "mode": "namespaces", "study": "s",
-"owner": {"pid": 7, "start_ticks": 8, "boot_id": "b"}, "created": "2026-11-01T00:00:00Z",
-"until": "2026-11-01T01:00:00Z", "nodes": [{"name": "n1", "role": "database", "address": "10.113.0.1",
-"prefix": ["steelyard-agent", "enter", "--"], "folder": "/x/n1"}]}"""
-"""A record with no more than the first version wrote."""
-
-
-def test_a_record_of_the_first_version_is_still_read(tmp_path: Path) -> None:
-    path = tmp_path / "0a1b2c3d.json"
-    path.write_text(FIRST_RECORD, encoding="utf-8")
-    first = lease_records.read(path)
-    assert first is not None
-    assert (first.settings, first.nodes[0].kernel, first.nodes[0].files) == ({}, "", "same")
-    assert (first.network, first.subnet, first.daemon, first.accelerator) == ("namespaces", "", "", "")
-
-
 def test_no_record_and_no_such_record(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     assert lease_records.read(path) is None

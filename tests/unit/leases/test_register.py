@@ -14,12 +14,12 @@ from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
 
 
-def test_a_record_of_another_version_is_for_that_one_to_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_record_that_cannot_be_read_is_not_abandoned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lease_register, "FOLDER", tmp_path / "register")
     path = tmp_path / "other" / "leases" / "0123abcd.json"
     path.parent.mkdir(parents=True)
     path.write_text('{"format": 1, "id": "0123abcd", "a_field_of_tomorrow": 1}')
-    lease_register.enter("0123abcd", path)
+    lease_register.enter("0123abcd", path, "local", lease_records.owner())
     assert lease_register.known() == {"0123abcd": path}
     assert lease_register.abandoned_elsewhere(tmp_path / "own", lease_records.utc_now()) == {}
 
@@ -46,7 +46,7 @@ for folder in sys.argv[3:]:
 now = records.utc_now()
 site = local.create(local.Settings(mode="loopback"), state)
 print(json.dumps({
-    "lost": sorted(register.lost(state, "fake", "")),
+    "lost": sorted(register.lost(state, "fake")),
     "strays": [stray.id for stray in processes.strays("fake", state)],
     "orphans": [orphan.id for orphan in site._orphans(set(), now)],
     "elsewhere": sorted(processes.left_elsewhere(state.parent / "other", now)),

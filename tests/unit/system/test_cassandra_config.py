@@ -331,11 +331,6 @@ def test_a_source_is_a_version_a_tarball_or_a_folder_with_a_label(tmp_path: Path
             Settings(source="5.0.4", **twice)
 
 
-def test_a_study_without_a_source_keeps_its_trials_ids() -> None:
-    assert "source" not in Settings().model_dump(mode="json")
-    assert Settings(source="5.0.4").model_dump(mode="json")["source"] == "5.0.4"
-
-
 def test_a_build_that_is_not_there_is_foretold(tmp_path: Path) -> None:
     load = Load(operations=1)
     missing, there = (
