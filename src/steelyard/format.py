@@ -14,14 +14,14 @@ from datetime import UTC, datetime
 from typing import Final
 
 from steelyard.model.estimate import Estimate
-from steelyard.model.study import Level
+from steelyard.model.named_level import Level
 
 NONE: Final = "–"
 """What stands where there is no number."""
 
-FORM: Final = 3
-"""Version of the forms of this module, raised with every change of one. A page says in which one it is written, so that
-texts in different forms are not compared. Pages of form 1 do not say it."""
+FORM: Final = 1
+"""Number of the forms of this module, raised with every change of one. A page says in which one it is written, so that
+texts in different forms are not compared."""
 
 FORM_NAME: Final = "steelyard-format"
 """Name of the page's meta element that says it."""

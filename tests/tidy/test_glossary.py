@@ -38,8 +38,6 @@ NOT_PLAIN = re.compile(
 )
 """Words and turns that a native engineer does not write: fix, use, again, no one, next to, report, anyway, that many,
 automatically, is given, run, otherwise."""
-FORMER_WORDS = "former_words.py"
-"""The module that knows the words of earlier versions."""
 
 
 def rows() -> list[list[str]]:
@@ -64,8 +62,7 @@ def words(name: str) -> set[str]:
 
 def trees() -> Iterator[tuple[Path, ast.Module]]:
     for path in sorted(PACKAGE.rglob("*.py")):
-        if path.name != FORMER_WORDS:
-            yield path, ast.parse(path.read_text(encoding="utf-8"))
+        yield path, ast.parse(path.read_text(encoding="utf-8"))
 
 
 def names(path: Path, tree: ast.Module) -> Iterator[tuple[str, str]]:
@@ -114,12 +111,6 @@ def test_every_place_of_the_page_is_there() -> None:
         path, _, name = place.partition(":")
         assert (PACKAGE / path).exists(), place
         assert not name or re.search(rf"^(class|def) {name}\b", (PACKAGE / path).read_text(), re.MULTILINE), place
-
-
-def test_every_former_word_of_journals_is_on_the_page() -> None:
-    for former, today in journal.FORMER_NAMES.items():
-        assert f"`{former}`" in PAGE
-        assert f"`{today}`" in PAGE
 
 
 def bound(tree: ast.Module) -> Iterator[str]:

@@ -225,7 +225,6 @@ def test_a_study_may_ask_for_the_new_response(folder: Path) -> None:
 
 
 def test_a_record_keeps_its_form(tmp_path: Path) -> None:
-    """What a record of before says of its responses is written as it was read."""
     path = next(made.store(tmp_path).rglob(layout.TRIAL_JSON))
     text = path.read_text(encoding="utf-8")
     told = json.loads(text)["responses"]

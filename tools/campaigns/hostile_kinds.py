@@ -92,7 +92,7 @@ def _store_linked(place: Place) -> None:
 
 
 def _foreseen_drafts(place: Place) -> None:
-    """Links with the names that drafts of earlier versions had."""
+    """Links with names that a writer could choose for its drafts."""
     for name in ("report.html", "study.json", "study.toml", "plan.jsonl"):
         (place.store / f".{name}.{os.getpid()}.tmp").symlink_to(place.victim)
 

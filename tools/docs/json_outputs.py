@@ -29,8 +29,9 @@ from steelyard.lab.leftovers import Found
 from steelyard.model.calibration import Calibration
 from steelyard.model.damage import Damage
 from steelyard.model.estimate import Estimate
+from steelyard.model.named_level import Level
 from steelyard.model.plan import Plan
-from steelyard.model.study import About, Level
+from steelyard.model.study import About
 from steelyard.model.value import Value
 from steelyard.node.machine import Machine
 from steelyard.plan.detectable_difference import Resolution

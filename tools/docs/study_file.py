@@ -10,6 +10,11 @@ from typing import Any
 from pydantic import BaseModel
 
 from steelyard.format import data_size
+from steelyard.model.cost import Cost
+from steelyard.model.link import LinkChoice
+from steelyard.model.load import Load, LoadPhase
+from steelyard.model.named_level import NamedLevel
+from steelyard.model.node_limits import NodeLimits
 from steelyard.model.plausible import LARGEST, SMALLEST
 from steelyard.model.server_warm_up import ServerWarmUp
 from steelyard.model.study import (
@@ -17,16 +22,10 @@ from steelyard.model.study import (
     About,
     AnalysisChoice,
     Choice,
-    Cost,
     Data,
     Design,
     Limits,
-    LinkChoice,
-    Load,
-    LoadPhase,
     LoadSiteChoice,
-    NamedLevel,
-    NodeLimits,
     SiteChoice,
     Study,
     Until,

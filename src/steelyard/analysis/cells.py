@@ -20,9 +20,10 @@ from steelyard.judging.measures import with_derived
 from steelyard.judging.t_interval import FEWEST_STARTS
 from steelyard.judging.trial_responses import response_of
 from steelyard.model.estimate import Estimate
+from steelyard.model.named_level import Level
 from steelyard.model.objective import Limit
 from steelyard.model.responses import unit_of
-from steelyard.model.study import Level, Study
+from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.model.value import Value
 

@@ -17,8 +17,9 @@ from steelyard.judging.server_warm_up import still_falling
 from steelyard.judging.trial_responses import response_of
 from steelyard.model import responses
 from steelyard.model.look import ONE_LOOK, Look
+from steelyard.model.named_level import Level
 from steelyard.model.node_limits import NodeLimits
-from steelyard.model.study import SAME_FACTOR, SAME_LABELS, Level, Study
+from steelyard.model.study import SAME_FACTOR, SAME_LABELS, Study
 from steelyard.model.trial import TrialRecord
 from steelyard.model.trial_columns import COVARIATE, FIELDS, is_column
 

@@ -16,7 +16,7 @@ from steelyard.analysis.narrative.answer_table import AnswerTable
 from steelyard.analysis.row import MeasuredTreatment, Row
 from steelyard.judging.stopping import Decision
 from steelyard.model.look import ONE_LOOK, Look
-from steelyard.model.study import Level
+from steelyard.model.named_level import Level
 from steelyard.model.value import Value
 
 AnyRow = TypeVar("AnyRow", bound=Row)

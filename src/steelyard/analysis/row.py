@@ -17,7 +17,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, Union, get_args, ge
 from pydantic.fields import FieldInfo
 
 from steelyard.model.estimate import Estimate
-from steelyard.model.study import Level
+from steelyard.model.named_level import Level
 from steelyard.model.value import Value
 
 IN_UNIT: Final = "in the unit of column `unit`"

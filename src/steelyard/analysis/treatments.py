@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.model.study import Level
+from steelyard.model.named_level import Level
 
 WORKLOADS = frozenset({"workload", "workload.name"})
 NODES = ("nodes", "site.nodes")

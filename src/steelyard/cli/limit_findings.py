@@ -8,7 +8,6 @@ from steelyard.model.node_limits import NodeLimits
 from steelyard.site import _cgroup, _disk, _swap
 
 ANY_DISK = NodeLimits(disk_gb=1.0)
-THROTTLED = NodeLimits(disk_read_mb_per_s=1.0)
 NO_DISKS = "without it, studies that limit a node's disk (profiles of boards and clouds) are refused"
 
 

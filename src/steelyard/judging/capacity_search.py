@@ -214,7 +214,7 @@ def _dispersion(windows: Sequence[Window], fitted: Sequence[float]) -> float:
     """Variance of q in a window of one second where q is 1, from the spread between batches; it grows with q and falls
     with the window's length. 0 where no window has batches."""
     spreads = zip(windows, fitted, strict=True)
-    each = [(w.spread or 0.0) ** 2 * w.seconds / m for w, m in spreads if w.used <= FARTHEST_USED]
+    each = [w.spread**2 * w.seconds / m for w, m in spreads if w.used <= FARTHEST_USED]
     return math.fsum(each) / len(each) if each else 0.0
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 
 from steelyard.judging.fractional_design import Fraction
-from steelyard.model.study import SAME_FACTOR, SAME_LABELS, Level, Study
+from steelyard.model.named_level import Level
+from steelyard.model.study import SAME_FACTOR, SAME_LABELS, Study
 
 Treatment = dict[str, Level]
 

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from steelyard.model.load import Load, Offered
+from steelyard.model.named_level import Level
 from steelyard.model.percentiles import needed
-from steelyard.model.study import ALIASES, Level, Study
+from steelyard.model.study import ALIASES, Study
 
 EXECUTION_TIME = "execution_time_ms"
 """Default of `analysis.response` in the model, which is kept where a load ends after a number of operations."""
@@ -30,8 +31,8 @@ def for_its_load(study: Study, treatments: Iterable[Mapping[str, Level]]) -> Stu
 
 
 def as_begun(study: Study, stored: Study | None) -> Study:
-    """The study with the response of its store, if it names none: a default of a later version is another question to
-    the same trials. Pure."""
+    """The study with the response of its store, if it names none: another default would be another question to the
+    same trials. Pure."""
     return study if stored is None or named(study) else _with_response(study, stored.analysis.response)
 
 

@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from pydantic import ValidationInfo, field_validator
-
-from steelyard.model import former_words
+from steelyard.model.file_format import FileFormat
 from steelyard.model.machine_identity import difference, identity
 from steelyard.model.plausible import Moment
 from steelyard.model.trial_settings import TrialSettings
@@ -37,7 +35,7 @@ class Spread(Value):
     """Mean square of the starts' means, times the number of trials per start; None with one start."""
     between_degrees: int = 0
     in_block_mean_square: float | None = None
-    """The same of starts about the mean of their block; None where no block has two, and in floors of former days."""
+    """The same of starts about the mean of their block; None where no block has two."""
     in_block_degrees: int = 0
     within_mean_square: float | None = None
     """Mean square of the trials about their start's mean; None if no start has two trials."""
@@ -56,21 +54,16 @@ class Circumstances(Value):
     engine: str
     loop: Literal["closed", "open"]
     nodes: int
-    warmed_up: bool = False
+    warmed_up: bool
     """Whether the servers were warmed up before the first trial of each start."""
     settings: dict[str, str]
     """All other settings by dotted name: they may differ, and differences are reported."""
-
-    @field_validator("settings")
-    @classmethod
-    def _settings_of_today(cls, settings: dict[str, str], info: ValidationInfo) -> dict[str, str]:
-        return former_words.flat(former_words.treatment(settings), info.data.get("site", ""))
 
 
 class KeptFloor(Value):
     """The noise floor that a study of identical systems measured."""
 
-    format: Literal[1] = 1
+    format: FileFormat = 1
     study: str
     made_s: Moment
     """End of its last trial, seconds since the epoch."""

@@ -32,13 +32,11 @@ def window_of(
     generator: str = "",
     intervals: Sequence[Interval] = (),
 ) -> Window:
-    """The window. `generator`: what the load generator could not do; `intervals`: its seconds on all load nodes, none
-    for a window of an earlier version."""
+    """The window. `generator`: what the load generator could not do; `intervals`: its seconds on all load nodes."""
     values = values_of(rules, asked.window_s, measured)
     binding = binding_limit(rules, values)
     used = binding.used(values[binding.response], MOST_USED)
-    beyond = used_beyond(binding, intervals)
-    used, spread = beyond or (used, 0.0 if intervals else None)
+    used, spread = used_beyond(binding, intervals) or (used, 0.0)
     met = all(limit.is_met(values[limit.response]) for limit in (*rules.limits, SUSTAINED))
     return Window(
         name=name, rate_per_s=asked.rate_per_s, seconds=asked.window_s, operations=measured.operations,

@@ -10,8 +10,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from steelyard.model import former_words
-
 HASH_DIGITS = 12
 
 
@@ -21,7 +19,5 @@ def canonical(settings: Mapping[str, Any]) -> str:
 
 
 def settings_hash(settings: Mapping[str, Any]) -> str:
-    """First 12 hexadecimal digits of the SHA-256 of the canonical text, in the words in which each setting was first
-    written."""
-    text = canonical(former_words.settings_as_first_written(settings))
-    return hashlib.sha256(text.encode()).hexdigest()[:HASH_DIGITS]
+    """First 12 hexadecimal digits of the SHA-256 of the canonical text."""
+    return hashlib.sha256(canonical(settings).encode()).hexdigest()[:HASH_DIGITS]

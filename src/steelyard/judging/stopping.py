@@ -16,16 +16,14 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
-
-from pydantic import field_validator
+from typing import Literal
 
 from steelyard.judging.attempts import attempts_by_id, orders_of_treatment, settled
 from steelyard.judging.t_interval import FEWEST_STARTS, deviation, half_width
 from steelyard.judging.trial_responses import response_of
-from steelyard.model import former_words
+from steelyard.model.named_level import Level
 from steelyard.model.plan import Plan, PlannedTrial
-from steelyard.model.study import Level, Study
+from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.model.value import Value
 
@@ -116,11 +114,6 @@ class Narrowing(Value):
     """too few starts: below the least number; narrowing, and once the study has stopped too wide: wider than the
     target; not waited for: fewer than half of its starts gave a value."""
 
-    @field_validator("treatment")
-    @classmethod
-    def _levels_of_today(cls, treatment: dict[str, Level]) -> dict[str, Level]:
-        return former_words.treatment(treatment)
-
 
 class Decision(Value):
     """Decision of the rule after the last whole block."""
@@ -140,11 +133,6 @@ class Decision(Value):
     """Hours of measuring in these blocks."""
     cells: tuple[Narrowing, ...]
     """One per treatment, in the order of the factors' levels."""
-
-    @field_validator("why", mode="before")
-    @classmethod
-    def _word_of_today(cls, why: Any) -> Any:
-        return "least-starts" if why == "floor" else why
 
     @property
     def wide(self) -> tuple[Narrowing, ...]:

@@ -17,11 +17,12 @@ from steelyard.judging.background_load import (
 from steelyard.judging.trial_responses import merged, quantile_ms
 from steelyard.model import histogram
 from steelyard.model.calibration import Calibration
+from steelyard.model.load import Load
 from steelyard.model.moved_frames import MovedFrames
 from steelyard.model.outcome import Outcome
 from steelyard.model.sample import Sample
 from steelyard.model.search import SearchResult
-from steelyard.model.study import Limits, Load
+from steelyard.model.study import Limits
 from steelyard.model.trial import ClockOffset, ClockStep
 from steelyard.model.verdict_reasons import GUESTS, Reason, ReasonKind, Verdict
 from steelyard.wire.record import Done, Interval

@@ -11,7 +11,7 @@ from steelyard.format import listed
 from steelyard.judging.noise_floor import Circumstances, FoundFloor
 from steelyard.judging.verdict import NO_CALIBRATION
 from steelyard.model.calibration import Calibration
-from steelyard.model.errors import EngineError
+from steelyard.model.errors import EngineError, SteelyardError
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.node import agent, calibration
 from steelyard.node import noise_floor as noise
@@ -50,7 +50,10 @@ class LabParts(Parts):
         """What is known of the ceiling of an engine on a load node with these facts."""
         if not isinstance(self.engine_named(engine), Calibrated):
             return CalibrationStatus(None, f"only the laboratory's own load engine can be calibrated, not {engine}")
-        known = calibration.read(calibration.path_in(self.state_folder))
+        try:
+            known = calibration.read(calibration.path_in(self.state_folder))
+        except SteelyardError as error:
+            return CalibrationStatus(None, f"{error.message}: `steelyard calibrate`")
         if known is None:
             return CalibrationStatus(None, NO_CALIBRATION)
         try:

@@ -17,13 +17,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError
 
 from steelyard import no_links
 from steelyard.atomic_file import replace_file
 from steelyard.file_errors import foreseen
 from steelyard.leases.lease import Lease
 from steelyard.model.errors import SiteError
+from steelyard.model.file_format import FileFormat, refusal
 from steelyard.model.value import Value
 from steelyard.node.base import Node
 from steelyard.node.process import KnownProcess
@@ -36,12 +37,6 @@ RECORD_MARKER = "STEELYARD_LEASE_RECORD"
 """Environment variable with the path of the lease's record; a process whose record is gone has no owner."""
 
 ID_PATTERN = re.compile(r"[0-9a-f]{8}")
-FORMER_MODES: Final = {
-    "local": re.compile("(?P<network>namespaces|loopback)"),
-    "docker": re.compile("(?P<daemon>running|own), (?P<network>bridge|host) (?P<subnet>[0-9.]+)"),
-    "vm": re.compile("(?P<accelerator>kvm|tcg): (?P<accelerator_why>.*)", re.DOTALL),
-}
-"""The field `mode` of former records, by site."""
 FIRST_PID_NAMESPACE: Final = 0xEFFFFFFC
 """Inode of the namespace of process ids that a machine begins with (PROC_PID_INIT_INO of the kernel)."""
 MOST_BYTES: Final = 8 << 20
@@ -57,17 +52,14 @@ class Owner(Value):
     start_ticks: int
     """Clock ticks from boot to the start of the process, field 22 of /proc/PID/stat."""
     boot_id: str
-    pid_namespace: int = 0
-    """Inode of the process id namespace in which it has this id; 0 in records of earlier versions: whoever reads it has
-    the same."""
+    pid_namespace: int
+    """Inode of the process id namespace in which it has this id."""
 
 
 class Record(Value):
-    """The content of a lease's file: owner, end, and the names of everything that is created for it.
+    """The content of a lease's file: owner, end, and the names of everything that is created for it."""
 
-    A new field needs a default, so that leases of earlier versions can be taken back."""
-
-    format: Literal[1] = 1
+    format: FileFormat = 1
     id: str
     site: str
     study: str
@@ -93,24 +85,9 @@ class Record(Value):
     settings: dict[str, Any] = Field(default_factory=dict)
     """Complete settings of the site, so that the lease can be taken back without the study."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _of_former_versions(cls, fields: Any) -> Any:
-        return current(fields) if isinstance(fields, dict) else fields
-
     def lease(self, path: Path) -> Lease:
         """The lease of this record at `path`."""
         return Lease(id=self.id, site=self.site, nodes=self.nodes, until=self.until, record=path)
-
-
-def current(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields of a record, also of one with the former field `mode`: at site `local` the network, at `docker` the
-    daemon, the network and the subnet (`own, bridge 10.114`), at `vm` the accelerator and why (`tcg: no /dev/kvm`).
-    What is not understood is left out, because the lease can be taken back without it. Pure."""
-    known = {name: value for name, value in fields.items() if name != "mode"}
-    former = FORMER_MODES.get(str(fields.get("site")))
-    match = former.fullmatch(str(fields.get("mode"))) if former else None
-    return known if match is None else match.groupdict() | known
 
 
 def new_id(taken: Collection[str] = ()) -> str:
@@ -181,6 +158,9 @@ def read(path: Path) -> Record | None:
     try:
         return Record.model_validate_json(content)
     except ValidationError as error:
+        if other := refusal(error):
+            hint = "say `steelyard clean` with the version of Steelyard that wrote it"
+            raise SiteError(f"the lease's record {path} {other}", hint) from error
         raise SiteError(
             f"{path} is not a lease's record: {error.error_count()} errors, first: {error.errors()[0]['msg']}",
             "move the file away and say `steelyard clean` again: what it stood for is found by its name",
@@ -254,7 +234,7 @@ def lives(who: Owner) -> bool:
     that this one does not see into."""
     if who.boot_id != boot_id():
         return False
-    if who.pid_namespace in (0, _pid_namespace()):
+    if who.pid_namespace == _pid_namespace():
         return KnownProcess(who.pid, who.start_ticks).alive
     # The first namespace sees the processes of all others; any other one only those within itself.
     return _id_here(who) is not None or _pid_namespace() != FIRST_PID_NAMESPACE
@@ -284,7 +264,7 @@ def _pid_namespace() -> int:
 
 def _id_here(who: Owner) -> int | None:
     """The id of a process in this namespace of process ids; None if it is not seen from here."""
-    if who.pid_namespace in (0, _pid_namespace()):
+    if who.pid_namespace == _pid_namespace():
         return who.pid
     for entry in os.listdir("/proc"):
         with contextlib.suppress(OSError, ValueError):

@@ -39,9 +39,8 @@ class Entry(NamedTuple):
     record: Path
     """The path of its record, as its owner sees files."""
     site: str
-    """Empty in entries of earlier versions."""
     owner: lease_records.Owner | None
-    """None in entries of earlier versions."""
+    """None where the entry cannot be read."""
 
     @property
     def seen(self) -> Path:
@@ -67,13 +66,13 @@ def hidden_files() -> bool:
         return False  # not root, who alone sees the namespaces of others
 
 
-def enter(identity: str, record: Path, site: str = "", owner: lease_records.Owner | None = None) -> None:
+def enter(identity: str, record: Path, site: str, owner: lease_records.Owner) -> None:
     """Enter the path of a lease's record, its site and its owner. Raises FileError or SiteError."""
     try:
         FOLDER.mkdir(parents=True, exist_ok=True)
         draft = FOLDER / f"{identity}.draft"
-        who = "" if owner is None else owner.model_dump_json()
-        replace_file(FOLDER / identity, f"{record.absolute()}\n{site}\n{who}\n", draft, sync=False)
+        lines = f"{record.absolute()}\n{site}\n{owner.model_dump_json()}\n"
+        replace_file(FOLDER / identity, lines, draft, sync=False)
     except OSError as error:
         raise foreseen(error) or SiteError(f"cannot write {FOLDER / identity}: {error.strerror}") from error
 
@@ -112,7 +111,7 @@ def others(wanted: lease_records.Record, state: Path) -> Iterator[lease_records.
         try:
             other = lease_records.read(path)
         except SiteError:
-            continue  # of another version, in a state folder of its own
+            continue  # of another format, or damaged
         if other is not None and identity != wanted.id and other.site == wanted.site:
             yield other
 
@@ -128,17 +127,17 @@ def is_kept(identity: str, record: Path) -> bool:
 
 
 def site_of(identity: str) -> str:
-    """The site of a registered lease; empty for one that earlier versions entered, and for an unknown one."""
+    """The site of a registered lease; empty for an unknown one."""
     entry = entries().get(identity)
     return entry.site if entry else ""
 
 
-def lost(state: Path, *sites: str) -> dict[str, Path]:
-    """Registered leases of these sites whose record was in this state folder and is gone: id -> where it was."""
+def lost(state: Path, site: str) -> dict[str, Path]:
+    """Registered leases of a site whose record was in this state folder and is gone: id -> where it was."""
     return {
         identity: entry.record
         for identity, entry in entries().items()
-        if entry.site in sites and of_state(entry.record, state) and not entry.is_kept
+        if entry.site == site and of_state(entry.record, state) and not entry.is_kept
     }
 
 
@@ -180,7 +179,7 @@ def abandoned_elsewhere(state: Path, now: datetime) -> dict[str, Path]:
 
 def is_abandoned(path: Path, now: datetime) -> bool:
     """Whether the lease with its record at this path is abandoned, or the record is gone. One that cannot be read is of
-    another version, or of another user: whoever that is takes it back. Any process can name any path: one that is
+    another format, or of another user: whoever that is takes it back. Any process can name any path: one that is
     there and no plain file is no record."""
     try:
         if path.exists() and not path.is_file():

@@ -9,11 +9,9 @@ the system. Hence the default of 0.5 for a study's limit `generator_ceiling_frac
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import model_validator
-
-from steelyard.model import former_words
+from steelyard.model.file_format import FileFormat
 from steelyard.model.value import Value
 
 Kind = Literal["read", "write"]
@@ -59,7 +57,7 @@ class Slip(Value):
 class Calibration(Value):
     """Results of `steelyard calibrate`, and the conditions they were measured under."""
 
-    format: Literal[1] = 1
+    format: FileFormat = 1
     made_s: float
     """Seconds since the epoch."""
     machine: dict[str, str]
@@ -75,11 +73,6 @@ class Calibration(Value):
     """Share of all cores that other programs used during calibration."""
     steal_fraction: float
     """Share of all cores that other guests of the same hardware used during calibration."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _keys_of_today(cls, written: Any) -> Any:
-        return former_words.keys(written, former_words.LIMITS)
 
     def ceiling(self, kind: Kind, in_flight: int) -> Ceiling | None:
         """The ceiling for this number of operations in flight: that of the largest measured number at or below it, else

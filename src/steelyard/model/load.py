@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import Field, model_validator
 
 from steelyard.model import percentiles, responses
 from steelyard.model.objective import Limit, parse
@@ -57,13 +57,6 @@ LONGEST_WINDOW = 4
 """A window at a low rate lasts this multiple of `window_s` at most."""
 LOWEST_RATE = 1000
 """A search gives up at the first rate over this."""
-FIRST = frozenset(
-    {
-        "engine", "schedule", "threads", "rate_per_s", "operations", "duration_s", "warm_up_s", "read_consistency",
-        "write_consistency", "timeout_ms", "routing",
-    }
-)  # fmt: skip
-"""Fields of the first version: always written."""
 
 
 class Offered(Value):
@@ -132,17 +125,6 @@ class Offered(Value):
         if self.schedule == "sine" and (self.amplitude_per_s or 0) > (self.mean_per_s or 0):
             raise ValueError("amplitude_per_s must be at most mean_per_s: no rate is below 0")
         return self
-
-    @model_serializer(mode="wrap")
-    def _without_unused(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Omits fields added in later versions when they are unused, so that existing trial ids stay the same."""
-        fields = type(self).model_fields
-        data: dict[str, Any] = handler(self)
-        return {
-            name: value
-            for name, value in data.items()
-            if name in FIRST or getattr(self, name) != fields[name].get_default(call_default_factory=True)
-        }
 
     @property
     def is_open(self) -> bool:

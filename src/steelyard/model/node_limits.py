@@ -26,16 +26,12 @@ class NodeLimits(Value):
     measurement."""
 
     memory_mb: int | None = Field(default=None, ge=16)
-    """Memory in MiB that each database node may use, including page cache; none: no limit. Earlier versions called it
-    `site.memory_mb`, which is still read."""
+    """Memory in MiB that each database node may use, including page cache; none: no limit."""
     cpus: float | None = Field(default=None, gt=0)
-    """Number of processors that each database node may use; none: no limit. Earlier versions called it `site.cpus`,
-    which is still read."""
+    """Number of processors that each database node may use; none: no limit."""
     cpus_from: Literal["warm", "start"] | None = None
     """From when on `cpus` is in force. warm (default): nodes start, are filled and warmed up without it, and it is set
-    right before the first trial; start: from when the nodes are lent, as always with `cpu_limit = "cpuset"`. Trials of
-    earlier versions do not say it: theirs was in force from the start, and a study that says start goes on with
-    them."""
+    right before the first trial; start: from when the nodes are lent, as always with `cpu_limit = "cpuset"`."""
     dilation: float = Field(default=1.0, ge=1, le=1000)
     """By how much time is stretched (k), so that more or faster nodes fit into a machine than it has processors for:
     `cpus`, rates of disks and links and offered rates are divided by k, delays, durations and timeouts multiplied, when

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import field_validator
-
-from steelyard.model import former_words
-from steelyard.model.study import Level
+from steelyard.model.named_level import Level
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.value import Value
 
@@ -37,11 +34,6 @@ class PlannedTrial(Value):
     compared on common random numbers."""
     control: bool = False
 
-    @field_validator("treatment")
-    @classmethod
-    def _levels_of_today(cls, treatment: dict[str, Level]) -> dict[str, Level]:
-        return former_words.treatment(treatment)
-
 
 class Plan(Value):
     """An ordered list of trials."""
@@ -56,10 +48,3 @@ class Plan(Value):
     def blocks(self) -> int:
         """Number of its blocks."""
         return max((trial.block for trial in self.trials), default=0)
-
-    @field_validator("factors")
-    @classmethod
-    def _levels_of_today(cls, factors: dict[str, tuple[Level, ...]]) -> dict[str, tuple[Level, ...]]:
-        return {
-            factor: tuple(former_words.level(factor, level) for level in levels) for factor, levels in factors.items()
-        }

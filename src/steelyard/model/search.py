@@ -65,11 +65,11 @@ class Window(Value):
     """Whether all limits are met."""
     used: float
     """The greatest share of a limit that is used, above 1 where a limit is not met: operations beyond a percentile's
-    limit over those that it allows; of other limits, and in windows of earlier versions, the measured value over the
-    limit. `met` goes by the percentile itself, so close to 1 the two may differ."""
-    spread: float | None = None
+    limit over those that it allows; of other limits, the measured value over the limit. `met` goes by the percentile
+    itself, so close to 1 the two may differ."""
+    spread: float
     """Standard error of `used`, from the spread between batches of the window; 0 where the limit is not on a
-    percentile. None in windows of earlier versions."""
+    percentile, and without operations."""
     generator: str = ""
     """What the load generator could not do, in words; such a window says nothing of the system."""
 

@@ -13,22 +13,15 @@ from typing import Annotated, Any, Literal
 from pydantic import (
     ConfigDict,
     Field,
-    SerializerFunctionWrapHandler,
     field_validator,
-    model_serializer,
-    model_validator,
 )
 
-from steelyard.model import former_words
-from steelyard.model.cost import Cost as Cost  # noqa: PLC0414 - part of this module
-from steelyard.model.link import LinkChoice as LinkChoice  # noqa: PLC0414 - part of this module
-from steelyard.model.load import Consistency as Consistency  # noqa: PLC0414 - part of this module
-from steelyard.model.load import Load as Load  # noqa: PLC0414 - part of this module
-from steelyard.model.load import LoadPhase as LoadPhase  # noqa: PLC0414 - part of this module
-from steelyard.model.named_level import Level as Level  # noqa: PLC0414 - part of this module
-from steelyard.model.named_level import NamedLevel as NamedLevel  # noqa: PLC0414 - part of this module
-from steelyard.model.named_level import level_key
-from steelyard.model.node_limits import NodeLimits as NodeLimits  # noqa: PLC0414 - part of this module
+from steelyard.model.cost import Cost
+from steelyard.model.file_format import FileFormat
+from steelyard.model.link import LinkChoice
+from steelyard.model.load import Load
+from steelyard.model.named_level import Level, NamedLevel, level_key
+from steelyard.model.node_limits import NodeLimits
 from steelyard.model.objective import Limit, parse
 from steelyard.model.one_of import OneOf
 from steelyard.model.percentiles import needed
@@ -50,8 +43,6 @@ ALIASES = {
     "link": "link.name",
 }
 """Short factor names, which plans, stores and tables show."""
-LATER = ("node", "link", "load_site", "levels", "probe", "measure_links")
-"""Sections and keys that stored studies have only where they say something."""
 
 
 class Choice(Value):
@@ -93,16 +84,11 @@ class Data(Value):
     """restore: the snapshot of the filled tables, restored for each trial that finds them changed; reload: fill anew;
     truncate: empty tables, so that reads find only what the trial has written; a workload whose reads would find
     nothing is refused by `check`; continue: whatever the previous trial left (each start of a cluster begins with the
-    snapshot). Earlier versions called restore thaw, which is still read."""
+    snapshot)."""
     populate_threads: int = Field(default=64, ge=1, le=4096)
     """Operations in flight while filling the tables; filling is not measured."""
     settle_timeout_s: float = Field(default=120.0, gt=0)
     """How long to wait for compactions, hints and streams to finish; after that the trial is marked as still busy."""
-
-    @field_validator("state", mode="before")
-    @classmethod
-    def _word_of_today(cls, value: Any) -> Any:
-        return former_words.level("data.state", value)
 
 
 class Until(Value):
@@ -167,16 +153,6 @@ class Design(Value):
     until: Until | None = None
     """A stopping rule, which can end the study before its last block."""
 
-    @field_validator("treatments")
-    @classmethod
-    def _words_of_today(cls, treatments: tuple[dict[str, Level], ...]) -> tuple[dict[str, Level], ...]:
-        return tuple(former_words.treatment(treatment) for treatment in treatments)
-
-    @field_validator("base", "control")
-    @classmethod
-    def _levels_of_today(cls, treatment: dict[str, Level] | None) -> dict[str, Level] | None:
-        return None if treatment is None else former_words.treatment(treatment)
-
 
 class Limits(Value):
     """Thresholds of the verdict on a trial; crossing one makes it invalid."""
@@ -194,7 +170,7 @@ class Limits(Value):
     half, an operation waits for the generator as long as the generator works on it."""
     background_cpu_fraction: float = Field(default=0.2, ge=0, le=1)
     """Background load: CPU time of programs that are neither the cluster nor the laboratory, as a fraction of all CPU
-    time of a machine. Earlier versions called it `foreign_cpu_fraction`, which is still read."""
+    time of a machine."""
     error_fraction: float = Field(default=0.01, ge=0, le=1)
     """Failed operations as a fraction of all operations."""
     not_found_fraction: float = Field(default=0.0, ge=0, le=1)
@@ -228,11 +204,6 @@ class Limits(Value):
     """How long a cluster may take until every node is ready."""
     trial_timeout_s: float = Field(default=3600.0, gt=0)
     """How long a phase of a trial may take; filling the tables too, which happens once per start."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _keys_of_today(cls, written: Any) -> Any:
-        return former_words.keys(written, former_words.LIMITS)
 
 
 class AnalysisChoice(Value):
@@ -319,7 +290,7 @@ class Study(Value):
     a factor, by its dotted name; `nodes` is short for `site.nodes` and `workload` for `workload.name`. A factor whose
     levels stand under `levels` has a name of its own."""
 
-    format: Literal[1] = 1
+    format: FileFormat = 1
     """Version of the study file's format."""
     study: About
     site: SiteChoice = SiteChoice(name="local")
@@ -347,21 +318,6 @@ class Study(Value):
     show them."""
     levels: dict[str, dict[str, NamedLevel]] = Field(default_factory=dict)
     """Named factor to its levels, each with the fields that it sets."""
-
-    @field_validator("factors")
-    @classmethod
-    def _levels_of_today(cls, factors: dict[str, tuple[Level, ...]]) -> dict[str, tuple[Level, ...]]:
-        return {
-            factor: tuple(former_words.level(factor, level) for level in levels) for factor, levels in factors.items()
-        }
-
-    @model_serializer(mode="wrap")
-    def _without_unused(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Omits sections of later versions where they say nothing, so that a stored study stays as it was written."""
-        data: dict[str, Any] = handler(self)
-        fields = type(self).model_fields
-        unused = [name for name in LATER if getattr(self, name) == fields[name].get_default(call_default_factory=True)]
-        return {name: value for name, value in data.items() if name not in unused}
 
     def named_level(self, factor: str, level: Level) -> NamedLevel | None:
         """The named level of a factor; None if the factor is a field."""

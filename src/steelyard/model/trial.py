@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
-from pydantic import ConfigDict, Field, field_validator
+from pydantic import ConfigDict, Field
 
-from steelyard.model import former_words
+from steelyard.model.file_format import FileFormat
 from steelyard.model.moved_frames import MovedFrames
+from steelyard.model.named_level import Level
 from steelyard.model.plausible import Moment
 from steelyard.model.search import Search
 from steelyard.model.server_warm_up import ServerWarmth
-from steelyard.model.study import Level, Limits
+from steelyard.model.study import Limits
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.value import Value
 from steelyard.model.verdict_reasons import Verdict
@@ -148,15 +149,10 @@ def cell_key(treatment: Mapping[str, Level]) -> CellKey:
     return tuple(sorted(treatment.items()))
 
 
-def _nothing(values: object) -> bool:
-    """Whether a mapping says nothing, and is left out of the record's file."""
-    return not values
-
-
 class TrialRecord(Value):
     """The sealed trial. Written as a draft, completed afterwards, then renamed into place."""
 
-    format: int = 1
+    format: FileFormat = 1
     id: str
     attempt: int = 1
     study: str
@@ -187,19 +183,18 @@ class TrialRecord(Value):
     """Responses over all measured phases."""
     phase_responses: dict[str, Responses] = Field(default_factory=dict)
     """Responses of each phase by its name, if the load has several."""
-    measures: dict[str, float] = Field(default_factory=dict, exclude_if=_nothing)
-    """Responses from samples, by name: those that the samples of the measured phases give. Records of earlier versions
-    have none; they are computed from the samples when a store is read."""
-    covariates: dict[str, float] = Field(default_factory=dict, exclude_if=_nothing)
+    measures: dict[str, float] = Field(default_factory=dict)
+    """Responses from samples, by name: those that the samples of the measured phases give."""
+    covariates: dict[str, float] = Field(default_factory=dict)
     """What the start was given, as numbers beside the factors: round-trip times, cores and memory of a database
     node."""
-    moved_frames: MovedFrames | None = Field(default=None, exclude_if=_nothing)
+    moved_frames: MovedFrames | None = None
     """What the link program moved while the load ran, by the clock, and how late; None where none moves frames."""
-    clocks: tuple[ClockOffset, ...] = Field(default=(), exclude_if=_nothing)
-    """Offsets of the nodes whose clock is not the conductor's; left out where all share it."""
-    clock_step: ClockStep | None = Field(default=None, exclude_if=_nothing)
-    """How far the conductor's wall clock moved against its monotonic one while the load ran; None in records of earlier
-    versions, and where no load ran to its end."""
+    clocks: tuple[ClockOffset, ...] = ()
+    """Offsets of the nodes whose clock is not the conductor's; empty where all share it."""
+    clock_step: ClockStep | None = None
+    """How far the conductor's wall clock moved against its monotonic one while the load ran; None where no load ran to
+    its end."""
     capacity: Capacity | None = None
     """Capacity of the start that served the trial, if the load is a fraction of it."""
     offered_rate_per_s: float | None = None
@@ -215,16 +210,6 @@ class TrialRecord(Value):
     """What the nodes of the site share: cpu, disk, clock, memory."""
     checksums: dict[str, str] = Field(default_factory=dict)
     """SHA-256 of every other file of the trial, by path within its folder."""
-
-    @field_validator("treatment")
-    @classmethod
-    def _levels_of_today(cls, treatment: dict[str, Level]) -> dict[str, Level]:
-        return former_words.treatment(treatment)
-
-    @field_validator("data")
-    @classmethod
-    def _data_of_today(cls, data: str) -> str:
-        return former_words.DATA.get(data, data)
 
     @property
     def key(self) -> Attempt:

@@ -1,7 +1,6 @@
 """Complete settings of a trial: typed fields where both halves know them, otherwise the text as written.
 
-The original text is kept whole, because a trial's id hashes it: a plug-in's own settings, and settings written by other
-versions, pass through unchanged.
+The original text is kept whole, because a trial's id hashes it: a plug-in's own settings pass through unchanged.
 """
 
 from __future__ import annotations
@@ -10,23 +9,19 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
-from pydantic import ConfigDict, RootModel, field_validator
+from pydantic import ConfigDict, RootModel
 
-from steelyard.model import former_words
+from steelyard.model.link import LinkChoice
 from steelyard.model.load import Load
-from steelyard.model.study import Choice, Data, Level, LinkChoice, LoadSiteChoice, NodeLimits, SiteChoice
+from steelyard.model.named_level import Level
+from steelyard.model.node_limits import NodeLimits
+from steelyard.model.study import Choice, Data, LoadSiteChoice, SiteChoice
 
 
 class TrialSettings(RootModel[dict[str, Any]]):
-    """Settings of one trial by section: site, system, workload, load, data; node, link and load_site where they say
-    something."""
+    """Settings of one trial by section: site, system, workload, load, data, node, link, load_site."""
 
     model_config = ConfigDict(frozen=True)
-
-    @field_validator("root", mode="before")
-    @classmethod
-    def _words_of_today(cls, written: Any) -> Any:
-        return former_words.settings(written) if isinstance(written, Mapping) else written
 
     @cached_property
     def site(self) -> SiteChoice:
@@ -45,7 +40,7 @@ class TrialSettings(RootModel[dict[str, Any]]):
 
     @cached_property
     def load(self) -> Load:
-        """The offered load. Raises ValidationError if another version wrote what this one refuses."""
+        """The offered load. Raises ValidationError if it is refused."""
         return Load.model_validate(self._section("load"))
 
     @property

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Final, Literal
 
-from steelyard.model import former_words
 from steelyard.model.value import Value
 
 
@@ -61,12 +60,6 @@ class ReasonKind(StrEnum):
         kind._value_ = text
         kind.about = about
         return kind
-
-    @classmethod
-    def _missing_(cls, value: object) -> ReasonKind | None:
-        """The kind that an earlier version called by another name."""
-        today = former_words.REASONS.get(value) if isinstance(value, str) else None
-        return next((kind for kind in cls if kind.value == today), None)
 
     LAG = (
         "lag p99 above the limit",

@@ -22,11 +22,6 @@ class WorkloadShape(Value):
         """Fraction of operations that write."""
         return sum(share for operation, share in self.mix.items() if operation not in READING)
 
-    @property
-    def inserts(self) -> float:
-        """Fraction of operations that add a record."""
-        return self.mix.get("insert", 0.0)
-
     def mean_of(self, costs: dict[str, float], default: float) -> float:
         """Mean cost per operation; `default` for kinds that are not in `costs`."""
         return sum(share * costs.get(kind, default) for kind, share in self.mix.items())

@@ -25,9 +25,8 @@ times are timers' multiplies them by it; processors and disks are slowed down by
 
 @dataclass(frozen=True)
 class Node:
-    """One leased node. `prefix` is put before every argv; `folder` is the node's own directory, as the node sees it.
-
-    Nodes are kept in the records of leases: a new field needs a default, so that records of before are still read."""
+    """One leased node, as the records of leases keep it. `prefix` is put before every argv; `folder` is the node's own
+    directory, as the node sees it."""
 
     name: str
     """`n1`, `n2`, ... for databases, `l1`, ... for load; the same in every lease from the same site."""

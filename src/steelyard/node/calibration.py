@@ -6,15 +6,15 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from steelyard.atomic_file import replace_file
 from steelyard.model.calibration import Calibration
 from steelyard.model.errors import SteelyardError
+from steelyard.model.file_format import refusal
 from steelyard.model.machine_identity import difference
 
 FILE = "calibration.json"
 FINGERPRINT_DIGITS = 12
+MADE_ANEW = "`steelyard calibrate` measures it anew"
 
 
 def path_in(state: Path) -> Path:
@@ -23,11 +23,14 @@ def path_in(state: Path) -> Path:
 
 
 def read(where: Path) -> Calibration | None:
-    """The last calibration; None if there is none, or if it is in another format."""
+    """The last calibration; None if there is none. Raises SteelyardError if it is in another format, or damaged."""
     try:
         return Calibration.model_validate_json(where.read_text(encoding="utf-8"))
-    except (OSError, ValidationError):
+    except FileNotFoundError:
         return None
+    except (OSError, ValueError) as error:
+        what = refusal(error) or f"cannot be read ({type(error).__name__})"
+        raise SteelyardError(f"the calibration {where} {what}", MADE_ANEW) from error
 
 
 def write(where: Path, calibration: Calibration) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from steelyard.atomic_file import replace_file
 from steelyard.judging.noise_floor import NONE, Circumstances, FoundFloor, KeptFloor, mismatch, unlike
 from steelyard.model.errors import SteelyardError
+from steelyard.model.file_format import refusal
 from steelyard.model.plausible import read_json
 
 FOLDER = "noise-floors"
@@ -22,9 +23,7 @@ def folder_in(state: Path) -> Path:
 
 def write(state: Path, floor: KeptFloor) -> Path:
     """Replace the stored floor of the same circumstances. Raises SteelyardError if it cannot be written."""
-    # Floors of cold servers keep the names that they had before servers were warmed up.
-    unused = set() if floor.holds_for.warmed_up else {"warmed_up"}
-    digest = hashlib.sha256(floor.holds_for.model_dump_json(exclude=unused).encode()).hexdigest()[:NAME_DIGITS]
+    digest = hashlib.sha256(floor.holds_for.model_dump_json().encode()).hexdigest()[:NAME_DIGITS]
     where = folder_in(state) / f"{floor.study}-{digest}.json"
     try:
         where.parent.mkdir(parents=True, exist_ok=True)
@@ -43,8 +42,9 @@ def find(state: Path, of: Sequence[Circumstances]) -> FoundFloor:
     for path in sorted(folder_in(state).glob("[!.]*.json")):
         try:
             floor = KeptFloor.model_validate(read_json(path.read_text(encoding="utf-8")))
-        except (OSError, ValueError, RecursionError) as error:  # torn, of somebody else, or of another version
-            reasons.append(f"{path} cannot be read ({type(error).__name__}) and was passed over")
+        except (OSError, ValueError, RecursionError) as error:  # torn, of somebody else, or in another format
+            what = refusal(error) or f"cannot be read ({type(error).__name__})"
+            reasons.append(f"{path} {what} and was passed over")
             continue
         if why := mismatch(floor, of):
             reasons.append(f"the floor of study {floor.study} does not hold: {why}")

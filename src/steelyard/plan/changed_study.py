@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
-from steelyard.judging.settings_hash import settings_hash
 from steelyard.judging.stopping import rule_of
 from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
-from steelyard.model.trial_settings import TrialSettings
 
 BESIDE_TRIALS: Final = ("study", "limits", "analysis", "server_warm_up")
 """Sections that do not decide a trial's treatment, id or seed."""
@@ -31,13 +29,6 @@ def refuse_change(before: Study, after: Study, plan: Plan, records: Sequence[Tri
     if not orphans:
         return
     count = len(orphans)
-    if _only_later_limits(plan, orphans, records):
-        raise StudyError(
-            f"this store's {count} sealed trials had processor limits from the start; this version sets them when the "
-            "cluster is warm",
-            'node.cpus_from = "start" goes on with them as they were, or give the study another name',
-            key="node.cpus_from",
-        )
     raise StudyError(
         f"the changed study cannot continue this store: {count} sealed trials would lose their treatment or seed",
         "give the changed study another name, or another --store; what it changes for the sealed trials:\n"
@@ -45,19 +36,6 @@ def refuse_change(before: Study, after: Study, plan: Plan, records: Sequence[Tri
         key="study.name",
         read=after.study.name,
     )
-
-
-def _only_later_limits(plan: Plan, orphans: Sequence[str], records: Sequence[TrialRecord]) -> bool:
-    """Whether sealed trials are missing in the plan only because processor limits begin later now."""
-    planned = {settings_hash(_from_start(trial.settings)) for trial in plan.trials}
-    limited = [record for record in records if record.id in set(orphans) and record.settings.node.cpus is not None]
-    return len(limited) == len(orphans) and all(record.id.partition("-")[0] in planned for record in limited)
-
-
-def _from_start(settings: TrialSettings) -> dict[str, Any]:
-    """Complete settings with processor limits from the start."""
-    node = {name: value for name, value in settings.root.get("node", {}).items() if name != "cpus_from"}
-    return {**settings.without("node"), **({"node": node} if node else {})}
 
 
 def _refuse_looks(before: Study, after: Study, records: Sequence[TrialRecord]) -> None:

@@ -14,8 +14,8 @@ from typing import Any
 from steelyard import engine_order
 from steelyard.engine.base import DrivenByWords, Selective
 from steelyard.model.errors import EngineError, StudyError
+from steelyard.model.load import Load
 from steelyard.model.plan import Plan
-from steelyard.model.study import Load
 from steelyard.node import agent
 from steelyard.plan.abilities import Abilities, distinct, load_of
 from steelyard.plugins.find import Plugins

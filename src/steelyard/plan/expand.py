@@ -16,8 +16,9 @@ from typing import Any, TypeVar
 from steelyard.judging.design import factors_of
 from steelyard.judging.settings_hash import canonical, settings_hash
 from steelyard.model.errors import StudyError
+from steelyard.model.named_level import Level
 from steelyard.model.plan import Plan, PlannedTrial
-from steelyard.model.study import Level, Study
+from steelyard.model.study import Study
 from steelyard.plan.start_order import balanced
 from steelyard.plugins.find import Plugins
 from steelyard.study.fields import names_of

@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from statistics import fmean, pvariance
 
-from steelyard.model.named_level import level_key
+from steelyard.model.named_level import Level, level_key
 from steelyard.model.plan import Plan
-from steelyard.model.study import Level
 
 ORDINALS = ("first", "second", "third", "fourth")
 MOST_SHARE = 0.5

@@ -14,10 +14,10 @@ from pydantic import ConfigDict, Field
 from steelyard.format import clock, duration
 from steelyard.judging.stopping import Decision
 from steelyard.model.histogram import merge
+from steelyard.model.named_level import Level
 from steelyard.model.percentiles import quantile_ns
 from steelyard.model.plausible import Moment
 from steelyard.model.sample import Sample
-from steelyard.model.study import Level
 from steelyard.model.trial import TrialRecord
 from steelyard.model.value import Value
 from steelyard.model.verdict_reasons import Reason

@@ -21,10 +21,10 @@ from steelyard.judging.looks import later, look_of
 from steelyard.judging.stopping import decision_of
 from steelyard.model.errors import StudyError
 from steelyard.model.look import Look
+from steelyard.model.named_level import Level
 from steelyard.model.responses import every as every_response
-from steelyard.model.study import Level, Study
+from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
-from steelyard.reading.measured import with_measures
 from steelyard.reading.report_input import sealed_trials
 from steelyard.reading.seconds import of_treatments
 from steelyard.store.looks import number_of
@@ -171,7 +171,6 @@ def paired_cells(
     first, second = at_one_look(first, second)
     names = tuple(response_named(name, first.study) for name in responses) or analysis.every_response
     margin_percent = analysis.equivalence_margin_percent if margin_percent is None else margin_percent
-    first, second = (replace(one, records=with_measures(one.store, one.records, names)) for one in (first, second))
     sides = _sides(first, second, _texts(a), _texts(b))
     compared = [_compared(first, second, sides, name, margin_percent) for name in dict.fromkeys(names)]
     corrected = iter(adjusted([contrast for one in compared for contrast in one.contrasts]))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
 from steelyard.analysis.comparisons.confounders import JARS, OF_THE_BUILD
@@ -23,9 +22,10 @@ from steelyard.judging.attempts import attempts_by_id
 from steelyard.judging.trial_responses import response_of
 from steelyard.model.errors import StoreError, StudyError
 from steelyard.model.facts import of_systems
+from steelyard.model.named_level import Level
 from steelyard.model.responses import better_of, label_of
 from steelyard.model.responses import every as every_response
-from steelyard.model.study import SAME_FACTOR, Level
+from steelyard.model.study import SAME_FACTOR
 from steelyard.model.trial import TrialRecord
 from steelyard.reading.comparison import (
     Comparison,
@@ -37,7 +37,6 @@ from steelyard.reading.comparison import (
     paired_cells,
     response_named,
 )
-from steelyard.reading.measured import with_measures
 
 BUILDS: Final = (*OF_THE_BUILD, SAME_FACTOR)
 """Factors that are compared where nobody says which, if they have two levels."""
@@ -59,7 +58,6 @@ def gate(
     StudyError for what cannot be compared, StoreError for a study that is not finished or a store that is damaged.
     """
     baseline = judged if against is None else against
-    alone = baseline is judged
     baseline, judged = at_one_look(baseline, judged)
     for opened in {store.folder: store for store in (baseline, judged)}.values():
         _refuse_unfinished(opened)
@@ -69,8 +67,6 @@ def gate(
     fixed_a, fixed_b = _sides(baseline, judged, a, b)
     names = tuple(dict.fromkeys(response_named(name, judged.study) for name in responses))
     names = names or judged.study.analysis.every_response
-    judged = _measured(judged, names)
-    baseline = judged if alone else _measured(baseline, names)
     for name in names:
         _refuse_without_direction(name)
         _refuse_without_value(name, {store.folder: store for store in (baseline, judged)}.values())
@@ -87,11 +83,6 @@ def gate(
         noise_floor=tuple(dict.fromkeys(text for comparison in comparisons for text in comparison.floor_sentences)),
         remarks=tuple(dict.fromkeys((*first.missing, *_failures(first, baseline, judged)))),
     )  # fmt: skip
-
-
-def _measured(opened: Opened, names: Sequence[str]) -> Opened:
-    """With the responses of samples that older stores have not sealed."""
-    return replace(opened, records=with_measures(opened.store, opened.records, names))
 
 
 def _margin(judged: Opened, margin_percent: float | None) -> float:

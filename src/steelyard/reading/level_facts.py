@@ -11,7 +11,7 @@ from typing import Final
 
 from steelyard.analysis.treatments import NODES, label
 from steelyard.model.facts import MACHINE, of_machines, of_systems, role_of
-from steelyard.model.study import Level
+from steelyard.model.named_level import Level
 from steelyard.model.trial import TrialRecord
 from steelyard.store.read import Store
 

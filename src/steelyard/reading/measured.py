@@ -1,8 +1,4 @@
-"""Measures and covariates of trials sealed by earlier versions: computed from the store's samples, facts and links.
-
-Only what is asked for is computed, because samples are the largest part of a store: the responses that the study names,
-and those of `--response`. What a record has sealed is taken as it is; `verify` computes it again.
-"""
+"""Readings of a store's samples, and covariates of links that were measured after the trials were sealed."""
 
 from __future__ import annotations
 
@@ -13,29 +9,11 @@ from steelyard.heavy import pl
 from steelyard.judging.covariates import covariates_of
 from steelyard.judging.dilation import COVARIATE, modelled_links
 from steelyard.judging.gauge import AFTER
-from steelyard.judging.measures import Readings, measures_of, metrics_of, seconds_of
+from steelyard.judging.measures import Readings, metrics_of, seconds_of
 from steelyard.model import power, responses
 from steelyard.model.trial import Attempt, TrialRecord
 from steelyard.store.journal import LinksMeasured
 from steelyard.store.read import Store
-
-
-def with_measures(store: Store, records: Sequence[TrialRecord], names: Collection[str]) -> tuple[TrialRecord, ...]:
-    """The records with these responses where samples give them; `names` may hold responses of any source."""
-    wanted = {name for name in names if name in responses.measured_by_samples()}
-    if not wanted:
-        return tuple(records)
-    return tuple(_with(store, record, wanted) for record in records)
-
-
-def with_covariates(store: Store, records: Sequence[TrialRecord]) -> tuple[TrialRecord, ...]:
-    """The records with the covariates of their starts."""
-    return tuple(
-        record
-        if record.covariates
-        else record.model_copy(update={"covariates": covariates_of(store.facts(record), store.links(record))})
-        for record in records
-    )
 
 
 def with_links_after(store: Store, records: Sequence[TrialRecord]) -> tuple[TrialRecord, ...]:
@@ -93,12 +71,3 @@ def readings_of_table(samples: pl.DataFrame, metrics: Collection[str]) -> Readin
     for node, metric, t_s, value in sorted(rows):
         nodes[node].setdefault(metric, []).append((t_s, value))
     return nodes
-
-
-def _with(store: Store, record: TrialRecord, wanted: Collection[str]) -> TrialRecord:
-    lacking = {name for name in wanted if name not in record.measures}
-    if not lacking or record.measured_span is None:
-        return record
-    readings = readings_of_table(store.samples(record), metrics_of(lacking))
-    computed = measures_of(record, readings, store.facts(record), lacking)
-    return record.model_copy(update={"measures": {**record.measures, **computed}})

@@ -10,18 +10,18 @@ from steelyard.analysis.frame import TrialFrame, frame_of
 from steelyard.analysis.inference import estimates
 from steelyard.analysis.inference.effect_sizes import TwoSamples, cohens_d
 from steelyard.analysis.treatments import label
+from steelyard.judging import t_interval
 from steelyard.judging.trial_responses import response_of
 from steelyard.model import responses
 from steelyard.model.errors import StudyError
 from steelyard.model.estimate import Estimate
 from steelyard.model.facts import of_machines, role_of
 from steelyard.model.link import NODAL
+from steelyard.model.named_level import Level
 from steelyard.model.responses import unit_of
-from steelyard.model.study import Level
 from steelyard.model.trial import TrialRecord
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.reading.comparison import Opened, levels
-from steelyard.reading.measured import with_measures
 from steelyard.reading.report_input import ReportInput
 from steelyard.reference import tables as shipped
 from steelyard.reference.comparison import Beside
@@ -183,7 +183,7 @@ def _own(ours: Opened, frame: TrialFrame, fixed: Mapping[str, Level], wanted: se
             continue
         name = label(treatment)
         for record in records:
-            for response, value in values_of(ours.store, record, wanted):
+            for response, value in values_of(record, wanted):
                 values.setdefault((name, response), {}).setdefault(record.start, []).append(value)
         numbers = _numbers(name, values, ours.study.analysis.confidence)
         trials = {
@@ -195,11 +195,10 @@ def _own(ours: Opened, frame: TrialFrame, fixed: Mapping[str, Level], wanted: se
     return treatments, values
 
 
-def values_of(store: Store, record: TrialRecord, wanted: Set[str]) -> Iterator[tuple[str, float]]:
-    """The wanted responses that a trial has; its samples are read once, and only if wanted."""
-    (known,) = with_measures(store, [record], wanted)
+def values_of(record: TrialRecord, wanted: Set[str]) -> Iterator[tuple[str, float]]:
+    """The wanted responses that a trial has."""
     for response in sorted(wanted & set(responses.every())):
-        value = response_of(known, response)
+        value = response_of(record, response)
         if value is not None:
             yield response, float(value)
 
@@ -217,7 +216,7 @@ def _numbers(name: str, values: Values, confidence: float) -> dict[tuple[str, st
         numbers[response, "50%"] = estimates.if_independent(estimates.median(every, unit, confidence), len(by_start))
         if len(every) > 1:
             numbers[response, "sd"] = Estimate(
-                value=estimates.deviation(every), confidence=confidence, n=len(every), unit=unit,
+                value=t_interval.deviation(every), confidence=confidence, n=len(every), unit=unit,
                 method="standard deviation over trials, without an interval",
             )  # fmt: skip
     return numbers

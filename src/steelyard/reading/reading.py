@@ -14,11 +14,12 @@ from steelyard.analysis.results import Results
 from steelyard.analysis.tables import columns, tables
 from steelyard.heavy import pl
 from steelyard.model.damage import Damage
+from steelyard.model.named_level import Level
 from steelyard.model.plan import Plan
-from steelyard.model.study import Level, Study
+from steelyard.model.study import Study
 from steelyard.model.trial import CellKey, TrialRecord
 from steelyard.reading.comparison import Comparison, Opened, compare, opened
-from steelyard.reading.measured import with_covariates, with_links_after, with_measures
+from steelyard.reading.measured import with_links_after
 from steelyard.reading.node_usage import usage_of
 from steelyard.reading.published import PublishedComparison, compare_with_published
 from steelyard.reading.report_input import ReportInput, report_input, results_of
@@ -69,10 +70,8 @@ class Reading:
     @cached_property
     def frame(self) -> TrialFrame:
         """The trial frame: what every function of `steelyard.analysis` takes. It has the measures that were sealed with
-        the trials, those that the study names, and the covariates of every start."""
-        store = self._source.store
-        records = with_covariates(store, with_measures(store, self.records, self.study.analysis.needed))
-        return frame_of(with_links_after(store, records), self.study)
+        the trials, and the covariates of every start."""
+        return frame_of(with_links_after(self._source.store, self.records), self.study)
 
     @property
     def trials(self) -> pl.DataFrame:

@@ -20,7 +20,7 @@ from steelyard.model.study import Study
 from steelyard.model.trial import Attempt, CellKey, TrialRecord
 from steelyard.reading import time_courses
 from steelyard.reading.level_facts import LevelFact, level_facts
-from steelyard.reading.measured import with_links_after, with_measures
+from steelyard.reading.measured import with_links_after
 from steelyard.reading.node_traces import Trace, median_trials
 from steelyard.reading.seconds import within_trials
 from steelyard.reading.time_courses import Curve, Timeline
@@ -95,7 +95,7 @@ def sealed_trials(store: Store) -> tuple[TrialRecord, ...]:
 def results_of(store: Store, records: Sequence[TrialRecord]) -> Results:
     """All results of a store's trials: across trials, and of the seconds within them."""
     study = store.study
-    records = with_links_after(store, with_measures(store, records, study.analysis.needed))
+    records = with_links_after(store, records)
     floor = store.noise_floor(records)
     within = within_trials(store, records)
     emulated = any(each.get("vm_accelerator") == EMULATED for each in facts_of_machines(store, records))
@@ -125,7 +125,7 @@ def report_input(
     is read. A caller that has `records` and `results` passes them to avoid a second reading. Raises StoreError if the
     store has no sealed trial.
     """
-    records = with_measures(store, records or sealed_trials(store), store.study.analysis.needed)
+    records = records or sealed_trials(store)
     results = results_of(store, records) if results is None else results
     used = {(point.trial_id, point.attempt): point.value for point in results.of(Point) if point.used}
     shown = median_trials(records, used)

@@ -10,25 +10,19 @@ from steelyard.analysis.statistics.pooled_percentile import PooledPercentile
 from steelyard.heavy import pl
 from steelyard.model import histogram, responses
 from steelyard.model.histogram import Bucket
+from steelyard.model.named_level import Level
 from steelyard.model.percentiles import BEYOND, needed, quantile_buckets, quantile_ns, supported
-from steelyard.model.study import Level
 from steelyard.model.trial import TrialRecord
 from steelyard.reading.time_courses import measured
 from steelyard.store import layout
 from steelyard.store.read import Store
 
 
-def of_trials(
-    store: Store, records: Sequence[TrialRecord], treatment: Mapping[str, Level], confidence: float
-) -> tuple[TrialPercentile, ...]:
-    """Percentiles of `records`, trials of one treatment, in order; a trial without an answered operation has none."""
-    return of_treatment(store, records, treatment, confidence)[0]
-
-
 def of_treatment(
     store: Store, records: Sequence[TrialRecord], treatment: Mapping[str, Level], confidence: float
 ) -> tuple[tuple[TrialPercentile, ...], tuple[PooledPercentile, ...]]:
-    """Percentiles of each of `records`, trials of one treatment, and of all their operations together."""
+    """Percentiles of each of `records`, trials of one treatment, in order, and of all their operations together; a
+    trial without an answered operation has none."""
     buckets = _buckets(store, records)
     if buckets is None:
         return (), ()

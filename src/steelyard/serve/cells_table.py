@@ -18,8 +18,9 @@ from steelyard.analysis.statistics.summary import Summary, summarise
 from steelyard.format import count, number, scale_for, treatment_label, with_interval
 from steelyard.judging.t_interval import FEWEST_STARTS
 from steelyard.model.estimate import Estimate
+from steelyard.model.named_level import Level
 from steelyard.model.responses import label_of, unit_of
-from steelyard.model.study import Level, Study
+from steelyard.model.study import Study
 from steelyard.model.trial import CellKey, TrialRecord, cell_key
 from steelyard.serve.store_cache import StoreLook
 

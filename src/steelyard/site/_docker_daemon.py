@@ -309,11 +309,11 @@ def users(besides: str) -> list[str]:
 
 
 def _uses_own(record: Path) -> bool:
-    """Whether a record is of a lease with a daemon of our own. It may be another version's: only the site and the
-    daemon count."""
+    """Whether a record is of a lease with a daemon of our own. Only the site and the daemon count: the rest of the
+    record may not be readable here."""
     try:
         fields = json.loads(record.read_text(encoding="utf-8"))
-        return bool(fields["site"] == "docker" and lease_records.current(fields)["daemon"] == "own")
+        return bool(fields["site"] == "docker" and fields["daemon"] == "own")
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
 

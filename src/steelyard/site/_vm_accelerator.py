@@ -45,7 +45,7 @@ class Accelerator(Value):
     why: str
     """What was seen, in words."""
     tried: datetime | None = None
-    """When a guest was booted to find out; None where none was, and in findings of earlier versions."""
+    """When a guest was booted to find out; None where none was."""
 
     @property
     def words(self) -> list[str]:
@@ -69,7 +69,7 @@ class _Kept(Value):
     qemu: str
     works: bool
     why: str
-    tried: datetime | None = None
+    tried: datetime
 
     @property
     def accelerator(self) -> Accelerator:

@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import field_validator
 
 from steelyard.leases import processes as lease_processes
 from steelyard.leases import records as lease_records
@@ -59,10 +59,6 @@ class Settings(Value):
     mode: Literal["auto", "namespaces", "loopback"] = "auto"
     """namespaces: a separate network for each node (root); loopback: plain processes; auto: the first that is
     possible."""
-    cpus: float | None = Field(default=None, gt=0)
-    """Former name of `node.cpus`, which this site enforces by a quota of CPU time; still read."""
-    memory_mb: int | None = Field(default=None, ge=16)
-    """Former name of `node.memory_mb`: beyond it, the kernel kills; still read."""
     subnet: str = "10.113"
     """First two octets of the nodes' addresses in mode namespaces; nothing outside a lease ever sees them."""
 
@@ -318,11 +314,7 @@ class LocalSite:
 
     def _limits(self, role: Role, request: Request) -> NodeLimits:
         """The limits of a node; load nodes have none, because they would limit the measurement."""
-        if role == "load":
-            return NodeLimits()
-        asked, former = request.limits, self._settings
-        moved = {name: getattr(former, name) for name in ("cpus", "memory_mb") if getattr(asked, name) is None}
-        return asked.model_copy(update=moved)
+        return NodeLimits() if role == "load" else request.limits
 
     def _entry(self) -> tuple[str, str] | None:
         """The program that executes commands within a node; without it, loopback nodes have no control groups."""
@@ -399,10 +391,9 @@ class LocalSite:
             for identity, (path, there) in (*lease_processes.marked_by().items(), *places.items())
             if there or not lease_register.of_state(path, self._state)
         }
-        # Earlier versions entered no site.
         if lease_register.hidden_files():
             resources &= entered.keys()  # whose the others are cannot be told from here
-        lost = (resources | lease_register.lost(self._state, "").keys()) - recorded - kept
+        lost = resources - recorded - kept
         return [
             Lease(identity, self.name, (), now, lease_records.record_path(self._state, identity))
             for identity in sorted(lost)

@@ -1,8 +1,7 @@
 """Journal events (`events.jsonl`): one definition for writer and reader.
 
-An event is a frozen value with a name; an entry is an event with its time and its line. A line from a later version
-whose name is unknown here, and a line whose fields do not match its name, are kept as `Unknown`. Earlier versions
-called a session a run: those names are read and no longer written.
+An event is a frozen value with a name; an entry is an event with its time and its line. A line whose name
+is unknown here, and a line whose fields do not match its name, are kept as `Unknown`.
 """
 
 from __future__ import annotations
@@ -27,13 +26,6 @@ from steelyard.store.plain_file import content_of, loaded, problem_of
 
 NOT_UTF8: Final = "\N{REPLACEMENT CHARACTER}"
 """What a byte that is not UTF-8 is read as."""
-FORMER_NAMES: Final = {
-    "run-began": "session-began",
-    "run-ended": "session-ended",
-    "run-failed": "session-failed",
-    "interrupted": "session-interrupted",
-}
-"""Names in journals of earlier versions, and the current names of the same events."""
 
 
 class Event(Value):
@@ -57,9 +49,9 @@ class SessionBegan(Event):
     """A session began: one call of `steelyard run`."""
 
     name = "session-began"
-    todo: int | None = None
+    todo: int
     """Number of trials to do."""
-    total: int | None = None
+    total: int
     """Number of trials in the plan."""
     command: tuple[str, ...] = ()
     folder: str = ""
@@ -72,17 +64,17 @@ class SessionEnded(Event):
     """A session ended by itself: everything is done, or it was asked to stop after a trial."""
 
     name = "session-ended"
-    valid: int | None = None
-    invalid: int | None = None
-    missing: int | None = None
+    valid: int
+    invalid: int
+    missing: int
 
 
 class SessionFailed(Event):
     """The laboratory gave up."""
 
     name = "session-failed"
-    message: str = ""
-    hint: str = ""
+    message: str
+    hint: str
 
 
 class SessionInterrupted(Event):
@@ -156,7 +148,7 @@ class LinksMeasured(Event):
     start: str
     cluster: str
     """Unique name of the cluster of this start."""
-    links: tuple[dict[str, Any], ...] = ()
+    links: tuple[dict[str, Any], ...]
     """As in `links.json` of its trials, which holds them as they were before the first."""
 
 
@@ -175,7 +167,7 @@ class StartEnded(Event):
 
     name = "start-ended"
     start: str
-    phases: tuple[PhaseTime, ...] = ()
+    phases: tuple[PhaseTime, ...]
 
 
 class LaboratoryFailed(Event):
@@ -184,16 +176,16 @@ class LaboratoryFailed(Event):
     name = "laboratory-failed"
     start: str
     message: str
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...]
 
 
 class QuietAwaited(Event):
     """The machine was not quiet: no trial begins until it is."""
 
     name = "quiet-awaited"
-    reasons: tuple[Reason, ...] = ()
+    reasons: tuple[Reason, ...]
     """What was over its limit."""
-    wait_s: float | None = None
+    wait_s: float
     """How long is waited at most."""
 
 
@@ -201,7 +193,7 @@ class QuietReached(Event):
     """The machine was quiet again, and the study went on."""
 
     name = "quiet-reached"
-    waited_s: float | None = None
+    waited_s: float
 
 
 class TrialSealed(Event):
@@ -209,12 +201,12 @@ class TrialSealed(Event):
 
     name = "trial-sealed"
     trial: str
-    attempt: int = 1
+    attempt: int
     outcome: str
-    reasons: tuple[str, ...] = ()
+    reasons: tuple[str, ...]
     """Names of kinds of reasons."""
-    record_sha256: str | None = None
-    """SHA-256 of `trial.json`; None in journals written before it was recorded."""
+    record_sha256: str
+    """SHA-256 of `trial.json`."""
 
 
 class SealCorrected(Event):
@@ -228,9 +220,9 @@ class SealCorrected(Event):
     trial: str
     attempt: int
     outcome: str
-    reasons: tuple[str, ...] = ()
+    reasons: tuple[str, ...]
     record_sha256: str
-    why: str = ""
+    why: str
     """How it was known that the line was changed and not the record."""
 
     def sealed(self) -> TrialSealed:
@@ -259,7 +251,7 @@ class FolderSetAside(Event):
     """Its name in `trials`."""
     to: str
     """Where it is now, relative to the study's folder."""
-    why: str = ""
+    why: str
 
 
 class FolderMissed(Event):
@@ -288,7 +280,7 @@ class NoiseFloorSought(Event):
     """Name of the study that measured it."""
     made_s: Moment | None = None
     sha256: str | None = None
-    """SHA-256 of `noise-floor.json`; None in journals written before it was recorded."""
+    """SHA-256 of `noise-floor.json`; None where there is none."""
 
 
 class StoppingJudged(Event):
@@ -311,7 +303,7 @@ class StoppingJudged(Event):
 
 @dataclass(frozen=True)
 class Unknown:
-    """An event from a later version, or one whose fields do not match its name."""
+    """An event with an unknown name, or one whose fields do not match its name."""
 
     name: str
     given: Mapping[str, Any]
@@ -353,7 +345,7 @@ KINDS: Final[Mapping[str, type[Event]]] = {
         StoppingJudged,
     )
 }
-"""Every event that this version writes, by its name."""
+"""Every event by its name."""
 
 
 @dataclass(frozen=True)
@@ -368,7 +360,7 @@ class Entry:
     """None if the line cannot be read: a power cut tore it, or it is not UTF-8."""
 
     def fields(self) -> dict[str, Any]:
-        """The line as a table, under current names."""
+        """The line as a table."""
         if self.event is None:
             return {"t_s": self.t_s}
         return {"t_s": self.t_s, "event": self.event.name, **self.event.fields()}
@@ -429,15 +421,14 @@ def event_of(fields: Mapping[str, Any]) -> Event | Unknown:
     given = {key: value for key, value in fields.items() if key not in ("event", "t_s")}
     if not isinstance(written, str):
         return Unknown("", given, "no name")
-    name = FORMER_NAMES.get(written, written)
-    if name not in KINDS:
-        return Unknown(name, given)
+    if written not in KINDS:
+        return Unknown(written, given)
     try:
-        return KINDS[name].of(given)
+        return KINDS[written].of(given)
     except ValidationError as error:
         fault = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in fault["loc"])
-        return Unknown(name, given, f"{where}: {fault['msg']}")
+        return Unknown(written, given, f"{where}: {fault['msg']}")
 
 
 def _time_of(fields: Mapping[str, Any]) -> float | None:

@@ -7,8 +7,6 @@ from typing import Final
 
 from steelyard.heavy import pl
 
-FORMAT = 1
-
 STUDY_TOML = "study.toml"
 STUDY_JSON = "study.json"
 PLAN = "plan.jsonl"

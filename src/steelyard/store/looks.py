@@ -28,7 +28,7 @@ def looks(entries: Iterable[Entry]) -> tuple[float, ...]:
                 pass
             case SessionBegan(total=total):
                 # A session that was stopped when all was measured has no end in the journal.
-                finished, planned = len(sealed) >= planned, total or math.inf
+                finished, planned = len(sealed) >= planned, total
                 if not finished:
                     continue
             case _:

@@ -68,7 +68,7 @@ def measured_again(entries: Iterable[Entry]) -> tuple[MeasuredAgain, ...]:
                 folder = layout.trial_folder(event.trial, event.attempt)
                 before = newest.get(folder)
                 fate = fates.pop(folder, "")
-                if before is not None and (fate or (before[1].record_sha256 and before[1] != event)):
+                if before is not None and (fate or before[1] != event):
                     replaced.append(_replaced(folder, before, fate or REPLACED, (entry.number, event)))
                 newest[folder] = entry.number, event
     return tuple(replaced)

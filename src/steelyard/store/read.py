@@ -21,6 +21,7 @@ from steelyard.judging.noise_floor import Circumstances, FoundFloor, KeptFloor, 
 from steelyard.model.damage import Damage
 from steelyard.model.errors import OtherFormatError, StoreError
 from steelyard.model.facts import of_machines
+from steelyard.model.file_format import OTHER_VERSION, READS, other_format
 from steelyard.model.outcome import ANSWERED
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.secret import redacted
@@ -76,11 +77,9 @@ class Store:
             read = loaded(content)
             if not isinstance(read, dict):
                 raise ValueError(f"a {type(read).__name__} where a table should be")
-            if (version := read.get("format", layout.FORMAT)) != layout.FORMAT:
-                message = f"{path} has format {version}, this version reads {layout.FORMAT}"
-                raise OtherFormatError(message, sealed.OTHER_VERSION, path=str(path))
-            # Written before there was a server warm-up, and so without one.
-            study = Study.model_validate(redacted({"server_warm_up": {"mode": "off"}, **read}))
+            if (version := read.get("format")) != READS:
+                raise OtherFormatError(f"{path} {other_format(version)}", OTHER_VERSION, path=str(path))
+            study = Study.model_validate(redacted(read))
         except (OSError, ValueError, RecursionError) as error:
             what = f"the study cannot be read: {problem_of(error)}"
             hint = "restore it from a copy, or remove the file: `steelyard run` rewrites it from the study file"
@@ -114,7 +113,7 @@ class Store:
         return plan
 
     def _is_as_written(self, name: str, content: bytes) -> bool:
-        """Whether a session wrote this content. Journals of earlier versions do not say."""
+        """Whether a session wrote this content; True where no line of the journal that can be read says."""
         # The journal is written first: what is in the file is in the journal too.
         known = journal.written(self.journal(), name)
         return not known or hashlib.sha256(content).hexdigest() in known

@@ -21,6 +21,7 @@ from typing import Final
 from steelyard import no_links
 from steelyard.model.damage import Damage
 from steelyard.model.errors import OtherFormatError, StoreError
+from steelyard.model.file_format import OTHER_VERSION, READS, other_format
 from steelyard.model.secret import redacted
 from steelyard.model.trial import TrialRecord
 from steelyard.store import journal, layout
@@ -38,7 +39,6 @@ RESTORE_EITHER = (
 CORRECTED_BY_RUN: Final = (
     f"restore {layout.EVENTS} from a copy; otherwise the next `steelyard run` corrects it by a new line"
 )
-OTHER_VERSION = "use the version of Steelyard that wrote it"
 SHA256: Final = re.compile(r"[0-9a-f]{64}")
 DIGITS_ALIKE: Final = 32
 """Equal digits of two SHA-256 from which on one was made of the other by hand: 4 of the 64 are equal by chance, and of
@@ -53,7 +53,7 @@ class Seal:
     """Line of the journal."""
     event: journal.TrialSealed
     sha256: str | None
-    """SHA-256 of its record; None where the journal does not say, or says it of a measurement that is gone."""
+    """SHA-256 of its record; None where the journal says it of a measurement that is gone."""
     missed: bool = False
     """Whether a session has found since that it is not there."""
 
@@ -119,14 +119,14 @@ def seals(entries: Iterable[journal.Entry]) -> dict[str, Seal]:
         match entry.event:
             case journal.TrialSealed(trial=trial, attempt=attempt, record_sha256=sha256) as event:
                 known[layout.trial_folder(trial, attempt)] = Seal(entry.number, event, sha256)
-            case journal.SealCorrected(instead_of=former) as event:
-                known.pop(former, None)
+            case journal.SealCorrected(instead_of=misread) as event:
+                known.pop(misread, None)
                 seal = event.sealed()
                 known[layout.trial_folder(seal.trial, seal.attempt)] = Seal(entry.number, seal, seal.record_sha256)
             case journal.FolderSetAside(folder=folder):
                 known.pop(folder, None)
             case journal.FolderMissed(folder=folder) if folder in known:
-                # What stands there later was measured after the line about the former one.
+                # What stands there later was measured after that line.
                 known[folder] = Seal(known[folder].line, known[folder].event, None, missed=True)
     return known
 
@@ -172,10 +172,10 @@ def _look(folder: Path, seal: Seal | None, gone: dict[str, Seal], entries: _Sort
     record, sha256 = _read(folder, seal)
     if seal is None:
         # Computed for folders that the journal does not know, and only where it misses some.
-        former = next((name for name, line in gone.items() if line.sha256 == sha256), "") if gone else ""
-        if former:
-            moved = gone.pop(former)
-            why = f"it names {former}, with the SHA-256 of the record in {layout.TRIALS}/{folder.name}"
+        named = next((name for name, line in gone.items() if line.sha256 == sha256), "") if gone else ""
+        if named:
+            moved = gone.pop(named)
+            why = f"it names {named}, with the SHA-256 of the record in {layout.TRIALS}/{folder.name}"
             entries.changed_lines.append(ChangedLine(moved, record, sha256, why))
     elif seal.sha256 is not None and (why := _line_changed(folder, record, sha256, seal)):
         entries.changed_lines.append(ChangedLine(seal, record, sha256, why))
@@ -223,7 +223,7 @@ def _read(folder: Path, seal: Seal | None) -> tuple[TrialRecord, str]:
         if not isinstance(read, dict):
             raise ValueError(f"a {type(read).__name__} where a table should be")
         version = read.get("format")
-        if version == layout.FORMAT:
+        if version == READS:
             free = {key: redacted(read[key]) for key in FREE_TEXT if key in read}
             record = TrialRecord.model_validate({**read, **free})
             record.settings.check()
@@ -233,10 +233,9 @@ def _read(folder: Path, seal: Seal | None) -> tuple[TrialRecord, str]:
         raise _unfit(path, f"the record cannot be read: {problem_of(error)}", RESTORE) from error
     sha256 = hashlib.sha256(content).hexdigest()
     differs = seal is not None and seal.sha256 not in (None, sha256)
-    if version != layout.FORMAT and not differs:
-        message = f"{path} has format {version}, this version reads {layout.FORMAT}"
-        raise OtherFormatError(message, OTHER_VERSION, path=str(path))
-    if seal is not None and differs and (version != layout.FORMAT or not _line_changed(folder, record, sha256, seal)):
+    if version != READS and not differs:
+        raise OtherFormatError(f"{path} {other_format(version)}", OTHER_VERSION, path=str(path))
+    if seal is not None and differs and (version != READS or not _line_changed(folder, record, sha256, seal)):
         what = f"the record was changed after it was sealed, or line {seal.line} of {layout.EVENTS} was: "
         raise _unfit(path, f"{what}their SHA-256 differ", RESTORE_EITHER)
     name = layout.trial_folder(record.id, record.attempt)

@@ -8,18 +8,11 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from steelyard.model.study import (
-    ALIASES,
-    Choice,
-    Data,
-    Level,
-    LinkChoice,
-    Load,
-    LoadSiteChoice,
-    NodeLimits,
-    SiteChoice,
-    Study,
-)
+from steelyard.model.link import LinkChoice
+from steelyard.model.load import Load
+from steelyard.model.named_level import Level
+from steelyard.model.node_limits import NodeLimits
+from steelyard.model.study import ALIASES, Choice, Data, LoadSiteChoice, SiteChoice, Study
 from steelyard.plugins.find import Plugins
 from steelyard.study.missing import Unchecked, settings_model
 from steelyard.tomlfile.fields import lookup
@@ -38,9 +31,7 @@ SECTIONS: dict[str, type[BaseModel]] = {
 
 SEAMS = {"site": "site", "system": "system", "workload": "workload", "load_site": "site"}
 """Sections whose other keys are settings of a plug-in, and the seam whose plug-in it is."""
-LATER = ("node", "link", "load_site")
-"""Sections that complete settings have only where they say something, so that earlier trials keep their ids."""
-FIXED_AT_START = ("site", "system", "data", *LATER)
+FIXED_AT_START = ("site", "system", "data", "node", "link", "load_site")
 """Sections whose hard fields tell a start from others."""
 
 
@@ -104,7 +95,7 @@ def hard(factor: str, names: Mapping[str, Sequence[str]], plugins: Plugins) -> b
         return True
     if section == "load" or dotted(factor) == "workload.name":
         return False
-    if section in ("data", *LATER) or rest in SECTIONS[section].model_fields:
+    if section in ("data", "node", "link", "load_site") or rest in SECTIONS[section].model_fields:
         return True
     default = section == "workload"
     fields = [lookup(settings_model(plugins, section, name), rest.split(".")) for name in names.get(section, ())]

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from steelyard.model import former_words
 from steelyard.model.errors import StudyError
-from steelyard.model.named_level import NamedLevel, level_key
-from steelyard.model.study import ALIASES, SAME_FACTOR, Level, Study
+from steelyard.model.named_level import Level, NamedLevel, level_key
+from steelyard.model.study import ALIASES, SAME_FACTOR, Study
 from steelyard.model.trial import TrialRecord
 from steelyard.model.trial_columns import is_column
 from steelyard.study.fields import SECTIONS, dotted
@@ -75,16 +74,11 @@ def _equal(factor: str, levels: Mapping[str, NamedLevel]) -> Iterator[StudyError
     """Levels that set the same fields to the same values."""
     seen: dict[tuple[tuple[str, str], ...], str] = {}
     for name, level in levels.items():
-        sets = tuple(sorted((_place(field), repr(value)) for field, value in level.sets.items()))
+        sets = tuple(sorted((dotted(field), repr(value)) for field, value in level.sets.items()))
         if sets in seen:
             what = f"sets the same as level {seen[sets]}: they are one level twice"
             yield problem(f"levels.{factor}.{name}", Missing(), what)
         seen.setdefault(sets, name)
-
-
-def _place(field: str) -> str:
-    """The one name of a field: not its short name, not its former one."""
-    return former_words.field(dotted(field))
 
 
 def contradictions(study: Study, treatments: Iterable[Mapping[str, Level]]) -> list[StudyError]:
@@ -96,7 +90,7 @@ def contradictions(study: Study, treatments: Iterable[Mapping[str, Level]]) -> l
             named = study.named_level(factor, level)
             sets = {factor: level} if named is None else named.sets
             for field, value in sets.items():
-                other = setters.setdefault(_place(field), (factor, field, value))
+                other = setters.setdefault(dotted(field), (factor, field, value))
                 if other[0] == factor or other[2] == value:
                     continue
                 key = f"levels.{factor}.{level_key(level)}.{field}" if named else f"factors.{factor}"

@@ -7,7 +7,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from steelyard.model import former_words
 from steelyard.model.errors import StudyError
 from steelyard.model.profile import Profile
 from steelyard.plugins.find import Plugins
@@ -37,13 +36,7 @@ def resolve(tables: dict[str, Any], plugins: Plugins, system_fields: Mapping[str
         return
     profile = profile_of(plugins, name)
     for field, value in profile.limits.items():
-        if tables["node"].get(field) is None and not _set_by_former_name(tables, f"node.{field}"):
+        if tables["node"].get(field) is None:
             tables["node"][field] = value
     if profile.heap_mb is not None and HEAP in system_fields:
         tables["system"].setdefault(HEAP, profile.heap_mb)
-
-
-def _set_by_former_name(tables: Mapping[str, Any], field: str) -> bool:
-    """Whether a study sets a field by its former name."""
-    former = (old.partition(".")[::2] for old, today in former_words.MOVED.items() if today == field)
-    return any(tables[section].get(key) is not None for section, key in former)

@@ -14,8 +14,8 @@ from pydantic import ValidationError
 from steelyard.judging import load_response
 from steelyard.judging.settings_hash import canonical
 from steelyard.model.errors import StudyError
-from steelyard.model.named_level import level_key
-from steelyard.model.study import ALIASES, Level, Study
+from steelyard.model.named_level import Level, level_key
+from steelyard.model.study import ALIASES, Study
 from steelyard.plugins import find
 from steelyard.plugins.find import Plugins, how_to_add
 from steelyard.study.fields import SEAMS, SECTIONS, allowed_factors, dotted, exists, names_of, short

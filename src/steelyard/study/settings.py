@@ -10,12 +10,12 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from steelyard.model import former_words
 from steelyard.model.errors import StudyError
-from steelyard.model.study import SAME_FACTOR, Level, Study
+from steelyard.model.named_level import Level
+from steelyard.model.study import SAME_FACTOR, Study
 from steelyard.plugins.find import Plugins, how_to_add
 from steelyard.study import links, profiles
-from steelyard.study.fields import FIXED_AT_START, LATER, SEAMS, SECTIONS, dotted, hard, names_of, put
+from steelyard.study.fields import FIXED_AT_START, SEAMS, SECTIONS, dotted, hard, names_of, put
 from steelyard.study.missing import misspelt, settings_model
 from steelyard.tomlfile.problems import from_validation, problem
 
@@ -28,8 +28,8 @@ def settings_of(
     plugins: Plugins | None = None,
     named: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, Any]:
-    """Complete settings under a treatment: site, system, workload, load, data; node, link and load_site where they say
-    something. `named`: the plug-ins that the study names, if known already. Raises StudyError if not valid."""
+    """Complete settings under a treatment: site, system, workload, load, data, node, link, load_site. `named`:
+    the plug-ins that the study names, if known already. Raises StudyError if not valid."""
     fields = study.fields_of(treatment)
     settings, errors = complete(tables_of(study), fields, plugins or Plugins(), named or names_of(study))
     if errors:
@@ -55,11 +55,6 @@ def complete(
     for seam in SEAMS:
         name = levels.get(f"{seam}.name", changed[seam].get("name"))
         changed[seam] = _of_plugin(changed[seam], name, named.get(seam, ()))
-    for former, today in former_words.MOVED.items():
-        for set_, other in ((former, today), (today, former)):
-            if set_ in levels:  # a level overrides a fixed setting, also by its other name
-                section, _, key = other.partition(".")
-                changed[section].pop(key, None)
     for name, level in levels.items():
         put(changed, name, level)
     settings: dict[str, Any] = {}
@@ -72,15 +67,12 @@ def complete(
         table = changed[section]
         own = {key: item for key, item in table.items() if key in model.model_fields or section not in SEAMS}
         settings[section] = _validated(own, section, model, errors)
-        name = table.get("name", "" if section in LATER else None)
+        name = table.get("name", "" if section == "load_site" else None)
         if section in SEAMS and isinstance(name, str):
             rest = {key: item for key, item in table.items() if key not in own}
             settings[section] |= _plugin_settings(plugins, section, name, rest, errors)
-    errors += [*misspelt(settings), *_limit_twice(settings), *_load_nodes_twice(settings)]
-    whole = _with_beginning_of_limits(
-        former_words.settings(_saying_something(settings)), _own_processors(changed, plugins)
-    )
-    return whole, errors
+    errors += [*misspelt(settings), *_load_nodes_twice(settings)]
+    return _with_beginning_of_limits(settings, _own_processors(changed, plugins)), errors
 
 
 def _profile_problems(changed: dict[str, Any], plugins: Plugins) -> list[StudyError]:
@@ -108,32 +100,12 @@ def subtables_of(table: Mapping[str, Any], named: Sequence[str]) -> dict[str, Ma
     return {key: item for key, item in table.items() if key in named and isinstance(item, Mapping)}
 
 
-def _limit_twice(settings: Mapping[str, Any]) -> Iterator[StudyError]:
-    """A limit of nodes that stands under both of its names, with different values."""
-    for former, today in former_words.MOVED.items():
-        (section, _, key), (section_today, _, key_today) = former.partition("."), today.partition(".")
-        read, other = settings[section].get(key), settings[section_today].get(key_today)
-        if read is not None and other is not None and read != other:
-            yield problem(former, read, f"{today} = {other} says otherwise; leave {former} out, its former name")
-
-
 def _load_nodes_twice(settings: Mapping[str, Any]) -> Iterator[StudyError]:
     """A number of load nodes of the databases' site where another site lends them."""
     load_nodes, load_site = settings["site"].get("load_nodes", 1), settings["load_site"]
     if load_site.get("name") and load_nodes != 1:
         what = f"the site {load_site['name']} of [load_site] lends the load nodes; write load_site.nodes = {load_nodes}"
         yield problem("site.load_nodes", load_nodes, what, near=False)
-
-
-def _saying_something(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings without what sections of later versions leave as it always was."""
-    kept = dict(settings)
-    for section in LATER:
-        defaults = {name: field.get_default() for name, field in SECTIONS[section].model_fields.items()}
-        kept[section] = {key: item for key, item in settings[section].items() if item != defaults.get(key)}
-        if not kept[section]:
-            del kept[section]
-    return kept
 
 
 def _own_processors(changed: Mapping[str, Any], plugins: Plugins) -> bool:
@@ -146,16 +118,12 @@ def _own_processors(changed: Mapping[str, Any], plugins: Plugins) -> bool:
 
 
 def _with_beginning_of_limits(settings: dict[str, Any], own_processors: bool) -> dict[str, Any]:
-    """The settings with `node.cpus_from` where processors are limited by a quota: warm unless the study says start,
-    which is said by leaving it out, as trials of earlier versions do."""
-    node = dict(settings.get("node") or {})
-    since = node.pop("cpus_from", None) or (
-        "warm" if node.get("cpus") is not None and node.get("cpu_limit") != "cpuset" and not own_processors else "start"
-    )
-    if since == "warm":
-        node["cpus_from"] = since
-    others = {section: table for section, table in settings.items() if section != "node"}
-    return {**others, **({"node": node} if node else {})}
+    """The settings with `node.cpus_from` where processors are limited: by default warm for a quota, else start."""
+    node = settings["node"]
+    if node.get("cpus") is None or node.get("cpus_from") is not None:
+        return settings
+    quota = node.get("cpu_limit") != "cpuset" and not own_processors
+    return {**settings, "node": {**node, "cpus_from": "warm" if quota else "start"}}
 
 
 def _validated(
@@ -208,8 +176,6 @@ def hard_settings(settings: Mapping[str, Any], hard_fields: Iterable[str], plugi
     that hard factors set elsewhere."""
     fixed: dict[str, Any] = {}
     for section in FIXED_AT_START:
-        if section not in settings:
-            continue
         names = {section: (settings[section].get("name", ""),)}
         table = settings[section]
         fixed[section] = {key: item for key, item in table.items() if hard(f"{section}.{key}", names, plugins)}
@@ -217,6 +183,6 @@ def hard_settings(settings: Mapping[str, Any], hard_fields: Iterable[str], plugi
         if field == SAME_FACTOR:
             continue
         section, _, rest = dotted(field).partition(".")
-        if section not in LATER and (section not in fixed or rest.split(".")[0] not in fixed[section]):
+        if rest.split(".")[0] not in fixed.get(section, ()):
             fixed[dotted(field)] = settings[section].get(rest)
     return fixed

@@ -10,7 +10,8 @@ from steelyard.judging.design import Treatment, base_of, factors_of
 from steelyard.judging.design import treatments_of as treatments_of_design
 from steelyard.judging.fractional_design import Fraction
 from steelyard.model.errors import StudyError
-from steelyard.model.study import Level, Study
+from steelyard.model.named_level import Level
+from steelyard.model.study import Study
 from steelyard.plugins.find import Plugins
 from steelyard.study.fields import dotted
 from steelyard.study.settings import is_hard

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer
+from pydantic import Field, field_validator
 
 from steelyard.model.data_model import CQL, Schema
 from steelyard.model.errors import CommandFailed, SystemFault
@@ -104,12 +104,6 @@ class Settings(Value):
         if not right:
             raise ValueError(f"a warm-up is FACTOR:OPERATIONS, such as 3:2000, not {value!r}")
         return value or None
-
-    @model_serializer(mode="wrap")
-    def _without_unused(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """What later versions added is left out where it is not used: trials of before keep their ids."""
-        data: dict[str, Any] = handler(self)
-        return {name: value for name, value in data.items() if name != "warm_up" or value is not None}
 
 
 def _stretched(stall: str, dilation: float) -> str:

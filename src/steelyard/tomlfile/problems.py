@@ -12,6 +12,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from steelyard.model.errors import StudyError
+from steelyard.model.file_format import OTHER_FORMAT, READS
 from steelyard.model.one_of import OneOf
 from steelyard.model.secret import redacted
 from steelyard.tomlfile.fields import lookup
@@ -42,7 +43,10 @@ KINDS = {
     "list_type": "must be a list",
     "dict_type": "must be a table",
     "model_type": "must be a table",
+    OTHER_FORMAT: f"this version reads {READS}",
 }
+
+OF_OTHER_FORMAT = "use the version of Steelyard that it was written for, or write it anew for this one"
 
 
 class Missing:
@@ -98,7 +102,8 @@ def _translate(details: ErrorDetails, prefix: str, model: type[BaseModel], also:
     if kind == "value_error":
         return problem(key, Missing() if isinstance(read, Mapping) else read, str(facts["error"]))
     text = KINDS.get(kind, details["msg"].replace("Input should be", "must be"))
-    return problem(key, read, f"{text}{_range(lookup(model, _fields(location)) if location else None)}")
+    hint = OF_OTHER_FORMAT if kind == OTHER_FORMAT else ""
+    return problem(key, read, f"{text}{_range(lookup(model, _fields(location)) if location else None)}", hint=hint)
 
 
 def _range(field: FieldInfo | None) -> str:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from steelyard import no_links
 from steelyard.heavy import pl
+from steelyard.model.file_format import READS
 from steelyard.model.trial import TrialRecord
 from steelyard.store import layout
 from steelyard.store.plain_file import MOST_RECORD_BYTES, loaded, problem_of, sha256_of, text_of
@@ -52,7 +53,7 @@ def read_record(store: Path, folder: Path, book: Book) -> TrialRecord | None:
     try:
         read = loaded(text_of(path, store, MOST_RECORD_BYTES))
         form = read.get("format") if isinstance(read, dict) else None
-        if not book.equal("format", where, "format", form, layout.FORMAT):
+        if not book.equal("format", where, "format", form, READS):
             return None
         record = TrialRecord.model_validate(read)
         record.settings.check()

@@ -11,7 +11,6 @@ from typing import Any
 
 from steelyard import no_links
 from steelyard.format import FORM, FORM_NAME
-from steelyard.model import former_words
 from steelyard.report.basics import embedded_data
 from steelyard.store import layout
 from steelyard.store.plain_file import MOST_PAGE_BYTES, loaded, problem_of, text_of
@@ -34,14 +33,14 @@ class _Page(HTMLParser):
         super().__init__()
         self.data: list[str] = []
         self.lines: list[str] = []
-        self.form = 1
+        self.form = ""
         self._inside: list[str] = []
         self._is_data = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         attributes = dict(attrs)
-        if tag == "meta" and attributes.get("name") == FORM_NAME and (attributes.get("content") or "").isdecimal():
-            self.form = int(attributes["content"] or 0)
+        if tag == "meta" and attributes.get("name") == FORM_NAME:
+            self.form = attributes.get("content") or ""
         if tag in UNSEEN:
             self._inside.append(tag)
             self._is_data = ("id", DATA_ID) in attrs
@@ -68,10 +67,11 @@ def read(path: Path, where: str, book: Book) -> tuple[Tables | None, list[str]]:
         else:
             page = _Page()
             page.feed(text)
-            if page.form == FORM:
+            if page.form == str(FORM):
                 lines = page.lines
             else:
-                book.remark("report", where, "text of the page", "made by another version: not compared")
+                form = f"in form {page.form or 'unsaid'}, this version writes {FORM}: not compared"
+                book.remark("report", where, "text of the page", form)
             tables = embedded_data.unpack("".join(page.data))
     except (OSError, ValueError, RecursionError) as error:
         book.check("format", False, where, "the report's tables cannot be read", problem_of(error))
@@ -131,12 +131,7 @@ def compare_tables(reported: Tables, again: Tables, where: str, book: Book) -> N
         for number, (mine, theirs) in enumerate(zip(table["rows"], other["rows"], strict=True), start=1):
             for column, at, there in places:
                 what = f"table {name}, row {number}, {column}"
-                book.equal("report", where, what, _of_today(mine[at]), theirs[there])
-
-
-def _of_today(cell: Any) -> Any:
-    """A cell in current words."""
-    return former_words.text(cell) if isinstance(cell, str) else cell
+                book.equal("report", where, what, mine[at], theirs[there])
 
 
 def compare_lines(reported: Sequence[str], again: Sequence[str], where: str, book: Book) -> None:

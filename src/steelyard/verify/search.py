@@ -17,36 +17,29 @@ from steelyard.wire.record import Interval
 RELATIVE = 1e-9
 """Relative error of rates: libraries compute quantiles of Student's t with a few last digits of difference."""
 
-EARLIER = "rates and result of a search by an earlier version, which fitted another line"
-
 
 def search(record: TrialRecord, where: str, book: Book, seconds_of: Callable[[str], Sequence[Interval]]) -> None:
     """Check a search against the responses of its windows, which are checked against the intervals by themselves, and
-    against their seconds. Windows of earlier versions are judged by their values alone."""
+    against their seconds."""
     stored = record.search
     if stored is None:
         return
     settings = effective_load(record.settings)
     book.equal("search", where, "search: rules", stored.rules, settings.search_rules())
-    earlier = bool(stored.windows) and all(window.spread is None for window in stored.windows)
     for place, window in enumerate(stored.windows):
         # Several windows or one: a single phase has its responses in those of the trial.
         measured = record.phase_responses.get(window.name) or record.responses
         asked = NextWindow(rate_per_s=window.rate_per_s, window_s=window.seconds, settle_s=stored.rules.settle_s)
         again = window_of(
             stored.rules, asked, window.name, measured, window.generator,
-            () if earlier else seconds_of(window.name),
+            seconds_of(window.name),
         )  # fmt: skip
         book.equal("search", where, f"search: window {window.name}", window, again)
-        if earlier:
-            book.skip(EARLIER)
-            continue
         decision = decide(stored.rules, stored.windows[:place])
         rate = decision.rate_per_s if isinstance(decision, NextWindow) else None
         near = rate is not None and math.isclose(rate, window.rate_per_s, rel_tol=RELATIVE)
         book.check("search", near, where, f"search: rate of {window.name}", window.rate_per_s, rate)
-    if not earlier:
-        _result(record, stored, where, book)
+    _result(record, stored, where, book)
 
 
 def _result(record: TrialRecord, stored: Search, where: str, book: Book) -> None:

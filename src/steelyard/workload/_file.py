@@ -22,7 +22,7 @@ from pydantic import Field, ValidationError, create_model, field_validator, mode
 
 from steelyard.model.data_model import CQL, Schema
 from steelyard.model.errors import StudyError
-from steelyard.model.study import Level
+from steelyard.model.named_level import Level
 from steelyard.model.value import Value
 from steelyard.tomlfile.parse import parsed, text_of
 from steelyard.tomlfile.positions import key_lines, line_of

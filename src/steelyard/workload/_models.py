@@ -7,8 +7,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
+from steelyard.model.file_format import FileFormat
 from steelyard.model.load import Consistency
-from steelyard.model.study import Level
+from steelyard.model.named_level import Level
 from steelyard.model.value import Value
 from steelyard.workload._distributions import distribution
 
@@ -201,7 +202,7 @@ class Operation(Steps):
 class File(Value):
     """One workload file."""
 
-    format: Literal[1] = 1
+    format: FileFormat = 1
     """Version of the workload file's format."""
     name: str = Field(pattern=NAME)
     """Name of the workload."""

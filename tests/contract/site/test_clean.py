@@ -129,15 +129,17 @@ def test_a_lease_of_another_site_without_its_record_is_left_to_that_site(
     """Site local would take back nothing of it, and forget it. Not asked here: with a register of the test's own it
     would take the namespaces of everybody else's leases for nobody's."""
     monkeypatch.setattr(lease_register, "FOLDER", tmp_path / "register")
-    lease_register.enter("5eedbee3", lease_records.record_path(state, "5eedbee3"), "docker")
-    lease_register.enter("5eedbee4", lease_records.record_path(state / "other", "5eedbee4"), "docker")
+    lease_register.enter("5eedbee3", lease_records.record_path(state, "5eedbee3"), "docker", lease_records.owner())
+    lease_register.enter(
+        "5eedbee4", lease_records.record_path(state / "other", "5eedbee4"), "docker", lease_records.owner()
+    )
     found = printed(lambda: clean(["fake"]), 400)
     assert (
         f"lease 5eedbee4 is left over in {state / 'other'}: STEELYARD_STATE={state / 'other'} steelyard clean docker"
         in (found.err)
     )
     assert lease_register.lost(state, "docker") == {"5eedbee3": lease_records.record_path(state, "5eedbee3")}
-    assert lease_register.lost(state, "local", "") == {}
+    assert lease_register.lost(state, "local") == {}
 
 
 def test_clean_as_data(killed: str, state: Path) -> None:

@@ -20,7 +20,7 @@ from steelyard.leases.lease import Lease
 from steelyard.leases.steps import Step
 from steelyard.link.ping import measure_link
 from steelyard.model.errors import NodeError, SiteError
-from steelyard.model.study import NodeLimits
+from steelyard.model.node_limits import NodeLimits
 from steelyard.node.base import Node
 from steelyard.node.command import run, spawn
 from steelyard.site import _cgroup, _network, local
@@ -182,15 +182,13 @@ def test_processors_are_limited_while_nodes_run(tmp_path: Path, mode: str) -> No
         assert asyncio.run(site.facts(lease.loaders[0]))["limit_cpus"] == "none"
 
 
-@pytest.mark.parametrize(("mode", "by_request"), [("namespaces", True), ("loopback", False)])
-def test_limits_are_in_force(tmp_path: Path, mode: str, by_request: bool) -> None:
-    """Limits of the request, which section `node` of a study makes, and those by their former names."""
+@pytest.mark.parametrize("mode", ["namespaces", "loopback"])
+def test_limits_are_in_force(tmp_path: Path, mode: str) -> None:
     hierarchies = _cgroup.detect()
     if not hierarchies.has("memory") or not hierarchies.has("cpu"):
         pytest.skip(f"this kernel lends no control groups: {hierarchies.problems}")
-    former = {} if by_request else {"cpus": 0.5, "memory_mb": 64}
-    settings = local.Settings.model_validate({"mode": mode, **former})
-    request = replace(REQUEST, limits=NodeLimits(cpus=0.5, memory_mb=64)) if by_request else REQUEST
+    settings = local.Settings.model_validate({"mode": mode})
+    request = replace(REQUEST, limits=NodeLimits(cpus=0.5, memory_mb=64))
     with leased(tmp_path, settings, request) as (site, lease):
         database, loader = lease.databases[0], lease.loaders[0]
         facts = asyncio.run(site.facts(database))

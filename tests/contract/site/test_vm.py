@@ -19,7 +19,7 @@ from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
 from steelyard.leases.lease import Lease
 from steelyard.link.ping import measure_link
-from steelyard.model.study import NodeLimits
+from steelyard.model.node_limits import NodeLimits
 from steelyard.node import files, gauge
 from steelyard.node.command import run
 from steelyard.node.processor import census

@@ -126,7 +126,9 @@ def test_no_stall_is_a_level_too() -> None:
 def test_a_foreign_process_is_never_ended(tmp_path: Path) -> None:
     """A record whose process id now belongs to somebody else."""
     node = _node(tmp_path)
-    (tmp_path / "sim.json").write_text(f'{{"pid": {os.getpid()}, "started_ticks": 1, "argv": []}}')
+    (tmp_path / "sim.json").write_text(
+        f'{{"pid": {os.getpid()}, "started_ticks": 1, "boot_id": "", "argv": [], "supervisor": 0}}'
+    )
     system = create(Settings(), tmp_path)
     assert asyncio.run(system.process_ids(node)) == ()
     asyncio.run(system.kill(node))

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from steelyard.analysis.frame import TrialFrame
+from steelyard.model.named_level import Level
 from steelyard.model.server_warm_up import ServerWarmth, WorkloadWarmth
-from steelyard.model.study import Level, Study
+from steelyard.model.study import Study
 from steelyard.model.trial import Responses, TrialRecord
 from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from steelyard.analysis.frame import memory_of_profiles
-from steelyard.model.study import Level
+from steelyard.model.named_level import Level
 from steelyard.model.trial_settings import TrialSettings
 
 

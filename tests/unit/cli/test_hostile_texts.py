@@ -63,7 +63,10 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines = [json.dumps(changed(json.loads(line))) for line in plan.read_text().splitlines()]
     plan.write_text("\n".join(lines) + "\n", encoding="utf-8")
     (folder / "events.jsonl").write_text(
-        json.dumps({"t_s": 5.0, "event": PAYLOAD}) + "\n" + json.dumps({"t_s": 5.0, "event": "interrupted"}) + "\n"
+        json.dumps({"t_s": 5.0, "event": PAYLOAD})
+        + "\n"
+        + json.dumps({"t_s": 5.0, "event": "session-interrupted"})
+        + "\n"
     )
     (folder / "trials" / f"a{CONTROL.replace(chr(0), '')}").mkdir()
     return folder

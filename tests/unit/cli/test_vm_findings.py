@@ -30,6 +30,6 @@ def test_a_trial_of_kvm_has_its_time_and_how_to_try_again() -> None:
     assert failed.state == "poor"
     assert failed.found == f"a guest did not boot ({when.astimezone():%Y-%m-%d %H:%M})"
     assert failed.mend.endswith("`steelyard setup vm` tries KVM again")
-    former = vm_findings.tried(Accelerator(name="kvm", why="a guest booted"))
-    assert (former.state, former.found) == ("good", "a guest booted")
+    works = vm_findings.tried(Accelerator(name="kvm", why="a guest booted"))
+    assert (works.state, works.found) == ("good", "a guest booted")
     assert "not known yet" in vm_findings.tried(None).found

@@ -40,7 +40,7 @@ def rules(**changes: object) -> SearchRules:
 def window(rate_per_s: float, used: float, generator: str = "") -> Window:
     return Window(
         name="w", rate_per_s=rate_per_s, seconds=10.0, met=used <= 1, used=min(used, MOST_USED), generator=generator,
-        values={"response_ms_p99": 10 * used},
+        spread=0.0, values={"response_ms_p99": 10 * used},
     )  # fmt: skip
 
 
@@ -180,7 +180,7 @@ def test_saturation_is_the_throughput_where_it_stops_to_rise() -> None:
         served = min(rate, 2345.0) / rate
         used = limits[0].used(served, MOST_USED)
         return Window(
-            name="w", rate_per_s=rate, seconds=10.0, met=limits[0].is_met(served), used=used,
+            name="w", rate_per_s=rate, seconds=10.0, met=limits[0].is_met(served), used=used, spread=0.0,
             throughput_per_s=min(rate, 2345.0),
         )  # fmt: skip
 

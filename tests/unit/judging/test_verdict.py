@@ -10,9 +10,10 @@ import pytest
 from steelyard.judging.background_load import Machines, OwnTime
 from steelyard.judging.verdict import Evidence, judge, over, used_ceiling_fraction
 from steelyard.model.calibration import Calibration, Ceiling, Slip
+from steelyard.model.load import Load
 from steelyard.model.moved_frames import MovedFrames
 from steelyard.model.sample import Sample
-from steelyard.model.study import Limits, Load
+from steelyard.model.study import Limits
 from steelyard.model.verdict_reasons import ReasonKind
 from steelyard.progress.reason_words import short
 from tests.unit.lab.fakes import records_of

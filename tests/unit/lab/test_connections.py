@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from steelyard import engine_order
-from steelyard.model.study import Load
+from steelyard.model.load import Load
 from steelyard.plugins import find
 from steelyard.system.base import Endpoint
 from steelyard.workload.base import Workload

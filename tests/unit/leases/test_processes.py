@@ -83,7 +83,7 @@ def test_a_registered_lease_whose_record_is_gone_is_a_stray_of_its_site(
 ) -> None:
     monkeypatch.setattr(lease_register, "FOLDER", tmp_path / "register")
     path = lease_records.record_path(tmp_path, "5eedbee5")
-    lease_register.enter("5eedbee5", path, "docker")
+    lease_register.enter("5eedbee5", path, "docker", lease_records.owner())
     strays = {site: [stray.record for stray in lease_processes.strays(site, tmp_path)] for site in ("docker", "vm")}
     assert strays == {"docker": [path], "vm": []}
     lease_records.write(path, record("5eedbee5"))

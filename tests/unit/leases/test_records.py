@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 from datetime import datetime, timedelta
@@ -45,50 +44,10 @@ def test_record_comes_back_as_it_went(tmp_path: Path) -> None:
     assert [entry.name for entry in path.parent.iterdir()] == ["0a1b2c3d.json"]
 
 
-FIRST_RECORD = """{"format": 1, "id": "0a1b2c3d", "site": "local", "mode": "namespaces", "study": "s",
-"owner": {"pid": 7, "start_ticks": 8, "boot_id": "b"}, "created": "2026-11-01T00:00:00Z",
-"until": "2026-11-01T01:00:00Z", "nodes": [{"name": "n1", "role": "database", "address": "10.113.0.1",
-"prefix": ["steelyard-agent", "enter", "--"], "folder": "/x/n1"}]}"""
-"""A record with no more than the first version wrote."""
-
-
-def test_a_record_of_the_first_version_is_still_read(tmp_path: Path) -> None:
-    path = tmp_path / "0a1b2c3d.json"
-    path.write_text(FIRST_RECORD, encoding="utf-8")
-    first = lease_records.read(path)
-    assert first is not None
-    assert (first.settings, first.nodes[0].kernel, first.nodes[0].files) == ({}, "", "same")
-    assert (first.network, first.subnet, first.daemon, first.accelerator) == ("namespaces", "", "", "")
-
-
-@pytest.mark.parametrize(
-    ("site", "mode", "fields"),
-    [
-        ("local", "loopback", {"network": "loopback"}),
-        ("docker", "own, bridge 10.114", {"daemon": "own", "network": "bridge", "subnet": "10.114"}),
-        ("docker", "running, host 127.114.0", {"daemon": "running", "network": "host", "subnet": "127.114.0"}),
-        ("vm", "tcg: there is no /dev/kvm", {"accelerator": "tcg", "accelerator_why": "there is no /dev/kvm"}),
-        ("vm", "", {}),
-        ("ssh", "ssh", {}),
-        ("./site.py", "folders", {}),
-        ("docker", "of a time to come", {}),
-    ],
-)
-def test_the_former_mode_is_read_as_fields(tmp_path: Path, site: str, mode: str, fields: dict[str, str]) -> None:
-    path = tmp_path / "0a1b2c3d.json"
-    first = json.loads(FIRST_RECORD)
-    path.write_text(json.dumps({**first, "site": site, "mode": mode}), encoding="utf-8")
-    former = lease_records.read(path)
-    assert former is not None
-    names = ("network", "subnet", "daemon", "accelerator", "accelerator_why")
-    assert {name: getattr(former, name) for name in names if getattr(former, name)} == fields
-    assert "mode" not in json.loads(former.model_dump_json())
-
-
 def test_no_record_and_no_such_record(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     assert lease_records.read(path) is None
-    for text in ('{"format": 2}', '{"site": [], "mode": {}}', "[]"):
+    for text in ('{"format": 1}', '{"site": [], "nodes": {}}', "[]"):
         path.write_text(text)
         with pytest.raises(SiteError, match=r"x\.json is not a lease's record"):
             lease_records.read(path)

@@ -14,12 +14,12 @@ from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
 
 
-def test_a_record_of_another_version_is_for_that_one_to_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_record_that_cannot_be_read_is_not_abandoned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lease_register, "FOLDER", tmp_path / "register")
     path = tmp_path / "other" / "leases" / "0123abcd.json"
     path.parent.mkdir(parents=True)
     path.write_text('{"format": 1, "id": "0123abcd", "a_field_of_tomorrow": 1}')
-    lease_register.enter("0123abcd", path)
+    lease_register.enter("0123abcd", path, "local", lease_records.owner())
     assert lease_register.known() == {"0123abcd": path}
     assert lease_register.abandoned_elsewhere(tmp_path / "own", lease_records.utc_now()) == {}
 
@@ -46,7 +46,7 @@ for folder in sys.argv[3:]:
 now = records.utc_now()
 site = local.create(local.Settings(mode="loopback"), state)
 print(json.dumps({
-    "lost": sorted(register.lost(state, "fake", "")),
+    "lost": sorted(register.lost(state, "fake")),
     "strays": [stray.id for stray in processes.strays("fake", state)],
     "orphans": [orphan.id for orphan in site._orphans(set(), now)],
     "elsewhere": sorted(processes.left_elsewhere(state.parent / "other", now)),
@@ -94,9 +94,10 @@ def test_a_living_lease_is_none_that_is_left_over_in_a_mount_namespace_of_its_ow
 
 
 def test_what_cannot_be_told_from_here_is_not_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An entry of an earlier version does not say whose it is."""
+    """An entry that was torn does not say whose it is."""
     monkeypatch.setattr(lease_register, "FOLDER", tmp_path / "register")
-    lease_register.enter("5eedbee8", lease_records.record_path(tmp_path, "5eedbee8"))
+    (tmp_path / "register").mkdir()
+    (tmp_path / "register" / "5eedbee8").write_text(f"{lease_records.record_path(tmp_path, '5eedbee8')}\n")
     assert list(lease_register.lost(tmp_path, "")) == ["5eedbee8"]
     monkeypatch.setattr(lease_register, "hidden_files", lambda: True)
     assert list(lease_register.lost(tmp_path, "")) == []
@@ -107,7 +108,6 @@ def test_an_owner_in_another_namespace_of_process_ids(monkeypatch: pytest.Monkey
     """A container and its host may share a state folder: neither takes the other's leases."""
     here = lease_records.owner()
     assert lease_records.lives(here)
-    assert lease_records.lives(here.model_copy(update={"pid_namespace": 0})), "of an earlier version"
     elsewhere = here.model_copy(update={"pid_namespace": here.pid_namespace + 1})
     monkeypatch.setattr(lease_records, "FIRST_PID_NAMESPACE", 0)
     assert lease_records.lives(elsewhere), "cannot be told"

@@ -39,7 +39,6 @@ def test_circumstances_are_the_machine_the_site_the_system_and_the_kind_of_load(
     assert found.machines == ({name: MACHINE[name] for name in ("cpu_model", "cores", "kernel", "architecture")},)
     assert found.settings["load.operations"] == "100"
     assert found.settings["system.yaml.deep.key"] == "True"
-    assert found.settings["site.cpus"] == ""
     assert "site.name" not in found.settings
     assert of(schedule="constant", rate_per_s=100.0).loop == "open"
 
@@ -105,9 +104,3 @@ def test_a_floor_of_cold_servers_does_not_judge_warm_ones_nor_the_other_way_roun
     assert len(list(noise_floor.folder_in(tmp_path).iterdir())) == 2
     assert noise_floor.find(tmp_path, [warm_of]).floor == warm
     assert noise_floor.find(tmp_path, [of()]).floor == cold
-
-
-def test_a_floor_of_before_there_was_a_server_warm_up_is_one_of_cold_servers():
-    written = floor().model_dump(mode="json")
-    del written["holds_for"]["warmed_up"]
-    assert KeptFloor.model_validate(written).holds_for.warmed_up is False

@@ -13,20 +13,16 @@ from steelyard.model.capacity import capacity_key
 from steelyard.model.plan import Plan
 from steelyard.model.server_warm_up import ServerWarmUp
 from steelyard.model.study import Study
-from steelyard.model.trial_settings import TrialSettings
-from steelyard.node import gauge
-from steelyard.plan import expand, phase_times, preflight
+from steelyard.plan import expand, preflight
 from steelyard.plan.abilities import ASSUMED_START_S, Abilities, assumptions
 from steelyard.plan.estimate import estimate
 from steelyard.plugins.find import Plugins
 from steelyard.study import read
-from steelyard.system.base import ClusterTimes
 from tests.unit.study.paper import HEAD, SITE, SYSTEM, read_text, study
 
 ROOT = Path(__file__).parents[3]
 RECORDED: dict[str, dict[str, Any]] = json.loads((ROOT / "tests/fixtures/plan/estimates.json").read_text())
-"""What `check` said of the shipped studies while `plan` still had Cassandra's constants: study, scale, cores.
-The studies `simulated`, `quickstart` and the published ones were changed since, and recorded anew."""
+"""What `check` says of the shipped studies without server warm-up: study, scale, cores."""
 SILENT_SYSTEM = """
 from steelyard.model.value import Value
 class Settings(Value):
@@ -56,20 +52,10 @@ def planned(path: Path, scale: float) -> tuple[Study, Plan]:
     return asked, preflight.available(expand(asked, plugins))
 
 
-def _unlimited(settings: TrialSettings, abilities: Abilities, cores: int, *, warm: bool) -> ClusterTimes:
-    return abilities.cluster_times(settings, cores)
-
-
 @pytest.mark.parametrize("path", sorted((ROOT / "studies").glob("*.toml")), ids=lambda path: path.stem)
-def test_hours_memory_and_disk_of_the_shipped_studies_stay(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hours_memory_and_disk_of_the_shipped_studies_stay(path: Path) -> None:
     cases, plugins = 0, Plugins(path.parent)
-    # What was recorded is of before limits were measured.
-    monkeypatch.setattr(gauge, "expected_s", lambda limits: 0.0)
-    # And of before limits slowed anything down.
-    monkeypatch.setattr(phase_times, "limited_times", _unlimited)
-    monkeypatch.setattr(phase_times, "_limit_phase", lambda settings, cluster, warmed_up: {})
     for scale in (1.0, 0.01):
-        # What was recorded is of before there was a server warm-up.
         cold = {"server_warm_up": ServerWarmUp(mode="off")}
         shipped, plan = planned(path, scale)
         asked = shipped.model_copy(update=cold)

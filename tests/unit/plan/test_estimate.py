@@ -247,7 +247,9 @@ def test_resolution_takes_its_spread_from_the_noise_floor_else() -> None:
         response=asked.analysis.response, starts=8, trials=16, between_mean_square=0.0013, between_degrees=7,
         within_mean_square=0.0009, within_degrees=8, trials_a_start=2.0,
     )  # fmt: skip
-    holds = Circumstances(machines=(), site="", system="", engine="", loop="closed", nodes=1, settings={})
+    holds = Circumstances(
+        machines=(), site="", system="", engine="", loop="closed", nodes=1, warmed_up=False, settings={}
+    )
     floor = KeptFloor(study="noise-floor", made_s=0, pairs=4, holds_for=holds, spreads=(spread,))
     hard, easy = resolution(asked, plan, (), floor)
     assert easy.cv == pytest.approx(0.03)

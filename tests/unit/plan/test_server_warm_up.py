@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import pytest
 
 from steelyard.model.errors import StudyError
@@ -13,7 +10,6 @@ from steelyard.plan import expand
 from steelyard.plan.changed_study import refuse_change
 from steelyard.plan.preflight import server_warm_up_decided
 from steelyard.plugins.find import Plugins
-from steelyard.store import Store, StoreWriter, layout
 from tests.unit.judging.test_attempts import record
 from tests.unit.lab.fakes import plan_of, study
 
@@ -39,17 +35,6 @@ def test_a_store_goes_on_as_it_began() -> None:
 def test_no_trial_is_called_otherwise() -> None:
     settings = [study(server_warm_up={"mode": mode}) for mode in ("on", "off")]
     assert plan_of(settings[0]) == plan_of(settings[1]) == plan_of(study())
-
-
-def test_a_store_of_before_has_none(tmp_path: Path) -> None:
-    with StoreWriter(tmp_path, "fake") as writer:
-        writer.intend(study(), "", plan_of(study()))
-    path = writer.folder / layout.STUDY_JSON
-    written = json.loads(path.read_text())
-    assert Store(writer.folder).study.server_warm_up.mode == "auto"
-    del written["server_warm_up"]
-    path.write_text(json.dumps(written))
-    assert Store(writer.folder).study.server_warm_up.mode == "off"
 
 
 def test_another_server_warm_up_than_the_sealed_trials_had_is_refused() -> None:

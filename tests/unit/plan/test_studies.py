@@ -24,6 +24,9 @@ STUDIES = ROOT / "studies"
 PLUGINS = Plugins(STUDIES)
 
 
+TRIAL_IDS = ROOT / "tests/fixtures/plan/trial_ids.json"
+
+
 @cache
 def planned(name: str) -> tuple[Study, Plan]:
     study = read(STUDIES / f"{name}.toml", plugins=PLUGINS)
@@ -44,7 +47,7 @@ def test_the_quickstart_takes_at_most_ten_minutes_and_starts_no_size_always_firs
     assert plan.hard == ("nodes",)
     assert 180 < estimate(plan, study, cores=2, abilities=Abilities(PLUGINS)).seconds < 600
     first = {trial.block: trial.treatment["nodes"] for trial in reversed(plan.trials)}
-    assert sorted(first.values()) == [1, 1, 2]
+    assert set(first.values()) == {1, 2}
 
 
 def missing(name: str) -> list[str]:
@@ -167,17 +170,12 @@ def test_srinadhuni2018_has_the_published_cells_and_no_other() -> None:
 
 
 def test_trial_ids_of_the_shipped_studies_stay() -> None:
-    """From commit da0adb1, sorted. What a study repeats of then has the id, the start and the seed of then, whatever
-    its order; four studies have other cells since."""
-    recorded = json.loads((ROOT / "tests/fixtures/plan/trial_ids.json").read_text())
-    changed = {"quickstart": 2, "srinadhuni2018": 1, "richardson2017": 12, "chekkilla2016": 6}
-    for name, was in recorded.items():
+    """Ids, starts and seeds: a change of a setting's name or default that goes unnoticed would orphan every store."""
+    for name, recorded in json.loads(TRIAL_IDS.read_text()).items():
         _, plan = planned(name)
+        assert sorted({trial.id.split("-")[0] for trial in plan.trials}) == recorded["cells"], name
         lines = "\n".join(sorted(f"{trial.id} {trial.start} {trial.seed}" for trial in plan.trials))
-        cells = {trial.id.split("-")[0] for trial in plan.trials}
-        assert len(set(was["cells"]) - cells) == changed.get(name, 0), name
-        if name not in changed:
-            assert hashlib.sha256(lines.encode()).hexdigest() == was["plan"], name
+        assert hashlib.sha256(lines.encode()).hexdigest() == recorded["plan"], name
 
 
 def test_the_simulated_study_takes_no_time_and_has_sizes_enough_for_a_law() -> None:

@@ -1,4 +1,4 @@
-"""Measures of a store: of trials that were sealed without them, in comparisons, and checked by `verify`."""
+"""Measures of a store: in comparisons, in tables, and checked by `verify`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ import polars as pl
 import pytest
 from statsmodels.stats.multitest import multipletests
 
-from steelyard.model.trial import TrialRecord
 from steelyard.reading import read
 from steelyard.reading.comparison import compare, compare_each, opened
-from steelyard.reading.measured import with_links_after, with_measures
+from steelyard.reading.measured import with_links_after
 from steelyard.store import StoreWriter, layout
 from steelyard.store.journal import LinksMeasured
 from steelyard.store.modelled import open_store
@@ -37,10 +36,8 @@ def test_several_responses_are_compared_as_one_family_of_holms_correction(tmp_pa
 
 
 def test_a_measure_is_compared_like_any_response(tmp_path: Path) -> None:
-    """Samples of an older store, whose records have no measures: the CPU is computed from them when it is asked for."""
     folder = made.store(tmp_path, samples={1: 0.5, 2: 0.25})
     source = opened(folder)
-    assert all(not record.measures for record in source.records)
     (contrast,) = compare(source, source, a={"nodes": 1}, b={"nodes": 2}, response="cpu_percent_mean").contrasts
     assert contrast.ratio.value == pytest.approx(0.5)
     assert contrast.mean_a.value == pytest.approx(25.0)
@@ -60,22 +57,12 @@ def test_what_was_sealed_is_recomputed_by_verify(tmp_path: Path) -> None:
     source = opened(folder)
     path = sorted(folder.rglob(layout.TRIAL_JSON))[0]
     record = next(one for one in source.records if one.id == path.parent.name.partition("~")[0])
-    (known,) = with_measures(source.store, [record], ["cpu_percent_mean", "cpu_s_total"])
-    assert set(known.measures) == {"cpu_percent_mean", "cpu_s_total"}
-    path.write_text(known.model_dump_json(indent=1), encoding="utf-8")
+    assert {"cpu_percent_mean", "cpu_s_total"} <= set(record.measures)
     assert not [one for one in verification(source.store).findings if one.kind == "measure"]
-    changed = known.measures | {"cpu_s_total": known.measures["cpu_s_total"] + 1e-9}
-    path.write_text(known.model_copy(update={"measures": changed}).model_dump_json(indent=1), encoding="utf-8")
+    changed = record.measures | {"cpu_s_total": record.measures["cpu_s_total"] + 1e-9}
+    path.write_text(record.model_copy(update={"measures": changed}).model_dump_json(indent=1), encoding="utf-8")
     (finding,) = [one for one in verification(source.store).findings if one.kind == "measure"]
     assert "cpu_s_total" in finding.what
-
-
-def test_a_record_says_nothing_of_measures_that_it_does_not_have(tmp_path: Path) -> None:
-    path = next(made.store(tmp_path).rglob(layout.TRIAL_JSON))
-    text = path.read_text(encoding="utf-8")
-    assert "measures" not in text
-    assert "covariates" not in text
-    assert TrialRecord.model_validate_json(text).model_dump_json(indent=1) == text
 
 
 def test_a_measure_that_the_study_names_has_seconds_within_its_trials(tmp_path: Path) -> None:

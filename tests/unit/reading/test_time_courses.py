@@ -110,7 +110,7 @@ def test_events_within_the_trial_are_marked_and_book_keeping_is_not() -> None:
     lines: list[dict[str, object]] = [
         {"t_s": BEGUN_S + 4, "event": "node-added", "node": "n3"},
         {"t_s": BEGUN_S + 5, "event": "trial-sealed"},
-        {"t_s": BEGUN_S + 6, "event": "run-began"},
+        {"t_s": BEGUN_S + 6, "event": "session-began"},
         {"t_s": BEGUN_S + 6, "event": "session-ended"},
         {"t_s": BEGUN_S + 500, "event": "node-added"},
         {"event": "torn"},

@@ -33,10 +33,10 @@ def test_stores_are_found_by_name(tmp_path: Path) -> None:
 
 def test_a_whole_store_is_read(tmp_path: Path) -> None:
     records = [a_record(0), a_record(1)]
-    found = Watched("s", write(tmp_path / "s", records, [{"event": "run-began"}])).read()
+    found = Watched("s", write(tmp_path / "s", records, [{"event": "session-began", "todo": 2, "total": 2}])).read()
     assert found.study is not None
     assert found.records == tuple(records)
-    assert [entry.event for entry in found.journal] == [SessionBegan()]
+    assert [entry.event for entry in found.journal] == [SessionBegan(todo=2, total=2)]
     assert (found.problem, found.remarks, found.live) == ("", (), None)
 
 
@@ -122,8 +122,11 @@ def test_sealed_trials_are_read_once_and_removed_ones_forgotten(tmp_path: Path) 
     assert watched.read().records == (a_record(1),)
 
 
-def test_secrets_of_old_stores_are_not_shown(tmp_path: Path) -> None:
-    folder = write(tmp_path / "s", [], [{"event": "run-failed", "message": "login: password=geheim123"}])
+SECRET = {"event": "session-failed", "message": "login: password=geheim123", "hint": ""}
+
+
+def test_secrets_in_a_store_are_not_shown(tmp_path: Path) -> None:
+    folder = write(tmp_path / "s", [], [SECRET])
     study = json.loads((folder / layout.STUDY_JSON).read_text())
     study["system"]["password"] = "geheim123"
     (folder / layout.STUDY_JSON).write_text(json.dumps(study))

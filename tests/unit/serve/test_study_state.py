@@ -48,14 +48,10 @@ def look(
         (ALL[:3], [BEGAN], {"t_s": NOW_S - 20}, "in progress", "no sign of life for 20 s"),
         (ALL[:3], [BEGAN], {"t_s": NOW_S - 3600}, "interrupted", "no sign of life for 60 min"),
         (ALL[:3], [BEGAN], None, "interrupted", "without a word"),
-        (ALL[:3], [{"event": "run-began", "todo": 8, "total": 8}], None, "interrupted", "without a word"),
         (ALL[:3], [BEGAN, {"event": "session-interrupted"}], None, "interrupted", "run the same command to resume"),
-        (ALL[:3], [BEGAN, {"event": "session-ended", "missing": 5}], None, "interrupted", "asked to stop"),
-        (ALL[:3], [BEGAN, {"event": "session-failed", "message": "no port"}], None, "failed", "no port"),
-        (ALL[:3], [BEGAN, {"event": "interrupted"}], None, "interrupted", "run the same command to resume"),
-        (ALL[:3], [BEGAN, {"event": "run-ended", "missing": 5}], None, "interrupted", "asked to stop"),
-        (ALL[:3], [BEGAN, {"event": "run-failed", "message": "no port", "hint": "free it"}], None, "failed", "no port"),
-        (ALL[:3], [{"event": "interrupted"}, BEGAN], {"t_s": NOW_S}, "in progress", ""),
+        (ALL[:3], [BEGAN, {**ENDED, "missing": 5}], None, "interrupted", "asked to stop"),
+        (ALL[:3], [BEGAN, {"event": "session-failed", "message": "no port", "hint": ""}], None, "failed", "no port"),
+        (ALL[:3], [{"event": "session-interrupted"}, BEGAN], {"t_s": NOW_S}, "in progress", ""),
         (ALL[:3], [], None, "interrupted", "does not say"),
         (ALL[:3], [{"event": ["?"]}, {"t_s": "?", "event": 7}], {"t_s": "?"}, "interrupted", "does not say"),
     ],
@@ -100,6 +96,7 @@ def test_what_became_of_attempts_that_are_not_valid(tmp_path: Path) -> None:
 
 def test_the_log_has_journal_and_troubles_newest_first(tmp_path: Path) -> None:
     sealed = {"event": "trial-sealed", "trial": ALL[0].id, "attempt": 2, "outcome": "invalid", "reasons": ["LAG"]}
+    sealed |= {"record_sha256": "ab"}
     events = [BEGAN, {**sealed, "t_s": NOW_S + 2}, {"event": "of-a-later-version", "t_s": NOW_S + 3}, {"event": None}]
     troubles = [{"t_s": NOW_S + 1, "message": "it slipped", "remedy": "again"}, "?"]
     lines = study_state.log(look(tmp_path, ALL[:1], events, live={"t_s": NOW_S, "troubles": troubles}))
@@ -117,8 +114,8 @@ def test_the_log_has_journal_and_troubles_newest_first(tmp_path: Path) -> None:
     [
         [], "x", 3, None, {"event": "trial-sealed", "reasons": 5},
         {"event": "trial-sealed", "reasons": [[1]], "trial": {}},
-        {"event": "interrupted", "t_s": 10**400},
-        {"event": "run-failed", "message": [1], "hint": {}},
+        {"event": "session-interrupted", "t_s": 10**400},
+        {"event": "session-failed", "message": [1], "hint": {}},
         {"event": "judged", "blocks": {}}, {"event": "noise-floor", "why": [1]}, {"event": "x", "t_s": 1e308},
     ],
 )  # fmt: skip
@@ -132,7 +129,7 @@ def test_a_journal_of_anybody_breaks_nothing(tmp_path: Path, event: Any) -> None
 
 
 def test_a_long_journal_is_cut(tmp_path: Path) -> None:
-    events = [{"event": "interrupted", "t_s": NOW_S + place} for place in range(1000)]
+    events = [{"event": "session-interrupted", "t_s": NOW_S + place} for place in range(1000)]
     lines = study_state.log(look(tmp_path, [], events))
     assert len(lines) == study_state.LINES
     assert lines[0].t_s == NOW_S + 999

@@ -200,7 +200,7 @@ def test_too_much_that_waits_is_refused(served: Served) -> None:
     for place in range(report_jobs.WAITING + 2):
         with contextlib.suppress(report_jobs.Crowded):
             served.maker.ask("s", "report", served.root / "s", f"state {place}")
-    (served.root / "s" / layout.EVENTS).write_text('{"t_s": 1, "event": "interrupted"}\n')
+    (served.root / "s" / layout.EVENTS).write_text('{"t_s": 1, "event": "session-interrupted"}\n')
     for _ in range(100):
         status, _, text = served.ask("/s/s/report")
         if status == 503:

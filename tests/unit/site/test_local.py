@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from steelyard.leases import records as lease_records
 from steelyard.model.errors import EngineError, SiteError
-from steelyard.model.study import NodeLimits
+from steelyard.model.node_limits import NodeLimits
 from steelyard.node import agent, machine_facts
 from steelyard.site import _cgroup, _network, local
 from steelyard.site.base import Request
@@ -37,8 +37,6 @@ def plain_user(monkeypatch: pytest.MonkeyPatch) -> None:
     "wrong",
     [
         {"mode": "vm"},
-        {"cpus": 0},
-        {"memory_mb": 1},
         {"subnet": "10"},
         {"subnet": "10.256"},
         {"subnet": "127.0"},
@@ -69,24 +67,25 @@ def test_namespaces_share_everything_but_the_network(tmp_path: Path) -> None:
 
 
 def test_refusals_say_why(plain_user: None, tmp_path: Path) -> None:
-    def refusal(settings: local.Settings, nodes: int = 1, memory_mb: int | None = None) -> str:
-        return local.create(settings, tmp_path).refuse(Request("s", nodes), memory_mb) or ""
+    def refusal(settings: local.Settings, nodes: int = 1, memory_mb: int | None = None, **limits: float) -> str:
+        request = Request("s", nodes, limits=NodeLimits.model_validate(limits))
+        return local.create(settings, tmp_path).refuse(request, memory_mb) or ""
 
     assert refusal(LOOPBACK) == ""
     assert "takes root; this process lacks net_admin" in refusal(local.Settings(mode="namespaces"))
     assert "251 nodes" in refusal(LOOPBACK, nodes=251)
     assert "need 1000000064 MB, but" in refusal(LOOPBACK, nodes=100, memory_mb=10_000_000)
-    assert "cpus = 0.1 cannot be enforced: no right" in refusal(local.Settings(mode="loopback", cpus=0.1))
-    assert "memory_mb = 64 cannot be enforced" in refusal(local.Settings(mode="loopback", memory_mb=64))
-    assert "cores" in refusal(local.Settings(mode="loopback", cpus=10_000))
+    assert "cpus = 0.1 cannot be enforced: no right" in refusal(LOOPBACK, cpus=0.1)
+    assert "cores" in refusal(LOOPBACK, cpus=10_000)
+    small = Request("s", 1, limits=NodeLimits(memory_mb=64))
+    assert "memory_mb = 64 cannot be enforced" in (local.create(LOOPBACK, tmp_path).refuse(small, None) or "")
 
 
 def test_a_limit_under_the_system_s_need_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     able = _cgroup.Hierarchies({"memory": tmp_path}, None, frozenset(), ())
     monkeypatch.setattr(_cgroup, "detect", lambda: able)
     monkeypatch.setattr(agent, "find", lambda: Path("/bin/agent"))
-    site = local.create(local.Settings(mode="loopback", memory_mb=100), tmp_path)
-    assert site.refuse(Request("s", 1), 300) == "a node needs 300 MB, but memory_mb = 100 is its limit"
+    site = local.create(LOOPBACK, tmp_path)
     asked = Request("s", 1, limits=NodeLimits(memory_mb=200))
     assert site.refuse(asked, 300) == "a node needs 300 MB, but memory_mb = 200 is its limit"
 
@@ -112,9 +111,9 @@ def test_loopback_addresses_and_plain_prefixes(
 def test_prefixes_of_namespaces(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(agent, "find", lambda: Path("/bin/agent"))
     monkeypatch.setattr(machine_facts, "capable", lambda name, status=None: True)
-    site = local.create(local.Settings(mode="namespaces", subnet="10.7", memory_mb=99), tmp_path)
+    site = local.create(local.Settings(mode="namespaces", subnet="10.7"), tmp_path)
     groups = _cgroup.Hierarchies({"cpu": Path("/c/cpu"), "memory": Path("/c/mem")}, None, frozenset(), ())
-    node = site._node("0a1b2c3d", "database", 3, groups, Request("s", 3))
+    node = site._node("0a1b2c3d", "database", 3, groups, Request("s", 3, limits=NodeLimits(memory_mb=99)))
     assert " ".join(node.prefix) == (
         "/bin/agent enter --netns /run/netns/sy-0a1b2c3d-n3 --cgroup /c/cpu/steelyard/0a1b2c3d/n3 "
         "--cgroup /c/mem/steelyard/0a1b2c3d/n3 --drop-capability ipc_lock --"

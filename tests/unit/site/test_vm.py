@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from steelyard.leases import records as lease_records
 from steelyard.model.errors import SiteError
-from steelyard.model.study import NodeLimits
+from steelyard.model.node_limits import NodeLimits
 from steelyard.node import machine_facts
 from steelyard.node.base import Node
 from steelyard.node.processor import RunningProgram

@@ -22,7 +22,6 @@ from steelyard.plan import expand
 from steelyard.reading import read
 from steelyard.serve.store_cache import Watched
 from steelyard.store import Store, StoreWriter, journal
-from steelyard.store.write import record_sha256
 from steelyard.verify.store import verification
 from tests.unit.cli.screen import Printed, printed
 from tests.unit.verify import made
@@ -74,10 +73,8 @@ def again(folder: Path) -> None:
             draft = writer.draft(planned.id, 1)
             draft.intervals("l1", intervals)
             taken = {**planned.model_dump(exclude={"start"}), "planned_start": planned.start, "start": planned.start}
-            given = {**a_record.model_dump(), **taken, "checksums": {}}
-            record = draft.seal(type(a_record).model_validate(given))
-            sha256 = record_sha256(record)
-            writer.event(journal.TrialSealed(trial=record.id, attempt=1, outcome="valid", record_sha256=sha256))
+            given = {**a_record.model_dump(), **taken, "checksums": {}, "covariates": {}}
+            writer.event(made.sealed_line(draft.seal(type(a_record).model_validate(given))))
 
 
 @pytest.mark.parametrize("harm", [half, lambda path: os.truncate(path, 0), Path.unlink], ids=["half", "0", "deleted"])
@@ -228,7 +225,7 @@ def seal_as_failed(store: Path) -> Path:
     folder, path = first(store), store / "events.jsonl"
     lines = path.read_text().splitlines(keepends=True)
     failed = [
-        line.replace('"outcome": "valid"', '"outcome": "invalid", "reasons": ["SYSTEM_FAULT"]')
+        line.replace('"outcome": "valid", "reasons": []', '"outcome": "invalid", "reasons": ["SYSTEM_FAULT"]')
         if f'"{folder.name}"' in line
         else line
         for line in lines
@@ -408,12 +405,12 @@ def test_an_edited_study_is_noticed(store: Path, name: str) -> None:
         assert name in told["report"].err
 
 
-def test_a_journal_of_an_earlier_version_says_nothing_of_the_study(store: Path) -> None:
+def test_a_journal_that_has_lost_its_line_about_the_study_is_a_difference(store: Path) -> None:
     path = store / "events.jsonl"
     path.write_text("".join(line for line in path.read_text().splitlines(True) if "study-written" not in line))
     told = printed(lambda: verify(store))
-    assert told.code == EXIT_SOUND
-    assert "did not record their SHA-256" in told.out
+    assert told.code == EXIT_DIFFERENCE
+    assert "one that the journal says" in told.out
     assert Store(store).plan is not None
 
 

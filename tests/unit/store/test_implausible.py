@@ -42,7 +42,7 @@ def first(store: Path) -> Path:
 
 def unseal(store: Path) -> None:
     """As a store from anybody: nothing says what the files were."""
-    (store / "events.jsonl").write_text('{"t_s": 5.0, "event": "interrupted"}\n', encoding="utf-8")
+    (store / "events.jsonl").write_text('{"t_s": 5.0, "event": "session-interrupted"}\n', encoding="utf-8")
     for trial in (store / "trials").iterdir():
         path = trial / "trial.json"
         path.write_text(json.dumps({**json.loads(path.read_text()), "checksums": {}}), encoding="utf-8")
@@ -176,7 +176,7 @@ def test_the_error_names_the_key_and_quotes_the_number() -> None:
 
 
 def test_journal_and_live_file_leave_the_field_out(tmp_path: Path) -> None:
-    (entry,) = journal.entries('{"t_s": 1e308, "event": "interrupted"}\n')
+    (entry,) = journal.entries('{"t_s": 1e308, "event": "session-interrupted"}\n')
     assert (entry.t_s, entry.event) == (None, journal.SessionInterrupted())
     readings = {"n1": {"values": {"node_cpu": 1e308}}, "n2": {"t_s": 5.0, "values": {"node_cpu": 0.5}}}
     said = {"format": 1, "t_s": 5.0, "total": 10**400, "nodes": readings}

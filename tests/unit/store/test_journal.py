@@ -55,7 +55,14 @@ EVENTS: tuple[journal.Event, ...] = (
     journal.QuietReached(waited_s=7.0),
     journal.TrialSealed(trial="a-s1-t1", attempt=2, outcome="invalid", reasons=("LAG",), record_sha256="ab"),
     journal.SealCorrected(
-        line=3, instead_of="a-s1-t1", trial="a-s1-t1", attempt=2, outcome="invalid", record_sha256="ab", why="one digit"
+        line=3,
+        instead_of="a-s1-t1",
+        trial="a-s1-t1",
+        attempt=2,
+        outcome="invalid",
+        reasons=(),
+        record_sha256="ab",
+        why="one digit",
     ),
     journal.DraftRemoved(folder=".a-s1-t1.partial"),
     journal.FolderSetAside(folder="a-s1-t1", to="set-aside/a-s1-t1", why="no record"),
@@ -82,26 +89,14 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert {type(event) for event in EVENTS} == set(journal.KINDS.values()), "each kind is in this test"
 
 
-def test_no_name_is_one_of_an_earlier_version() -> None:
-    assert not set(journal.KINDS) & set(journal.FORMER_NAMES)
-    assert set(journal.FORMER_NAMES.values()) <= set(journal.KINDS)
-
-
 @pytest.mark.parametrize(
     ("line", "event"),
     [
-        ({"event": "run-began", "todo": 1, "total": 2}, journal.SessionBegan(todo=1, total=2)),
-        ({"event": "run-ended", "valid": 1, "invalid": 0, "missing": 1},
-         journal.SessionEnded(valid=1, invalid=0, missing=1)),
-        ({"event": "run-failed", "message": "a", "hint": "b"}, journal.SessionFailed(message="a", hint="b")),
-        ({"event": "interrupted"}, journal.SessionInterrupted()),
-        ({"event": "trial-sealed", "trial": "a", "outcome": "valid", "reasons": []},
-         journal.TrialSealed(trial="a", outcome="valid")),
         ({"event": "judged", **decision().model_dump(mode="json")}, journal.StoppingJudged(decision=decision())),
         ({"event": "session-interrupted", "by": "a later version"}, journal.SessionInterrupted()),
     ],
 )  # fmt: skip
-def test_lines_of_other_versions_are_read(line: dict[str, Any], event: journal.Event) -> None:
+def test_lines_are_read(line: dict[str, Any], event: journal.Event) -> None:
     (entry,) = journal.entries(json.dumps({"t_s": 5, **line}) + "\n")
     assert (entry.t_s, entry.event) == (5.0, event)
 
@@ -110,9 +105,9 @@ def test_what_is_not_known_is_kept() -> None:
     (later,) = journal.entries(json.dumps({"t_s": 5.0, "event": "node-killed", "node": "n1"}))
     assert later.event == journal.Unknown("node-killed", {"node": "n1"})
     assert later.fields() == {"t_s": 5.0, "event": "node-killed", "node": "n1"}
-    (harmed,) = journal.entries(json.dumps({"t_s": 5.0, "event": "run-failed", "message": [1]}))
+    (harmed,) = journal.entries(json.dumps({"t_s": 5.0, "event": "session-failed", "message": [1], "hint": ""}))
     assert harmed.event == journal.Unknown(
-        "session-failed", {"message": [1]}, "message: Input should be a valid string"
+        "session-failed", {"message": [1], "hint": ""}, "message: Input should be a valid string"
     )
 
 
@@ -125,7 +120,7 @@ def test_a_line_without_a_name(line: str) -> None:
 
 @pytest.mark.parametrize("line", ['{"t_s": 5.0, "ev', "", "[" * 100_000])
 def test_a_torn_line_is_an_entry_without_an_event(line: str) -> None:
-    entries = list(journal.entries(f'{line}\n{{"t_s": {10**400}, "event": "interrupted"}}\n'))
+    entries = list(journal.entries(f'{line}\n{{"t_s": {10**400}, "event": "session-interrupted"}}\n'))
     assert [entry.event for entry in entries] == [None, journal.SessionInterrupted()]
     assert entries[1].t_s is None
 

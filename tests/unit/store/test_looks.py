@@ -21,14 +21,16 @@ def journal(*events: Event | Sequence[Event]) -> tuple[Entry, ...]:
 
 def sealed(blocks: Iterable[int], *treatments: str, trials: Iterable[int] = (1,)) -> list[Event]:
     return [
-        TrialSealed(trial=f"{treatment}-s{block}-t{trial}", outcome="valid")
+        TrialSealed(trial=f"{treatment}-s{block}-t{trial}", attempt=1, outcome="valid", reasons=(), record_sha256="ab")
         for block in blocks
         for treatment in treatments or ("aa", "bb")
         for trial in trials
     ]
 
 
-BEGAN, ENDED = SessionBegan(todo=6, total=6), SessionEnded(missing=0)
+BEGAN, ENDED = SessionBegan(todo=6, total=6), SessionEnded(valid=6, invalid=0, missing=0)
+AGAIN = TrialSealed(trial="aa-s3-t1", attempt=2, outcome="valid", reasons=(), record_sha256="cd")
+FOR_TEN = SessionBegan(todo=2, total=10)
 FIRST = (BEGAN, sealed((1, 2, 3)), ENDED)
 
 
@@ -48,17 +50,17 @@ def test_blocks_beyond_a_finished_plan_are_a_further_look() -> None:
     assert number_of(looks(begun)) == 2
     again = journal(*FIRST, SessionBegan(todo=2, total=8), sealed((4,)), ENDED)
     assert number_of(looks(again)) == 2
-    third = journal(*FIRST, SessionBegan(todo=2, total=8), sealed((4,)), ENDED, SessionBegan(), sealed((5,)), ENDED)
+    third = journal(*FIRST, SessionBegan(todo=2, total=8), sealed((4,)), ENDED, FOR_TEN, sealed((5,)), ENDED)
     assert number_of(looks(third)) == 3
 
 
 def test_trials_of_a_start_beyond_a_finished_plan_are_a_further_look() -> None:
-    assert number_of(looks(journal(*FIRST, SessionBegan(), sealed((1,), trials=(2,)), ENDED))) == 2
+    assert number_of(looks(journal(*FIRST, FOR_TEN, sealed((1,), trials=(2,)), ENDED))) == 2
 
 
 @pytest.mark.parametrize("after", [
     [SessionBegan(todo=0, total=6), ENDED],
-    [SessionBegan(todo=1, total=6), TrialSealed(trial="aa-s3-t1", attempt=2, outcome="valid"), ENDED],
+    [SessionBegan(todo=1, total=6), AGAIN, ENDED],
     [SessionBegan(todo=3, total=9), *sealed((1, 2, 3), "cc"), ENDED],
 ], ids=["nothing was to do", "a trial was measured again", "a level was added"])  # fmt: skip
 def test_what_is_no_further_look(after: list[Event]) -> None:

@@ -1,14 +1,10 @@
-"""From when on processors are limited: complete settings, ids, and stores of earlier versions."""
+"""From when on processors are limited: complete settings and ids."""
 
 from __future__ import annotations
 
-import pytest
-
-from steelyard.model.errors import StudyError
+from steelyard.model.node_limits import NodeLimits
 from steelyard.plan import expand, warnings
-from steelyard.plan.changed_study import refuse_change
 from steelyard.study import read_text
-from tests.unit.judging.test_attempts import record as record_of
 from tests.unit.small_study import SMALL_STUDY
 
 LIMITED = f"{SMALL_STUDY}[node]\ncpus = 0.5\n"
@@ -21,17 +17,12 @@ def ids(text: str) -> list[str]:
 
 def test_processors_are_limited_from_warm_on_unless_the_study_says_otherwise() -> None:
     limited, start = (expand(read_text(text)).trials[0].settings for text in (LIMITED, FROM_START))
-    assert limited.root["node"] == {"cpus": 0.5, "cpus_from": "warm"}
+    assert limited.node == NodeLimits(cpus=0.5, cpus_from="warm")
     assert limited.node.processors_from_warm
-    assert start.root["node"] == {"cpus": 0.5}
+    assert start.node == NodeLimits(cpus=0.5, cpus_from="start")
     assert not start.node.processors_from_warm
     assert ids(LIMITED) == ids(f'{LIMITED}cpus_from = "warm"\n')
     assert not set(ids(LIMITED)) & set(ids(FROM_START))
-
-
-def test_without_a_limit_the_section_says_nothing() -> None:
-    assert "node" not in expand(read_text(SMALL_STUDY)).trials[0].settings.root
-    assert ids(f'{SMALL_STUDY}[node]\ncpus_from = "start"\n') == ids(SMALL_STUDY)
 
 
 def test_both_can_be_levels_of_a_factor() -> None:
@@ -43,19 +34,10 @@ def test_both_can_be_levels_of_a_factor() -> None:
     assert "node.cpus_from" in plan.hard
 
 
-def test_a_store_of_an_earlier_version_goes_on_from_the_start() -> None:
-    before, after = read_text(FROM_START), read_text(LIMITED)
-    records = [record_of(trial) for trial in expand(before).trials]
-    refuse_change(before, read_text(FROM_START), expand(before), records)
-    with pytest.raises(StudyError, match="had processor limits from the start") as caught:
-        refuse_change(before, after, expand(after), records)
-    assert 'node.cpus_from = "start"' in caught.value.hint
-
-
 def test_processors_of_a_virtual_machine_are_no_quota() -> None:
     study = read_text(SMALL_STUDY.replace('name = "local"', 'name = "vm"') + "[node]\ncpus = 2.0\n")
     trial = expand(study).trials[0]
-    assert trial.settings.root["node"] == {"cpus": 2.0}
+    assert trial.settings.node == NodeLimits(cpus=2.0, cpus_from="start")
     assert not trial.settings.node.processors_from_warm
 
 

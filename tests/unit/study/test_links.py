@@ -32,9 +32,9 @@ def study_with(link: str = "", factors: str = "", plugins: Plugins | None = None
     return read_text(SMALL_STUDY.replace("[factors]\n", f"{section}[factors]\n{factors}\n"), plugins=plugins)
 
 
-def link_of(link: str, plugins: Plugins | None = None) -> dict[str, object] | None:
+def link_of(link: str, plugins: Plugins | None = None) -> LinkChoice:
     study = study_with(link, plugins=plugins)
-    return settings_of(study, {"nodes": 1}, plugins).get("link")
+    return LinkChoice.model_validate(settings_of(study, {"nodes": 1}, plugins)["link"])
 
 
 def test_the_shipped_links_are_complete_and_say_where_they_come_from() -> None:
@@ -47,32 +47,29 @@ def test_the_shipped_links_are_complete_and_say_where_they_come_from() -> None:
 
 
 def test_settings_hold_the_numbers_of_a_named_link() -> None:
-    assert link_of('name = "ethernet-100"') == {
-        "name": "ethernet-100", "medium": "switched", "rate_mbit": 100.0, "duplex": "full", "mtu": 1500,
-        "queue_frames": 128,
-    }  # fmt: skip
+    assert link_of('name = "ethernet-100"') == LinkChoice(
+        name="ethernet-100", medium="switched", rate_mbit=100.0, duplex="full", mtu=1500, queue_frames=128
+    )
 
 
 def test_fields_of_the_study_override_those_of_the_link() -> None:
     own = link_of('name = "802.11n"\nrts_threshold_bytes = 500\naggregate = 4')
-    assert own is not None
-    assert (own["rts_threshold_bytes"], own["aggregate"], own["phy"]) == (500, 4, "802.11n-65")
+    assert (own.rts_threshold_bytes, own.aggregate, own.phy) == (500, 4, "802.11n-65")
 
 
-def test_the_network_as_it_is_stays_unsaid_so_that_trials_keep_their_ids() -> None:
-    assert link_of("") is None
-    assert link_of('name = "nodal"') is None
+def test_the_network_as_it_is_has_no_numbers_and_is_a_level_like_any_other() -> None:
+    assert link_of("") == link_of('name = "nodal"') == LinkChoice()
     without, with_levels = study_with(), study_with(factors='link = ["nodal", "ethernet-100"]')
     ids, more = ({trial.id for trial in expand(study).trials} for study in (without, with_levels))
     assert ids < more
     assert len(more) == 2 * len(ids)
-    assert link_of("rate_mbit = 10") == {"medium": "switched", "rate_mbit": 10.0}
+    assert link_of("rate_mbit = 10") == LinkChoice(medium="switched", rate_mbit=10.0)
 
 
 def test_a_file_of_the_user_s_own_is_looked_for_beside_the_study(tmp_path) -> None:
     (tmp_path / "lab.toml").write_text(LAB)
     own = link_of('name = "lab.toml"\nmtu = 1300', Plugins(tmp_path))
-    assert own == {"name": "lab.toml", "medium": "switched", "rate_mbit": 42.0, "mtu": 1300}
+    assert own == LinkChoice(name="lab.toml", medium="switched", rate_mbit=42.0, mtu=1300)
 
 
 @pytest.mark.parametrize(
@@ -116,8 +113,6 @@ def test_a_study_can_have_the_network_as_it_is_measured_and_its_trials_keep_thei
     asked = plain.model_copy(update={"measure_links": True})
     assert links.measures_links(asked)
     assert {trial.id for trial in expand(asked).trials} == {trial.id for trial in expand(plain).trials}
-    assert "measure_links" not in plain.model_dump()
-    assert asked.model_dump()["measure_links"] is True
 
 
 def test_a_study_that_asks_for_any_link_has_all_of_them_measured() -> None:

@@ -20,10 +20,9 @@ def wrong(rest: str) -> StudyError:
     return caught.value
 
 
-def test_settings_without_it_are_as_they_were() -> None:
+def test_settings_without_it_name_no_site() -> None:
     settings = settings_of(study(""), {})
-    assert "load_site" not in settings
-    assert "load_site" not in study("").model_dump(mode="json")
+    assert settings["load_site"]["name"] == ""
     assert TrialSettings(settings).load_nodes == 1
 
 

@@ -66,13 +66,12 @@ def test_every_limit_but_the_kind_of_processor_limit_can_come_from_a_profile() -
 
 def test_complete_settings_hold_the_numbers() -> None:
     settings = complete('[node]\nprofile = "raspberry-pi-2"\n')
-    assert settings["node"] == {
-        "profile": "raspberry-pi-2", "memory_mb": 1024, "cpus": 0.36, "swap_mb": 100, "disk_gb": 32.0,
-        "disk_read_mb_per_s": 18.45, "disk_write_mb_per_s": 14.0, "disk_read_ops_per_s": 1958,
-        "disk_write_ops_per_s": 732, "cpus_from": "warm",
-    }  # fmt: skip
+    assert NodeLimits.model_validate(settings["node"]) == NodeLimits(
+        profile="raspberry-pi-2", memory_mb=1024, cpus=0.36, swap_mb=100, disk_gb=32.0, disk_read_mb_per_s=18.45,
+        disk_write_mb_per_s=14.0, disk_read_ops_per_s=1958, disk_write_ops_per_s=732, cpus_from="warm",
+    )  # fmt: skip
     assert settings["system"]["heap_mb"] == 512
-    assert complete("")["system"]["heap_mb"] != 512 or "node" not in complete("")
+    assert complete("")["system"]["heap_mb"] != 512
 
 
 def test_what_the_study_writes_comes_first() -> None:
@@ -82,14 +81,10 @@ def test_what_the_study_writes_comes_first() -> None:
     assert settings["system"]["heap_mb"] == 300
 
 
-def test_a_former_name_comes_first_too() -> None:
-    settings = complete('[site]\nname = "local"\nmemory_mb = 800\n[node]\nprofile = "vm-1gb"\n')
-    assert settings["node"] == {"profile": "vm-1gb", "memory_mb": 800}
-
-
 def test_a_profile_without_limits_limits_nothing() -> None:
-    assert complete('[node]\nprofile = "unlimited"\n')["node"] == {"profile": "unlimited"}
-    assert "node" not in complete("")
+    limits = complete('[node]\nprofile = "unlimited"\n')["node"]
+    assert NodeLimits.model_validate(limits) == NodeLimits(profile="unlimited")
+    assert NodeLimits.model_validate(complete("")["node"]) == NodeLimits()
 
 
 def test_profiles_as_a_factor() -> None:
@@ -110,9 +105,9 @@ def test_a_file_beside_the_study(tmp_path: Path) -> None:
     path.write_text(CASSANDRA + '[node]\nprofile = "thin.toml"\n')
     plugins = Plugins(tmp_path)
     settings = settings_of(read(path, plugins=plugins), {}, plugins)
-    assert settings["node"] == {
-        "profile": "thin.toml", "cpus": 0.6, "memory_mb": 2048, "disk_write_mb_per_s": 40.0, "cpus_from": "warm"
-    }  # fmt: skip
+    assert NodeLimits.model_validate(settings["node"]) == NodeLimits(
+        profile="thin.toml", cpus=0.6, memory_mb=2048, disk_write_mb_per_s=40.0, cpus_from="warm"
+    )
     assert settings["system"]["heap_mb"] == 768
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
 import time
 from collections.abc import Sequence
@@ -84,27 +83,6 @@ def test_keep_and_stage_share_the_bytes(tmp_path: Path) -> None:
     (staged / "nb-1-big-Data.db").rename(staged / "nb-7-big-Data.db")
     assert files_of(kept, nodes) == files
     assert [path.name for path in (tmp_path / "snapshots").iterdir()] == ["k"]
-
-
-def former_snapshot(folder: Path, nodes: Sequence[Node]) -> None:
-    """As earlier versions wrote it: one manifest for all nodes."""
-    sizes = {"usertable/nb-1-big-Data.db": 10}
-    for node in nodes:
-        table = folder / node.name / "usertable"
-        table.mkdir(parents=True)
-        (table / "nb-1-big-Data.db").write_text(f"data of {node.name}")
-    manifest = {"format": 2, "key": "k", "files": {node.name: sizes for node in nodes}}
-    (folder / "manifest.json").write_text(json.dumps(manifest))
-
-
-def test_snapshots_of_earlier_versions_are_moved_and_read(tmp_path: Path) -> None:
-    nodes = filled(tmp_path)
-    former_snapshot(tmp_path / "golden" / "k", nodes)
-    kept = _snapshots.KeptSnapshots(tmp_path, former=tmp_path / "golden")
-    assert has(kept, nodes, "other") == [False, False]
-    assert has(kept, nodes) == [True, True]
-    assert files_of(kept, nodes) == {node.name: {"usertable/nb-1-big-Data.db": 10} for node in nodes}
-    assert not (tmp_path / "golden" / "k").exists()
 
 
 def test_every_table_of_a_workload_is_kept(tmp_path: Path) -> None:

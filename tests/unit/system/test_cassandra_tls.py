@@ -40,9 +40,6 @@ def test_every_node_has_the_key_and_clients_need_not_encrypt(tmp_path: Path) -> 
         assert options["keystore"] == str(node.folder / "keys" / "clients.p12")
         assert (options["enabled"], options["optional"]) == (True, True)
     assert "client_encryption_options" not in _config.yaml_of(Settings(), nodes[0], nodes)
-    # Trials of before there was this setting keep their ids.
-    assert "client_tls" not in Settings().model_dump(mode="json")
-    assert Settings(client_tls=True).model_dump(mode="json")["client_tls"] is True
     with pytest.raises(ValidationError, match="give one of the two"):
         Settings(client_tls=True, yaml={"client_encryption_options": {"enabled": True}})
 

@@ -6,6 +6,8 @@ import random
 from collections.abc import Mapping
 from pathlib import Path
 
+from steelyard.judging.covariates import covariates_of
+from steelyard.judging.measures import measures_of, readings_of_samples
 from steelyard.judging.trial_responses import responses
 from steelyard.model.sample import Sample
 from steelyard.model.study import Study
@@ -70,6 +72,15 @@ def engine_records(seed: int, speed: float, operations: int = 200) -> tuple[list
     return intervals, [end]
 
 
+def sealed_line(record: TrialRecord) -> TrialSealed:
+    """The journal's line about a record."""
+    verdict = record.verdict
+    return TrialSealed(
+        trial=record.id, attempt=record.attempt, outcome=verdict.outcome,
+        reasons=tuple(reason.kind.name for reason in verdict.reasons), record_sha256=record_sha256(record),
+    )  # fmt: skip
+
+
 def _busy(begun_s: float, cores: float) -> list[Sample]:
     """Samples of a node that keeps so many cores busy, over two seconds; a quarter of the time in the kernel."""
     parts = {"node_cpu_user_cores": 0.75 * cores, "node_cpu_system_cores": 0.25 * cores}
@@ -95,16 +106,17 @@ def store(root: Path, *, speed: float = 1.0, text: str = STUDY, begun_s: float =
             draft.intervals("l1", intervals)
             begins_s = begun_s + 10.0 * planned.position
             phases = () if samples is None else _measured(begins_s)
-            draft.samples("n1", [] if samples is None else _busy(begins_s, samples[nodes]))
-            draft.facts("n1", {"cores": cores, "cpu_model": "made", "address": f"10.0.0.{planned.position}"})
-            record = draft.seal(
-                TrialRecord(
-                    **planned.model_dump(exclude={"start"}), study=asked.study.name, planned_start=planned.start,
-                    start=planned.start, order_in_start=1, begun_s=begins_s, ended_s=begins_s + 3.0, phases=phases,
-                    verdict=Verdict(outcome="valid"),
-                    responses=responses(intervals, dones), versions={"steelyard": "0"}, limits=asked.limits,
-                )
+            samples_of_n1 = [] if samples is None else _busy(begins_s, samples[nodes])
+            draft.samples("n1", samples_of_n1)
+            facts = {"n1": {"cores": cores, "cpu_model": "made", "address": f"10.0.0.{planned.position}"}}
+            draft.facts("n1", facts["n1"])
+            record = TrialRecord(
+                **planned.model_dump(exclude={"start"}), study=asked.study.name, planned_start=planned.start,
+                start=planned.start, order_in_start=1, begun_s=begins_s, ended_s=begins_s + 3.0, phases=phases,
+                verdict=Verdict(outcome="valid"), covariates=covariates_of(facts, ()),
+                responses=responses(intervals, dones), versions={"steelyard": "0"}, limits=asked.limits,
             )  # fmt: skip
-            sha256 = record_sha256(record)
-            writer.event(TrialSealed(trial=record.id, attempt=1, outcome="valid", record_sha256=sha256))
+            measures = measures_of(record, readings_of_samples({"n1": samples_of_n1}), facts)
+            record = draft.seal(record.model_copy(update={"measures": measures}))
+            writer.event(sealed_line(record))
         return writer.folder

@@ -18,14 +18,10 @@ pub(super) struct Record {
     pub pid: u32,
     /// Clock ticks from boot to the start of the process.
     pub started_ticks: u64,
-    /// Empty if it is not known.
-    #[serde(default)]
     pub boot_id: String,
     /// The command line that was asked for.
-    #[serde(default)]
     pub argv: Vec<String>,
     /// Process id of the supervisor; 0 if there is none.
-    #[serde(default)]
     pub supervisor: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ended>,
@@ -106,7 +102,7 @@ impl Record {
     }
 
     fn is_of_this_boot(&self) -> bool {
-        self.boot_id.is_empty() || self.boot_id == boot_id()
+        self.boot_id == boot_id()
     }
 }
 
@@ -156,11 +152,5 @@ mod tests {
         let line = record.to_line().unwrap();
         assert!(line.ends_with(r#""ended":{"signal":9},"ended_s":12.5}"#), "{line}");
         assert_eq!(serde_json::from_str::<Record>(&line).unwrap(), record);
-    }
-
-    #[test]
-    fn records_of_earlier_versions_are_read() {
-        let record: Record = serde_json::from_str(r#"{"pid": 7, "started_ticks": 11, "port": 9042}"#).unwrap();
-        assert_eq!((record.pid, record.started_ticks, record.supervisor), (7, 11, 0));
     }
 }

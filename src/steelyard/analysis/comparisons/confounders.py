@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from steelyard.model import former_words
 from steelyard.model.facts import of_machines, of_systems, role_of
 from steelyard.model.study import ALIASES
 from steelyard.model.trial import TrialRecord
@@ -38,7 +37,7 @@ FACTS_OF = {
 }
 """Settings whose facts have other names."""
 JARS = "jars"
-"""The fact that is a hash of the system's jars; earlier versions did not record it."""
+"""The fact that is a hash of the system's jars; a cluster that exists does not tell it."""
 WARMED_UP = "servers warmed up"
 
 
@@ -71,7 +70,7 @@ def apart(
     A setting varies within a side if a factor of both is not fixed, so sets of values are compared.
     """
     named = set(asked)
-    paths = {former_words.field(ALIASES.get(name, name)) for name in named}
+    paths = {ALIASES.get(name, name) for name in named}
     builds = {name for one in (*a, *b) for name in one.versions if name == one.settings.system.name}
     differing = [
         Difference(kind=kind, name=name, a=tuple(sorted(of_a.get(name, ()))), b=tuple(sorted(of_b.get(name, ()))))
@@ -111,7 +110,7 @@ def _flat(tree: Mapping[str, Any], before: str = "") -> dict[str, str]:
         path = f"{before}.{name}" if before else name
         if isinstance(value, Mapping) and value:
             by_name |= _flat(value, path)
-        else:
+        elif value is not None:
             by_name[path] = value if isinstance(value, str) else json.dumps(value)
     return by_name
 

@@ -32,8 +32,8 @@ from steelyard.analysis.wording import change_text
 from steelyard.heavy import pl
 from steelyard.judging.t_interval import FEWEST_STARTS
 from steelyard.model.estimate import Estimate
+from steelyard.model.named_level import Level
 from steelyard.model.responses import label_of
-from steelyard.model.study import Level
 
 FEWEST_PAIRED = 2
 """Whole starts of a combination of hard levels, or whole blocks, below which a contrast has no interval."""

@@ -33,10 +33,12 @@ from steelyard.analysis.inference import estimates, variance_components
 from steelyard.analysis.wording import change_text
 from steelyard.format import confidence_text, signed
 from steelyard.heavy import pl, stats
+from steelyard.judging import t_interval
 from steelyard.judging.noise_floor import Circumstances, FoundFloor, KeptFloor, Spread, circumstances, unlike
 from steelyard.model import responses
 from steelyard.model.estimate import Estimate
-from steelyard.model.study import SAME_FACTOR, SAME_LABELS, Level, Study
+from steelyard.model.named_level import Level
+from steelyard.model.study import SAME_FACTOR, SAME_LABELS, Study
 from steelyard.model.trial import TrialRecord
 from steelyard.model.value import Value
 
@@ -102,7 +104,7 @@ def floor_percent(
     method += f", {what}; t with {degrees_text} degrees of freedom (Satterthwaite), chi-squared interval"
     low, high = (_change(z * root * end) for end in estimates.of_deviation(degrees, confidence))
     n = spread.trials if shared == "start" else spread.starts
-    value = _change(estimates.t_quantile(confidence, degrees) * root)
+    value = _change(t_interval.t_quantile(confidence, degrees) * root)
     return Estimate.of(value, (low, high), "%", confidence, n, method)
 
 

@@ -26,7 +26,7 @@ from steelyard.analysis.inference.multiplicity import DECIDED, DIFFERENT
 from steelyard.analysis.row import PercentOrNone, RatioOrNone, Row
 from steelyard.analysis.statistics.trend import Trend
 from steelyard.model.estimate import Estimate
-from steelyard.model.study import Level
+from steelyard.model.named_level import Level
 from steelyard.model.value import Value
 
 

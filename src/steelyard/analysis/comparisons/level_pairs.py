@@ -24,7 +24,7 @@ from steelyard.analysis.inference.gaps import Gap
 from steelyard.analysis.treatments import WORKLOADS, Treatment
 from steelyard.heavy import pl
 from steelyard.judging.t_interval import FEWEST_STARTS
-from steelyard.model.study import Level
+from steelyard.model.named_level import Level
 
 Over = Literal["start means", "trials"]
 """The unit of replication. Start means: the level at which a hard-to-change factor was randomised. Trials: as in the

@@ -22,7 +22,7 @@ from steelyard.analysis.treatments import Treatment, label, part
 from steelyard.analysis.wording import MOST_NAMED
 from steelyard.format import count
 from steelyard.model.estimate import Estimate
-from steelyard.model.study import Level
+from steelyard.model.named_level import Level
 
 MAY_EXPLAIN: Final = "which may be all of the difference"
 

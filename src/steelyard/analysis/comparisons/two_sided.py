@@ -34,7 +34,7 @@ from steelyard.judging.t_interval import FEWEST_STARTS
 from steelyard.model.errors import StudyError
 from steelyard.model.estimate import Estimate
 from steelyard.model.look import Look
-from steelyard.model.study import Level
+from steelyard.model.named_level import Level
 from steelyard.model.value import Value
 
 WORDS_OF_EFFECT = ((0.2, "negligible"), (0.5, "small"), (0.8, "medium"), (math.inf, "large"))

@@ -29,6 +29,7 @@ from typing import Any, TypeAlias
 from steelyard.analysis.inference import estimates, gaps
 from steelyard.analysis.inference.gaps import Gap
 from steelyard.heavy import np, optimize, special, stats
+from steelyard.judging import t_interval
 from steelyard.model.estimate import Estimate
 
 RESAMPLES = 2000
@@ -82,7 +83,7 @@ class TwoSamples:
     @cached_property
     def variances(self) -> tuple[float, float]:
         """Variances of baseline and level, with n - 1."""
-        return estimates.deviation(self.baseline) ** 2, estimates.deviation(self.level) ** 2
+        return t_interval.deviation(self.baseline) ** 2, t_interval.deviation(self.level) ** 2
 
     @property
     def varied(self) -> bool:
@@ -266,7 +267,7 @@ def fieller(two: TwoSamples, confidence: float) -> Estimate | None:
     else:
         if not two.paired:
             degrees = estimates.satterthwaite((v_b * value**2, v_l), (n_b, n_l))
-        t2 = estimates.t_quantile(confidence, degrees) ** 2
+        t2 = t_interval.t_quantile(confidence, degrees) ** 2
         a, half_b = mean_b**2 - t2 * v_b, mean_b * mean_l - t2 * c
         inside = half_b**2 - a * (mean_l**2 - t2 * v_l)
         method = f"{method}, Fieller's interval with {degrees:.3g} degrees of freedom"

@@ -8,9 +8,7 @@ from collections.abc import Sequence
 
 from steelyard.format import confidence_text
 from steelyard.heavy import np, stats
-from steelyard.judging.t_interval import FEWEST_STARTS, half_width
-from steelyard.judging.t_interval import deviation as deviation  # noqa: PLC0414 - part of this module
-from steelyard.judging.t_interval import t_quantile as t_quantile  # noqa: PLC0414 - part of this module
+from steelyard.judging.t_interval import FEWEST_STARTS, deviation, half_width
 from steelyard.model.estimate import Estimate
 
 WHISKER = 1.5

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from steelyard.analysis.inference import estimates
 from steelyard.heavy import np, special
+from steelyard.judging import t_interval
 from steelyard.judging.t_interval import FEWEST_FOR_PLACE
 
 TINY = 1e-9
@@ -53,7 +54,7 @@ class Gap:
     def half(self, confidence: float) -> float:
         """Half of the interval's width: t times the standard error."""
         error, degrees = self.error()
-        return estimates.t_quantile(confidence, degrees) * error
+        return t_interval.t_quantile(confidence, degrees) * error
 
     def p(self) -> float:
         """Two-sided p that the gap is 0."""
@@ -106,4 +107,4 @@ def _centred(y: np.ndarray) -> np.ndarray:
 def of_samples(samples: Sequence[Sequence[float]], signs: Sequence[float]) -> Gap:
     """The sum of sign x mean over independent samples, two values or more in each."""
     value = math.fsum(sign * math.fsum(one) / len(one) for sign, one in zip(signs, samples, strict=True))
-    return Gap(value, tuple((estimates.deviation(one) ** 2, len(one)) for one in samples))
+    return Gap(value, tuple((t_interval.deviation(one) ** 2, len(one)) for one in samples))

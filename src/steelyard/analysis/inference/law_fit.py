@@ -22,6 +22,7 @@ from typing import Any, Literal, TypeAlias
 
 from steelyard.analysis.inference import estimates
 from steelyard.heavy import np, optimize, stats
+from steelyard.judging import t_interval
 from steelyard.model.estimate import Estimate
 
 Law = Literal["usl", "amdahl", "linear", "broken"]
@@ -224,7 +225,7 @@ class Interval:
         value, slope = float(value_of(theta)), slope_of(theta)
         error = math.sqrt(max(float(slope @ self.solution.covariance @ slope), 0.0))
         if self.draws is None:
-            t = estimates.t_quantile(self.confidence, self.solution.degrees)
+            t = t_interval.t_quantile(self.confidence, self.solution.degrees)
             return value, value - t * error, value + t * error
         slopes = np.broadcast_to(slope_of(self.draws.theta), self.draws.theta.shape)
         errors = np.sqrt(np.maximum(np.einsum("di,dij,dj->d", slopes, self.draws.covariance, slopes), 0.0))

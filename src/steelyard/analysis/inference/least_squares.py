@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias
 
-from steelyard.analysis.inference import estimates
 from steelyard.analysis.row import HIDDEN, IN_UNIT, Column, InUnit, Number, P
 from steelyard.heavy import np, stats
+from steelyard.judging import t_interval
 from steelyard.model.estimate import Estimate
 from steelyard.model.value import Value
 
@@ -140,7 +140,7 @@ def line(x: Sequence[float], y: Sequence[float], unit: str, confidence: float, o
         )
         return Fit(slope=slope, intercept=intercept, std_err=0.0, intercept_std_err=0.0, n=n)
     fit = stats.linregress(x, y)
-    quantile = estimates.t_quantile(confidence, n - 2)
+    quantile = t_interval.t_quantile(confidence, n - 2)
     method = f"least squares over {over}, t interval with {n - 2} degrees of freedom"
 
     def estimate(value: float, error: float, of: str) -> Estimate:

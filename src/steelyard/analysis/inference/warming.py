@@ -21,6 +21,7 @@ from typing import Any, TypeAlias
 
 from steelyard.analysis.inference import estimates
 from steelyard.heavy import np, stats
+from steelyard.judging import t_interval
 from steelyard.model.estimate import Estimate
 
 ALPHA = 0.05
@@ -139,7 +140,7 @@ class Fit:
         """
         beside = detected and self.curve.kind != "line" and self.degrees >= BESIDE_CURVE
         degrees, noise = (self.degrees - 1, self.noise_beside_curve) if beside else (self.degrees, self.noise)
-        half = estimates.t_quantile(confidence, degrees) * noise * self.slope_norm
+        half = t_interval.t_quantile(confidence, degrees) * noise * self.slope_norm
         method = f"line through logarithms, generalised least squares, t with {degrees:.0f} degrees of freedom"
         return estimates.percent(estimates.exponential(self.slope, half, "", confidence, self.n, method))
 

@@ -35,8 +35,9 @@ from steelyard.format import confidence_text, count, number
 from steelyard.heavy import pl
 from steelyard.judging.design import treatments_of
 from steelyard.model.estimate import Estimate
+from steelyard.model.named_level import Level
 from steelyard.model.responses import label_of, unit_of
-from steelyard.model.study import Level, Study
+from steelyard.model.study import Study
 from steelyard.model.value import Value
 
 IN_RESPONSE: Final = "in the unit of the main response"

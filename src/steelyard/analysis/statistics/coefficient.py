@@ -17,9 +17,10 @@ from steelyard.analysis.row import IN_UNIT, Column, MeasuredRow, P
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.statistics.anova import LOGARITHMS, Scale, Stratum, blocked, mean_on, scales_of
 from steelyard.heavy import pl, stats
+from steelyard.judging import t_interval
 from steelyard.model.estimate import Estimate
+from steelyard.model.named_level import Level
 from steelyard.model.responses import unit_of
-from steelyard.model.study import Level
 
 
 class Coefficient(MeasuredRow):
@@ -158,7 +159,7 @@ class _Fitted:
 
     def _coefficient(self, solution: Coefficients, place: int, name: str, degrees: int, widen: float) -> Coefficient:
         value, error = solution.values[place], solution.std_errors[place] * widen
-        half = estimates.t_quantile(self.confidence, degrees) * error
+        half = t_interval.t_quantile(self.confidence, degrees) * error
         unit, on = str(self.common["unit"]), ""
         make: Callable[..., Estimate] = Estimate.around
         if self.common["scale"] == LOGARITHMS:

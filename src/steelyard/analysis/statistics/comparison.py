@@ -19,7 +19,7 @@ from steelyard.analysis.treatments import Treatment, label, part
 from steelyard.analysis.wording import change_text
 from steelyard.format import confidence_text, number
 from steelyard.model.estimate import Estimate
-from steelyard.model.study import Level
+from steelyard.model.named_level import Level
 
 
 class Comparison(Judged, MeasuredLevels):

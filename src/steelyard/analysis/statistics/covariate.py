@@ -39,7 +39,7 @@ class Covariate(TreatmentRow):
 
 
 def covariates(frame: TrialFrame) -> Iterator[Covariate]:
-    """A row per start and covariate, in order of time; none in stores of earlier versions, whose trials have none."""
+    """A row per start and covariate, in order of time."""
     names = [name for name in frame.data.columns if name.startswith(COVARIATE)]
     for start in frame.data["start"].unique(maintain_order=True) if names else ():
         rows = frame.data.filter(pl.col("start") == start)

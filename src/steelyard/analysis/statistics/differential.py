@@ -13,8 +13,8 @@ from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.treatments import Treatment
 from steelyard.heavy import pl
 from steelyard.model.estimate import Estimate
+from steelyard.model.named_level import Level
 from steelyard.model.responses import unit_of
-from steelyard.model.study import Level
 
 
 class Differential(MeasuredLevels):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.row import Row
 from steelyard.analysis.statistic import Section, Statistic
-from steelyard.model.study import Level
+from steelyard.model.named_level import Level
 
 
 class Exclusion(Row):

@@ -29,8 +29,8 @@ from steelyard.analysis.treatments import NODES, Treatment, label, part
 from steelyard.analysis.wording import change_of, quantities
 from steelyard.format import with_interval
 from steelyard.judging.t_interval import FEWEST_STARTS
+from steelyard.model.named_level import Level
 from steelyard.model.responses import unit_of
-from steelyard.model.study import Level
 
 NOISE: Final = "it lies within the noise of this machine"
 TRENDS: Final = "trends within starts may be all of it"

@@ -13,9 +13,9 @@ from steelyard.analysis.statistic import Context, Section, Statistic
 from steelyard.analysis.treatments import label, part
 from steelyard.analysis.wording import capital, quantity
 from steelyard.format import interval, listed
+from steelyard.model.named_level import Level
 from steelyard.model.objective import Limit
 from steelyard.model.responses import label_of, unit_of
-from steelyard.model.study import Level
 
 
 class ObjectiveLevel(MeasuredTreatment):

@@ -15,7 +15,7 @@ from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.statistics.trend import Trend
 from steelyard.analysis.treatments import WORKLOADS, label, part
 from steelyard.analysis.wording import change_of
-from steelyard.model.study import Level
+from steelyard.model.named_level import Level
 
 
 class Overall(MeanOfLevel):

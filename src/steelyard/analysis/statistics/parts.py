@@ -15,8 +15,8 @@ from steelyard.analysis.row import InUnit, MeasuredTreatment
 from steelyard.analysis.statistic import Context, Section, Statistic
 from steelyard.analysis.treatments import Treatment
 from steelyard.heavy import pl
+from steelyard.model.named_level import Level
 from steelyard.model.responses import unit_of
-from steelyard.model.study import Level
 
 
 class WithinTrials(MeasuredTreatment):

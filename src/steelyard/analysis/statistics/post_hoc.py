@@ -20,8 +20,8 @@ from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.treatments import WORKLOADS, Treatment
 from steelyard.heavy import np, stats
 from steelyard.model.estimate import Estimate
+from steelyard.model.named_level import Level
 from steelyard.model.responses import unit_of
-from steelyard.model.study import Level
 
 
 class PostHoc(MeasuredLevels):

@@ -16,6 +16,7 @@ from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.statistics.exclusions import exclusions
 from steelyard.analysis.treatments import Treatment, part
 from steelyard.heavy import pl, stats
+from steelyard.judging import t_interval
 from steelyard.judging.t_interval import FEWEST_STARTS
 from steelyard.model.responses import unit_of
 
@@ -89,7 +90,7 @@ def _within_starts(cells: pl.DataFrame, response: str, factor: str, unit: str, c
         return None
     over = "the starts' own slopes"
     slope = estimates.mean(slopes, f"{unit} per step", confidence, over)
-    errors = [estimates.deviation(values) / math.sqrt(len(values)) for values in (slopes, intercepts)]
+    errors = [t_interval.deviation(values) / math.sqrt(len(values)) for values in (slopes, intercepts)]
     p = float(2 * stats.t.sf(abs(slope.value) / errors[0], len(slopes) - 1)) if errors[0] > 0 else None
     return Fit(
         slope=slope, intercept=estimates.mean(intercepts, unit, confidence, "the starts' own intercepts"), p=p,

@@ -18,9 +18,9 @@ from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.treatments import NODES, Treatment, label, part
 from steelyard.model import responses
 from steelyard.model.estimate import Estimate
+from steelyard.model.named_level import Level
 from steelyard.model.response import Direction
 from steelyard.model.responses.capacity import CAPACITY
-from steelyard.model.study import Level
 
 
 class Scaling(Row):

@@ -13,8 +13,8 @@ from steelyard.analysis.treatments import Treatment
 from steelyard.heavy import np
 from steelyard.model import responses
 from steelyard.model.estimate import Estimate
+from steelyard.model.named_level import Level
 from steelyard.model.response import Direction
-from steelyard.model.study import Level
 
 
 class Speedup(ComparedLevels):

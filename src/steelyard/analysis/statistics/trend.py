@@ -22,9 +22,9 @@ from steelyard.analysis.wording import MOST_NAMED
 from steelyard.format import count, number, signed
 from steelyard.model import responses
 from steelyard.model.estimate import Estimate
+from steelyard.model.named_level import Level
 from steelyard.model.response import Direction
 from steelyard.model.responses import label_of
-from steelyard.model.study import Level
 from steelyard.model.trial import cell_key
 
 Key = tuple[tuple[str, Level], ...]

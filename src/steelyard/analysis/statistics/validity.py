@@ -17,6 +17,7 @@ from steelyard.analysis.statistic import Context, Section, Statistic
 from steelyard.analysis.statistics.noise_floor import NoiseFloor, ResponseFloor, judged_against
 from steelyard.format import duration, signed
 from steelyard.heavy import np, pl
+from steelyard.judging import t_interval
 from steelyard.judging.t_interval import FEWEST_STARTS
 from steelyard.model.estimate import Estimate
 
@@ -83,7 +84,7 @@ def _slope(rows: pl.DataFrame, names: Sequence[str], confidence: float) -> Estim
         method = f"{method}; {len(without)} starts are too few for an interval"
         return Estimate.of(100 * math.expm1(slope), None, "% an hour", confidence, rows.height, method)
     error = math.sqrt((count - 1) / count * float(np.sum((slopes - slope) ** 2)))
-    half = estimates.t_quantile(confidence, count - 1) * error
+    half = t_interval.t_quantile(confidence, count - 1) * error
     method = f"{method}, t interval with {count - 1} degrees of freedom"
     ratio = estimates.exponential(slope, half, "", confidence, rows.height, method)
     return ratio.mapped(lambda one: 100 * (one - 1), "% an hour")

@@ -50,7 +50,6 @@ def compare(
         str | None,
         typer.Option(
             "--response",
-            "--metric",
             metavar="NAME",
             help="What to compare: throughput, time, p50, p95, p99 or another response of the store, such as "
             "cpu_percent_mean; several with commas; otherwise the study's main response.",

@@ -50,7 +50,6 @@ def gate(
         list[str] | None,
         typer.Option(
             "--response",
-            "--metric",
             metavar="NAME",
             autocompletion=completion.response_names,
             help="What must not get worse: throughput, time, p50, p95, p99 or another response; may be repeated, or "

@@ -46,7 +46,7 @@ from steelyard.dropin import agent_run, other_tables, wording
 from steelyard.dropin.contacts import parsed
 from steelyard.model.data_model import Schema
 from steelyard.model.errors import EngineError, StudyError
-from steelyard.model.study import Load
+from steelyard.model.load import Load
 from steelyard.node import agent
 from steelyard.node.base import with_port
 from steelyard.plugins import find

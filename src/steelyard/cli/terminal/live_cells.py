@@ -18,8 +18,9 @@ from steelyard.analysis.wording import quantity
 from steelyard.format import count, treatment_label
 from steelyard.judging.dilation import modelled
 from steelyard.judging.stopping import Narrowing, plus_minus
+from steelyard.model.named_level import Level
 from steelyard.model.responses import label_of, unit_of
-from steelyard.model.study import Level, Study
+from steelyard.model.study import Study
 from steelyard.model.trial import CellKey, TrialRecord, cell_key
 from steelyard.progress.state import CellSoFar, Live
 

@@ -15,8 +15,6 @@ from steelyard.reference.rounding import EVERYTHING, Interval
 
 FRACTIONS = {"min": 0.0, "q1": 0.25, "median": 0.5, "q3": 0.75, "max": 1.0}
 """Order statistics with a name; any other is a percentile, `p95`, `p99.9`."""
-STATISTICS = ("count", "mean", "sd", *FRACTIONS, "range", "iqr", "se", "cv_percent", "cv")
-"""Statistics of a cell, by the names that the checks use; and every percentile."""
 MOST_SUMS = 10_000
 """With more possible sums than this, the check of whole numbers is skipped: it excludes almost nothing."""
 FEWEST_FOR_GROUPS = 20

@@ -24,9 +24,7 @@ def pack(tables: Mapping[str, Any]) -> str:
 
 
 def unpack(text: str) -> Any:
-    """The tables that `pack` packed. Reads plain JSON of older pages too. Raises ValueError for anything else."""
-    if text.lstrip().startswith("{"):
-        return json.loads(text)
+    """The tables that `pack` packed. Raises ValueError for anything else."""
     try:
         deflated = base64.b64decode(text, validate=True)
         inflater = zlib.decompressobj()

@@ -11,7 +11,7 @@ from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.statistics.trials import Point
 from steelyard.analysis.treatments import label
 from steelyard.format import Scale, scale_for
-from steelyard.model.study import Level
+from steelyard.model.named_level import Level
 from steelyard.report.basics.theme import MAX_LINES, SERIES
 from steelyard.report.draw.charts import Positions, Styles
 from steelyard.report.draw.plot import NARROW_PX, PANEL_PX, WIDE_PX

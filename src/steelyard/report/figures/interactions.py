@@ -8,7 +8,7 @@ from typing import Final
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.treatments import label, part
 from steelyard.format import count, number, with_interval
-from steelyard.model.study import Level
+from steelyard.model.named_level import Level
 from steelyard.report.basics.theme import MAX_LINES
 from steelyard.report.data.chart_rows import level_keys, n_range, tip
 from steelyard.report.data.presentation import Figure, Panel, View

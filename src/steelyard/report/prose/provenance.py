@@ -9,8 +9,8 @@ from typing import Final
 import steelyard
 from steelyard.format import count, data_size, listed, moment
 from steelyard.model.facts import of_machines, role_of
+from steelyard.model.named_level import Level
 from steelyard.model.plausible import number_in
-from steelyard.model.study import Level
 from steelyard.model.trial import TrialRecord
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.reading.report_input import ReportInput

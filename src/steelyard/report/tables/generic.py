@@ -24,7 +24,7 @@ from steelyard.format import NONE, count, listed, moment, note_letter, number, p
 from steelyard.judging.trial_responses import response_of
 from steelyard.model import responses
 from steelyard.model.estimate import Estimate
-from steelyard.model.study import Level
+from steelyard.model.named_level import Level
 from steelyard.model.trial import TrialRecord
 from steelyard.report.basics.definitions import OF_THE_PAGE
 from steelyard.report.data.presentation import View

@@ -11,7 +11,7 @@ from steelyard.analysis.treatments import label
 from steelyard.format import NONE, count, moment, number
 from steelyard.model.trial import TrialRecord
 from steelyard.model.verdict_reasons import Reason, ReasonKind
-from steelyard.report.prose.benchmarking_crimes.commission import Crime
+from steelyard.report.prose.benchmarking_crimes.crime import Crime
 from steelyard.report.tables.generic import Cell, Column, Table
 
 CEILING = "ceiling"

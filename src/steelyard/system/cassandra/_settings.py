@@ -2,9 +2,8 @@
 
 A new setting is one field of `Settings`. Its annotation says where it is written: `YamlKey`, `JvmOption` or
 `TableOption`. Configuration, schema and reference page follow from the field; so does the check of what is in force,
-except for options of the JVM, and so do the keys of snapshots, with `changes_files`. Also annotate it `ADDED_LATER`, so
-that trials of earlier studies keep their ids. A key of `cassandra.yaml` that gets a setting is no longer free in
-`system.yaml`.
+except for options of the JVM, and so do the keys of snapshots, with `changes_files`. A key of `cassandra.yaml` that
+gets a setting is no longer free in `system.yaml`.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from steelyard.model.value import Value
 from steelyard.system.cassandra import _build
@@ -117,9 +116,6 @@ class CassandrasOwn:
 OF_EXISTING = ("contact_points", "keyspace", "watched")
 """Settings of a cluster that exists, besides `managed`."""
 
-ADDED_LATER: Final = "added later"
-"""Annotation of a setting that is omitted from a trial's settings if it has its default."""
-
 
 def _compressor(word: str) -> str:
     return f"{{'class': '{COMPRESSORS[word]}'}}" if COMPRESSORS[word] else "{'enabled': 'false'}"
@@ -162,7 +158,7 @@ class Settings(Value):
     """Release number on Maven."""
     jars: str | None = None
     """A folder of jars, or a tarball of a release, instead of Maven's."""
-    source: Annotated[str | None, ADDED_LATER] = Field(default=None, max_length=1000)
+    source: str | None = Field(default=None, max_length=1000)
     """The build as one setting, instead of `version` and `jars`, so that it can be a factor: a version (`5.0.4`), a
     tarball, or a folder of jars with a label (`main=builds/main`). Paths are relative to the current folder."""
     heap_mb: Annotated[int, CassandrasOwn("a quarter of the memory, at most 8192")] = Field(
@@ -205,16 +201,16 @@ class Settings(Value):
     """TCP port between nodes."""
     jmx_port: Annotated[int, CassandrasOwn("7199")] = Field(default=7199, ge=1024, le=65_535)
     """TCP port of the node's management beans."""
-    client_tls: Annotated[bool, ADDED_LATER, CassandrasOwn("false")] = False
+    client_tls: Annotated[bool, CassandrasOwn("false")] = False
     """Whether clients may encrypt, with a throw-away key of the cluster; load.tls decides whether the load does."""
-    managed: Annotated[bool, ADDED_LATER] = True
+    managed: bool = True
     """false: a cluster that exists is measured. Nothing is started, stopped, wiped or configured on it; of these
     settings only those of tables, `replication_factor` and `native_port` apply."""
-    contact_points: Annotated[tuple[str, ...], ADDED_LATER] = Field(default=(), max_length=1000)
+    contact_points: tuple[str, ...] = Field(default=(), max_length=1000)
     """managed = false: addresses of the nodes that get load, each with its port if it is not `native_port`."""
-    keyspace: Annotated[str | None, ADDED_LATER] = Field(default=None, pattern=r"^[a-z][a-z0-9_]{0,47}$")
+    keyspace: str | None = Field(default=None, pattern=r"^[a-z][a-z0-9_]{0,47}$")
     """managed = false: keyspace of the tables. Default: one of Steelyard's own, dropped at the end."""
-    watched: Annotated[bool, ADDED_LATER] = False
+    watched: bool = False
     """managed = false: whether the site's database nodes are the cluster's machines, so that they can be watched."""
     yaml: dict[str, YamlValue] = Field(default_factory=dict)
     """Any further key of `cassandra.yaml`, by its name in 5.0 (`memtable_heap_space = "64MiB"`)."""
@@ -276,18 +272,6 @@ class Settings(Value):
                     "managed = false: a cluster that exists is not configured: leave out yaml, jvm_options"
                 )
         return self
-
-    @model_serializer(mode="wrap")
-    def _without_unused(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Omits settings added in later versions when they are unused, so that existing trial ids stay the same."""
-        data: dict[str, Any] = handler(self)
-        fields = type(self).model_fields
-        unused = {
-            name
-            for name, field in fields.items()
-            if ADDED_LATER in field.metadata and getattr(self, name) == field.default
-        }
-        return {name: value for name, value in data.items() if name not in unused}
 
     @property
     def build(self) -> Build:

@@ -26,8 +26,7 @@ from steelyard.node.base import Node
 from steelyard.system.cassandra._config import Folders
 from steelyard.system.cassandra._settings import Settings, TableOption, YamlKey
 
-MANIFEST = "manifest.json"
-FORMAT = 2
+FORMAT = 1
 STABLE_TIMEOUT_S = 60.0
 STABLE_POLL_S = 0.1
 NAMESPACE = uuid.UUID("5d9a3f2e-6b7c-5c1d-9e4f-0a1b2c3d4e5f")
@@ -81,17 +80,10 @@ class KeptSnapshots:
 
     cache: Path
     """Cache folder of this machine, for nodes without one of their own."""
-    former: Path | None = None
-    """Folder of earlier versions: a snapshot in it is moved when it is first requested."""
 
     async def has(self, node: Node, key: str) -> bool:
         """Whether a node has its part of a complete snapshot of the state."""
-        folder = self._root(node) / key
-        if node.cache is None and self.former is not None and (self.former / key / MANIFEST).is_file():
-            with contextlib.suppress(OSError):
-                folder.parent.mkdir(parents=True, exist_ok=True)
-                (self.former / key).rename(folder)
-        return await _listed(node, folder) is not None
+        return await _listed(node, self._root(node) / key) is not None
 
     async def keep(self, node: Node, schema: Schema, key: str) -> None:
         """Link a node's flushed SSTables into the snapshot. Raises SystemFault if they keep changing."""
@@ -140,17 +132,12 @@ class KeptSnapshots:
 
 
 async def _listed(node: Node, folder: Path) -> dict[str, int] | None:
-    """`table/file` to size by a node's manifest, or by the one for all nodes that earlier versions wrote; None without
-    either."""
-    for name in (f"{node.name}.json", MANIFEST):
-        try:
-            manifest = json.loads(await files.read(node, folder / name))
-            listed = manifest["files"] if name != MANIFEST else manifest["files"][node.name]
-            if manifest["format"] == FORMAT:
-                return dict(listed)
-        except (ValueError, KeyError, TypeError):
-            continue
-    return None
+    """`table/file` to size by a node's manifest; None without one of this format: then the snapshot is made anew."""
+    try:
+        manifest = json.loads(await files.read(node, folder / f"{node.name}.json"))
+        return dict(manifest["files"]) if manifest["format"] == FORMAT else None
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def _sstable_files(listed: Mapping[str, int]) -> tuple[dict[str, int], bool]:

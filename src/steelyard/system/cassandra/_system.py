@@ -79,7 +79,7 @@ class Cassandra:
         self.version = settings.build.release or settings.build.label
         self.memory_mb_per_node = settings.memory_mb
         self._cache_folder = cache_folder
-        self._snapshots = _snapshots.KeptSnapshots(cache_folder, former=cache_folder / "golden")
+        self._snapshots = _snapshots.KeptSnapshots(cache_folder)
         self._prepared: Prepared | None = None
         self._installed: dict[tuple[str, Path], Installed] = {}
         self._keys = _tls.Keys()

@@ -34,7 +34,7 @@ TIME = "execution_time_ms"
 MACHINE = {"cpu_model": "a", "cores": "2", "kernel": "6.1", "architecture": "x86_64"}
 HELD = Circumstances(
     machines=(MACHINE,), site="local", system="cassandra", engine="agent", loop="closed", nodes=1,
-    settings={"load.threads": "1", "load.operations": "600", "workload.name": "ycsb-a"},
+    warmed_up=False, settings={"load.threads": "1", "load.operations": "600", "workload.name": "ycsb-a"},
 )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from steelyard.analysis.inference import effect_sizes, estimates
 from steelyard.analysis.inference.variance_table import table
+from steelyard.judging import t_interval
 
 
 def about(centre: float, n: int) -> list[float]:
@@ -31,7 +32,7 @@ def test_certified_values_of_univariate_summaries(name, values, mean, sd, close)
     """In doubles 0.1 beside ten million has nine digits of its own left, so the deviation cannot have more."""
     found = estimates.mean(values, "", 0.95, "values")
     assert found.value == pytest.approx(mean, rel=1e-15), name
-    assert estimates.deviation(values) == pytest.approx(sd, rel=close)
+    assert t_interval.deviation(values) == pytest.approx(sd, rel=close)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.statistics.interaction import Interaction, interactions
 from steelyard.analysis.statistics.trend import Trend
 from steelyard.judging.noise_floor import Spread
-from steelyard.model.study import Level, Study
+from steelyard.model.named_level import Level
+from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from tests.unit.analysis.made import cell, frame, study
 

@@ -14,7 +14,7 @@ from steelyard.analysis.statistics.main_effect import main_effects
 from steelyard.analysis.statistics.overall import overall
 from steelyard.analysis.statistics.scaling import scaling
 from steelyard.judging.fractional_design import Fraction, parsed
-from steelyard.model.study import Level
+from steelyard.model.named_level import Level
 from steelyard.model.trial import TrialRecord
 from tests.unit.analysis.made import cell, drawn, elsewhere, frame, record
 

@@ -14,7 +14,7 @@ from steelyard.leases import register as lease_register
 def test_leftovers_of_other_state_folders_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lease_register, "FOLDER", tmp_path / "register")
     own, other = tmp_path / "own", tmp_path / "other"
-    lease_register.enter("5eedbee7", lease_records.record_path(other, "5eedbee7"), "vm")
+    lease_register.enter("5eedbee7", lease_records.record_path(other, "5eedbee7"), "vm", lease_records.owner())
     none = leftovers(own, [], {})
     assert (none.state, none.mend) == ("good", "")
     assert none.found == f"none in {own}, nor in other state folders that {tmp_path}/register or a living process names"

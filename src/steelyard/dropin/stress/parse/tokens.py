@@ -9,15 +9,13 @@ before brackets, quotes around values and a final semicolon are removed as a she
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from steelyard.dropin.stress.parse.refusal import Refused
 
 ESCAPED = re.compile(r"\\([(){}\[\]<>=,;~*?!&|$#'\"])")
 """Characters that need a backslash in a shell. Any other backslash is part of a value."""
 QUOTED = re.compile(r"""^([^\s"'=(]*=)?(["'])(.*)\2$""")
-Sections = Mapping[str, tuple[str, ...]]
-"""Section to its words, in order; the first is the command."""
 
 
 def tidy(arguments: Sequence[str]) -> tuple[str, ...]:

@@ -23,8 +23,7 @@ from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.report.data.presentation import Figure
 from steelyard.report.draw.svg import Picture
-from steelyard.report.prose.benchmarking_crimes.crime import Crime as Crime  # noqa: PLC0414 - part of this module
-from steelyard.report.prose.benchmarking_crimes.crime import some
+from steelyard.report.prose.benchmarking_crimes.crime import Crime, some
 from steelyard.report.prose.benchmarking_crimes.omission import missing
 from steelyard.store.measured_again import MeasuredAgain
 

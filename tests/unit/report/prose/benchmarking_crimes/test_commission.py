@@ -9,7 +9,8 @@ from steelyard.analysis.analyse import analyse
 from steelyard.judging.noise_floor import FoundFloor, KeptFloor, Spread, circumstances
 from steelyard.model.study import Study
 from steelyard.report.figures import catalogue
-from steelyard.report.prose.benchmarking_crimes.commission import Crime, crimes
+from steelyard.report.prose.benchmarking_crimes.commission import crimes
+from steelyard.report.prose.benchmarking_crimes.crime import Crime
 from steelyard.report.prose.methods_paragraph import paragraph
 from steelyard.store.measured_again import MeasuredAgain
 from tests.unit.report import synthetic
