@@ -10,6 +10,7 @@ import asyncio
 import json
 import logging
 import os
+import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -17,13 +18,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from steelyard.engine import _latte_script as latte_script
-from steelyard.engine import _latte_tool as latte_tool
 from steelyard.engine._histograms import decoded
 from steelyard.engine.base import Engine
 from steelyard.model import percentiles
 from steelyard.model.errors import EngineError
 from steelyard.model.load import MEASURE, POPULATE
 from steelyard.model.outcome import Outcome
+from steelyard.node import fetch
 from steelyard.node.base import Node
 from steelyard.node.command import end, spawn
 from steelyard.node.files import put
@@ -31,7 +32,10 @@ from steelyard.node.folders import cache_folder
 from steelyard.node.tasks import together
 from steelyard.wire.record import FORMAT, Connected, Counts, Done, Hello, Interval, Record, Summary
 
+VERSION = "0.29.0"
 VARIABLE = "STEELYARD_LATTE"
+BUILD_TIMEOUT_S = 3600.0
+"""About 400 crates, optimised: minutes on a fast machine."""
 DRAIN_GRACE_S = 15.0
 LOOKED_AT = (
     *("contacts", "keyspace", "action", "workload", "schedule", "stop", "warm_up_s", "interval_s", "seed"),
@@ -49,23 +53,50 @@ def find() -> Path:
     """Path of the program: `$STEELYARD_LATTE`, else the one installed by `steelyard setup latte`. Raises
     EngineError."""
     named = os.environ.get(VARIABLE)
-    path = Path(named) if named else latte_tool.program(cache_folder())
+    path = Path(named) if named else _program()
     if not path.is_file():
         raise EngineError(f"latte is not installed: no {path}", "run: steelyard setup latte")
     return path
+
+
+def _program() -> Path:
+    return cache_folder() / "latte" / "bin" / "latte"
+
+
+async def _build() -> None:
+    """Build the program, if it is not there: by cargo from the package registry's sources, with its locked versions.
+    Raises EngineError that names what is missing."""
+    path = _program()
+    if path.is_file():
+        return
+    cargo = shutil.which("cargo")
+    if cargo is None:
+        raise EngineError(f"no cargo to build latte {VERSION} with", "install Rust, as `make setup` needs it too")
+    root = path.parent.parent
+    async with fetch.locked(root, EngineError):
+        # Another process may have built it while this one waited.
+        if not path.is_file():
+            log.info(f"building latte {VERSION} with {cargo}: about 400 crates")
+            argv = [cargo, "install", "latte-cli", "--version", VERSION, "--locked", "--root", str(root)]
+            code, tail = await fetch.followed(
+                argv, log.info, {}, mark="Compiling", unit="crates", timeout_s=BUILD_TIMEOUT_S
+            )
+            if code != 0:
+                errors = [line for line in tail if line.lstrip().startswith("error")] or tail
+                raise EngineError(f"cargo could not build latte {VERSION}: {' | '.join(errors[:3])}")
 
 
 class LatteEngine:
     """Compiles an order to a latte script, and parses latte's report into records."""
 
     name = "latte"
-    version = latte_tool.VERSION
+    version = VERSION
     falls_silent: Literal[True] = True
     """It reports at its end."""
 
     async def prepare(self) -> None:
         """Build latte. Slow only the first time. Raises EngineError."""
-        await latte_tool.ensure(cache_folder(), log.info)
+        await _build()
 
     def check(self, order: Mapping[str, Any], load_nodes: int) -> None:
         """Raises EngineError for what latte does not support, or if it is not installed."""

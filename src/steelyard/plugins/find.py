@@ -2,7 +2,8 @@
 
 A plug-in of a seam is a module or package `steelyard.<seam>.<name>` (dashes in names are underscores in modules), an
 entry point `steelyard.<seam>`, or the path of a Python file, relative to the study that names it. Modules whose name
-begins with an underscore, and `base`, are a seam's own. A workload may be a TOML file, too. Named values, such as
+begins with an underscore, and `base`, are a seam's own. A shipped file `steelyard/<seam>/<name>.toml` is another
+plug-in of its seam with other defaults. A workload may be a TOML file of the user's, too. Named values, such as
 profiles, are TOML files only: shipped ones `steelyard/<kind>/<name>.toml`, others by their path.
 
 To find a plug-in is to execute its module. Modules and entry points were installed by the user; a Python file came with
@@ -11,6 +12,7 @@ the study, so it is executed only if the caller's `Trust` lets it pass (docs/dec
 
 from __future__ import annotations
 
+import copy
 import difflib
 import functools
 import hashlib
@@ -24,13 +26,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, create_model
 
 from steelyard.model.errors import StudyError
 from steelyard.tomlfile.parse import parsed, text_of
 
+Model = TypeVar("Model", bound=BaseModel)
 SEAMS = ("site", "system", "workload", "engine", "probe")
 HOWTO = {
     "site": "docs/howto/add-a-site.md",
@@ -82,7 +85,7 @@ def any_file(file: PluginFile) -> None:
 
 
 def names(seam: str) -> tuple[str, ...]:
-    """Every plug-in of a seam that can be found by name: shipped modules and entry points `steelyard.<seam>`."""
+    """Every plug-in of a seam that can be found by name: shipped modules and files, entry points `steelyard.<seam>`."""
     return tuple(sorted(_shipped(seam) | _installed(seam, tuple(sys.path)).names))
 
 
@@ -90,7 +93,8 @@ def names(seam: str) -> tuple[str, ...]:
 def _shipped(seam: str) -> frozenset[str]:
     package = importlib.import_module(f"steelyard.{seam}")
     modules = (info.name for info in pkgutil.iter_modules(package.__path__))
-    return frozenset(name.replace("_", "-") for name in modules if name != "base" and not name.startswith("_"))
+    own = frozenset(name.replace("_", "-") for name in modules if name != "base" and not name.startswith("_"))
+    return own.union(shipped_values(seam))
 
 
 @functools.cache
@@ -185,6 +189,7 @@ class Plugins:
         return self._files[path]
 
 
+@functools.cache
 def shipped_values(kind: str) -> tuple[str, ...]:
     """Names of the shipped files of a kind of named values, such as profile."""
     return tuple(sorted(path.stem for path in _values_folder(kind).glob("*.toml")))
@@ -216,6 +221,8 @@ def how_to_add(seam: str) -> str:
 def _named(seam: str, name: str) -> ModuleType:
     if entries := tuple(_installed(seam, tuple(sys.path)).select(name=name)):
         return _checked(seam, name, entries[0].load())
+    if name in shipped_values(seam):
+        return _preset(seam, name)
     known = names(seam)
     if name in known:
         return _checked(seam, name, importlib.import_module(f"steelyard.{seam}.{name.replace('-', '_')}"))
@@ -228,6 +235,29 @@ def _named(seam: str, name: str) -> ModuleType:
         read=name,
         allowed=known,
     )
+
+
+@functools.cache
+def _preset(seam: str, name: str) -> ModuleType:
+    """The plug-in of a shipped file: the one that it names, with its defaults and under its own name."""
+    path = _values_folder(seam) / f"{name}.toml"
+    file = parsed(text_of(path, f"{seam} file"), str(path))
+    base = _named(seam, file["plug_in"])
+    module = ModuleType(f"steelyard.{seam}.{name}", file["about"])
+    settings = with_defaults(base.Settings, file["about"], **file["defaults"])
+    module.__dict__.update(Settings=settings, create=functools.partial(base.create, name=name))
+    return module
+
+
+def with_defaults(settings: type[Model], doc: str | None, **defaults: float | str) -> type[Model]:
+    """Settings with other defaults, for a plug-in that is another one under a name of its own."""
+    fields: dict[str, Any] = {}
+    for name, default in defaults.items():
+        field = copy.copy(settings.model_fields[name])
+        field.default = default
+        fields[name] = (field.annotation, field)
+    model: type[Model] = create_model("Settings", __base__=settings, __doc__=doc, **fields)
+    return model
 
 
 def _checked(seam: str, name: str, module: object) -> ModuleType:

@@ -33,7 +33,7 @@ from steelyard.store import Store, StoreWriter
 from steelyard.system.base import Endpoint
 from steelyard.testing.cluster import running
 from steelyard.wire.record import Connected, Interval, Record
-from steelyard.workload import ycsb_c
+from steelyard.workload import ycsb
 from tests.unit.lab import fakes
 from tests.unit.lab.test_probe_processes import Meter
 from tests.unit.wire import made
@@ -178,7 +178,7 @@ def test_a_stopped_agent_is_noticed_and_ended(tmp_path: Path, monkeypatch: pytes
     """A real one, under a load of two minutes that nobody waits for."""
     mark = str(tmp_path)
     node = Node("l1", "load", "127.0.0.1", (), tmp_path, environment={MARK: mark})
-    workload = ycsb_c.create(ycsb_c.Settings(records=100))
+    workload = ycsb.create(ycsb.Settings(records=100, update_proportion=0))
 
     async def body() -> float:
         settings = {"port": 19183, "service_us": 100.0, "servers": 8}

@@ -15,7 +15,16 @@ def test_modules_and_packages_are_found_by_name_and_helpers_are_not() -> None:
     names = find.names("workload")
     assert {"ycsb-a", "ycsb-c", "ycsb-i"} <= set(names)
     assert not any(name == "base" or name.startswith(("-", "_")) for name in names)
-    assert find.find("workload", "ycsb-a").__name__ == "steelyard.workload.ycsb_a"
+    assert find.find("workload", "ycsb").__name__ == "steelyard.workload.ycsb"
+
+
+def test_a_shipped_file_is_another_plug_in_with_its_own_defaults() -> None:
+    found = find.find("workload", "ycsb-i")
+    assert found is find.find("workload", "ycsb-i")
+    made = found.create(found.Settings(records=5))
+    assert (made.name, made.settings.records, made.settings.insert_proportion) == ("ycsb-i", 5, 0.99)
+    assert issubclass(found.Settings, find.find("workload", "ycsb").Settings)
+    assert "sensor" in (found.__doc__ or "")
 
 
 def test_every_shipped_plug_in_can_be_found() -> None:

@@ -7,7 +7,7 @@ import typing
 
 from pydantic.fields import FieldInfo
 
-from steelyard.workload._ycsb import Settings
+from steelyard.workload.ycsb import Settings
 from tests.unit.workload.reference import ROOT
 
 SIGNS = (("ge", "at least"), ("gt", "above"), ("le", "at most"), ("lt", "below"))

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from steelyard.plugins import find
-from steelyard.workload._ycsb import DATA, Core, Settings
+from steelyard.workload.ycsb import DATA, Core, Settings
 from tests.unit.workload.reference import REFERENCE, settings_of
 
 MIXES = ("ycsb-a", "ycsb-b", "ycsb-c", "ycsb-d", "ycsb-e", "ycsb-f", "ycsb-i")

@@ -17,8 +17,7 @@ from steelyard.cli.terminal.output import data_console, print_table, print_wrapp
 from steelyard.format import count
 from steelyard.model.errors import StudyError
 from steelyard.reference.audit import csv_input, shipped_tables
-from steelyard.reference.audit.column_labels import cell_words, column_label
-from steelyard.reference.audit.finding import KINDS, Audit, Finding, figure
+from steelyard.reference.audit.finding import KINDS, Audit, Finding, cell_words, column_label, figure
 from steelyard.reference.audit.single_cell import Conventions
 from steelyard.reference.printed import AS_PRINTED, Rounding
 from steelyard.reference.tables import UnknownReference

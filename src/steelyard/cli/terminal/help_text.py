@@ -5,23 +5,17 @@ Written here and not by the library: that one shows types (`<float range> [x>=1e
 
 from __future__ import annotations
 
-import shutil
-import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import typer.core
 
 from steelyard.cli.examples import EXAMPLES
 
-WIDTH: Final = 80
-LEAST_WIDTH: Final = 40
-INDENT: Final = "  "
-GAP: Final = 2
-LONGEST_TERM: Final = 30
-"""A longer option stands on a line of its own."""
 ANYTHING: Final = "VALUE"
 """Stands for the value of an option that does not name it."""
+Rows = Sequence[tuple[str, str]]
+"""Terms, and a sentence about each."""
 
 
 class Command(typer.core.TyperCommand):
@@ -29,8 +23,7 @@ class Command(typer.core.TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help into the formatter."""
-        parts = [_usage(self, ctx), _sentence(self), *_parameters(self.get_params(ctx)), _examples(ctx)]
-        formatter.write("\n\n".join(part for part in parts if part) + "\n")
+        _write(self, ctx, formatter, {})
 
 
 class Group(typer.core.TyperGroup):
@@ -42,40 +35,35 @@ class Group(typer.core.TyperGroup):
         for name in self.list_commands(ctx):
             command: Any = self.get_command(ctx, name)
             panel = getattr(command, "rich_help_panel", None)
-            lines = panels.setdefault(panel if isinstance(panel, str) else "Commands", [])
-            lines.append((name, _plain(command.help or "")))
-        commands = [_listing(f"{panel}:", lines) for panel, lines in panels.items()]
-        options = _parameters(self.get_params(ctx))
-        parts = [_usage(self, ctx), _sentence(self), *commands, *options, _examples(ctx)]
-        formatter.write("\n\n".join(part for part in parts if part) + "\n")
+            rows = panels.setdefault(panel if isinstance(panel, str) else "Commands", [])
+            rows.append((name, _plain(command.help or "")))
+        _write(self, ctx, formatter, panels)
 
 
-def _width() -> int:
-    return max(LEAST_WIDTH, min(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns))
-
-
-def _wrapped(text: str, indent: str = "", first: str | None = None) -> str:
-    return textwrap.fill(
-        text, _width(), initial_indent=indent if first is None else first, subsequent_indent=indent,
-        break_long_words=False, break_on_hyphens=False,
-    )  # fmt: skip
+def _write(command: Any, ctx: Any, formatter: Any, panels: Mapping[str, Rows]) -> None:
+    words = " ".join(piece.strip("{}") for piece in command.collect_usage_pieces(ctx))
+    formatter.write_usage(ctx.command_path, words)
+    formatter.write_paragraph()
+    formatter.write_text(_plain(command.help or ""))
+    for head, rows in {**panels, **_parameters(command.get_params(ctx))}.items():
+        if rows:
+            with formatter.section(head):
+                formatter.write_dl(rows)
+    names: list[str] = []
+    while ctx.parent is not None:
+        names.insert(0, ctx.info_name)
+        ctx = ctx.parent
+    with formatter.section("Examples"):
+        for line, what in EXAMPLES.get(" ".join(names), ()):
+            formatter.write_text(f"# {what}")
+            formatter.write(f"  {line}\n")
 
 
 def _plain(text: str) -> str:
     return " ".join(text.split())
 
 
-def _usage(command: Any, ctx: Any) -> str:
-    pieces = command.collect_usage_pieces(ctx)
-    words = " ".join(piece.replace("{", "").replace("}", "") for piece in pieces)
-    return _wrapped(f"Usage: {ctx.command_path} {words}", INDENT * 2, "")
-
-
-def _sentence(command: Any) -> str:
-    return _wrapped(_plain(command.help or ""))
-
-
-def _parameters(parameters: Iterable[Any]) -> list[str]:
+def _parameters(parameters: Iterable[Any]) -> dict[str, Rows]:
     arguments, options = [], []
     for parameter in parameters:
         if getattr(parameter, "hidden", False):
@@ -85,7 +73,7 @@ def _parameters(parameters: Iterable[Any]) -> list[str]:
             arguments.append((_argument_name(parameter), text))
         else:
             options.append((_option_name(parameter), _with_default(text, parameter)))
-    return [_listing("Arguments:", arguments), _listing("Options:", options)]
+    return {"Arguments": arguments, "Options": options}
 
 
 def _argument_name(parameter: Any) -> str:
@@ -105,28 +93,3 @@ def _with_default(text: str, parameter: Any) -> str:
         return text
     shown = f"{default:g}" if isinstance(default, float) else str(default)
     return f"{text} Default: {shown}."
-
-
-def _listing(head: str, lines: Sequence[tuple[str, str]]) -> str:
-    """Terms on the left, sentences on the right."""
-    if not lines:
-        return ""
-    room = max((len(term) for term, _ in lines if len(term) <= LONGEST_TERM), default=LONGEST_TERM)
-    indent = " " * (len(INDENT) + room + GAP)
-    rows = [head]
-    for term, text in lines:
-        if len(term) > room:
-            rows.append(INDENT + term)
-            rows.append(_wrapped(text, indent))
-        else:
-            rows.append(_wrapped(text, indent, f"{INDENT}{term:<{room}}{' ' * GAP}").rstrip())
-    return "\n".join(rows)
-
-
-def _examples(ctx: Any) -> str:
-    words: list[str] = []
-    while ctx.parent is not None:
-        words.insert(0, ctx.info_name)
-        ctx = ctx.parent
-    lines = [f"{_wrapped(f'# {what}', INDENT)}\n{INDENT}{line}" for line, what in EXAMPLES.get(" ".join(words), ())]
-    return "\n".join(["Examples:", *lines]) if lines else ""

@@ -14,7 +14,7 @@ from typing import Any, TextIO
 from steelyard import __version__, hdrlog
 from steelyard.atomic_file import write_output
 from steelyard.dropin import agent_run, other_tables, shortfall, wording
-from steelyard.dropin.ycsb import java, measures, output, property_support
+from steelyard.dropin.ycsb import measures, output, property_support
 from steelyard.dropin.ycsb.command import Command
 from steelyard.dropin.ycsb.export_options import TIME_SERIES, Display, display
 from steelyard.dropin.ycsb.order import Compiled, compile_command
@@ -246,8 +246,8 @@ class Screen:
         own = [name for name in self._seen if not name.startswith("Intended-")]
         intended = [name.removeprefix("Intended-") for name in self._seen if name not in own]
         return [
-            *java.map_order(own),
-            *(f"Intended-{name}" for name in java.map_order(intended)),
+            *measures.in_order(own),
+            *(f"Intended-{name}" for name in measures.in_order(intended)),
         ]
 
     def _print_status(self, at_s: float, elapsed_s: float, measured: measures.Measures) -> None:

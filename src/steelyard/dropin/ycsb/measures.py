@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from steelyard.dropin.ycsb import java
 from steelyard.dropin.ycsb.export_options import Display
 from steelyard.model import histogram, percentiles
 from steelyard.model.histogram import Bucket
@@ -21,12 +20,15 @@ NAMES: Mapping[str, str] = {
 }
 TWO_STEPS = "read-modify-write"
 CLEANUP = "CLEANUP"
-STATUSES: Mapping[str, str] = {
-    "OK": "The operation completed successfully.",
-    "ERROR": "The operation failed.",
-    "NOT_FOUND": "The requested record was not found.",
-}
-"""Return codes and their descriptions, which determine the iteration order of Java's map."""
+STATUSES = ("OK", "NOT_FOUND", "ERROR")
+"""Return codes in YCSB's order."""
+ORDER = (
+    "READ", "UPDATE-FAILED", "SCAN-ERROR", "UPDATE-NOT_FOUND", "SCAN-FAILED", "READ-MODIFY-WRITE", "READ-NOT_FOUND",
+    "INSERT-ERROR", "SCAN-NOT_FOUND", "INSERT-NOT_FOUND", "UPDATE-ERROR", "CLEANUP", "READ-ERROR", "UPDATE", "INSERT",
+    "READ-FAILED", "SCAN", "INSERT-FAILED",
+)  # fmt: skip
+"""Measurements in YCSB's order, that of a map in Java with up to 11 of them."""
+LONG_MAX = 2**63 - 1
 NS_PER_US = 1000
 
 
@@ -51,7 +53,7 @@ class Measure:
     @property
     def min_us(self) -> int:
         """Minimum; the largest long without a value, as in YCSB."""
-        return self.buckets[0][0] // NS_PER_US if self.buckets else java.LONG_MAX
+        return self.buckets[0][0] // NS_PER_US if self.buckets else LONG_MAX
 
     @property
     def max_us(self) -> int:
@@ -86,19 +88,14 @@ def measures(tables: Tables, display: Display, cleanup_ns: int | None = None) ->
         intended = _with_statuses(intended, tables)
     before = "Intended-" if display.interval == "both" else ""
     return {
-        **{name: own[name] for name in java.map_order(own)},
-        **{before + name: intended[name] for name in java.map_order(intended)},
+        **{name: own[name] for name in in_order(own)},
+        **{before + name: intended[name] for name in in_order(intended)},
     }
 
 
-def status_order(names: Iterable[str]) -> list[str]:
-    """Return codes in the order of Java's map, which hashes description and name."""
-
-    def place(name: str) -> int:
-        code = (31 * (31 + java.string_hash(STATUSES[name])) + java.string_hash(name)) & 0xFFFFFFFF
-        return (code ^ code >> 16) & 15
-
-    return sorted(names, key=place)
+def in_order(names: Iterable[str]) -> list[str]:
+    """Names of measurements in YCSB's order."""
+    return sorted(names, key=ORDER.index)
 
 
 def _status(outcome: str) -> str:

@@ -24,7 +24,7 @@ from steelyard.model.errors import StudyError
 from steelyard.model.load import MOST_PER_S, Consistency, Load
 from steelyard.node.base import with_port
 from steelyard.system.base import Endpoint
-from steelyard.workload import _ycsb
+from steelyard.workload import ycsb
 
 READ_TIMEOUT_MS = 12_000
 """Default request time-out of the binding's client library."""
@@ -103,7 +103,7 @@ def compile_command(command: Command, seed: int) -> Compiled:
     if operations is None and duration_s is None:
         read = values.text("operationcount")
         raise wrong("operationcount", read, ("1 and more",), "and there is no maxexecutiontime")
-    workload = _ycsb.Core("ycsb", _settings(command, values, operations or 0))
+    workload = ycsb.Core("ycsb", _settings(command, values, operations or 0))
     load = Load(
         schedule="closed" if rate is None else "constant",
         threads=threads,
@@ -149,9 +149,9 @@ def _target(values: Values) -> Target:
     prefix = values.text("fieldnameprefix", "field")
     count = values.integer("fieldcount", 10, 1, 1000)
     schema = Schema(
-        keyspace=values.text("cassandra.keyspace", _ycsb.KEYSPACE),
-        table=values.text("table", _ycsb.TABLE),
-        key=_ycsb.KEY,
+        keyspace=values.text("cassandra.keyspace", ycsb.KEYSPACE),
+        table=values.text("table", ycsb.TABLE),
+        key=ycsb.KEY,
         fields=tuple(f"{prefix}{number}" for number in range(count)),
     )
     try:
@@ -222,7 +222,7 @@ def _beyond(start: int, count: int, records: int) -> StudyError:
     )
 
 
-def _settings(command: Command, values: Values, operations: int) -> _ycsb.Settings:
+def _settings(command: Command, values: Values, operations: int) -> ycsb.Settings:
     """The workload settings. Our workload's model checks every bound; errors use YCSB's names."""
     start, count = _span(command, values)
     given: dict[str, Any] = {"insert_start": start, "records": count}
@@ -234,7 +234,7 @@ def _settings(command: Command, values: Values, operations: int) -> _ycsb.Settin
         inserts = values.number("insertproportion", 0.0)
         given["expected_new_keys"] = int(operations * inserts * 2.0)
     try:
-        return _ycsb.Settings.model_validate(given)
+        return ycsb.Settings.model_validate(given)
     except ValidationError as error:
         first = error.errors()[0]
         name = PROPERTIES.get(str(first["loc"][0]), "") if first["loc"] else ""

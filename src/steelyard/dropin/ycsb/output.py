@@ -7,9 +7,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from steelyard.dropin.ycsb import java
 from steelyard.dropin.ycsb.export_options import HDR, HISTOGRAM, TIME_SERIES, Display
-from steelyard.dropin.ycsb.measures import Measure, Measures, status_order
+from steelyard.dropin.ycsb.measures import STATUSES, Measure, Measures
 from steelyard.wire.record import Connected
 
 Row = tuple[str, str, int | float]
@@ -55,7 +54,7 @@ def measured(measures: Measures, display: Display, points: Points) -> list[Row]:
 
 
 def _statuses(name: str, statuses: Mapping[str, int]) -> list[Row]:
-    return [(name, f"Return={status}", statuses[status]) for status in status_order(statuses)]
+    return [(name, f"Return={status}", statuses[status]) for status in STATUSES if status in statuses]
 
 
 def _hdr(name: str, measure: Measure, display: Display) -> list[Row]:
@@ -125,7 +124,7 @@ def _joined(counts: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 def ordinal(percentile: float) -> str:
     """An ordinal such as `95th` or `1st`; a fraction is left as it is."""
     if percentile % 1:
-        return java.double(percentile)
+        return str(percentile)
     whole = int(percentile)
     endings = {1: "st", 2: "nd", 3: "rd"}
     return f"{whole}{'th' if whole % 100 in (11, 12, 13) else endings.get(whole % 10, 'th')}"
@@ -136,20 +135,16 @@ def export(rows: Iterable[Row], exporter: str) -> str:
     if exporter == "Text":
         return "".join(f"[{metric}], {name}, {_text(value)}\n" for metric, name, value in rows)
     objects = [
-        "{\n"
-        + f'  "metric" : {json.dumps(metric)},\n  "measurement" : {json.dumps(name)},\n  "value" : {_json(value)}\n'
-        + "}"
+        {"metric": metric, "measurement": name, "value": value if math.isfinite(value) else _text(value)}
         for metric, name, value in rows
     ]
-    return "[ " + ", ".join(objects) + " ]" if exporter == "JSONArray" else " ".join(objects)
+    texts = [json.dumps(one, indent=2, separators=(",", " : ")) for one in objects]
+    return "[ " + ", ".join(texts) + " ]" if exporter == "JSONArray" else " ".join(texts)
 
 
 def _text(value: float) -> str:
-    return str(value) if isinstance(value, int) else java.double(value)
-
-
-def _json(value: float) -> str:
-    return json.dumps(_text(value)) if isinstance(value, float) and not math.isfinite(value) else _text(value)
+    """A number, NaN or Infinity."""
+    return json.dumps(value)
 
 
 def status(
@@ -168,17 +163,10 @@ def status(
         f"{display.label}{at:%Y-%m-%d %H:%M:%S}:{at.microsecond // 1000:03d} {int(elapsed_s)} sec: {done} operations; "
     )
     if done:
-        text += f"{java.two_places(current_per_s)} current ops/sec; "
-    if todo > 0:
-        text += f"est completion in {remaining(_seconds_left(todo, done, elapsed_s))}"
+        text += f"{_text(round(current_per_s, 2))} current ops/sec; "
+    if todo > 0 and done and elapsed_s > 0:
+        text += f"est completion in {remaining(math.ceil(todo / (done / elapsed_s)))}"
     return text + "".join(f"{_summary(name, measure, display)} " for name, measure in measures.items())
-
-
-def _seconds_left(todo: int, done: int, elapsed_s: float) -> int:
-    if done and elapsed_s > 0:
-        return math.ceil(todo / (done / elapsed_s))
-    # As Java converts NaN and infinity to a long.
-    return java.LONG_MAX if elapsed_s > 0 else 0
 
 
 def remaining(seconds: int) -> str:
@@ -194,13 +182,13 @@ def remaining(seconds: int) -> str:
 
 
 def _summary(name: str, measure: Measure, display: Display) -> str:
-    older = f"[{name} AverageLatency(us)={java.two_places(measure.mean_us)}]" if measure.n else ""
+    older = f"[{name} AverageLatency(us)={_text(round(measure.mean_us, 2))}]" if measure.n else ""
     if display.kind in (HISTOGRAM, TIME_SERIES):
         return older
     both = display.kind != HDR
     percentiles = "".join(f", {p:g}={measure.upper_percentile_us(p)}" for p in (90, 99, 99.9, 99.99))
     text = (
         f"[{'Hdr' if both else ''}{name}: Count={measure.n}, Max={measure.max_us}, Min={measure.min_us}, "
-        f"Avg={java.two_places(measure.mean_us)}{percentiles}]"
+        f"Avg={_text(round(measure.mean_us, 2))}{percentiles}]"
     )
     return f"{text}\n{older.replace('[', '[Bucket', 1)}" if both else text

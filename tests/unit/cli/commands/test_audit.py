@@ -11,7 +11,7 @@ import pytest
 
 from steelyard.cli.commands import audit, reference
 from steelyard.model.errors import StudyError
-from steelyard.reference.audit.column_labels import column_label
+from steelyard.reference.audit.finding import column_label
 from steelyard.reference.tables import tables
 from tests.unit.cli.screen import printed
 

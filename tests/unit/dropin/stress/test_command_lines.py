@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 
 from steelyard.dropin.stress import Refused
-from steelyard.dropin.stress.parse import parse_settings, tokens
+from steelyard.dropin.stress.parse import parse_settings, sections, tokens
 from steelyard.dropin.stress.parse.settings import Settings
 from steelyard.dropin.stress.plan import orders
 from steelyard.dropin.stress.plan.orders import Ending
-from steelyard.dropin.stress.print import help, settings_block
+from steelyard.dropin.stress.run.command import known_words, without_load
 
-FIXTURES = Path(__file__).resolve().parents[3] / "fixtures" / "cassandra-stress"
 STUDIES = (
     r"write n=1000000 -node IP",
     r"mixed ratio\(write=5,read=5\) duration=15m cl=ONE -pop dist=UNIFORM\(1..1000000\) -log file=~/logs5/3dummy.csv "
@@ -64,31 +63,6 @@ def test_what_the_lines_of_the_studies_ask_for() -> None:
     drawn = reads.population.drawn
     assert drawn is not None
     assert (drawn.kind, drawn.low, drawn.high) == ("uniform", 1, 50_000_000)
-
-
-@pytest.mark.parametrize(
-    ("name", "line"),
-    [
-        ("write", "write n=1000000 -node 127.0.0.9"),
-        (
-            "mixed",
-            r"mixed ratio\(write=5,read=5\) duration=15m cl=ONE -pop dist=UNIFORM\(1..1000000\) "
-            "-log file=/tmp/logs5/3dummy.csv -node 127.0.0.9 -rate threads=609",
-        ),
-        (
-            "schema",
-            'write n=1000000 -schema keyspace="NewKeyspace" replication(strategy=NetworkTopologyStrategy,dc1=3) '
-            "compaction(strategy=LeveledCompactionStrategy,sstable_size_in_mb=10) compression=LZ4Compressor "
-            "-node 127.0.0.9",
-        ),
-    ],
-)
-def test_the_block_of_settings_is_that_of_cassandra_stress(name: str, line: str) -> None:
-    real = (FIXTURES / f"settings-{name}.txt").read_text().splitlines()
-    ours = settings_block.block(parse_settings.read(line.split()))
-    # What it says of Java key stores has no counterpart.
-    assert [one for one in ours if "ssl-protocol" not in one] == [one for one in real if "ssl-protocol" not in one]
-    assert sum("ssl-protocol" in one for one in ours) == 1
 
 
 @pytest.mark.parametrize(
@@ -229,8 +203,6 @@ def test_connections(tmp_path: Path) -> None:
     assert order["serial_consistency"] == "LOCAL_SERIAL"
     assert order["tls"] == {"ca": str(pem), "certificate": str(pem), "key": str(pem), "verify": "chain"}
     assert "p" not in json.dumps(order).split('"')
-    block = "\n".join(settings_block.block(settings))
-    assert "Password: *suppressed*" in block
 
 
 REFUSALS = [
@@ -362,35 +334,20 @@ def test_words_are_tidied_as_a_shell_would() -> None:
 
 
 def test_help_names_every_command_and_option() -> None:
-    text = "\n".join(help.about([]))
-    for name in (
-        "read",
-        "write",
-        "mixed",
-        "counter_write",
-        "counter_read",
-        "user",
-        "help",
-        "print",
-        "legacy",
-        "version",
-    ):
-        assert f"\n{name:<20} : " in text
-    for name in ("-pop", "-insert", "-col", "-rate", "-mode", "-errors", "-schema", "-node", "-log", "-transport"):
-        assert f"\n{name}" in text
-        assert any("Usage: " + name in line for line in help.about([name]))
-    rate = "\n".join(help.about(["-rate"]))
-    assert "Usage: -rate threads=? [throttle=?] [fixed=?]" in rate
-    assert "Usage: -rate [threads>=?] [threads<=?] [auto]" in rate
-    with pytest.raises(Refused):
-        help.about(["nothing"])
+    text = "\n".join(known_words())
+    assert "docs/howto/switch-from-cassandra-stress.md" in text
+    for section in (*sections.COMMANDS, *sections.OPTIONS):
+        assert (f"\n{section.name} " in text) == (section not in (sections.SENDTO, sections.TOKENRANGE))
+    assert "threads=? throttle=? fixed=? threads>=? threads<=? auto" in text
+    for asked in (["help"], ["help", "-rate"], ["write", "-?"], ["--help"]):
+        assert without_load(asked) == known_words()
     with pytest.raises(Refused, match="legacy"):
-        help.special(["legacy", "-o", "INSERT"])
-    assert help.special(["read", "n=1"]) is None
+        without_load(["legacy", "-o", "INSERT"])
+    assert without_load(["read", "n=1"]) is None
 
 
 def test_print_shows_a_distribution_as_cassandra_stress_does() -> None:
-    lines = help.special(["print", "dist=GAUSSIAN(1..100)"])
+    lines = without_load(["print", "dist=GAUSSIAN(1..100)"])
     assert lines is not None
     assert lines[0] == "% of samples    Range       % of total"
     assert lines[1] == "10.0            29                  29.0"

@@ -62,7 +62,7 @@ def test_a_mixed_load_says_what_cassandra_stress_says(said: Said) -> None:
 
 
 def test_a_script_that_parses_results_finds_them(said: Said) -> None:
-    _, ours, _ = said(World(), "write n=300 no-warmup -rate threads=2 -log no-settings")
+    _, ours, _ = said(World(), "write n=300 no-warmup -rate threads=2")
     found = {}
     for line in ours[ours.index("Results:") + 1 :]:
         label, colon, value = line.partition(":")
@@ -95,7 +95,7 @@ def test_a_write_creates_its_schema_and_others_do_not(said: Said) -> None:
 
 def test_n_0_only_creates_the_schema(said: Said) -> None:
     world = World()
-    code, ours, _ = said(world, "write n=0 -rate threads=1 -log no-settings")
+    code, ours, _ = said(world, "write n=0 -rate threads=1")
     assert (code, ours[-1], world.orders) == (0, "N=0: SCHEMA CREATED, NOTHING ELSE DONE.", [])
 
 
@@ -127,12 +127,12 @@ def test_warm_up_is_one_operation_at_a_time_and_not_paced(said: Said) -> None:
 
 def test_an_error_ends_the_load_unless_errors_are_ignored(said: Said) -> None:
     world = World(outcomes={"READ": {"ok": 55, "not-found": 40, "invalid": 5}}, intervals=4)
-    code, ours, told = said(world, "read n=400 no-warmup -rate threads=1 -log no-settings")
+    code, ours, told = said(world, "read n=400 no-warmup -rate threads=1")
     assert code == 1
     assert ours[-1] == "FAILURE"
     assert "Results:" not in ours
     assert "READ: invalid x5, READ: not-found x40" in told
-    code, ours, _ = said(world, "read n=400 no-warmup -rate threads=1 -log no-settings -errors ignore")
+    code, ours, _ = said(world, "read n=400 no-warmup -rate threads=1 -errors ignore")
     assert code == 0
     real = (FIXTURES / "read-errors-ignored.txt").read_text().splitlines()
     assert [shape(line) for line in results_of(ours)] == [shape(line) for line in results_of(real)]
@@ -149,7 +149,7 @@ def test_without_validation_a_row_that_is_not_there_is_no_error(said: Said) -> N
 
 def test_thread_counts_are_tried_until_the_rate_grows_no_more(said: Said) -> None:
     world = World(rate=lambda threads: min(threads, 24) * 100)
-    code, ours, _ = said(world, "read n=100 no-warmup -log no-settings -rate auto")
+    code, ours, _ = said(world, "read n=100 no-warmup -rate auto")
     assert code == 0
     tried = [order["schedule"]["threads"] for order in world.orders]
     # Standing still is not yet shrinking: the mean growth of the last three steps is not below nothing.
@@ -179,14 +179,14 @@ def test_thread_counts_stop_when_the_rate_falls(said: Said) -> None:
 
 def test_thread_counts_without_auto_go_to_the_end(said: Said) -> None:
     world = World(rate=lambda threads: 1000 - threads)
-    _, ours, _ = said(world, "write n=100 no-warmup -rate threads>=2 threads<=40 -log no-settings")
+    _, ours, _ = said(world, "write n=100 no-warmup -rate threads>=2 threads<=40")
     assert [order["schedule"]["threads"] for order in world.orders] == [2, 4, 8, 16, 24, 36]
     assert ours.count("Sleeping for 15s") == 5
 
 
 def test_err_runs_until_the_mean_is_certain(said: Said) -> None:
     world = World(intervals=500)
-    _, ours, _ = said(world, "read err<0.05 n>5 n<20 no-warmup -rate threads=1 -log no-settings")
+    _, ours, _ = said(world, "read err<0.05 n>5 n<20 no-warmup -rate threads=1")
     assert sum(line.startswith("total,") for line in ours) == 5
     assert "Running READ with 1 threads until stderr of mean < 0.05" in ours
 

@@ -1,7 +1,7 @@
 """Distributions in cassandra-stress's option syntax: `UNIFORM(1..1000000)`, `~EXP(1..10)`, `fixed(1)/500`.
 
 Their meaning follows cassandra-stress 3.11.4; the tests of `crates/steelyard-workload` compare them with its own
-generators. This module has only their grammar, their text in the settings block, and their form in the agent's order.
+generators. This module has only their grammar and their form in the agent's order.
 """
 
 from __future__ import annotations
@@ -121,23 +121,9 @@ class Distribution:
                 number = self.low + self.scale * (tail if self.kind == "exponential" else tail ** (1 / self.shape))
         return int(min(self.high, max(self.low, number)))
 
-    def described(self) -> str:
-        """Text in cassandra-stress's settings block."""
-        bounds = f"min={self.low},max={self.high}"
-        match self.kind:
-            case "fixed":
-                text = f"Fixed:  key={self.low}"
-            case "uniform":
-                text = f"Uniform:  {bounds}"
-            case "sequence":
-                text = f"Sequence:  start={self.low},end={self.high}"
-            case "gaussian":
-                text = f"Gaussian:  {bounds},mean={self.mean:f},stdev={self.deviation:f}"
-            case "exponential":
-                text = f"Exponential:  {bounds},mean={self.scale:f}"
-            case _:
-                text = f"Extreme:  {bounds},shape={self.shape:f}, scale={self.scale:f}"
-        return f"Inverse: {text}" if self.inverted else text
+    def __str__(self) -> str:
+        bounds = str(self.low) if self.is_fixed else f"{self.low}..{self.high}"
+        return f"{'~' if self.inverted else ''}{self.kind}({bounds})"
 
     def wire(self) -> dict[str, Any]:
         """Form in the agent's order, see crates/steelyard-wire/src/program.rs."""
@@ -226,18 +212,9 @@ class Ratio:
         return self.of.low >= self.divisor
 
     @property
-    def least(self) -> float:
-        """The smallest possible ratio."""
-        return min(1.0, self.of.low / self.divisor)
-
-    @property
     def greatest(self) -> float:
         """The greatest possible ratio."""
         return min(1.0, self.of.high / self.divisor)
-
-    def described(self) -> str:
-        """Text in cassandra-stress's settings block."""
-        return f"Ratio: divisor={self.divisor:f};delegate={self.of.described()}"
 
 
 WHOLE = Ratio(fixed(1), 1)

@@ -1,4 +1,4 @@
-"""Grammar of one section of a command line: its words, the valid combinations of them, and its help text.
+"""Grammar of one section of a command line: its words, the valid combinations of them, and their defaults.
 
 A section has forms (`-rate threads=? ...` or `-rate threads>=? ... auto`). A word belongs to the first option whose
 prefix it begins with; all words together must belong to one form.
@@ -22,7 +22,6 @@ class Option:
     """One word that a section takes: `prefix` and then a value (`cl=ONE`), a flag, or a group (`ratio(read=1)`)."""
 
     prefix: str
-    help: str
     kind: Kind = "value"
     pattern: str = ".*"
     default: str | None = None
@@ -67,7 +66,7 @@ class Option:
 
     @property
     def shown(self) -> str:
-        """Name in the help text."""
+        """How it is typed, with `?` for its value."""
         if self.kind == "group":
             return f"{self.prefix}(?)"
         if self.kind in ("distribution", "ratio"):
@@ -80,7 +79,6 @@ class Section:
     """A command or a `-option` with its forms; the first form whose options hold all words is taken."""
 
     name: str
-    help: str
     forms: tuple[tuple[Option, ...], ...]
 
     @property
@@ -117,24 +115,6 @@ class Section:
             shown = (one.shown if one.required else f"[{one.shown}]" for one in form if one.shown)
             lines.append(" ".join([self.name, *shown]))
         return tuple(lines)
-
-    def help_lines(self) -> list[str]:
-        """Usage and each option with its default, as `help` prints them."""
-        lines = [""]
-        for index, usage in enumerate(self.usages):
-            lines += ([" OR "] if index else []) + [f"Usage: {usage}"]
-        lines.append("")
-        distributed = False
-        for option in self.options:
-            shown = option.shown + (f" (default={option.default})" if option.default is not None else "")
-            note = f" [refused: {option.refused}]" if option.refused else ""
-            note += f" [ignored: {option.ignored}]" if option.ignored else ""
-            lines.append(f"  {shown:<40} {option.help}{note}")
-            distributed = distributed or option.kind in ("distribution", "ratio")
-        if distributed:
-            lines += ["", "  DIST is one of:", *(f"      {form}" for form in distributions.FORMS)]
-            lines.append("      aliases: extr, qextr, weibull, gauss, normal, norm; numbers may end in k, m, b")
-        return lines
 
 
 @dataclass(frozen=True)

@@ -95,10 +95,8 @@ def _command(name: str, given: Given) -> Command:
     elif name == "user":
         ratios = _ratios("user ops", given["ops"], None)
     mixture = name in ("mixed", "user")
-    clustering = given.get("clustering=", "GAUSSIAN(1..10)" if name == "mixed" else "gaussian(1..10)")
     # `user` has neither word: its operations are in its profile.
     plain = Given(sections.COMMANDS[0], given)
-    add = plain.value("add=")
     least, most = int(given.value("n>")), int(given.value("n<"))
     if most < 1:
         raise Refused(f"{name} n<", str(most), "the value does not fit", "from 1")
@@ -115,11 +113,9 @@ def _command(name: str, given: Given) -> Command:
         consistency=given.value("cl=").upper(),
         serial_consistency=given.value("serial-cl=").upper(),
         key_size=_at_least(1, int(plain.value("keysize=")), f"{name} keysize="),
-        add=distributions.parse(add, f"{name} add="),
-        add_text=add,
+        add=distributions.parse(plain.value("add="), f"{name} add="),
         ratios=ratios,
-        clustering=distributions.parse(clustering, f"{name} clustering=") if mixture else None,
-        clustering_text=clustering,
+        clustering=distributions.parse(given.value("clustering="), f"{name} clustering=") if mixture else None,
         profile=given.get("profile=", ""),
     )
 
@@ -179,27 +175,25 @@ def _population(words: Sequence[str] | None, command: Command, note: Callable[[s
     only_inserts = command.name == "user" and list(command.ratios) == ["insert"]
     if words is None:
         if only_inserts or command.name in ("write", "counter_write"):
-            return Population((1, most), None, True, "ARBITRARY")
-        return Population(None, distributions.parse(f"gaussian(1..{most})", "-pop"), False, "ARBITRARY")
+            return Population((1, most), None, True)
+        return Population(None, distributions.parse(f"gaussian(1..{most})", "-pop"), False)
     given = sections.POPULATION.read(words)
-    order = given.get("contents=", "arbitrary").upper()
     if "contents=" in given:
         note(f"-pop contents={given['contents=']} changes nothing: rows of a partition are written in their order")
     if "seq=" in given:
         low, high = (_whole(bound, "-pop seq=") for bound in given["seq="].replace("...", "..").split(".."))
         if low < 1 or low > high:
             raise Refused("-pop seq=", given["seq="], "the bounds do not fit", "as 1..1000000, from 1")
-        return Population((low, high), None, "no-wrap" not in given, order)
+        return Population((low, high), None, "no-wrap" not in given)
     drawn = distributions.parse(given.get("dist=", f"gaussian(1..{most})"), "-pop dist=")
     if drawn.low < 1:
         raise Refused("-pop dist=", given["dist="], "there is no key below 1", "distributions from 1")
-    return Population(None, drawn, False, order)
+    return Population(None, drawn, False)
 
 
 def _insert(words: Sequence[str], command: Command, note: Callable[[str], None]) -> Insert:
     given = sections.INSERT.read(words)
     visits = distributions.parse(given.value("visits="), "-insert visits=")
-    revisit = distributions.parse(given.value("revisit="), "-insert revisit=")
     row_population = distributions.parse_ratio(given.value("row-population-ratio="), "-insert row-population-ratio=")
     if visits != distributions.fixed(1):
         raise Refused(
@@ -219,12 +213,9 @@ def _insert(words: Sequence[str], command: Command, note: Callable[[str], None])
             note(f"-insert {name}{given[name]} changes nothing for `{command.name}`, as in cassandra-stress")
     partitions, select = given.get("partitions="), given.get("select-ratio=")
     return Insert(
-        visits=visits,
-        revisit=revisit,
         partitions=distributions.parse(partitions, "-insert partitions=") if partitions else None,
         batch=given["batchtype="].upper() if "batchtype=" in given else None,
         select=distributions.parse_ratio(select, "-insert select-ratio=") if select else None,
-        row_population=row_population,
     )
 
 
@@ -240,14 +231,12 @@ def _columns(words: Sequence[str], command: Command, note: Callable[[str], None]
         raise Refused("-col n=", given["n="], "the number does not fit", f"FIXED(1) to FIXED({MAX_COLUMNS})")
     if command.name == "user" and words:
         note("-col changes nothing for `user`, as in cassandra-stress: columns are in the profile")
-    if given.value("comparator=") == "TimeUUIDType":
+    if given.get("comparator=") == "TimeUUIDType":
         raise Refused("-col comparator=", "TimeUUIDType", "columns have names", "AsciiType, UTF8Type")
     return Columns(
         names=names or tuple(sorted(f"C{index}" for index in range(count.low))),
         given=bool(names),
-        count=distributions.fixed(len(names)) if names else count,
         size=distributions.parse(given.value("size="), "-col size="),
-        comparator=given.value("comparator="),
         timestamp=given.get("timestamp="),
         slice="slice" in given,
     )
@@ -300,17 +289,11 @@ def _connection(options: Words, note: Callable[[str], None]) -> Connection:
         whitelist="whitelist" in node,
         datacenter=node.get("datacenter="),
         port=_port(ports.value("native=")),
-        ports=(int(ports.value("thrift=")), int(ports.value("jmx="))),
         user=user,
         password=password,
-        provider=mode.get("auth-provider="),
         compression=mode.value("compression=").lower(),
-        simple="simplenative" in mode,
-        max_pending=int(mode.value("maxPending=")),
-        per_node=int(mode.value("connectionsPerHost=")),
         trusted=_pem("-transport truststore=", transport.get("truststore=")),
         own=_pem("-transport keystore=", transport.get("keystore=")),
-        transport=transport,
     )
 
 
@@ -384,8 +367,6 @@ def _log(words: Sequence[str], reporting: Given) -> Log:
         histograms=Path(given["hdrfile="]).expanduser() if "hdrfile=" in given else None,
         interval_ms=_at_least(LEAST_INTERVAL_MS, interval_ms, "-log interval="),
         level=given.value("level=").upper(),
-        settings="no-settings" not in given,
-        summary="no-summary" not in given,
         row_every_s=_span_s(reporting, "output-frequency="),
         header_every_s=_span_s(reporting, "header-frequency="),
     )

@@ -42,11 +42,6 @@ class ColumnSpec:
     population: Distribution | None = None
     cluster: Distribution | None = None
 
-    def described(self) -> str:
-        """Text in the settings block."""
-        parts = (("Clustering", self.cluster), ("Size", self.size), ("Identity", self.population))
-        return "".join(f"{name}: {one.described()};" for name, one in parts if one is not None)
-
 
 @dataclass(frozen=True)
 class Query:
@@ -55,7 +50,6 @@ class Query:
     name: str
     cql: str
     same_row: bool
-    fields: str | None
 
 
 @dataclass(frozen=True)
@@ -75,8 +69,6 @@ class Profile:
     select: Ratio
     batch: str
     queries: Mapping[str, Query]
-    insert: Mapping[str, str]
-    """The section `insert` as written, for the settings block."""
 
     def creations(self) -> tuple[str, ...]:
         """CQL that creates what is missing; IF NOT EXISTS is added to statements that lack it."""
@@ -205,7 +197,6 @@ def profile_of(path: str, read: Mapping[str, Any]) -> Profile:
         select=distributions.parse_ratio(str(insert.get("select", "fixed(1)/1")), f"{path}: insert: select"),
         batch=batch,
         queries=_queries(path, read.get("queries") or {}),
-        insert={key: str(value) for key, value in insert.items()},
     )
 
 
@@ -266,7 +257,7 @@ def _queries(path: str, read: object) -> dict[str, Query]:
             raise Refused(where, ", ".join(query), "there is no such key", "cql, fields")
         if fields is not None and str(fields).lower() not in FIELDS:
             raise Refused(f"{where}: fields", str(fields), "the value does not fit", ", ".join(FIELDS))
-        by_name[name] = Query(name, cql.strip().rstrip(";"), str(fields).lower() == "samerow", fields)
+        by_name[name] = Query(name, cql.strip().rstrip(";"), str(fields).lower() == "samerow")
     return by_name
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -29,11 +29,9 @@ class Command:
     serial_consistency: str
     key_size: int
     add: Distribution
-    add_text: str
     ratios: Mapping[str, float]
     """Share by operation, sorted by name; a single operation unless the command is a mixture."""
     clustering: Distribution | None
-    clustering_text: str
     profile: str
     """Paths, separated by commas."""
 
@@ -69,19 +67,15 @@ class Population:
     sequence: tuple[int, int] | None
     drawn: Distribution | None
     wrap: bool
-    order: str
 
 
 @dataclass(frozen=True)
 class Insert:
     """How partitions are written; None where the command line has no value."""
 
-    visits: Distribution
-    revisit: Distribution
     partitions: Distribution | None
     batch: str | None
     select: Ratio | None
-    row_population: Ratio
 
 
 @dataclass(frozen=True)
@@ -90,9 +84,7 @@ class Columns:
 
     names: tuple[str, ...]
     given: bool
-    count: Distribution
     size: Distribution
-    comparator: str
     timestamp: str | None
     slice: bool
 
@@ -126,18 +118,11 @@ class Connection:
     whitelist: bool
     datacenter: str | None
     port: int
-    ports: tuple[int, int]
-    """Ports of Thrift and JMX; only displayed."""
     user: str | None
     password: str | None
-    provider: str | None
     compression: str
-    simple: bool
-    max_pending: int
-    per_node: int
     trusted: Path | None
     own: Path | None
-    transport: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -148,8 +133,6 @@ class Log:
     histograms: Path | None
     interval_ms: int
     level: str
-    settings: bool
-    summary: bool
     row_every_s: int | None = None
     """Seconds between two rows; None: every interval has one."""
     header_every_s: int | None = None

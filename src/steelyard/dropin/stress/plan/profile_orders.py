@@ -151,9 +151,7 @@ class Table:
             raise Refused(where, column.cql_type, "keys have types without others in them")
         cluster, most = self.profile.spec(column.name).cluster, HOLDS.get(column.outer)
         if column.role == "clustering" and cluster is not None and most is not None and cluster.high - 1 > most:
-            raise Refused(
-                f"{where}: cluster", cluster.described(), f"{column.cql_type} has fewer values", f"up to {most + 1}"
-            )
+            raise Refused(f"{where}: cluster", str(cluster), f"{column.cql_type} has fewer values", f"up to {most + 1}")
 
     def _of_partition(self, column: Column) -> dict[str, Any]:
         """A function of the key number: cassandra-stress's own, except that text counts."""
@@ -260,7 +258,7 @@ def remarks(settings: Settings, table: Table) -> list[str]:
         if spec.cluster is not None and column.role != "clustering":
             sentences.append(f"{column.name}: cluster changes nothing: it is not a clustering column")
         if column.outer in BLOBS and column.role in KEYS and spec.size is not None and not _is_known(spec.size):
-            sentences.append(f"{column.name}: {spec.size.described()} as size of a key: it has 4 to 8 bytes")
+            sentences.append(f"{column.name}: {spec.size} as size of a key: it has 4 to 8 bytes")
         counted = column.role == "clustering" and spec.population is None and (spec.cluster or fixed(1)).high > 1
         if column.role == "clustering" and column.outer == "timeuuid" and spec.cluster and not spec.cluster.is_fixed:
             sentences.append(
@@ -270,7 +268,7 @@ def remarks(settings: Settings, table: Table) -> list[str]:
         lengths = spec.size if column.outer in TEXTS and column.role in KEYS and not counted else None
         if lengths and spec.population is None and not lengths.is_fixed:
             sentences.append(
-                f"{column.name}: {lengths.described()} as size of a key: its digits have about {lengths.average:g} "
+                f"{column.name}: {lengths} as size of a key: its digits have about {lengths.average:g} "
                 "characters, and no two seeds the same; cassandra-stress's short texts repeat, so it has fewer keys"
             )
         if counted and column.outer in BLOBS and spec.size is not None:
@@ -284,7 +282,7 @@ def remarks(settings: Settings, table: Table) -> list[str]:
     inserts = any(name.lower() == "insert" for name in settings.command.ratios)
     if inserts and partitions.low < partitions.high and (settings.rate.throttle_per_s or settings.rate.fixed_per_s):
         sentences.append(
-            f"insert: batches of {partitions.described()} partitions are due at even intervals, of their mean "
+            f"insert: batches of {partitions} partitions are due at even intervals, of their mean "
             "number at that rate; cassandra-stress waits longer after a larger one"
         )
     return [f"{profile.path}: {one}" for one in sentences]
@@ -312,7 +310,6 @@ class Rows:
     """Rows of a partition. `outer`: values of the outermost clustering column; `below`: rows of each of them."""
 
     outer: Distribution
-    low: int
     high: int
     below: float
 
@@ -323,8 +320,8 @@ class Rows:
         if any(one.low < 1 for one in spread):
             raise Refused(f"{profile.path}: columnspec: cluster", "below 1", "a partition has rows", "from 1")
         outer, *inner = spread or [fixed(1)]
-        low, high = (math.prod(getattr(one, bound) for one in (outer, *inner)) for bound in ("low", "high"))
-        return cls(outer, low, high, math.prod(one.average for one in inner))
+        high = math.prod(one.high for one in (outer, *inner))
+        return cls(outer, high, math.prod(one.average for one in inner))
 
     def taken(self, select: Ratio) -> float:
         """Mean number of rows that an insert writes: each outermost value with a chance, and one at least."""

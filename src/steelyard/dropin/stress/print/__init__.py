@@ -1,1 +1,1 @@
-"""Output in cassandra-stress's formats: rows, settings, help, graphs and logs."""
+"""Output in cassandra-stress's formats: rows, results, graphs and logs."""

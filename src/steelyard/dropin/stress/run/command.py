@@ -7,15 +7,17 @@ import secrets
 import socket
 from collections.abc import Sequence
 
+from steelyard import __version__
 from steelyard.dropin import other_tables, wording
 from steelyard.dropin.contacts import parsed
-from steelyard.dropin.stress.parse import parse_settings, tokens
+from steelyard.dropin.stress.parse import distributions, parse_settings, sections, tokens
+from steelyard.dropin.stress.parse.distributions import Distribution
 from steelyard.dropin.stress.parse.profile import Profile
 from steelyard.dropin.stress.parse.refusal import Refused
 from steelyard.dropin.stress.parse.settings import Connection, Settings
 from steelyard.dropin.stress.plan import orders, profile_orders, schema, several_profiles
 from steelyard.dropin.stress.plan.orders import Plan
-from steelyard.dropin.stress.print import graph, help, output_stream, settings_block
+from steelyard.dropin.stress.print import graph, output_stream
 from steelyard.dropin.stress.print.output_stream import Voice
 from steelyard.dropin.stress.run.execution import Action, Asking, Tools
 from steelyard.model.data_model import Schema
@@ -29,6 +31,9 @@ DIFFERENT = (
     "-col n= or names= says which columns to use; -schema keyspace= names another keyspace, where `write` makes its own"
 )
 EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 130
+ASKS = ("-?", "-h", "--help")
+SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
+"""Quantiles that `print` shows."""
 
 
 def conduct(arguments: Sequence[str], tools: Tools | None = None) -> int:
@@ -36,9 +41,9 @@ def conduct(arguments: Sequence[str], tools: Tools | None = None) -> int:
     could not begin."""
     tidied = tokens.tidy(arguments)
     if not tidied:
-        print("\n".join(help.overview()))
+        print("\n".join(known_words()))
         raise Refused("command", "", "there is none", "see above")
-    lines = help.special(tidied)
+    lines = without_load(tidied)
     if lines is not None:
         print("\n".join(lines))
         return EXIT_DONE
@@ -56,6 +61,42 @@ def conduct(arguments: Sequence[str], tools: Tools | None = None) -> int:
             return asyncio.run(_carry_out(settings, tidied, speaker, tools or Tools()))
 
 
+def without_load(words: Sequence[str]) -> list[str] | None:
+    """The output of a command without a load; None for any other command. Raises Refused."""
+    name = words[0].lower()
+    if name in ("help", *ASKS) or (len(words) == 2 and words[1].lower() in ("help", *ASKS)):
+        return known_words()
+    if name == "version":
+        return [f"Version: steelyard {__version__}"]
+    if name == "legacy":
+        why = "command lines from before 2.1 are not read; `-o INSERT -n 1000 -t 50 -d IP` is now "
+        raise Refused("legacy", " ".join(words), why + "`write n=1000 -rate threads=50 -node IP`")
+    if name == "print":
+        given = sections.PRINT.read(words[1:])
+        return _quantiles(distributions.parse(given["dist="], "print dist="))
+    return None
+
+
+def known_words() -> list[str]:
+    """The commands and options that are known, and the page about them."""
+    lines = ["steelyard stress COMMAND [OPTIONS]: see docs/howto/switch-from-cassandra-stress.md", ""]
+    for section in (*sections.COMMANDS, *sections.OPTIONS):
+        words = [one.shown or "VALUE" for one in section.options if not one.refused]
+        if words:
+            lines.append(f"{section.name:<17} {' '.join(words)}")
+    lines.append(f"{sections.PRINT.usages[0]}, version, help")
+    return [*lines, "", f"DIST(?) is one of {'; '.join(distributions.FORMS)}"]
+
+
+def _quantiles(distribution: Distribution) -> list[str]:
+    lines = ["% of samples    Range       % of total"]
+    most = distribution.inverse(1.0) / 100
+    for share in SHARES:
+        bound = distribution.inverse(share)
+        lines.append(f"{share * 100:<16.1f}{bound:<12d}{bound / most if most else 0.0:12.1f}")
+    return lines
+
+
 async def _carry_out(settings: Settings, tidied: Sequence[str], speaker: Voice, tools: Tools) -> int:
     for note in settings.notes:
         _note(speaker, note)
@@ -67,8 +108,6 @@ async def _carry_out(settings: Settings, tidied: Sequence[str], speaker: Voice, 
         tables = tuple((one.keyspace.strip('"'), one.table) for one in profiles)
     else:
         plan = orders.predefined(settings)
-        if settings.log.settings:
-            speaker.say(*settings_block.block(settings), "")
         contacts = await _nodes(settings, speaker, tools)
         action = Action(settings, plan, contacts, speaker, secrets.randbits(63), tools)
         creations = schema.creations(settings) if settings.command.name in ("write", "counter_write") else ()
@@ -90,8 +129,7 @@ async def _carry_out(settings: Settings, tidied: Sequence[str], speaker: Voice, 
 async def _of_profiles(
     settings: Settings, profiles: Sequence[Profile], contacts: Sequence[str], speaker: Voice, tools: Tools
 ) -> Action:
-    """The action, after creating the schema: as in cassandra-stress, that precedes the display of the settings, because
-    they depend on the tables. What can be refused is refused before."""
+    """The action, after creating the schema. What can be refused is refused before."""
     asking = Asking.of(settings, contacts, tools)
     questions = [profile_orders.schema_question(one) for one in profiles]
 
@@ -117,11 +155,6 @@ async def _of_profiles(
     tables, plan = compiled([profile_orders.columns_of(described) for described in answers])
     for remark in (remark for table in tables for remark in profile_orders.remarks(settings, table)):
         _note(speaker, remark)
-    if settings.log.settings:
-        speaker.say(*settings_block.block(settings, profiles[0].keyspace))
-        for table in tables:
-            speaker.say(*settings_block.profile(table.profile, table.rows, settings.insert))
-        speaker.say("")
     return Action(settings, plan, contacts, speaker, secrets.randbits(63), tools)
 
 
