@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from steelyard.workload import _cql
+from steelyard.model import cql_statement
 
 
 def names(cql: str) -> list[str]:
-    return [f"{marker.name}{marker.relation}" for marker in _cql.read(cql).markers]
+    return [f"{marker.name}{marker.relation}" for marker in cql_statement.read(cql).markers]
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_each_marker_has_the_column_that_stands_before_it(cql: str, expected: li
     ],
 )
 def test_what_it_does(cql: str, writes: bool, conditional: bool, selected: tuple[str, ...] | None) -> None:
-    found = _cql.read(cql)
+    found = cql_statement.read(cql)
     assert (found.writes, found.conditional, found.selected, found.table) == (writes, conditional, selected, "t")
 
 
@@ -58,11 +58,11 @@ def test_what_it_does(cql: str, writes: bool, conditional: bool, selected: tuple
     ],
 )
 def test_one_line_whose_literals_are_as_they_were_and_comments_are_gone(cql: str, plain: str) -> None:
-    assert _cql.read(cql).cql == plain
+    assert cql_statement.read(cql).cql == plain
 
 
 def test_names_become_question_marks_and_texts_stay() -> None:
-    found = _cql.read("UPDATE t SET a = :x,\n  b = 'it''s :y'  WHERE k = :k;")
+    found = cql_statement.read("UPDATE t SET a = :x,\n  b = 'it''s :y'  WHERE k = :k;")
     assert found.cql == "UPDATE t SET a = ?, b = 'it''s :y' WHERE k = ?"
     assert found.assigned == ("a", "b")
 
@@ -77,7 +77,7 @@ def test_names_become_question_marks_and_texts_stay() -> None:
     ],
 )
 def test_the_keyspace_is_put_before_the_table(cql: str, qualified: str) -> None:
-    assert _cql.qualified(cql, "ks") == qualified
+    assert cql_statement.qualified(cql, "ks") == qualified
 
 
 @pytest.mark.parametrize(
@@ -93,5 +93,5 @@ def test_the_keyspace_is_put_before_the_table(cql: str, qualified: str) -> None:
     ],
 )
 def test_what_cannot_be_read_is_said(cql: str, says: str) -> None:
-    with pytest.raises(_cql.CqlProblem, match=says):
-        _cql.read(cql)
+    with pytest.raises(cql_statement.CqlProblem, match=says):
+        cql_statement.read(cql)
