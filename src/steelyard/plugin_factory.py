@@ -9,9 +9,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from steelyard import plugin
 from steelyard.engine.base import Engine
 from steelyard.model.study import Choice, LoadSiteChoice, SiteChoice
 from steelyard.model.trial_settings import TrialSettings
+from steelyard.node.folders import cache_folder, state_folder
 from steelyard.plugin import Plugins
 from steelyard.probe.base import Probe
 from steelyard.site.base import Joins, Site
@@ -69,6 +71,15 @@ def make_engine(plugins: Plugins, name: str) -> Engine:
     """An engine by name. Raises StudyError if there is none."""
     engine: Engine = plugins.find("engine", name).create()
     return engine
+
+
+def with_defaults(seam: str, name: str) -> Any:
+    """An engine, system or site by name as it is without a study. Raises StudyError if there is none, ValidationError
+    if it has settings without a default."""
+    module = plugin.find(seam, name)
+    if seam == "engine":
+        return module.create()
+    return module.create(module.Settings(), cache_folder() if seam == "system" else state_folder())
 
 
 NO_SETTINGS: Mapping[str, Any] = {}

@@ -22,13 +22,13 @@ from steelyard.analysis.gate import Gate
 from steelyard.analysis.statistics.look import LookRow
 from steelyard.analysis.treatments import Treatment
 from steelyard.cli.commands.clean import Found
-from steelyard.cli.finding import Finding as MachineFinding
 from steelyard.judging.noise_floor import FoundFloor
 from steelyard.judging.stopping import Decision, Rule
 from steelyard.lab.conductor import Outcome
 from steelyard.model.calibration import Calibration
 from steelyard.model.damage import Damage
 from steelyard.model.estimate import Estimate
+from steelyard.model.finding import Finding as MachineFinding
 from steelyard.model.plan import Plan
 from steelyard.model.study import About, Level
 from steelyard.model.value import Value

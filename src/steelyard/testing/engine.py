@@ -29,6 +29,7 @@ from steelyard.plugin import Plugins, any_file
 from steelyard.plugin_factory import make_engine, make_workload
 from steelyard.system.base import Endpoint
 from steelyard.testing.cluster import running
+from steelyard.testing.findings import check_findings
 from steelyard.wire.record import Connected, Done, Hello, Interval, Record
 from steelyard.wire.word import PhaseWord
 from steelyard.workload.base import Workload
@@ -102,6 +103,10 @@ class EngineContract:
     def engine(self) -> Engine:
         """The engine that a study with this name would get."""
         return make_engine(Plugins(trust=any_file), self.module)
+
+    def test_says_what_it_needs(self) -> None:
+        """An engine that `Diagnoses` says what is there and what mends the rest."""
+        check_findings(self.engine())
 
     def test_carries_out_an_order(self, tmp_path: Path) -> None:
         """On every load node: hello, intervals, done; and the interval counts add up to those in the end record."""

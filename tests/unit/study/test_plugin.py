@@ -16,6 +16,11 @@ def test_modules_and_packages_are_found_by_name_and_helpers_are_not() -> None:
     assert {"ycsb-a", "ycsb-c", "ycsb-i"} <= set(names)
     assert not any(name == "base" or name.startswith(("-", "_")) for name in names)
     assert plugin.find("workload", "ycsb-a").__name__ == "steelyard.workload.ycsb_a"
+    assert (ROOT / "src/steelyard/site/kernel/__init__.py").is_file()
+    assert {"docker", "fake", "local", "ssh", "vm"} <= set(plugin.names("site"))
+    assert "kernel" not in plugin.names("site"), "what sites share has no `create`"
+    with pytest.raises(StudyError, match="there is no site 'kernel'"):
+        plugin.find("site", "kernel")
 
 
 def test_every_shipped_plug_in_can_be_found() -> None:
