@@ -17,8 +17,8 @@ from steelyard.model.errors import SteelyardError
 from steelyard.node import agent
 from steelyard.node.folders import cache_folder
 from steelyard.node.signals import ENDING
-from steelyard.site import _cgroup, _this_machine
-from steelyard.site._vm_refusals import PACKAGES
+from steelyard.site.kernel import cgroup, programs
+from steelyard.site.vm.refusals import PACKAGES
 
 QUIET_WAIT_VARIABLE = "STEELYARD_QUIET_WAIT_S"
 EXPECTED = ("this kernel ", "this machine has no ", "this network ", "as root ")
@@ -56,10 +56,10 @@ def _no_docker() -> str | None:
     """Why containers cannot be tested; a daemon is started for the tests, whatever runs."""
     if os.geteuid() != 0:
         return "needs root"
-    missing = [name for name in ("docker", "dockerd", "debootstrap") if _this_machine.program(name) is None]
+    missing = [name for name in ("docker", "dockerd", "debootstrap") if programs.program(name) is None]
     if missing:
         return f"needs {', '.join(missing)}: apt-get install docker.io debootstrap"
-    if not _cgroup.detect().bases:
+    if not cgroup.detect().bases:
         return "this machine has no control groups that a Docker daemon could use"
     return None
 
@@ -68,7 +68,7 @@ def _no_virtual_machine() -> str | None:
     """Why no virtual machine can be tested; without KVM it is emulated."""
     if os.geteuid() != 0:
         return "needs root"
-    missing = list(dict.fromkeys(package for name, package in PACKAGES.items() if not _this_machine.program(name)))
+    missing = list(dict.fromkeys(package for name, package in PACKAGES.items() if not programs.program(name)))
     if missing:
         return f"needs QEMU and what builds its image: apt-get install {' '.join(missing)}"
     if platform.machine() != "x86_64":

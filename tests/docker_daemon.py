@@ -14,7 +14,9 @@ import pytest
 
 from steelyard.model.errors import SiteError
 from steelyard.node.folders import cache_folder
-from steelyard.site import _docker_daemon, _docker_image, _this_machine
+from steelyard.site.docker import daemon as docker_daemon
+from steelyard.site.docker import image
+from steelyard.site.kernel import programs
 
 VARIABLE = "DOCKER_HOST"
 
@@ -22,7 +24,7 @@ VARIABLE = "DOCKER_HOST"
 def image_or_skip() -> None:
     """Build the image, or skip where Debian's packages cannot be had."""
     try:
-        asyncio.run(_docker_image.build(cache_folder(), print))
+        asyncio.run(image.build(cache_folder(), print))
     except SiteError as error:
         if "debootstrap ended" in error.message:
             pytest.skip(f"this network gives no image: {error.message}")
@@ -30,21 +32,21 @@ def image_or_skip() -> None:
 
 
 @contextmanager
-def running_daemon(folder: Path) -> Iterator[_docker_daemon.Own]:
+def running_daemon(folder: Path) -> Iterator[docker_daemon.Own]:
     """Run a daemon with the image in it; users' clients reach it for as long as the block lasts."""
     image_or_skip()
-    own = _docker_daemon.Own(folder / "run", folder / "data")
-    client = _this_machine.program("docker")
+    own = docker_daemon.Own(folder / "run", folder / "data")
+    client = programs.program("docker")
     assert client is not None
 
     async def start() -> None:
-        async with _docker_daemon.locked(own):
-            daemon = await _docker_daemon.ensure(own, client)
-        await _docker_image.ensure(daemon, "", "", cache_folder(), print)
+        async with docker_daemon.locked(own):
+            daemon = await docker_daemon.ensure(own, client)
+        await image.ensure(daemon, "", "", cache_folder(), print)
 
     async def stop() -> None:
-        async with _docker_daemon.locked(own):
-            await _docker_daemon.stop(own)
+        async with docker_daemon.locked(own):
+            await docker_daemon.stop(own)
 
     before = os.environ.get(VARIABLE)
     try:

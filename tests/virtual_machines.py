@@ -8,13 +8,13 @@ import pytest
 
 from steelyard.model.errors import SiteError
 from steelyard.node.folders import cache_folder
-from steelyard.site import _vm_image
+from steelyard.site.vm import image
 
 
-def image_or_skip() -> _vm_image.Image:
+def image_or_skip() -> image.Image:
     """Build the image, or skip where Debian's packages cannot be had."""
     try:
-        return asyncio.run(_vm_image.build(cache_folder(), print))
+        return asyncio.run(image.build(cache_folder(), print))
     except SiteError as error:
         if "debootstrap ended" in error.message:
             pytest.skip(f"this network gives no image: {error.message}")

@@ -21,7 +21,6 @@ from steelyard.analysis.comparisons.two_sided import Contrast
 from steelyard.analysis.gate import Gate
 from steelyard.analysis.statistics.look import LookRow
 from steelyard.analysis.treatments import Treatment
-from steelyard.cli.finding import Finding as MachineFinding
 from steelyard.judging.noise_floor import FoundFloor
 from steelyard.judging.stopping import Decision, Rule
 from steelyard.lab.conductor import Outcome
@@ -29,6 +28,7 @@ from steelyard.lab.leftovers import Found
 from steelyard.model.calibration import Calibration
 from steelyard.model.damage import Damage
 from steelyard.model.estimate import Estimate
+from steelyard.model.finding import Finding as MachineFinding
 from steelyard.model.named_level import Level
 from steelyard.model.plan import Plan
 from steelyard.model.study import About

@@ -6,7 +6,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from steelyard.workload import _cql, _models, _tables, _types
+from steelyard.model import cql_statement
+from steelyard.workload import _models, _tables, _types
 
 
 def described(create: str) -> list[dict[str, Any]] | None:
@@ -15,7 +16,7 @@ def described(create: str) -> list[dict[str, Any]] | None:
     try:
         defined = _tables.definition_of(_models.Table(create=create))
         types = {name: _types.parse(column.type).wire() for name, column in defined.specs.items()}
-    except (_cql.CqlProblem, _types.TypeProblem, ValidationError):
+    except (cql_statement.CqlProblem, _types.TypeProblem, ValidationError):
         return None
     columns = []
     for name, column in defined.specs.items():

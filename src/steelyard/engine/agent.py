@@ -11,8 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from steelyard.engine import _agent_findings
 from steelyard.engine.base import Engine
 from steelyard.model.errors import EngineError
+from steelyard.model.finding import Finding
 from steelyard.node import agent
 from steelyard.node.base import Node
 from steelyard.node.command import end, spawn
@@ -63,6 +65,10 @@ class AgentEngine:
         """Carry out an order whose phases come as words. Raises EngineError if a generator fails, ends too soon,
         or does not end in time."""
         await _talk(order, nodes, on_record, lambda talk: talk.say(phases), timeout_s)
+
+    async def findings(self) -> Sequence[Finding]:
+        """The program, and what it can do on this machine by the last calibration."""
+        return await _agent_findings.of_this_machine()
 
 
 async def _talk(

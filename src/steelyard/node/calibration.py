@@ -15,6 +15,8 @@ from steelyard.model.machine_identity import difference
 FILE = "calibration.json"
 FINGERPRINT_DIGITS = 12
 MADE_ANEW = "`steelyard calibrate` measures it anew"
+QUIET_FRACTION = 0.1
+"""More background load or steal than this share of all cores makes the figures worth little."""
 
 
 def path_in(state: Path) -> Path:
@@ -55,3 +57,17 @@ def stale(calibration: Calibration, machine: Mapping[str, str], agent_fingerprin
     if not calibration.agent.endswith(agent_fingerprint):
         return f"it was made with another build of the agent ({calibration.agent})"
     return ""
+
+
+def doubts(calibration: Calibration) -> list[str]:
+    """What makes the figures worth less than they look."""
+    problems = []
+    if not calibration.optimised:
+        problems.append("the agent was built without optimisation: `make setup` builds the one to measure with")
+    if calibration.background_cpu_fraction > QUIET_FRACTION:
+        problems.append(
+            f"other programs took {calibration.background_cpu_fraction:.0%} of all cores: end them and calibrate again"
+        )
+    if calibration.steal_fraction > QUIET_FRACTION:
+        problems.append(f"other guests took {calibration.steal_fraction:.0%} of all cores: calibrate at another hour")
+    return problems

@@ -2,9 +2,9 @@
 
 A plug-in of a seam is a module or package `steelyard.<seam>.<name>` (dashes in names are underscores in modules), an
 entry point `steelyard.<seam>`, or the path of a Python file, relative to the study that names it. Modules whose name
-begins with an underscore, and `base`, are a seam's own. A shipped file `steelyard/<seam>/<name>.toml` is another
-plug-in of its seam with other defaults. A workload may be a TOML file of the user's, too. Named values, such as
-profiles, are TOML files only: shipped ones `steelyard/<kind>/<name>.toml`, others by their path.
+begins with an underscore, and those that define no `create`, such as `base`, are a seam's own. A workload may be a TOML
+file, too. Named values, such as profiles, are TOML files only: shipped ones `steelyard/<kind>/<name>.toml`, others by
+their path.
 
 To find a plug-in is to execute its module. Modules and entry points were installed by the user; a Python file came with
 the study, so it is executed only if the caller's `Trust` lets it pass (docs/decisions/0017-whose-code-runs.md).
@@ -24,6 +24,7 @@ import pkgutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.abc import InspectLoader
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
@@ -92,9 +93,16 @@ def names(seam: str) -> tuple[str, ...]:
 @functools.cache
 def _shipped(seam: str) -> frozenset[str]:
     package = importlib.import_module(f"steelyard.{seam}")
-    modules = (info.name for info in pkgutil.iter_modules(package.__path__))
-    own = frozenset(name.replace("_", "-") for name in modules if name != "base" and not name.startswith("_"))
+    modules = [info.name for info in pkgutil.iter_modules(package.__path__) if not info.name.startswith("_")]
+    own = frozenset(name.replace("_", "-") for name in modules if _creates(f"{package.__name__}.{name}"))
     return own.union(shipped_values(seam))
+
+
+def _creates(module: str) -> bool:
+    """Whether a module defines `create`, by its code, which is not executed: a list of names loads no plug-in."""
+    spec = importlib.util.find_spec(module)
+    code = spec.loader.get_code(module) if spec and isinstance(spec.loader, InspectLoader) else None
+    return code is not None and "create" in code.co_names
 
 
 @functools.cache

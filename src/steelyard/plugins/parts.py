@@ -14,6 +14,7 @@ from steelyard.judging.settings_hash import canonical
 from steelyard.model.study import Choice, LoadSiteChoice, SiteChoice
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.node import folders
+from steelyard.plugins import find
 from steelyard.plugins.find import Plugins
 from steelyard.probe.base import Probe
 from steelyard.site.base import Joins, Site
@@ -128,3 +129,12 @@ class Parts:
         model: type[BaseModel] = module.Settings
         own = {key: item for key, item in table.items() if key not in common.model_fields}
         return module, model.model_validate(own)
+
+
+def with_defaults(seam: str, name: str) -> Any:
+    """An engine, system or site by name as it is without a study. Raises StudyError if there is none, ValidationError
+    if it has settings without a default."""
+    module = find.find(seam, name)
+    if seam == "engine":
+        return module.create()
+    return module.create(module.Settings(), folders.cache_folder() if seam == "system" else folders.state_folder())

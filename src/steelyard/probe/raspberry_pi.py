@@ -1,19 +1,18 @@
 """Raspberry Pi probe: whether the firmware slows the board down (too little voltage, too hot), temperature, frequency.
 
-The firmware says so by bits: four for what holds now, four for what has occurred since the board was started. A board
-that was slowed down during a trial is not the hardware that the study names, so such a reading voids the trial: metrics
-whose names begin with `machine_fault_` do (`judging/verdict.py`). On a machine that is no Raspberry Pi the probe reads
-nothing, and says so.
+The firmware says so by bits (`node/raspberry_pi.py`). A board that was slowed down during a trial is not the hardware
+that the study names, so such a reading voids the trial: metrics whose names begin with `machine_fault_` do
+(`judging/verdict.py`). On a machine that is no Raspberry Pi the probe reads nothing, and says so.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 
 from steelyard.model.errors import ProbeError
 from steelyard.model.sample import Metric, Sample
 from steelyard.node.base import Node
+from steelyard.node.raspberry_pi import FAULTS, SINCE_START, throttled_bits
 
 SCRIPT = """
 before=
@@ -33,16 +32,6 @@ done 2> /dev/null
 """Two readings per line, so that each line says what has occurred between them. The shell reads the files itself;
 `vcgencmd` is asked where the kernel has no such file. Bits are hexadecimal, with or without 0x."""
 
-FAULTS = ("under_voltage", "frequency_capped", "throttled", "soft_temperature_limit")
-"""Meaning of the firmware's bits 0 to 3; the same, since the board was started, are bits 16 to 19."""
-WORDS = {
-    "under_voltage": "under-voltage",
-    "frequency_capped": "frequency capped",
-    "throttled": "throttled",
-    "soft_temperature_limit": "soft temperature limit",
-}
-SINCE_START = 16
-BITS = re.compile(r"^(?:throttled=)?(?:0x)?([0-9a-f]{1,8})$", re.IGNORECASE)
 BOARDS = "machine_raspberry_pi_boards"
 TEMPERATURE = "machine_temperature_celsius"
 FREQUENCY = "machine_frequency_hz"
@@ -98,22 +87,6 @@ class RaspberryPiProbe:
         except (ValueError, KeyError) as error:
             raise ProbeError(f"{node}: not a line of the probe raspberry-pi: {line[:200]!r}") from error
         return samples
-
-
-def throttled_bits(text: str) -> int | None:
-    """The firmware's bits, as its file or `vcgencmd get_throttled` say them; None for any other text."""
-    match = BITS.match(text.strip())
-    return int(match[1], 16) if match else None
-
-
-def faults(bits: int) -> list[str]:
-    """What is wrong now, in words."""
-    return [WORDS[name] for index, name in enumerate(FAULTS) if bits >> index & 1]
-
-
-def former_faults(bits: int) -> list[str]:
-    """What has been wrong since the board was started, in words."""
-    return faults(bits >> SINCE_START)
 
 
 def _between(before: int, now: int) -> list[tuple[str, float]]:

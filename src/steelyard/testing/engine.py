@@ -29,6 +29,7 @@ from steelyard.plugins.find import Plugins, any_file
 from steelyard.plugins.parts import Parts
 from steelyard.system.base import Endpoint
 from steelyard.testing.cluster import running
+from steelyard.testing.findings import check_findings
 from steelyard.wire.record import Connected, Done, Hello, Interval, Record
 from steelyard.wire.word import PhaseWord
 from steelyard.workload.base import Workload
@@ -101,6 +102,10 @@ class EngineContract:
     def engine(self) -> Engine:
         """The engine that a study with this name would get."""
         return Parts(Plugins(trust=any_file)).engine_named(self.module)
+
+    def test_says_what_it_needs(self) -> None:
+        """An engine that `Diagnoses` says what is there and what mends the rest."""
+        check_findings(self.engine())
 
     def test_carries_out_an_order(self, tmp_path: Path) -> None:
         """On every load node: hello, intervals, done; and the interval counts add up to those in the end record."""

@@ -33,6 +33,7 @@ from steelyard.node.command import run
 from steelyard.node.kept import Kept
 from steelyard.plugins import find
 from steelyard.site.base import Request, Reuses, Site, Timed
+from steelyard.testing.findings import check_findings
 
 COMMAND_TIMEOUT_S = 20.0
 VICTIM_TIMEOUT_S = 60.0
@@ -166,6 +167,10 @@ class SiteContract:
             times = site.times(self.request())
             assert times == site.times(self.request())
             assert min(times.lease_s, times.release_s) >= 0
+
+    def test_says_what_it_needs(self, tmp_path: Path) -> None:
+        """A site that `Diagnoses` says what is there and what mends the rest."""
+        check_findings(make_site(self.module, self.settings, tmp_path))
 
     def test_refuses_too_many_nodes(self, tmp_path: Path) -> None:
         """A request that cannot be met is refused before anything is created."""

@@ -43,6 +43,7 @@ from steelyard.system.base import (
     System,
     Timed,
 )
+from steelyard.testing.findings import check_findings
 
 POLL_S = 0.1
 COMMAND_TIMEOUT_S = 60.0
@@ -135,6 +136,10 @@ class SystemContract:
                 assert system.disk_bytes(2e9, nodes) >= system.disk_bytes(1e9, nodes) >= 0
             if isinstance(system, Foretells):
                 assert all(error.key and error.message for error in system.problems(nodes, Load(operations=1)))
+
+    def test_says_what_it_needs(self, tmp_path: Path) -> None:
+        """A system that `Diagnoses` says what is there and what mends the rest."""
+        check_findings(make_system(self.module, self.settings, self.cache_folder(tmp_path)))
 
     def test_refuses_misspelt_settings(self) -> None:
         """A setting that does not exist is refused before anything starts."""

@@ -8,10 +8,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from steelyard.model import cql_statement
+from steelyard.model.cql_statement import LIMITS, Marker
 from steelyard.model.data_model import Schema, quoted
 from steelyard.model.errors import StudyError
 from steelyard.tomlfile.problems import Missing, problem
-from steelyard.workload import _cql, _models, _tables, _types
+from steelyard.workload import _models, _tables, _types
 from steelyard.workload._distributions import bounds, distribution, mean, short_form
 from steelyard.workload._tables import Json, TableInfo
 from steelyard.workload.base import Explanation, OperationShape
@@ -43,7 +45,7 @@ class Compiled:
 class _Statement:
     """A parsed statement with its table and marker values."""
 
-    reading: _cql.Reading
+    reading: cql_statement.Reading
     table: TableInfo
     markers: tuple[Json, ...]
     own: tuple[bool, ...]
@@ -144,8 +146,8 @@ class _Compiler:
     def _statement(self, name: str, spec: _models.Statement) -> None:
         key = f"statements.{name}"
         try:
-            reading = _cql.read(spec.cql)
-        except _cql.CqlProblem as error:
+            reading = cql_statement.read(spec.cql)
+        except cql_statement.CqlProblem as error:
             self.refuse(problem(f"{key}.cql", Missing(), str(error)))
             return
         table = self.tables.get(reading.table)
@@ -169,10 +171,10 @@ class _Compiler:
             own = tuple(self._own(spec, table, marker) for marker in reading.markers)
             self.statements[name] = _Statement(reading, table, tuple(one for one in markers if one), own, spec)
 
-    def _own(self, spec: _models.Statement, table: TableInfo, marker: _cql.Marker) -> bool:
+    def _own(self, spec: _models.Statement, table: TableInfo, marker: Marker) -> bool:
         return marker.name not in spec.values and marker.name == marker.column and marker.within in ("", "same")
 
-    def _marker(self, name: str, spec: _models.Statement, table: TableInfo, marker: _cql.Marker) -> Json | None:
+    def _marker(self, name: str, spec: _models.Statement, table: TableInfo, marker: Marker) -> Json | None:
         """The value of a marker; None, with an error reported, if there is none."""
         key = f"statements.{name}"
         column = table.columns.get(marker.column)
@@ -182,7 +184,7 @@ class _Compiler:
             return None
         if given is None:
             column = column if self._own(spec, table, marker) else table.columns.get(marker.name)
-            if column is not None and marker.relation not in _cql.LIMITS and marker.within in ("", "same"):
+            if column is not None and marker.relation not in LIMITS and marker.within in ("", "same"):
                 return column.value
             what = f"the marker at character {marker.at + 1} has no value: say values.{marker.name}"
             self.refuse(problem(f"{key}.cql", Missing(), what))
@@ -191,13 +193,13 @@ class _Compiler:
         return None if kind is None else self.makes.value(given, kind, f"{key}.values.{marker.name}")
 
     def _kind(
-        self, marker: _cql.Marker, column: _tables.ColumnInfo | None, given: _models.Column, key: str
+        self, marker: Marker, column: _tables.ColumnInfo | None, given: _models.Column, key: str
     ) -> _types.CqlType | None:
         """The type of a marker."""
         if given.type:
             return _tables.type_of(given.type, self.types, key, self.refuse)
-        if marker.relation in _cql.LIMITS:
-            return _types.CqlType(_cql.LIMITS[marker.relation])
+        if marker.relation in LIMITS:
+            return _types.CqlType(LIMITS[marker.relation])
         if column is None:
             self.refuse(problem(key, Missing(), "needs a type: the marker is compared with no column"))
             return None
@@ -232,7 +234,7 @@ class _Compiler:
 
     def _qualified(self, statement: _Statement) -> str:
         """The statement with the keyspace before its table."""
-        return _cql.qualified(statement.reading.cql, self.keyspace)
+        return cql_statement.qualified(statement.reading.cql, self.keyspace)
 
     def _fills(self, name: str) -> Json:
         """The fields of a statement that determine the rows that it writes."""
@@ -254,11 +256,9 @@ class _Compiler:
         narrowing = [
             statement.markers[index]["make"]["kind"]
             for index, marker in enumerate(statement.reading.markers)
-            if marker.relation not in _cql.LIMITS
+            if marker.relation not in LIMITS
         ]
-        equal = all(
-            marker.relation == "=" for marker in statement.reading.markers if marker.relation not in _cql.LIMITS
-        )
+        equal = all(marker.relation == "=" for marker in statement.reading.markers if marker.relation not in LIMITS)
         return equal and all(make in (*CERTAIN, "row") for make in narrowing)
 
     def _expected(self, statement: _Statement, placed: Mapping[str, int]) -> list[Json]:

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
 
+from steelyard.model import cql_statement
 from steelyard.model import data_model as model
 from steelyard.model.errors import StudyError
 from steelyard.tomlfile.problems import Missing, problem
-from steelyard.workload import _cql, _models, _types
+from steelyard.workload import _models, _types
 from steelyard.workload._distributions import bounds, mean
 from steelyard.workload._types import CqlType
 
@@ -119,7 +120,7 @@ def table_of(
         refuse(problem(key, Missing(), "no name of a table: letters, digits and _, 48 at most"))
     try:
         definition = definition_of(table) if table.create else _from_columns(table)
-    except _cql.CqlProblem as error:
+    except cql_statement.CqlProblem as error:
         refuse(problem(key, Missing(), str(error)))
         return None, None
     (partition, clustering), specs = definition.primary, definition.specs
@@ -178,11 +179,11 @@ def _from_columns(table: _models.Table) -> Definition:
 def definition_of(table: _models.Table) -> Definition:
     """The definition from a CREATE TABLE statement."""
     if table.primary_key:
-        raise _cql.CqlProblem("primary_key is told by create")
-    words = _cql.tokens(table.create)
+        raise cql_statement.CqlProblem("primary_key is told by create")
+    words = cql_statement.tokens(table.create)
     opening = next((index for index, word in enumerate(words) if word.text == "("), None)
     if opening is None or [word.text for word in words[:2]] != ["create", "table"]:
-        raise _cql.CqlProblem("create must be CREATE TABLE name (...)")
+        raise cql_statement.CqlProblem("create must be CREATE TABLE name (...)")
     items, end = _items(words, opening)
     specs: dict[str, _models.Column] = {}
     primary: tuple[tuple[str, ...], ...] = ((), ())
@@ -199,21 +200,21 @@ def definition_of(table: _models.Table) -> Definition:
         specs[first] = _models.Column.model_validate({**given.model_dump(exclude_unset=True), **changes})
     unknown = [name for name in table.columns if name not in specs]
     if unknown:
-        raise _cql.CqlProblem(f"columns.{unknown[0]} is not a column of create; allowed: {', '.join(specs)}")
+        raise cql_statement.CqlProblem(f"columns.{unknown[0]} is not a column of create; allowed: {', '.join(specs)}")
     text = table.create
     inside = text[words[opening].at + 1 : words[end].at]
-    behind_with = _cql.one_line(text[words[end + 2].at :]) if end + 2 < len(words) else ""
-    return Definition(_cql.one_line(inside), specs, primary, (behind_with,) if behind_with else ())
+    behind_with = cql_statement.one_line(text[words[end + 2].at :]) if end + 2 < len(words) else ""
+    return Definition(cql_statement.one_line(inside), specs, primary, (behind_with,) if behind_with else ())
 
 
-def _written(word: _cql.Token) -> str:
+def _written(word: cql_statement.Token) -> str:
     """The source text of a token; quoted names get their quotes."""
     return '"' + word.text.replace('"', '""') + '"' if word.kind == "name" else word.text
 
 
-def _items(words: Sequence[_cql.Token], opening: int) -> tuple[list[list[_cql.Token]], int]:
+def _items(words: Sequence[cql_statement.Token], opening: int) -> tuple[list[list[cql_statement.Token]], int]:
     """The comma-separated items of a parenthesis, and the index where it closes."""
-    items: list[list[_cql.Token]] = [[]]
+    items: list[list[cql_statement.Token]] = [[]]
     depth = 0
     for index in range(opening, len(words)):
         word = words[index]
@@ -225,12 +226,12 @@ def _items(words: Sequence[_cql.Token], opening: int) -> tuple[list[list[_cql.To
             items.append([])
         elif index > opening:
             items[-1].append(word)
-    raise _cql.CqlProblem("a parenthesis is not closed")
+    raise cql_statement.CqlProblem("a parenthesis is not closed")
 
 
 def _primary_key(text: str) -> tuple[tuple[str, ...], ...]:
     """Partition and clustering columns."""
-    words = _cql.tokens(text)
+    words = cql_statement.tokens(text)
     names: list[list[str]] = [[], []]
     depth, within = 0, 0
     for word in words:
@@ -241,11 +242,11 @@ def _primary_key(text: str) -> tuple[tuple[str, ...], ...]:
             names[within].append(word.text)
             within = 1 if depth == 0 else within
         elif word.text != ",":
-            raise _cql.CqlProblem(f"primary key {text!r}: names and commas expected, not {word.text!r}")
+            raise cql_statement.CqlProblem(f"primary key {text!r}: names and commas expected, not {word.text!r}")
         if not 0 <= depth <= 1:
             break
     if depth != 0:
-        raise _cql.CqlProblem(f"primary key {text!r}: such as 'id', or '(device, day), at'")
+        raise cql_statement.CqlProblem(f"primary key {text!r}: such as 'id', or '(device, day), at'")
     return tuple(names[0]), tuple(names[1])
 
 

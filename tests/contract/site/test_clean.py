@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.cli.commands import doctor as doctor_module
 from steelyard.cli.commands.clean import clean
 from steelyard.cli.commands.doctor import doctor
 from steelyard.lab.leftovers import reclaim
@@ -22,7 +21,7 @@ from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
 from steelyard.leases.lease import Lease
 from steelyard.model.errors import SiteError
-from steelyard.node import agent
+from steelyard.node import agent, machine_findings
 from steelyard.site import fake
 from steelyard.site.base import Request
 from tests.unit.cli.screen import printed
@@ -214,7 +213,7 @@ def test_reclaim_is_silent_when_there_is_nothing(state: Path) -> None:
 
 
 def test_doctor_gives_every_fault_its_mend(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor_module, "STEAL_WINDOW_S", 0.02)
+    monkeypatch.setattr(machine_findings, "STEAL_WINDOW_S", 0.02)
     monkeypatch.setenv("STEELYARD_AGENT", "/nowhere/agent")
     monkeypatch.setattr(agent, "candidates", lambda: (Path("/nowhere/agent"),))
     found = printed(lambda: doctor(as_json=True))
@@ -227,6 +226,6 @@ def test_doctor_gives_every_fault_its_mend(state: Path, monkeypatch: pytest.Monk
 
 
 def test_doctor_prints_a_line_each(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor_module, "STEAL_WINDOW_S", 0.02)
+    monkeypatch.setattr(machine_findings, "STEAL_WINDOW_S", 0.02)
     found = printed(doctor)
     assert any(line[2:].startswith("clock ") for line in found.out.splitlines())

@@ -24,8 +24,11 @@ from steelyard.model.node_limits import NodeLimits
 from steelyard.node import kept
 from steelyard.node.command import run, spawn
 from steelyard.node.processor import census
-from steelyard.site import _cgroup, _docker_containers, _docker_daemon, _mountinfo, docker, local
+from steelyard.site import docker, local
 from steelyard.site.base import Request
+from steelyard.site.docker import containers
+from steelyard.site.docker import daemon as docker_daemon
+from steelyard.site.kernel import cgroup, mountinfo
 from steelyard.testing.site import SiteContract
 from tests.contract.site.killed_at_step import kill_at
 from tests.docker_daemon import image_or_skip, running_daemon
@@ -38,19 +41,19 @@ OWN = docker.Settings(daemon="own")
 
 
 @pytest.fixture(scope="module")
-def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_docker_daemon.Own]:
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[docker_daemon.Own]:
     with running_daemon(tmp_path_factory.mktemp("docker")) as own:
         yield own
 
 
 def traces(lease: Lease) -> list[str]:
     """What a lease has left beside its record, folders and processes."""
-    left = [str(group) for group in _cgroup.present(_cgroup.detect(), lease.id).get(lease.id, [])]
+    left = [str(group) for group in cgroup.present(cgroup.detect(), lease.id).get(lease.id, [])]
     left += [str(folder) for node in lease.nodes for folder in node.cgroups if folder.exists()]
-    looked = _docker_daemon.running("docker")
+    looked = docker_daemon.running("docker")
     if looked.daemon is not None:
-        left += [thing.name for thing in asyncio.run(_docker_containers.labelled(looked.daemon, lease.id))]
-    link = Path("/sys/class/net", _docker_containers.bridge_name(lease.id))
+        left += [thing.name for thing in asyncio.run(containers.labelled(looked.daemon, lease.id))]
+    link = Path("/sys/class/net", containers.bridge_name(lease.id))
     left += [link.name] if link.exists() else []
     return left + ([lease.id] if lease.id in lease_register.known() else [])
 
@@ -184,15 +187,15 @@ def test_whoever_enters_a_container_goes_by_its_name(tmp_path: Path, network: st
 
 
 @contextmanager
-def alone(places: _docker_daemon.Own) -> Iterator[_docker_daemon.Own]:
+def alone(places: docker_daemon.Own) -> Iterator[docker_daemon.Own]:
     """No daemon of our own before, and none after, whatever fails."""
     image_or_skip()
-    if _docker_daemon.processes(places):
+    if docker_daemon.processes(places):
         pytest.fail("a daemon of Steelyard's own runs on this machine: steelyard clean docker")
 
     async def stop() -> None:
-        async with _docker_daemon.locked(places):
-            await _docker_daemon.stop(places)
+        async with docker_daemon.locked(places):
+            await docker_daemon.stop(places)
 
     try:
         yield places
@@ -201,42 +204,42 @@ def alone(places: _docker_daemon.Own) -> Iterator[_docker_daemon.Own]:
 
 
 @pytest.fixture
-def own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[_docker_daemon.Own]:
+def own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[docker_daemon.Own]:
     """The places of a daemon of our own, empty; what the machine keeps stays as it is."""
-    empty = _docker_daemon.Own(lease_register.FOLDER / "docker", tmp_path / "data")
-    monkeypatch.setattr(_docker_daemon, "ours", lambda: empty)
+    empty = docker_daemon.Own(lease_register.FOLDER / "docker", tmp_path / "data")
+    monkeypatch.setattr(docker_daemon, "ours", lambda: empty)
     with alone(empty) as places:
         yield places
 
 
-def mounted(own: _docker_daemon.Own) -> list[Path]:
-    return _mountinfo.below(_mountinfo.here(), own.folder, own.data)
+def mounted(own: docker_daemon.Own) -> list[Path]:
+    return mountinfo.below(mountinfo.here(), own.folder, own.data)
 
 
-def test_a_daemon_of_our_own_ends_with_the_last_lease(own: _docker_daemon.Own, tmp_path: Path) -> None:
+def test_a_daemon_of_our_own_ends_with_the_last_lease(own: docker_daemon.Own, tmp_path: Path) -> None:
     with leased(tmp_path, OWN) as (_, lease):
         record = lease_records.read(lease.record)
         assert record is not None
         assert (record.daemon, record.network) == ("own", "host")
-        before = _docker_daemon.processes(own)
+        before = docker_daemon.processes(own)
         assert {"dockerd", "containerd", "containerd-shim"} <= {name[:15] for name in before.values()}
-        assert _docker_daemon.time_s(census())["dockerd"] > 0
+        assert docker_daemon.time_s(census())["dockerd"] > 0
         bridged = docker.Settings(daemon="own", network="bridge")
         with leased(tmp_path, bridged) as (_, second):
             done = asyncio.run(run(second.databases[0], ["hostname"], timeout_s=TIMEOUT_S))
             assert done.stdout
-        assert _docker_daemon.lives(own), "the first lease still uses it"
+        assert docker_daemon.lives(own), "the first lease still uses it"
         assert asyncio.run(run(lease.databases[0], ["true"], timeout_s=TIMEOUT_S)).exit_code == 0
-    assert _docker_daemon.processes(own) == {}
+    assert docker_daemon.processes(own) == {}
     assert mounted(own) == []
 
 
-def test_a_daemon_that_was_killed_leaves_nothing(own: _docker_daemon.Own, tmp_path: Path) -> None:
+def test_a_daemon_that_was_killed_leaves_nothing(own: docker_daemon.Own, tmp_path: Path) -> None:
     with leased(tmp_path, OWN):
-        for pid, name in _docker_daemon.processes(own).items():
+        for pid, name in docker_daemon.processes(own).items():
             if name == "dockerd":
                 os.kill(pid, signal.SIGKILL)
-    assert _docker_daemon.processes(own) == {}
+    assert docker_daemon.processes(own) == {}
     assert mounted(own) == []
     with leased(tmp_path, OWN) as (_, lease):
         assert asyncio.run(run(lease.databases[0], ["true"], timeout_s=TIMEOUT_S)).exit_code == 0
@@ -245,21 +248,21 @@ def test_a_daemon_that_was_killed_leaves_nothing(own: _docker_daemon.Own, tmp_pa
 @pytest.mark.parametrize("step", ["record", "daemon", "containers"])
 def test_a_conductor_that_is_killed_at_a_step_leaves_no_daemon(tmp_path: Path, step: str) -> None:
     """Its places are those of this machine: the child knows no other."""
-    with alone(_docker_daemon.ours()) as places:
+    with alone(docker_daemon.ours()) as places:
         left = _killed_at(places, tmp_path, step)
         assert traces(left) == []
-        assert _docker_daemon.processes(places) == {}
+        assert docker_daemon.processes(places) == {}
 
 
-def _killed_at(places: _docker_daemon.Own, tmp_path: Path, step: str) -> Lease:
+def _killed_at(places: docker_daemon.Own, tmp_path: Path, step: str) -> Lease:
     kill_at(step, "docker", OWN, REQUEST, tmp_path)
-    assert _docker_daemon.lives(places) == (step != "record")
+    assert docker_daemon.lives(places) == (step != "record")
     site = docker.create(docker.Settings(), tmp_path)
     (left,) = [lease for lease in asyncio.run(site.leftovers()) if lease.record.exists()]
     asyncio.run(site.release(left))
     assert traces(left) == []
     assert lease_processes.of(left.id) == set()
-    assert _docker_daemon.processes(places) == {}
+    assert docker_daemon.processes(places) == {}
     assert mounted(places) == []
     return left
 

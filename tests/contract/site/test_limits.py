@@ -23,8 +23,9 @@ from steelyard.node import files
 from steelyard.node.base import Node
 from steelyard.node.command import run, spawn
 from steelyard.probe import os as os_probe
-from steelyard.site import _cgroup, _disk, _mountinfo, local
+from steelyard.site import local
 from steelyard.site.base import Request
+from steelyard.site.kernel import cgroup, disk, mountinfo
 from tests.contract.site.killed_at_step import Moment, kill_at
 from tests.contract.site.test_local import ids, leased, traces
 
@@ -38,20 +39,20 @@ DISK_STEPS = ("file system of n1", "loop device of n1", "mount of n1")
 
 @pytest.fixture(autouse=True)
 def _able() -> None:
-    if why := _disk.lacking(_cgroup.detect(), DISK):
+    if why := disk.lacking(cgroup.detect(), DISK):
         pytest.skip(f"this machine has no disks to lend: {why}")
 
 
 def disk_traces(identity: str, state: Path) -> list[str]:
     nodes = lease_records.nodes_folder(state, identity)
-    mounts = [line for line in _mountinfo.MOUNTINFO.read_text().splitlines() if str(nodes) in line]
-    return [*traces(identity, state), *map(str, _disk.present().get(identity, [])), *mounts]
+    mounts = [line for line in mountinfo.MOUNTINFO.read_text().splitlines() if str(nodes) in line]
+    return [*traces(identity, state), *map(str, disk.present().get(identity, [])), *mounts]
 
 
 def throttled(device: str) -> list[str]:
     """Lines of the kernel's throttles of a device."""
-    blkio, number = _cgroup.detect().blkio, _disk._number(device)
-    names = _disk.VERSION_1_FILES.values() if blkio else ()
+    blkio, number = cgroup.detect().blkio, disk._number(device)
+    names = disk.VERSION_1_FILES.values() if blkio else ()
     lines = [line for name in names if blkio for line in (blkio / name).read_text().splitlines()]
     return [line for line in lines if line.startswith(f"{number} ")]
 
@@ -63,7 +64,7 @@ def test_a_disk_is_in_force_and_goes(tmp_path: Path) -> None:
         assert int(facts["node_disk_bytes"]) == pytest.approx(1e8, rel=0.01)
         assert os.stat(node.folder).st_dev != os.stat(tmp_path).st_dev
         assert list(node.folder.iterdir()) == []
-        if _cgroup.detect().blkio:
+        if cgroup.detect().blkio:
             assert facts["limit_disk_read_bytes_per_s"] == "50000000"
             assert facts["limit_disk_write_bytes_per_s"] == "40000000"
             assert facts["limit_disk_read_ops_per_s"] == "900"
@@ -87,12 +88,12 @@ def test_a_disk_below_a_symbolic_link_is_the_node_s(tmp_path: Path) -> None:
 
 def test_rates_of_a_disk_are_lifted_and_set_while_its_node_runs(tmp_path: Path) -> None:
     """What was written meanwhile is on the disk before they are set: a writer would wait for it otherwise."""
-    hierarchies = _cgroup.detect()
+    hierarchies = cgroup.detect()
     request = replace(REQUEST, limits=NodeLimits(disk_gb=0.1, disk_write_mb_per_s=1, disk_rates_from="warm"))
     with leased(tmp_path, LOOPBACK, request) as (site, lease):
         node = lease.databases[0]
         device = asyncio.run(site.facts(node))["node_disk_device"]
-        strict, seen = _disk.BACKING_DEVICES / _disk._number(device) / "strict_limit", []
+        strict, seen = disk.BACKING_DEVICES / disk._number(device) / "strict_limit", []
         for limited in (False, True, True, False):
             asyncio.run(site.throttle(lease, request.limits, limited=limited))
             seen.append(asyncio.run(site.facts(node))["limit_disk_write_bytes_per_s"])
@@ -100,7 +101,7 @@ def test_rates_of_a_disk_are_lifted_and_set_while_its_node_runs(tmp_path: Path) 
                 filling = ["dd", "if=/dev/zero", f"of={node.folder / 'x'}", "bs=1M", "count=20"]
                 assert asyncio.run(run(node, filling, timeout_s=10)).exit_code == 0
             else:
-                written = int((_disk.BLOCK_DEVICES / device / "stat").read_text().split()[6]) * 512
+                written = int((disk.BLOCK_DEVICES / device / "stat").read_text().split()[6]) * 512
                 assert written >= 20 << 20, "what was written meanwhile was on the disk before the rates were set"
             if hierarchies.blkio is not None and strict.exists():
                 assert strict.read_text().strip() == str(int(limited))
@@ -184,7 +185,7 @@ def test_a_disk_without_a_record_is_found(tmp_path: Path) -> None:
         lease.record.unlink()
         (orphan,) = [left for left in asyncio.run(site.leftovers()) if left.id == lease.id]
         asyncio.run(site.release(orphan))
-        assert _disk.present().get(lease.id) is None
+        assert disk.present().get(lease.id) is None
 
 
 def test_a_disk_that_another_mount_namespace_has_a_copy_of_is_given_up(tmp_path: Path) -> None:
@@ -217,14 +218,14 @@ def test_copies_to_a_disk_of_its_own_are_written_and_not_in_memory(tmp_path: Pat
         copy = node.folder / "restored" / "data.db"
         assert copy.read_bytes() == (source / "data.db").read_bytes()
         assert copy.stat().st_nlink == 1
-        device = _disk.device_of(node.folder)
+        device = disk.device_of(node.folder)
         sectors = int((Path("/sys/block") / str(device) / "stat").read_text().split()[6])
         assert sectors * 512 >= 3 << 20
 
 
 def test_nodes_get_cores_of_their_own(tmp_path: Path) -> None:
     cores = len(os.sched_getaffinity(0))
-    if cores < 2 or not _cgroup.detect().has("cpuset"):
+    if cores < 2 or not cgroup.detect().has("cpuset"):
         pytest.skip("this machine has no two cores with controller cpuset")
     limits = NodeLimits(cpus=1, cpu_limit="cpuset")
     with leased(tmp_path, LOOPBACK, Request("cores", 2, 1, limits)) as (site, lease):
@@ -240,7 +241,7 @@ def test_two_leases_do_not_share_cores_and_none_gets_one_that_this_process_may_n
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cores = sorted(os.sched_getaffinity(0))
-    if len(cores) < 2 or not _cgroup.detect().has("cpuset"):
+    if len(cores) < 2 or not cgroup.detect().has("cpuset"):
         pytest.skip("this machine has no two cores with controller cpuset")
     request = Request("cores", 1, 1, NodeLimits(cpus=1, cpu_limit="cpuset"))
     namespaces = local.Settings(mode="namespaces")

@@ -24,8 +24,9 @@ from steelyard.model.link import LinkChoice
 from steelyard.model.moved_frames import MovedFrames
 from steelyard.node.command import run
 from steelyard.node.processor import census
-from steelyard.site import _link_program, _network, local
+from steelyard.site import local
 from steelyard.site.base import Request
+from steelyard.site.kernel import link_program, network
 from tests.contract.site.killed_at_step import Moment, kill_at
 from tests.contract.site.test_local import ids, traces
 
@@ -75,7 +76,7 @@ def test_the_kernel_makes_a_rate(tmp_path: Path) -> None:
             assert "rate 100Mbit" in said(lease, node, "tc", "qdisc", "show", "dev", "eth0")
             assert "limit 128p" in said(lease, node, "tc", "qdisc", "show", "dev", "eth0")
             assert " mtu 1400 " in said(lease, node, "ip", "link", "show", "eth0")
-        inside = ["ip", "netns", "exec", _network.switch(lease.id), "tc", "qdisc", "show"]
+        inside = ["ip", "netns", "exec", network.switch(lease.id), "tc", "qdisc", "show"]
         switch = asyncio.run(run(None, inside, timeout_s=20)).stdout.decode()
         assert switch.count("rate 100Mbit") == 3
         assert 0 < asyncio.run(measure_link(lease.nodes[2], lease.nodes[0]))["rtt_ms_min"] < 50
@@ -139,7 +140,7 @@ def test_a_link_program_that_dies_is_noticed(tmp_path: Path) -> None:
 
 
 def test_a_link_that_cannot_be_made_says_why_and_leaves_nothing(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(_link_program, "program_config", lambda *arguments: {"no": "config"})
+    monkeypatch.setattr(link_program, "program_config", lambda *arguments: {"no": "config"})
     site = local.create(NAMESPACES, tmp_path)
     with pytest.raises(LastingSiteError, match="link far: the link program refused its configuration: "):
         asyncio.run(site.lease(Request("contract", 1, link=FAR), in_an_hour()))

@@ -23,8 +23,9 @@ from steelyard.model.errors import NodeError, SiteError
 from steelyard.model.node_limits import NodeLimits
 from steelyard.node.base import Node
 from steelyard.node.command import run, spawn
-from steelyard.site import _cgroup, _network, local
+from steelyard.site import local
 from steelyard.site.base import Request
+from steelyard.site.kernel import cgroup, network
 from tests.contract.site.killed_at_step import Moment, kill_at
 
 pytestmark = [pytest.mark.root, pytest.mark.agent]
@@ -72,8 +73,8 @@ def leased(
 
 
 def traces(identity: str, state: Path) -> list[str]:
-    groups = _cgroup.present(_cgroup.detect(), identity).get(identity, [])
-    networks = _network.present(identity).get(identity, [])
+    groups = cgroup.present(cgroup.detect(), identity).get(identity, [])
+    networks = network.present(identity).get(identity, [])
     files = [
         path
         for path in (lease_records.record_path(state, identity), lease_records.nodes_folder(state, identity))
@@ -157,7 +158,7 @@ def test_resources_without_a_record_are_found(tmp_path: Path) -> None:
         (orphan,) = [left for left in asyncio.run(site.leftovers()) if left.id == lease.id]
         asyncio.run(site.release(orphan))
         assert traces(lease.id, tmp_path) == []
-        assert _network.present(lease.id) == {}
+        assert network.present(lease.id) == {}
 
 
 def test_living_leases_of_another_state_folder_are_left_alone(tmp_path: Path) -> None:
@@ -169,7 +170,7 @@ def test_living_leases_of_another_state_folder_are_left_alone(tmp_path: Path) ->
 @pytest.mark.parametrize("mode", ["namespaces", "loopback"])
 def test_processors_are_limited_while_nodes_run(tmp_path: Path, mode: str) -> None:
     """Lifted, limited twice, lifted: as the kernel reports it."""
-    hierarchies = _cgroup.detect()
+    hierarchies = cgroup.detect()
     if not hierarchies.has("cpu"):
         pytest.skip(f"this kernel lends no control groups: {hierarchies.problems}")
     request = replace(REQUEST, limits=NodeLimits(cpus=0.25, cpus_from="warm"))
@@ -184,7 +185,7 @@ def test_processors_are_limited_while_nodes_run(tmp_path: Path, mode: str) -> No
 
 @pytest.mark.parametrize("mode", ["namespaces", "loopback"])
 def test_limits_are_in_force(tmp_path: Path, mode: str) -> None:
-    hierarchies = _cgroup.detect()
+    hierarchies = cgroup.detect()
     if not hierarchies.has("memory") or not hierarchies.has("cpu"):
         pytest.skip(f"this kernel lends no control groups: {hierarchies.problems}")
     settings = local.Settings.model_validate({"mode": mode})
@@ -241,5 +242,5 @@ def test_switch_skips_the_packet_filters(tmp_path: Path) -> None:
     if not Path("/proc/sys/net/bridge").exists():
         pytest.skip("this kernel has no br_netfilter")
     with leased(tmp_path, NAMESPACES) as (_, lease):
-        argv = ["ip", "netns", "exec", _network.switch(lease.id), "cat", "/proc/sys/net/bridge/bridge-nf-call-iptables"]
+        argv = ["ip", "netns", "exec", network.switch(lease.id), "cat", "/proc/sys/net/bridge/bridge-nf-call-iptables"]
         assert asyncio.run(run(None, argv, timeout_s=10)).stdout.strip() in (b"0", b"")

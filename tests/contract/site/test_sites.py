@@ -8,7 +8,7 @@ import pytest
 
 from steelyard.leases import register as lease_register
 from steelyard.leases.lease import Lease
-from steelyard.site import _cgroup, _network
+from steelyard.site.kernel import cgroup, network
 from steelyard.testing.site import SiteContract
 
 
@@ -20,8 +20,8 @@ class LocalContract(SiteContract):
     module = "local"
 
     def remains(self, lease: Lease) -> list[str]:
-        groups = _cgroup.present(_cgroup.detect(), lease.id).get(lease.id, [])
-        networks = _network.present(lease.id).get(lease.id, [])
+        groups = cgroup.present(cgroup.detect(), lease.id).get(lease.id, [])
+        networks = network.present(lease.id).get(lease.id, [])
         entered = [lease.id] if lease.id in lease_register.known() else []
         return [*super().remains(lease), *map(str, groups), *networks, *entered]
 

@@ -12,15 +12,17 @@ from pathlib import Path
 import pytest
 
 from steelyard.cli.commands.doctor import doctor
-from steelyard.cli.finding import Finding
 from steelyard.leases import processes as lease_processes
 from steelyard.leases import records as lease_records
 from steelyard.leases.lease import Lease
 from steelyard.model.errors import CommandFailed, SiteError, StudyError
+from steelyard.model.finding import Finding
 from steelyard.node import agents
 from steelyard.node.command import run
-from steelyard.site import _ssh_agent, _ssh_connection, ssh
 from steelyard.site.base import Request, Site
+from steelyard.site.ssh import agent
+from steelyard.site.ssh import connection as ssh_connection
+from steelyard.site.ssh import site as ssh_site
 from steelyard.testing.site import SiteContract, make_site
 from tests.contract import shelf as shelves
 from tests.contract.shelf import Machine, Shelf
@@ -46,9 +48,9 @@ def shelf() -> Iterator[Shelf]:
 @pytest.fixture(autouse=True)
 def soon_impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine that does not answer for 2 s counts as gone."""
-    monkeypatch.setattr(_ssh_connection, "CONNECT_TIMEOUT_S", 2)
-    monkeypatch.setattr(_ssh_connection, "ALIVE_INTERVAL_S", 1)
-    monkeypatch.setattr(_ssh_connection, "ALIVE_MISSED", 2)
+    monkeypatch.setattr(ssh_connection, "CONNECT_TIMEOUT_S", 2)
+    monkeypatch.setattr(ssh_connection, "ALIVE_INTERVAL_S", 1)
+    monkeypatch.setattr(ssh_connection, "ALIVE_MISSED", 2)
 
 
 class TestSsh(SiteContract):
@@ -64,7 +66,7 @@ class TestSsh(SiteContract):
 
     def remains(self, lease: Lease) -> list[str]:
         on_machines = [item for machine in self.shelf.machines for item in left_on(machine, lease)]
-        sockets = [str(path) for path in _ssh_connection.control_folder().glob(f"{lease.id}*")]
+        sockets = [str(path) for path in ssh_connection.control_folder().glob(f"{lease.id}*")]
         return [*super().remains(lease), *on_machines, *sockets]
 
 
@@ -129,7 +131,7 @@ def test_a_lease_whose_end_has_passed_is_taken_over(site: Site, shelf: Shelf, tm
     assert lease_processes.of(lost.id)
     lost.record.unlink()
     for node in lost.nodes:
-        asyncio.run(ssh.connection_of(node).close())
+        asyncio.run(ssh_site.connection_of(node).close())
     lease = leased(site)
     assert lease_processes.of(lost.id) == set()
     assert all(left_on(machine, lost) == [] for machine in shelf.machines)
@@ -160,7 +162,7 @@ def test_an_agent_that_was_removed_is_brought_again_to_release(site: Site, shelf
 def test_an_agent_of_another_version_is_refused(
     site: Site, shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_ssh_agent, "__version__", "9.9.9")
+    monkeypatch.setattr(agent, "__version__", "9.9.9")
     with pytest.raises(SiteError, match=r"is 'steelyard-agent .*', this is steelyard 9\.9\.9"):
         leased(site)
     nothing_left(shelf, tmp_path)
@@ -206,7 +208,7 @@ def test_a_machine_that_is_away_before_the_lease(site: Site, shelf: Shelf, tmp_p
     machine = shelf.machines[1]
     shelf.stop(machine)
     try:
-        with pytest.raises(_ssh_connection.Unreachable, match="pi2 cannot be reached: it does not answer"):
+        with pytest.raises(ssh_connection.Unreachable, match="pi2 cannot be reached: it does not answer"):
             leased(site)
     finally:
         shelf.start(machine)
@@ -217,14 +219,14 @@ def test_a_machine_that_goes_away_while_it_is_lent(
     site: Site, shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine = shelf.machines[1]
-    claim = ssh._claim
+    claim = ssh_site._claim
 
     async def without_a_plug(connection, node, *more):  # type: ignore[no-untyped-def]
         if node.name == "n2":
             shelf.stop(machine)
         return await claim(connection, node, *more)
 
-    monkeypatch.setattr(ssh, "_claim", without_a_plug)
+    monkeypatch.setattr(ssh_site, "_claim", without_a_plug)
     with pytest.raises(SiteError, match="n2") as failed:
         leased(site)
     assert any("while taking the lease back" in note for note in failed.value.__notes__)
@@ -285,7 +287,7 @@ def test_ssh_s_errors_say_what_mends_them(shelf: Shelf, tmp_path: Path) -> None:
         inventory = tmp_path / "shelf.toml"
         inventory.write_text(shelf.inventory().read_text())
         site = make_site("ssh", {"inventory": str(inventory)}, tmp_path / "state")
-        with pytest.raises(_ssh_connection.Unreachable, match=meaning) as refused:
+        with pytest.raises(ssh_connection.Unreachable, match=meaning) as refused:
             leased(site)
         assert refused.value.hint
 

@@ -23,8 +23,11 @@ from steelyard.model.node_limits import NodeLimits
 from steelyard.node import files, gauge
 from steelyard.node.command import run
 from steelyard.node.processor import census
-from steelyard.site import _cgroup, _network, _ssh_connection, _vm_steps, vm
+from steelyard.site import vm
 from steelyard.site.base import Request, helpers_time_s
+from steelyard.site.kernel import cgroup, network
+from steelyard.site.ssh import connection as ssh_connection
+from steelyard.site.vm import steps
 from steelyard.testing.site import SiteContract
 from tests.contract.site.killed_at_step import kill_at
 from tests.virtual_machines import image_or_skip
@@ -43,9 +46,9 @@ def image() -> None:
 
 def traces(lease: Lease) -> list[str]:
     """What a lease has left beside its record and processes."""
-    left = [str(group) for group in _cgroup.present(_cgroup.detect(), lease.id).get(lease.id, [])]
-    left += _network.present(lease.id).get(lease.id, [])
-    left += [str(path) for path in _ssh_connection.control_folder().glob(f"{lease.id}*")]
+    left = [str(group) for group in cgroup.present(cgroup.detect(), lease.id).get(lease.id, [])]
+    left += network.present(lease.id).get(lease.id, [])
+    left += [str(path) for path in ssh_connection.control_folder().glob(f"{lease.id}*")]
     folder = lease_records.nodes_folder(lease.record.parent.parent, lease.id)
     left += [str(folder)] if folder.exists() else []
     left += [f"process {pid}" for pid in lease_processes.of(lease.id)]
@@ -103,13 +106,13 @@ def test_a_machine_is_what_was_asked(tmp_path: Path) -> None:
 async def _stranger_is_refused(state: Path, lease: Lease) -> None:
     """A machine with another key than the one that was made for it."""
     (node,) = lease.databases
-    connection = _vm_steps.connection_of(state, lease.id, node)
+    connection = steps.connection_of(state, lease.id, node)
     await connection.close()
     folder = lease_records.nodes_folder(state, lease.id)
     known, genuine = folder / "known_hosts", (folder / "known_hosts").read_text()
     other = " ".join((folder / "key.pub").read_text().split()[:2])
     known.write_text(f"{node.address} {other}\n")
-    with pytest.raises(_ssh_connection.Unreachable, match="its key is another one than before"):
+    with pytest.raises(ssh_connection.Unreachable, match="its key is another one than before"):
         await connection.shell("true")
     known.write_text(genuine)
     assert (await connection.shell("true")).exit_code == 0
@@ -135,7 +138,7 @@ def test_a_conductor_that_is_killed_at_a_step_leaves_nothing(tmp_path: Path, ste
     kill_at(step, "vm", vm.Settings(default_memory_mb=256), Request("victim", 1, 1), tmp_path)
     site = vm.create(vm.Settings(), tmp_path)
     (left,) = [lease for lease in asyncio.run(site.leftovers()) if lease.record.exists()]
-    assert _vm_steps.runs(left.id, "n1") == (step == "machines")
+    assert steps.runs(left.id, "n1") == (step == "machines")
     asyncio.run(site.release(left))
     assert traces(left) == []
     assert lease_processes.of(left.id) == set()

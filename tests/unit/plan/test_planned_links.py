@@ -8,7 +8,7 @@ from steelyard.model.link import LinkChoice
 from steelyard.plan import expand
 from steelyard.plan.planned_links import links_of
 from steelyard.plugins.find import Plugins
-from steelyard.site import _links
+from steelyard.site.kernel import links as kernel_links
 from steelyard.study import read_text
 from tests.unit.small_study import SMALL_STUDY
 
@@ -53,9 +53,9 @@ def test_what_is_foretold_is_what_the_site_chooses(netem: bool) -> None:
         LinkChoice(name="c", medium="802.11", phy="802.11g-54"),
     ]
     for link in links:
-        made_by = _links.made_by(link)
+        made_by = kernel_links.made_by(link)
         part = made_by.partition("; without netem, ")[0 if netem or ";" not in made_by else 2]
-        assert (part == _links.PROGRAM) == _links.takes_program(link, netem=netem)
+        assert (part == kernel_links.PROGRAM) == kernel_links.takes_program(link, netem=netem)
 
 
 def test_a_study_without_links_has_the_network_only() -> None:

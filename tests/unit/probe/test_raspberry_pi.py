@@ -1,4 +1,4 @@
-"""What the firmware of a Raspberry Pi says, from recorded outputs."""
+"""Samples of what the firmware of a Raspberry Pi says, from recorded outputs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.probe import raspberry_pi
-from steelyard.probe.raspberry_pi import BOARDS, create, throttled_bits
+from steelyard.probe.raspberry_pi import BOARDS, create
 
 HEALTHY = b"1700000000.1 throttled=0 temperature=48312 frequency=1500000"
 
@@ -20,29 +20,6 @@ def faults(before: str, now: str) -> set[str]:
         for sample in create().parse("n1", line)
         if sample.metric.startswith("machine_fault_") and sample.value
     }
-
-
-@pytest.mark.parametrize(
-    ("text", "bits"),
-    [
-        ("0\n", 0),
-        ("50005\n", 0x50005),
-        ("throttled=0x50000\n", 0x50000),
-        ("throttled=0xE0008", 0xE0008),
-        ("", None),
-        ("VCHI initialization failed\n", None),
-        ("error=2", None),
-    ],
-)
-def test_recorded_outputs_of_the_file_and_of_vcgencmd(text: str, bits: int | None) -> None:
-    assert throttled_bits(text) == bits
-
-
-def test_bits_in_words() -> None:
-    assert raspberry_pi.faults(0x50005) == ["under-voltage", "throttled"]
-    assert raspberry_pi.former_faults(0x50005) == ["under-voltage", "throttled"]
-    assert raspberry_pi.faults(0x80000) == []
-    assert raspberry_pi.former_faults(0x80008) == ["soft temperature limit"]
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from steelyard.cli.commands.calibrate import as_data, doubts, draw
+from steelyard.cli.commands.calibrate import as_data, draw
 from steelyard.lab.parts import LabParts
 from steelyard.model.calibration import Calibration, Slip
 from steelyard.model.errors import EngineError, SteelyardError
 from steelyard.node import agent, calibration, processor
+from steelyard.node.calibration import doubts
 from steelyard.selftest.calibrate import ceiling_of
 from tests.unit.wire.made import done
 

@@ -15,6 +15,12 @@ def test_modules_and_packages_are_found_by_name_and_helpers_are_not() -> None:
     names = find.names("workload")
     assert {"ycsb-a", "ycsb-c", "ycsb-i"} <= set(names)
     assert not any(name == "base" or name.startswith(("-", "_")) for name in names)
+    assert (ROOT / "src/steelyard/site/kernel/__init__.py").is_file()
+    assert {"docker", "fake", "local", "ssh", "vm"} <= set(find.names("site"))
+    assert "kernel" not in find.names("site"), "what sites share has no `create`"
+    with pytest.raises(StudyError, match="there is no site 'kernel'"):
+        find.find("site", "kernel")
+
     assert find.find("workload", "ycsb").__name__ == "steelyard.workload.ycsb"
 
 

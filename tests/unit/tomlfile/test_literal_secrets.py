@@ -12,7 +12,7 @@ from steelyard.cli.commands.check import check
 from steelyard.model.errors import StudyError
 from steelyard.model.secret import redacted, redacted_text, references
 from steelyard.node.secrets import revealed
-from steelyard.site import _inventory
+from steelyard.site.ssh import inventory
 from steelyard.tomlfile.parse import parsed
 from tests.unit.cli.screen import printed
 
@@ -134,7 +134,7 @@ def test_no_command_repeats_a_secret(where: str, as_json: bool, tmp_path: Path) 
     (tmp_path / "s.toml").write_text(text)
     if where == "inventory":
         with pytest.raises(StudyError) as caught:
-            _inventory.read(tmp_path / "i.toml")
+            inventory.read(tmp_path / "i.toml")
         assert SECRET not in str(caught.value)
         return
     found = printed(lambda: check(tmp_path / "s.toml", store=tmp_path, as_json=as_json))
@@ -150,9 +150,9 @@ def test_an_inventory_of_ansible_refuses_them_too() -> None:
         "# api_key=hunter2hunter2",
     ):
         with pytest.raises(StudyError, match=r"i:2: .*env:NAME") as caught:
-            _inventory.of_ansible(f"[all]\n{line}\n", "i")
+            inventory.of_ansible(f"[all]\n{line}\n", "i")
         assert SECRET not in str(caught.value)
-    assert _inventory.of_ansible('pi1 vault_password="{{ lookup(1) }}" token_count=3\n', "i").machines[0].name == "pi1"
+    assert inventory.of_ansible('pi1 vault_password="{{ lookup(1) }}" token_count=3\n', "i").machines[0].name == "pi1"
 
 
 def test_a_reference_within_a_text_or_after_an_option_is_looked_up() -> None:

@@ -28,8 +28,6 @@ from steelyard.shown_text import json_text
 EXIT_DONE = 0
 FULL_FRACTION = 0.9
 """Below this share of its thread the generator was not the slower one, and its ceiling is extrapolated."""
-QUIET_FRACTION = 0.1
-"""More background load or steal than this share of all cores makes the figures worth little."""
 SLIP_TARGET_MS = 0.2
 
 
@@ -95,7 +93,7 @@ def draw(calibration: Calibration, console: Console) -> None:
         table.add_row(*_row(ceiling, limit))
     print_table(table, console)
     console.print(Text(_meaning(calibration, limit)))
-    for line in (*doubts(calibration), *_remarks(calibration)):
+    for line in (*kept.doubts(calibration), *_remarks(calibration)):
         say(console, Text(f"! {line}", style="yellow"))
 
 
@@ -123,20 +121,6 @@ def _meaning(calibration: Calibration, limit: float) -> str:
         f"{calibration.machine.get('cpu_model', '')}, {calibration.machine.get('cores', '?')} cores, "
         f"kernel {calibration.machine.get('kernel', '?')}, agent {calibration.agent}, {when:%Y-%m-%d %H:%M}"
     )
-
-
-def doubts(calibration: Calibration) -> list[str]:
-    """What makes the figures worth less than they look."""
-    problems = []
-    if not calibration.optimised:
-        problems.append("the agent was built without optimisation: `make setup` builds the one to measure with")
-    if calibration.background_cpu_fraction > QUIET_FRACTION:
-        problems.append(
-            f"other programs took {calibration.background_cpu_fraction:.0%} of all cores: end them and calibrate again"
-        )
-    if calibration.steal_fraction > QUIET_FRACTION:
-        problems.append(f"other guests took {calibration.steal_fraction:.0%} of all cores: calibrate at another hour")
-    return problems
 
 
 def _remarks(calibration: Calibration) -> list[str]:

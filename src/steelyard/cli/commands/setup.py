@@ -23,9 +23,10 @@ from steelyard.cli.terminal.output import complain, message_console, say
 from steelyard.engine.base import Fetched
 from steelyard.model.errors import CommandFailed, SteelyardError, StudyError
 from steelyard.node.command import run
-from steelyard.node.folders import cache_folder, state_folder
+from steelyard.node.folders import cache_folder
 from steelyard.plugins import find
-from steelyard.site.base import Prepares, Site
+from steelyard.plugins.parts import with_defaults
+from steelyard.site.base import Prepares
 
 EXIT_DONE, EXIT_STUDY, EXIT_LABORATORY = 0, 2, 3
 INSTALL_TIMEOUT_S = 900.0
@@ -75,13 +76,11 @@ async def _set_up(name: str, console: Console) -> int:
 def _plug_in(name: str) -> tuple[str, ModuleType, Any]:
     """Seam, module and plug-in of a system, or of a site or an engine that can be got ready. Raises StudyError."""
     if not find.is_path(name) and name in find.names("engine"):
-        module = find.find("engine", name)
         if _is_fetched(name):
-            return "engine", module, module.create()
+            return "engine", find.find("engine", name), with_defaults("engine", name)
         raise StudyError(f"there is nothing to get ready for the engine {name!r}", "name a system, or a foreign engine")
     if not find.is_path(name) and name in find.names("site") and _is_prepared(name):
-        module = find.find("site", name)
-        return "site", module, _site(name)
+        return "site", find.find("site", name), with_defaults("site", name)
     if not find.is_path(name) and name not in find.names("system"):
         others = (one for one in find.names("engine") if _is_fetched(one))
         known = (*find.names("system"), *(one for one in find.names("site") if _is_prepared(one)), *others)
@@ -89,23 +88,16 @@ def _plug_in(name: str) -> tuple[str, ModuleType, Any]:
         hint = f"did you mean {near[0]!r}? " if near else ""
         message = f"there is no system, site or foreign engine {name!r} to get ready"
         raise StudyError(message, f"{hint}allowed: {', '.join(known)}")
-    module = find.find("system", name)
-    return "system", module, module.create(module.Settings(), cache_folder())
+    return "system", find.find("system", name), with_defaults("system", name)
 
 
 def _is_fetched(engine: str) -> bool:
-    return isinstance(find.find("engine", engine).create(), Fetched)
-
-
-def _site(name: str) -> Site:
-    module = find.find("site", name)
-    site: Site = module.create(module.Settings(), state_folder())
-    return site
+    return isinstance(with_defaults("engine", engine), Fetched)
 
 
 def _is_prepared(site: str) -> bool:
     try:
-        return isinstance(_site(site), Prepares)
+        return isinstance(with_defaults("site", site), Prepares)
     except ValidationError:
         return False  # it has settings without a default
 

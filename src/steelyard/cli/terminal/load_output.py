@@ -16,12 +16,12 @@ from steelyard.cli.terminal.output import Terminal, print_table, say, titled_tab
 from steelyard.dropin.agent_run import LoadResult, PhaseOutcome
 from steelyard.dropin.shortfall import DRAIN_S, asked_per_s
 from steelyard.format import count, data_size, number
+from steelyard.model import cql_statement
 from steelyard.model.estimate import Estimate
 from steelyard.model.outcome import Outcome, is_error
 from steelyard.model.percentiles import BEYOND, needed, supported
 from steelyard.wire.record import Connected, Interval
 from steelyard.wire.tables import Histogram
-from steelyard.workload import _cql
 from steelyard.workload.base import Explanation
 
 NS_PER_MS = 1e6
@@ -371,7 +371,7 @@ def operations(shown_operations: Sequence[Mapping[str, Any]], order: Mapping[str
 def filled_in(cql: str, values: Sequence[Any]) -> str:
     """A statement with values in place of its markers."""
     parts, at = [], 0
-    markers = [word for word in _cql.tokens(cql) if word.kind == "marker"]
+    markers = [word for word in cql_statement.tokens(cql) if word.kind == "marker"]
     for word, value in zip(markers, values, strict=False):
         parts += [cql[at : word.at], shown(value)]
         at = word.at + 1

@@ -12,6 +12,7 @@ from typing import Any
 
 from steelyard.model.data_model import CQL, Schema
 from steelyard.model.errors import StudyError, SystemFault
+from steelyard.model.finding import Finding
 from steelyard.model.load import Load
 from steelyard.model.replication import replication_problems
 from steelyard.model.workload_shape import WorkloadShape
@@ -27,6 +28,7 @@ from steelyard.system.cassandra import (
     _cql,
     _estimates,
     _facts,
+    _findings,
     _jars,
     _java,
     _process,
@@ -103,6 +105,10 @@ class Cassandra:
             self._prepared = Prepared(java, jars, _build.hash_of(checksums), archive, beans)
             self.version = self.settings.build.release or _build.version_of(jars) or self.settings.build.label
         return self._prepared
+
+    async def findings(self) -> Sequence[Finding]:
+        """Java and Maven on this machine."""
+        return await _findings.of_this_machine()
 
     async def provide(self, nodes: Sequence[Node]) -> None:
         """Find Java on nodes with programs of their own, or bring it, and bring jars. Slow only the first time."""

@@ -1,4 +1,4 @@
-"""`steelyard doctor`: what is left over, here and elsewhere."""
+"""`steelyard doctor`: plug-ins are asked; what is left over, here and elsewhere."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from steelyard.cli.commands import doctor
 from steelyard.cli.commands.doctor import leftovers
 from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
+from steelyard.plugins import find
 
 
 def test_leftovers_of_other_state_folders_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,3 +24,30 @@ def test_leftovers_of_other_state_folders_are_named(tmp_path: Path, monkeypatch:
     assert both.state == "poor"
     assert both.found == f"5eedbee8 in {own}; 5eedbee7 in {other}"
     assert both.mend == f"steelyard clean; STEELYARD_STATE={other} steelyard clean vm"
+
+
+def test_plug_ins_say_what_they_need_in_order_and_the_default_site_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, str]] = []
+    monkeypatch.setattr(doctor.machine_findings, "of_this_machine", list)
+    monkeypatch.setattr(doctor, "_said_by", lambda seam, name: asked.append((seam, name)) or ())
+    monkeypatch.setattr(doctor, "_lease_for_real", lambda: None)
+    monkeypatch.setattr(doctor, "_leftovers", lambda: None)
+    list(doctor._this_machine())
+    seams = ("engine", "system", "site")
+    assert [seam for seam, _ in asked] == [seam for seam in seams for _ in find.names(seam)]
+    assert [name for seam, name in asked if seam == "site"][:2] == ["local", "docker"]
+
+
+def test_a_plug_in_with_settings_of_its_own_or_without_findings_says_nothing() -> None:
+    assert doctor._said_by("site", "ssh") == ()
+    assert doctor._said_by("system", "simulated") == ()
+
+
+def test_a_plug_in_that_cannot_be_made_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(seam: str, name: str) -> None:
+        raise ImportError("No module named 'boto'")
+
+    monkeypatch.setattr(doctor, "with_defaults", broken)
+    (found,) = doctor._said_by("site", "ec2")
+    assert (found.name, found.state, found.found) == ("site ec2", "poor", "No module named 'boto'")
+    assert found.mend

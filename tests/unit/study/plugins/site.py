@@ -10,8 +10,8 @@ from pydantic import Field
 
 from steelyard.leases.lease import Lease
 from steelyard.model.value import Value
-from steelyard.site import _memory
 from steelyard.site.base import LeaseTimes, Request
+from steelyard.site.kernel import memory
 
 
 class Settings(Value):
@@ -32,7 +32,7 @@ class Site:
         if request.database_nodes > most:
             return f"only {most} addresses"
         limit_mb = request.limits.memory_mb
-        return None if limit_mb is None else _memory.refusal(request, limit_mb, memory_mb_per_node)
+        return None if limit_mb is None else memory.refusal(request, limit_mb, memory_mb_per_node)
 
     async def leftovers(self) -> Sequence[Lease]:
         return ()

@@ -1,0 +1,54 @@
+"""Findings of `doctor` about engine `agent`: the program, and what it can do on this machine."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from steelyard.format import data_size
+from steelyard.model.errors import SteelyardError
+from steelyard.model.finding import Finding, failed, judged
+from steelyard.node import agent, calibration, machine_facts
+from steelyard.node.command import run
+from steelyard.node.folders import state_folder
+
+VERSION_TIMEOUT_S = 10.0
+
+
+async def of_this_machine() -> list[Finding]:
+    """The program and its last calibration. Drives no load."""
+    return [await _agent(), _calibrated()]
+
+
+async def _agent() -> Finding:
+    try:
+        program = agent.find()
+        done = await run(None, [str(program), "--version"], timeout_s=VERSION_TIMEOUT_S)
+    except SteelyardError as error:
+        return failed("agent", error)
+    return Finding(name="agent", state="good", found=f"{done.stdout.decode(errors='replace').strip()}, {program}")
+
+
+def _calibrated() -> Finding:
+    """What the load engine can do here, by the last calibration."""
+    mend = "steelyard calibrate (20 s): without it, the generator's limit can pass for the system's"
+    ceilings = calibration.read(calibration.path_in(state_folder()))
+    if ceilings is None:
+        return Finding(name="load engine", state="poor", found="never calibrated on this machine", mend=mend)
+    peaks = ", ".join(
+        f"{max(one.per_s for one in ceilings.ceilings if one.kind == kind):,.0f} {kind}s of 1 KB"
+        for kind in ("read", "write")
+        if any(one.kind == kind for one in ceilings.ceilings)
+    )
+    text = (
+        f"{peaks} a second for each worker at most, {ceilings.slip.pacing_ms_p99 * 1000:,.0f} us late at p99, "
+        f"{data_size(ceilings.memory_bytes)}; {datetime.fromtimestamp(ceilings.made_s):%Y-%m-%d %H:%M}"
+    )
+    try:
+        why = calibration.stale(ceilings, machine_facts.facts(), calibration.fingerprint(agent.find()))
+    except (SteelyardError, OSError) as error:
+        why = str(error)
+    if why:
+        return Finding(name="load engine", state="poor", found=f"{text}; {why}", mend=mend)
+    return judged(
+        "load engine", "; ".join([text, *calibration.doubts(ceilings)]), not calibration.doubts(ceilings), mend
+    )

@@ -1,0 +1,16 @@
+"""What every plug-in that `Diagnoses` must keep to, for the contract suites."""
+
+from __future__ import annotations
+
+import asyncio
+
+from steelyard.model.finding import Diagnoses
+
+
+def check_findings(plug_in: object) -> None:
+    """Findings, if the plug-in has any, have words, and a mend unless they are good."""
+    if isinstance(plug_in, Diagnoses):
+        findings = asyncio.run(plug_in.findings())
+        assert findings
+        assert all(finding.name and finding.found for finding in findings)
+        assert all(bool(finding.mend) == (finding.state != "good") for finding in findings)

@@ -1,0 +1,493 @@
+"""Site `docker` where it needs no Docker: settings, words for its client, refusals, the recipe of its image."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from steelyard.leases import records as lease_records
+from steelyard.model.errors import CommandFailed, LastingSiteError, SiteError
+from steelyard.model.node_limits import NodeLimits
+from steelyard.node import machine_facts
+from steelyard.node.base import Node
+from steelyard.node.processor import RunningProgram
+from steelyard.site import docker, local
+from steelyard.site.base import Refusal, Request, helpers_time_s
+from steelyard.site.docker import containers, image
+from steelyard.site.docker import daemon as docker_daemon
+from steelyard.site.docker import facts as docker_facts
+from steelyard.site.docker.daemon import Daemon, Looked
+from steelyard.site.kernel import cgroup, debian, mountinfo
+from steelyard.site.kernel import programs as kernel_programs
+
+SOURCES = """\
+# deb http://old.example/debian bookworm main
+deb [signed-by=/usr/share/keyrings/a.gpg arch=amd64] http://one.example/debian bookworm main contrib
+deb-src http://source.example/debian bookworm main
+"""
+SOURCES_822 = """\
+Types: deb deb-src
+URIs: http://two.example/debian http://three.example/debian
+Suites: bookworm bookworm-updates
+Components: main
+
+Types: deb-src
+URIs: http://source.example/debian
+Suites: bookworm
+Components: main
+
+Types: deb
+URIs: http://security.example/debian-security
+Suites: bookworm-security
+Components: main
+"""
+CGROUPS_1 = """\
+12:memory:/docker/abc
+5:cpuacct:/docker/abc
+4:cpu:/docker/abc
+3:cpuset:/docker/abc
+0::/docker/abc
+"""
+MOUNTS_1 = tuple(
+    cgroup.Mount(Path("/sys/fs/cgroup", name), 1, frozenset({name})) for name in ("cpu", "cpuacct", "memory")
+)
+UNIFIED = cgroup.Mount(Path("/sys/fs/cgroup"), 2, frozenset())
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"network": "none"},
+        {"storage": "tmpfs"},
+        {"cpu_limit": "shares"},
+        {"daemon": "other"},
+        {"program": "lxc"},
+        {"mounts": ["builds/main"]},
+        {"subnet": "10"},
+        {"subnet": "10.256"},
+        {"subnet": "127.1"},
+        {"subnet": "10.0"},
+        {"cpus": 1},
+    ],
+)
+def test_settings_that_cannot_be(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        docker.Settings.model_validate(wrong)
+
+
+def test_shares_the_network_only_where_it_is_the_machine_s(tmp_path: Path) -> None:
+    by_network = {name: docker.create(docker.Settings(network=name), tmp_path).shares for name in ("host", "bridge")}
+    assert by_network["host"] - by_network["bridge"] == {"network"}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_container_carries_the_lease_s_mark_and_its_limits(tmp_path: Path) -> None:
+    node = Node(
+        "n1", "database", "127.114.0.1", (), tmp_path, environment=lease_records.environment(tmp_path, "0123abcd")
+    )
+    limits = containers.Limits(cpus=0.5, memory_mb=300)
+    words = containers.create_words(
+        node, "0123abcd", "debian:12", ["type=bind,source=/a,target=/a"], limits, ["--network", "host"]
+    )
+    pairs = set(pairwise(words))
+    assert words[:2] == ["run", "--detach"]
+    assert words[-4:] == ["--entrypoint", "sleep", "debian:12", "infinity"]
+    assert {
+        ("--name", "sy-0123abcd-n1"),
+        ("--label", "STEELYARD_LEASE=0123abcd"),
+        ("--env", "STEELYARD_LEASE=0123abcd"),
+        ("--label", f"STEELYARD_LEASE_RECORD={lease_records.record_path(tmp_path, '0123abcd')}"),
+        ("--cpus", "0.5"),
+        ("--memory", "300m"),
+        ("--memory-swap", "300m"),
+        ("--mount", "type=bind,source=/a,target=/a"),
+    } <= pairs
+    assert {("--cap-drop", "ALL"), ("--security-opt", "no-new-privileges")} <= pairs
+    assert not {"--privileged", "--cap-add"} & set(words)
+    assert len(containers.bridge_name("0123abcd")) <= 15
+
+
+def test_no_limit_is_no_option() -> None:
+    assert containers.limit_words(containers.Limits()) == []
+    assert containers.limit_words(containers.Limits(cores="0,1")) == ["--cpuset-cpus", "0,1"]
+
+
+def test_nodes_take_whole_cores_in_turn() -> None:
+    assert [containers.cores_of(index, 2, 4) for index in range(3)] == ["0,1", "2,3", "0,1"]
+    assert [containers.cores_of(index, 2, 3) for index in range(3)] == ["0,1", "0,2", "1,2"]
+    assert containers.cores_of(5, 4, 4) == "0,1,2,3"
+
+
+def test_mounts_are_quoted_and_hold_nothing_that_is_mounted_below(tmp_path: Path) -> None:
+    odd = tmp_path / "a, b"
+    odd.mkdir()
+    plain = f"type=bind,source={tmp_path},target={tmp_path}"
+    assert containers.mount(tmp_path) == f"{plain},readonly,bind-nonrecursive"
+    assert containers.mount(tmp_path, writable=True) == plain
+    assert containers.mount(odd, writable=True) == f'type=bind,"source={odd}","target={odd}"'
+
+
+def test_control_groups_of_both_versions() -> None:
+    first = [str(folder) for folder in containers.folders_of(CGROUPS_1, (*MOUNTS_1, UNIFIED))]
+    assert sorted(first) == [f"/sys/fs/cgroup/{name}/docker/abc" for name in ("cpu", "cpuacct", "memory")]
+    scope = "0::/system.slice/docker-abc.scope\n"
+    second = containers.folders_of(scope, (UNIFIED,))
+    assert second == (Path("/sys/fs/cgroup/system.slice/docker-abc.scope"),)
+    assert containers.folders_of("", MOUNTS_1) == ()
+
+
+def test_a_mirror_is_read_from_apt_s_files() -> None:
+    assert list(debian.mirrors([SOURCES], "bookworm")) == ["http://one.example/debian"]
+    assert list(debian.mirrors([SOURCES_822], "bookworm")) == ["http://two.example/debian"]
+    assert list(debian.mirrors(["", SOURCES, SOURCES_822], "trixie")) == []
+
+
+def test_the_image_is_named_by_its_recipe(tmp_path: Path) -> None:
+    (tmp_path / "etc/apt/sources.list.d").mkdir(parents=True)
+    (tmp_path / "etc/os-release").write_text('ID=debian\nVERSION_CODENAME="bookworm"\n')
+    (tmp_path / "etc/apt/sources.list.d/debian.sources").write_text(SOURCES_822)
+    wanted = image.recipe(tmp_path)
+    assert (wanted.suite, wanted.mirror) == ("bookworm", "http://two.example/debian")
+    assert wanted.packages == ("openjdk-17-jre-headless",)
+    assert image.name_of(wanted) == f"steelyard/node:{wanted.key}"
+    other = debian.Recipe(wanted.suite, wanted.mirror, (*wanted.packages, "iproute2"), wanted.architecture)
+    assert other.key != wanted.key
+    assert image.archive(tmp_path, wanted).name == f"image-{wanted.key}.tar"
+
+
+def test_packages_are_those_of_the_suite(tmp_path: Path) -> None:
+    (tmp_path / "etc").mkdir()
+    packages = {}
+    for suite in ("bookworm", "trixie"):
+        (tmp_path / "etc/os-release").write_text(f"ID=debian\nVERSION_CODENAME={suite}\n")
+        packages[suite] = image.packages_of(["dockerd", "docker", "debootstrap"], tmp_path)
+    assert packages == {
+        "bookworm": ["docker.io", "debootstrap"],
+        "trixie": ["docker.io", "docker-cli", "debootstrap"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("release", "message"),
+    [("ID=fedora\nVERSION_CODENAME=x\n", "on Debian or Ubuntu only"), ("ID=debian\nVERSION_CODENAME=sid\n", "mirror")],
+)
+def test_no_image_elsewhere(tmp_path: Path, release: str, message: str) -> None:
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc/os-release").write_text(release)
+    with pytest.raises(SiteError, match=message):
+        image.recipe(tmp_path)
+
+
+def test_what_a_daemon_of_our_own_leaves_mounted_is_found_deepest_first() -> None:
+    line = "{} 1 0:5 {} {} rw - overlay overlay rw"
+    data = "/cache/docker/data"
+    places = [f"{data}/a/merged", "/cache", "/run/d/exec/netns/x", f"{data}/a/merged/dev"]
+    lines = [line.format(number, "/", place) for number, place in enumerate(places)]
+
+    def found(text: str) -> list[str]:
+        return [str(place) for place in mountinfo.below(mountinfo.parse(text), Path("/run/d"), Path(data))]
+
+    deepest_first = [places[3], places[2], places[0]]
+    assert found("\n".join(lines)) == deepest_first
+    assert found("\n".join([line.format(9, data, data), *lines])) == [*deepest_first, data]
+    disk = line.format(9, "/", data)
+    assert found("\n".join([disk, *lines])) == deepest_first, "a disk of the user's stays"
+
+
+def test_a_daemon_of_our_own_makes_no_filters_and_no_bridge(tmp_path: Path) -> None:
+    argv = docker_daemon.Own(tmp_path / "run", tmp_path / "data").argv("/usr/sbin/dockerd")
+    assert {"--iptables=false", "--ip-masq=false", "--ip-forward=false"} <= set(argv)
+    pairs = dict(pairwise(argv))
+    assert (pairs["--bridge"], pairs["--data-root"]) == ("none", str(tmp_path / "data"))
+    assert pairs["--host"] == f"unix://{tmp_path}/run/docker.sock"
+
+
+def test_a_daemon_that_is_still_being_loaded_is_waited_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """On a slow disk a process has no environment for a while, so it cannot be found by its mark."""
+    own = docker_daemon.Own(tmp_path / "run", tmp_path / "data")
+    answers = iter(["no socket yet", "no socket yet", ""])
+    with subprocess.Popen(["sleep", "60"]) as late:
+        monkeypatch.setattr(docker_daemon, "program", lambda name: name)
+        monkeypatch.setattr(docker_daemon, "processes", lambda _: {})
+        monkeypatch.setattr(docker_daemon, "_spawn", lambda *_: late)
+        monkeypatch.setattr(docker_daemon, "answers", lambda _: next(answers))
+        daemon = asyncio.run(docker_daemon.ensure(own, "docker"))
+        late.kill()
+    assert daemon.own
+    assert next(answers, "asked until it answered") == "asked until it answered"
+
+
+def test_helpers_are_counted_by_name() -> None:
+    programs = {
+        (1, 1): RunningProgram("dockerd", 2.0),
+        (2, 1): RunningProgram("containerd-shim", 0.25),
+        (3, 1): RunningProgram("containerd-shim", 0.5),
+        (4, 1): RunningProgram("java", 100.0),
+    }
+    assert docker_daemon.time_s(programs) == {"dockerd": 2.0, "containerd-shim": 0.75}
+
+
+def test_facts_are_what_docker_says() -> None:
+    described = {
+        "Image": "sha256:1",
+        "Config": {"Image": "cassandra:5"},
+        "HostConfig": {"NetworkMode": "host", "Runtime": "runc", "CpusetCpus": "0,1"},
+        "Mounts": [{"Destination": "/n1", "Type": "bind"}],
+    }
+    info = {"ServerVersion": "20.10", "Driver": "overlay2", "SecurityOptions": ["name=seccomp,profile=default"]}
+    facts = docker_facts.container_facts(described, info, {"Size": 7})
+    assert facts["container_engine"] == "Docker 20.10"
+    assert facts["container_security"] == "name=seccomp,profile=default"
+    assert facts["container_image_bytes"] == "7"
+    assert "container_cgroup_driver" not in facts
+    assert all(docker_facts.container_facts({}, {}, {}).values())
+
+
+RUNNING = Looked(Daemon("/bin/docker", "unix:///d.sock"))
+THREE = Request("s", 3)
+ABSENT = Looked(None, "Cannot connect to the Docker daemon")
+
+
+@pytest.fixture
+def found(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """A machine with a Docker that runs; tests change what it has."""
+    machine: dict[str, Any] = {"looked": RUNNING, "programs": {"docker", "dockerd", "ip"}, "able": True, "uid": 0}
+    places = {"program": lambda name: f"/bin/{name}" if name in machine["programs"] else None}
+    monkeypatch.setattr(docker_daemon, "running", lambda client: machine["looked"])
+    for module in (kernel_programs, docker_daemon):
+        monkeypatch.setattr(module, "program", places["program"])
+    monkeypatch.setattr(image, "lacking", lambda cache: machine.get("image", ""))
+    monkeypatch.setattr(machine_facts, "capable", lambda name, status=None: machine["able"])
+    monkeypatch.setattr(os, "geteuid", lambda: machine["uid"])
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
+    return machine
+
+
+def refusal(tmp_path: Path, request: Request = THREE, memory_mb: int | None = None, **settings: Any) -> str:
+    return docker.create(docker.Settings(**settings), tmp_path).refuse(request, memory_mb) or ""
+
+
+@pytest.mark.agent
+def test_refusals_say_why_and_what_mends_it(found: dict[str, Any], tmp_path: Path) -> None:
+    assert refusal(tmp_path) == ""
+    assert "251 nodes" in refusal(tmp_path, Request("s", 251))
+    found["image"] = "debootstrap is missing"
+    assert "there is no image: debootstrap" in refusal(tmp_path)
+    assert refusal(tmp_path, image="debian:12") == ""
+    found |= {"image": "", "looked": ABSENT}
+    assert "Cannot connect" in refusal(tmp_path, daemon="running")
+    found["programs"] = {"docker"}
+    assert "there is no program dockerd (Debian: apt-get install docker.io" in refusal(tmp_path)
+    found["uid"] = 1000
+    assert "it takes root to start one" in refusal(tmp_path)
+    found["looked"] = Looked(None, "permission denied while trying to connect")
+    assert "add this user to the group docker" in refusal(tmp_path)
+    found["programs"] = set()
+    assert "there is no program docker (Debian" in refusal(tmp_path)
+
+
+@pytest.mark.agent
+def test_limits_that_cannot_be_enforced_are_refused(found: dict[str, Any], tmp_path: Path) -> None:
+    half = Request("s", 1, limits=NodeLimits(cpus=0.5))
+    assert refusal(tmp_path, half) == ""
+    bound = Request("s", 1, limits=NodeLimits(cpus=1, cpu_limit="cpuset"))
+    assert 'of containers site.cpu_limit = "cpuset" says' in refusal(tmp_path, bound)
+    assert "not a whole number of cores" in refusal(tmp_path, half, cpu_limit="cpuset")
+    assert "cores" in refusal(tmp_path, Request("s", 1, limits=NodeLimits(cpus=10_000)))
+    assert "less than 0.01 cannot be enforced" in refusal(tmp_path, Request("s", 1, limits=NodeLimits(cpus=0.005)))
+    small = Request("s", 1, limits=NodeLimits(memory_mb=100))
+    assert refusal(tmp_path, small, 300) == "a node needs 300 MB, but memory_mb = 100 is its limit"
+    assert "MB are available" in refusal(tmp_path, Request("s", 200), 10_000_000)
+    found |= {"uid": 1000, "able": False}
+    assert "takes root: the layers" in refusal(tmp_path, storage="overlay")
+    assert "more than one load node" in refusal(tmp_path, Request("s", 1, 2), network="bridge")
+
+
+UNREACHABLE = 'Error: Get "https://registry.example/v2/": dial tcp: lookup registry.example: no such host'
+DENIED = "Error response from daemon: pull access denied for cassandr, repository does not exist"
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "words", "mend"),
+    [
+        (UNREACHABLE, 1, "its registry could not be reached: `docker pull cassandra:5` ended with: Error", "network"),
+        (DENIED, 1, "its registry has none of that name, or not for everybody: `docker pull", "look at its name"),
+        ("no space left on device", 1, "it could not be pulled: `docker pull cassandra:5` ended with: no space", ""),
+        ("", None, "`docker pull cassandra:5` did not end within 1200 s", "network"),
+    ],
+)
+def test_an_image_that_cannot_be_had_is_told_from_a_registry_that_cannot_be_reached(
+    answer: str, code: int | None, words: str, mend: str
+) -> None:
+    error = CommandFailed("", ("docker", "pull"), code, answer)
+    here = ["debian:12", "<none>:<none>", f"{image.REPOSITORY}:1"]
+    message, hint = image.not_pulled("cassandra:5", error, here, own=False)
+    assert message.startswith(f"the image cassandra:5 is not here, and {words}")
+    assert mend in hint
+    assert "`docker load` it here" in hint
+    assert 'site.image = ""' in hint
+    assert hint.endswith("name an image that is here (debian:12)")
+    assert "in a Docker that runs here" in image.not_pulled("cassandra:5", error, [], own=True)[1]
+
+
+def test_an_image_that_could_not_be_pulled_is_not_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    async def ask(daemon: Daemon, identity: str, *words: str, timeout_s: float = 1.0, check: bool = True) -> str:
+        asked.append(words[0])
+        if words[0] == "pull":
+            raise CommandFailed("", ("docker", *words), 1, UNREACHABLE)
+        return ""
+
+    monkeypatch.setattr(image, "ask", ask)
+    daemon = Daemon("/bin/docker", "unix:///d.sock")
+    with pytest.raises(LastingSiteError, match=r"could not be reached"):
+        asyncio.run(image.ensure(daemon, "0123abcd", "cassandra:5", Path("/nowhere"), lambda text: None))
+    assert asked.count("pull") == 1
+
+
+@pytest.mark.agent
+def test_what_a_site_refuses_lasts(found: dict[str, Any], tmp_path: Path) -> None:
+    site = docker.create(docker.Settings(), tmp_path)
+    with pytest.raises(LastingSiteError, match="251 nodes of one role"):
+        asyncio.run(site.lease(Request("s", 251), lease_records.utc_now()))
+
+
+def test_cores_without_a_number_of_them_are_refused(found: dict[str, Any], tmp_path: Path) -> None:
+    assert "limits nothing without node.cpus" in refusal(tmp_path, cpu_limit="cpuset")
+    assert refusal(tmp_path, cpu_limit="quota") == ""
+
+
+def test_cores_that_this_machine_cannot_give_are_refused(
+    found: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bare = cgroup.Hierarchies({}, None, frozenset(), ())
+    monkeypatch.setattr(cgroup, "detect", lambda: bare)
+    one_core = Request("s", 1, limits=NodeLimits(cpus=1, cpus_from="start"))
+    assert "no controller cpuset" in refusal(tmp_path, one_core, cpu_limit="cpuset")
+
+
+def notes(tmp_path: Path, **settings: Any) -> list[str]:
+    return list(docker.create(docker.Settings(**settings), tmp_path).notes(THREE))
+
+
+def test_what_run_starts_or_pulls_first_is_a_note(
+    found: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here: set[str] = {"debian:12"}
+    monkeypatch.setattr(image, "is_here", lambda daemon, named: named in here)
+    monkeypatch.setattr(docker_daemon, "lives", lambda own: False)
+    assert notes(tmp_path, image="debian:12") == []
+    (pulls,) = notes(tmp_path, image="cassandra:5")
+    assert pulls.startswith("the image cassandra:5 is not on the Docker that runs here: `run` pulls it")
+    found["looked"] = ABSENT
+    monkeypatch.setattr(cgroup, "detect", lambda: cgroup.Hierarchies({"cpu": tmp_path}, None, frozenset(), ()))
+    monkeypatch.setattr("steelyard.leases.register.usable", lambda: True)
+    starts, shows = notes(tmp_path, image="cassandra:5")
+    assert starts.startswith("no Docker runs here: `run` starts a Docker daemon of its own, as root, and ends it with")
+    assert "whether that daemon has the image cassandra:5 shows when it runs" in shows
+    assert notes(tmp_path, image="cassandra:5", daemon="running") == [], "refused instead"
+    monkeypatch.setattr(docker_daemon, "lives", lambda own: True)
+    assert notes(tmp_path, image="debian:12") == []
+
+
+def test_an_own_image_that_is_not_built_is_a_note(
+    found: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(image, "is_here", lambda daemon, named: False)
+    monkeypatch.setattr(image, "recipe", lambda: None)
+    monkeypatch.setattr(image, "archive", lambda cache, wanted: tmp_path / "image.tar")
+    (built,) = notes(tmp_path)
+    assert built.startswith("Steelyard's own image is not built yet: `run` builds it, a minute or two")
+    (tmp_path / "image.tar").touch()
+    assert notes(tmp_path) == []
+
+
+def test_a_daemon_elsewhere_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    client = tmp_path / "docker"
+    client.write_text("#!/bin/sh\nexit 1\n")
+    client.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setenv("DOCKER_HOST", "tcp://10.0.0.1:2375")
+    looked = docker_daemon.running("docker")
+    assert looked.daemon is None
+    assert looked.problem.startswith("DOCKER_HOST = 'tcp://10.0.0.1:2375': a Docker that is reached over a network")
+    assert looked.mend.startswith("unset DOCKER_HOST, or name a socket of this machine: unix:///")
+    monkeypatch.setenv("DOCKER_HOST", "ssh://me:secret@pi")
+    assert "'ssh://pi'" in docker_daemon.running("docker").problem
+    for malformed in ("nonsense", "unix://run/docker.sock"):
+        monkeypatch.setenv("DOCKER_HOST", malformed)
+        assert f"DOCKER_HOST = {malformed!r}: no address of a socket" in docker_daemon.running("docker").problem
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere.sock")
+    assert docker_daemon.running("docker").problem.startswith("DOCKER_HOST = 'unix:///nowhere.sock': ")
+
+
+@pytest.mark.parametrize(("named", "mend"), [("", "docker context use default"), ("far", "unset DOCKER_CONTEXT")])
+def test_a_context_elsewhere_is_left_by_what_chose_it(
+    named: str, mend: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    client = tmp_path / "docker"
+    client.write_text("#!/bin/sh\necho ssh://pi\n")
+    client.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
+    monkeypatch.setenv("DOCKER_CONTEXT", named)
+    looked = docker_daemon.running("docker")
+    assert looked.problem.startswith("ssh://pi (docker context): ")
+    assert looked.mend == mend
+
+
+@pytest.mark.agent
+def test_docker_host_is_said_to_be_used_or_not(
+    found: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(image, "is_here", lambda daemon, named: True)
+    monkeypatch.setenv("DOCKER_HOST", "unix:///d.sock")
+    assert notes(tmp_path, image="debian:12") == [
+        "the containers are made by the Docker that DOCKER_HOST names, unix:///d.sock"
+    ]
+    passed_over, *_ = notes(tmp_path, image="debian:12", daemon="own")
+    assert passed_over == "DOCKER_HOST = 'unix:///d.sock' is passed over, because of site.daemon = \"own\""
+    found["looked"] = Looked(None, "DOCKER_HOST = 'tcp://a:1': over a network", "unset DOCKER_HOST")
+    ignored, starts, *_ = notes(tmp_path, image="debian:12")
+    assert ignored == (
+        "DOCKER_HOST = 'tcp://a:1': over a network; the containers are made by a Docker daemon of Steelyard's own "
+        "instead (unset DOCKER_HOST)"
+    )
+    assert "`run` starts a Docker daemon of its own" in starts
+    refused = refusal(tmp_path, image="debian:12", daemon="running")
+    assert "DOCKER_HOST = 'tcp://a:1': over a network; unset DOCKER_HOST, or site.daemon" in refused
+
+
+@pytest.mark.agent
+def test_refusals_name_the_key_at_fault(found: dict[str, Any], tmp_path: Path) -> None:
+    def key(request: Request = THREE, memory_mb: int | None = None, **settings: Any) -> str:
+        refused = docker.create(docker.Settings(**settings), tmp_path).refuse(request, memory_mb)
+        assert isinstance(refused, Refusal)
+        return refused.key
+
+    assert key(Request("s", 1, limits=NodeLimits(memory_mb=100)), 300) == "node.memory_mb"
+    assert key(cpu_limit="cpuset") == "site.cpu_limit"
+    assert key(Request("s", 1, limits=NodeLimits(cpus=10_000))) == "node.cpus"
+    found["looked"] = ABSENT
+    assert key(daemon="running") == "site.daemon"
+    found["programs"] = set()
+    assert key() == "site.program"
+
+
+def test_the_time_of_daemons_is_told_from_that_of_everything_else() -> None:
+    census = {
+        (1, 1): RunningProgram("dockerd", 3.0),
+        (2, 2): RunningProgram("containerd", 2.0),
+        (3, 3): RunningProgram("java", 100.0),
+    }
+    site = docker.create(docker.Settings(), Path("/no/state"))
+    assert helpers_time_s([site], census) == 5.0
+    assert helpers_time_s([local.create(local.Settings(mode="loopback"), Path("/no/state"))], census) == 0.0

@@ -1,0 +1,106 @@
+"""Disks of nodes where they need no privileges: what is written to the kernel, what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from steelyard.model.node_limits import DISK_RATES, NodeLimits
+from steelyard.node import machine_facts
+from steelyard.site.kernel import disk
+from steelyard.site.kernel.cgroup import Hierarchies
+
+LIMITS = NodeLimits(disk_read_mb_per_s=18.5, disk_write_mb_per_s=14, disk_read_ops_per_s=1958, disk_write_ops_per_s=732)
+NOTHING = Hierarchies({}, None, frozenset(), ())
+
+
+def version_1(tmp_path: Path) -> Hierarchies:
+    return Hierarchies({}, None, frozenset(), (), blkio=tmp_path)
+
+
+def test_version_1_throttles_the_device_in_the_top_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disk, "BACKING_DEVICES", tmp_path / "bdi")
+    (tmp_path / "bdi" / "7:3").mkdir(parents=True)
+    (tmp_path / "bdi" / "7:3" / "strict_limit").write_text("0")
+    lines = disk.throttle("7:3", LIMITS, version_1(tmp_path), "0a1b2c3d", "n1")
+    assert [(file.name, text) for file, text in lines] == [
+        ("blkio.throttle.read_bps_device", "7:3 18500000"),
+        ("blkio.throttle.write_bps_device", "7:3 14000000"),
+        ("blkio.throttle.read_iops_device", "7:3 1958"),
+        ("blkio.throttle.write_iops_device", "7:3 732"),
+        ("max_bytes", "7000000"),
+        ("strict_limit", "1"),
+    ]
+    assert {file.parent for file, _ in lines[:4]} == {tmp_path}
+
+
+def test_a_kernel_without_strict_limits_throttles_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disk, "BACKING_DEVICES", tmp_path / "bdi")
+    lines = disk.throttle("7:3", NodeLimits(disk_write_mb_per_s=1), version_1(tmp_path), "0a1b2c3d", "n1")
+    assert [(file.name, text) for file, text in lines] == [("blkio.throttle.write_bps_device", "7:3 1000000")]
+
+
+def test_version_2_throttles_the_device_in_the_node_s_group() -> None:
+    hierarchies = Hierarchies({}, Path("/c"), frozenset({"cpu", "memory"}), (), version_2_on_demand=frozenset({"io"}))
+    assert disk.throttle("7:3", LIMITS, hierarchies, "0a1b2c3d", "n1") == [
+        (Path("/c/steelyard/0a1b2c3d/n1/io.max"), "7:3 rbps=18500000 wbps=14000000 riops=1958 wiops=732")
+    ]
+
+
+def test_rates_in_force_are_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Version 1 has a file for each rate and a line for each device in it, version 2 a line with all rates."""
+    monkeypatch.setattr(disk, "BACKING_DEVICES", tmp_path / "bdi")
+    first, node = version_1(tmp_path), tmp_path / "0a1b2c3d" / "n1"
+    assert first.blkio is not None
+    for name in disk.VERSION_1_FILES.values():
+        (first.blkio / name).write_text("7:1 5\n7:3 1000\n" if "write_bps" in name else "7:1 5\n")
+    rates = disk._rates_in_force("7:3", first, node)
+    assert rates == {**dict.fromkeys(DISK_RATES, "none"), "disk_write_mb_per_s": "1000"}
+    second = Hierarchies({}, tmp_path, frozenset({"cpu"}), (), version_2_on_demand=frozenset({"io"}))
+    assert disk._rates_in_force("7:3", second, node) == {}
+    group = tmp_path / "steelyard" / "0a1b2c3d" / "n1"
+    group.mkdir(parents=True)
+    (group / "io.max").write_text("7:1 rbps=5 wbps=5 riops=5 wiops=5\n7:3 rbps=max wbps=1000 riops=max wiops=max\n")
+    assert disk._rates_in_force("7:3", second, node) == rates
+    lifting = disk._lifting("7:3", second, group)
+    assert lifting == [(group / "io.max", "7:3 rbps=max wbps=max riops=max wiops=max")]
+
+
+def test_a_size_alone_throttles_nothing(tmp_path: Path) -> None:
+    size = NodeLimits(disk_gb=2)
+    assert size.own_disk
+    assert disk.throttle("7:3", size, version_1(tmp_path), "0a1b2c3d", "n1") == []
+    assert not NodeLimits(memory_mb=100, cpus=1).own_disk
+
+
+def test_what_is_lacking_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine_facts, "capable", lambda name, status=None: True)
+    monkeypatch.setattr(disk, "LOOP_CONTROL", tmp_path)
+    monkeypatch.setattr(disk, "_program", lambda name: name)
+    assert disk.lacking(version_1(tmp_path), LIMITS) is None
+    assert "controller blkio (version 1) or io (version 2)" in (disk.lacking(NOTHING, LIMITS) or "")
+    assert disk.lacking(NOTHING, NodeLimits(disk_gb=1)) is None
+    monkeypatch.setattr(machine_facts, "capable", lambda name, status=None: False)
+    assert "takes root" in (disk.lacking(version_1(tmp_path), LIMITS) or "")
+    monkeypatch.setattr(disk, "LOOP_CONTROL", tmp_path / "none")
+    assert "modprobe loop" in (disk.lacking(version_1(tmp_path), LIMITS) or "")
+    monkeypatch.setattr(disk, "_program", lambda name: None if name == "mke2fs" else name)
+    assert "mke2fs (Debian: apt-get install e2fsprogs)" in (disk.lacking(version_1(tmp_path), LIMITS) or "")
+
+
+def test_only_our_files_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def loop(number: int, path: str) -> None:
+        folder = tmp_path / f"loop{number}" / "loop"
+        folder.mkdir(parents=True)
+        (folder / "backing_file").write_text(f"{path}\n")
+
+    monkeypatch.setattr(disk, "BLOCK_DEVICES", tmp_path)
+    loop(0, "/var/lib/snapd/core.snap")
+    loop(1, "/s/nodes/0a1b2c3d/n1.disk")
+    loop(2, "/s/nodes/0a1b2c3d/n2.disk (deleted)")
+    loop(3, "/s/nodes/elsewhere/n1.disk")
+    nodes = Path("/s/nodes/0a1b2c3d")
+    assert disk.present() == {"0a1b2c3d": [("loop1", nodes / "n1.disk"), ("loop2", nodes / "n2.disk")]}
+    assert disk.device_of(nodes / "n2") == "loop2"
+    assert disk.device_of(nodes / "n3") is None
