@@ -6,15 +6,15 @@ import pytest
 
 from steelyard.model.link import LinkChoice
 from steelyard.plan import expand
+from steelyard.plan.abilities import Abilities
 from steelyard.plan.planned_links import links_of
-from steelyard.plugins.find import Plugins
 from steelyard.site.kernel import links as kernel_links
 from steelyard.study import read_text
 from tests.unit.small_study import SMALL_STUDY
 
 
 def cells(more: str) -> list[tuple[str, ...]]:
-    return [link.cells for link in links_of(expand(read_text(SMALL_STUDY + more)), Plugins())]
+    return [link.cells for link in links_of(expand(read_text(SMALL_STUDY + more)), Abilities())]
 
 
 def test_each_link_is_there_once_with_its_medium_rate_delay_and_maker() -> None:
@@ -59,4 +59,4 @@ def test_what_is_foretold_is_what_the_site_chooses(netem: bool) -> None:
 
 
 def test_a_study_without_links_has_the_network_only() -> None:
-    assert [link.plain for link in links_of(expand(read_text(SMALL_STUDY)), Plugins())] == [True]
+    assert [link.plain for link in links_of(expand(read_text(SMALL_STUDY)), Abilities())] == [True]
