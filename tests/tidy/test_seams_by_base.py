@@ -1,4 +1,8 @@
-"""The laboratory, the plan and the command line import seams by their base only: no plug-in, and nothing of its own."""
+"""Plan, laboratory, reading half and command line know no plug-in: they import seams by their base only. Those but the
+command line name none either.
+
+What they must know of one, it says by an ability, a fact of its nodes, or a setting.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,40 @@ import pytest
 from steelyard.plugins import find
 
 PACKAGE = Path(__file__).resolve().parents[2] / "src" / "steelyard"
-FILES = sorted(path for room in ("cli", "lab", "plan", "judging", "model") for path in (PACKAGE / room).rglob("*.py"))
+ROOMS = ("lab", "plan", "judging", "model", "reading", "report", "analysis")
+FILES = sorted(path for room in (*ROOMS, "cli") for path in (PACKAGE / room).rglob("*.py"))
+KNOWN_AS_ELSE = {
+    # Defaults of a study.
+    ("model/study.py", "local"), ("model/study.py", "os"), ("model/load.py", "agent"),
+    ("model/trial_settings.py", "agent"),
+    # A measure names its probe.
+    ("model/measure.py", "os"), ("model/responses/energy.py", "energy"),
+    # A section of the page.
+    ("analysis/statistic.py", "energy"), ("report/page.py", "energy"),
+    # A program among a trial's versions.
+    ("lab/trial.py", "agent"),
+}  # fmt: skip
+"""File and string: what has the name of a plug-in, and may."""
+
+
+def strings(path: Path) -> Iterator[str]:
+    """Every string of a file as a whole."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def test_no_plug_in_is_named() -> None:
+    names = {name for seam in find.SEAMS for name in find.names(seam)}
+    assert {"cassandra", "simulated", "local", "docker", "agent", "os", "ycsb-a"} <= names
+    named = {
+        (str(path.relative_to(PACKAGE)), text)
+        for path in FILES
+        if path.relative_to(PACKAGE).parts[0] != "cli"
+        for text in strings(path)
+        if text in names
+    }
+    assert named - KNOWN_AS_ELSE == set()
 
 
 def imported(path: Path) -> Iterator[str]:

@@ -14,6 +14,15 @@ Role = Literal["database", "load"]
 MACHINE: Final = "machine"
 _OF_SYSTEM: Final = "system:"
 _LOAD_LETTER: Final = "l"
+CONTAINER_ENGINE: Final = "container_engine"
+"""Fact of a node in a container: what runs it, and its version."""
+_VM_EMULATOR: Final = "vm_emulator"
+"""Fact of a node in a virtual machine: what runs it, and its version."""
+_VM_ACCELERATOR: Final = "vm_accelerator"
+_EMULATION: Final = "tcg"
+
+Isolation = Literal["", "container", "virtual machine"]
+"""What a node is enclosed in; empty: nothing, its processes are plain ones of its machine."""
 
 _Facts = TypeVar("_Facts")
 
@@ -31,6 +40,18 @@ def of_systems(facts: Mapping[str, _Facts]) -> dict[str, _Facts]:
 def of_machines(facts: Mapping[str, _Facts]) -> dict[str, _Facts]:
     """Facts about nodes of both roles, and about the machine that they share (`MACHINE`)."""
     return {name: found for name, found in facts.items() if not name.startswith(_OF_SYSTEM)}
+
+
+def isolation(node_facts: Mapping[str, str]) -> Isolation:
+    """What the node with these facts is enclosed in; nothing where they do not say."""
+    if CONTAINER_ENGINE in node_facts:
+        return "container"
+    return "virtual machine" if _VM_EMULATOR in node_facts else ""
+
+
+def emulated_processor(node_facts: Mapping[str, str]) -> bool:
+    """Whether the node's processor is emulated in software, so that its times are no hardware's."""
+    return node_facts.get(_VM_ACCELERATOR) == _EMULATION
 
 
 def role_of(node: str, facts: Collection[str]) -> Role | None:

@@ -82,6 +82,13 @@ class TrialSettings(RootModel[dict[str, Any]]):
         """Name of the engine; available even if the load as a whole cannot be read."""
         return str(self._section("load").get("engine", "agent"))
 
+    @property
+    def planted_contention(self) -> float | None:
+        """Contention that the system plants by its setting of this name: it is then a model of a cluster, no database.
+        None of all others."""
+        planted = self.at("system.contention")
+        return float(planted) if isinstance(planted, int | float) else None
+
     def part(self, *sections: str) -> dict[str, Any]:
         """Some sections as written, for their canonical text; without those that say nothing."""
         return {section: self.root[section] for section in sections if section in self.root}

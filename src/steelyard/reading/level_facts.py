@@ -45,7 +45,7 @@ def differing(starts: Sequence[tuple[str, Facts]]) -> tuple[LevelFact, ...]:
     several = len({level for level, _ in starts}) < len(starts)
     values: dict[str, dict[str, set[str]]] = {}
     for level, facts in starts:
-        for name, value in _of_a_database(facts).items():
+        for name, value in of_a_database(facts).items():
             values.setdefault(name, {}).setdefault(level, set()).add(value)
     rows = []
     for name, by_level in sorted(values.items()):
@@ -67,7 +67,7 @@ def _levels(record: TrialRecord) -> str:
     return label(hard) if hard else ""
 
 
-def _of_a_database(facts: Facts) -> dict[str, str]:
+def of_a_database(facts: Facts) -> dict[str, str]:
     """Facts of the first database node and of the system on it; those of the machine, where nothing else is known."""
     machines = of_machines(facts)
     first = next((node for node in sorted(machines) if role_of(node, facts) == "database"), MACHINE)

@@ -15,7 +15,7 @@ from steelyard.judging.trial_responses import response_of
 from steelyard.model import responses
 from steelyard.model.errors import StudyError
 from steelyard.model.estimate import Estimate
-from steelyard.model.facts import of_machines, role_of
+from steelyard.model.facts import isolation, of_machines, role_of
 from steelyard.model.link import NODAL
 from steelyard.model.named_level import Level
 from steelyard.model.responses import unit_of
@@ -32,8 +32,6 @@ from steelyard.store.read import Store
 PROPORTIONS = ("read_proportion", "write_proportion", "update_proportion", "insert_proportion", "scan_proportion",
                "read_modify_write_proportion")  # fmt: skip
 MIB_PER_GIB = 1024
-VIRTUAL_MACHINES = "vm-"
-"""Beginning of the names of profiles that stand for virtual machines; their memory follows: `vm-2gb`."""
 KINDS_OF_LINKS = ("802.11", "ethernet")
 Values = dict[tuple[str, str], dict[str, list[float]]]
 """(treatment, response) to the values of its trials by start."""
@@ -112,8 +110,9 @@ def lay(
     frame = frame_of(ours.records, ours.study)
     own, values = _own(ours, frame, fixed, wanted)
     beside = {f"{PLACED}{column}": level for column, level in placed.items()}
+    profiles = {name: place for form in forms for name, place in form.profiles.items()}
     own = [
-        replace(one, facets={**one.facets, **beside, **(_place_of(one.facets, placed) if own_place else {})})
+        replace(one, facets={**one.facets, **beside, **(_place_of(one.facets, placed, profiles) if own_place else {})})
         for one in own
     ]
     if not own:
@@ -142,19 +141,19 @@ def lay(
     return [one for table in tables for one in lay_table(table, own, contrasted)], own
 
 
-def _place_of(facets: Mapping[str, str], placed: Mapping[str, str]) -> dict[str, str]:
+def _place_of(
+    facets: Mapping[str, str], placed: Mapping[str, str], profiles: Mapping[str, Mapping[str, str]]
+) -> dict[str, str]:
     """Platform, memory and link of a treatment that limits its nodes' memory or says which hardware they stand for, and
     the link of one that names it, as facets of the published columns; empty for any other treatment. Nodes that stand
     for hardware have its memory here, whatever their limit: a study on a small scale divides memory and rows."""
     memory, profile, link = (facets.get(name) for name in ("node.memory_mb", "node.profile", "link.name"))
     place = {} if link is None else {"link": _kind_of_link(link)}
     if memory is not None or profile is not None:
-        board = profile if profile and not profile.startswith(VIRTUAL_MACHINES) else ""
-        place = {"platform": board or "virtual-machine", "link": NODAL, **place}
-    if profile and profile.startswith(VIRTUAL_MACHINES):
-        place["ram_gb"] = profile.removeprefix(VIRTUAL_MACHINES).removesuffix("gb")
-    elif memory is not None and not profile:
+        place = {"platform": profile or "virtual-machine", "link": NODAL, **place}
+    if memory is not None and not profile:
         place["ram_gb"] = f"{float(memory) / MIB_PER_GIB:g}"
+    place |= profiles.get(profile or "", {})
     return {f"{PLACED}{column}": level for column, level in place.items() if column in placed}
 
 
@@ -241,8 +240,10 @@ def facets(ours: Opened, records: Sequence[TrialRecord]) -> dict[str, str]:
     """Settings as text by dotted name, and facets derived from them, as far as all trials agree."""
     each = [{**_flat(one.settings), **_derived(one.settings)} for one in records]
     shared = {name: text for name, text in each[0].items() if all(other.get(name) == text for other in each)}
-    platform = platform_of(ours.store.facts(records[0]))
-    return shared | ({"platform": platform} if platform else {})
+    facts = ours.store.facts(records[0])
+    contained = any(isolation(one) == "container" for one in of_machines(facts).values())
+    platform = platform_of(facts)
+    return shared | {"container": "yes" if contained else "no"} | ({"platform": platform} if platform else {})
 
 
 def _flat(settings: TrialSettings) -> dict[str, str]:
@@ -262,7 +263,6 @@ def _derived(settings: TrialSettings) -> dict[str, str]:
         "load.consistency": str(read) if read == write else f"{read} for reads and {write} for writes",
         "system.version": f"{system.name} {system.settings.get('version', '')}".strip(),
         **_memory_gb(settings),
-        "site.docker": "yes" if settings.site.name == "docker" else "no",
     }
     shares = {key: float(settings.workload.settings.get(key) or 0.0) for key in PROPORTIONS}
     if sum(shares.values()) > 0:

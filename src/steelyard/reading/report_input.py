@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from steelyard.analysis.analyse import analyse
@@ -13,13 +13,13 @@ from steelyard.heavy import pl
 from steelyard.judging.dilation import modelled_s
 from steelyard.model.damage import Damage
 from steelyard.model.errors import StoreError
-from steelyard.model.facts import of_machines, of_systems
+from steelyard.model.facts import emulated_processor, isolation, of_machines, of_systems
 from steelyard.model.gauged import Gauged
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study
 from steelyard.model.trial import Attempt, CellKey, TrialRecord
 from steelyard.reading import time_courses
-from steelyard.reading.level_facts import LevelFact, level_facts
+from steelyard.reading.level_facts import LevelFact, level_facts, of_a_database
 from steelyard.reading.measured import with_links_after
 from steelyard.reading.node_traces import Trace, median_trials
 from steelyard.reading.seconds import within_trials
@@ -29,8 +29,6 @@ from steelyard.store.journal import Entry, NodesGauged
 from steelyard.store.measured_again import MeasuredAgain
 from steelyard.store.read import Store
 
-VIRTUAL_MACHINES, EMULATED = "vm", "tcg"
-"""The site, and the value of the fact `vm_accelerator`, of which times are no hardware's."""
 MOST_TIMELINES = 60
 """Most trials whose intervals are read for the page; the page may show fewer."""
 
@@ -56,6 +54,8 @@ class ReportInput:
     """Node or `machine` or `system:<node>` to its facts, in the trial with the most nodes."""
     level_facts: Sequence[LevelFact] = ()
     """Facts that other levels have otherwise."""
+    site_facts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Site to the facts of one of its database nodes."""
     tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     """Every table of the results by its name, as `report --json` and the exports give it."""
     published: Sequence[Beside] = ()
@@ -98,18 +98,28 @@ def results_of(store: Store, records: Sequence[TrialRecord]) -> Results:
     records = with_links_after(store, records)
     floor = store.noise_floor(records)
     within = within_trials(store, records)
-    emulated = any(each.get("vm_accelerator") == EMULATED for each in facts_of_machines(store, records))
     return analyse(
-        records, study, seed=study.design.seed, within=within, floor=floor, plan=store.plan, emulated=emulated,
-        look=store.look,
+        records, study, seed=study.design.seed, within=within, floor=floor, plan=store.plan,
+        emulated=_emulated(store, records), look=store.look,
     )  # fmt: skip
 
 
-def facts_of_machines(store: Store, records: Sequence[TrialRecord]) -> Iterator[Mapping[str, str]]:
-    """Facts of the nodes of each start on virtual machines, of no others: read from one trial of a start."""
-    starts = {record.start: record for record in records if record.settings.site.name == VIRTUAL_MACHINES}
-    for record in starts.values():
-        yield from of_machines(store.facts(record)).values()
+def _facts_of_sites(store: Store, records: Sequence[TrialRecord]) -> Mapping[str, Mapping[str, str]]:
+    """Site to the facts of the first database node of its first trial that has any."""
+    of_sites: dict[str, Mapping[str, str]] = {}
+    for record in records:
+        if not of_sites.get(site := record.settings.site.name):
+            of_sites[site] = of_a_database(store.facts(record))
+    return of_sites
+
+
+def _emulated(store: Store, records: Sequence[TrialRecord]) -> bool:
+    """Whether processors of any start on virtual machines were emulated; one trial of each such start is read."""
+    of_sites = _facts_of_sites(store, records)
+    virtual = {site for site, facts in of_sites.items() if isolation(facts) == "virtual machine"}
+    starts = {record.start: record for record in records if record.settings.site.name in virtual}
+    machines = (of_machines(store.facts(record)).values() for record in starts.values())
+    return any(emulated_processor(facts) for nodes in machines for facts in nodes)
 
 
 def report_input(
@@ -143,6 +153,7 @@ def report_input(
         curves=_curves(store, records, used) if courses else (),
         facts=store.facts(largest),
         level_facts=level_facts(store, records),
+        site_facts=_facts_of_sites(store, records),
         tables=tables(results),
         gaugings=_gaugings(store, records),
         measured_again=store.measured_again,

@@ -108,6 +108,8 @@ class Form(Value):
     """Column of the key that none of our factors determines, to the level to compare with unless one is chosen."""
     follows: dict[str, dict[str, str]] = Field(default_factory=dict)
     """A chosen level of `placed`, to the levels that follow from it."""
+    profiles: dict[str, dict[str, str]] = Field(default_factory=dict)
+    """A node profile to the levels of `placed` that it stands for; any other is a platform of its own name."""
     pooled: dict[str, str] = Field(default_factory=dict)
     """Column to the level under which cells of all its levels are pooled."""
     cells: tuple[Cells, ...] = ()
@@ -130,7 +132,7 @@ class Form(Value):
         return tuple(zip(places, levels, strict=True))
 
 
-SHARED = ("cell", "response", "placed", "follows", "pooled", "conditions", "words")
+SHARED = ("cell", "response", "placed", "follows", "profiles", "pooled", "conditions", "words")
 """Fields of a form that are taken from the table `cells_of`."""
 
 

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from steelyard.analysis.comparisons.confounders import apart
-from steelyard.model.facts import MACHINE, of_machines, of_systems, role_of, system_facts_name
+from steelyard.model.facts import (
+    MACHINE,
+    emulated_processor,
+    isolation,
+    of_machines,
+    of_systems,
+    role_of,
+    system_facts_name,
+)
 from steelyard.reading.published import platform_of
 from steelyard.store import layout
 
@@ -38,3 +46,15 @@ def test_files_of_facts_give_their_names_back() -> None:
     for name in ("n1", MACHINE, system_facts_name("n1"), system_facts_name("db.example.org")):
         file = layout.facts_file(name)
         assert layout.facts_name(file.removesuffix(".json")) == name
+
+
+def test_what_a_node_is_in_is_told_by_what_runs_it() -> None:
+    assert isolation({"container_engine": "Docker 27.1"}) == "container"
+    assert isolation({"vm_emulator": "QEMU 7.2", "vm_accelerator": "kvm"}) == "virtual machine"
+    assert isolation({"cores": "2"}) == isolation({}) == ""
+
+
+def test_a_processor_is_emulated_where_its_accelerator_is_none() -> None:
+    assert emulated_processor({"vm_accelerator": "tcg"})
+    assert not emulated_processor({"vm_accelerator": "kvm"})
+    assert not emulated_processor({})

@@ -15,7 +15,7 @@ from steelyard.reference.mapping import Own, clashes, lay_table, unpublished
 from steelyard.reference.tables import tables
 
 EC2 = {
-    "system.name": "cassandra", "system.version": "cassandra 5.0.5", "site.nodes": "3", "site.docker": "no",
+    "system.name": "cassandra", "system.version": "cassandra 5.0.5", "site.nodes": "3", "container": "no",
     "system.replication_factor": "1", "load.consistency": "ONE", "workload.name": "stress",
     "workload.read_fraction": "0.5", "workload.records": "1000000", "load.threads": "609", "load.duration_s": "900",
     "load.schedule": "closed",
@@ -95,7 +95,7 @@ def test_the_numbers_of_a_metric_and_of_the_site_stand_in_their_rows_and_columns
         ("disk_written", "bare_metal"): ("9675.87", "agrees", "kB/s"),
     }
     (other,) = with_ours(
-        laid("bare_metal_docker", own("mixed", dict(list(numbers.items())[:1]), site__docker="yes", **facets))
+        laid("bare_metal_docker", own("mixed", dict(list(numbers.items())[:1]), container="yes", **facets))
     )
     assert (other.statistic, other.verdict) == ("docker", "differs")
     assert other.change_percent == pytest.approx(100 * (63.4 / 63.66 - 1))

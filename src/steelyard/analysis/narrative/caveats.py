@@ -10,7 +10,6 @@ from steelyard.analysis.inference.steadiness import STEADY_FACTOR
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics import server_warm_up, stopping, trend
 from steelyard.analysis.statistics.exclusions import Exclusion
-from steelyard.analysis.statistics.law_choice import SIMULATED
 from steelyard.analysis.statistics.main_effect import MainEffect
 from steelyard.analysis.statistics.server_warm_up import WarmedStart
 from steelyard.analysis.statistics.summary import Summary
@@ -36,17 +35,18 @@ OF_EMULATED: Final = (
 ENOUGH_STARTS: Final = 2
 
 
-def caveats(study: Study, results: Results, *, emulated: bool = False) -> list[str]:
-    """Caveats, most important first. `emulated`: whether processors of nodes were."""
+def caveats(study: Study, results: Results, *, simulated: bool = False, emulated: bool = False) -> list[str]:
+    """Caveats, most important first. `simulated`: whether every cluster was; `emulated`: whether processors of nodes
+    were."""
     told_time = load_response.told_time(study, [summary.treatment for summary in results.main(Summary)])
     sentences = [f"{told_time}."] if told_time else []
-    sentences += _cold(study, results)
+    sentences += _cold(study, results, simulated)
     sentences += trend.first_rank(results.of(Trend)) or slower_first_trials(
         results.of(Point), results.response, study.analysis.warm_up_trials
     )
     stretched = dilated.sentence(dilated.dilations_of_study(study))
     sentences += [stretched] if stretched else []
-    if study.system.name == SIMULATED:
+    if simulated:
         sentences.append(OF_SIMULATED)
         limited = study.node != NodeLimits() or any(name.startswith("node.") for name in study.factors)
         sentences += [OF_PLANTED] if limited else []
@@ -99,9 +99,9 @@ def caveats(study: Study, results: Results, *, emulated: bool = False) -> list[s
     return sentences
 
 
-def _cold(study: Study, results: Results) -> list[str]:
+def _cold(study: Study, results: Results, simulated: bool) -> list[str]:
     """That the servers were not warmed up, and what follows from it; empty where they were, or need it not."""
-    if not _may_be_cold(study):
+    if not _may_be_cold(study, simulated):
         return []
     published = ", as published" if study.design.order == "published" else ""
     colder = (
@@ -112,13 +112,13 @@ def _cold(study: Study, results: Results) -> list[str]:
     return [f"The servers were not warmed up before the trials{published}{colder}."]
 
 
-def _may_be_cold(study: Study) -> bool:
+def _may_be_cold(study: Study, simulated: bool) -> bool:
     """Whether the servers may have got faster during the trials: they were not warmed up, and may compile code.
 
     A store says "off" also where its system needs no server warm-up. That of a simulated cluster is planted.
     """
     planted = study.system.settings.get("warm_up") or "system.warm_up" in study.factors
-    return study.server_warm_up.mode == "off" and (study.system.name != SIMULATED or bool(planted))
+    return study.server_warm_up.mode == "off" and (not simulated or bool(planted))
 
 
 def _left_out(exclusions: Sequence[Exclusion], trials: int) -> str:

@@ -46,8 +46,6 @@ class LawChoice(Row):
     """The preference in words, or why there is none."""
 
 
-SIMULATED = "simulated"
-"""Name of the system that has a planted law."""
 SURE = 0.9
 """A law with this weight or more is preferred; below it the data do not decide."""
 WORTH_SAYING = 0.05
@@ -94,10 +92,8 @@ def generator_on_plateau(fit: LawFit, frame: TrialFrame, records: Sequence[Trial
 def planted_contention(records: Sequence[TrialRecord]) -> float | None:
     """Contention planted in the simulated clusters of all trials, also where the study's file leaves it to the default;
     None of other systems, or where it varies."""
-    every = [one.settings for one in records]
-    planted = {one.at("system.contention") if one.at("system.name") == SIMULATED else None for one in every}
-    only = planted.pop() if len(planted) == 1 else None
-    return float(only) if isinstance(only, int | float) else None
+    planted = {one.settings.planted_contention for one in records}
+    return planted.pop() if len(planted) == 1 else None
 
 
 def contention_of(group: Sequence[LawFit], law: str | None) -> Estimate | None:

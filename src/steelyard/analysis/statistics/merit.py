@@ -18,6 +18,7 @@ from steelyard.analysis.statistic import Context, Section, Statistic
 from steelyard.analysis.treatments import Treatment
 from steelyard.heavy import pl
 from steelyard.judging.measures import MILLION, counted_nodes
+from steelyard.model import responses
 from steelyard.model.cost import Cost
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses.cost import NAME as PRICED
@@ -51,8 +52,6 @@ class Merit(TreatmentRow):
 
 
 RESPONSE = "throughput_per_s"
-ENERGY = "energy"
-"""The probe of the processors' own counters of energy."""
 JOULES, LOAD_JOULES = "energy_j_per_operation", "load_energy_j_per_operation"
 CPU, LOAD_CPU = "cpu_percent_mean", "load_cpu_percent_mean"
 PER_MILLION = "per million operations"
@@ -66,7 +65,7 @@ def merits(
     frame: TrialFrame, study: Study, records: Sequence[TrialRecord], confidence: float = 0.95
 ) -> tuple[Merit, ...]:
     """One row per treatment with a used trial; empty if neither cost nor energy is declared, measured or asked for."""
-    measured = ENERGY in study.probes or frame.data[JOULES].is_not_null().any()
+    measured = responses.probe_of(JOULES) in study.probes or frame.data[JOULES].is_not_null().any()
     if not study.cost.declared and not measured:
         return ()
     nodes = {record.key: counted_nodes(record, study) for record in records}

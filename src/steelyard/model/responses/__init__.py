@@ -64,6 +64,12 @@ def measured_by_samples() -> Mapping[str, Response]:
     return {name: response for name, response in every().items() if response.measure is not None}
 
 
+def probe_of(name: str) -> str:
+    """The probe that a study runs for a response of samples; empty for any other response."""
+    measure = of(name).measure
+    return "" if measure is None else measure.probe
+
+
 def compute(measured: Measured) -> dict[str, float | int | None]:
     """All responses of a trial that its records give, by name; without those of a search if there was none."""
     computed = {

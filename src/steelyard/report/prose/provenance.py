@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import steelyard
+from steelyard.analysis.wording import capital
 from steelyard.format import count, data_size, listed, moment
-from steelyard.model.facts import of_machines, role_of
+from steelyard.model.facts import CONTAINER_ENGINE, isolation, of_machines, role_of
 from steelyard.model.named_level import Level
 from steelyard.model.plausible import number_in
 from steelyard.model.trial import TrialRecord
@@ -22,9 +23,6 @@ TITLE: Final = "Steelyard: a laboratory that weighs distributed databases"
 AUTHORS: Final = "The Steelyard developers"
 LICENCE: Final = "Apache-2.0"
 """Title, authors and licence as in CITATION.cff."""
-SYSTEMS: Final = {"cassandra": "Cassandra", "simulated": "simulated cluster"}
-ENCLOSED: Final = {"docker": "in Docker containers", "vm": "in virtual machines"}
-"""Sites whose database nodes are not plain processes of their machine, and what they are in."""
 STORE: Final = "STORE"
 """Stands for the study's folder in commands: a page does not know where it lies, and the folder may be moved."""
 ONE_MACHINE: Final = "cpu"
@@ -43,21 +41,28 @@ def hardware(page_input: ReportInput) -> str:
     """Hardware, site and system in one line: `2 CPUs (AMD EPYC), 23.5 GiB of memory, all nodes on one machine;
     database nodes in Docker containers, network host; Cassandra 5.0.5, heap 256 MB per node`. Empty where no fact is
     known."""
-    parts = (_machines(page_input), enclosed(page_input.records), _system(page_input.records))
+    parts = (_machines(page_input), enclosed(page_input.records, page_input.site_facts), _system(page_input.records))
     return "; ".join(part for part in parts if part)
 
 
-def enclosed(records: Sequence[TrialRecord]) -> str:
-    """What encloses the database nodes, with the network of containers; empty where they are plain processes of their
-    machine: `database nodes in Docker containers, network host`."""
-    sites = {str(one.settings.at("site.name") or "") for one in records}
+def enclosed(records: Sequence[TrialRecord], site_facts: Mapping[str, Mapping[str, str]]) -> str:
+    """What encloses the database nodes, by the facts of one of each site, with the network of containers; empty where
+    they are plain processes of their machine: `database nodes in Docker containers, network host`."""
     return listed(
         [
-            f"database nodes{f' of site {name}' if len(sites) > 1 else ''} {words}{_networks(records, name)}"
-            for name, words in ENCLOSED.items()
-            if name in sites
+            f"database nodes{f' of site {site}' if len(site_facts) > 1 else ''} {words}{_networks(records, site)}"
+            for site, facts in sorted(site_facts.items())
+            if (words := _enclosure(facts))
         ]
     )
+
+
+def _enclosure(node_facts: Mapping[str, str]) -> str:
+    """`in Docker containers`, by the engine of the facts; `in virtual machines`."""
+    isolated_by = isolation(node_facts)
+    if isolated_by == "container":
+        return f"in {node_facts[CONTAINER_ENGINE].split(' ', 1)[0]} containers"
+    return "in virtual machines" if isolated_by else ""
 
 
 def _networks(records: Sequence[TrialRecord], site: str) -> str:
@@ -90,14 +95,15 @@ def _system(records: Sequence[TrialRecord]) -> str:
     """System under test with its version, and its heap where all trials have the same."""
     if not records:
         return ""
-    name = records[-1].settings.system.name
+    settings = records[-1].settings
+    name, simulated = settings.system.name, settings.planted_contention is not None
     written = (version for one in records for key, version in one.versions.items() if key in (name, "system"))
     versions = sorted({version.removeprefix(f"{name} ") for version in written})
-    called = SYSTEMS.get(name, name)
+    called = "simulated cluster" if simulated else capital(name)
     heaps = {_heap_mb(one.settings.system.settings) for one in records}
     heap = next(iter(heaps)) if len(heaps) == 1 else ""
     plain = [version for version in versions if version[:1].isdigit()]
-    shown = f"{called} {listed(plain)}" if plain and name in SYSTEMS and name != "simulated" else called
+    shown = f"{called} {listed(plain)}" if plain and not simulated else called
     return f"{shown}, heap {heap} MB per node" if heap else shown
 
 

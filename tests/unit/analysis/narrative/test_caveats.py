@@ -9,7 +9,14 @@ from steelyard.analysis.analyse import analyse
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics import anova, course, shape, summary, variance
 from steelyard.analysis.statistics.steady import Steady, not_settled
+from steelyard.model.trial_settings import TrialSettings
 from tests.unit.analysis.made import cell, drawn, study
+
+
+def planted(records):
+    """The trials as a system with a planted law gives them."""
+    settings = TrialSettings({"system": {"name": "simulated", "contention": 0.1}})
+    return [one.model_copy(update={"settings": settings}) for one in records]
 
 
 def sentences(results: Results) -> list[str]:
@@ -147,6 +154,7 @@ def test_servers_are_called_cold_only_where_they_can_be(system, order, sizes, co
         system=system, design={"order": order}, server_warm_up={"mode": "off"},
         factors={"nodes": sizes, "workload": ("A",)},
     )  # fmt: skip
+    records = planted(records) if system["name"] == "simulated" else records
     said = [one for one in analyse(records, asked, seed=1).caveats if "not warmed up" in one]
     assert len(said) == (cold is not None)
     assert all(cold in one for one in said)
@@ -154,15 +162,17 @@ def test_servers_are_called_cold_only_where_they_can_be(system, order, sizes, co
 
 def test_a_simulated_cluster_is_said_to_be_one():
     of_simulated = "The cluster is simulated: this says what the laboratory finds, nothing about any database."
-    assert analyse(cell([[1.0]]), study(), seed=1).caveats[0] == of_simulated
-    assert of_simulated not in analyse(cell([[1.0]]), study(system={"name": "cassandra"}), seed=1).caveats
+    assert analyse(planted(cell([[1.0]])), study(), seed=1).caveats[0] == of_simulated
+    assert of_simulated not in analyse(cell([[1.0]]), study(), seed=1).caveats
+    mixed = [*planted(cell([[1.0]])), *cell([[2.0]], nodes=3)]
+    assert of_simulated not in analyse(mixed, study(), seed=1).caveats
 
 
 def test_planted_times_do_not_follow_limits_of_nodes():
-    planted = "Its times are planted: they do not follow the limits of nodes."
+    of_planted = "Its times are planted: they do not follow the limits of nodes."
     limited = study(node={"cpus": 0.5})
-    assert planted in analyse(cell([[1.0]]), limited, seed=1).caveats
-    assert planted not in analyse(cell([[1.0]]), study(), seed=1).caveats
+    assert of_planted in analyse(planted(cell([[1.0]])), limited, seed=1).caveats
+    assert of_planted not in analyse(planted(cell([[1.0]])), study(), seed=1).caveats
 
 
 def test_emulated_processors_are_said():

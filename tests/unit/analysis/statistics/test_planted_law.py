@@ -25,7 +25,8 @@ def measured(contention: float, threads: int, system: str = "simulated") -> Resu
         for size, errors in zip(SIZES, noise, strict=True)
         for one in cell([[1000 * (1 + contention * (size - 1)) / size * float(np.exp(e))] for e in errors], nodes=size)
     ]
-    settings = TrialSettings.model_validate({"system": {"name": system, "contention": 0.1}})
+    law = {"contention": 0.1} if system == "simulated" else {}
+    settings = TrialSettings.model_validate({"system": {"name": system, **law}})
     records = [one.model_copy(update={"settings": settings}) for one in records]
     asked = study(
         system={"name": system}, load={"operations": 1000, "threads": threads},

@@ -46,11 +46,14 @@ def test_what_encloses_the_nodes_is_said() -> None:
 
     host, bridge = at({"name": "docker", "network": "host"}), at({"name": "docker", "network": "bridge"})
     local = at({"name": "local", "mode": "loopback"})
-    assert enclosed([host, host]) == "database nodes in Docker containers, network host"
-    assert enclosed([host, bridge]) == "database nodes in Docker containers, network bridge or host"
-    assert enclosed([local, host]) == "database nodes of site docker in Docker containers, network host"
-    assert enclosed([at({"name": "vm"})]) == "database nodes in virtual machines"
-    assert enclosed([local, record]) == enclosed([]) == ""
+    contained = {"docker": {"container_engine": "Docker 27.1"}}
+    plain = {"local": {"cores": "2"}}
+    assert enclosed([host, host], contained) == "database nodes in Docker containers, network host"
+    assert enclosed([host, bridge], contained) == "database nodes in Docker containers, network bridge or host"
+    of_two = enclosed([local, host], {**plain, **contained})
+    assert of_two == "database nodes of site docker in Docker containers, network host"
+    assert enclosed([at({"name": "vm"})], {"vm": {"vm_emulator": "QEMU 7.2"}}) == "database nodes in virtual machines"
+    assert enclosed([local, record], plain) == enclosed([], {}) == ""
 
 
 @pytest.mark.parametrize(
@@ -62,3 +65,18 @@ def test_the_heap_is_that_of_clusters_of_the_laboratorys_own(own: dict[str, Any]
     (record,) = trials(CLOSED)
     settings = TrialSettings({"system": {"name": "cassandra", **own}})
     assert _system([record.model_copy(update={"settings": settings, "versions": {}})]) == line
+
+
+@pytest.mark.parametrize(
+    ("system", "version", "line"),
+    [
+        ({"name": "simulated", "contention": 0.1}, "4.0.0-sim", "simulated cluster"),
+        ({"name": "shelf"}, "2.1", "Shelf 2.1"),
+        ({"name": "cassandra"}, "cassandra 5.0.5", "Cassandra 5.0.5"),
+    ],
+    ids=["planted", "of others", "shipped"],
+)
+def test_a_system_has_its_version_unless_its_times_are_planted(system: dict[str, Any], version: str, line: str) -> None:
+    (record,) = trials(CLOSED)
+    update = {"settings": TrialSettings({"system": system}), "versions": {"system": version}}
+    assert _system([record.model_copy(update=update)]) == line

@@ -18,6 +18,7 @@ from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.treatments import NODES, label
 from steelyard.format import count, listed
 from steelyard.judging.verdict import CEILING_UNKNOWN
+from steelyard.model import responses
 from steelyard.model.facts import of_machines
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
@@ -36,7 +37,7 @@ def missing(
     return (
         _subset(results),
         _one_workload(study),
-        _simulated(study, records),
+        _simulated(records),
         _no_variance(results),
         _platform(facts),
         _relative(results),
@@ -67,8 +68,8 @@ def _one_workload(study: Study) -> Crime:
     return Crime("One workload only", len(names) == 1, f"{evidence}.", mend)
 
 
-def _simulated(study: Study, records: Sequence[TrialRecord]) -> Crime:
-    simulated = sum((record.settings.at("system.name") or study.system.name) == "simulated" for record in records)
+def _simulated(records: Sequence[TrialRecord]) -> Crime:
+    simulated = sum(record.settings.planted_contention is not None for record in records)
     evidence = f"{simulated} of {count(len(records), 'trial')} measured the simulated cluster"
     mend = "These figures describe the laboratory, not a database."
     return Crime("A simulated system", simulated > 0, f"{evidence}.", mend)
@@ -117,8 +118,9 @@ def _cost_of_throughput(study: Study, results: Results) -> Crime:
     evidence = f"{count(len(study.probes), 'probe')} ({listed(list(study.probes)) or 'none'})"
     priced = sum(one.cost_basis != "none" or one.energy_basis != "none" for one in results.of(Merit))
     evidence += f"; {priced} of {count(len(results.main(Summary)), 'cell')} with cost or energy"
-    mend = 'Name the probe "os" in `probes`: the same throughput may take more of the processor.'
-    return Crime(name, "os" not in study.probes, f"{evidence}.", mend)
+    probe = responses.probe_of("cpu_percent_mean")
+    mend = f'Name the probe "{probe}" in `probes`: the same throughput may take more of the processor.'
+    return Crime(name, probe not in study.probes, f"{evidence}.", mend)
 
 
 def _generator(records: Sequence[TrialRecord]) -> Crime:

@@ -11,6 +11,7 @@ from steelyard.analysis.analyse import analyse
 from steelyard.analysis.statistics.main_effect import MainEffect
 from steelyard.analysis.statistics.percentile import TrialPercentile
 from steelyard.model.study import Study
+from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
 from steelyard.report.prose.benchmarking_crimes.crime import Crime
 from steelyard.report.prose.benchmarking_crimes.omission import missing
@@ -41,6 +42,13 @@ def test_a_usual_study_is_clear_of_most() -> None:
     }  # fmt: skip
     assert all(any(letter.isdigit() for letter in crime.evidence) or not crime.guilty for crime in sheet.values())
     assert all(crime.mend for crime in sheet.values() if crime.guilty)
+
+
+def test_trials_with_a_planted_law_are_of_a_simulated_system() -> None:
+    assert not found()["A simulated system"].guilty
+    planted = found(settings=TrialSettings({"system": {"name": "shelf", "contention": 0.1}}))["A simulated system"]
+    assert planted.guilty
+    assert planted.evidence.startswith("48 of 48 trials measured the simulated cluster")
 
 
 def test_levels_of_another_factor_are_no_cluster_sizes() -> None:
