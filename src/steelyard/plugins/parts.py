@@ -44,8 +44,8 @@ class Parts:
         """What `make` gave when it was first asked for this key."""
         if key not in self._made:
             self._made[key] = make()
-        made: Made = self._made[key]
-        return made
+        part: Made = self._made[key]
+        return part
 
     def site(self, settings: TrialSettings) -> Site:
         """The site of the databases."""
@@ -131,7 +131,7 @@ class Parts:
         return module, model.model_validate(own)
 
 
-def with_defaults(seam: str, name: str) -> Any:
+def without_study(seam: str, name: str) -> Any:
     """An engine, system or site by name as it is without a study. Raises StudyError if there is none, ValidationError
     if it has settings without a default."""
     module = find.find(seam, name)
