@@ -77,7 +77,7 @@ class Store:
             read = loaded(content)
             if not isinstance(read, dict):
                 raise ValueError(f"a {type(read).__name__} where a table should be")
-            if (version := read.get("format")) != READS:
+            if (version := read.get("format", READS)) != READS:
                 raise OtherFormatError(f"{path} {other_format(version)}", OTHER_VERSION, path=str(path))
             study = Study.model_validate(redacted(read))
         except (OSError, ValueError, RecursionError) as error:

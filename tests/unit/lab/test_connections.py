@@ -39,7 +39,6 @@ OWN = Endpoint("cql", ("127.0.0.1:9042",), "ycsb", "usertable", tls_ca="/lease/c
 
 def test_nothing_is_said_that_is_the_default() -> None:
     assert made(PLAIN) == made(OWN) == {}
-    assert FIELDS.isdisjoint(Load(operations=10).model_dump())
 
 
 def test_the_systems_authority_is_trusted_unless_the_study_names_another() -> None:

@@ -224,7 +224,3 @@ def test_a_main_response_that_does_not_fit_is_refused(response: str, load: dict[
     chosen = study(load=load, analysis={"response": response})
     (error,) = load_feasibility.refusals(chosen, plan_of(chosen), ())
     assert message in error.message
-
-
-def test_a_load_without_a_search_is_written_as_before() -> None:
-    assert set(Load(operations=1).model_dump()) & {"objective", "window_s", "most_windows", "precision"} == set()

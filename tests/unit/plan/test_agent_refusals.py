@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.model.errors import StudyError
+from steelyard.plan.abilities import Abilities
 from steelyard.plan import expand
 from steelyard.plan.engines import refused_by_agent
 from steelyard.plugins.find import Plugins
@@ -40,7 +41,7 @@ operations = 10
 
 def refused(folder: Path) -> tuple[StudyError, ...]:
     plugins = Plugins(folder)
-    return refused_by_agent(expand(read(folder / "s.toml", plugins=plugins), plugins), plugins)
+    return refused_by_agent(expand(read(folder / "s.toml", plugins=plugins), plugins), Abilities(plugins))
 
 
 @pytest.mark.agent

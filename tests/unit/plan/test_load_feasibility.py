@@ -10,6 +10,7 @@ from steelyard.model.plan import Plan
 from steelyard.model.study import Study
 from steelyard.model.trial import Responses, TrialRecord
 from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
+from steelyard.plan.abilities import Abilities
 from steelyard.plan import expand, load_feasibility
 from steelyard.plan.estimate import estimate
 from steelyard.store.write import sha256_of
@@ -26,18 +27,18 @@ def measured(plan: Plan, ms: float, verdict: Verdict | None = None) -> TrialReco
 
 
 def refused(asked: Study, plan: Plan, *history: TrialRecord) -> list[str]:
-    return [error.message for error in load_feasibility.refusals(asked, plan, history)]
+    return [error.message for error in load_feasibility.refusals(asked, plan, history, Abilities())]
 
 
 def test_a_service_time_of_the_same_treatment_is_said_and_the_study_goes_on() -> None:
     asked, plan = planned(TOO_MUCH)
-    (note,) = load_feasibility.notes(plan, [measured(plan, 5.0)], 2)
+    (note,) = load_feasibility.notes(plan, [measured(plan, 5.0)], 2, Abilities())
     assert note == (
         "512 in flight cannot carry 200,000 op/s at 5 ms: at most 102,400 op/s "
         "(service time: measured in this store for the same treatment, 1 trial)"
     )
     assert refused(asked, plan, measured(plan, 5.0)) == []
-    assert load_feasibility.notes(plan, [measured(plan, 2.5)], 2) == (), "512 in flight carry 204,800 op/s at 2.5 ms"
+    assert load_feasibility.notes(plan, [measured(plan, 2.5)], 2, Abilities()) == (), "512 in flight carry 204,800 op/s at 2.5 ms"
 
 
 def test_what_the_system_could_not_carry_counts_and_what_the_laboratory_spoilt_does_not() -> None:
@@ -45,14 +46,14 @@ def test_what_the_system_could_not_carry_counts_and_what_the_laboratory_spoilt_d
     verdicts = {
         kind: Verdict(outcome="invalid", reasons=(Reason(kind=kind),)) for kind in (ReasonKind.RATE, ReasonKind.STEAL)
     }
-    said = {kind: load_feasibility.notes(plan, [measured(plan, 5.0, verdicts[kind])], 2) for kind in verdicts}
+    said = {kind: load_feasibility.notes(plan, [measured(plan, 5.0, verdicts[kind])], 2, Abilities()) for kind in verdicts}
     assert "measured in this store" in said[ReasonKind.RATE][0]
     assert not any("measured in this store" in note for note in said[ReasonKind.STEAL])
 
 
 def test_nothing_is_said_of_a_plan_that_is_done() -> None:
     plan = planned(TOO_MUCH.replace("trials = 2", "trials = 1"))[1]
-    assert load_feasibility.notes(plan, [measured(plan, 5.0)], 2) == ()
+    assert load_feasibility.notes(plan, [measured(plan, 5.0)], 2, Abilities()) == ()
 
 
 def test_another_load_of_the_same_cluster_only_suggests() -> None:
@@ -60,7 +61,7 @@ def test_another_load_of_the_same_cluster_only_suggests() -> None:
     asked, plan = planned(TOO_MUCH)
     history = [measured(lighter, 5.0)]
     assert refused(asked, plan, *history) == []
-    (note,) = load_feasibility.notes(plan, history, 2)
+    (note,) = load_feasibility.notes(plan, history, 2, Abilities())
     assert "512 in flight cannot carry 200,000 op/s at 5 ms" in note
     assert "measured in this store under another load" in note
 
@@ -68,11 +69,11 @@ def test_another_load_of_the_same_cluster_only_suggests() -> None:
 def test_without_history_the_rule_of_thumb_suggests() -> None:
     asked, plan = planned(TOO_MUCH.replace("512", "8"))
     assert refused(asked, plan) == []
-    (note,) = load_feasibility.notes(plan, (), 2)
+    (note,) = load_feasibility.notes(plan, (), 2, Abilities())
     assert "8 in flight cannot carry 200,000 op/s at" in note
     assert "a rule of thumb" in note
     enough = planned(TOO_MUCH.replace("200000", "1000"))[1]
-    assert load_feasibility.notes(enough, (), 2) == ()
+    assert load_feasibility.notes(enough, (), 2, Abilities()) == ()
 
 
 def test_each_phase_is_looked_at_with_its_peak_and_its_places() -> None:
@@ -82,7 +83,7 @@ def test_each_phase_is_looked_at_with_its_peak_and_its_places() -> None:
         for name, rate, threads in (("low", 100, 1), ("high", 90_000, 16), ("wide", 90_000, 90_000))
     )
     plan = expand(read_text(HEAD.replace("operations = 1000\n", "") + phases))
-    (note,) = load_feasibility.notes(plan, (), 2)
+    (note,) = load_feasibility.notes(plan, (), 2, Abilities())
     assert note.startswith("phase high: 16 in flight cannot carry 90,000 op/s")
 
 
@@ -159,7 +160,7 @@ RULE = "[design]\nstarts = 20\ntrials = 1\n[design.until]\nwidth_percent = 5\n"
 ])  # fmt: skip
 def test_a_named_response_that_the_schedule_does_not_give_is_refused(load: str, named: str, key: str) -> None:
     asked = read_text(HEAD.replace("operations = 1000\n", load or "operations = 1000\n") + named, "some.toml")
-    (error,) = load_feasibility.refusals(asked, expand(asked), ())
+    (error,) = load_feasibility.refusals(asked, expand(asked), (), Abilities())
     words = "says only how long it searched" if load else "only a search finds one"
     assert (error.key, words in error.message) == (key, True)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from steelyard.plan.abilities import Abilities
 from steelyard.plan import expand
 from steelyard.plan.load_feasibility import doubtful_percentiles, refusals
 from steelyard.plugins.find import Plugins
@@ -17,7 +18,7 @@ P99 = {"response": "response_ms_p99"}
 
 def refused(**changes: Any) -> list[tuple[str, str | None]]:
     made = study(**changes)
-    return list({error.message: (error.message, error.key) for error in refusals(made, expand(made), ())}.values())
+    return list({error.message: (error.message, error.key) for error in refusals(made, expand(made), (), Abilities())}.values())
 
 
 def test_fewer_operations_than_the_percentile_needs_are_refused_with_both_numbers() -> None:
@@ -50,13 +51,13 @@ def test_a_median_of_300_operations_is_supported() -> None:
 
 def test_a_study_that_has_begun_goes_on() -> None:
     made = study(load={"operations": 300}, analysis=P99)
-    assert list(refusals(made, expand(made), [record(expand(made).trials[0], 10.0)])) == []
+    assert list(refusals(made, expand(made), [record(expand(made).trials[0], 10.0)], Abilities())) == []
 
 
 def test_a_closed_loop_by_time_is_only_estimated_and_noted() -> None:
     short = study(load={"duration_s": 0.01, "threads": 1}, analysis=P99)
-    assert list(refusals(short, expand(short), ())) == []
-    (note,) = set(doubtful_percentiles(short, expand(short), 2, Plugins()))
+    assert list(refusals(short, expand(short), (), Abilities())) == []
+    (note,) = set(doubtful_percentiles(short, expand(short), 2, Abilities()))
     assert note.startswith("response_ms_p99 needs 1,000 operations per trial, and in load.duration_s = 0.01 about ")
     long = study(load={"duration_s": 600.0, "threads": 8}, analysis=P99)
-    assert list(doubtful_percentiles(long, expand(long), 2, Plugins())) == []
+    assert list(doubtful_percentiles(long, expand(long), 2, Abilities())) == []

@@ -6,6 +6,7 @@ import pytest
 
 from steelyard.model.errors import StudyError
 from steelyard.model.server_warm_up import ServerWarmUp
+from steelyard.plan.abilities import Abilities
 from steelyard.plan import expand
 from steelyard.plan.changed_study import refuse_change
 from steelyard.plan.preflight import server_warm_up_decided
@@ -22,14 +23,14 @@ COLD = ServerWarmUp(mode="off")
 )
 def test_auto_is_on_for_systems_that_compile_code(system: str, mode: str, decided: str) -> None:
     asked = study(system={"name": system}, server_warm_up={"mode": mode, "deadline_s": 5})
-    begun = server_warm_up_decided(asked, expand(asked), None, Plugins()).server_warm_up
+    begun = server_warm_up_decided(asked, expand(asked), None, Abilities()).server_warm_up
     assert begun.mode == decided
     assert begun.deadline_s == 5
 
 
 def test_a_store_goes_on_as_it_began() -> None:
     asked = study(system={"name": "cassandra"})
-    assert server_warm_up_decided(asked, expand(asked), COLD, Plugins()).server_warm_up == COLD
+    assert server_warm_up_decided(asked, expand(asked), COLD, Abilities()).server_warm_up == COLD
 
 
 def test_no_trial_is_called_otherwise() -> None:

@@ -272,7 +272,6 @@ def test_hostile_words_under_the_pointer_stay_words() -> None:
 def test_packed_tables_come_back_and_broken_ones_are_refused() -> None:
     tables_ = {"a": {"columns": ["x"], "rows": [[1.5], [None], ["é"]]}}
     assert embedded_data.unpack(embedded_data.pack(tables_)) == tables_
-    assert embedded_data.unpack(json.dumps(tables_)) == tables_
     for broken in ("", "no base 64 !", embedded_data.pack(tables_)[:-8] + "AAAAAAA=", embedded_data.pack(tables_)[:24]):
         with pytest.raises(ValueError):
             embedded_data.unpack(broken)

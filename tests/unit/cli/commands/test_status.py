@@ -143,7 +143,7 @@ def test_a_study_that_was_killed_a_second_ago_is_not_elsewhere(store: Path, monk
     live_file.write(store, Live(t_s=time.time()), Concealer())
     assert "runs elsewhere" in printed(lambda: status(store)).out
     now = lease_records.utc_now()
-    gone = lease_records.Owner(pid=1, start_ticks=1, boot_id="another")
+    gone = lease_records.Owner(pid=1, start_ticks=1, boot_id="another", pid_namespace=1)
     record = lease_records.Record(
         id="0123abcd", site="fake", study=Store(store).study.study.name, owner=gone, created=now, until=now
     )

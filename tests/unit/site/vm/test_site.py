@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import io
-import json
 import os
 import tarfile
 from itertools import pairwise
@@ -196,14 +195,6 @@ def test_setup_tries_kvm_anew(image: Image, tmp_path: Path, monkeypatch: pytest.
     assert first.tried is not None
     assert second.tried is not None
     assert first.tried < second.tried
-
-
-def test_a_finding_of_an_earlier_version_counts(image: Image, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(accelerator, "DEVICE", tmp_path)
-    image.folder.mkdir(parents=True)
-    kept = {"boot": lease_records.boot_id(), "image": "0123", "qemu": "7.2", "works": True, "why": "a guest booted"}
-    (image.folder.parent / "kvm.json").write_text(json.dumps(kept))
-    assert accelerator.known(image, "7.2") == Accelerator(name="kvm", why="a guest booted")
 
 
 def test_drafts_of_disks_are_left_to_living_writers_only(tmp_path: Path) -> None:
