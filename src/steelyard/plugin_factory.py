@@ -73,8 +73,8 @@ def make_engine(plugins: Plugins, name: str) -> Engine:
     return engine
 
 
-def with_defaults(seam: str, name: str) -> Any:
-    """An engine, system or site by name as it is without a study. Raises StudyError if there is none, ValidationError
+def default_plug_in(seam: str, name: str) -> Any:
+    """An engine, system or site by name, with its default settings. Raises StudyError if there is none, ValidationError
     if it has settings without a default."""
     module = plugin.find(seam, name)
     if seam == "engine":

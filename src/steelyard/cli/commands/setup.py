@@ -25,7 +25,7 @@ from steelyard.engine.base import Fetched
 from steelyard.model.errors import CommandFailed, SteelyardError, StudyError
 from steelyard.node.command import run
 from steelyard.node.folders import cache_folder
-from steelyard.plugin_factory import with_defaults
+from steelyard.plugin_factory import default_plug_in
 from steelyard.site.base import Prepares
 
 EXIT_DONE, EXIT_STUDY, EXIT_LABORATORY = 0, 2, 3
@@ -77,10 +77,10 @@ def _plug_in(name: str) -> tuple[str, ModuleType, Any]:
     """Seam, module and plug-in of a system, or of a site or an engine that can be got ready. Raises StudyError."""
     if not plugin.is_path(name) and name in plugin.names("engine"):
         if _is_fetched(name):
-            return "engine", plugin.find("engine", name), with_defaults("engine", name)
+            return "engine", plugin.find("engine", name), default_plug_in("engine", name)
         raise StudyError(f"there is nothing to get ready for the engine {name!r}", "name a system, or a foreign engine")
     if not plugin.is_path(name) and name in plugin.names("site") and _is_prepared(name):
-        return "site", plugin.find("site", name), with_defaults("site", name)
+        return "site", plugin.find("site", name), default_plug_in("site", name)
     if not plugin.is_path(name) and name not in plugin.names("system"):
         others = (one for one in plugin.names("engine") if _is_fetched(one))
         known = (*plugin.names("system"), *(one for one in plugin.names("site") if _is_prepared(one)), *others)
@@ -88,16 +88,16 @@ def _plug_in(name: str) -> tuple[str, ModuleType, Any]:
         hint = f"did you mean {near[0]!r}? " if near else ""
         message = f"there is no system, site or foreign engine {name!r} to get ready"
         raise StudyError(message, f"{hint}allowed: {', '.join(known)}")
-    return "system", plugin.find("system", name), with_defaults("system", name)
+    return "system", plugin.find("system", name), default_plug_in("system", name)
 
 
 def _is_fetched(engine: str) -> bool:
-    return isinstance(with_defaults("engine", engine), Fetched)
+    return isinstance(default_plug_in("engine", engine), Fetched)
 
 
 def _is_prepared(site: str) -> bool:
     try:
-        return isinstance(with_defaults("site", site), Prepares)
+        return isinstance(default_plug_in("site", site), Prepares)
     except ValidationError:
         return False  # it has settings without a default
 
