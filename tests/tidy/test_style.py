@@ -80,24 +80,6 @@ def test_every_plug_in_keeps_the_contract_of_its_seam(seam: str) -> None:
     assert not lacking, f"no class in tests/contract/{seam} inherits the contract for {', '.join(sorted(lacking))}"
 
 
-KNOWN_AS_ELSE = {("trial.py", "agent")}
-"""Strings that are no plug-in: a trial's versions name the agent program."""
-
-
-@pytest.mark.parametrize(
-    "path",
-    [path for path in SOURCES if path.parent.name in ("plan", "lab")],
-    ids=lambda path: f"{path.parent.name}-{path.name}",
-)
-def test_planning_and_measuring_know_no_plug_in_by_name(path: Path) -> None:
-    """A new plug-in is its own module and nothing else: what others must know of it, it says by an ability."""
-    names = {name for seam in find.SEAMS for name in find.names(seam)}
-    assert {"cassandra", "simulated", "local", "agent", "os", "ycsb-a"} <= names
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Constant) and node.value in names and (path.name, node.value) not in KNOWN_AS_ELSE:
-            raise AssertionError(f"{path.name}:{node.lineno} names the plug-in {node.value!r}")
-
-
 def test_nothing_unfinished() -> None:
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split(
         "\n"

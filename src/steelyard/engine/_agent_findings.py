@@ -31,7 +31,10 @@ async def _agent() -> Finding:
 def _calibrated() -> Finding:
     """What the load engine can do here, by the last calibration."""
     mend = "steelyard calibrate (20 s): without it, the generator's limit can pass for the system's"
-    ceilings = calibration.read(calibration.path_in(state_folder()))
+    try:
+        ceilings = calibration.read(calibration.path_in(state_folder()))
+    except SteelyardError as error:
+        return Finding(name="load engine", state="poor", found=error.message, mend=mend)
     if ceilings is None:
         return Finding(name="load engine", state="poor", found="never calibrated on this machine", mend=mend)
     peaks = ", ".join(

@@ -131,7 +131,7 @@ class Parts:
         return module, model.model_validate(own)
 
 
-def without_study(seam: str, name: str) -> Any:
+def default_plug_in(seam: str, name: str) -> Any:
     """An engine, system or site by name as it is without a study. Raises StudyError if there is none, ValidationError
     if it has settings without a default."""
     module = find.find(seam, name)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from steelyard.model.errors import StudyError
-from steelyard.plan.abilities import Abilities
 from steelyard.plan import expand
+from steelyard.plan.abilities import Abilities
 from steelyard.plan.engines import refused_by_agent
 from steelyard.plugins.find import Plugins
 from steelyard.study import read

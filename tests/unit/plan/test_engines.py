@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.plan.abilities import Abilities
 from steelyard.plan import expand
+from steelyard.plan.abilities import Abilities
 from steelyard.plan.engines import refused
 from tests.unit.study.paper import HEAD, WORKLOAD, read_text
 
@@ -16,7 +16,10 @@ FACTORS = '[factors]\nload.engine = ["agent", "cassandra-stress"]\n'
 
 def told(workload: str, rest: str = FACTORS) -> list[str]:
     text = HEAD.replace(WORKLOAD, workload) + rest
-    return [f"{error.key}: {error.message} ({error.hint})" for error in refused(expand(read_text(text, "paper.toml")), Abilities())]
+    return [
+        f"{error.key}: {error.message} ({error.hint})"
+        for error in refused(expand(read_text(text, "paper.toml")), Abilities())
+    ]
 
 
 def installed(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,8 @@ from steelyard.model.plan import Plan
 from steelyard.model.study import Study
 from steelyard.model.trial import Responses, TrialRecord
 from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
-from steelyard.plan.abilities import Abilities
 from steelyard.plan import expand, load_feasibility
+from steelyard.plan.abilities import Abilities
 from steelyard.plan.estimate import estimate
 from steelyard.store.write import sha256_of
 from tests.unit.plan.test_estimate import planned, record
@@ -26,19 +27,23 @@ def measured(plan: Plan, ms: float, verdict: Verdict | None = None) -> TrialReco
     return record(first, 1.0).model_copy(update=changes)
 
 
+def notes(plan: Plan, history: Sequence[TrialRecord]) -> tuple[str, ...]:
+    return load_feasibility.notes(plan, history, 2, Abilities())
+
+
 def refused(asked: Study, plan: Plan, *history: TrialRecord) -> list[str]:
     return [error.message for error in load_feasibility.refusals(asked, plan, history, Abilities())]
 
 
 def test_a_service_time_of_the_same_treatment_is_said_and_the_study_goes_on() -> None:
     asked, plan = planned(TOO_MUCH)
-    (note,) = load_feasibility.notes(plan, [measured(plan, 5.0)], 2, Abilities())
+    (note,) = notes(plan, [measured(plan, 5.0)])
     assert note == (
         "512 in flight cannot carry 200,000 op/s at 5 ms: at most 102,400 op/s "
         "(service time: measured in this store for the same treatment, 1 trial)"
     )
     assert refused(asked, plan, measured(plan, 5.0)) == []
-    assert load_feasibility.notes(plan, [measured(plan, 2.5)], 2, Abilities()) == (), "512 in flight carry 204,800 op/s at 2.5 ms"
+    assert notes(plan, [measured(plan, 2.5)]) == (), "512 in flight carry 204,800 op/s at 2.5 ms"
 
 
 def test_what_the_system_could_not_carry_counts_and_what_the_laboratory_spoilt_does_not() -> None:
@@ -46,14 +51,14 @@ def test_what_the_system_could_not_carry_counts_and_what_the_laboratory_spoilt_d
     verdicts = {
         kind: Verdict(outcome="invalid", reasons=(Reason(kind=kind),)) for kind in (ReasonKind.RATE, ReasonKind.STEAL)
     }
-    said = {kind: load_feasibility.notes(plan, [measured(plan, 5.0, verdicts[kind])], 2, Abilities()) for kind in verdicts}
+    said = {kind: notes(plan, [measured(plan, 5.0, verdicts[kind])]) for kind in verdicts}
     assert "measured in this store" in said[ReasonKind.RATE][0]
     assert not any("measured in this store" in note for note in said[ReasonKind.STEAL])
 
 
 def test_nothing_is_said_of_a_plan_that_is_done() -> None:
     plan = planned(TOO_MUCH.replace("trials = 2", "trials = 1"))[1]
-    assert load_feasibility.notes(plan, [measured(plan, 5.0)], 2, Abilities()) == ()
+    assert notes(plan, [measured(plan, 5.0)]) == ()
 
 
 def test_another_load_of_the_same_cluster_only_suggests() -> None:
@@ -61,7 +66,7 @@ def test_another_load_of_the_same_cluster_only_suggests() -> None:
     asked, plan = planned(TOO_MUCH)
     history = [measured(lighter, 5.0)]
     assert refused(asked, plan, *history) == []
-    (note,) = load_feasibility.notes(plan, history, 2, Abilities())
+    (note,) = notes(plan, history)
     assert "512 in flight cannot carry 200,000 op/s at 5 ms" in note
     assert "measured in this store under another load" in note
 
@@ -69,11 +74,11 @@ def test_another_load_of_the_same_cluster_only_suggests() -> None:
 def test_without_history_the_rule_of_thumb_suggests() -> None:
     asked, plan = planned(TOO_MUCH.replace("512", "8"))
     assert refused(asked, plan) == []
-    (note,) = load_feasibility.notes(plan, (), 2, Abilities())
+    (note,) = notes(plan, ())
     assert "8 in flight cannot carry 200,000 op/s at" in note
     assert "a rule of thumb" in note
     enough = planned(TOO_MUCH.replace("200000", "1000"))[1]
-    assert load_feasibility.notes(enough, (), 2, Abilities()) == ()
+    assert notes(enough, ()) == ()
 
 
 def test_each_phase_is_looked_at_with_its_peak_and_its_places() -> None:
@@ -83,7 +88,7 @@ def test_each_phase_is_looked_at_with_its_peak_and_its_places() -> None:
         for name, rate, threads in (("low", 100, 1), ("high", 90_000, 16), ("wide", 90_000, 90_000))
     )
     plan = expand(read_text(HEAD.replace("operations = 1000\n", "") + phases))
-    (note,) = load_feasibility.notes(plan, (), 2, Abilities())
+    (note,) = notes(plan, ())
     assert note.startswith("phase high: 16 in flight cannot carry 90,000 op/s")
 
 

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from steelyard.plan.abilities import Abilities
 from steelyard.plan import expand
+from steelyard.plan.abilities import Abilities
 from steelyard.plan.load_feasibility import doubtful_percentiles, refusals
-from steelyard.plugins.find import Plugins
 from tests.unit.judging.test_stopping import record
 from tests.unit.lab.fakes import study
 
@@ -18,7 +17,9 @@ P99 = {"response": "response_ms_p99"}
 
 def refused(**changes: Any) -> list[tuple[str, str | None]]:
     made = study(**changes)
-    return list({error.message: (error.message, error.key) for error in refusals(made, expand(made), (), Abilities())}.values())
+    return list(
+        {error.message: (error.message, error.key) for error in refusals(made, expand(made), (), Abilities())}.values()
+    )
 
 
 def test_fewer_operations_than_the_percentile_needs_are_refused_with_both_numbers() -> None:

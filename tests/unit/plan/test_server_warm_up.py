@@ -6,11 +6,10 @@ import pytest
 
 from steelyard.model.errors import StudyError
 from steelyard.model.server_warm_up import ServerWarmUp
-from steelyard.plan.abilities import Abilities
 from steelyard.plan import expand
+from steelyard.plan.abilities import Abilities
 from steelyard.plan.changed_study import refuse_change
 from steelyard.plan.preflight import server_warm_up_decided
-from steelyard.plugins.find import Plugins
 from tests.unit.judging.test_attempts import record
 from tests.unit.lab.fakes import plan_of, study
 

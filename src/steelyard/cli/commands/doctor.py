@@ -31,7 +31,7 @@ from steelyard.node import machine_findings
 from steelyard.node.command import run
 from steelyard.node.folders import state_folder
 from steelyard.plugins import find
-from steelyard.plugins.parts import without_study
+from steelyard.plugins.parts import default_plug_in
 from steelyard.shown_text import json_text
 from steelyard.site.base import Request, Site
 
@@ -79,7 +79,7 @@ def _this_machine() -> Iterator[Finding]:
 def _said_by(seam: str, name: str) -> Sequence[Finding]:
     """Findings of a plug-in, unless it needs settings or has no findings."""
     try:
-        plug_in = without_study(seam, name)
+        plug_in = default_plug_in(seam, name)
     except ValidationError:
         return ()  # it has settings without a default
     except (SteelyardError, ImportError) as error:
@@ -138,7 +138,7 @@ async def _lend(site: Site, request: Request) -> tuple[str, float, float]:
 def _leftovers() -> Finding:
     """Leases of this state folder at any site, and those of others as far as they can be known."""
     state, now = state_folder(), lease_records.utc_now()
-    site: Site = without_study("site", DEFAULT_SITE)
+    site: Site = default_plug_in("site", DEFAULT_SITE)
     try:
         left = {lease.id for lease in asyncio.run(site.leftovers())}
         left |= {record.id for _, record in lease_records.records(state) if lease_records.abandoned(record, now)}

@@ -25,7 +25,7 @@ from steelyard.model.errors import CommandFailed, SteelyardError, StudyError
 from steelyard.node.command import run
 from steelyard.node.folders import cache_folder
 from steelyard.plugins import find
-from steelyard.plugins.parts import without_study
+from steelyard.plugins.parts import default_plug_in
 from steelyard.site.base import Prepares
 
 EXIT_DONE, EXIT_STUDY, EXIT_LABORATORY = 0, 2, 3
@@ -77,10 +77,10 @@ def _plug_in(name: str) -> tuple[str, ModuleType, Any]:
     """Seam, module and plug-in of a system, or of a site or an engine that can be got ready. Raises StudyError."""
     if not find.is_path(name) and name in find.names("engine"):
         if _is_fetched(name):
-            return "engine", find.find("engine", name), without_study("engine", name)
+            return "engine", find.find("engine", name), default_plug_in("engine", name)
         raise StudyError(f"there is nothing to get ready for the engine {name!r}", "name a system, or a foreign engine")
     if not find.is_path(name) and name in find.names("site") and _is_prepared(name):
-        return "site", find.find("site", name), without_study("site", name)
+        return "site", find.find("site", name), default_plug_in("site", name)
     if not find.is_path(name) and name not in find.names("system"):
         others = (one for one in find.names("engine") if _is_fetched(one))
         known = (*find.names("system"), *(one for one in find.names("site") if _is_prepared(one)), *others)
@@ -88,16 +88,16 @@ def _plug_in(name: str) -> tuple[str, ModuleType, Any]:
         hint = f"did you mean {near[0]!r}? " if near else ""
         message = f"there is no system, site or foreign engine {name!r} to get ready"
         raise StudyError(message, f"{hint}allowed: {', '.join(known)}")
-    return "system", find.find("system", name), without_study("system", name)
+    return "system", find.find("system", name), default_plug_in("system", name)
 
 
 def _is_fetched(engine: str) -> bool:
-    return isinstance(without_study("engine", engine), Fetched)
+    return isinstance(default_plug_in("engine", engine), Fetched)
 
 
 def _is_prepared(site: str) -> bool:
     try:
-        return isinstance(without_study("site", site), Prepares)
+        return isinstance(default_plug_in("site", site), Prepares)
     except ValidationError:
         return False  # it has settings without a default
 
