@@ -16,7 +16,7 @@ from steelyard.file_errors import foreseen
 from steelyard.lab.conductor import Outcome
 from steelyard.lab.disk_room import DiskRoom
 from steelyard.model.errors import FileError, SteelyardError
-from steelyard.plugins.find import Plugins
+from steelyard.plan.abilities import Abilities
 from steelyard.store import Store, StoreWriter, journal
 from steelyard.store.write import TrialDraft
 from steelyard.verify.store import verification
@@ -128,7 +128,7 @@ def test_a_read_only_disk(disk: SmallDisk, monkeypatch: pytest.MonkeyPatch) -> N
 
 def room(tmp_path: Path, free_bytes: float) -> DiskRoom:
     (tmp_path / "state").mkdir(exist_ok=True)
-    return DiskRoom(tmp_path, tmp_path / "state", Plugins(), free_bytes=lambda folder: int(free_bytes))
+    return DiskRoom(tmp_path, tmp_path / "state", Abilities(), free_bytes=lambda folder: int(free_bytes))
 
 
 def test_a_trial_that_would_not_fit_is_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

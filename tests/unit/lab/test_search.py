@@ -18,6 +18,7 @@ from steelyard.model.objective import parse
 from steelyard.model.search import NextWindow, SearchResult
 from steelyard.model.trial import Responses, TrialRecord
 from steelyard.plan import engines, load_feasibility
+from steelyard.plan.abilities import Abilities
 from steelyard.store import layout
 from steelyard.verify.store import verification
 from tests.unit.lab.fakes import Script, plan_of, study, without_waiting
@@ -146,7 +147,7 @@ def test_the_live_line_names_the_limit_that_binds(measured: Responses, words: st
 
 def test_a_search_longer_than_the_limit_of_a_trial_is_refused_by_its_windows() -> None:
     chosen = searching(window_s=600)
-    (error,) = load_feasibility.refusals(chosen, plan_of(chosen), ())
+    (error,) = load_feasibility.refusals(chosen, plan_of(chosen), (), Abilities())
     assert "the 20 windows of a search, with the warm-up, take about 24040 s" in error.message
     assert (error.key, chosen.load.measured_s) == ("load.most_windows", 20 * (2 * 600 + 2))
 
@@ -208,7 +209,7 @@ def test_a_phase_cannot_search() -> None:
 
 def test_an_engine_that_takes_no_words_is_refused_by_name() -> None:
     plan = plan_of(searching(engine="latte"))
-    (error, *_) = engines.refused(plan)
+    (error, *_) = engines.refused(plan, Abilities())
     assert isinstance(error, StudyError)
     assert "engine latte cannot search" in error.message
 
@@ -222,5 +223,5 @@ def test_an_engine_that_takes_no_words_is_refused_by_name() -> None:
 )
 def test_a_main_response_that_does_not_fit_is_refused(response: str, load: dict[str, Any], message: str) -> None:
     chosen = study(load=load, analysis={"response": response})
-    (error,) = load_feasibility.refusals(chosen, plan_of(chosen), ())
+    (error,) = load_feasibility.refusals(chosen, plan_of(chosen), (), Abilities())
     assert message in error.message
