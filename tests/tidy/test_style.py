@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from steelyard import plugin
+from steelyard.analysis import statistics
+from steelyard.analysis.statistic import Section
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted(path for folder in ("src/steelyard", "tools") for path in (ROOT / folder).rglob("*.py"))
@@ -108,6 +110,21 @@ def test_planning_and_measuring_know_no_plug_in_by_name(path: Path) -> None:
         for module in imported:
             if module.startswith(modules):
                 assert module.split(".")[2] == "base", f"{path.name}:{node.lineno} imports {module}"
+
+
+@pytest.mark.parametrize("name", ["page.py", "tables/generic.py"])
+def test_the_page_knows_no_statistic_by_name(name: str) -> None:
+    """What is shown in a form of its own is registered in `report/forms.py`; the page asks for it."""
+    every = statistics.every()
+    names, rows = {one.name for one in every} - set(Section), {one.row.__name__ for one in every}
+    assert {"comparison", "steady"} <= names
+    for node in ast.walk(ast.parse((ROOT / "src" / "steelyard" / "report" / name).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Constant):
+            assert node.value not in names, f"{name}:{node.lineno} names the statistic {node.value}"
+        if isinstance(node, ast.Name):
+            assert node.id not in rows, f"{name}:{node.lineno} names the rows {node.id}"
+        if isinstance(node, ast.ImportFrom):
+            assert not (node.module or "").startswith("steelyard.analysis.statistics."), f"{name}:{node.lineno}"
 
 
 def test_nothing_unfinished() -> None:

@@ -138,8 +138,6 @@ class Statistic(Generic[AnyRow]):
     """Its place among the tables of its section."""
     sentence_order: int = LAST
     """Rank of its sentences among those of all statistics: the most important first."""
-    own_form: bool = False
-    """The report shows it in a form of its own (`steelyard.report`), not as a table."""
     least_sizes: int = 0
     """Least number of sizes with which the report's page shows it; files and downloads always have it."""
     of_records: bool = False

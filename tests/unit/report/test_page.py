@@ -30,6 +30,7 @@ from steelyard.report.basics import embedded_data
 from steelyard.report.basics.hover_text import HoverTexts
 from steelyard.report.data.presentation import view
 from steelyard.report.draw.svg import Element, Picture
+from steelyard.report.forms import OWN
 from steelyard.report.page import build
 from steelyard.report.prose import provenance
 from steelyard.report.tables import analysed
@@ -209,7 +210,7 @@ def test_a_study_without_factors_and_with_nothing_valid_still_has_a_page() -> No
 
 def test_every_table_of_the_analysis_is_on_the_page(page: str) -> None:
     study = synthetic.study()
-    found = analysed.grids(view(analyse(synthetic.records(study), study, seed=study.design.seed)))
+    found = analysed.grids(view(analyse(synthetic.records(study), study, seed=study.design.seed)), OWN)
     names = {table.name for section, tables_ in found.items() for table in tables_ if section is not Section.SIZE}
     assert {"table-effect", "table-anova", "table-one-way", "table-shape"} <= names
     assert not {"table-effect-line", "table-differential", "table-speedup"} & names

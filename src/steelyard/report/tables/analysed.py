@@ -6,7 +6,7 @@ A new statistic therefore appears on the page by itself, and a column means the 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from steelyard.analysis.results import Results
@@ -43,13 +43,14 @@ LONG: Final = 40
 """A text with more letters wraps."""
 
 
-def grids(this: View) -> dict[Section, list[Table]]:
-    """Tables by section, in order: without those with a form of their own and those that say nothing on a page."""
+def grids(this: View, own: Collection[type[Row]]) -> dict[Section, list[Table]]:
+    """Tables by section, in order: without `own`, those with a form of their own, and those that say nothing on a
+    page."""
     alone = this.results.model_copy(update={"further": ()})
     captions = titles(alone)
     by_section: dict[Section, list[Table]] = {}
     for name, source in sources(alone).items():
-        if not source.rows or source.statistic.own_form or name in IN_FILES_ONLY:
+        if not source.rows or source.statistic.row in own or name in IN_FILES_ONLY:
             continue
         if len(this.positions.levels) < source.statistic.least_sizes:
             continue
