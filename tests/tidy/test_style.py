@@ -112,7 +112,7 @@ def test_planning_and_measuring_know_no_plug_in_by_name(path: Path) -> None:
                 assert module.split(".")[2] == "base", f"{path.name}:{node.lineno} imports {module}"
 
 
-@pytest.mark.parametrize("name", ["page.py", "tables/generic.py"])
+@pytest.mark.parametrize("name", ["page.py", "tables/generic.py", "tables/analysed.py"])
 def test_the_page_knows_no_statistic_by_name(name: str) -> None:
     """What is shown in a form of its own is registered in `report/forms.py`; the page asks for it."""
     every = statistics.every()

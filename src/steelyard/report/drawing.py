@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -47,10 +47,10 @@ class Numbered:
 class Drawing:
     """What a page is drawn from, and its pen."""
 
-    def __init__(self, page_input: ReportInput, own: Collection[type[Row]]) -> None:
+    def __init__(self, page_input: ReportInput, own: frozenset[type[Row]]) -> None:
         """`own`: row types of the statistics that have forms of their own."""
         self.page_input, self.results, self.records = page_input, page_input.results, page_input.records
-        self.own = own
+        self.own, self.published = own, bool(page_input.study.study.source)
         self.this = view(page_input.results)
         self.figures = catalogue.of_results(page_input.results, page_input.records)
         self.texts = HoverTexts()

@@ -12,6 +12,7 @@ from steelyard.analysis.narrative.answer_table import AnswerRow
 from steelyard.analysis.statistics import anova
 from steelyard.analysis.statistics.anova import AnovaTerm
 from steelyard.analysis.statistics.comparison import Comparison
+from steelyard.analysis.statistics.course import Course
 from steelyard.analysis.statistics.exclusions import Exclusion
 from steelyard.analysis.statistics.interaction import Interaction
 from steelyard.analysis.statistics.law import LawFit
@@ -21,6 +22,7 @@ from steelyard.analysis.statistics.parts import PartMean
 from steelyard.analysis.statistics.regression import Regression
 from steelyard.analysis.statistics.steady import Steady
 from steelyard.analysis.statistics.summary import Summary
+from steelyard.analysis.statistics.trend import Trend
 from steelyard.analysis.statistics.trials import Point
 from steelyard.analysis.statistics.validity import Validity
 from steelyard.analysis.statistics.warm_up import WarmUp
@@ -38,6 +40,7 @@ from steelyard.report.prose.benchmarking_crimes.commission import crimes
 from steelyard.report.prose.method_and_facts import Fact
 from steelyard.report.prose.provenance import provenance
 from steelyard.report.tables import answers, steadiness, time_courses, validity
+from steelyard.report.tables.analysed import APPENDIX
 from steelyard.report.tables.cells import cells, response_medians
 from steelyard.report.tables.comparisons import comparisons
 from steelyard.report.tables.interactions import interactions
@@ -126,10 +129,11 @@ def _left_out(page: Drawing) -> Markup:
 
 
 def _steady(page: Drawing) -> Markup:
-    """Steadiness over the trials of a start, and within each trial."""
-    words = paragraphs([steadiness.warm_up_words(page.this), steadiness.steady_words(page.this)])
-    over = page.folded(steadiness.warm_ups(page.this), summary="Warm-up of every treatment in every start")
-    return heading("Steady state") + words + page.named("warm-up") + over + page.folded(steadiness.steady(page.this))
+    """What was dropped as warm-up, and three answers: within a trial, over the trials of a start, over the study."""
+    html = heading("Steady state") + paragraphs([steadiness.warm_up_words(page.this)]) + page.named("warm-up")
+    for level in steadiness.levels(page.this):
+        html += paragraphs([level]) if isinstance(level, str) else page.folded(level)
+    return html
 
 
 def _generator(page: Drawing) -> Markup:
@@ -208,17 +212,18 @@ FORMS: Final[tuple[Form, ...]] = (
     Form("interactions", _interactions, (Interaction,)),
     Form("response-time", _response_time),
     Form("within", drawn_trials.over_time),
-    Form("within", lambda page: page.folded(time_courses.parts(page.this)), (PartMean,)),
     Form("nodes", _nodes),
     Form("spread", lambda page: page.named("boxes") + page.named("deviations")),
     Form("validity", _drift, (Validity,)),
     Form("validity", _left_out, (Exclusion,)),
-    Form("validity", _steady, (WarmUp, Steady)),
+    Form("validity", _steady, (Steady, Trend, Course)),
     Form("validity", _generator),
     Form("validity", _crimes, last=True),
     Form("facts", _facts),
     Form("method", _method),
     Form("every-trial", _data, (Point,), last=True),
+    Form(APPENDIX, lambda page: page.folded(time_courses.parts(page.this)), (PartMean,)),
+    Form(APPENDIX, lambda page: page.folded(steadiness.warm_ups(page.this)), (WarmUp,)),
     Form("terms", _terms),
 )
 """In the order of the page within each section."""

@@ -9,6 +9,8 @@ from markupsafe import Markup
 
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistic import Section
+from steelyard.analysis.statistics.course import Course
+from steelyard.analysis.statistics.trend import Trend
 from steelyard.analysis.wording import capital
 from steelyard.report.data.presentation import view
 from steelyard.report.drawing import Drawing, paragraphs
@@ -25,6 +27,10 @@ SECTIONS: Final = (Section.ANSWER, Section.EVERY_CELL, Section.SIZE, Section.INT
 """Sections of the page whose tables a further response has, too, in the order of the page."""
 
 
+HERE: Final = frozenset((Trend, Course))
+"""Statistics that have a place of their own for the main response only."""
+
+
 def named(results: Results) -> tuple[str, str]:
     """Anchor and title of a further response's section."""
     return f"response-{results.response}", capital(results.response_label)
@@ -33,7 +39,7 @@ def named(results: Results) -> tuple[str, str]:
 def section(page: Drawing, results: Results) -> Markup:
     """The section of one further response: its answer, and what the page has of the main response, too."""
     this, drawn = view(results), catalogue.of_results(results, page.records)
-    rest = analysed.grids(this, page.own)
+    rest = analysed.grids(this, page.own - HERE, published=page.published)
 
     def own(shown: Table | None) -> Table | None:
         return None if shown is None else replace(shown, name=f"{shown.name}-{results.response}")
@@ -45,4 +51,4 @@ def section(page: Drawing, results: Results) -> Markup:
     html += page.block("in_words", sentences) if answer and sentences else paragraphs(sentences)
     html += Markup().join(map(page.figure, figures[:1])) + page.table(own(comparisons(this)))
     html += page.folded(own(cells(this))) + Markup().join(map(page.figure, figures[1:]))
-    return html + Markup().join(page.folded(own(table)) for place in SECTIONS for table in rest.get(place, ()))
+    return html + Markup().join(page.folded(own(table)) for place in SECTIONS for table in rest.get(place.value, ()))

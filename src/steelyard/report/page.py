@@ -26,7 +26,7 @@ from steelyard.reading.report_input import ReportInput
 from steelyard.report import further_responses
 from steelyard.report.basics import embedded_data
 from steelyard.report.basics.theme import SERIES, SERIES_DARK
-from steelyard.report.drawing import SOURCE_FOLDER, Drawing
+from steelyard.report.drawing import SOURCE_FOLDER, Drawing, paragraphs
 from steelyard.report.forms import FORMS, OWN
 from steelyard.report.prose import provenance
 from steelyard.report.tables import analysed
@@ -51,12 +51,18 @@ class PageSection:
     """Printed only if asked for."""
     folded: bool = True
     """Whether tables of statistics are."""
+    lead: str = ""
+    """What stands before its content."""
     html: Markup | None = None
     """Its content, once it is drawn."""
 
 
 FURTHER: Final = PageSection("", "The further responses")
 """The place of the sections of further responses."""
+LEAD: Final = (
+    "No answer of the page rests on these: second answers to a question that is answered above, tables in the form of "
+    "published studies, covariates. Files and downloads have them in full."
+)
 SECTIONS: Final = (
     PageSection("answer", "The answer"),
     PageSection("provenance", "Reproduce, data, cite", "Reproduce, raw data, cite"),
@@ -74,10 +80,11 @@ SECTIONS: Final = (
     PageSection("facts", "Machine and system"),
     PageSection("method", "Method"),
     PageSection("every-trial", "Every trial and the data", on_request=True),
+    PageSection(analysed.APPENDIX, "Appendix: other tables", on_request=True, lead=LEAD),
     PageSection("terms", "Words and numbers", on_request=True),
 )
 """In the order of the page. Figures and tables name a `Section`, whose value is an anchor here."""
-TABLES: Final = {Section.ANSWER: "effects"}
+TABLES: Final = {Section.ANSWER.value: "effects"}
 """Where the tables of a section stand, unless in the section itself."""
 
 
@@ -110,8 +117,8 @@ def _head(page_input: ReportInput) -> dict[str, Any]:
 
 def _sections(drawing: Drawing) -> Iterator[PageSection]:
     """The sections that have content, drawn in the order of the page."""
-    grids = analysed.grids(drawing.this, drawing.own)
-    tables = {TABLES.get(section, section.value): of for section, of in grids.items()}
+    grids = analysed.grids(drawing.this, drawing.own, published=drawing.published)
+    tables = {TABLES.get(anchor, anchor): of for anchor, of in grids.items()}
     size = drawing.results.size_factor
     size = "cluster size" if size is None or size in NODES else size
     words = {"size": size, "response": drawing.results.response_label}
@@ -122,7 +129,7 @@ def _sections(drawing: Drawing) -> Iterator[PageSection]:
                 yield PageSection(anchor, title, html=further_responses.section(drawing, results))
         elif html := _content(drawing, section, tables.get(section.anchor, ())):
             title, heading = (capital(text.format(**words)) for text in (section.title, section.heading))
-            yield replace(section, title=title, heading=heading, html=html)
+            yield replace(section, title=title, heading=heading, html=paragraphs([section.lead]) + html)
 
 
 def _content(drawing: Drawing, section: PageSection, tables: Sequence[Table]) -> Markup:

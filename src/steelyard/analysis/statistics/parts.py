@@ -114,4 +114,5 @@ STATISTIC = Statistic(
     section=Section.WITHIN,
     compute=_of_context,
     order=10,
+    appendix=True,
 )

@@ -1,17 +1,21 @@
-"""Tables of the steady state: over the trials of a start, and within each trial."""
+"""Whether the numbers moved: within a trial, over the trials of a start, over the study; and the warm-up cuts."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from statistics import median
 
 from steelyard.analysis.row import meaning
+from steelyard.analysis.statistics.course import Course
 from steelyard.analysis.statistics.steady import Steady
 from steelyard.analysis.statistics.summary import Summary
+from steelyard.analysis.statistics.trend import Trend
 from steelyard.analysis.statistics.trials import Point
 from steelyard.analysis.statistics.warm_up import WarmUp
 from steelyard.analysis.treatments import label
 from steelyard.format import NONE, count, listed, number
 from steelyard.report.data.presentation import View
+from steelyard.report.tables.analysed import grid
 from steelyard.report.tables.generic import Cell, Column, Table, factor_columns, level_cells, number_cell, plain
 
 UNKNOWN = "none"
@@ -59,18 +63,18 @@ def warm_ups(this: View) -> Table | None:
 
 
 def warm_up_words(this: View) -> str:
-    """Why there is no table of warm-ups; empty where there is one, or nothing to detect in."""
+    """What the fixed count drops, and whether MSER-5 would drop any; empty without a trial."""
     starts = this.results.of(WarmUp)
-    if not starts or any(one.detected_cut for one in starts):
+    if not starts:
         return ""
     fixed = sorted({one.fixed_cut for one in starts})
     first = "trial" if fixed == [1] else f"{listed([str(one) for one in fixed], 'or')} trials"
-    cut = f"the study drops the first {first} of each treatment in a start"
-    short = sum(one.detected_cut is None for one in starts)
+    cut = f"drops the first {first} of each treatment in a start" if any(fixed) else "drops no trial"
+    short, cuts = (sum(one.detected_cut is None for one in starts), sum(bool(one.detected_cut) for one in starts))
     if short == len(starts):
-        return f"Over trials: {cut}; every series is too short for detection (MSER-5) to say where it would cut."
-    tested = f"detection (MSER-5) would cut none of {count(len(starts), 'series', 'series')}"
-    return f"Over trials: {cut}; {tested}" + (f", {short} of which are too short to say." if short else ".")
+        return f"Warm-up: the study {cut}; every series is too short for detection (MSER-5) to say where it would cut."
+    tested = f"detection (MSER-5) would cut {cuts or 'none'} of {count(len(starts), 'series', 'series')}"
+    return f"Warm-up: the study {cut}; {tested}" + (f", {short} of which are too short to say." if short else ".")
 
 
 def steady(this: View) -> Table | None:
@@ -109,11 +113,16 @@ def steady(this: View) -> Table | None:
     return Table("steady", caption, columns, tuple(rows), "Steady state within the trials")
 
 
-def steady_words(this: View) -> str:
-    """Why there is no table of steady states; empty where there is one, or no trial."""
+def levels(this: View) -> Iterator[Table | str]:
+    """Whether the numbers moved, within each trial, over the trials of a start, and over the starts of the study: a
+    table each, or why there is none."""
     trials = this.results.of(Steady)
-    if not trials or any(trial.verdict != UNKNOWN for trial in trials):
-        return ""
-    detail = next((trial.detail for trial in trials if trial.detail), "")
-    why = f": {detail}" if detail else ""
-    return f"Within trials: none of {count(len(trials), 'used trial')} could be tested for a steady state{why}."
+    none = f"Within a trial: none of {count(len(trials), 'used trial')} could be tested for a steady state"
+    yield steady(this) or _why_not(none, trials)
+    yield grid(this, Trend) or _why_not("Over the trials of a start", this.results.of(Trend))
+    yield grid(this, Course) or _why_not("Over the study", this.results.of(Course))
+
+
+def _why_not(level: str, rows: Sequence[Trend | Course | Steady]) -> str:
+    details = [row.detail for row in rows if row.detail]
+    return f"{': '.join([level, *details[:1]])}." if rows else ""
