@@ -25,10 +25,8 @@ FIGURES: Final = ("main", "forest", "regression", "laws", "profiles", "boxes", "
 SECTIONS: Final = (Section.ANSWER, Section.EVERY_CELL, Section.SIZE, Section.INTERACTIONS, Section.SPREAD,
                    Section.VALIDITY)  # fmt: skip
 """Sections of the page whose tables a further response has, too, in the order of the page."""
-
-
-HERE: Final = frozenset((Trend, Course))
-"""Statistics that have a place of their own for the main response only."""
+PLAIN: Final = frozenset((Trend, Course))
+"""Statistics that have a form of their own for the main response only."""
 
 
 def named(results: Results) -> tuple[str, str]:
@@ -39,7 +37,7 @@ def named(results: Results) -> tuple[str, str]:
 def section(page: Drawing, results: Results) -> Markup:
     """The section of one further response: its answer, and what the page has of the main response, too."""
     this, drawn = view(results), catalogue.of_results(results, page.records)
-    rest = analysed.grids(this, page.own - HERE, published=page.published)
+    rest = analysed.grids(this, page.own - PLAIN, published=page.published)
 
     def own(shown: Table | None) -> Table | None:
         return None if shown is None else replace(shown, name=f"{shown.name}-{results.response}")

@@ -12,7 +12,7 @@ from typing import Any, Final
 from steelyard.analysis import statistics
 from steelyard.analysis.results import Results
 from steelyard.analysis.row import IN_UNIT, Kind, Row, TableColumn
-from steelyard.analysis.tables import Source, sources, titles
+from steelyard.analysis.tables import Source, source_of, sources, titles
 from steelyard.analysis.treatments import Treatment
 from steelyard.format import NONE, number, p_value, with_interval
 from steelyard.model.estimate import Estimate
@@ -58,9 +58,9 @@ def grid(this: View, row: type[Row], *, further: bool = False) -> Table | None:
     """The table of a statistic as the page shows it, of the `further` responses, too, or not; None if it says
     nothing."""
     results = this.results if further else this.results.model_copy(update={"further": ()})
-    name = statistics.by_row()[row].name
-    shown = telling(sources(results)[name], this.results.response)
-    return _table(this, shown, titles(results)[name]) if shown.rows else None
+    statistic = statistics.by_row()[row]
+    shown = telling(source_of(results, statistic), this.results.response)
+    return _table(this, shown, titles(results)[statistic.name]) if shown.rows else None
 
 
 def telling(source: Source, response: str) -> Source:
