@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from steelyard.analysis import statistics
+from steelyard.analysis.statistic import Section
 from steelyard.plugins import find
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -78,6 +80,22 @@ def test_every_plug_in_keeps_the_contract_of_its_seam(seam: str) -> None:
     assert (ROOT / "src" / "steelyard" / "testing" / f"{seam}.py").is_file()
     lacking = set(find.names(seam)) - _kept_contracts(seam)
     assert not lacking, f"no class in tests/contract/{seam} inherits the contract for {', '.join(sorted(lacking))}"
+
+
+@pytest.mark.parametrize("name", ["page.py", "tables/generic.py"])
+def test_the_page_knows_no_statistic_by_name(name: str) -> None:
+    """What is shown in a form of its own is registered in `report/forms.py`; the page asks for it."""
+    every = statistics.every()
+    names = {one.name for one in every} - set(Section)  # which are anchors of the page
+    rows = {one.row.__name__ for one in every}
+    assert {"comparison", "steady"} <= names
+    for node in ast.walk(ast.parse((ROOT / "src" / "steelyard" / "report" / name).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Constant):
+            assert node.value not in names, f"{name}:{node.lineno} names the statistic {node.value}"
+        if isinstance(node, ast.Name):
+            assert node.id not in rows, f"{name}:{node.lineno} names the rows {node.id}"
+        if isinstance(node, ast.ImportFrom):
+            assert not (node.module or "").startswith("steelyard.analysis.statistics."), f"{name}:{node.lineno}"
 
 
 def test_nothing_unfinished() -> None:

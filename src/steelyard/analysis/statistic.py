@@ -138,10 +138,13 @@ class Statistic(Generic[AnyRow]):
     """Its place among the tables of its section."""
     sentence_order: int = LAST
     """Rank of its sentences among those of all statistics: the most important first."""
-    own_form: bool = False
-    """The report shows it in a form of its own (`steelyard.report`), not as a table."""
     least_sizes: int = 0
     """Least number of sizes with which the report's page shows it; files and downloads always have it."""
+    published_form: bool = False
+    """In the form of a published study: the page has it in its section where the study names a publication, else in the
+    appendix."""
+    appendix: bool = False
+    """The page has it in its appendix: another table answers the same question, or none of the answers rests on it."""
     of_records: bool = False
     """Its rows are of trials or starts whatever the response: further responses of a study do not repeat them."""
     without_size: bool = False

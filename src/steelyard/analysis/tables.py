@@ -42,10 +42,12 @@ class Source(NamedTuple):
 
 def sources(results: Results) -> dict[str, Source]:
     """Every table by its name, by every response that the study names: what data frames and exports are made from."""
-    return {
-        statistic.name: Source(statistic, columns_of(statistic.row), results.every(statistic.row))
-        for statistic in statistics.every()
-    }
+    return {statistic.name: source_of(results, statistic) for statistic in statistics.every()}
+
+
+def source_of(results: Results, statistic: Statistic[Any]) -> Source:
+    """The table of one statistic, by every response that the study names."""
+    return Source(statistic, columns_of(statistic.row), results.every(statistic.row))
 
 
 def tables(results: Results) -> dict[str, pl.DataFrame]:

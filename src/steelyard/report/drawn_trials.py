@@ -4,30 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
+
+from markupsafe import Markup
 
 from steelyard.analysis.treatments import label
 from steelyard.format import count
 from steelyard.reading.report_input import ReportInput
 from steelyard.reading.server_metrics import pauses_watched
 from steelyard.reading.time_courses import FEWEST_WINDOWS, STEPS_S, Timeline
-from steelyard.report.data.presentation import View
+from steelyard.report.drawing import Drawing, paragraphs
 from steelyard.report.figures import timelines
-from steelyard.report.numbering import Numbered, Numbers
 
 TOO_SHORT: Final = "too short to plot over time"
 NO_ROOM: Final = "left out for the page's size"
 CONTROL: Final = "control"
 TIMELINE_BYTES: Final = 500_000
 """Size limit of the pictures of single trials; the rest of a page with 1,000 trials takes five times as much."""
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """The drawn trials of one treatment, each with its name in the list."""
-
-    treatment: str
-    trials: tuple[tuple[str, Numbered], ...]
 
 
 @dataclass(frozen=True)
@@ -39,25 +32,18 @@ class NotDrawn:
     trials: tuple[str, ...]
 
 
-def chosen(page_input: ReportInput, this: View, numbers: Numbers) -> dict[str, Any]:
+def over_time(page: Drawing) -> Markup:
     """Time courses that fit into the page, by treatment, and the names of the trials that do not."""
+    page_input = page.page_input
     room = TIMELINE_BYTES
     fitting: list[Timeline] = []
     for timeline in page_input.timelines:
         room -= timelines.bytes_of(timeline)
         if room > 0 or not fitting:
             fitting.append(timeline)
-    chosen = [
-        Chosen(
-            choice.treatment,
-            tuple(
-                (name, numbered)
-                for name, figure in zip(choice.names, choice.figures, strict=True)
-                if (numbered := numbers.figure(figure)) is not None
-            ),
-        )
-        for choice in timelines.choices(this, fitting)
-    ]
+    choices = timelines.choices(page.this, fitting)
+    if not choices:
+        return Markup()
     lost = page_input.results.trials - len(fitting)
     note = (
         "The middle trial of each treatment by the main response comes first, then its fastest and its slowest; "
@@ -68,7 +54,12 @@ def chosen(page_input: ReportInput, this: View, numbers: Numbers) -> dict[str, A
             f" {len(fitting):,} of {count(page_input.results.trials, 'attempt')} are drawn; the others are named "
             "below; the store has them all."
         )
-    return {"chosen": chosen, "chosen_note": note, "not_drawn": _not_drawn(page_input, fitting) if chosen else ()}
+    html = paragraphs([note])
+    for choice in choices:
+        drawn = list(zip(choice.names, map(page.figure, choice.figures), strict=True))
+        html += page.block("chosen", choice.treatment, drawn, choice is choices[0])
+    left = _not_drawn(page_input, fitting)
+    return html + (page.block("not_drawn", left) if left else "")
 
 
 def pauses_note(page_input: ReportInput) -> str:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from steelyard.atomic_file import output_folder, write_output
 from steelyard.heavy import pl
+from steelyard.report.basics.embedded_data import raw
 from steelyard.report.data.presentation import Figure
 from steelyard.report.draw import files
 from steelyard.report.draw.files import SUFFIXES
-from steelyard.report.page import raw
 from steelyard.report.tables import latex
 from steelyard.report.tables.generic import Table
 from steelyard.shown_text import csv_cell, json_text, markdown_prose, visible

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
+
+from markupsafe import Markup
 
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistic import Section
+from steelyard.analysis.statistics.course import Course
+from steelyard.analysis.statistics.trend import Trend
 from steelyard.analysis.wording import capital
-from steelyard.model.trial import TrialRecord
 from steelyard.report.data.presentation import view
+from steelyard.report.drawing import Drawing, paragraphs
 from steelyard.report.figures import catalogue
-from steelyard.report.numbering import Numbered, Numbers
-from steelyard.report.tables import analysed, answers, generic
+from steelyard.report.tables import analysed, answers
+from steelyard.report.tables.cells import cells
+from steelyard.report.tables.comparisons import comparisons
 from steelyard.report.tables.generic import Table
 
 FIGURES: Final = ("main", "forest", "regression", "laws", "profiles", "boxes", "order")
@@ -21,46 +25,28 @@ FIGURES: Final = ("main", "forest", "regression", "laws", "profiles", "boxes", "
 SECTIONS: Final = (Section.ANSWER, Section.EVERY_CELL, Section.SIZE, Section.INTERACTIONS, Section.SPREAD,
                    Section.VALIDITY)  # fmt: skip
 """Sections of the page whose tables a further response has, too, in the order of the page."""
+PLAIN: Final = frozenset((Trend, Course))
+"""Statistics that have a form of their own for the main response only."""
 
 
-@dataclass(frozen=True)
-class FurtherResponse:
-    """One further response as the page shows it."""
-
-    anchor: str
-    title: str
-    sentences: Sequence[str]
-    """The answer by this response; the table says the rest."""
-    answer_table: tuple[int, Table] | None
-    comparisons: tuple[int, Table] | None
-    cells: tuple[int, Table] | None
-    figures: Sequence[Numbered]
-    tables: Sequence[tuple[int, Table]]
+def named(results: Results) -> tuple[str, str]:
+    """Anchor and title of a further response's section."""
+    return f"response-{results.response}", capital(results.response_label)
 
 
-def further_responses(results: Results, records: Sequence[TrialRecord], numbers: Numbers) -> list[FurtherResponse]:
-    """The sections of all further responses, in the study's order."""
-    return [_section(one, records, numbers) for one in results.further]
+def section(page: Drawing, results: Results) -> Markup:
+    """The section of one further response: its answer, and what the page has of the main response, too."""
+    this, drawn = view(results), catalogue.of_results(results, page.records)
+    rest = analysed.grids(this, page.own - PLAIN, published=page.published)
 
+    def own(shown: Table | None) -> Table | None:
+        return None if shown is None else replace(shown, name=f"{shown.name}-{results.response}")
 
-def _section(results: Results, records: Sequence[TrialRecord], numbers: Numbers) -> FurtherResponse:
-    this, suffix = view(results), f"-{results.response}"
-    drawn = catalogue.of_results(results, records)
-    by_section = analysed.grids(this)
-
-    def table(shown: Table | None) -> tuple[int, Table] | None:
-        return numbers.table(None if shown is None else replace(shown, name=f"{shown.name}{suffix}"))
-
-    answer_table = table(answers.answers(results.answer_table))
-    figures = [numbers.figure(replace(drawn[name], name=f"{name}{suffix}")) for name in FIGURES if name in drawn]
-    tables = [table(shown) for section in SECTIONS for shown in by_section.get(section, ())]
-    return FurtherResponse(
-        anchor=f"response{suffix}",
-        title=capital(results.response_label),
-        sentences=results.answer[:-1],
-        answer_table=answer_table,
-        comparisons=table(generic.comparisons(this)),
-        cells=table(generic.cells(this)),
-        figures=[figure for figure in figures if figure is not None],
-        tables=[numbered for numbered in tables if numbered is not None],
-    )
+    figures = [replace(drawn[name], name=f"{name}-{results.response}") for name in FIGURES if name in drawn]
+    answer = answers.answers(results.answer_table)
+    html = page.table(own(answer), look="answers")
+    sentences = results.answer[:-1]
+    html += page.block("in_words", sentences) if answer and sentences else paragraphs(sentences)
+    html += Markup().join(map(page.figure, figures[:1])) + page.table(own(comparisons(this)))
+    html += page.folded(own(cells(this))) + Markup().join(map(page.figure, figures[1:]))
+    return html + Markup().join(page.folded(own(table)) for place in SECTIONS for table in rest.get(place.value, ()))

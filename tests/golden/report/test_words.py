@@ -12,8 +12,11 @@ from steelyard.analysis.analyse import analyse
 from steelyard.report.data.presentation import view
 from steelyard.report.figures import catalogue
 from steelyard.report.prose import method_and_facts
-from steelyard.report.tables import answers, generic, validity
+from steelyard.report.tables import answers, validity
+from steelyard.report.tables.cells import cells
+from steelyard.report.tables.comparisons import comparisons
 from steelyard.report.tables.generic import Table
+from steelyard.report.tables.regressions import regressions
 from tests.unit.report import synthetic
 
 GOLDEN = Path(__file__).parent / "words.txt"
@@ -36,9 +39,9 @@ def test_words() -> None:
         lines += [f"figure {name}: {figure.title}", figure.caption, *(f"key {key.text}" for key in figure.keys), ""]
     found = (
         answers.answers(results.answer_table),
-        generic.comparisons(this),
-        generic.regressions(this),
-        generic.cells(this),
+        comparisons(this),
+        regressions(this),
+        cells(this),
         validity.exclusions(records),
     )
     lines += [line for table in found if table is not None for line in _table(table)]

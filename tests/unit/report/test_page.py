@@ -15,7 +15,6 @@ import pytest
 
 import steelyard
 from steelyard.analysis.analyse import analyse
-from steelyard.analysis.statistic import Section
 from steelyard.analysis.statistics.trials import Point
 from steelyard.analysis.tables import sources, tables
 from steelyard.format import NONE
@@ -28,8 +27,8 @@ from steelyard.reference.comparison import Beside
 from steelyard.report import drawn_trials
 from steelyard.report.basics import embedded_data
 from steelyard.report.basics.hover_text import HoverTexts
-from steelyard.report.data.presentation import view
 from steelyard.report.draw.svg import Element, Picture
+from steelyard.report.forms import OWN
 from steelyard.report.page import build
 from steelyard.report.prose import provenance
 from steelyard.report.tables import analysed
@@ -207,13 +206,44 @@ def test_a_study_without_factors_and_with_nothing_valid_still_has_a_page() -> No
     assert "node n1 was killed for memory" in page
 
 
-def test_every_table_of_the_analysis_is_on_the_page(page: str) -> None:
-    study = synthetic.study()
-    found = analysed.grids(view(analyse(synthetic.records(study), study, seed=study.design.seed)))
-    names = {table.name for section, tables_ in found.items() for table in tables_ if section is not Section.SIZE}
-    assert {"table-effect", "table-anova", "table-one-way", "table-shape"} <= names
-    assert not {"table-effect-line", "table-differential", "table-speedup"} & names
-    assert names <= set(_parsed(page).ids)
+PUBLISHED_FORMS = {"effect-line", "differential", "speedup", "coefficient", "one-way", "post-hoc"}
+
+
+def _tables_of(page: str, section: str) -> set[str]:
+    """Names of a section's tables."""
+    inside = page.partition(f'<section id="{section}"')[2].partition("</section>")[0]
+    return set(re.findall(r'<table id="(?:table-)?([^"]*)"', inside))
+
+
+def test_every_table_of_the_analysis_is_on_the_page() -> None:
+    study = synthetic.study(nodes=(1, 3, 6))
+    made = page_input(study)
+    ids = set(_parsed(build(made)).ids)
+    for name, source in sources(made.results).items():
+        if source.statistic.row not in OWN and analysed.telling(source, made.results.response).rows:
+            assert f"table-{name.replace('_', '-')}" in ids, name
+
+
+@pytest.mark.parametrize("source", ["richardson2017", ""])
+def test_published_forms_are_in_the_appendix_unless_the_study_names_a_publication(source: str) -> None:
+    study = synthetic.study(nodes=(1, 3, 6), starts=3, workloads=("A", "C"))
+    study = study.model_copy(update={"study": study.study.model_copy(update={"source": source})})
+    page = build(page_input(study))
+    forms = {name for name in PUBLISHED_FORMS if f'<table id="table-{name}"' in page}
+    assert {"effect-line", "differential", "speedup", "one-way", "post-hoc"} <= forms
+    assert _tables_of(page, "appendix") & PUBLISHED_FORMS == (set() if source else forms)
+    assert _tables_of(page, "effects") >= {"comparisons", "effect"}
+
+
+def test_three_tables_say_whether_the_numbers_moved(page: str) -> None:
+    long = build(page_input(synthetic.study(nodes=(1, 3, 6), workloads=("A", "C"), starts=4, trials=24)))
+    assert {"trend", "course"} <= _tables_of(long, "validity")
+    assert not {"warm-up-table", "parts", "time-point"} & _tables_of(long, "validity")
+    assert "warm-up-table" in _tables_of(long, "appendix")
+    assert re.search(r"detection \(MSER-5\) would cut \d+ of 24 series", long)
+    assert "Warm-up: the study drops the first trial of each treatment in a start; every series is too short" in page
+    assert "Over the study: 4 starts, too few to tell a change of level from chance; 6 are needed." in page
+    assert 'id="appendix"' not in page
 
 
 def test_attempts_without_a_course_are_named() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from steelyard.model.errors import StudyError
 from steelyard.plan import expand
-from steelyard.plan.abilities import shape_of
+from steelyard.plan.abilities import Abilities
 from steelyard.plugins import find
 from steelyard.plugins.find import Plugins
 from steelyard.study import read as read_study
@@ -316,7 +316,7 @@ def test_a_study_names_the_file_beside_it_and_varies_it(tmp_path: Path, monkeypa
     ids = [trial.id for trial in plan.trials]
     monkeypatch.chdir(tmp_path)
     assert [trial.id for trial in expand(read_study(Path("s.toml"))).trials] == ids
-    shape = shape_of(Plugins(tmp_path), plan.trials[0].settings)
+    shape = Abilities(Plugins(tmp_path)).shape(plan.trials[0].settings)
     assert shape.records == 100
     assert 50 < shape.record_bytes < 200
     assert not set(ids) & {trial.id for trial in planned(tmp_path, SMALL.replace("weight = 3", "weight = 4")).trials}

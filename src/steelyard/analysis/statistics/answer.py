@@ -27,5 +27,4 @@ STATISTIC = Statistic(
     section=Section.ANSWER,
     compute=rows,
     order=5,
-    own_form=True,
 )

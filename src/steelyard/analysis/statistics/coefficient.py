@@ -183,4 +183,5 @@ STATISTIC = Statistic(
     least_sizes=3,
     compute=lambda context: coefficients(context.frame, context.response, context.confidence),
     order=60,
+    published_form=True,
 )

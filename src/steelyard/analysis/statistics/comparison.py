@@ -190,5 +190,4 @@ STATISTIC = Statistic(
     sentences=after_holm,
     order=10,
     sentence_order=70,
-    own_form=True,
 )

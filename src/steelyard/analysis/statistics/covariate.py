@@ -61,5 +61,6 @@ STATISTIC = Statistic(
     section=Section.EVERY_TRIAL,
     compute=lambda context: covariates(context.frame),
     order=20,
+    appendix=True,
     of_records=True,
 )

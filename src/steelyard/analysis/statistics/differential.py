@@ -82,4 +82,5 @@ STATISTIC = Statistic(
     section=Section.ANSWER,
     compute=lambda context: differentials(context.frame, context.response, context.confidence),
     order=40,
+    published_form=True,
 )

@@ -59,4 +59,5 @@ STATISTIC = Statistic(
     section=Section.ANSWER,
     compute=lambda context: effect_lines(context.frame, context.response, context.confidence),
     order=30,
+    published_form=True,
 )

@@ -33,5 +33,4 @@ STATISTIC = Statistic(
     section=Section.VALIDITY,
     compute=lambda context: exclusions(context.frame, context.response),
     order=20,
-    own_form=True,
 )

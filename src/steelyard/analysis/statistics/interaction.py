@@ -279,5 +279,4 @@ STATISTIC = Statistic(
     section=Section.INTERACTIONS,
     compute=_of_context,
     order=5,
-    own_form=True,
 )

@@ -366,6 +366,5 @@ STATISTIC = Statistic(
     sentences=unsaturated,
     order=30,
     sentence_order=15,
-    own_form=True,
     without_size=True,
 )

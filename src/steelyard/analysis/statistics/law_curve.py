@@ -47,6 +47,5 @@ STATISTIC = Statistic(
     least_sizes=3,
     compute=lambda context: values(context.of(LawFit)),
     order=40,
-    own_form=True,
     without_size=True,
 )

@@ -35,6 +35,5 @@ STATISTIC = Statistic(
     section=Section.ANSWER,
     compute=lambda context: (row_of(context.frame.look),),
     order=1,
-    own_form=True,
 )
 """Its sentence stands before the answer."""

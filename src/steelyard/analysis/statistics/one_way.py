@@ -153,4 +153,5 @@ STATISTIC = Statistic(
     section=Section.INTERACTIONS,
     compute=lambda context: one_ways(context.frame, context.response),
     order=20,
+    published_form=True,
 )

@@ -114,5 +114,5 @@ STATISTIC = Statistic(
     section=Section.WITHIN,
     compute=_of_context,
     order=10,
-    own_form=True,
+    appendix=True,
 )

@@ -148,4 +148,5 @@ STATISTIC = Statistic(
     section=Section.INTERACTIONS,
     compute=lambda context: post_hoc(context.frame, context.response, context.confidence, context.beside),
     order=30,
+    published_form=True,
 )

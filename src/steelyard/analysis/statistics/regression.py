@@ -127,6 +127,5 @@ STATISTIC = Statistic(
         regressions(context.frame, context.response, context.size, context.confidence) if context.size else ()
     ),
     order=20,
-    own_form=True,
     without_size=True,
 )

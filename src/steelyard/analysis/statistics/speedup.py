@@ -77,4 +77,5 @@ STATISTIC = Statistic(
     section=Section.ANSWER,
     compute=lambda context: speedups(context.frame, context.response, context.confidence),
     order=50,
+    published_form=True,
 )

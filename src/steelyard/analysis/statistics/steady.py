@@ -138,5 +138,4 @@ STATISTIC = Statistic(
     sentences=not_settled,
     order=20,
     sentence_order=80,
-    own_form=True,
 )

@@ -170,5 +170,4 @@ STATISTIC = Statistic(
     sentences=lambda rows, response: [*wild(rows, response), *failures(rows)],
     order=10,
     sentence_order=50,
-    own_form=True,
 )

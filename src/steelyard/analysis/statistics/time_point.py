@@ -89,4 +89,5 @@ STATISTIC = Statistic(
     section=Section.WITHIN,
     compute=_of_context,
     order=15,
+    appendix=True,
 )

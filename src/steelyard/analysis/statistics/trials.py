@@ -83,5 +83,4 @@ STATISTIC = Statistic(
     section=Section.EVERY_TRIAL,
     compute=lambda context: points(context.frame, context.response),
     order=10,
-    own_form=True,
 )

@@ -147,5 +147,4 @@ STATISTIC = Statistic(
     sentences=sentences,
     order=10,
     sentence_order=10,
-    own_form=True,
 )

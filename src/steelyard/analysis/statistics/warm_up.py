@@ -80,5 +80,5 @@ STATISTIC = Statistic(
     section=Section.VALIDITY,
     compute=lambda context: warm_ups(context.frame, context.response, context.confidence),
     order=30,
-    own_form=True,
+    appendix=True,
 )

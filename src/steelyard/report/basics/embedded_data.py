@@ -12,9 +12,23 @@ import zlib
 from collections.abc import Mapping
 from typing import Any, Final
 
+from steelyard.heavy import pl
+
 LEVEL: Final = 9
 MOST_BYTES: Final = 500_000_000
 """Size limit of the unpacked tables, against malicious pages."""
+
+
+def raw(tables: Mapping[str, pl.DataFrame]) -> dict[str, dict[str, Any]]:
+    """Tables as columns and rows, ready for JSON."""
+    return {
+        name: {"columns": frame.columns, "rows": [[_plain(value) for value in row] for row in frame.iter_rows()]}
+        for name, frame in tables.items()
+    }
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, pl.Series | tuple) else value
 
 
 def pack(tables: Mapping[str, Any]) -> str:

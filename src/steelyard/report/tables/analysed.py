@@ -9,10 +9,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from steelyard.analysis import statistics
 from steelyard.analysis.results import Results
 from steelyard.analysis.row import IN_UNIT, Kind, Row, TableColumn
-from steelyard.analysis.statistic import Section
-from steelyard.analysis.tables import Source, sources, titles
+from steelyard.analysis.tables import Source, source_of, sources, titles
 from steelyard.analysis.treatments import Treatment
 from steelyard.format import NONE, number, p_value, with_interval
 from steelyard.model.estimate import Estimate
@@ -29,9 +29,8 @@ MOST_TRIALS: Final = 60
 """Most rows of a table with one row per trial."""
 OF_TRIALS: Final = "trial_id"
 NO_VALUES: Final = (None, "")
-IN_FILES_ONLY: Final = ("effect_line", "differential", "speedup", "time_point", "covariate")
-"""Tables in the form of published studies, for a comparison with them: lines through two levels, trials paired by their
-place, ratios of extremes, means of 30 s; covariates. Files and downloads have them."""
+APPENDIX: Final = "appendix"
+"""Anchor of the section with the tables that have no place in another."""
 FORMS: Final = {"over": ("start means", "trials"), "form": ("honest", "published")}
 """Columns that say which form a row has: that over starts, and the published one over trials, which is in the files."""
 GREATEST: Final = 1e9
@@ -43,20 +42,25 @@ LONG: Final = 40
 """A text with more letters wraps."""
 
 
-def grids(this: View) -> dict[Section, list[Table]]:
-    """Tables by section, in order: without those with a form of their own and those that say nothing on a page."""
-    alone = this.results.model_copy(update={"further": ()})
-    captions = titles(alone)
-    by_section: dict[Section, list[Table]] = {}
-    for name, source in sources(alone).items():
-        if not source.rows or source.statistic.own_form or name in IN_FILES_ONLY:
-            continue
-        if len(this.positions.levels) < source.statistic.least_sizes:
-            continue
-        shown = telling(source, this.results.response)
-        if shown.rows:
-            by_section.setdefault(source.statistic.section, []).append(_table(this, shown, captions[name]))
-    return by_section
+def grids(this: View, own: frozenset[type[Row]], *, published: bool) -> dict[str, list[Table]]:
+    """Tables by the anchor of their section, in order: without `own`, those with a form of their own, and those that
+    say nothing on a page. `published`: whether the study names a publication."""
+    by_anchor: dict[str, list[Table]] = {}
+    for statistic in statistics.every():
+        aside = statistic.appendix or (statistic.published_form and not published)
+        table = None if statistic.row in own else grid(this, statistic.row, further=aside)
+        if table is not None and len(this.positions.levels) >= statistic.least_sizes:
+            by_anchor.setdefault(APPENDIX if aside else statistic.section.value, []).append(table)
+    return by_anchor
+
+
+def grid(this: View, row: type[Row], *, further: bool = False) -> Table | None:
+    """The table of a statistic as the page shows it, of the `further` responses, too, or not; None if it says
+    nothing."""
+    results = this.results if further else this.results.model_copy(update={"further": ()})
+    statistic = statistics.by_row()[row]
+    shown = telling(source_of(results, statistic), this.results.response)
+    return _table(this, shown, titles(results)[statistic.name]) if shown.rows else None
 
 
 def telling(source: Source, response: str) -> Source:

@@ -1,17 +1,15 @@
-"""Tables of time courses: equal parts, steady states, percentile curves and node usage."""
+"""Tables of time courses: equal parts, percentile curves and node usage."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from statistics import median
 
 from steelyard.analysis.row import meaning
 from steelyard.analysis.statistics.parts import PARTS, PartMean
-from steelyard.analysis.statistics.steady import Steady
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.statistics.trials import Point
 from steelyard.analysis.treatments import label
-from steelyard.format import NONE, count, number, with_interval
+from steelyard.format import NONE, number, with_interval
 from steelyard.model import responses
 from steelyard.model.responses import label_of
 from steelyard.reading.node_traces import Trace
@@ -20,9 +18,6 @@ from steelyard.reading.time_courses import MARKS, Curve
 from steelyard.report.data.presentation import View
 from steelyard.report.data.traces import RESOURCES, usage
 from steelyard.report.tables.generic import Cell, Column, Table
-
-UNKNOWN = "none"
-STATES = ("steady", "warm-up", "drifting", UNKNOWN)
 
 
 def parts(this: View) -> Table | None:
@@ -69,52 +64,6 @@ def _too_short(groups: Collection[tuple[str, str, int]]) -> str:
             sentences.append(f" Not cut into {parts}: {'; '.join(lacking)}.")
     why = " A cut needs as many whole seconds in a trial; a last second that was cut off is none." if sentences else ""
     return "".join(sentences) + why
-
-
-def steady(this: View) -> Table | None:
-    """Number of used trials with and without a steady state, by treatment."""
-    groups: dict[str, list[Steady]] = {}
-    for trial in this.results.of(Steady):
-        groups.setdefault(label(trial.treatment), []).append(trial)
-    if not groups or all(trial.verdict == UNKNOWN for trial in this.results.of(Steady)):
-        return None
-    columns = (
-        Column("treatment", numeric=False, term="factor"),
-        Column("n", "trials", about=meaning(Summary, "n")),
-        *(Column(state, "trials", term="steady state of a trial") for state in STATES),
-        Column("cut", "s, median", about=meaning(Steady, "detected_cut")),
-        Column("greatest cut", "s", about=meaning(Steady, "detected_cut")),
-    )
-    rows = []
-    for treatment, group in groups.items():
-        cuts = [trial.detected_cut for trial in group if trial.detected_cut is not None]
-        rows.append(
-            (
-                Cell(treatment),
-                Cell(str(len(group))),
-                *(Cell(str(sum(trial.verdict == state for trial in group))) for state in STATES),
-                Cell(number(float(median(cuts)), trim=True) if cuts else NONE),
-                Cell(str(max(cuts)) if cuts else NONE),
-            )
-        )
-    reasons = sorted({trial.detail for trial in this.results.of(Steady) if trial.verdict == "none"})
-    caption = (
-        "Steady state within each used trial, by change points over the seconds of its mean response time: how many "
-        "trials were steady from their first second, began at another level, drifted, or showed no steady state."
-    )
-    if reasons:
-        caption += f" None: {reasons[0]}{'' if len(reasons) == 1 else ', and the like'}."
-    return Table("steady", caption, columns, tuple(rows), "Steady state within the trials")
-
-
-def steady_words(this: View) -> str:
-    """Why there is no table of steady states; empty where there is one, or no trial."""
-    trials = this.results.of(Steady)
-    if not trials or any(trial.verdict != UNKNOWN for trial in trials):
-        return ""
-    detail = next((trial.detail for trial in trials if trial.detail), "")
-    why = f": {detail}" if detail else ""
-    return f"Within trials: none of {count(len(trials), 'used trial')} could be tested for a steady state{why}."
 
 
 def curves(percentile_curves: Sequence[Curve]) -> Table | None:

@@ -1,18 +1,22 @@
-"""Tables of validity: voided attempts, load-generator checks and benchmarking crimes."""
+"""Tables of validity: every attempt, voided ones, load-generator checks and benchmarking crimes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import median
+from typing import Any
 
 from steelyard.analysis.row import meaning
 from steelyard.analysis.statistics.trials import Point
 from steelyard.analysis.treatments import label
 from steelyard.format import NONE, count, moment, number
+from steelyard.judging.trial_responses import response_of
+from steelyard.model import responses
 from steelyard.model.trial import TrialRecord
 from steelyard.model.verdict_reasons import Reason, ReasonKind
+from steelyard.report.data.presentation import View
 from steelyard.report.prose.benchmarking_crimes.crime import Crime
-from steelyard.report.tables.generic import Cell, Column, Table
+from steelyard.report.tables.generic import Cell, Column, Table, factor_columns, level_cells, plain
 
 CEILING = "ceiling"
 
@@ -54,11 +58,6 @@ def generator(records: Sequence[TrialRecord]) -> Table | None:
     )
     caption = "The load generator: whether it, and not the system, limited a trial."
     return Table("generator", caption, columns, tuple(tuple(Cell(text, tone="long") for text in row) for row in rows))
-
-
-def plain(text: object, tone: str = "") -> Cell:
-    """A cell that sorts by its text."""
-    return Cell(str(text), tone=tone)
 
 
 def crimes(checks: Sequence[Crime]) -> Table | None:
@@ -142,3 +141,65 @@ def _spread(values: Sequence[float], unit: str) -> str:
     if not values:
         return "not measured"
     return f"median {number(median(values), digits=3)} {unit}, at most {number(max(values), digits=3)} {unit}"
+
+
+def trials(this: View, records: Sequence[TrialRecord]) -> Table:
+    """Every attempt: its place in the order, its responses, and whether it counts."""
+    points = {(point.trial_id, point.attempt): point for point in this.results.of(Point)}
+    unit = this.scale.unit
+    columns = (
+        Column("#", about=meaning(Point, "position")),
+        Column("trial", numeric=False, about=meaning(Point, "trial_id")),
+        Column("attempt", about=meaning(Point, "attempt")),
+        *factor_columns(this.results),
+        Column("block", about=meaning(Point, "block")),
+        Column("start", about=meaning(Point, "start")),
+        Column("order", "in start", about=meaning(Point, "order_in_start")),
+        Column("began", "UTC", numeric=False, term="began"),
+        Column(this.results.response_label, unit, about=responses.of(this.results.response).definition),
+        Column("throughput", "op/s", about=responses.of("throughput_per_s").definition),
+        Column("p50", "ms", about=responses.of("response_ms_p50").definition),
+        Column("p99", "ms", about=responses.of("response_ms_p99").definition),
+        Column("errors", about=responses.of("errors").definition),
+        Column("counts", numeric=False, term="counts"),
+    )
+    rows = []
+    for place, record in enumerate(records, start=1):
+        point = points.get(record.key)
+        values = record.responses
+        main = values.of(this.results.response)
+        rows.append(
+            (
+                plain(place),
+                plain(record.id),
+                plain(record.attempt),
+                *level_cells(this.results, record.treatment),
+                plain(record.block),
+                plain(record.start_replicate),
+                plain(record.order_in_start),
+                Cell(moment(record.begun_s)[5:19]),
+                # Without the raw numbers, which the downloads have: there are many rows.
+                *(
+                    plain(number(value))
+                    for value in (
+                        this.scale.of(main),
+                        values.throughput_per_s,
+                        response_of(record, "response_ms_p50"),
+                        response_of(record, "response_ms_p99"),
+                    )
+                ),
+                plain(values.errors),
+                _state(record, point),
+            )
+        )
+    return Table("trials", f"Every attempt in order of time, n = {len(records)}.", columns, tuple(rows))
+
+
+def _state(record: TrialRecord, point: Any) -> Cell:
+    if record.verdict.outcome != "valid":
+        return Cell(record.verdict.outcome, tone="alert")
+    if record.control:
+        return Cell("control", tone="quiet")
+    if point is not None and point.warm_up:
+        return Cell("warm-up", tone="quiet")
+    return Cell("used")

@@ -15,7 +15,8 @@ from steelyard.cli.terminal.comparison_table import verdict_of
 from steelyard.model.server_warm_up import ServerWarmth
 from steelyard.model.trial import TrialRecord
 from steelyard.report.data.presentation import view
-from steelyard.report.tables import answers, generic
+from steelyard.report.tables import answers
+from steelyard.report.tables.comparisons import comparisons
 from tests.unit.analysis.made import cell, frame, record, study, warmed
 
 TIME = "execution_time_ms"
@@ -61,7 +62,7 @@ def test_a_difference_within_the_fall_is_undecided_in_every_place_that_says_it(
         "undecided (cold)", f"{found.cold}, which may be all of the difference",
     )  # fmt: skip
     assert "undecided (cold)" in " ".join(results.answer)
-    listed, shown = generic.comparisons(view(results)), answers.answers(results.answer_table)
+    listed, shown = comparisons(view(results)), answers.answers(results.answer_table)
     assert listed is not None
     assert shown is not None
     assert [row[-1].text for row in listed.rows] == ["undecided (cold)"]

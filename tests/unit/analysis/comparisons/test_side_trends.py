@@ -19,7 +19,7 @@ from steelyard.analysis.statistics.overall import Overall
 from steelyard.analysis.statistics.trend import Trend
 from steelyard.judging.noise_floor import Spread
 from steelyard.report.data.presentation import view
-from steelyard.report.tables import generic
+from steelyard.report.tables.comparisons import comparisons
 from tests.unit.analysis.made import cell, frame, record, study
 from tests.unit.analysis.statistics.test_overall import of_fraction
 
@@ -86,7 +86,7 @@ def test_every_table_says_the_same_of_one_pair() -> None:
     assert results.answer_table is not None
     assert results.answer_pairs is not None
     pairs = {(row.baseline, row.level): row for row in results.answer_pairs.rows}
-    table = generic.comparisons(view(results))
+    table = comparisons(view(results))
     assert table is not None
     verdicts = [row[-1].text for row in table.rows]
     for row, shown in zip(results.answer_table.rows[1:], verdicts, strict=True):

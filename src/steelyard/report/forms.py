@@ -1,0 +1,231 @@
+"""What each section of the page shows in a form of its own, in the order of the page; every other statistic is shown as
+the table that its rows define."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from markupsafe import Markup
+
+from steelyard.analysis.narrative.answer_display import SHOWN_CAVEATS, repeats_a_caveat
+from steelyard.analysis.narrative.answer_table import AnswerRow
+from steelyard.analysis.statistics import anova
+from steelyard.analysis.statistics.anova import AnovaTerm
+from steelyard.analysis.statistics.comparison import Comparison
+from steelyard.analysis.statistics.course import Course
+from steelyard.analysis.statistics.exclusions import Exclusion
+from steelyard.analysis.statistics.interaction import Interaction
+from steelyard.analysis.statistics.law import LawFit
+from steelyard.analysis.statistics.law_curve import LawValue
+from steelyard.analysis.statistics.look import LookRow
+from steelyard.analysis.statistics.parts import PartMean
+from steelyard.analysis.statistics.regression import Regression
+from steelyard.analysis.statistics.steady import Steady
+from steelyard.analysis.statistics.summary import Summary
+from steelyard.analysis.statistics.trend import Trend
+from steelyard.analysis.statistics.trials import Point
+from steelyard.analysis.statistics.validity import Validity
+from steelyard.analysis.statistics.warm_up import WarmUp
+from steelyard.format import count
+from steelyard.model import responses
+from steelyard.model.facts import MACHINE
+from steelyard.model.trial import cell_key
+from steelyard.report import drawn_trials
+from steelyard.report.basics.definitions import WORDS
+from steelyard.report.drawing import Drawing, Form, heading, paragraphs
+from steelyard.report.figures import node_traces, timelines
+from steelyard.report.further_responses import named
+from steelyard.report.prose import method_and_facts
+from steelyard.report.prose.benchmarking_crimes.commission import crimes
+from steelyard.report.prose.method_and_facts import Fact
+from steelyard.report.prose.provenance import provenance
+from steelyard.report.tables import answers, steadiness, time_courses, validity
+from steelyard.report.tables.analysed import APPENDIX
+from steelyard.report.tables.cells import cells, response_medians
+from steelyard.report.tables.comparisons import comparisons
+from steelyard.report.tables.interactions import interactions
+from steelyard.report.tables.named_levels import named_levels
+from steelyard.report.tables.node_limits import node_limits
+from steelyard.report.tables.regressions import laws, regressions
+
+
+def _look(page: Drawing) -> Markup:
+    """Which look at the study this is, and what the store has lost."""
+    look = page.results.look.sentence
+    damages = [damage.words() for damage in page.page_input.damages if not damage.harmless]
+    first = Markup('<p class="answer"><strong>{}</strong></p>\n').format(look) if look else Markup()
+    return first + (page.block("damages", damages) if damages else "")
+
+
+def _answer(page: Drawing) -> Markup:
+    """The answer's table or sentences, the trials behind it, and what limits it: the first caveats, and the rest."""
+    results = page.results
+    table = answers.answers(results.answer_table)
+    lines = () if results.answer_table is None else tuple(results.answer_table.by_line())
+    caveats, more = results.caveats[:SHOWN_CAVEATS], results.caveats[SHOWN_CAVEATS:]
+    in_table = [one for one in results.answer if len(lines) > 1 and answers.is_of_line(one, results.answer_table)]
+    beside = [one for one in results.answer if one not in in_table and not repeats_a_caveat(one, caveats)]
+    html = paragraphs(() if table else results.answer, "answer") + page.table(table, look="answers")
+    html += paragraphs(beside if table else ())
+    html += page.block("in_words", in_table) if in_table else ""
+    known = any("left out" in caveat for caveat in caveats)
+    left_out = "; ".join(f"{one.reason}: {one.trials}" for one in results.of(Exclusion) if not known)
+    html += page.block("basis", results, left_out, [(*named(one), one.answer[0]) for one in results.further])
+    return html + (page.block("caveats", caveats, more) if caveats else "")
+
+
+def _comparisons(page: Drawing) -> Markup:
+    """Every comparison as table and forest plot, and every pair of levels."""
+    table = page.table(comparisons(page.this))
+    pairs = answers.every_pair(page.results.answer_pairs) if table else None
+    return table + page.named("forest") + page.folded(pairs)
+
+
+def _laws(page: Drawing) -> Markup:
+    """Fitted laws as figure and table, and why others are not fitted."""
+    refusals = sorted({law.refusal for law in page.results.of(LawFit) if law.refusal})
+    return page.named("laws") + page.table(laws(page.this)) + paragraphs(refusals, "note")
+
+
+def _interactions(page: Drawing) -> Markup:
+    words = paragraphs(anova.interactions(page.results.of(AnovaTerm)))
+    return words + page.folded(interactions(page.this)) + page.named("profiles")
+
+
+def _response_time(page: Drawing) -> Markup:
+    """Percentiles over treatments, and the curves of all operations together."""
+    curves = page.page_input.curves
+    html = page.named("percentiles") + page.figure(timelines.curves(page.this, curves))
+    html += page.folded(time_courses.curves(curves))
+    return html + page.table(response_medians(page.this), sortable=True)
+
+
+def _nodes(page: Drawing) -> Markup:
+    """CPU, memory, disk and network of the nodes during one trial of each treatment, in the order of the cells."""
+    places = {cell_key(summary.treatment): index for index, summary in enumerate(page.results.main(Summary))}
+    traces = sorted(page.page_input.traces, key=lambda trace: places.get(trace.record.cell, len(places)))
+    most = node_traces.most_seconds(traces)
+    figures = [figure for trace in traces if (figure := node_traces.figure(trace, most=most)) is not None]
+    if not figures:
+        return Markup()
+    html = paragraphs(["CPU, memory, disk and network of each node during one trial of each treatment."])
+    for figure in figures:
+        html += page.block("trace", figure.title, page.figure(figure), figure is figures[-1])
+    html += page.folded(time_courses.nodes(traces)) + page.folded(time_courses.servers(traces))
+    return html + paragraphs([drawn_trials.pauses_note(page.page_input)], "note")
+
+
+def _drift(page: Drawing) -> Markup:
+    """What nodes share, what the hours did, and the order of the trials."""
+    shared = method_and_facts.shared(page.records)
+    (row,) = page.results.of(Validity)
+    words = [f"The nodes share {shared}: what one of them does costs the others." if shared else "", row.sentence]
+    return paragraphs(words) + page.named("order")
+
+
+def _left_out(page: Drawing) -> Markup:
+    reasons = page.block("exclusions", page.results.of(Exclusion))
+    return reasons + page.table(validity.exclusions(page.records), sortable=True)
+
+
+def _steady(page: Drawing) -> Markup:
+    """What was dropped as warm-up, and three answers: within a trial, over the trials of a start, over the study."""
+    html = heading("Steady state") + paragraphs([steadiness.warm_up_words(page.this)]) + page.named("warm-up")
+    for level in steadiness.levels(page.this):
+        html += paragraphs([level]) if isinstance(level, str) else page.folded(level)
+    return html
+
+
+def _generator(page: Drawing) -> Markup:
+    """The load generator's checks, and the noise floor."""
+    (row,) = page.results.of(Validity)
+    floor = heading("Noise floor") + paragraphs([row.floor.sentence])
+    return heading("The load generator") + page.table(validity.generator(page.records)) + floor
+
+
+def _crimes(page: Drawing) -> Markup:
+    given = page.page_input
+    checks = crimes(given.study, page.results, page.records, given.facts, page.figures, given.measured_again)
+    guilty, clear = validity.crimes(checks), validity.clear_crimes(checks)
+    return heading("Benchmarking crimes") + page.table(guilty) + page.folded(clear, sortable=False)
+
+
+def _facts(page: Drawing) -> Markup:
+    """Settings that differ, limits of the nodes, and facts of machine, nodes, levels and system."""
+    given = page.page_input
+    shared = method_and_facts.shared(page.records)
+    by_level = frozenset(fact.name for fact in given.level_facts)
+    of_nodes, of_system = (
+        method_and_facts.grouped(given.facts, system=system, by_level=by_level) for system in (False, True)
+    )
+    machine = [Fact(name, value) for name, value in given.facts.get(MACHINE, {}).items()]
+    machine += [fact for fact in of_nodes if not fact.nodes]
+    nodes = [fact for fact in of_nodes if fact.nodes]
+    levels = [Fact(fact.name, fact.value, "; ".join(fact.levels)) for fact in given.level_facts]
+    differ = "Settings that differ from the defaults"
+    asked = method_and_facts.asked(given.study)
+    html = heading(differ) + (page.block("facts", asked, differ) if asked else paragraphs(["None."]))
+    limits = page.table(node_limits(given.gaugings, given.facts, page.records))
+    html += heading("Limits of the nodes") + limits if limits else ""
+    for facts, label, fold in (
+        (machine, "Facts of the machine", f"The machine{'' if shared else 's'} ({count(len(machine), 'fact')})"),
+        (nodes, "Facts of the nodes", f"What differs between the nodes ({len(nodes)})"),
+        (levels, "Facts of levels", f"What differs between levels of the factors ({len(levels)})"),
+        (of_system, "Settings in force", f"Settings in force, as the system says them ({len(of_system)})"),
+    ):
+        html += page.block("facts", facts, label, fold) if facts else ""
+    return html
+
+
+def _method(page: Drawing) -> Markup:
+    given = page.page_input
+    html = paragraphs(method_and_facts.method(given.study, given.plan, page.records, page.results))
+    return html + page.table(named_levels(given.study)) + paragraphs([given.study.study.notes], "note")
+
+
+def _data(page: Drawing) -> Markup:
+    """Every trial, and every table to download."""
+    html = page.folded(validity.trials(page.this, page.records), summary=f"All {count(page.results.trials, 'attempt')}")
+    rows = {name: frame.height for name, frame in page.page_input.tables.items()}
+    return html + (page.block("downloads", rows) if rows else "")
+
+
+def _terms(page: Drawing) -> Markup:
+    """The page's words; definitions by label: every response, and the heads of the page's own tables."""
+    meanings = {response.label: response.definition for response in responses.every().values()}
+    for column in (column for table in page.explained for column in table.columns if column.name):
+        if column.definition:
+            meanings.setdefault(column.name, column.definition)
+    words = page.block("terms", "The words of this page", WORDS, "words")
+    return words + page.block("terms", "Definitions of every column", meanings)
+
+
+FORMS: Final[tuple[Form, ...]] = (
+    Form("answer", _look, (LookRow,)),
+    Form("answer", _answer, (AnswerRow,)),
+    Form("answer", lambda page: page.named("main")),
+    Form("provenance", lambda page: page.block("provenance", provenance(page.page_input))),
+    Form("effects", _comparisons, (Comparison,)),
+    Form("every-cell", lambda page: page.table(cells(page.this), sortable=True), (Summary,)),
+    Form("size", lambda page: page.named("regression") + page.table(regressions(page.this)), (Regression,)),
+    Form("size", _laws, (LawFit, LawValue)),
+    Form("interactions", _interactions, (Interaction,)),
+    Form("response-time", _response_time),
+    Form("within", drawn_trials.over_time),
+    Form("nodes", _nodes),
+    Form("spread", lambda page: page.named("boxes") + page.named("deviations")),
+    Form("validity", _drift, (Validity,)),
+    Form("validity", _left_out, (Exclusion,)),
+    Form("validity", _steady, (Steady, Trend, Course)),
+    Form("validity", _generator),
+    Form("validity", _crimes, last=True),
+    Form("facts", _facts),
+    Form("method", _method),
+    Form("every-trial", _data, (Point,), last=True),
+    Form(APPENDIX, lambda page: page.folded(time_courses.parts(page.this)), (PartMean,)),
+    Form(APPENDIX, lambda page: page.folded(steadiness.warm_ups(page.this)), (WarmUp,)),
+    Form("terms", _terms),
+)
+"""In the order of the page within each section."""
+OWN: Final = frozenset(row for form in FORMS for row in form.of)
+"""Row types of the statistics that have a form of their own."""

@@ -1,0 +1,60 @@
+"""Table of every comparison: each level against its baseline."""
+
+from __future__ import annotations
+
+from steelyard.analysis.narrative.answer_table import verdict_text
+from steelyard.analysis.row import meaning
+from steelyard.analysis.statistics.comparison import Comparison
+from steelyard.analysis.statistics.summary import Summary
+from steelyard.analysis.treatments import label
+from steelyard.analysis.wording import change_value, interval_text
+from steelyard.format import NONE, number, p_value
+from steelyard.report.data.presentation import View
+from steelyard.report.tables.generic import Cell, Column, Table, plain
+
+
+def comparisons(this: View) -> Table | None:
+    """Each level against its baseline: change, interval, verdict."""
+    compared = this.results.of(Comparison)
+    if not compared:
+        return None
+    floors = any(comparison.floor_percent is not None for comparison in compared)
+    columns = (
+        Column("", numeric=False),
+        Column("compared", numeric=False, term="comparison"),
+        Column("change", about=meaning(Comparison, "change_percent")),
+        Column("interval", term="interval"),
+        Column("n", "trials", about=meaning(Summary, "n")),
+        Column("starts", about=meaning(Summary, "starts")),
+        *((Column("noise floor", "%", about=meaning(Comparison, "floor_percent")),) if floors else ()),
+        Column("p", "Holm", about=meaning(Comparison, "p_holm")),
+        Column("more", "starts", about=meaning(Comparison, "more_starts")),
+        Column("verdict", numeric=False, term="verdict of a level"),
+    )
+    rows = []
+    for comparison in compared:
+        rows.append(
+            (
+                plain(label(comparison.others)),
+                plain(f"{comparison.factor} {comparison.baseline} → {comparison.level}"),
+                Cell(change_value(comparison.ratio, comparison.response), repr(comparison.change_percent.value)),
+                plain(interval_text(comparison.ratio) or NONE),
+                plain(f"{comparison.n_baseline} → {comparison.n_level}"),
+                plain(f"{comparison.starts_baseline} → {comparison.starts_level}"),
+                *((_floor(comparison),) if floors else ()),
+                Cell(p_value(comparison.p_holm), "" if comparison.p_holm is None else repr(comparison.p_holm)),
+                plain(NONE if comparison.more_starts is None else comparison.more_starts),
+                plain(
+                    verdict_text(comparison),
+                    "strong" if comparison.verdict not in ("undecided", "descriptive") else "quiet",
+                ),
+            )
+        )
+    return Table(
+        "comparisons", f"Change of {this.results.response_label} between levels, all else equal.", columns, tuple(rows)
+    )
+
+
+def _floor(comparison: Comparison) -> Cell:
+    floor = comparison.floor_percent
+    return Cell(NONE) if floor is None else Cell(number(floor.value, digits=2), repr(floor.value))
