@@ -98,6 +98,15 @@ def test_the_page_knows_no_statistic_by_name(name: str) -> None:
             assert not (node.module or "").startswith("steelyard.analysis.statistics."), f"{name}:{node.lineno}"
 
 
+def test_the_command_line_parses_calls_and_prints() -> None:
+    """What computes, conducts or finds out is below it, where a notebook and another program reach it, too."""
+    files = sorted((ROOT / "src" / "steelyard" / "cli").rglob("*.py"))
+    texts = [path.read_text(encoding="utf-8") for path in files]
+    assert sum(text.count("\n") for text in texts) < 5600
+    for path, text in zip(files, texts, strict=True):
+        assert not re.search(r"steelyard\.heavy|import (numpy|polars|scipy)", text), path.name
+
+
 def test_nothing_unfinished() -> None:
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split(
         "\n"

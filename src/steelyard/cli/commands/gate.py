@@ -9,9 +9,10 @@ import typer
 from rich.text import Text
 
 from steelyard.analysis.gate import Gate
-from steelyard.cli import completion, gate_files
+from steelyard.cli import completion
 from steelyard.cli.signature import Json, Margin, StoreFolder, response_list
 from steelyard.cli.terminal.output import data_console, message_console, say, warn_of_damages
+from steelyard.export import gate_files
 from steelyard.model.errors import StudyError
 from steelyard.reading import gate as gating
 from steelyard.reading.comparison import opened

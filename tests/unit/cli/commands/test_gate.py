@@ -12,9 +12,10 @@ import pytest
 from typer.testing import CliRunner
 
 from steelyard.analysis.gate import Case, Gate
-from steelyard.cli import gate_files, main
+from steelyard.cli import main
 from steelyard.cli.commands import compare as compare_command
 from steelyard.cli.commands.gate import EXIT_CODES, gate
+from steelyard.export import gate_files
 from steelyard.model.errors import StoreError, StudyError
 from steelyard.model.estimate import Estimate
 from tests.unit.cli.screen import printed
