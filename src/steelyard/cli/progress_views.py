@@ -37,7 +37,7 @@ from steelyard.progress.state import (
 QUIET_LIMIT_S = 5.0
 """A plain log is never silent for longer than this while something is waited for."""
 LATE = 2.0
-"""A phase that takes longer than so many times what is expected shows its time limit."""
+"""A phase that takes longer than this multiple of its expected time shows its time limit."""
 BUSY_LIMIT_S = 30.0
 """The same while a quiet machine is waited for, which can take half an hour."""
 MOST_INTERVALS = 6
@@ -141,7 +141,7 @@ def _ms(value: float | None) -> str:
 
 
 def _nodes(live: Live) -> RenderableType:
-    """One node beside the other, as many as fit on a line."""
+    """Nodes side by side, as many as fit on a line."""
     parts = [Text.assemble((name, "bold"), " ", _readings(name, node)) for name, node in sorted(live.nodes.items())]
     return Padding(Columns(parts, padding=(0, 3)), (0, 0, 0, 1))
 
@@ -220,7 +220,7 @@ class LiveView:
         self._screen.stop()
 
     def lines(self) -> tuple[Text, ...]:
-        """What goes on: study and time, cell and phase, load."""
+        """Current activity: study and time, cell and phase, load."""
         now_s, live = self._clock(), self._live
         return _head(live, now_s), _now(live, now_s), _load(live)
 
@@ -232,7 +232,7 @@ class LiveView:
         if self.note:
             parts.append(Text(f" {self.note}", style="bold reverse"))
         for trouble in live.troubles[-TROUBLES_SHOWN:]:
-            parts.append(_Trouble(f" ! {trouble.message}: {trouble.remedy}"))
+            parts.append(_Trouble(f" ! {trouble.message}: {trouble.hint}"))
         if live.cells:
             parts.append(self._cells.table(live))
         return Group(*parts)
@@ -244,7 +244,7 @@ class LiveView:
             self._cells.add(event.record)
 
     def beat(self) -> None:
-        """Time has passed: draw the screen anew."""
+        """Time has passed: redraw the screen."""
         self._screen.refresh()
 
 
@@ -315,7 +315,7 @@ def _line(live: Live, event: events.Event) -> str | None:  # noqa: PLR0911 - one
             end = _end(live, live.t_s)
             return f"{_sealed(event.record)}{'; ' + end if end else ''}"
         case events.Trouble():
-            return f"  ! {event.message}: {event.remedy}"
+            return f"  ! {event.message}: {event.hint}"
         case _:
             return None
 

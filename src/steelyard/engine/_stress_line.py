@@ -34,7 +34,7 @@ Json = Mapping[str, Any]
 def refused(what: str, allowed: str) -> EngineError:
     """The error for an order that the tool does not support."""
     return EngineError(
-        f"engine cassandra-stress cannot carry out {what}",
+        f"engine cassandra-stress cannot run {what}",
         f"cassandra-stress can: {allowed}. Choose load.engine = 'agent', or another workload",
     )
 
@@ -81,7 +81,7 @@ def line(order: Json, index: int, of: int) -> Line:
 def _populate(order: Json, statements: Mapping[str, str], columns: Columns, index: int, of: int) -> Line:
     program = order["workload"]
     if int(program.get("populate_stride", 1)) != 1 or _kind(program["populate"], statements) != "write":
-        raise refused("what fills the table", "one write of standard1 for each key")
+        raise refused("the operation that fills the table", "one write of standard1 for each key")
     first, beyond = _part(int(program["records"]), index, of)
     words = ("write", f"n={beyond - first}", f"keysize={columns.key_size}")
     common = _common(order, columns, order["write_consistency"], validated=True)

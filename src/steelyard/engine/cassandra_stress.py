@@ -1,6 +1,6 @@
 """Engine `cassandra-stress`: the tool of Cassandra 3.11, so that the load generator can be a factor of a study.
 
-It carries out orders of the workload `stress`, including filling. docs/reference/engines.md compares its figures with
+It runs orders of the workload `stress`, including filling. docs/reference/engines.md compares its figures with
 our agent's.
 """
 
@@ -61,7 +61,7 @@ class CassandraStress:
         on_record: Callable[[str, Record], None],
         timeout_s: float,
     ) -> None:
-        """Carry out an order. Raises EngineError if the tool does not support it, fails, or takes too long."""
+        """Run an order. Raises EngineError if the tool does not support it, fails, or takes too long."""
         lines = [line(order, index, len(nodes)) for index in range(len(nodes))]
         program = await tool.find(cache_folder())
         pairs = zip(lines, nodes, strict=True)

@@ -109,7 +109,7 @@ async def kill(identity: str, cgroups: Collection[Path] = (), networks: Collecti
         if alive and time.monotonic() > deadline:
             raise SiteError(
                 f"processes {sorted(alive)} of lease {identity} did not die within {KILL_TIMEOUT_S:g} s of SIGKILL",
-                "see `ps -o pid,stat,wchan,args`; state D waits for a disk",
+                "check `ps -o pid,stat,wchan,args`; state D waits for a disk",
             )
         for pid in alive:
             _kill_verified(pid, identity, cgroups, files)

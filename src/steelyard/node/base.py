@@ -42,7 +42,7 @@ class Node:
     commands: bool = True
     """Whether commands can be run on it. Not on a member of a cluster that exists, whose machine is not lent."""
     words: Literal["argv", "shell"] = "argv"
-    """What the prefix makes of the words after it. argv: it passes them on as they are; shell: it joins them for a
+    """Treatment of the words after the prefix. argv: it passes them on as they are; shell: it joins them for a
     shell, as ssh does, so they are quoted and passed as one."""
     inherits: bool = True
     """Whether a command gets the environment of the process that starts the prefix; if not, `env` sets it there."""

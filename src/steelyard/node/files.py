@@ -1,7 +1,7 @@
-"""Files on a node: directly where the conductor sees them under the same paths, else through the agent.
+"""Files on a node: directly where the conductor sees them under the same paths, otherwise through the agent.
 
-Where they are the conductor's own, nothing is started and bytes are read and written beside the event loop only if they
-may be many. Every function takes absolute paths as the node sees them.
+Where they are the conductor's own, nothing is started and bytes are read and written outside the event loop only if
+they may be many. Every function takes absolute paths as the node sees them.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ async def put(node: Node, path: Path, content: bytes, mode: int | None = None) -
 
 
 async def read(node: Node, path: Path, from_byte: int = 0, most: int = READ_MOST_BYTES) -> bytes:
-    """What follows the first `from_byte` bytes of a file, at most its last `most`; empty if it is not there. Raises
+    """Contents of a file after its first `from_byte` bytes, at most its last `most`; empty if it is not there. Raises
     CommandFailed."""
     if node.files == "same":
         return await in_a_thread(lambda: _read(path, from_byte, most))
@@ -160,8 +160,8 @@ def checksum(what: Path) -> str:
 def _refuse_changed(node: Node, place: Path, sent: str, there: str) -> None:
     if there != sent:
         raise NodeError(
-            f"{node.name}: {place} is no longer what was brought: checksum {there[:12]}, sent {sent[:12]}",
-            f"remove {place.parent} on the node, so that it is brought again; and find out who wrote there",
+            f"{node.name}: {place} differs from the file that was copied: checksum {there[:12]}, sent {sent[:12]}",
+            f"remove {place.parent} on the node, so that it is copied again; find out who changed it",
             node=node.name,
         )
 
@@ -179,7 +179,7 @@ async def _files(node: Node, *words: str, stdin: bytes = b"", timeout_s: float =
 def _write(path: Path, content: bytes, mode: int | None) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     if mode is not None:
-        # Before its content: nobody else may read it even for a moment.
+        # Before its content: no other user may read it even for a moment.
         path.touch(mode=mode)
         path.chmod(mode)
     path.write_bytes(content)

@@ -22,7 +22,7 @@ FURTHER_S_PER_GIB = 2.5
 """Expected seconds of the parts, on a node with one processor: memory up to 1 GiB and beyond, which the host of a
 virtual machine often has to find first."""
 BEYOND = 1.25
-"""How far beyond its limit memory is touched, so that a limit that does not hold is seen."""
+"""Amount of memory touched beyond its limit, so that a limit that does not hold is seen."""
 MIB_PER_GIB = 1024
 MEMORY, WITH_SWAP = "memory_mb", "memory_and_swap_mb"
 MACHINE_MEMORY = "machine_memory_mb"
@@ -52,7 +52,7 @@ def timeout_s(limits: NodeLimits) -> float:
 
 
 async def gauge(node: Node, limits: NodeLimits) -> tuple[dict[str, float], dict[str, float]]:
-    """What was asked of a node and what it was measured to have, by limit. The command runs as a process of the node,
+    """Requested and measured values of a node, by limit. The command runs as a process of the node,
     charged to it. Raises CommandFailed, or NodeError if the answer cannot be read."""
     argv = [agent.on(node), "gauge"]
     argv += ["--folder", str(node.folder)] if limits.slow_disk else []

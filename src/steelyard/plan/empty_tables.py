@@ -1,8 +1,8 @@
-"""Reads of rows that nobody has written: tables that the data state leaves empty, or that are never filled.
+"""Reads of rows that were never written: tables that the data state leaves empty, or that are never filled.
 
 A read of a key whose row must be there and is not counts as `not_found`, and more of these than
-`limits.not_found_fraction` void a trial. What an order reads and writes is told by its operations alone, so it is known
-before anything starts.
+`limits.not_found_fraction` void a trial. What an order reads and writes follows from its operations alone, so it is
+known before anything starts.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TABLE_OF = re.compile(r"\b(?:FROM|INTO|UPDATE)\s+([^\s(]+)", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class _Operation:
-    """What one kind of operation does with the rows of the tables."""
+    """Reads and writes of rows by one kind of operation."""
 
     share: float
     reads: frozenset[str]
@@ -91,11 +91,11 @@ def _words(settings: TrialSettings, misses: _Misses) -> str:
 
 
 def _why_empty(settings: TrialSettings, workload: Workload) -> tuple[str, str]:
-    """Why rows are not there, and the key of the study that says so."""
+    """Reason why rows are missing, and the key of the study that causes it."""
     if settings.data.state == EMPTIED:
-        return f'data.state = "{EMPTIED}" takes them away', "data.state"
+        return f'data.state = "{EMPTIED}" removes them', "data.state"
     if not workload.order().get("records"):
-        return "workload.records = 0 fills nothing", "workload.records"
+        return "workload.records = 0 fills no table", "workload.records"
     return "no statement of the workload file writes into their table", "workload.name"
 
 

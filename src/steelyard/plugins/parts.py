@@ -41,7 +41,7 @@ class Parts:
         self._made: dict[tuple[str, ...], Any] = {}
 
     def once(self, key: tuple[str, ...], make: Callable[[], Made]) -> Made:
-        """What `make` gave when it was first asked for this key."""
+        """Result of `make` when first called for this key."""
         if key not in self._made:
             self._made[key] = make()
         part: Made = self._made[key]
@@ -113,8 +113,8 @@ class Parts:
         return site
 
     def _with_files(self, module: ModuleType, section: str, own: BaseModel) -> BaseModel:
-        """Settings with the paths of the files that they name beside the study: those in the module's `FILES`, setting
-        to what the file is. Raises StudyError if there is no such file."""
+        """Settings with the paths of the files that they name in the study's folder: those in the module's `FILES`,
+        setting to what the file is. Raises StudyError if there is no such file."""
         names: dict[str, str] = getattr(module, "FILES", {})
         paths = {key: self.plugins.file(getattr(own, key), what, f"{section}.{key}") for key, what in names.items()}
         return own.model_copy(update={key: str(path.absolute()) for key, path in paths.items()})

@@ -33,7 +33,7 @@ Row = Mapping[str, Any]
 
 
 class Settings(Value):
-    """Which virtual tables of Cassandra the probe reads."""
+    """Virtual tables of Cassandra that the probe reads."""
 
     views: tuple[View, ...] = Field(default=get_args(View), min_length=1)
     """What is read: operations (as coordinator and as replica), tombstones, disk, pools (of threads), caches,

@@ -42,7 +42,7 @@ class RaspberryPiProbe:
 
     name = "raspberry-pi"
     metrics = (
-        Metric(name=BOARDS, unit="boards", description="boards whose firmware answers; 0: this is no Raspberry Pi"),
+        Metric(name=BOARDS, unit="boards", description="boards whose firmware answers; 0: this is not a Raspberry Pi"),
         Metric(
             name="machine_fault_under_voltage",
             unit="fault",

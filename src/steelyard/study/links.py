@@ -17,7 +17,7 @@ FIELD = "link.name"
 
 
 def link_of(plugins: Plugins, name: str) -> NamedLink:
-    """A shipped link, or that of a file beside the study. Raises StudyError."""
+    """A shipped link, or that of a file in the study's folder. Raises StudyError."""
     table = plugins.values_file(KIND, name, FIELD)
     try:
         named = NamedLink.model_validate(table)
@@ -46,8 +46,8 @@ def resolve(tables: dict[str, Any], plugins: Plugins) -> None:
 
 
 def measures_links(study: Study) -> bool:
-    """Whether every link is measured in full: where a study says so, or where any of its trials has another link than
-    the network of its site as it is, also in its other trials, so that they can be compared."""
+    """Whether every link is measured in full: where a study requires it, or where any of its trials has another link
+    than the network of its site as it is, also in its other trials, so that they can be compared."""
     fields = [field for factor in study.tried for field in study.fields_under(factor)]
     return study.measure_links or not study.link.plain or any(field.partition(".")[0] == "link" for field in fields)
 

@@ -18,7 +18,7 @@ HEAP = "heap_mb"
 
 
 def profile_of(plugins: Plugins, name: str) -> Profile:
-    """A shipped profile, or that of a file beside the study. Raises StudyError."""
+    """A shipped profile, or that of a file in the study's folder. Raises StudyError."""
     table = plugins.values_file(KIND, name, FIELD)
     try:
         return Profile.model_validate(table)

@@ -118,7 +118,7 @@ def _own_processors(changed: Mapping[str, Any], plugins: Plugins) -> bool:
 
 
 def _with_beginning_of_limits(settings: dict[str, Any], own_processors: bool) -> dict[str, Any]:
-    """The settings with `node.cpus_from` where processors are limited: by default warm for a quota, else start."""
+    """The settings with `node.cpus_from` where processors are limited: by default warm for a quota, otherwise start."""
     node = settings["node"]
     if node.get("cpus") is None or node.get("cpus_from") is not None:
         return settings

@@ -22,7 +22,7 @@ from steelyard.node.base import Node
 
 @dataclass(frozen=True)
 class Endpoint:
-    """How the load engine reaches a running cluster."""
+    """Contact of the load engine with a running cluster."""
 
     protocol: str
     """Protocol that the system speaks."""
@@ -62,7 +62,7 @@ class System(Protocol):
         ...
 
     async def waiting_for(self, node: Node) -> str:
-        """What a node that is not ready is doing, in a few words, for the progress line."""
+        """Current activity of a node that is not ready, in a few words, for the progress line."""
         ...
 
     async def create_schema(self, nodes: Sequence[Node], schema: Schema) -> None:
@@ -119,7 +119,7 @@ class NoticesDeath(Protocol):
     driven, so that no trial waits for a dead cluster until all of its operations have timed out."""
 
     async def death(self, node: Node) -> SystemFault | None:
-        """Why the server of a node that was started has died, with the node's name and the last lines of its logs; None
+        """Cause of death of a node's server, with the node's name and the last lines of its logs; None
         while it lives. Takes milliseconds, and never raises SystemFault."""
         ...
 
@@ -176,7 +176,7 @@ class Offers(Protocol):
 
 @runtime_checkable
 class Warns(Protocol):
-    """Ability: says before a start what whoever measures it should know, as notes of `check`."""
+    """Ability: notes of `check` for the experimenter, before a start."""
 
     def notes(self) -> Sequence[str]:
         """A sentence each. Pure."""

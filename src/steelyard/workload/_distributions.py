@@ -34,7 +34,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Distribution:
-    """What a workload file and the reference page must know about a distribution with the bounds `min` and `max`."""
+    """Description of a distribution with the bounds `min` and `max`, for workload files and the reference page."""
 
     meaning: str
     parameters: tuple[Parameter, ...] = ()
@@ -154,7 +154,7 @@ def _number(text: str) -> int | float:
     try:
         return float(text)
     except ValueError:
-        raise ValueError(f"{text!r} is no number") from None
+        raise ValueError(f"{text!r} is not a number") from None
 
 
 def _checked(table: Mapping[str, Any]) -> dict[str, Any]:

@@ -41,10 +41,10 @@ class Column(Value):
     static: bool = False
     """Whether it is a static column of the partition."""
     make: Literal["key", "random", "draw", "row", "fixed"] | None = None
-    """Where values come from. key: from the record's key; random: pseudo-random, a function of the key; draw: drawn
-    anew for each operation; row: number of the repetition within a batch, else drawn below `count`; fixed: always
-    `value`. By default, columns of the primary key come from the key and others are random, unless another key of this
-    table implies otherwise."""
+    """Source of values. key: from the record's key; random: pseudo-random, a function of the key; draw: drawn
+    independently for each operation; row: number of the repetition within a batch, otherwise drawn below `count`;
+    fixed: always `value`. By default, columns of the primary key come from the key and others are random, unless
+    another key of this table implies otherwise."""
     divide: int | None = Field(default=None, ge=1)
     """key: the key is first divided by this (so that many keys have the same value)."""
     modulo: int | None = Field(default=None, ge=1)
@@ -146,7 +146,7 @@ class Step(Value):
     batch: tuple[str, ...] = ()
     """Names of statements that are sent as one batch."""
     mode: Literal["logged", "unlogged", "counter"] | None = None
-    """batch: its kind; default counter for tables of counters, else logged."""
+    """batch: its kind; default counter for tables of counters, otherwise logged."""
     repeat: Distribution | None = None
     """batch: number of repetitions of all its statements, default 1."""
     next_key: bool | None = None
@@ -154,7 +154,7 @@ class Step(Value):
 
 
 class Steps(Step):
-    """What is carried out: one request, or several in sequence."""
+    """Requests of an operation: one, or several in sequence."""
 
     steps: tuple[Step, ...] = ()
     """Several requests: names of statements, or tables like this one."""
@@ -180,7 +180,7 @@ class Steps(Step):
 
 
 class Populate(Steps):
-    """What fills the tables, for each key from 0 to records - 1."""
+    """Statement that fills the tables, for each key from 0 to records - 1."""
 
     stride: int | None = Field(default=None, ge=1)
     """Number of keys that one operation writes; default: the repetitions of a batch with `next_key`."""
@@ -207,7 +207,7 @@ class File(Value):
     name: str = Field(pattern=NAME)
     """Name of the workload."""
     about: str = ""
-    """What it represents."""
+    """Purpose of the workload."""
     keyspace: str = Field(default="", pattern=r"^[A-Za-z0-9_]{0,48}$")
     """Keyspace; default: the name."""
     records: int = Field(default=1000, ge=0, le=MOST_RECORDS)

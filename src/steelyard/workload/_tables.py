@@ -150,7 +150,7 @@ def _counters(key: str, columns: Mapping[str, ColumnInfo], primary_key: Sequence
             refuse(problem(f"{key}.columns.{name}", Missing(), "a counter cannot be in the primary key"))
     others = [name for name in columns if name not in (*counters, *primary_key)]
     if counters and others:
-        what = f"a table with counters ({counters[0]}) has no other columns beside its primary key"
+        what = f"a table with counters ({counters[0]}) may have no other columns outside its primary key"
         refuse(problem(f"{key}.columns.{others[0]}", Missing(), what))
 
 
@@ -179,7 +179,7 @@ def _from_columns(table: _models.Table) -> Definition:
 def definition_of(table: _models.Table) -> Definition:
     """The definition from a CREATE TABLE statement."""
     if table.primary_key:
-        raise cql_statement.CqlProblem("primary_key is told by create")
+        raise cql_statement.CqlProblem("primary_key is set by create")
     words = cql_statement.tokens(table.create)
     opening = next((index for index, word in enumerate(words) if word.text == "("), None)
     if opening is None or [word.text for word in words[:2]] != ["create", "table"]:

@@ -49,7 +49,7 @@ def test_no_record_and_no_such_record(tmp_path: Path) -> None:
     assert lease_records.read(path) is None
     for text in ('{"format": 1}', '{"site": [], "nodes": {}}', "[]"):
         path.write_text(text)
-        with pytest.raises(SiteError, match=r"x\.json is not a lease's record"):
+        with pytest.raises(SiteError, match=r"x\.json is not a lease record"):
             lease_records.read(path)
 
 

@@ -39,7 +39,7 @@ def test_files_of_the_shipped_list_pass_and_nothing_is_written(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("harm", "named"),
     [
-        (lambda lib: (lib / "a.jar").write_bytes(b"another"), "a.jar has another content"),
+        (lambda lib: (lib / "a.jar").write_bytes(b"another"), "a.jar has different content"),
         (lambda lib: (lib / "b.jar").unlink(), "b.jar is missing"),
         (lambda lib: (lib / "c.jar").write_bytes(b"more"), "c.jar is not on the list"),
     ],
@@ -62,7 +62,7 @@ def test_what_a_mirror_gives_instead_is_refused(tmp_path: Path) -> None:
     known = listed(paths)
     for path in paths:
         path.write_bytes(b"a mirror's own")
-    with pytest.raises(EngineError, match=r"a\.jar has another content, b\.jar has another content"):
+    with pytest.raises(EngineError, match=r"a\.jar has different content, b\.jar has different content"):
         release(tmp_path, known).check_fetched(paths)
     release(tmp_path, None).check_fetched(paths)
 

@@ -130,9 +130,9 @@ def test_a_trace_that_was_changed_between_trials_is_refused(tmp_path: Path) -> N
     ("text", "said"),
     [
         ("5\n# four\n4\n", "stamps.txt:3: '4' comes after 5.0"),
-        ("5\nnow\n", "stamps.txt:2: 'now' is no number of seconds"),
-        ("5\nnan\n", "stamps.txt:2: 'nan' is no number of seconds"),
-        ("# nothing\n\n", "there is no time stamp in it"),
+        ("5\nnow\n", "stamps.txt:2: 'now' is not a number of seconds"),
+        ("5\nnan\n", "stamps.txt:2: 'nan' is not a number of seconds"),
+        ("# nothing\n\n", "it has no time stamps"),
     ],
 )
 def test_a_trace_that_the_agent_would_refuse_is_refused_before(tmp_path: Path, text: str, said: str) -> None:

@@ -72,7 +72,7 @@ def test_a_machine_that_both_inventories_give_is_refused_before_any_lease(ssh: d
         (
             "ssh",
             NAMESPACES,
-            "load nodes of site local have a network of their own, which leads to no node of ssh",
+            "load nodes of site local have a separate network without access to ssh",
         ),
     ],
     ids=["here from elsewhere", "namespaces from here", "elsewhere from namespaces"],

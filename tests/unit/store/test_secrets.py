@@ -80,7 +80,7 @@ class Listener:
 
     def tell(self, event: Event) -> None:
         if isinstance(event, Trouble):
-            self.said += [event.message, event.remedy]
+            self.said += [event.message, event.hint]
 
 
 def written(folder: Path) -> str:

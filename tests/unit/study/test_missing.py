@@ -89,7 +89,7 @@ def test_a_study_of_which_nothing_exists_is_planned_without_an_estimate(tmp_path
     assert answer.code == EXIT_MISSING
     assert "2 treatments, full-factorial" in answer.out
     assert "Costs" not in answer.out
-    assert "none: nothing of this study can be run yet" in answer.out
+    assert "none: no part of this study can be run yet" in answer.out
     assert "paper.toml:9: site.name: site ec2 does not exist yet" in answer.err
 
 

@@ -27,7 +27,7 @@ def asked(line: str, more: str = "") -> str:
         ),
         ('responses = ["disk_written"]', "did you mean 'disk_written_"),
         ('responses = ["execution_time_ms"]', "is the main response already"),
-        ('responses = ["response_ms_p99", "response_ms_p99"]', "is there twice"),
+        ('responses = ["response_ms_p99", "response_ms_p99"]', "is given twice"),
         ('response = "energy_j_per_operation"', "the probe 'energy', which the study does not run: probes has os"),
         ('objective = "power_watts_mean < 10"', "the probe 'energy', which the study does not run"),
         ('response = "cost_per_million_operations"', "declare cost.price_per_node_hour"),

@@ -48,7 +48,7 @@ def nodes(folder: Path, count: int) -> list[Node]:
     [
         ({"yaml": {"concurent_reads": 8}}, "did you mean 'concurrent_reads'"),
         ({"yaml": {"num_tokens": 8}}, "use the setting num_tokens"),
-        ({"yaml": {"seed_provider": []}}, "the laboratory sets it"),
+        ({"yaml": {"seed_provider": []}}, "set by the laboratory"),
         ({"yaml": {"commitlog_total_space": "1GiB"}}, "use the setting commitlog_total_space_mb"),
         ({"jvm_options": ["-Xmx1g"]}, "heap_mb"),
         ({"jvm_options": ["no option"]}, "pattern"),
@@ -272,7 +272,7 @@ def test_maven_checks_what_it_fetches_and_so_does_the_list_of_the_version(
     with pytest.raises(SystemFault, match=r"Cassandra 5\.0\.5: what was fetched .* ST4-4\.0\.8\.jar is missing"):
         asyncio.run(_jars.ensure(Settings(), cache, JAVA, said.append))
     assert "--strict-checksums" in (tmp_path / "words").read_text().split()
-    assert _jars.have(Settings(), cache) is None, "nothing of it was kept"
+    assert _jars.have(Settings(), cache) is None, "nothing was kept"
     other = Settings(version="5.0.1")
     jars = asyncio.run(_jars.ensure(other, cache, JAVA, said.append))
     _jars.checked(other, cache, jars, said.append)
@@ -280,7 +280,7 @@ def test_maven_checks_what_it_fetches_and_so_does_the_list_of_the_version(
     assert "5.0.1" in Cassandra(other, cache).notes()[0]
     assert Cassandra(Settings(), cache).notes() == ()
     jars[0].write_text("another")
-    with pytest.raises(SystemFault, match=r"cassandra-all-5\.0\.5\.jar has another content"):
+    with pytest.raises(SystemFault, match=r"cassandra-all-5\.0\.5\.jar has different content"):
         _jars.checked(other, cache, jars, said.append)
 
 

@@ -35,7 +35,7 @@ def clean(
         list[str] | None,
         typer.Argument(
             metavar="SITE",
-            help="Sites to look at besides those that a record names; otherwise local.",
+            help="Further sites to look at, in addition to those that a record names; local by default.",
             autocompletion=completion.sites,
         ),
     ] = None,
@@ -65,11 +65,11 @@ async def _clean(site_names: Sequence[str], *, dry_run: bool, console: Console, 
 
 
 def _looked(asked: Sequence[str], looked: Sequence[str]) -> str:
-    """Where nothing was found: in the records, and at those sites that can be looked at without settings."""
-    besides = f", and site {listed(looked)} found nothing besides" if looked else ""
+    """Places where nothing was found: the records, and those sites that can be looked at without settings."""
+    elsewhere = f", and site {listed(looked)} found nothing else" if looked else ""
     others = [name for name in asked if name not in looked]
     only = f"; of site {listed(others)} only records were read, since it needs settings" if others else ""
-    return f"it has no record of a lease whose owner is gone, at any site{besides}{only}"
+    return f"it has no record of a lease whose owner is gone, at any site{elsewhere}{only}"
 
 
 def command_elsewhere(identity: str, folder: Path) -> str:

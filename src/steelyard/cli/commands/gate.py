@@ -27,7 +27,7 @@ def gate(
     against: Annotated[
         Path | None,
         typer.Option(
-            "--against", metavar="STORE", help="The baseline in a store of its own.", autocompletion=completion.stores
+            "--against", metavar="STORE", help="The baseline, in a separate store.", autocompletion=completion.stores
         ),
     ] = None,
     fixed_a: Annotated[
@@ -42,7 +42,10 @@ def gate(
     fixed_b: Annotated[
         list[str] | None,
         typer.Option(
-            "--b", metavar="LEVEL", autocompletion=completion.levels, help="What is judged: a level, or FACTOR=LEVEL."
+            "--b",
+            metavar="LEVEL",
+            autocompletion=completion.levels,
+            help="The build to judge: a level, or FACTOR=LEVEL.",
         ),
     ] = None,
     margin_percent: Margin = None,

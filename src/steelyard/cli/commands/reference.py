@@ -72,8 +72,8 @@ def show(
     picked = {table.name: _picked(table.wide(), number) for table in chosen}
     if not any(picked.values()):
         numbers = sorted({row.key["table"] for table in chosen for row in table.rows if "table" in row.key}, key=int)
-        known = f"there are: {', '.join(numbers)}" if numbers else "its rows have no numbers of tables"
-        raise StudyError(f"{name} has no printed table {number}", known, key="--table", read=number)
+        known = f"available: {', '.join(numbers)}" if numbers else "its rows have no table numbers"
+        raise StudyError(f"{name} has no table {number}", known, key="--table", read=number)
     if as_json:
         data = [
             {**_about(table), "rows": [row.model_dump() for row in _picked(table.rows, number)]}

@@ -54,7 +54,7 @@ def report(
     """
     if as_json and methods:
         raise StudyError(
-            "--json and --methods both write to stdout, and one would spoil the other",
+            "--json and --methods both write to standard output",
             "ask for one at a time",
             key="--methods",
         )

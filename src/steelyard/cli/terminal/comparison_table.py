@@ -72,7 +72,7 @@ def _grid(a: Side, b: Side, done: Sequence[Contrast], console: Console) -> None:
 
 
 def _stacked(done: Sequence[Contrast], grid: Table, console: Console) -> None:
-    """Where even the narrowest table is too wide: the verdict below its line."""
+    """Form for a terminal narrower than any table: the verdict below its line."""
     options = console.options.update(max_width=_width(grid, console))
     heading, *lines = (
         Text.assemble(*((part.text, part.style or "") for part in line)) for line in console.render_lines(grid, options)

@@ -50,7 +50,7 @@ def interruptible(session: Session, view: LiveView | PlainView, *, ask: bool) ->
 
 
 class _Interrupt:
-    """What ctrl-C means; a second one always stops."""
+    """Meaning of ctrl-C; a second one always stops."""
 
     def __init__(self, session: Session, view: LiveView | PlainView) -> None:
         self._session = session

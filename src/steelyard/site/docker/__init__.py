@@ -1,4 +1,4 @@
-"""Site `docker`: database nodes are containers on this machine; load nodes are plain processes beside them."""
+"""Site `docker`: database nodes are containers on this machine; load nodes are plain processes."""
 
 from __future__ import annotations
 

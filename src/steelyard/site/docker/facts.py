@@ -1,4 +1,4 @@
-"""Facts of a container, as Docker and the kernel report them, beside those of the machine."""
+"""Facts of a container, as Docker and the kernel report them, in addition to those of the machine."""
 
 from __future__ import annotations
 

@@ -28,8 +28,8 @@ Say = Callable[[str], None]
 IP_TIMEOUT_S = 20.0
 CHECK_TIMEOUT_S = 20.0
 NAMESPACES = ("--mount", "--uts", "--net", "--pid")
-"""What instruments share with the processes of a container: with its name, too, which its table of hosts holds. Under
-the machine's they would ask a name server for themselves."""
+"""Namespaces that instruments share with the processes of a container: with its name, too, which its table of hosts
+holds. Under the machine's they would ask a name server for themselves."""
 
 
 class ContainerSteps:

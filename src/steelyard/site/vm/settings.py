@@ -19,7 +19,7 @@ class Settings(Value):
     """Processors of each virtual machine where `node.cpus` says none."""
     accelerator: Literal["auto", "kvm", "tcg"] = "auto"
     """kvm: by the processor's own virtualisation; tcg: emulated in software, many times slower; auto: kvm where a trial
-    boot shows that it works, else tcg."""
+    boot shows that it works, otherwise tcg."""
     disk_cache: Literal["none", "writeback"] = "none"
     """Cache of this machine in front of the disks of virtual machines. none: only the memory of a virtual machine
     caches its files; writeback: this machine's memory does, too."""

@@ -16,7 +16,7 @@ HASH_CHARS = 16
 
 @dataclass(frozen=True)
 class Build:
-    """What `system.source`, or `system.version` and `system.jars`, name."""
+    """Build named by `system.source`, or by `system.version` and `system.jars`."""
 
     label: str
     release: str | None = None
@@ -37,7 +37,7 @@ def named(source: str) -> Build:
         return Build(labelled[1], files=Path(labelled[2]).expanduser())
     if "=" in source or "," in source or not ("/" in source or source.endswith((".tar", ".gz", ".tgz"))):
         allowed = "a version (5.0.4), a tarball, or a folder of jars with a label (main=builds/main)"
-        raise ValueError(f"{source!r} names no build: {allowed}")
+        raise ValueError(f"{source!r} does not name a build: {allowed}")
     return Build(Path(source).name, files=Path(source).expanduser())
 
 

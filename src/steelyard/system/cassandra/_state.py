@@ -56,7 +56,7 @@ class Seen:
 
 
 def seen(text: str, members: int) -> Seen:
-    """State from the text of a node's log, which begins anew with each start."""
+    """State from the text of a node's log, which is new with each start."""
     last = dict(LIVENESS.findall(text))
     up = frozenset(address for address, state in last.items() if state == "UP")
     doing = next((what for mark, what in DOING if mark in text), "starting the Java machine")
@@ -68,7 +68,7 @@ def seen(text: str, members: int) -> Seen:
 
 @dataclass
 class LogSoFar:
-    """What was read of a node's log: only the lines that `seen` looks for."""
+    """Lines of a node's log: only those that `seen` looks for."""
 
     bytes_read: int = 0
     text: str = ""

@@ -161,13 +161,13 @@ class Cassandra:
         return len(normal) == members and len(peers) == members - 1 and len(connected) >= members - 1
 
     async def death(self, node: Node) -> SystemFault | None:
-        """Why the server died; None while it lives."""
+        """Cause of the server's death; None while it lives."""
         if await _process.living(node) is not None:
             return None
         return await self._died(node)
 
     async def waiting_for(self, node: Node) -> str:
-        """What a node that is not ready is doing."""
+        """Current activity of a node that is not ready."""
         if await _process.living(node) is None:
             return "not running"
         return (await self._seen(node, len(self._peers.get(node.folder, (node,))))).doing
@@ -236,7 +236,7 @@ class Cassandra:
             "collector": await _process.collector(node),
         }
         if self.settings.build.release is None:
-            del asked["version"]  # nobody asked for one: only the jars know it
+            del asked["version"]  # not given: only the jars know it
         if self._schema is not None:
             asked |= _state.asked_of_tables(self.settings, self._schema)
             answers = await self._ask(node, *_state.table_questions(self.settings, self._schema))
@@ -338,8 +338,9 @@ class Cassandra:
         build = self.settings.build
         if self.settings.source is not None and build.files is not None and not build.files.exists():
             yield StudyError(
-                f"the build {build.label} is not there: no folder or tarball {build.files}",
-                "put the build's jars there first; nothing is built, and paths are relative to the current folder",
+                f"the build {build.label} is missing: no folder or tarball {build.files}",
+                "put the build's jars there first; Steelyard builds nothing, and paths are relative to the current "
+                "folder",
                 key="system.source",
                 read=self.settings.source,
             )
@@ -357,8 +358,8 @@ class Cassandra:
         self, nodes: Sequence[Node], what: str, keyspace: str, targets: Mapping[str, Sequence[str]]
     ) -> Mapping[str, str]:
         """Call management beans: for all nodes at once where one client reads the passwords of all, as on this machine,
-        else on each node: a container sees its own folder alone. Returns the node's last line of output, by name, where
-        it printed any."""
+        otherwise on each node: a container sees its own folder alone. Returns the node's last line of output, by name,
+        where it printed any."""
         shared = [node for node in nodes if node.processes == "same"]
         groups = [shared] if shared else []
         groups += [[node] for node in nodes if node not in shared]
@@ -394,7 +395,7 @@ class Cassandra:
         return installed
 
     async def _seen(self, node: Node, members: int) -> _state.Seen:
-        """What the node's log says; only what was added since the last time is read."""
+        """Lines of the node's log; only what was added since the last time is read."""
         so_far = self._logs.setdefault((node.name, node.folder), _state.LogSoFar())
         log = _config.Folders(node.folder).logs / "system.log"
         so_far.append(await files.read(node, log, so_far.bytes_read, MOST_LOG_BYTES))

@@ -85,7 +85,7 @@ def test_options_reach_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "options", "words"),
     [
-        ("hajji2061", {}, "'hajji2061' is no file, no shipped table and no study"),
+        ("hajji2061", {}, "'hajji2061' is neither a file nor a shipped table or study"),
         ("hajji2016", {"digits": 2}, "are for files"),
         ("FILE", {"quartiles": "tukey"}, "--quartiles tukey"),
     ],

@@ -275,7 +275,7 @@ def refusal(tmp_path: Path, request: Request = THREE, memory_mb: int | None = No
 
 
 @pytest.mark.agent
-def test_refusals_say_why_and_what_mends_it(found: dict[str, Any], tmp_path: Path) -> None:
+def test_refusals_give_a_reason_and_a_hint(found: dict[str, Any], tmp_path: Path) -> None:
     assert refusal(tmp_path) == ""
     assert "251 nodes" in refusal(tmp_path, Request("s", 251))
     found["image"] = "debootstrap is missing"
@@ -286,7 +286,7 @@ def test_refusals_say_why_and_what_mends_it(found: dict[str, Any], tmp_path: Pat
     found["programs"] = {"docker"}
     assert "there is no program dockerd (Debian: apt-get install docker.io" in refusal(tmp_path)
     found["uid"] = 1000
-    assert "it takes root to start one" in refusal(tmp_path)
+    assert "starting one needs root" in refusal(tmp_path)
     found["looked"] = Looked(None, "permission denied while trying to connect")
     assert "add this user to the group docker" in refusal(tmp_path)
     found["programs"] = set()
@@ -315,25 +315,25 @@ DENIED = "Error response from daemon: pull access denied for cassandr, repositor
 
 
 @pytest.mark.parametrize(
-    ("answer", "code", "words", "mend"),
+    ("answer", "code", "words", "hinted"),
     [
         (UNREACHABLE, 1, "its registry could not be reached: `docker pull cassandra:5` ended with: Error", "network"),
-        (DENIED, 1, "its registry has none of that name, or not for everybody: `docker pull", "look at its name"),
+        (DENIED, 1, "its registry has no public image of that name: `docker pull", "check its name"),
         ("no space left on device", 1, "it could not be pulled: `docker pull cassandra:5` ended with: no space", ""),
         ("", None, "`docker pull cassandra:5` did not end within 1200 s", "network"),
     ],
 )
 def test_an_image_that_cannot_be_had_is_told_from_a_registry_that_cannot_be_reached(
-    answer: str, code: int | None, words: str, mend: str
+    answer: str, code: int | None, words: str, hinted: str
 ) -> None:
     error = CommandFailed("", ("docker", "pull"), code, answer)
     here = ["debian:12", "<none>:<none>", f"{image.REPOSITORY}:1"]
     message, hint = image.not_pulled("cassandra:5", error, here, own=False)
     assert message.startswith(f"the image cassandra:5 is not here, and {words}")
-    assert mend in hint
+    assert hinted in hint
     assert "`docker load` it here" in hint
     assert 'site.image = ""' in hint
-    assert hint.endswith("name an image that is here (debian:12)")
+    assert hint.endswith("name an image that is present (debian:12)")
     assert "in a Docker that runs here" in image.not_pulled("cassandra:5", error, [], own=True)[1]
 
 
@@ -419,7 +419,7 @@ def test_a_daemon_elsewhere_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_pat
     looked = docker_daemon.running("docker")
     assert looked.daemon is None
     assert looked.problem.startswith("DOCKER_HOST = 'tcp://10.0.0.1:2375': a Docker that is reached over a network")
-    assert looked.mend.startswith("unset DOCKER_HOST, or name a socket of this machine: unix:///")
+    assert looked.hint.startswith("unset DOCKER_HOST, or name a socket of this machine: unix:///")
     monkeypatch.setenv("DOCKER_HOST", "ssh://me:secret@pi")
     assert "'ssh://pi'" in docker_daemon.running("docker").problem
     for malformed in ("nonsense", "unix://run/docker.sock"):
@@ -429,9 +429,9 @@ def test_a_daemon_elsewhere_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert docker_daemon.running("docker").problem.startswith("DOCKER_HOST = 'unix:///nowhere.sock': ")
 
 
-@pytest.mark.parametrize(("named", "mend"), [("", "docker context use default"), ("far", "unset DOCKER_CONTEXT")])
+@pytest.mark.parametrize(("named", "hint"), [("", "docker context use default"), ("far", "unset DOCKER_CONTEXT")])
 def test_a_context_elsewhere_is_left_by_what_chose_it(
-    named: str, mend: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    named: str, hint: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     client = tmp_path / "docker"
     client.write_text("#!/bin/sh\necho ssh://pi\n")
@@ -441,7 +441,7 @@ def test_a_context_elsewhere_is_left_by_what_chose_it(
     monkeypatch.setenv("DOCKER_CONTEXT", named)
     looked = docker_daemon.running("docker")
     assert looked.problem.startswith("ssh://pi (docker context): ")
-    assert looked.mend == mend
+    assert looked.hint == hint
 
 
 @pytest.mark.agent

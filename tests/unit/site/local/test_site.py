@@ -21,7 +21,7 @@ from steelyard.site.base import Request
 from steelyard.site.kernel import cgroup, network
 
 LOOPBACK = local.Settings(mode="loopback")
-NO_GROUPS = cgroup.Hierarchies({}, None, frozenset(), ("no right to make groups in /sys/fs/cgroup",))
+NO_GROUPS = cgroup.Hierarchies({}, None, frozenset(), ("no permission to create groups in /sys/fs/cgroup",))
 
 
 def hour() -> object:
@@ -168,7 +168,7 @@ def test_release_does_every_step_and_raises_one_error(
 
     with monkeypatch.context() as patched:
         patched.setattr(network, "delete", stuck)
-        with pytest.raises(SiteError, match=f"lease {lease.id} was not taken back completely: the network is stuck"):
+        with pytest.raises(SiteError, match=f"lease {lease.id} was not fully taken back: the network is stuck"):
             asyncio.run(site.release(lease))
     assert not lease.nodes[0].folder.exists()
     assert lease.record.exists()

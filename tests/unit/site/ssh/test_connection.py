@@ -46,7 +46,7 @@ def test_a_changed_host_key_is_forgotten_where_ssh_found_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stderr", "meaning", "mend"),
+    ("stderr", "meaning", "hint"),
     [
         (
             "No ED25519 host key is known for pi1.\nHost key verification failed.\n",
@@ -62,11 +62,11 @@ def test_a_changed_host_key_is_forgotten_where_ssh_found_it() -> None:
         ("", "the connection ended", "try `ssh"),
     ],
 )
-def test_errors_say_what_mends_them(stderr: str, meaning: str, mend: str) -> None:
+def test_errors_carry_a_hint(stderr: str, meaning: str, hint: str) -> None:
     error = connection(machine(user="pi", port=22), Path("/run/x")).unreachable(stderr)
     assert error.message.startswith("pi1 cannot be reached: ")
     assert meaning in error.message
-    assert mend in error.hint
+    assert hint in error.hint
 
 
 def test_an_address_is_the_inventory_s_or_that_of_the_name() -> None:

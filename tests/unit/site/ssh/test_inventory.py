@@ -113,10 +113,10 @@ def test_a_configuration_of_ssh_is_beside_the_inventory(tmp_path: Path) -> None:
         ("[[machine]]\nname = 'a'\nfolder = '/srv/../etc'\n", 3, "must not contain"),
         ("folder = 'steelyard'\n[[machine]]\nname = 'a'\n", 1, "folder = 'steelyard': must be an absolute path"),
         ("[[machine]]\naddress = '10.0.0.1'\n", 1, r"machine\.0\.name: must be given"),
-        ("[[machine]]\nname = 'a'\n[[machine]]\nname = 'a'\n", 4, "is a's, too"),
+        ("[[machine]]\nname = 'a'\n[[machine]]\nname = 'a'\n", 4, "is also a's"),
         (
             "[[machine]]\nname = 'a'\naddress = '10.0.0.1'\n[[machine]]\nname = 'b'\naddress = '10.0.0.1'\n", 6,
-            "is a's, too",
+            "is also a's",
         ),
         ("machine = []\n", 1, "machine"),
         ("user = 'pi'\n", 0, "machine: must be given"),
@@ -145,7 +145,7 @@ def test_problems_of_toml(text: str, line: int, message: str) -> None:
         ("pi[6:1]\n", 1, "upwards"),
         ("[database:hosts]\npi1\n", 1, "a section is"),
         ("pi1 ansible_host='x\n", 1, "No closing quotation"),
-        ("pi1 ansible_host=10.0.0.1\npi2 ansible_host=10.0.0.1\n", 2, "is pi1's, too"),
+        ("pi1 ansible_host=10.0.0.1\npi2 ansible_host=10.0.0.1\n", 2, "is also pi1's"),
         ("# nobody\n", 0, "no machine"),
     ],
 )
