@@ -126,7 +126,7 @@ def stores_and_published(incomplete: str) -> list[str]:
 
 
 def response_names(incomplete: str) -> list[tuple[str, str]]:
-    """Responses, with what people call them."""
+    """Responses, with their common names."""
     from steelyard.model import responses
 
     return [(name, one.label) for name, one in responses.every().items() if name.startswith(incomplete)]

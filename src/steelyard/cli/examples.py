@@ -1,4 +1,4 @@
-"""Examples of every command, as its help shows them: a line to type, and what it does."""
+"""Examples of every command, as its help shows them: a line to type, with its effect."""
 
 from __future__ import annotations
 

@@ -281,7 +281,7 @@ class PlainView:
             self._say(line, self._clock())
 
     def beat(self) -> None:
-        """Time has passed: say what is going on if it has been quiet for long."""
+        """Time has passed: report the current activity after a long silence."""
         now_s = self._clock()
         limit_s = QUIET_LIMIT_S if self._live.quiet is None else BUSY_LIMIT_S
         if (self._live.phase or self._live.quiet) is not None and now_s - self._spoke_s >= limit_s:

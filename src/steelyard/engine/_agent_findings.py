@@ -1,4 +1,4 @@
-"""Findings of `doctor` about engine `agent`: the program, and what it can do on this machine."""
+"""Findings of `doctor` about engine `agent`: the program, and its capacity on this machine."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ WITHOUT_MEANING = (
     *("format", "protocol", "table", "key", "fields", "share", "serial_consistency", "backlog_limit", "discover"),
     *("seed", "timeout_ms", "connections_per_node"),
 )
-"""Fields without effect for these statements; the reference page says what the tool does instead of the last three."""
+"""Fields without effect for these statements; the reference page describes the tool's behaviour for the last three."""
 CONSISTENCIES = ("ONE", "TWO", "THREE", "QUORUM", "LOCAL_QUORUM", "EACH_QUORUM", "ALL", "ANY", "LOCAL_ONE")
 NO_JMX_PORT = 1
 """The tool reads the nodes' garbage collection over JMX, a load that our agent does not cause. Nothing listens on this
@@ -64,7 +64,7 @@ class Line:
 
 
 def line(order: Json, index: int, of: int) -> Line:
-    """The arguments for load node `index` of `of`. Raises EngineError for what the tool does not support."""
+    """The arguments for load node `index` of `of`. Raises EngineError for anything that the tool does not support."""
     program = order["workload"]
     if program.get("kind") != "program":
         raise refused(f"a workload of kind {program.get('kind')!r}", "the workload stress")

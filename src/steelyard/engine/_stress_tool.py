@@ -96,8 +96,8 @@ def installed(cache_folder: Path) -> Path:
 
 
 async def find(cache_folder: Path) -> Tool:
-    """The tool, whose jars are what was fetched. Raises EngineError that names the command that installs what is
-    missing."""
+    """The tool, with its jars unchanged since they were fetched. Raises EngineError that names the command that
+    installs what is missing."""
     folder = installed(cache_folder)
     await _check(folder, lambda _: None)
     return Tool(await find_java(), folder)

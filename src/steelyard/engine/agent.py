@@ -67,7 +67,7 @@ class AgentEngine:
         await _talk(order, nodes, on_record, lambda talk: talk.say(phases), timeout_s)
 
     async def findings(self) -> Sequence[Finding]:
-        """The program, and what it can do on this machine by the last calibration."""
+        """The program, and its capacity on this machine by the last calibration."""
         return await _agent_findings.of_this_machine()
 
 
@@ -78,7 +78,7 @@ async def _talk(
     saying: Callable[[Talk], Coroutine[Any, Any, None]],
     timeout_s: float,
 ) -> None:
-    """Run an order whose generators wait for words; `saying` says them."""
+    """Run an order whose generators wait for words; `saying` sends them."""
     shares = [_share(order, index, len(nodes)) for index in range(len(nodes))]
     talk = Talk(len(nodes), on_record)
     pairs = zip(shares, nodes, strict=True)

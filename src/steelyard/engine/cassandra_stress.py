@@ -50,7 +50,7 @@ class CassandraStress:
         await tool.ensure(cache_folder(), log.info)
 
     def check(self, order: Mapping[str, Any], load_nodes: int) -> None:
-        """Raises EngineError for what the tool does not support, or if it is not installed."""
+        """Raises EngineError for anything that the tool does not support, or if it is not installed."""
         line(order, 0, load_nodes)
         tool.installed(cache_folder())
 

@@ -99,7 +99,7 @@ class LatteEngine:
         await _build()
 
     def check(self, order: Mapping[str, Any], load_nodes: int) -> None:
-        """Raises EngineError for what latte does not support, or if it is not installed."""
+        """Raises EngineError for anything that latte does not support, or if it is not installed."""
         if order["schedule"]["kind"] != "closed":
             raise latte_script.refused(
                 f"schedule {order['schedule']['kind']!r}: it has no times at which operations are due", "closed"

@@ -1,4 +1,4 @@
-"""Lease records: the file that says what a lease has created and whose it is, and whether that owner lives.
+"""Lease records: the file that lists a lease's resources and its owner, and whether that owner lives.
 
 The record is written before anything is created, and removed last, so that all leftovers of a killed conductor can be
 found by the lease's id. Everything that a lease creates carries that id in its name or in its environment.
@@ -79,7 +79,7 @@ class Record(Value):
     daemon: Literal["", "running", "own"] = ""
     """Site `docker`: the daemon that was running, or one of Steelyard's own."""
     accelerator: Literal["", "kvm", "tcg"] = ""
-    """Site `vm`: what runs the virtual machines; empty before it is chosen."""
+    """Site `vm`: accelerator of the virtual machines; empty before it is chosen."""
     accelerator_why: str = ""
     """Reason for the choice: observation, in words."""
     settings: dict[str, Any] = Field(default_factory=dict)
@@ -287,8 +287,8 @@ def abandoned(record: Record, now: datetime) -> str:
 
 
 def claimed(other: Record, has: str, otherwise: str, left: str) -> SiteError:
-    """The error for what two leases cannot share: that another lease `has` it, or that it was killed and has `left`
-    something. `otherwise`: alternative to waiting."""
+    """The error for something that two leases cannot share: that another lease `has` it, or that it was killed and has
+    `left` something. `otherwise`: alternative to waiting."""
     if lives(other.owner):
         who = f"study {other.study} (lease {other.id}, process {other.owner.pid})"
         return SiteError(f"{who} {has}", f"wait for it, or {otherwise}")

@@ -27,7 +27,7 @@ def candidates() -> tuple[Path, ...]:
 
 
 def find() -> Path:
-    """Path of the agent. Raises EngineError that says where it looked."""
+    """Path of the agent. Raises EngineError that lists the searched paths."""
     looked = candidates()
     for path in looked:
         if path.is_file() and os.access(path, os.X_OK):

@@ -25,8 +25,8 @@ HINT = "in a checkout: make agents"
 
 
 def candidates(architecture: str) -> tuple[Path, ...]:
-    """Possible paths of the agent for what `uname -m` says, in search order: a static one wherever the agent of this
-    machine is looked for, and that one itself where it is of the same architecture."""
+    """Possible paths of the agent for the output of `uname -m`, in search order: a static one wherever the agent of
+    this machine is looked for, and that one itself where it is of the same architecture."""
     name = ARCHITECTURES.get(architecture)
     if name is None:
         return ()
@@ -38,7 +38,7 @@ def candidates(architecture: str) -> tuple[Path, ...]:
 
 
 def find(architecture: str) -> Path:
-    """Path of the agent for what `uname -m` says. Raises EngineError with the hint."""
+    """Path of the agent for an architecture, the output of `uname -m`. Raises EngineError with the hint."""
     if architecture not in ARCHITECTURES:
         known = ", ".join(dict.fromkeys(ARCHITECTURES.values()))
         raise EngineError(f"there is no agent for processors of type {architecture}", f"available: {known}")

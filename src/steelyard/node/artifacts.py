@@ -1,4 +1,4 @@
-"""Checksums of fetched programs: what each file must be, and the refusal of any other before something of it runs.
+"""Checksums of fetched programs: the expected content of each file, and the refusal of any other before it runs.
 
 A list has a line per file, as `sha256sum` writes them. For the versions that are fetched by default it is shipped; for
 any other one it is written at the first use, next to the files, and holds from then on.

@@ -54,7 +54,7 @@ class Node:
     processes: Literal["same", "through"] = "same"
     """same: process ids of the node are those of the conductor's /proc; through: only commands on the node see them."""
     hardware: str = ""
-    """Name of the machine that the node stands on, for its facts; empty for the conductor's. Which nodes share a
+    """Name of the machine under the node, for its facts; empty for the conductor's. Which nodes share a
     processor follows from `kernel`."""
     kernel: str = ""
     """Name of the kernel that the node runs on, whose clock and /proc it has; empty for the conductor's. Nodes with

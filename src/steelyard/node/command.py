@@ -23,7 +23,7 @@ EXIT_POLL_S = 0.01
 CONNECTION_LOST = 255
 """Exit code of ssh when it has no connection to the machine."""
 NO_COMMANDS = 126
-"""Exit code of shells for what cannot be executed."""
+"""Exit code of shells for a command that cannot be executed."""
 
 
 @dataclass(frozen=True)

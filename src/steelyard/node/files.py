@@ -112,7 +112,7 @@ async def texts(node: Node, *paths: Path) -> dict[Path, str]:
 
 
 def cache_of(node: Node) -> Path:
-    """The node's folder for what outlives a lease, as the node sees it."""
+    """The node's folder for files that outlive a lease, as the node sees it."""
     return cache_folder() if node.cache is None else node.cache
 
 
@@ -205,7 +205,7 @@ def _sizes(folder: Path) -> dict[str, int]:
 
 
 def _followed(folder: Path) -> list[str]:
-    """Relative names of a tree's files; links count as what they lead to, as in the archive that is sent."""
+    """Relative names of a tree's files; links count as their targets, as in the archive that is sent."""
     names = []
     for place, _, files in os.walk(folder, followlinks=True):
         names += [str(Path(place, name).relative_to(folder)) for name in files if Path(place, name).is_file()]

@@ -1,4 +1,4 @@
-"""Measures what a node can do within its limits (`steelyard-agent gauge`)."""
+"""Measures a node's performance within its limits (`steelyard-agent gauge`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from steelyard.node.base import Node
 from steelyard.node.command import run
 
 TIMEOUT_S = 120.0
-"""Least time limit; 4 times what is expected, where that is more."""
+"""Least time limit; 4 times the expected time, if that is more."""
 CPU_S = 0.8
 DISK_S = 2.2
 MEMORY_S_PER_GIB = 0.5

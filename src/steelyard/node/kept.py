@@ -132,7 +132,7 @@ async def stop(node: Node, record: Path, grace_s: float) -> None:
 
 
 def how_ended(ended: Mapping[str, Any] | None) -> str:
-    """The end of a process in words, from what its supervisor wrote."""
+    """The end of a process in words, from its supervisor's record."""
     if not ended:
         return "ended"
     if "signal" not in ended:

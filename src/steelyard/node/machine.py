@@ -15,7 +15,7 @@ class Machine(Value):
 
     cores: int
     memory_mb: int
-    """Available now, MiB: free memory and what the kernel can give back at once."""
+    """Available now, MiB: free memory and memory that the kernel can reclaim immediately."""
     disk_free_bytes: int
     store_free_bytes: int | None = None
     """The same of the store's disk, if it is another one."""

@@ -137,7 +137,7 @@ def _partly(available: Plan, whole: Plan) -> Iterator[str]:
 
 
 def _store_room(machine: Machine, cost: PlanEstimate) -> Iterator[str]:
-    """A note if the store is on a disk of its own that may be too small. A session looks at it before each trial."""
+    """A note if the store is on a separate disk that may be too small. A session looks at it before each trial."""
     free = machine.store_free_bytes
     if free is not None and cost.store_bytes > free:
         yield (

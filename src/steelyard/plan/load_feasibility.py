@@ -196,7 +196,7 @@ def _unsearched(study: Study, plan: Plan) -> Iterator[StudyError]:
     for key, name in named_responses(study).items():
         if "search" in schedules and name == "execution_time_ms":
             yield StudyError(
-                "the execution time of a search is only how long it searched",
+                "the execution time of a search shows only how long it searched",
                 f"use {CAPACITY} instead",
                 key=key,
                 read=name,

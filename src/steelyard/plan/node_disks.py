@@ -29,7 +29,7 @@ class Tight:
     stored_bytes: float
     """Rows that it keeps, copies counted, if they spread evenly."""
     most_bytes: float
-    """The same at its peak, with logs and what is rewritten."""
+    """The same at its peak, with logs and rewritten files."""
     size_bytes: float
 
     @property
@@ -54,7 +54,7 @@ def refusals(plan: Plan, history: Sequence[TrialRecord], abilities: Abilities) -
 
 
 def notes(plan: Plan, history: Sequence[TrialRecord], abilities: Abilities) -> Iterator[str]:
-    """A sentence about the cluster whose rows fit, but perhaps not its logs and what compactions rewrite."""
+    """A sentence about the cluster whose rows fit, but perhaps not its logs and compactions."""
     near = [tight for tight in _tight(plan, history, abilities) if not tight.refused]
     if near:
         worst = max(near, key=lambda tight: tight.most_bytes / tight.size_bytes)

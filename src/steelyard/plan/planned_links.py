@@ -1,4 +1,4 @@
-"""Links that a plan asks for, as `check` shows them: what will be made, and by what."""
+"""Links of a plan, as `check` shows them: kind and mechanism."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PlannedLink:
 
     name: str
     medium: str
-    """With what else distinguishes it."""
+    """With its other distinguishing features."""
     rate: str
     delay: str
     """One way."""

@@ -113,7 +113,7 @@ def _starts_anew(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
 
 
 def key_of(reason: Refusal, section: str) -> str:
-    """The key of the study that a site's refusal is about, where the site stands in this section."""
+    """Key of the study that a site's refusal is about, for a site in this section."""
     key = reason.key.removeprefix("site.")
     if key == reason.key:
         return key

@@ -26,7 +26,7 @@ ASSUMED = "assumed"
 MOSTLY = 0.5
 Shape = Literal["normal", "log-normal"]
 CVS: Final = (0.01, 0.02, 0.05, 0.1)
-"""Coefficients of variation between starts for which `check` says how long a study would take."""
+"""Coefficients of variation between starts for which `check` forecasts the duration."""
 DRAWS: Final = 400
 """Studies that `check` simulates for each CV."""
 MOST_NUMBERS: Final = 4_000_000
@@ -196,7 +196,7 @@ def notes(study: Study, plan: Plan, cost: PlanEstimate) -> Iterator[str]:
     if any(item for item in plan.factors.values() if len(item) > 1):
         yield (
             "detectable differences assume that all planned starts are run; the study ends earlier once its "
-            f"intervals are within ±{rule.width_percent:g}% before (a ratio of two such means is known to about "
+            f"intervals are within ±{rule.width_percent:g}% (a ratio of two such means is known to about "
             f"±{rule.width_percent * 2**0.5:.2g}%)"
         )
 

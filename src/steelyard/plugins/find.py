@@ -53,7 +53,7 @@ MOST_BYTES = 4_000_000
 
 @dataclass(frozen=True)
 class PluginFile:
-    """A Python file that a study names as a plug-in, as it was read; what is executed is `content`."""
+    """A Python file that a study names as a plug-in, as it was read; `content` is executed."""
 
     seam: str
     path: Path
@@ -71,7 +71,7 @@ Trust = Callable[[PluginFile], None]
 
 
 def no_file(file: PluginFile) -> None:
-    """Trust in what is installed, and in no file. Raises StudyError."""
+    """Trust in installed plug-ins, and in no file. Raises StudyError."""
     raise StudyError(
         f"{file.path} is the {file.seam}'s code, and it is not trusted",
         "pass `trust` to `steelyard.plugins.find.Plugins`, such as `any_file` for files of your own",
@@ -133,7 +133,7 @@ class Plugins:
         self._values: dict[tuple[str, str], dict[str, Any]] = {}
 
     def find(self, seam: str, name: str) -> ModuleType:
-        """The module of a plug-in. Raises StudyError that says what is allowed and the nearest right name."""
+        """The module of a plug-in. Raises StudyError with the allowed names and the nearest one."""
         if seam == "workload" and name.endswith(WORKLOAD_FILE):
             return self._workload_file(name)
         if is_path(name):
@@ -259,7 +259,7 @@ def _preset(seam: str, name: str) -> ModuleType:
 
 
 def with_defaults(settings: type[Model], doc: str | None, **defaults: float | str) -> type[Model]:
-    """Settings with other defaults, for a plug-in that is another one under a name of its own."""
+    """Settings with other defaults, for a plug-in that is another one under its own name."""
     fields: dict[str, Any] = {}
     for name, default in defaults.items():
         field = copy.copy(settings.model_fields[name])

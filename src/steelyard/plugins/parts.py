@@ -34,7 +34,7 @@ class Parts:
     def __init__(
         self, plugins: Plugins | None = None, *, cache_folder: Path | None = None, state_folder: Path | None = None
     ) -> None:
-        """`plugins` finds what a study names; the folders are this user's by default."""
+        """`plugins` finds the plug-ins that a study names; the folders are this user's by default."""
         self.plugins = plugins or Plugins()
         self.cache_folder = cache_folder or folders.cache_folder()
         self.state_folder = state_folder or folders.state_folder()

@@ -1,4 +1,4 @@
-"""Plug-in interface `probe`: measuring instruments of nodes and of what runs on them.
+"""Plug-in interface `probe`: measuring instruments of nodes and their processes.
 
 A plug-in module defines `create() -> Probe`; one with settings defines `Settings` (a pydantic model) and
 `create(settings) -> Probe`. A probe says where its commands run in one of two ways: `OnEveryNode`, one command for each
@@ -92,7 +92,7 @@ class TakesTurns(Protocol):
         ...
 
     def faster(self, interval_s: float) -> str:
-        """The setting that makes it shorter, and to what, in words; empty where none does. Pure."""
+        """The setting that shortens it, with the new value, in words; empty if there is none. Pure."""
         ...
 
 
@@ -123,7 +123,7 @@ def client_of(each: Watched, watched: Sequence[Watched]) -> Node:
 
 
 def with_way(watched: Sequence[Watched], way: str, probe: str) -> tuple[Watched, ...]:
-    """The nodes whose system offers a way in. Raises ProbeError that says what there is, if none does."""
+    """The nodes whose system offers a way in. Raises ProbeError that lists the available ways, if none does."""
     offering = tuple(each for each in watched if each.ways.get(way))
     if not offering:
         what = no_way(probe, way, {name for each in watched for name in each.ways})

@@ -1,4 +1,4 @@
-"""Cassandra probe: what a node says of itself in its virtual tables `system_views`, read over one CQL connection.
+"""Cassandra probe: a node's own metrics from its virtual tables `system_views`, read over one CQL connection.
 
 The agent asks once per interval (`steelyard-agent cql --every`) and puts increases per second in the place of counts;
 this module holds the tables' questions and turns their answers into samples. Tables of system keyspaces are left out.
@@ -93,7 +93,7 @@ POOLS: Final = {
     "CompactionExecutor": ("compaction", "compactions"),
     "MemtableFlushWriter": ("flush", "flushes of memtables"),
 }
-"""Thread pools that serve operations or compete with them, each with its word and what it does."""
+"""Thread pools that serve operations or compete with them, each with its word and its task."""
 
 
 def _pools(rows: Sequence[Row]) -> Iterator[tuple[str, float]]:

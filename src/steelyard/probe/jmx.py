@@ -82,7 +82,7 @@ values of a map."""
 
 @dataclass(frozen=True)
 class Reading:
-    """Attributes of one interval: seconds since the reading before, what each was then and what it is now."""
+    """Attributes of one interval: seconds since the previous reading, previous and current values."""
 
     seconds: float
     before: Mapping[str, float]
@@ -239,7 +239,7 @@ def _placement(group: Sequence[Watched], interval_s: float) -> Placement:
 
 
 def _value(word: str) -> tuple[str, float, float]:
-    """Name, what it was, what it is: `reads=17/25`."""
+    """Name, previous value, current value: `reads=17/25`."""
     name, _, numbers = word.partition("=")
     before, _, now = numbers.partition("/")
     return name, float(before), float(now)

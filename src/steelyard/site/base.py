@@ -203,7 +203,7 @@ class CountsFrames(Protocol):
 
 @runtime_checkable
 class SaysLinks(Protocol):
-    """Ability: says before anything is lent what would make a link."""
+    """Ability: names the mechanism of a link before anything is lent."""
 
     def link_made_by(self, link: LinkChoice) -> str:
         """Mechanism of the link, in a few words. Pure."""
@@ -221,7 +221,7 @@ async def moved_frames(site: Site, lease: Lease, begun_s: float, ended_s: float)
 
 
 WRITE_OUT_TIMEOUT_S = 300.0
-"""Until what nodes wrote without limits of their disks is on these."""
+"""Timeout until data written without disk limits has reached the disks."""
 
 
 @runtime_checkable
@@ -237,12 +237,13 @@ class Throttling(Protocol):
 
 
 QUOTA = "a quota of CPU time"
-"""What a site says of processors that it can give in any part; others give whole ones, which no dilation divides."""
+"""Name of a site's enforcement that can give any part of a processor; others give whole ones, which no dilation
+divides."""
 
 
 @runtime_checkable
 class Apportions(Protocol):
-    """Ability: says how it enforces `node.cpus`, which sites do in different ways."""
+    """Ability: names its enforcement of `node.cpus`, which differs between sites."""
 
     def cpus_by(self, limits: NodeLimits) -> str:
         """How, in words such as `a quota of CPU time`. Pure."""
@@ -251,10 +252,10 @@ class Apportions(Protocol):
 
 @runtime_checkable
 class Announces(Protocol):
-    """Ability: knows before it lends what the user should know, such as an image that is still to be pulled."""
+    """Ability: has notes for the user before it lends, such as an image still to be pulled."""
 
     def notes(self, request: Request) -> Sequence[str]:
-        """A sentence for each such thing, in which `run` is what lends. Read-only, within seconds."""
+        """A sentence per note, in which `run` is what lends. Read-only, within seconds."""
         ...
 
 
@@ -308,7 +309,7 @@ class Patience(Value):
     release_s: float = Field(default=60.0, gt=0)
     """Until data are wiped, and again until the nodes are taken back."""
     inspect_s: float = Field(default=120.0, gt=0)
-    """Until all nodes have said their facts."""
+    """Timeout until all nodes have reported their facts."""
     first_reading_s: float = Field(default=10.0, gt=0)
     """Until every probe has given its first reading."""
 
@@ -336,7 +337,7 @@ def patience_of(*sites: Site) -> Patience:
 
 @runtime_checkable
 class Prepares(Protocol):
-    """Ability: fetches or builds what it lends nodes from, such as an image, before a study needs it. `steelyard setup`
+    """Ability: fetches or builds the source of its nodes, such as an image, before a study needs it. `steelyard setup`
     calls it."""
 
     async def prepare(self) -> None:

@@ -34,7 +34,7 @@ def link_of(plugins: Plugins, name: str) -> NamedLink:
 
 
 def resolve(tables: dict[str, Any], plugins: Plugins) -> None:
-    """Write what a named link says into section `link` of a treatment's tables, in place, where it says nothing. The
+    """Fill in section `link` of a treatment's tables from a named link, in place. The
     network of the site as it is stays unsaid. Raises StudyError; a link that does not exist is left to
     `study.missing`."""
     table = tables["link"]

@@ -30,7 +30,7 @@ LEAST_LIKENESS = 0.6
 
 
 class Unchecked(BaseModel):
-    """Settings of a plug-in that does not exist: whatever the study says."""
+    """Settings of a plug-in that does not exist: any keys."""
 
     model_config = ConfigDict(extra="allow")
 

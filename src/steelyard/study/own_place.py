@@ -1,4 +1,4 @@
-"""Keys that stand within a section and have a place of their own at the top of a study file."""
+"""Keys found within a section that belong at the top of a study file."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ def _scale(raw: dict[str, Any], scale: float, plugins: Plugins) -> None:
 
 
 def _end_of_the_load(raw: dict[str, Any]) -> None:
-    """Where only a factor says when the load ends, section `load` says its first level, in place."""
+    """Copy a factor's first level into section `load`, in place, if only that factor limits the load."""
     load, factors = raw.get("load", {}), raw.get("factors")
     if not isinstance(load, dict) or not isinstance(factors, dict) or ENDS & load.keys():
         return

@@ -89,7 +89,7 @@ def _profile_problems(changed: dict[str, Any], plugins: Plugins) -> list[StudyEr
 
 
 def _of_plugin(table: Mapping[str, Any], name: object, named: Sequence[str]) -> dict[str, Any]:
-    """A seam's table for one plug-in: what it shares with others, then what stands in its own sub-table."""
+    """A seam's table for one plug-in: keys shared with others, then those of its own sub-table."""
     subtables = subtables_of(table, named)
     shared = {key: item for key, item in table.items() if key not in subtables}
     return {**shared, **subtables.get(str(name), {}), **({"name": shared["name"]} if "name" in shared else {})}

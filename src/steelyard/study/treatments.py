@@ -1,4 +1,4 @@
-"""Treatments of a design, before ordering: what the design needs, and what is wrong with it."""
+"""Treatments of a design, before ordering: its requirements, and its errors."""
 
 from __future__ import annotations
 

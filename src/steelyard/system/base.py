@@ -126,8 +126,8 @@ class NoticesDeath(Protocol):
 
 @runtime_checkable
 class Observed(Protocol):
-    """Ability: says where a running server can be read by probes. A system names its ways as other systems do where
-    they are alike; which names are in use: `docs/howto/add-a-probe.md`."""
+    """Ability: names the ways in which probes can read a running server. A system names its ways as other systems do
+    where they are alike; which names are in use: `docs/howto/add-a-probe.md`."""
 
     def ways(self, node: Node) -> Mapping[str, str]:
         """Name of each way into the node's server to its address, path or class path, as the node sees it:
@@ -227,7 +227,7 @@ class Snapshots(Protocol):
 
 @runtime_checkable
 class CompilesCode(Protocol):
-    """Ability: its servers compile code while they run, so that they get faster with what they have served. Studies of
+    """Ability: its servers compile code while they run, so that they get faster as they serve. Studies of
     such a system warm the servers up before the first trial of each start."""
 
     async def compile_times_s(self, nodes: Sequence[Node]) -> Mapping[str, float]:
@@ -293,7 +293,7 @@ class Footprint(Protocol):
 
 @runtime_checkable
 class Foretells(Protocol):
-    """Ability: reports, before anything starts, what can never work."""
+    """Ability: reports impossible settings before anything starts."""
 
     def problems(self, nodes: int, load: Load) -> Iterator[StudyError]:
         """Requirements of a load that `nodes` nodes cannot meet under these settings; each error names the `key` of the

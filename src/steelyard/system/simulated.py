@@ -257,7 +257,7 @@ class Simulated:
         """Does nothing: `has` determines whether the state exists."""
 
     async def restore(self, nodes: Sequence[Node], schema: Schema, key: str) -> None:
-        """Discard what a trial wrote. Raises SystemFault for a cluster that remembers: it has no snapshot."""
+        """Discard the data written by a trial. Raises SystemFault for a cluster that remembers: it has no snapshot."""
         if not await self.has(nodes, key):
             raise SystemFault(
                 "the simulated cluster cannot restore snapshots of its rows", "set data.state to reload", system=NAME
@@ -286,7 +286,7 @@ class Simulated:
         return 1
 
     def disk_bytes(self, stored_bytes: float, nodes: int) -> int:
-        """Upper bound of what can be written."""
+        """Upper bound of writable data."""
         return int(stored_bytes * ROOM)
 
     async def _say(self, node: Node, *statements: str) -> list[list[dict[str, Any]]]:

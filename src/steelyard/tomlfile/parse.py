@@ -106,7 +106,7 @@ def _without_secrets(tree: Mapping[str, Any], text: str, path: str) -> None:
 
 
 def _with_numbers_that_are_read_back(tree: dict[str, Any], text: str, path: str) -> None:
-    """Refuse numbers that a record in the store cannot hold: what was measured with them would not be counted."""
+    """Refuse numbers that a record in the store cannot hold: measurements with them would not be counted."""
     lines = key_lines(text)
     raise_located(
         (

@@ -1,4 +1,4 @@
-"""Error messages about TOML files: file, line, what was read, what is allowed, the nearest valid name."""
+"""Error messages about TOML files: file, line, value, allowed values, the nearest valid name."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ FIXED_MEANING = "always the same"
 
 
 def distribution(read: object) -> dict[str, Any]:
-    """Parse a distribution into its form in the agent's order. Raises ValueError with what is allowed."""
+    """Parse a distribution into its form in the agent's order. Raises ValueError with the allowed forms."""
     if isinstance(read, bool) or not isinstance(read, (int, float, str, Mapping)):
         raise ValueError(f"must be a number, or a distribution such as 'uniform(1..100)': {', '.join(NAMES)}")
     if isinstance(read, (int, float)):

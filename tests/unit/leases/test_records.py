@@ -108,7 +108,7 @@ def test_lock_is_exclusive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(lease_records, "LOCK_TIMEOUT_S", 0.05)
     with (
         lease_records.locked(tmp_path),
-        pytest.raises(SiteError, match=r"\.lock is held"),
+        pytest.raises(SiteError, match=r"\.lock has been locked"),
         lease_records.locked(tmp_path),
     ):
         pass

@@ -38,7 +38,7 @@ def test_rows_that_do_not_fit_are_refused_with_numbers_and_a_hint(tmp_path: Path
     (error,) = node_disks.refusals(of, (), abilities(tmp_path))
     assert error.key == "node.disk_gb"
     assert "1,000,000 records of 1,000 bytes, " in error.message
-    assert "are 954 MiB a node with what trials write; its disk has 477 MiB" in error.message
+    assert "take 954 MiB per node, including writes of the trials; its disk has 477 MiB" in error.message
     assert "node.disk_gb = 4.1" in error.hint
     fixed = plan("disk_gb = 4.1")
     assert list(node_disks.refusals(fixed, (), abilities(tmp_path))) == []

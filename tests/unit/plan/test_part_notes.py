@@ -42,7 +42,7 @@ def test_a_probe_that_reads_more_slowly_than_a_trial_lasts_is_a_note(tmp_path: P
     assert notes(tmp_path, load=short, probes=["jmx"], probe={"jmx": {"every_s": 1}}) == []
     assert notes(tmp_path, load={"duration_s": 20.0}, probes=["jmx", "cassandra"]) == []
     (fastest,) = notes(tmp_path, load={"duration_s": 3.0}, probes=["jmx"], probe={"jmx": {"every_s": 1}})
-    assert fastest.endswith("rates are of more than the trial; longer trials")
+    assert fastest.endswith("rates cover more than the trial; longer trials")
     (cassandra,) = notes(tmp_path, load=short, probes=["cassandra"])
     assert "longer trials, or fewer of operations, " in cassandra
     assert "([probe.cassandra] views)" in cassandra

@@ -161,7 +161,7 @@ def test_a_damaged_plan_is_named_and_made_anew(store: Path, harm: Callable) -> N
     harm(store / "plan.jsonl")
     assert named_by(store, "plan.jsonl") == {"verify", "status", "report"}
     told = printed(lambda: status(store))
-    assert "not known without the plan; 6 valid in 6 attempts" in told.out
+    assert "unknown without the plan; 6 valid in 6 attempts" in told.out
     assert told.code == 1
     again(store)
     assert printed(lambda: status(store)).code == 0

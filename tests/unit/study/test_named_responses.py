@@ -26,7 +26,7 @@ def asked(line: str, more: str = "") -> str:
             r"analysis.responses.1 = 'operations': not allowed; did you mean 'cpu_ms_per_operation'",
         ),
         ('responses = ["disk_written"]', "did you mean 'disk_written_"),
-        ('responses = ["execution_time_ms"]', "is the main response already"),
+        ('responses = ["execution_time_ms"]', "is already the main response"),
         ('responses = ["response_ms_p99", "response_ms_p99"]', "is given twice"),
         ('response = "energy_j_per_operation"', "the probe 'energy', which the study does not run: probes has os"),
         ('objective = "power_watts_mean < 10"', "the probe 'energy', which the study does not run"),

@@ -137,7 +137,7 @@ CASES = {
     "analysis.compared = 'workload': workloads are compared only where nothing else is a factor": (
         '[analysis]\ncompared = "workload"\n[factors]\nnodes = [1, 3]\nworkload = ["ycsb-a", "ycsb-c"]\n'
     ),
-    "analysis.compared = 'nodes': the answer of a design of kind fractional compares no single factor": (
+    "analysis.compared = 'nodes': a design of kind fractional compares no single factor": (
         '[analysis]\ncompared = "nodes"\n[design]\nkind = "fractional"\n[factors]\nnodes = [1, 3]\n'
         '"load.threads" = [1, 2]\n'
     ),

@@ -52,7 +52,7 @@ def nodes(folder: Path, count: int) -> list[Node]:
         ({"yaml": {"commitlog_total_space": "1GiB"}}, "use the setting commitlog_total_space_mb"),
         ({"jvm_options": ["-Xmx1g"]}, "heap_mb"),
         ({"jvm_options": ["no option"]}, "pattern"),
-        ({"jvm_options": ["-Dcom.sun.management.jmxremote.authenticate=false"]}, "is not free: the laboratory opens"),
+        ({"jvm_options": ["-Dcom.sun.management.jmxremote.authenticate=false"]}, "is reserved: the laboratory opens"),
         ({"jvm_options": ["-Dcom.sun.management.config.file=/tmp/own"]}, "management beans, with a password"),
         ({"jvm_options": ["-Dcassandra.jmx.remote.port=7200"]}, "management beans, with a password"),
         ({"jvm_options": ["-Djava.rmi.server.useCodebaseOnly=false"]}, "management beans, with a password"),
@@ -269,14 +269,14 @@ def test_maven_checks_what_it_fetches_and_so_does_the_list_of_the_version(
     maven.chmod(0o755)
     monkeypatch.setenv("PATH", f"{maven.parent}:/usr/bin:/bin")
     cache, said = tmp_path / "cache", []
-    with pytest.raises(SystemFault, match=r"Cassandra 5\.0\.5: what was fetched .* ST4-4\.0\.8\.jar is missing"):
+    with pytest.raises(SystemFault, match=r"the SHA-256 of fetched files .* ST4-4\.0\.8\.jar is missing"):
         asyncio.run(_jars.ensure(Settings(), cache, JAVA, said.append))
     assert "--strict-checksums" in (tmp_path / "words").read_text().split()
     assert _jars.have(Settings(), cache) is None, "nothing was kept"
     other = Settings(version="5.0.1")
     jars = asyncio.run(_jars.ensure(other, cache, JAVA, said.append))
     _jars.checked(other, cache, jars, said.append)
-    assert "no checksums of it are shipped" in said[-1]
+    assert "ships no checksums for it" in said[-1]
     assert "5.0.1" in Cassandra(other, cache).notes()[0]
     assert Cassandra(Settings(), cache).notes() == ()
     jars[0].write_text("another")
@@ -324,10 +324,10 @@ def test_a_source_is_a_version_a_tarball_or_a_folder_with_a_label(tmp_path: Path
     assert (folder.label, folder.release, folder.files) == ("main", None, tmp_path)
     assert _jars.folder_of(Settings(source="5.0.4"), tmp_path) == _jars.folder_of(Settings(version="5.0.4"), tmp_path)
     for wrong in ("main", "main=", "=x", "a,b", "main=a=b", "5.1", ""):
-        with pytest.raises(ValidationError, match="names no build: a version"):
+        with pytest.raises(ValidationError, match="does not name a build: a version"):
             Settings(source=wrong)
     for twice in ({"version": "5.0.3"}, {"jars": "x"}):
-        with pytest.raises(ValidationError, match="source names the build by itself"):
+        with pytest.raises(ValidationError, match="source already names the build"):
             Settings(source="5.0.4", **twice)
 
 
@@ -338,7 +338,7 @@ def test_a_build_that_is_not_there_is_foretold(tmp_path: Path) -> None:
         for folder in (tmp_path / "none", tmp_path)
     )
     assert [error.key for error in missing] == ["system.source"]
-    assert "the build main is not there" in missing[0].message
+    assert "the build main is missing" in missing[0].message
     assert there == []
 
 

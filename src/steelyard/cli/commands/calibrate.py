@@ -57,7 +57,7 @@ async def _measure(seconds: float, console: Console) -> Calibration:
 
 @contextmanager
 def _progress(console: Console, seconds: float) -> Iterator[Any]:
-    """A line a step; at a terminal what is being measured is shown while it is."""
+    """One line per step; at a terminal, with the current measurement."""
     say(console, f"calibrating this machine's load engine, about {seconds:.0f} s")
     status = console.status("starting the null server")
 
@@ -84,7 +84,7 @@ def as_data(calibration: Calibration) -> dict[str, Any]:
 
 
 def draw(calibration: Calibration, console: Console) -> None:
-    """The table, and what it means."""
+    """The table, with an explanation."""
     limit = Limits().generator_ceiling_fraction
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for column in ("one worker, null server", "op/s", "busy", "ceiling", "CPU us", "marked from"):

@@ -105,7 +105,7 @@ def _print(finding: Finding, console: Console) -> None:
 
 
 def _lease_for_real() -> Finding:
-    """Lend one node and take it back: what counts is whether it works, not what is installed."""
+    """Lend one node and take it back: a test of function, not of installed programs."""
     name, module = f"site {DEFAULT_SITE}", find.find("site", DEFAULT_SITE)
     with tempfile.TemporaryDirectory(prefix="steelyard-doctor-") as folder:
         site: Site = module.create(module.Settings(), Path(folder))

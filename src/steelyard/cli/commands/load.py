@@ -224,7 +224,7 @@ def _raw(path: Path, contacts: Sequence[str], refused: Sequence[str], options: O
 
 
 def with_ports(contacts: Sequence[str]) -> tuple[str, ...]:
-    """`address:port` of each contact; several may stand in one word with commas between."""
+    """`address:port` of each contact; several may be separated by commas."""
     addresses = []
     for word in (part.strip() for contact in contacts for part in contact.split(",") if part.strip()):
         try:

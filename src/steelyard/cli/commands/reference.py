@@ -29,7 +29,7 @@ app = typer.Typer(no_args_is_help=True, cls=Group)
 
 @app.command("list", cls=Command, help="Every shipped table, and where it was published.")
 def list_all(as_json: Json = False) -> int:
-    """Tables with study, rows, what they are, where they were printed; then the studies. Returns 0."""
+    """Tables with study, rows, content and source; then the studies. Returns 0."""
     every = shipped.tables().values()
     if as_json:
         print(json_text([{**_about(table), "rows": len(table.rows)} for table in every], indent=1, ensure_ascii=False))

@@ -74,7 +74,7 @@ async def _measure(session: Session, console: Console, *, plain: bool) -> None:
 
 
 def answer(folder: Path, console: Console) -> None:
-    """Print what the study found, the sentence that limits it, and the first caveat that says more.
+    """Print the study's result, its limitation, and the first further caveat.
 
     The trials are safe in the store: whatever fails here is said, and fails no run.
     """

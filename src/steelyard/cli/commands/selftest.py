@@ -89,7 +89,7 @@ def _ms(value: float | None) -> str:
 
 
 def draw(proof: Proof, console: Console) -> None:
-    """The table of what each way of measuring says, and the verdict."""
+    """Table of figures by way of measuring, and the verdict."""
     percent = f"p{QUANTILE * 100:g}"
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for column, right in (

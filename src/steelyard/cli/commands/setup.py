@@ -103,7 +103,7 @@ def _is_prepared(site: str) -> bool:
 
 
 async def _install(module: ModuleType, console: Console) -> None:
-    """Debian packages that the module says are missing, if we may. A module need not say any."""
+    """Missing Debian packages by the module, if installation is allowed. A module may name none."""
     missing: Sequence[str] = await module.missing_packages() if hasattr(module, "missing_packages") else ()
     if not missing or os.geteuid() != 0 or shutil.which("apt-get") is None:
         return

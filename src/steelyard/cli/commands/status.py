@@ -203,7 +203,7 @@ def _cells(records: tuple[TrialRecord, ...], study: Study, *, intervals: bool) -
 
 
 def _draw_head(summary: Mapping[str, Any], console: Console) -> None:
-    """The study's name, and what a reader must know first."""
+    """The study's name, and warnings for the reader."""
     console.print(summary["study"], style="bold", highlight=False)
     if summary["look"]["sentence"]:
         print_wrapped(Text(summary["look"]["sentence"], style="bold yellow"), console)

@@ -1,4 +1,4 @@
-"""Answer of a study on the terminal: the table of `AnswerTable` as it is, a small chart, and what limits it."""
+"""Answer of a study on the terminal: the table of `AnswerTable` as it is, a small chart, and its limitations."""
 
 from __future__ import annotations
 

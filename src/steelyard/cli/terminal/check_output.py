@@ -108,7 +108,7 @@ def _factors(checked: Check) -> Table:
 
 
 def _detects(checked: Check) -> str:
-    """At which chance and confidence a rise is detected, what equal levels show, and what a further look costs."""
+    """Explanation of detection: probability and confidence, equal levels, and the cost of a further look."""
     analysis, first = checked.study.analysis, later(checked.study, 1).analysis.confidence
     text = f"detects: a rise found with a probability of {POWER:.0%}, at {confidence_text(first)}"
     if analysis.looks == "several":

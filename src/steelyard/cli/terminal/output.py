@@ -41,7 +41,7 @@ def _shown(text: str) -> str:
 
 
 def data_console() -> Console:
-    """The console of what was asked for: standard output."""
+    """The console for results: standard output."""
     return Terminal()
 
 

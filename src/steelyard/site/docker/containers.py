@@ -1,4 +1,4 @@
-"""Containers and networks of a lease: how they are created, what they see of this machine, and how they are removed.
+"""Containers and networks of a lease: creation, view of this machine, and removal.
 
 Everything carries the lease's id in its name and in a label, and in the environment of every process inside.
 """

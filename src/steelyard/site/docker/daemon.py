@@ -216,7 +216,7 @@ async def locked(own: Own) -> AsyncIterator[None]:
 
 
 async def ensure(own: Own, client: str) -> Daemon:
-    """The daemon of our own, started if need be; hold `locked`. Raises SiteError with what its log says."""
+    """The daemon of our own, started if needed; hold `locked`. Raises SiteError with the end of its log."""
     daemon = Daemon(client, own.address, own=True)
     dockerd = program("dockerd")
     if dockerd is None:
@@ -240,7 +240,7 @@ async def ensure(own: Own, client: str) -> Daemon:
 
 
 def _spawn(own: Own, dockerd: str) -> subprocess.Popen[bytes]:
-    """Start the daemon in a session of its own. Not by asyncio, which would end it with the event loop."""
+    """Start the daemon in a separate session. Not by asyncio, which would end it with the event loop."""
     own.folder.mkdir(parents=True, exist_ok=True)
     own.data.mkdir(parents=True, exist_ok=True)
     (own.folder / "daemon.json").write_text("{}\n", encoding="utf-8")

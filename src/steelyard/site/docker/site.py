@@ -203,7 +203,7 @@ class DockerSite:
         return f"127.{subnet.partition('.')[2]}.0" if self._settings.network == "host" else subnet
 
     def _node(self, identity: str, role: Role, number: int, request: Request) -> Node:
-        """A node as it is known before its container: what it is reached by comes with that."""
+        """A node as known before its container exists: its address comes with that."""
         name = node_name(role, number)
         folder = lease_records.nodes_folder(self._state, identity) / name
         environment = lease_records.environment(self._state, identity)

@@ -193,7 +193,7 @@ def folders(hierarchies: Hierarchies, identity: str, node: str, limits: NodeLimi
 
 
 def bound_to_cores(limits: NodeLimits) -> bool:
-    """Whether a node gets cores of its own instead of a quota of time."""
+    """Whether a node gets dedicated cores instead of a quota of time."""
     return limits.cpus is not None and limits.cpu_limit == "cpuset"
 
 

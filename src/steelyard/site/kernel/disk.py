@@ -127,7 +127,7 @@ async def mount(identity: str, folder: Path, limits: NodeLimits, hierarchies: Hi
 
 
 async def write_out(identity: str, folder: Path) -> None:
-    """Wait until what a node has written is on its disk. Raises SiteError."""
+    """Wait until a node's data is on its disk. Raises SiteError."""
     await _run(identity, "sync", "--file-system", str(folder), timeout_s=WRITE_OUT_TIMEOUT_S)
 
 
@@ -156,7 +156,7 @@ def _group(hierarchies: Hierarchies, identity: str, node: str) -> Path | None:
 def throttle(
     number: str, limits: NodeLimits, hierarchies: Hierarchies, identity: str, node: str
 ) -> list[tuple[Path, str]]:
-    """Kernel files and what is written to them so that a device, `MAJOR:MINOR`, keeps to the limits. Pure but for which
+    """Kernel files and their contents so that a device, `MAJOR:MINOR`, keeps to the limits. Pure but for which
     files exist."""
     wanted = rates(limits)
     lines: list[tuple[Path, str]] = []
@@ -261,7 +261,7 @@ def _lift(number: str, hierarchies: Hierarchies) -> None:
 
 
 def _lifting(number: str, hierarchies: Hierarchies, group: Path | None = None) -> list[tuple[Path, str]]:
-    """Kernel files and what is written to them so that a device has no limits; `group`: of version 2, which takes its
+    """Kernel files and their contents so that a device has no limits; `group`: of version 2, which takes its
     limits with it where it is removed."""
     files = [] if hierarchies.blkio is None else [hierarchies.blkio / name for name in VERSION_1_FILES.values()]
     lines = [(file, f"{number} 0") for file in files]

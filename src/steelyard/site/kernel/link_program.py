@@ -213,7 +213,7 @@ def _started(argv: Sequence[str], log: Path, environment: Mapping[str, str]) -> 
 
 
 def _read_lines(output: IO[bytes], first: queue.SimpleQueue[bytes], counters: list[Counters]) -> None:
-    """Read what a link program prints, until it ends: its first line, then counters."""
+    """Read the output of a link program until it ends: its first line, then counters."""
     with output:
         first.put(output.readline(LONGEST_LINE_BYTES))
         counters.append(nothing_yet(time.time()))
@@ -295,7 +295,7 @@ def moved_between(counters: Sequence[Counters], begun_s: float, ended_s: float) 
 
 
 def _stood_still(seconds: float) -> MovedFrames:
-    """A program that said nothing for so long."""
+    """A program silent for this long is taken for dead."""
     return MovedFrames(
         seconds=seconds,
         frames=0,

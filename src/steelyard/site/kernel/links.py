@@ -76,7 +76,7 @@ class Fabric(Protocol):
         ...
 
     async def end(self) -> None:
-        """End its processes. Idempotent; what is in the namespaces goes with them."""
+        """End its processes. Idempotent; the contents of the namespaces disappear with them."""
         ...
 
 
@@ -97,7 +97,7 @@ class Bridge:
         return f"{self.link.name}: bridge{''.join(f', {name}' for name in disciplines)}"
 
     def steps(self) -> Sequence[Step]:
-        """Bridge and veth pairs, addresses, then what the link asks for."""
+        """Bridge and veth pairs, addresses, then the link's settings."""
         steps = [
             Step("switch", lambda: network.add_switch(self.identity, self.members)),
             Step("addresses", lambda: network.add_addresses(self.identity, self.members)),

@@ -1,4 +1,4 @@
-"""Findings of `doctor` about what site `local` takes of this machine: privileges, limits of nodes, their disks, links
+"""Findings of `doctor` about the needs of site `local`: privileges, limits of nodes, their disks, links
 between them."""
 
 from __future__ import annotations

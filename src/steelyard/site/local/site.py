@@ -78,7 +78,7 @@ class LocalSite:
         self._state = state_folder.absolute()
         self._perform = perform
         self._fabrics: dict[str, kernel_links.Fabric] = {}
-        """Lease to what joins its nodes, of the leases that this object lent."""
+        """Lease to its link, for the leases that this object lent."""
         self.mode = _mode(settings)
         own_network = self.mode == "namespaces"
         self.shares = frozenset({"cpu", "memory", "disk", "clock", "kernel"} | (set() if own_network else {"network"}))
@@ -175,7 +175,7 @@ class LocalSite:
         return refusal or memory.refusal(request, limit_mb, memory_mb_per_node)
 
     def notes(self, request: Request) -> Sequence[str]:
-        """Swap that nodes do not get as asked."""
+        """Requested swap that nodes do not get."""
         limits = self._limits("database", request)
         return list(swap.notes(cgroup.detect(), limits, request.database_nodes))
 
@@ -388,7 +388,7 @@ class LocalSite:
 
 
 def _disk_steps(identity: str, node: Node, limits: NodeLimits, hierarchies: cgroup.Hierarchies) -> list[Step]:
-    """Steps that give a node a disk of its own."""
+    """Steps that give a node its own disk."""
     return [
         Step(f"file system of {node.name}", lambda: disk.make_file_system(identity, node.folder, limits)),
         Step(f"loop device of {node.name}", lambda: disk.attach(identity, node.folder)),

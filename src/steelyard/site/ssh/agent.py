@@ -29,7 +29,7 @@ class AgentProgram:
 
 
 def program(machine: str, architecture: str) -> AgentProgram:
-    """The agent for a machine of an architecture, as `uname -m` says it. Raises SiteError with the hint."""
+    """The agent for an architecture as printed by `uname -m`. Raises SiteError with the hint."""
     try:
         path = agents.find(architecture)
         status = path.stat()

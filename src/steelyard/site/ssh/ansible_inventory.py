@@ -57,7 +57,7 @@ class _Group:
 
 @dataclass
 class _Groups:
-    """Groups by name, and the variables that stand on lines of machines."""
+    """Groups by name, and the variables on lines of machines."""
 
     groups: dict[str, _Group] = field(default_factory=lambda: {"all": _Group()})
     own: dict[str, dict[str, tuple[str, int]]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Connections to machines by the user's own ssh: one control connection for each, and errors that say what to do.
+"""Connections to machines by the user's own ssh: one control connection for each, and errors with a hint.
 
 Keys, agent, jump machines and names come from the user's ssh_config. Host keys are always checked; nothing is ever
 asked for at a terminal. The control connection ends some time after the last command, so a killed conductor
@@ -37,7 +37,7 @@ CONTROL_PATH = "ControlPath="
 NO_CONNECTION = 255
 """Exit code of ssh itself; any other is the command's."""
 LONGEST_SOCKET = 80
-"""Bytes of a socket's path, of 107, that leave room for what ssh appends while it makes one."""
+"""Bytes of a socket's path, of 107, that leave room for ssh's suffix."""
 
 HINTS: Sequence[tuple[str, str, str]] = (
     (
@@ -131,7 +131,7 @@ class Connection:
         return Unreachable(f"ssh cannot be run: {error.stderr_tail}", "as root: apt-get install -y openssh-client")
 
     def unreachable(self, stderr: str) -> Unreachable:
-        """The error for what ssh printed."""
+        """The error for ssh's output."""
         for sign, meaning, template in HINTS:
             if sign in stderr:
                 hint = template.format(way=self.way, forget=_forgetting(stderr, self.argv[-1]))
@@ -185,7 +185,7 @@ def connection(machine: Machine, control: Path, ssh_config: str = "") -> Connect
 
 
 def of_node(name: str, prefix: Sequence[str], controls: Path | None = None) -> Connection:
-    """The connection that a leased node's prefix stands for. `controls` is the folder of control sockets, where it may
+    """The connection behind a leased node's prefix. `controls` is the folder of control sockets, where it may
     be another one than when the node was lent."""
     argv = []
     for word in prefix:
@@ -195,7 +195,7 @@ def of_node(name: str, prefix: Sequence[str], controls: Path | None = None) -> C
 
 
 def _escaped(path: Path) -> str:
-    """A path as ssh's options want it, where per cent signs stand for something else."""
+    """A path in the form of ssh's options, in which per cent signs are special."""
     return str(path).replace("%", "%%")
 
 

@@ -1,4 +1,4 @@
-"""Findings of `steelyard doctor --site`: what visits of machines mean for a study, each with its hint."""
+"""Findings of `steelyard doctor --site`: conclusions from visits of machines, each with its hint."""
 
 from __future__ import annotations
 

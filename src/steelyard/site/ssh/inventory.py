@@ -1,4 +1,4 @@
-"""Inventory of site `ssh`: which machines there are, what each is for, and how ssh reaches it.
+"""Inventory of site `ssh`: its machines, their roles, and how ssh reaches them.
 
 A TOML file, or the host lines of an Ansible inventory (`_ansible_inventory`). Reading it has no side effects; every
 problem names file and line.
@@ -32,9 +32,9 @@ class Common(Value):
     """Settings given once for all machines, or for each."""
 
     user: str = ""
-    """User to log in as; otherwise what ssh_config says."""
+    """User to log in as; otherwise from ssh_config."""
     port: int | None = Field(default=None, ge=1, le=65535)
-    """Port of sshd; otherwise what ssh_config says."""
+    """Port of sshd; otherwise from ssh_config."""
     hardware: str = Field(default="", max_length=100)
     """Label of the hardware, such as `Raspberry Pi 4, 4 GB`; it is among the facts of the node."""
     folder: str = DEFAULT_FOLDER

@@ -185,7 +185,7 @@ class SshSite:
         return done.exit_code == 0
 
     def _terms(self, record: lease_records.Record) -> tuple[str, str]:
-        """Seconds until a lease ends, and who has it: what is written on its machines."""
+        """Seconds until a lease ends, and its holder, as written on its machines."""
         seconds = round((record.until - lease_records.utc_now()).total_seconds())
         return str(seconds), f"study {record.study} {_who()}, state folder {self._state}"
 

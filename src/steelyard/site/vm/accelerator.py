@@ -108,7 +108,7 @@ def known(image: Image, qemu: str) -> Accelerator | None:
 
 
 async def version(caller: Node) -> str:
-    """Version of QEMU, as it says itself. Raises SiteError."""
+    """Version of QEMU, as it reports itself. Raises SiteError."""
     path = program(QEMU)
     if path is None:
         raise SiteError(f"there is no program {QEMU}", "`steelyard setup vm`, or: apt-get install qemu-system-x86")
@@ -141,7 +141,7 @@ async def _tried(image: Image, caller: Node, *, again: bool) -> _Kept:
 
 
 async def _trial_boot(image: Image, caller: Node) -> tuple[bool, str]:
-    """Whether a guest gets as far as its first program, and what was seen. Ends within TRIAL_TIMEOUT_S and a few
+    """Whether a guest starts its first program, with the observation. Ends within TRIAL_TIMEOUT_S and a few
     seconds, whatever hangs."""
     accelerator = Accelerator(name="kvm", why="")
     # The outer limit holds also if this process is killed meanwhile.

@@ -191,7 +191,7 @@ async def make_key(caller: Node, path: Path) -> None:
 
 
 async def boot(caller: Node, identity: str, agent: Path, qemu: Sequence[str], name: str) -> None:
-    """Start a machine in the namespace of its lease's bridge. Raises SiteError with what QEMU said."""
+    """Start a machine in the namespace of its lease's bridge. Raises SiteError with QEMU's output."""
     within = (str(agent), "enter", "--netns", str(network.path(network.switch(identity))), "--")
     argv = [*within, program(vm_accelerator.QEMU) or vm_accelerator.QEMU, *qemu]
     try:

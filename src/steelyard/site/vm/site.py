@@ -116,7 +116,7 @@ class VmSite:
         return list(left.values())
 
     async def facts(self, node: Node) -> dict[str, str]:
-        """The facts of a machine as it says them itself, and how it runs. Raises SiteError if it does not answer."""
+        """The facts of a machine as it reports them, and its accelerator. Raises SiteError if it does not answer."""
         own = {"site": self.name, "address": node.address, "network": "a bridge of the lease"}
         if node.role == "load":
             machine = {**kernel_settings.facts(), **machine_facts.facts(), **kernel_settings.disk(node.folder)}
@@ -159,7 +159,7 @@ class VmSite:
         return LeaseTimes(lease_s=lease_s, release_s=EXPECTED_RELEASE_S)
 
     async def _written_out(self, state: Path, identity: str, node: Node) -> None:
-        """Have a machine that is up write to its disk what it holds in memory: snapshots outlive the lease."""
+        """Have a running machine write its memory to its disk: snapshots outlive the lease."""
         places = machine.files(state, cache_folder(), identity, node.name)
         if not (machine.is_up(places) and vm_steps.runs(identity, node.name)):
             return

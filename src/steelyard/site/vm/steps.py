@@ -45,7 +45,7 @@ SET_CLOCK = 'date --set="$1 seconds" > /dev/null'
 
 
 class MachineSteps:
-    """The steps of one lease, and what they find out."""
+    """The steps of one lease, and their findings."""
 
     def __init__(self, settings: Settings, state: Path, record: lease_records.Record, say: Say) -> None:
         self.record = record
@@ -157,7 +157,7 @@ class MachineSteps:
         return replace(node, prefix=connection.argv, agent=path)
 
     async def _until_it_answers(self, node: Node, connection: Connection) -> None:
-        """Log in and make the node's folders. Raises SiteError with what the machine's console says."""
+        """Log in and make the node's folders. Raises SiteError with the machine's console output."""
         places = self._files(node)
         deadline = time.monotonic() + BOOT_TIMEOUT_S
         last = "it did not reach sshd"

@@ -1,4 +1,4 @@
-"""The build that is run: a release number, or the jars of a folder or tarball, with what identifies them."""
+"""The build to run: a release number, or the jars of a folder or tarball, with their identity."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Build:
 
     label: str
     release: str | None = None
-    """Release number on Maven, or what the user said that the jars are; None where only the jars know."""
+    """Release number on Maven, or the user's version of the jars; None if only the jars know."""
     files: Path | None = None
     """A folder of jars, or a tarball; None: Maven's."""
 
@@ -42,7 +42,7 @@ def named(source: str) -> Build:
 
 
 def version_of(jars: Sequence[Path]) -> str | None:
-    """The version in the name of the server's jar; None where it says none."""
+    """The version in the name of the server's jar, or None."""
     versions = (SERVER_JAR.fullmatch(jar.name) for jar in jars)
     return next((version[1] for version in versions if version), None)
 

@@ -139,7 +139,8 @@ def client_encryption(node: Node) -> dict[str, Any]:
 
 MANAGEMENT_USER = "steelyard"
 MANAGEMENT_ACCESS = "management.access"
-"""File in the folder of keys: what the user may do. Without `create`, not even it can have the server load classes."""
+"""File in the folder of keys: permissions of the user. Without `create`, not even it can have the server load
+classes."""
 
 
 def management_address(node: Node) -> str:

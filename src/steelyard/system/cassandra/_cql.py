@@ -15,7 +15,7 @@ from steelyard.node.secrets import cql_credentials
 
 NO_CONNECTION = 3
 AGENT = "steelyard-agent: "
-"""Before whatever the agent says on standard error."""
+"""Prefix of the agent's standard error."""
 TIMEOUT_S = 30.0
 """Longest wait for the connection, and for each answer."""
 

@@ -44,7 +44,7 @@ def memory_kills(node: Node) -> int:
 
 
 async def why_dead(node: Node, how: str = "ended") -> tuple[str, str]:
-    """The likely reason why a server died, and what to do about it, from its logs, its limits, and `how` it ended as
+    """The likely reason why a server died, and a hint, from its logs, its limits, and `how` it ended as
     far as that is known."""
     folders = Folders(node.folder)
     lines = [line for name in LOGS for line in await tail(node, folders.logs / name, MOST_LINES)]

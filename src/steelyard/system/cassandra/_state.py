@@ -22,7 +22,7 @@ DOING = (
     ("Initializing system", "opening tables"),
     ("Configuration location", "reading its configuration"),
 )
-"""Log texts, latest phase first, and what the node is doing after each."""
+"""Log texts, latest phase first, with the node's activity after each."""
 
 POOLS = {
     "CompactionExecutor": "compactions",
@@ -74,7 +74,7 @@ class LogSoFar:
     text: str = ""
 
     def append(self, content: bytes) -> None:
-        """Take in what follows; a line that is not whole yet is left for the next time."""
+        """Read further text; an incomplete line is left for the next call."""
         whole = content[: content.rfind(b"\n") + 1]
         self.bytes_read += len(whole)
         lines = whole.decode(errors="replace").splitlines()

@@ -44,7 +44,7 @@ AGREEMENT_POLL_S = 0.1
 SCHEMA_TIMEOUT_S = 60.0
 TRUNCATE_TIMEOUT_S = 90.0
 MOST_LOG_BYTES = 64 << 20
-"""Of what a log has grown by since it was read last."""
+"""Limit on the growth of a log since the last read."""
 
 log = logging.getLogger(__name__)
 
@@ -272,7 +272,7 @@ class Cassandra:
         return _state.busy(answers)
 
     async def compile_times_s(self, nodes: Sequence[Node]) -> Mapping[str, float]:
-        """Time of each node's just-in-time compiler, as its Java machine says it. Raises SystemFault."""
+        """Time of each node's just-in-time compiler, as its Java machine reports it. Raises SystemFault."""
         contacts = {node.name: [self._beans_of(node)] for node in nodes}
         lines = await self._call(nodes, "compiled", "-", contacts)
         times_ms = {name: float(line.rsplit(" ", 1)[1]) for name, line in lines.items()}

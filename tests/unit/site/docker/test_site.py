@@ -298,7 +298,7 @@ def test_limits_that_cannot_be_enforced_are_refused(found: dict[str, Any], tmp_p
     half = Request("s", 1, limits=NodeLimits(cpus=0.5))
     assert refusal(tmp_path, half) == ""
     bound = Request("s", 1, limits=NodeLimits(cpus=1, cpu_limit="cpuset"))
-    assert 'of containers site.cpu_limit = "cpuset" says' in refusal(tmp_path, bound)
+    assert 'for containers, site.cpu_limit = "cpuset" sets' in refusal(tmp_path, bound)
     assert "not a whole number of cores" in refusal(tmp_path, half, cpu_limit="cpuset")
     assert "cores" in refusal(tmp_path, Request("s", 1, limits=NodeLimits(cpus=10_000)))
     assert "less than 0.01 cannot be enforced" in refusal(tmp_path, Request("s", 1, limits=NodeLimits(cpus=0.005)))
@@ -306,7 +306,7 @@ def test_limits_that_cannot_be_enforced_are_refused(found: dict[str, Any], tmp_p
     assert refusal(tmp_path, small, 300) == "a node needs 300 MB, but memory_mb = 100 is its limit"
     assert "MB are available" in refusal(tmp_path, Request("s", 200), 10_000_000)
     found |= {"uid": 1000, "able": False}
-    assert "takes root: the layers" in refusal(tmp_path, storage="overlay")
+    assert "needs root, who owns the layers" in refusal(tmp_path, storage="overlay")
     assert "more than one load node" in refusal(tmp_path, Request("s", 1, 2), network="bridge")
 
 
@@ -361,7 +361,7 @@ def test_what_a_site_refuses_lasts(found: dict[str, Any], tmp_path: Path) -> Non
 
 
 def test_cores_without_a_number_of_them_are_refused(found: dict[str, Any], tmp_path: Path) -> None:
-    assert "limits nothing without node.cpus" in refusal(tmp_path, cpu_limit="cpuset")
+    assert "has no effect without node.cpus" in refusal(tmp_path, cpu_limit="cpuset")
     assert refusal(tmp_path, cpu_limit="quota") == ""
 
 
@@ -392,7 +392,7 @@ def test_what_run_starts_or_pulls_first_is_a_note(
     monkeypatch.setattr("steelyard.leases.register.usable", lambda: True)
     starts, shows = notes(tmp_path, image="cassandra:5")
     assert starts.startswith("no Docker runs here: `run` starts a Docker daemon of its own, as root, and ends it with")
-    assert "whether that daemon has the image cassandra:5 shows when it runs" in shows
+    assert "whether that daemon has the image cassandra:5 is known once it runs" in shows
     assert notes(tmp_path, image="cassandra:5", daemon="running") == [], "refused instead"
     monkeypatch.setattr(docker_daemon, "lives", lambda own: True)
     assert notes(tmp_path, image="debian:12") == []
@@ -418,13 +418,13 @@ def test_a_daemon_elsewhere_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_pat
     monkeypatch.setenv("DOCKER_HOST", "tcp://10.0.0.1:2375")
     looked = docker_daemon.running("docker")
     assert looked.daemon is None
-    assert looked.problem.startswith("DOCKER_HOST = 'tcp://10.0.0.1:2375': a Docker that is reached over a network")
+    assert looked.problem.startswith("DOCKER_HOST = 'tcp://10.0.0.1:2375': a Docker reached over a network")
     assert looked.hint.startswith("unset DOCKER_HOST, or name a socket of this machine: unix:///")
     monkeypatch.setenv("DOCKER_HOST", "ssh://me:secret@pi")
     assert "'ssh://pi'" in docker_daemon.running("docker").problem
     for malformed in ("nonsense", "unix://run/docker.sock"):
         monkeypatch.setenv("DOCKER_HOST", malformed)
-        assert f"DOCKER_HOST = {malformed!r}: no address of a socket" in docker_daemon.running("docker").problem
+        assert f"DOCKER_HOST = {malformed!r}: not the address of a socket" in docker_daemon.running("docker").problem
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere.sock")
     assert docker_daemon.running("docker").problem.startswith("DOCKER_HOST = 'unix:///nowhere.sock': ")
 
@@ -454,7 +454,7 @@ def test_docker_host_is_said_to_be_used_or_not(
         "the containers are made by the Docker that DOCKER_HOST names, unix:///d.sock"
     ]
     passed_over, *_ = notes(tmp_path, image="debian:12", daemon="own")
-    assert passed_over == "DOCKER_HOST = 'unix:///d.sock' is passed over, because of site.daemon = \"own\""
+    assert passed_over == "DOCKER_HOST = 'unix:///d.sock' is ignored because of site.daemon = \"own\""
     found["looked"] = Looked(None, "DOCKER_HOST = 'tcp://a:1': over a network", "unset DOCKER_HOST")
     ignored, starts, *_ = notes(tmp_path, image="debian:12")
     assert ignored == (

@@ -117,7 +117,7 @@ def test_which_fabric_and_how_facts_call_it(tmp_path, monkeypatch: pytest.Monkey
 
 def test_refusals_say_what_is_lacking(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert links.lacking(PLAIN, namespaces=False, tc=None) is None
-    assert 'takes mode = "namespaces" and root' in str(links.lacking(ETHERNET, namespaces=False, tc="/sbin/tc"))
+    assert 'needs mode = "namespaces" and root' in str(links.lacking(ETHERNET, namespaces=False, tc="/sbin/tc"))
     assert "apt install iproute2" in str(links.lacking(ETHERNET, namespaces=True, tc=None))
     monkeypatch.setattr(links, "TUN", tmp_path / "tun")
     assert "modprobe tun" in str(links.lacking(RADIO, namespaces=True, tc="/sbin/tc"))

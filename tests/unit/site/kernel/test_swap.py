@@ -70,7 +70,7 @@ def test_swap_that_a_machine_has_not_is_a_note(first: Hierarchies, monkeypatch: 
     counting(first)
     assert list(swap.notes(first, BOARD, 2)) == []
     (note,) = swap.notes(first, BOARD, 3)
-    assert note.startswith("node.swap_mb = 50 a node, but this machine has ")
+    assert note.startswith("node.swap_mb = 50 per node, but this machine has ")
 
 
 def test_version_2_says_it_in_groups_that_have_a_limit(tmp_path: Path) -> None:

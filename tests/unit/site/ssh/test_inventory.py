@@ -136,7 +136,7 @@ def test_problems_of_toml(text: str, line: int, message: str) -> None:
     ("text", "line", "message"),
     [
         ("pi1 ansible_port=ssh\n", 1, "port"),
-        ("\npi1 10.0.0.1\n", 2, "after the name of a machine come variables"),
+        ("\npi1 10.0.0.1\n", 2, "the name of a machine is followed by variables"),
         ("pi1 ansible_ssh_private_key_file=~/key\n", 1, "Steelyard does not read it"),
         ("pi1 ansible_connection=local\n", 1, "only ssh"),
         ("pi1 steelyard_adress=10.0.0.1\n", 1, "no such variable"),

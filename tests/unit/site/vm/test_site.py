@@ -121,7 +121,7 @@ def test_an_image_is_built_on_debian_only(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(SiteError, match="on Debian only"):
         vm_image.recipe(tmp_path)
     monkeypatch.setattr(vm_image.platform, "machine", lambda: "aarch64")
-    with pytest.raises(SiteError, match="x86_64 only, this is aarch64"):
+    with pytest.raises(SiteError, match="need x86_64, this is aarch64"):
         vm_image.recipe(tmp_path)
 
 
