@@ -32,7 +32,7 @@ MOST_REASONS = 6
 STYLES = {"agrees": "green", "differs": "red", "not comparable": "yellow"}
 
 
-def beside(
+def compare_with_reference(
     ours: Opened,
     name: str,
     *,
@@ -64,7 +64,7 @@ def _refuse(tables: Sequence[shipped.Table], response_name: str | None, margin_p
     """Refuse options that have no meaning for published numbers. Raises StudyError."""
     response = tables[0].form.response if tables[0].form is not None else ""
     if response_name is not None and (not response or SHORT_NAMES.get(response_name, response_name) != response):
-        what = f"{label_of(response)}s only" if response else "numbers of its own, each of which is compared with ours"
+        what = f"{label_of(response)}s only" if response else "its own numbers, each compared with ours"
         raise StudyError(f"--response {response_name}", f"{tables[0].source.name} published {what}", key="--response")
     if margin_percent is not None:
         raise StudyError("--margin is for two sides of trials", "agreement is decided by the printed digits")

@@ -73,7 +73,7 @@ CONTENTS = {
         "selftest": "Prove on this machine that the measured times are honest.",
     },
 }
-"""Panel, command, its help. A command is the function of its name in its module; where it has commands of its own, they
+"""Panel, command, its help. A command is the function of its name in its module; if it has subcommands, they
 are the module's `app`. Functions return the exit code."""
 USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
 """Errors raised by the library for arguments that it does not understand."""

@@ -74,7 +74,7 @@ def _head(live: Live, now_s: float) -> Text:
 
 
 def _stopwatch(seconds: float) -> str:
-    """A length of time that goes on: `0:07`, `1:30`, `1:02:03`."""
+    """A running length of time: `0:07`, `1:30`, `1:02:03`."""
     whole = math.floor(max(0.0, seconds))
     hours, minutes = whole // SECONDS_PER_HOUR, whole // SECONDS_PER_MINUTE % SECONDS_PER_MINUTE
     return f"{hours}:{minutes:02d}:{whole % 60:02d}" if hours else f"{minutes}:{whole % 60:02d}"
@@ -85,7 +85,7 @@ def _of(live: Live) -> str:
 
 
 def _whole(seconds: float) -> str:
-    """A length of time that goes on: whole seconds, so that it does not flicker."""
+    """A running length of time: whole seconds, so that it does not flicker."""
     return duration(math.floor(max(0.0, seconds)))
 
 
@@ -271,7 +271,7 @@ class PlainView:
         self._live = live
         line = _line(live, event)
         if isinstance(event, events.PhaseEntered) and line is not None:
-            # A phase that is entered again, such as for facts of the nodes after its servers are up, is said once.
+            # A phase that is entered again, such as for facts of the nodes after its servers are up, is reported once.
             line, self._phase = (None if event.phase == self._phase else line), event.phase
         elif line is not None:
             self._phase = None

@@ -130,7 +130,7 @@ class Talk:
         self._on_record(node, record)
 
     async def go(self) -> None:
-        """Say go, the only word, once all are connected: all start at one instant, whatever their clocks say."""
+        """Send `go`, the only word, once all are connected: all start at one instant, whatever their clocks say."""
         await self._all_connected.wait()
         self._last_said = True
         await self._to_all(Go(in_s=WORD_AHEAD_S))

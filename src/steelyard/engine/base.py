@@ -52,7 +52,7 @@ class StampedHere(Protocol):
 
 @runtime_checkable
 class FallsSilent(Protocol):
-    """Ability: says nothing until it has ended, or while the system answers nothing. Its silence is no sign of a fault,
+    """Ability: reports nothing until it has ended, or while the system does not answer. Its silence is not a fault,
     so only the time limit of the phase ends it."""
 
     falls_silent: Literal[True]

@@ -156,7 +156,7 @@ async def missing_packages() -> tuple[str, ...]:
         await tool.find_java()
     except EngineError:
         missing.append(JAVA_PACKAGE)
-    if shutil.which("mvn") is None and not tool.have(cache_folder()):
+    if shutil.which("mvn") is None and not tool.is_installed(cache_folder()):
         missing.append(MAVEN_PACKAGE)
     return tuple(missing)
 

@@ -64,7 +64,7 @@ def _program() -> Path:
 
 
 async def _build() -> None:
-    """Build the program, if it is not there: by cargo from the package registry's sources, with its locked versions.
+    """Build the program, if it is missing: by cargo from the package registry's sources, with its locked versions.
     Raises EngineError that names what is missing."""
     path = _program()
     if path.is_file():

@@ -71,7 +71,7 @@ class Record(Value):
     cgroups: tuple[Path, ...] = ()
     folders: tuple[Path, ...] = ()
     disks: tuple[Path, ...] = ()
-    """Files with the file systems of nodes that have a disk of their own."""
+    """Files with the file systems of nodes that have their own disk."""
     network: Literal["", "namespaces", "loopback", "bridge", "host"] = ""
     """Mechanism of the nodes' link, at a site with several."""
     subnet: str = ""

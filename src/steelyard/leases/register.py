@@ -5,7 +5,7 @@ Before the first of them is created, an entry here says where the record is, and
 another installation is never removed, and a namespace whose record is gone is known to have no owner. A reboot clears
 both.
 
-A record may be hidden from its reader: in a mount namespace of its own, as services and containers have, the path
+A record may be hidden from its reader: in a separate mount namespace, as services and containers have, the path
 leads nowhere or to other files. So an entry says who its owner is, and a record that is not seen here is looked for as
 that owner sees it.
 """

@@ -49,7 +49,7 @@ class Node:
     files: Literal["same", "through"] = "same"
     """same: the conductor sees `folder` and `cache` under the same paths; through: only commands on the node do."""
     programs: Literal["same", "own"] = "same"
-    """same: the conductor's programs are there, at the same paths; own: the node has a root file system of its own, and
+    """same: the conductor's programs are there, at the same paths; own: the node has its own root file system, and
     programs are found there or brought."""
     processes: Literal["same", "through"] = "same"
     """same: process ids of the node are those of the conductor's /proc; through: only commands on the node see them."""

@@ -171,7 +171,7 @@ def send(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
     Not `Process.send_signal`: it first checks whether the process has ended, and so takes its exit code away from the
     event loop, which then reports 255 (https://github.com/python/cpython/issues/127049)."""
     if process.returncode is None:
-        # `run` and `spawn` give every process a session of its own, so its id is that of its group.
+        # `run` and `spawn` give every process its own session, so its id is that of its group.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, number)
 

@@ -29,7 +29,7 @@ BRING_TIMEOUT_S = 1800.0
 """Time limit for bringing a program to a node: 100 MB over a slow link."""
 READ_MOST_BYTES = 2 << 20
 MISSING = 3
-"""Exit code of `steelyard-agent files read` for a file that is not there."""
+"""Exit code of `steelyard-agent files read` for a missing file."""
 KEY_CHARS = 16
 
 
@@ -44,7 +44,7 @@ async def put(node: Node, path: Path, content: bytes, mode: int | None = None) -
 
 
 async def read(node: Node, path: Path, from_byte: int = 0, most: int = READ_MOST_BYTES) -> bytes:
-    """Contents of a file after its first `from_byte` bytes, at most its last `most`; empty if it is not there. Raises
+    """Contents of a file after its first `from_byte` bytes, at most its last `most`; empty if it is missing. Raises
     CommandFailed."""
     if node.files == "same":
         return await in_a_thread(lambda: _read(path, from_byte, most))
@@ -167,7 +167,7 @@ def _refuse_changed(node: Node, place: Path, sent: str, there: str) -> None:
 
 
 async def _sum(node: Node, place: Path) -> str:
-    """Checksum of a file or tree on a node; empty if it is not there."""
+    """Checksum of a file or tree on a node; empty if it is missing."""
     done = await run(node, [agent.on(node), "files", "sum", str(place)], timeout_s=BRING_TIMEOUT_S, watch=True)
     return done.stdout.decode().strip()
 

@@ -26,7 +26,7 @@ BEYOND = 1.25
 MIB_PER_GIB = 1024
 MEMORY, WITH_SWAP = "memory_mb", "memory_and_swap_mb"
 MACHINE_MEMORY = "machine_memory_mb"
-"""In place of `memory_mb` where a node has a kernel of its own, as a virtual machine has, and as much memory as it was
+"""In place of `memory_mb` where a node has its own kernel, as a virtual machine has, and as much memory as it was
 asked to have: nothing is killed at such a limit."""
 MEMORY_MAP = Path("/proc/iomem")
 
@@ -72,7 +72,7 @@ async def gauge(node: Node, limits: NodeLimits) -> tuple[dict[str, float], dict[
 
 
 async def _machine_memory(node: Node) -> dict[str, float]:
-    """RAM of a node's machine, before its kernel takes a part of it; nothing where the kernel does not say."""
+    """RAM of a node's machine, before its kernel takes a part of it; nothing if the kernel does not report it."""
     memory_map = (await files.texts(node, MEMORY_MAP)).get(MEMORY_MAP, "")
     ram_mb = machine_facts.ram_mb(memory_map)
     return {MACHINE_MEMORY: ram_mb} if ram_mb >= 1 else {}

@@ -49,7 +49,7 @@ class _Misses:
     """Reads of a treatment that find nothing."""
 
     share: float
-    """Of all operations, those that read rows which are not there when the trial begins."""
+    """Of all operations, those that read missing rows when the trial begins."""
     sure: bool
     """Whether they void the trial for sure."""
     never: bool
@@ -57,7 +57,7 @@ class _Misses:
 
 
 def refusals(study: Study, plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
-    """Errors for treatments that are void for sure, because they read rows that are not there."""
+    """Errors for treatments that are void for sure, because they read missing rows."""
     for settings, workload, misses in _treatments(study, plan, abilities):
         if misses.sure:
             empty, key = _why_empty(settings, workload)
@@ -100,7 +100,7 @@ def _why_empty(settings: TrialSettings, workload: Workload) -> tuple[str, str]:
 
 
 def _treatments(study: Study, plan: Plan, abilities: Abilities) -> Iterator[tuple[TrialSettings, Workload, _Misses]]:
-    """Each treatment that reads rows which are not there when its trial begins."""
+    """Each treatment that reads missing rows when its trial begins."""
     for settings in distinct(plan, "workload", "data", "load", "system"):
         workload = abilities.workload(settings)
         # What is in the tables of a cluster that exists is its owner's to know.

@@ -34,7 +34,7 @@ MS_PER_S = 1000.0
 LONGEST_READ = 40
 
 
-class Known(Value):
+class ServiceTime(Value):
     """A mean service time, and where it comes from."""
 
     ms: float
@@ -133,7 +133,7 @@ def _overtaxed(
                 yield _said(offered, threads, rate_per_s, known, carried_per_s)
 
 
-def _said(offered: Offered, threads: int, rate_per_s: float, known: Known, carried_per_s: float) -> str:
+def _said(offered: Offered, threads: int, rate_per_s: float, known: ServiceTime, carried_per_s: float) -> str:
     where = f"phase {name}: " if (name := getattr(offered, "name", "")) else ""
     return (
         f"{where}{threads:,} in flight cannot carry {rate_per_s:,.0f} op/s at {known.ms:.3g} ms: "
@@ -141,12 +141,12 @@ def _said(offered: Offered, threads: int, rate_per_s: float, known: Known, carri
     )
 
 
-def _by_rule(trial: PlannedTrial, abilities: Abilities, cores: int) -> Known:
+def _by_rule(trial: PlannedTrial, abilities: Abilities, cores: int) -> ServiceTime:
     ms = abilities.cluster_times(trial.settings, cores).service_ms
-    return Known(ms=ms, source="a rule of thumb for a lightly loaded cluster")
+    return ServiceTime(ms=ms, source="a rule of thumb for a lightly loaded cluster")
 
 
-def _service_time(trial: PlannedTrial, history: Sequence[TrialRecord]) -> Known | None:
+def _service_time(trial: PlannedTrial, history: Sequence[TrialRecord]) -> ServiceTime | None:
     """Service time of the treatment itself if this store has it, otherwise the shortest one for the same cluster and
     workload under other loads."""
     same, others = [], []
@@ -162,9 +162,9 @@ def _service_time(trial: PlannedTrial, history: Sequence[TrialRecord]) -> Known 
             others.append(ms)
     if same:
         source = f"measured in this store for the same treatment, {count(len(same), 'trial')}"
-        return Known(ms=sum(same) / len(same), source=source)
+        return ServiceTime(ms=sum(same) / len(same), source=source)
     if others:
-        return Known(ms=min(others), source="measured in this store under another load")
+        return ServiceTime(ms=min(others), source="measured in this store under another load")
     return None
 
 
@@ -245,7 +245,7 @@ def _changed_trace(name: str, path: Path, key: str, history: Sequence[TrialRecor
         message = (
             f"{path} has been changed: {len(others)} sealed trials of this store were driven by its earlier content"
         )
-        yield StudyError(message, "give the new trace a file of its own, or the study another name", key=key, read=name)
+        yield StudyError(message, "give the new trace a separate file, or the study another name", key=key, read=name)
 
 
 def _wrong_trace(path: Path, key: str) -> Iterator[StudyError]:

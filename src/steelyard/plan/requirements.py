@@ -20,8 +20,7 @@ STORE_BYTES_PER_TRIAL = 300_000
 MARGIN_MEMORY_MB = 512
 """Memory for the conductor, the load engine and the page cache of the files that they read."""
 OWN_NETWORK = (
-    "its nodes have a network of their own, from which an existing cluster cannot be reached; site local: mode = "
-    '"loopback"'
+    'its nodes have their own network, from which an existing cluster cannot be reached; site local: mode = "loopback"'
 )
 ONCE = "one machine lends one node: fewer nodes, or without [load_site] one inventory for both (site.load_nodes)"
 THIS_MACHINE = frozenset({"cpu", "memory", "kernel"})
@@ -100,7 +99,7 @@ def impossible(plan: Plan, machine: Machine, abilities: Abilities) -> Iterator[S
 
 
 def _starts_anew(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
-    """A cluster that exists is one start, whatever the study asks."""
+    """An existing cluster has one start, whatever the study asks."""
     existing = {trial.start for trial in plan.trials if isinstance(abilities.system(trial.settings), Existing)}
     if len(existing) > 1:
         hard = sorted({name for trial in plan.trials for name in trial.hard})

@@ -72,7 +72,7 @@ class OsProbe:
 
     def command(self, node: Node, interval_s: float, process_ids: Sequence[int]) -> Sequence[str]:
         """argv of the agent. A node of this kernel is given the network namespace that it may share with this process,
-        so that shared traffic is not charged to it; one with a disk of its own, where that is mounted. Raises
+        so that shared traffic is not charged to it; one with its own disk, where that is mounted. Raises
         EngineError if there is no agent."""
         argv = [agent.on(node), "probe", "--interval-s", f"{interval_s:g}"]
         for folder in node.cgroups:

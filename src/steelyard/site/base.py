@@ -116,7 +116,7 @@ class Site(Protocol):
         ...
 
     async def leftovers(self) -> Sequence[Lease]:
-        """Leases whose owner is dead or whose end has passed."""
+        """Leases that have expired or whose owner is dead."""
         ...
 
     async def facts(self, node: Node) -> dict[str, str]:
@@ -135,17 +135,17 @@ def on_this_machine(site: Site) -> bool:
 
 @runtime_checkable
 class Joins(Protocol):
-    """Ability: gives nodes a network of their own only where nothing else must be reached."""
+    """Ability: gives nodes their own network only where nothing else must be reached."""
 
     def joined(self) -> Site:
         """The site with nodes in this machine's network, for a start whose other nodes are of another site; itself,
-        where its settings ask for networks of their own."""
+        where its settings ask for their own networks."""
         ...
 
 
 @runtime_checkable
 class Entered(Protocol):
-    """Ability: programs of this machine reach its nodes, although these have a network of their own, as containers on
+    """Ability: programs of this machine reach its nodes, although these have their own network, as containers on
     a bridge have."""
 
     entered: bool
@@ -165,7 +165,7 @@ def unreached(databases: Site, load: Site) -> str | None:
     if not on_this_machine(load):
         return f"databases of site {databases.name} have addresses that only this machine reaches, not site {load.name}"
     if own_network(databases) and not (isinstance(databases, Entered) and databases.entered):
-        return f"databases of site {databases.name} have a network of their own, which site {load.name} cannot reach"
+        return f"databases of site {databases.name} have their own network, which site {load.name} cannot reach"
     return None
 
 
@@ -193,7 +193,7 @@ class Linking(Protocol):
 
 @runtime_checkable
 class CountsFrames(Protocol):
-    """Ability: counts what it moves between the nodes of a lease by a program of its own, and how late. A trial during
+    """Ability: counts what it moves between the nodes of a lease by its own program, and how late. A trial during
     which the program fell behind is voided."""
 
     async def moved_frames(self, lease: Lease, begun_s: float, ended_s: float) -> MovedFrames | None:

@@ -94,7 +94,7 @@ class FakeSite:
         lease.record.unlink(missing_ok=True)
 
     async def leftovers(self) -> Sequence[Lease]:
-        """Leases whose owner is dead or whose end has passed, and processes of a released lease."""
+        """Leases that have expired or whose owner is dead, and processes of a released lease."""
         known = lease_records.left_over(self._state, self.name, lease_records.utc_now())
         return [*known, *lease_processes.strays(self.name, self._state)]
 

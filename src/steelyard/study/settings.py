@@ -109,7 +109,7 @@ def _load_nodes_twice(settings: Mapping[str, Any]) -> Iterator[StudyError]:
 
 
 def _own_processors(changed: Mapping[str, Any], plugins: Plugins) -> bool:
-    """Whether the nodes of the chosen site have processors of their own, so that `node.cpus` is their number and no
+    """Whether the nodes of the chosen site have their own processors, so that `node.cpus` is their number and no
     quota: modules of such sites say OWN_PROCESSORS."""
     try:
         return bool(getattr(plugins.find("site", str(changed["site"].get("name", ""))), "OWN_PROCESSORS", False))

@@ -105,7 +105,7 @@ class System(Protocol):
 
 @runtime_checkable
 class Provides(Protocol):
-    """Ability: brings its programs to nodes that have a root file system of their own."""
+    """Ability: brings its programs to nodes that have their own root file system."""
 
     async def provide(self, nodes: Sequence[Node]) -> None:
         """Find or bring what the nodes need to run the system, before `install`; what was brought is kept on the node
@@ -168,7 +168,7 @@ class Existing(Protocol):
 
 @runtime_checkable
 class Offers(Protocol):
-    """Ability: knows before a start which ways in its nodes will have, whatever the nodes are."""
+    """Ability: knows before a start which ways in any node will have."""
 
     offers: Sequence[str]
     """The keys of `ways`."""

@@ -126,7 +126,9 @@ def table_of(
     (partition, clustering), specs = definition.primary, definition.specs
     lacking = [column for column in (*partition, *clustering) if column not in specs]
     if lacking or not partition:
-        what = f"{lacking[0]} is no column" if lacking else "needs a primary key, such as 'id' or '(device, day), at'"
+        what = (
+            f"{lacking[0]} is not a column" if lacking else "needs a primary key, such as 'id' or '(device, day), at'"
+        )
         read = table.primary_key or Missing()
         refuse(problem(f"{key}.primary_key", read, what, tuple(specs) if lacking else (), near=False))
         return None, None

@@ -53,7 +53,7 @@ def test_what_was_changed_is_named_with_what_to_do(tmp_path: Path, shipped: bool
     with pytest.raises(EngineError, match=named) as caught:
         one.check(sorted((tmp_path / "lib").glob("*.jar")), said.append)
     assert caught.value.message.startswith(f"Tool 1.2: files in {tmp_path / 'lib'} differ from those fetched")
-    assert f"remove {tmp_path} and say `steelyard setup tool`" in caught.value.hint
+    assert f"remove {tmp_path} and run `steelyard setup tool`" in caught.value.hint
     assert len(said) == (0 if shipped else 1), "the first use of a version without a list is told, once"
 
 

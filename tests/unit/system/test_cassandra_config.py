@@ -228,20 +228,21 @@ def test_jars_from_a_tarball_are_unpacked_once(tmp_path: Path) -> None:
 
 def test_jars_from_a_folder_are_used_where_they_are(tmp_path: Path) -> None:
     (tmp_path / "release" / "lib").mkdir(parents=True)
-    (tmp_path / "release" / "lib" / "cassandra-all-5.0.5.jar").touch()
+    jar = tmp_path / "release" / "lib" / "cassandra-all-5.0.5.jar"
+    jar.touch()
     settings = Settings(jars=str(tmp_path / "release"))
-    assert _jars.have(settings, tmp_path / "cache") == (tmp_path / "release" / "lib" / "cassandra-all-5.0.5.jar",)
+    assert _jars.installed_class_path(settings, tmp_path / "cache") == (jar,)
     assert not (tmp_path / "cache").exists()
     (tmp_path / "empty").mkdir()
     with pytest.raises(SystemFault, match="no jars"):
-        _jars.have(Settings(jars=str(tmp_path / "empty")), tmp_path / "cache")
+        _jars.installed_class_path(Settings(jars=str(tmp_path / "empty")), tmp_path / "cache")
 
 
 def test_what_is_no_tarball_is_told(tmp_path: Path) -> None:
     (tmp_path / "x.tar.gz").write_text("no tarball")
     with pytest.raises(SystemFault, match="cannot read"):
         asyncio.run(_jars.ensure(Settings(jars=str(tmp_path / "x.tar.gz")), tmp_path / "cache", JAVA, print))
-    assert _jars.have(Settings(jars=str(tmp_path / "x.tar.gz")), tmp_path / "cache") is None
+    assert _jars.installed_class_path(Settings(jars=str(tmp_path / "x.tar.gz")), tmp_path / "cache") is None
 
 
 def test_a_failed_maven_is_told_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -272,7 +273,7 @@ def test_maven_checks_what_it_fetches_and_so_does_the_list_of_the_version(
     with pytest.raises(SystemFault, match=r"the SHA-256 of fetched files .* ST4-4\.0\.8\.jar is missing"):
         asyncio.run(_jars.ensure(Settings(), cache, JAVA, said.append))
     assert "--strict-checksums" in (tmp_path / "words").read_text().split()
-    assert _jars.have(Settings(), cache) is None, "nothing was kept"
+    assert _jars.installed_class_path(Settings(), cache) is None, "nothing was kept"
     other = Settings(version="5.0.1")
     jars = asyncio.run(_jars.ensure(other, cache, JAVA, said.append))
     _jars.checked(other, cache, jars, said.append)

@@ -194,7 +194,7 @@ WRONG = [
     ("[tables.rows]", '[tables."a b"]', 9, "no name of a table"),
     ("most = 20", "copy = 20", 7, "no name for a parameter"),
     ('records = 100', 'recrods = 100', 2, "recrods = 100: no such key; did you mean 'records'?"),
-    ('primary_key = "part, id"', 'primary_key = "part, idd"', 10, "idd is no column; allowed: part, id"),
+    ('primary_key = "part, id"', 'primary_key = "part, idd"', 10, "idd is not a column; allowed: part, id"),
     ('id = "bigint"', 'id = "bigant"', 14, "there is no type 'bigant'; did you mean 'bigint'?"),
     ('id = "bigint"', 'id = { type = "list<bigint>" }', 14, "make = 'key' makes numbers"),
     ('size = 40 }', 'seize = 40 }', 15, "no such key; did you mean 'size'?"),

@@ -60,7 +60,7 @@ def audit(
     """Audit a file if there is one of this name, otherwise a shipped table or study. Data go to standard output.
 
     Returns 0, 1 if there is a contradiction (remarks do not count), or 4 if nothing could be checked. Raises StudyError
-    (TableError) for a file that is no table, a name that is neither, or options of files with a shipped table.
+    (TableError) for a file that is not a table, an unknown name, or options of files with a shipped table.
     """
     if Path(name).is_file():
         if quartiles not in ("any", "linear"):

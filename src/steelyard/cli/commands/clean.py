@@ -25,7 +25,7 @@ from steelyard.shown_text import json_text
 EXIT_DONE, EXIT_LABORATORY = 0, 3
 
 HIDDEN = (
-    "note: this is a mount namespace of its own, where records may be hidden: leases are judged by their owners, and "
+    "note: this is a separate mount namespace, where records may be hidden: leases are judged by their owners, and "
     "what cannot be judged from here is left alone"
 )
 
@@ -42,7 +42,8 @@ def clean(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be removed.")] = False,
     as_json: Json = False,
 ) -> int:
-    """Remove leftovers and say so; `as_json` puts data on stdout. Returns 0, or 3 if something could not be removed."""
+    """Remove leftovers and report them; `as_json` puts data on stdout. Returns 0, or 3 if something could not be
+    removed."""
     return asyncio.run(_clean(sites or ["local"], dry_run=dry_run, console=message_console(), as_json=as_json))
 
 

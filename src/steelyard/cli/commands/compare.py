@@ -79,9 +79,9 @@ def compare(
     """
     if b is not None and not _is_store(b):
         _refuse_beside_reference(fail_on)
-        from steelyard.cli.compare_published import beside
+        from steelyard.cli.compare_published import compare_with_reference
 
-        return beside(
+        return compare_with_reference(
             opened(a), b, fixed_a=fixed_a or (), fixed_b=fixed_b or (), response_name=response_name,
             margin_percent=margin_percent, figure_path=figure, as_json=as_json,
         )  # fmt: skip

@@ -49,7 +49,7 @@ class Format:
     place: Path | None
     """File or folder to write; None if the format is not asked for."""
     write: Callable[[Trials, Path], str]
-    """Writes it, and says how much in a few words, such as `8 rows`; empty if there is nothing to count."""
+    """Writes it, and returns the amount in a few words, such as `8 rows`; empty if there is nothing to count."""
     folder: bool = False
     """Whether the place is a folder."""
 

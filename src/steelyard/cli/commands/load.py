@@ -1,7 +1,7 @@
 """`steelyard load WORKLOAD --contact ADDRESS`: the load engine alone, against a running cluster.
 
-Creates the tables and fills them if asked, drives the load, prints a line a second, and says at the end what was sent,
-what was done and what went wrong, in plain words.
+Creates the tables and fills them if asked, drives the load, prints a line per second, and reports at the end what was
+sent, what was done and what went wrong, in plain words.
 """
 
 from __future__ import annotations

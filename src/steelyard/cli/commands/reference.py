@@ -66,7 +66,7 @@ def show(
 ) -> int:
     """Tables by name or study, every number as printed. Returns 0.
 
-    Raises UnknownReference for a name that is not there, StudyError for a number that no row has.
+    Raises UnknownReference for an unknown name, StudyError for a number that no row has.
     """
     chosen = shipped.named(name)
     picked = {table.name: _picked(table.wide(), number) for table in chosen}
@@ -131,7 +131,7 @@ def _grid() -> Table:
 
 
 def _uncut(grid: Table, console: Console) -> None:
-    """A table of numbers is never cut to the terminal's width: an ellipsis is no number."""
+    """A table of numbers is never cut to the terminal's width: an ellipsis is not a number."""
     needed = Measurement.get(console, console.options.update(max_width=MOST_COLUMNS), grid).maximum
     if needed > console.width:
         console = Terminal(file=console.file, width=needed, color_system=None, no_color=True)

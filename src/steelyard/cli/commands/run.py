@@ -76,7 +76,7 @@ async def _measure(session: Session, console: Console, *, plain: bool) -> None:
 def answer(folder: Path, console: Console) -> None:
     """Print the study's result, its limitation, and the first further caveat.
 
-    The trials are safe in the store: whatever fails here is said, and fails no run.
+    The trials are safe in the store: failures here are reported and do not fail the run.
     """
     try:
         reading = read(folder)

@@ -55,7 +55,7 @@ def serve(
     ] = "127.0.0.1",
     open_browser: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
 ) -> int:
-    """Serve until interrupted: there is no other end, so the code is always 130. Raises StoreError if there is no such
+    """Serve until interrupted, so the exit code is always 130. Raises StoreError if there is no such
     folder, StudyError for an address that is not loopback, SteelyardError if the port is taken."""
     console = message_console()
     root = store.resolve()
@@ -91,7 +91,7 @@ def serve(
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[Path]:
     """A folder for generated files that no other user can read. Those of servers that were killed are removed: a lock
-    that can be had is held by no server."""
+    that is free belongs to no running server."""
     shared = Path(tempfile.gettempdir())
     for lock in shared.glob(f"{SCRATCH}*/{LOCK}"):
         with contextlib.suppress(OSError), os.fdopen(no_links.open_file(lock, shared, os.O_RDWR), "rb+") as held:

@@ -38,7 +38,7 @@ def verify(
     """Check a store and report what was checked. Returns 0, or 1 if something differs (remarks do not count).
 
     `reports`: pages or `report --json` output to check too; without, the store's own page if there is one. Raises
-    StoreError where there is no store, or a report that was named is not there.
+    StoreError where there is no store, or a named report is missing.
     """
     opened = open_store(store)
     chosen = tuple(reports or ())

@@ -1,4 +1,4 @@
-"""Ctrl-C while a study is measured: asked at a terminal, stop at once elsewhere."""
+"""Ctrl-C during a study: a question at a terminal, an immediate stop elsewhere."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Terminal(Console):
 
 
 def _shown(text: str) -> str:
-    # Names of files may have bytes that are no text.
+    # Names of files may have bytes that are not text.
     return visible(text, lines=True).encode("utf-8", errors="replace").decode("utf-8")
 
 

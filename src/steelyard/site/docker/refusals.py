@@ -54,7 +54,7 @@ def notes(settings: Settings) -> list[str]:
     if daemon is not None:
         return others + ([] if image.is_here(daemon, settings.image) else _not_here(settings, daemon))
     asked = OWN if settings.daemon == "own" else "no Docker runs here"
-    starts = f"{asked}: `run` starts a Docker daemon of its own, as root, and ends it with its last lease"
+    starts = f"{asked}: `run` starts its own Docker daemon, as root, and ends it with its last lease"
     return [*others, starts, *_not_here(settings, None)]
 
 

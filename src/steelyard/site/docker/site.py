@@ -126,7 +126,7 @@ class DockerSite:
             cgroup.throttle_all(lease.databases, limited=limited)
 
     async def leftovers(self) -> Sequence[Lease]:
-        """Leases whose owner is dead or whose end has passed; containers, networks, processes without a record; a
+        """Leases that have expired or whose owner is dead; containers, networks, processes without a record; a
         daemon of our own that no lease uses."""
         now = lease_records.utc_now()
         left = {lease.id: lease for lease in lease_records.left_over(self._state, self.name, now)}

@@ -27,7 +27,7 @@ JAVA = "openjdk-17-jre-headless"
 OTHER_JAVA = "default-jre-headless"
 NEWER_SUITES = frozenset({"trixie", "forky", "sid"})
 """Suites of Debian without the Java that Cassandra 5.0 asks for (there nodes use this machine's, or bring their own),
-and with Docker's client in a package of its own."""
+and with Docker's client in a separate package."""
 BUILD_TIMEOUT_S = 1200.0
 UMOUNT_TIMEOUT_S = 60.0
 NAMED_LINES = 3
@@ -94,7 +94,7 @@ def mirrors(sources: Iterable[str], suite: str) -> Iterator[str]:
 async def bootstrap(
     wanted: Recipe, root: Path, say: Say, otherwise: str, environment: Mapping[str, str] | None = None
 ) -> None:
-    """Install a recipe's packages into a new folder, by Debian's own installer in a mount namespace of its own: what it
+    """Install a recipe's packages into a new folder, by Debian's own installer in a separate mount namespace: what it
     mounts goes with it. Takes root and a minute or two. Raises SiteError."""
     debootstrap = program("debootstrap")
     if debootstrap is None:

@@ -180,7 +180,7 @@ def _strict(number: str, bytes_per_s: int | None) -> list[tuple[Path, str]]:
 
 def in_force(folder: Path, hierarchies: Hierarchies) -> dict[str, str]:
     """Facts about a node's disk as the kernel reports them: device, size in bytes, rates in bytes/s and operations/s;
-    none for a node without a disk of its own."""
+    none for a node without its own disk."""
     device = device_of(folder)
     if device is None:
         return {}

@@ -2,7 +2,7 @@
 
 The kernel makes what it can make exactly: the network as it is, a rate in each direction (tbf), and, where it has
 netem, delay and loss. `steelyard-agent link` makes everything else: a TAP device in each namespace is its cable, and it
-moves the frames by a medium of its own, the 802.11 one included. It carries the lease's mark, and its devices go with
+moves the frames through its own medium, the 802.11 one included. It carries the lease's mark, and its devices go with
 it, so a killed conductor leaves neither.
 """
 
@@ -151,7 +151,7 @@ def takes_program(link: LinkChoice, *, netem: bool) -> bool:
 
 
 def lacking(link: LinkChoice, *, namespaces: bool, tc: str | None) -> str | None:
-    """Reason why this machine cannot make a link, or None. `namespaces`: whether nodes have networks of their own;
+    """Reason why this machine cannot make a link, or None. `namespaces`: whether nodes have their own networks;
     `tc`: path of the program. Whether the kernel has netem is asked only where there are no TAP devices."""
     if link.plain:
         return None

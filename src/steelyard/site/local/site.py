@@ -138,7 +138,7 @@ class LocalSite:
                 disk.set_rates(lease.id, node.folder, limits, hierarchies, limited=limited)
 
     async def leftovers(self) -> Sequence[Lease]:
-        """Leases whose owner is dead or whose end has passed; namespaces, cgroups, processes without a record."""
+        """Leases that have expired or whose owner is dead; namespaces, cgroups, processes without a record."""
         now = lease_records.utc_now()
         abandoned = lease_records.left_over(self._state, self.name, now)
         recorded = {record.id for _, record in lease_records.records(self._state, self.name)}

@@ -52,7 +52,7 @@ def path_on(folder: Path, agent: AgentProgram) -> Path:
 
 
 async def bring(connection: Connection, folder: Path, agent: AgentProgram) -> str:
-    """Path of the agent on a machine; sent there unless it is there. Raises SiteError if it does not run there or is of
+    """Path of the agent on a machine; sent there if missing. Raises SiteError if it does not run there or is of
     another version."""
     target = str(path_on(folder, agent))
     done = await connection.shell(CHECK, target)

@@ -71,7 +71,7 @@ rm -f "$mine"
 mkdir -p -m 700 "$folder/nodes/$lease" && mkdir -m 700 "$folder/nodes/$lease/$node"
 """
 """Arguments: folder, lease, node, seconds until the lease ends, who has it. Takes the machine for the lease, also from
-a lease whose end has passed (`expired ID`), and creates the node's folder, which only its user enters."""
+an expired lease (`expired ID`), and creates the node's folder, which only its user enters."""
 
 BRING = r"""
 set -eu

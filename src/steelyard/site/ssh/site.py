@@ -119,7 +119,7 @@ class SshSite:
             await attempt(*(_take_back(lease.id, node, controls) for node in lease.nodes))
 
     async def leftovers(self) -> Sequence[Lease]:
-        """Leases whose owner is dead or whose end has passed."""
+        """Leases that have expired or whose owner is dead."""
         return lease_records.left_over(self._state, self.name, lease_records.utc_now())
 
     async def facts(self, node: Node) -> dict[str, str]:
@@ -255,7 +255,7 @@ async def _look(identity: str, place: Place, connection: Connection, ssh_config:
 
 
 async def _claim(connection: Connection, node: Node, identity: str, terms: tuple[str, str]) -> list[str]:
-    """Take a machine for a lease; the leases before it whose end has passed. Raises SiteError."""
+    """Take a machine for a lease; returns the expired leases before it. Raises SiteError."""
     folder = str(node.cache)
     arguments = (folder, identity, node.name, *terms)
     name = scripts.CLAIM_NAME.format(lease=identity)

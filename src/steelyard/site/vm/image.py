@@ -32,7 +32,7 @@ DISK_GB = 32
 """Size of a machine's disks as it sees them; of this machine's disk they take what is written."""
 BYTES_PER_INODE = 65536
 """Few inodes make a disk that is formatted at once; a database has large files."""
-OTHERWISE = "site docker needs no image of its own"
+OTHERWISE = "site docker needs no separate image"
 NAMES = ("vmlinuz", "first.img", "root.img")
 
 
@@ -79,7 +79,7 @@ def key_of(wanted: Recipe) -> str:
 
 
 def image(cache: Path, wanted: Recipe) -> Image:
-    """The image of a recipe in the cache, whether it is there or not."""
+    """The image of a recipe in the cache, whether present or not."""
     key = key_of(wanted)
     return Image(cache / "vm" / f"image-{key}", key)
 

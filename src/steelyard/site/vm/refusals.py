@@ -35,8 +35,8 @@ TUN = "/dev/net/tun"
 
 
 async def missing_packages() -> Sequence[str]:
-    """Debian packages that `steelyard setup vm` installs: whatever of QEMU, ssh and the builder of images is not
-    there."""
+    """Debian packages that `steelyard setup vm` installs: those of QEMU, ssh and the builder of images that are
+    missing."""
     return list(dict.fromkeys(package for name, package in PACKAGES.items() if program(name) is None))
 
 

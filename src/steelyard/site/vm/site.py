@@ -39,7 +39,7 @@ from steelyard.site.vm.steps import MachineSteps
 
 EXPECTED_LEASE_S = 6.0
 EXPECTED_NODE_S = 12.0
-"""An emulated machine on a processor of its own; under KVM a third of it."""
+"""An emulated machine on its own processor; under KVM a third of it."""
 EXPECTED_RELEASE_S = 2.0
 SYNC_TIMEOUT_S = 60.0
 PROCESS = re.compile(r"sy-(?:[0-9a-f]{8}-n[0-9]*|trial)")
@@ -107,7 +107,7 @@ class VmSite:
                 socket.unlink(missing_ok=True)
 
     async def leftovers(self) -> Sequence[Lease]:
-        """Leases whose owner is dead or whose end has passed; processes of machines without a record. Networks without
+        """Leases that have expired or whose owner is dead; processes of machines without a record. Networks without
         a record are those of site local."""
         now = lease_records.utc_now()
         left = {lease.id: lease for lease in lease_records.left_over(self._state, self.name, now)}

@@ -1,6 +1,6 @@
 """A Cassandra cluster that exists: measured over CQL, never started, stopped, wiped or configured.
 
-The laboratory works in tables that it has created and marked, in a keyspace of its own unless the study names one. What
+The laboratory works in tables that it has created and marked, in its own keyspace unless the study names one. What
 is not marked belongs to another user: it is neither read, written, emptied nor dropped.
 """
 

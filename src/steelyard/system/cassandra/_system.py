@@ -111,7 +111,7 @@ class Cassandra:
         return await _findings.of_this_machine()
 
     async def provide(self, nodes: Sequence[Node]) -> None:
-        """Find Java on nodes with programs of their own, or bring it, and bring jars. Slow only the first time."""
+        """Find Java on nodes with their own programs, or bring it, and bring jars. Slow only the first time."""
         await together(self._provide(node) for node in nodes)
 
     async def install(self, node: Node, peers: Sequence[Node]) -> None:
@@ -333,7 +333,7 @@ class Cassandra:
         )
 
     def problems(self, nodes: int, load: Load) -> Iterator[StudyError]:
-        """Errors for a build that is not there, for more copies than nodes, and for consistency levels that need more
+        """Errors for a missing build, for more copies than nodes, and for consistency levels that need more
         copies than there are."""
         build = self.settings.build
         if self.settings.source is not None and build.files is not None and not build.files.exists():

@@ -154,6 +154,6 @@ def test_a_table_is_shown_whole_however_narrow_the_terminal() -> None:
 def test_a_table_number_that_is_not_there() -> None:
     with pytest.raises(StudyError, match="no table 99") as caught:
         reference.show("speedup", "99")
-    assert caught.value.hint == "there are: 18, 22, 30, 34, 42, 46, 54, 58"
+    assert caught.value.hint == "available: 18, 22, 30, 34, 42, 46, 54, 58"
     with pytest.raises(StudyError, match="no printed table 1"):
         reference.show("http_server", "1")

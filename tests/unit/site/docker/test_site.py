@@ -391,7 +391,7 @@ def test_what_run_starts_or_pulls_first_is_a_note(
     monkeypatch.setattr(cgroup, "detect", lambda: cgroup.Hierarchies({"cpu": tmp_path}, None, frozenset(), ()))
     monkeypatch.setattr("steelyard.leases.register.usable", lambda: True)
     starts, shows = notes(tmp_path, image="cassandra:5")
-    assert starts.startswith("no Docker runs here: `run` starts a Docker daemon of its own, as root, and ends it with")
+    assert starts.startswith("no Docker runs here: `run` starts its own Docker daemon, as root, and ends it with")
     assert "whether that daemon has the image cassandra:5 is known once it runs" in shows
     assert notes(tmp_path, image="cassandra:5", daemon="running") == [], "refused instead"
     monkeypatch.setattr(docker_daemon, "lives", lambda own: True)
@@ -461,7 +461,7 @@ def test_docker_host_is_said_to_be_used_or_not(
         "DOCKER_HOST = 'tcp://a:1': over a network; the containers are made by a Docker daemon of Steelyard's own "
         "instead (unset DOCKER_HOST)"
     )
-    assert "`run` starts a Docker daemon of its own" in starts
+    assert "`run` starts its own Docker daemon" in starts
     refused = refusal(tmp_path, image="debian:12", daemon="running")
     assert "DOCKER_HOST = 'tcp://a:1': over a network; unset DOCKER_HOST, or site.daemon" in refused
 
