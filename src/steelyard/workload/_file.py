@@ -186,7 +186,7 @@ def _parameter_problems(raw: Mapping[str, Any]) -> Iterator[StudyError]:
     for name, value in parameters.items():
         key = f"parameters.{name}"
         if not PARAMETER_NAME.fullmatch(name) or name in TAKEN or hasattr(FileSettings, name):
-            yield problem(key, value, f"no name for a parameter: not {', '.join(TAKEN)}, nor {name}")
+            yield problem(key, value, f"not allowed as the name of a parameter, nor are {', '.join(TAKEN)}")
         elif not isinstance(value, (str, int, float, bool)):
             yield problem(key, value, "must be text, a number, true or false")
         elif name not in used:

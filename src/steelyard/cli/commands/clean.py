@@ -26,7 +26,7 @@ EXIT_DONE, EXIT_LABORATORY = 0, 3
 
 HIDDEN = (
     "note: this is a separate mount namespace, where records may be hidden: leases are judged by their owners, and "
-    "what cannot be judged from here is left alone"
+    "those that cannot be judged from here are left alone"
 )
 
 

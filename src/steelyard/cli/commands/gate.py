@@ -55,8 +55,8 @@ def gate(
             "--response",
             metavar="NAME",
             autocompletion=completion.response_names,
-            help="What must not get worse: throughput, time, p50, p95, p99 or another response; may be repeated, or "
-            "several with commas. Otherwise those of the study.",
+            help="Responses that must not get worse: throughput, time, p50, p95, p99 or another; may be repeated, or "
+            "several with commas. By default those of the study.",
         ),
     ] = None,
     junit: Annotated[

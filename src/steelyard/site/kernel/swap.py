@@ -50,7 +50,7 @@ def notes(hierarchies: Hierarchies, limits: NodeLimits, nodes: int) -> Iterator[
     asked_mb, machine_mb = limits.swap_mb or 0, there_mb()
     size = data_size(machine_mb * MEBIBYTE)
     if asked_mb and not machine_mb:
-        yield (f"node.swap_mb = {asked_mb}, but this machine has no swap: the kernel kills nodes at node.memory_mb")
+        yield f"node.swap_mb = {asked_mb}, but this machine has no swap: the kernel kills nodes at node.memory_mb"
     elif asked_mb * nodes > machine_mb:
         yield f"node.swap_mb = {asked_mb} per node, but this machine has {size} of swap for all of them together"
     if limits.swap_mb is None and machine_mb and not counted(hierarchies):

@@ -323,12 +323,12 @@ class Cassandra:
         return _estimates.disk_bytes(stored_bytes, nodes, self.settings.commitlog_total_space_mb)
 
     def notes(self) -> Sequence[str]:
-        """That of this version no checksums are shipped."""
+        """A note if no checksums are shipped for this version."""
         build = self.settings.build
         if build.files is not None or _jars.shipped_list(self.settings) is not None:
             return ()
         return (
-            f"Cassandra {build.label}: no checksums of it are shipped with Steelyard: its jars are compared with those "
+            f"Cassandra {build.label}: Steelyard ships no checksums for it, so its jars are compared with those "
             "of their first use",
         )
 
