@@ -166,3 +166,16 @@ def test_strings_of_a_room_are_plain_english(room: str) -> None:
         for match in NOT_PLAIN.finditer(text)
     ]
     assert found == []
+
+
+@pytest.mark.parametrize("room", PLAIN_ROOMS)
+def test_a_docstring_of_a_room_starts_with_a_noun_or_a_verb(room: str) -> None:
+    """`What it prints` is the output; `Why it cannot` is the reason."""
+    found = [
+        (str(path.relative_to(PACKAGE)), node.value.value[:80])
+        for path in sorted((PACKAGE / room).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        if node.value.value.startswith(("What ", "Why ", "How ", "Who "))
+    ]
+    assert found == []

@@ -36,8 +36,8 @@ class Settings(Value):
     """Virtual tables of Cassandra that the probe reads."""
 
     views: tuple[View, ...] = Field(default=get_args(View), min_length=1)
-    """What is read: operations (as coordinator and as replica), tombstones, disk, pools (of threads), caches,
-    compactions, hints."""
+    """Groups of metrics to read: operations (as coordinator and as replica), tombstones, disk, pools (of threads),
+    caches, compactions, hints."""
 
 
 @dataclass(frozen=True)

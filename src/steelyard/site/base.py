@@ -41,7 +41,7 @@ class Refusal(str):
     key: str
     """Dotted name of the field, such as `node.memory_mb`. `site.` stands for the section of the site that refuses."""
     hint: str
-    """How to fix it, where the reason does not say so."""
+    """Hint, if the reason contains none."""
 
     def __new__(cls, reason: str, key: str, hint: str = "") -> Self:
         """A reason with its key."""
@@ -246,7 +246,7 @@ class Apportions(Protocol):
     """Ability: names its enforcement of `node.cpus`, which differs between sites."""
 
     def cpus_by(self, limits: NodeLimits) -> str:
-        """How, in words such as `a quota of CPU time`. Pure."""
+        """Its enforcement, in words such as `a quota of CPU time`. Pure."""
         ...
 
 

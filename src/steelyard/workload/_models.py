@@ -92,7 +92,7 @@ class Column(Value):
         return self
 
     def kind(self) -> str | None:
-        """How values are generated, as far as this table specifies it."""
+        """Generator of values, as far as this table specifies it."""
         if self.make is not None:
             return self.make
         given = self.model_fields_set
@@ -194,7 +194,7 @@ class Operation(Steps):
     weight: float = Field(default=1.0, ge=0)
     """Share of the operations, relative to the sum of all weights; a factor of studies: `workload.weights.NAME`."""
     keys: str = "uniform"
-    """Which record: `new` is one that has not been written yet; `uniform`, `zipfian`, `latest`, `hotspot`,
+    """Choice of record: `new` is one that has not been written yet; `uniform`, `zipfian`, `latest`, `hotspot`,
     `sequential`, `exponential` choose an existing one, as in YCSB; a distribution such as `zipfian(0..999)` draws a
     number, whether that key exists or not."""
 
@@ -230,6 +230,6 @@ class File(Value):
     statements: dict[str, Statement] = Field(min_length=1)
     """Statements by name; a statement can be given as its CQL alone."""
     populate: Populate | None = None
-    """What fills the tables; default: the only INSERT."""
+    """Statement that fills the tables; default: the only INSERT."""
     operations: tuple[Operation, ...] = Field(min_length=1)
     """The mix of operations."""

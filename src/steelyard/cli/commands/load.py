@@ -297,7 +297,7 @@ def _listed(word: str, value: str) -> Any:
 
 
 def _load_of(fields: Mapping[str, Any], *, filling: bool) -> tuple[Load, bool]:
-    """How the load is driven, and whether it is driven: a command that creates and fills drives only on request."""
+    """Schedule of the load, and whether load is driven: a command that creates and fills drives only on request."""
     given = dict(fields)
     drives = not filling or any(name in given for name in DRIVING)
     if unused := [name for name in OF_DRIVING if name in given and not drives]:

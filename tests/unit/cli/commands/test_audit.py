@@ -155,5 +155,5 @@ def test_a_table_number_that_is_not_there() -> None:
     with pytest.raises(StudyError, match="no table 99") as caught:
         reference.show("speedup", "99")
     assert caught.value.hint == "available: 18, 22, 30, 34, 42, 46, 54, 58"
-    with pytest.raises(StudyError, match="no printed table 1"):
+    with pytest.raises(StudyError, match="no table 1"):
         reference.show("http_server", "1")
