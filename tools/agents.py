@@ -41,7 +41,7 @@ class Target:
     """The end of the agent's name."""
     triple: str
     linkers: tuple[str, ...]
-    mend: str
+    hint: str
     """What installs compiler and libraries for it, on Debian."""
 
 
@@ -70,7 +70,7 @@ TARGETS: Mapping[str, Target] = {
 
 
 class NotBuilt(Exception):
-    """An agent that could not be built, and what mends it."""
+    """An agent that could not be built, with a hint."""
 
 
 def crates_hash(root: Path = ROOT) -> str:
@@ -110,7 +110,7 @@ def _build(target: Target, root: Path) -> Path:
     linker = next((name for name in target.linkers if shutil.which(name)), None)
     if compiler is None or linker is None:
         lacking = "no standard library of Rust" if compiler is None else f"no linker {' or '.join(target.linkers)}"
-        raise NotBuilt(f"{lacking} for {target.name}; as root: {target.mend}")
+        raise NotBuilt(f"{lacking} for {target.name}; as root: {target.hint}")
     name = target.triple.upper().replace("-", "_")
     variables = {
         "RUSTC": compiler,

@@ -78,5 +78,5 @@ def test_a_node_that_dies_ends_its_trial_and_the_study_goes_on(laboratory: Labor
     failed, whole = Store(laboratory.store / "dead").trials()
     assert failed.verdict.system_fault
     detail = failed.verdict.reasons[0].detail
-    assert detail.startswith("n2: the simulated node is dead: killed by SIGKILL; last lines: listening")
+    assert detail.startswith("n2: the simulated node has died: killed by SIGKILL; last lines: listening")
     assert whole.verdict.outcome == "valid"

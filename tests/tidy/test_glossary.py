@@ -38,6 +38,13 @@ NOT_PLAIN = re.compile(
 )
 """Words and turns that a native engineer does not write: fix, use, again, no one, next to, report, anyway, that many,
 automatically, is given, run, otherwise."""
+PLAIN_ROOMS = (
+    *("cli", "study", "plan", "site", "system", "engine", "probe", "workload", "node", "leases", "link", "tomlfile"),
+    "plugins",
+)
+"""Rooms whose strings and docstrings are held to the same: messages, hints, `--help`, descriptions of settings."""
+NOT_PROSE = {"beside"}
+"""Keys of `--json`, and names that other rooms give."""
 
 
 def rows() -> list[list[str]]:
@@ -141,3 +148,34 @@ def test_prose_of_pages_is_plain_english(path: Path) -> None:
     prose = re.sub(r"```.*?```|`[^`]*`|\]\([^)]*\)", " ", path.read_text(encoding="utf-8"), flags=re.DOTALL)
     found = [match.group() for match in NOT_PLAIN.finditer(" ".join(prose.split()))]
     assert found == [], f"{path.relative_to(ROOT)}: {found}"
+
+
+def texts(tree: ast.Module) -> Iterator[str]:
+    """Strings and docstrings of a module; of a formatted one, its literal parts."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value not in NOT_PROSE:
+            yield " ".join(node.value.split())
+
+
+@pytest.mark.parametrize("room", PLAIN_ROOMS)
+def test_strings_of_a_room_are_plain_english(room: str) -> None:
+    found = [
+        (str(path.relative_to(PACKAGE)), match.group(), text[:80])
+        for path in sorted((PACKAGE / room).rglob("*.py"))
+        for text in texts(ast.parse(path.read_text(encoding="utf-8")))
+        for match in NOT_PLAIN.finditer(text)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("room", PLAIN_ROOMS)
+def test_a_docstring_of_a_room_starts_with_a_noun_or_a_verb(room: str) -> None:
+    """`What it prints` is the output; `Why it cannot` is the reason."""
+    found = [
+        (str(path.relative_to(PACKAGE)), node.value.value[:80])
+        for path in sorted((PACKAGE / room).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        if node.value.value.startswith(("What ", "Why ", "How ", "Who "))
+    ]
+    assert found == []

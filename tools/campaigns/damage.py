@@ -251,12 +251,12 @@ class _Judge:
         """`run` goes on and leaves a store that verifies, or refuses with the file and what to do."""
         if ran.code in REFUSED:
             if not self._is_named(ran) or "\n  " not in ran.err:
-                self._add("unlike", f"run refuses without file or remedy: {ran.err[-300:]}")
+                self._add("unlike", f"run refuses without file or hint: {ran.err[-300:]}")
             return
         # 1: a trial that was measured again was voided, on a busy machine.
         if ran.code not in (0, 1):
             self._add("unlike", f"run: exit code {ran.code}: {ran.last_line[:200]}")
-        if self._harm.mended and again and again[-1].code != 0:
+        if self._harm.repaired and again and again[-1].code != 0:
             self._add("unlike", f"verify after run and report: {again[-1].out[:400]}")
 
     def kept(self, before: dict[str, str], harmed: dict[str, str], after: dict[str, str]) -> None:

@@ -36,7 +36,7 @@ class Harm:
     """Commands that must name the file, or the folder that it is in."""
     weight: Weight = "difference"
     """What `verify` finds."""
-    mended: bool = True
+    repaired: bool = True
     """Whether `verify` finds no difference after the next `run` (and a new report); else a copy has to be restored."""
 
 
@@ -176,9 +176,9 @@ def every() -> tuple[Harm, ...]:
 def _of_the_study() -> list[Harm]:
     torn = {"half": half, "empty": empty, "not UTF-8": not_utf8, "deep nesting": deep, "a list": a_list}
     return [
-        *_of("study.json", "study", {**torn, "a pipe in its place": _pipe}, mended=False),
+        *_of("study.json", "study", {**torn, "a pipe in its place": _pipe}, repaired=False),
         *_of("study.json", "study", {"edited response": _set("analysis", "response", to="throughput_per_s")}),
-        *_of("study.json", "study", {"deleted": _delete, "a folder in its place": _folder}, mended=False),
+        *_of("study.json", "study", {"deleted": _delete, "a folder in its place": _folder}, repaired=False),
         *_of("study.toml", "study", {"edited": partial(_text, "operations = ", "operations = 1")},
              named_by=frozenset({VERIFY})),
         *_of("study.toml", "study", {"deleted": _delete, "not UTF-8": not_utf8}, named_by=frozenset({VERIFY})),
@@ -205,7 +205,7 @@ def _of_plan_and_journal() -> list[Harm]:
              _seal(attempt=lambda was: was + 1)}),
         *_of(journal, "journal", {"every line twice": twice, "lines of sealed trials gone": sealed}, weight="remark",
              named_by=NOBODY),
-        *_of(journal, "journal", {"a folder in its place": _folder}, mended=False),
+        *_of(journal, "journal", {"a folder in its place": _folder}, repaired=False),
     ]  # fmt: skip
 
 
@@ -221,7 +221,7 @@ def _of_records() -> list[Harm]:
              "edited outcome": _set("verdict", "outcome", to="invalid"),
              "edited attempt": _set("attempt", to=2), "edited id": _set("id", to="000000000000-s1-t1"),
              "edited treatment": _set("treatment", to={}), "a huge time": _set("begun_s", to=1e300)}),
-        *_of(record, "record", {"another format": _set("format", to=99)}, mended=False),
+        *_of(record, "record", {"another format": _set("format", to=99)}, repaired=False),
     ]  # fmt: skip
 
 
@@ -233,7 +233,7 @@ def _of_folders() -> list[Harm]:
              "emptied": _folder}),
         *_of(trial, "trial's folder", {"deleted": _delete}),
         *_of("trials", "trial's folder", {"deleted": _delete}),
-        *_of("trials", "trial's folder", {"a file in its place": _empty_file}, mended=False),
+        *_of("trials", "trial's folder", {"a file in its place": _empty_file}, repaired=False),
     ]  # fmt: skip
 
 
@@ -251,9 +251,9 @@ def _of_tables() -> list[Harm]:
     return [
         *_of(intervals, "table", {**ways, "exchanged with another trial's": _exchange, "copied beside":
              partial(_beside, "l2.parquet"), "a table of other columns": _samples_instead},
-             named_by=READERS, mended=False),
-        *_of(f"trials/{TRIAL}/intervals", "table", {"deleted": _delete}, named_by=READERS, mended=False),
-        *_of(samples, "table", ways, named_by=frozenset({VERIFY}), mended=False),
+             named_by=READERS, repaired=False),
+        *_of(f"trials/{TRIAL}/intervals", "table", {"deleted": _delete}, named_by=READERS, repaired=False),
+        *_of(samples, "table", ways, named_by=frozenset({VERIFY}), repaired=False),
     ]  # fmt: skip
 
 
@@ -278,11 +278,11 @@ def _of_the_rest() -> list[Harm]:
         "deleted": _delete,
     }
     return [
-        *_of(facts, "facts", texts, named_by=only_verify, mended=False),
+        *_of(facts, "facts", texts, named_by=only_verify, repaired=False),
         *_of(links, "facts", {"half": half, "garbage": garbage, "deleted": _delete}, named_by=only_verify,
-             mended=False),
+             repaired=False),
         *_of(f"trials/{TRIAL}/logs/n1/sim.out", "log", {"edited": bad_tail, "deleted": _delete}, named_by=only_verify,
-             mended=False),
+             repaired=False),
         *_of("report.html", "report", {"half": half, "not UTF-8": not_utf8, "empty": empty}, named_by=only_verify),
         *_of("report.html", "report", {"deleted": _delete}, named_by=NOBODY, weight="nothing"),
         *_of(".lock", "other", {"deleted": _delete, "not UTF-8": bad_tail}, named_by=NOBODY, weight="nothing"),

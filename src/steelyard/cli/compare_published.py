@@ -1,4 +1,5 @@
-"""`steelyard compare STORE REFERENCE`: own trials beside published numbers, and why some are not comparable."""
+"""`steelyard compare STORE REFERENCE`: own trials against published numbers, with reasons why some are not
+comparable."""
 
 from __future__ import annotations
 
@@ -27,11 +28,11 @@ EXIT_AGREES, EXIT_OTHERWISE = 0, 1
 SHORT_NAMES = {"time": "execution_time_ms", "execution_time": "execution_time_ms"}
 NOTHING_PUBLISHED = ("nothing was published",)
 MOST_REASONS = 6
-"""Lines on the screen about numbers that have none of ours beside them."""
+"""Lines on the screen about published numbers without one of ours."""
 STYLES = {"agrees": "green", "differs": "red", "not comparable": "yellow"}
 
 
-def beside(
+def compare_with_reference(
     ours: Opened,
     name: str,
     *,
@@ -42,9 +43,9 @@ def beside(
     figure_path: Path | None,
     as_json: bool,
 ) -> int:
-    """Print or give as JSON. Returns 0 if every number of ours that has an interval agrees, else 1.
+    """Print or give as JSON. Returns 0 if every number of ours that has an interval agrees, otherwise 1.
 
-    Raises StudyError for an unknown reference, or where own treatments cannot be told apart.
+    Raises StudyError for an unknown reference, or where own treatments cannot be distinguished.
     """
     _refuse(tables_named(name), response_name, margin_percent)
     if figure_path is not None:
@@ -55,18 +56,18 @@ def beside(
     else:
         _draw(comparison, ours.study.study.name, data_console())
     if figure_path is not None:
-        _figure(comparison.rows, f"{ours.study.study.name} beside {name}", figure_path)
+        _figure(comparison.rows, f"{ours.study.study.name} against {name}", figure_path)
     return EXIT_AGREES if comparison.agrees else EXIT_OTHERWISE
 
 
 def _refuse(tables: Sequence[shipped.Table], response_name: str | None, margin_percent: float | None) -> None:
-    """Options that mean nothing beside published numbers. Raises StudyError."""
+    """Refuse options that have no meaning for published numbers. Raises StudyError."""
     response = tables[0].form.response if tables[0].form is not None else ""
     if response_name is not None and (not response or SHORT_NAMES.get(response_name, response_name) != response):
-        what = f"{label_of(response)}s only" if response else "numbers of its own, each of which is compared with ours"
+        what = f"{label_of(response)}s only" if response else "its own numbers, each compared with ours"
         raise StudyError(f"--response {response_name}", f"{tables[0].source.name} published {what}", key="--response")
     if margin_percent is not None:
-        raise StudyError("--margin is for two sides of trials", "what agrees is decided by the printed digits")
+        raise StudyError("--margin is for two sides of trials", "agreement is decided by the printed digits")
 
 
 def _print_json(comparison: PublishedComparison) -> None:
@@ -86,7 +87,7 @@ def _draw(comparison: PublishedComparison, study: str, console: Console) -> None
         of_table = [one for one in every if one.table == table]
         form = _form(table)
         rows = [one for one in of_table if one.ours is not None and one.statistic in (form.shown or (one.statistic,))]
-        say(console, Text(f"{study} beside {name}: {_title(table)}", style="bold"))
+        say(console, Text(f"{study} against {name}: {_title(table)}", style="bold"))
         if rows:
             _grid(rows, rows if form.computed else of_table, reasons, console)
         for line in _without(of_table):
@@ -123,7 +124,7 @@ def _grid(rows: Sequence[Beside], every: Sequence[Beside], reasons: dict[str, st
 
 
 def _without(rows: Sequence[Beside]) -> list[str]:
-    """Published numbers with none of ours beside them, by reason."""
+    """Published numbers without one of ours, by reason."""
     alone = [one for one in rows if one.ours is None]
     groups: dict[tuple[str, tuple[str, ...]], int] = {}
     for row in alone:
@@ -180,7 +181,7 @@ def _figure(every: Sequence[Beside], what: str, path: Path) -> None:
         and (not _form(one.table).computed or one.statistic in _form(one.table).drawn)
     ]  # fmt: skip
     if not rows:
-        raise StudyError("no number of ours stands beside one that can be drawn", "leave --figure out")
+        raise StudyError("none of our numbers matches one that can be drawn", "leave --figure out")
     response = _form(every[0].table).response
     title = f"{capital(label_of(response))} of {what}" if response else what
     caption = "100 (ours / published - 1); the intervals hold ours and the rounding of the printed digits"
@@ -188,6 +189,6 @@ def _figure(every: Sequence[Beside], what: str, path: Path) -> None:
 
 
 def _row(row: Beside, vary: Set[str]) -> str:
-    """What a row of the figure is about, by the columns that `vary`."""
+    """Label of a row of the figure, by the columns that `vary`."""
     levels = ", ".join(f"{name} {level}" for name, level in row.cell.items() if name in vary - {"table"})
     return f"{levels or row.table}: {row.statistic}".replace("_", " ")

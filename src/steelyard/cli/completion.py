@@ -67,7 +67,8 @@ def _stores_in(folder: Path) -> Iterable[str]:
 
 
 def _below(incomplete: str, inside: Callable[[Path], Iterable[str]]) -> list[str]:
-    """What `inside` finds in the folder of the incomplete path and in its folders; else these folders themselves."""
+    """Matches of `inside` in the folder of the incomplete path and in its folders; otherwise these folders
+    themselves."""
     head, _, beginning = incomplete.rpartition("/")
     folder = Path(head or ("/" if incomplete.startswith("/") else "."))
     folders = [path for path in _entries(folder) if path.name.startswith(beginning) and path.is_dir()]
@@ -98,7 +99,7 @@ def sites(incomplete: str) -> list[str]:
 
 
 def systems(incomplete: str) -> list[str]:
-    """What can be set up: systems, and foreign engines."""
+    """Names for `setup`: systems, and foreign engines."""
     from steelyard.plugins import find
 
     names = (*find.names("system"), *find.names("engine"))
@@ -115,17 +116,17 @@ def published(incomplete: str) -> list[tuple[str, str]]:
 
 
 def tables(incomplete: str) -> list[str]:
-    """What can be audited: published tables, and CSV files."""
+    """Names for `audit`: published tables, and CSV files."""
     return [*_files(incomplete, ".csv"), *(name for name, _ in published(incomplete))]
 
 
 def stores_and_published(incomplete: str) -> list[str]:
-    """What a store can be compared with."""
+    """Names to compare a store with."""
     return [*stores(incomplete), *(name for name, _ in published(incomplete))]
 
 
 def response_names(incomplete: str) -> list[tuple[str, str]]:
-    """Responses, with what people call them."""
+    """Responses, with their common names."""
     from steelyard.model import responses
 
     return [(name, one.label) for name, one in responses.every().items() if name.startswith(incomplete)]

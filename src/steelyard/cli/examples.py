@@ -1,4 +1,4 @@
-"""Examples of every command, as its help shows them: a line to type, and what it does."""
+"""Examples of every command, as its help shows them: a line to type, with its effect."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ EXAMPLES: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
     "compare": (
         ("steelyard compare store/before store/after", "Two stores, treatment by treatment."),
         ("steelyard compare store/quickstart --a nodes=1 --b nodes=2", "Two treatments of one store."),
-        ("steelyard compare store/quickstart richardson2017", "Own results beside published ones."),
+        ("steelyard compare store/quickstart richardson2017", "Own results against published ones."),
     ),
     "verify": (
         ("steelyard verify store/quickstart", "Checksums, plan, journal, and every number again."),

@@ -29,22 +29,20 @@ Contact = Annotated[
 Create = Annotated[bool, typer.Option("--create", help="Create keyspace and tables where they are missing.")]
 Populate = Annotated[
     bool,
-    typer.Option("--populate", help="Fill the tables first; that is all, unless --duration or --operations is given."),
+    typer.Option("--populate", help="Fill the tables first, then stop unless --duration or --operations is given."),
 ]
 ShowCount = Annotated[
     int | None, typer.Option("--show", min=1, metavar="N", help="Print the first N operations; send nothing.")
 ]
 OrderFile = Annotated[
-    Path | None, typer.Option("--order", metavar="FILE", help="Carry out an order (JSON) instead of a workload.")
+    Path | None, typer.Option("--order", metavar="FILE", help="Run an order (JSON) instead of a workload.")
 ]
 Threads = Annotated[
     int | None, typer.Option("--threads", "-t", min=1, metavar="N", help="At most N operations in flight.")
 ]
 Rate = Annotated[
     float | None,
-    typer.Option(
-        "--rate", metavar="RATE", help="Offer this many operations per second, however long the answers take."
-    ),
+    typer.Option("--rate", metavar="RATE", help="Offer this many operations per second, however slow the answers are."),
 ]
 Schedule = Annotated[
     str | None,
@@ -58,14 +56,15 @@ Duration = Annotated[
         "--duration",
         "-d",
         metavar="SECONDS",
-        help="Drive for so long; otherwise 10 s, unless --operations is given.",
+        help="Drive load for this long; 10 s by default, unless --operations is given.",
     ),
 ]
 Operations = Annotated[
     int | None, typer.Option("--operations", "-n", min=1, metavar="N", help="Stop after N operations.")
 ]
 WarmUp = Annotated[
-    float | None, typer.Option("--warm-up", metavar="SECONDS", help="Drive for so long before; counted apart.")
+    float | None,
+    typer.Option("--warm-up", metavar="SECONDS", help="Drive load for this long first; counted separately."),
 ]
 Consistency = Annotated[
     str | None,

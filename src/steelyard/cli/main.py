@@ -1,8 +1,8 @@
 """The command line: a table of commands; each is `cli/commands/NAME.py`, imported when it is called.
 
-Data go to stdout, all else to stderr. Exit codes: 0 done, 1 done but some trials invalid, 2 the study is wrong, 3 the
-laboratory failed, 4 (`gate`) undecided, 5 (`check`) parts that the study names do not exist yet, 130 interrupted and
-everything released.
+Data go to stdout, everything else to stderr. Exit codes: 0 done, 1 done but some trials invalid, 2 the study is wrong,
+3 the laboratory failed, 4 (`gate`) undecided, 5 (`check`) parts that the study names do not exist yet, 130 interrupted
+and everything released.
 """
 
 from __future__ import annotations
@@ -68,15 +68,15 @@ CONTENTS = {
         "calibrate": "Measure the most that the load engine can do on this machine. Later trials near it are marked "
         "generator-bound.",
         "clean": "Find and remove what killed studies left behind.",
-        "agent": "Run the agent by itself: load, probe, sim, ops, cql. Arguments are passed on unchanged.",
+        "agent": "Run the agent alone: load, probe, sim, ops, cql. Arguments are passed on unchanged.",
         "completion": "Print the script that makes bash, zsh or fish complete commands, studies, stores and levels.",
         "selftest": "Prove on this machine that the measured times are honest.",
     },
 }
-"""Panel, command, its help. A command is the function of its name in its module; where it has commands of its own, they
+"""Panel, command, its help. A command is the function of its name in its module; if it has subcommands, they
 are the module's `app`. Functions return the exit code."""
 USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
-"""What the library raises for words that it does not understand."""
+"""Errors raised by the library for arguments that it does not understand."""
 READING = frozenset(CONTENTS["Read"])
 """Commands that may be used while a study is measured: then they run at idle priority."""
 UNCHANGED = ("stress", "ycsb", "agent")

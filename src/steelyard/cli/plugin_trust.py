@@ -1,4 +1,4 @@
-"""Whether the Python files that a study names may be executed: `--trust`, or a yes at a terminal.
+"""Permission to execute the Python files that a study names: `--trust`, or a yes at a terminal.
 
 A yes is kept in the state folder for that path and content; another content is asked about again. Which code is trusted
 when, and why: docs/decisions/0017-whose-code-runs.md.
@@ -26,7 +26,7 @@ MOST_BYTES = 4_000_000
 
 
 def trust_of(given: bool) -> Trust:
-    """The trust of a command: in every file with `--trust`, otherwise in those to which somebody says or said yes."""
+    """The trust of a command: every file with `--trust`, otherwise those that the user approves or has approved."""
     return any_file if given else _asking(_at_a_terminal)
 
 
@@ -83,7 +83,7 @@ def _keep(file: PluginFile) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
     with os.fdopen(os.open(Path(folder, KEPT), flags, MODE), "a", encoding="utf-8") as kept:
         if os.fstat(kept.fileno()).st_uid == os.geteuid() and not _is_private(os.fstat(kept.fileno())):
-            # Whoever could write into it may have said yes to anything.
+            # Any user who can write to it may have approved anything.
             os.ftruncate(kept.fileno(), 0)
             os.fchmod(kept.fileno(), MODE)
         kept.write(_line(file) + "\n")

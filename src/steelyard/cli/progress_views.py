@@ -37,7 +37,7 @@ from steelyard.progress.state import (
 QUIET_LIMIT_S = 5.0
 """A plain log is never silent for longer than this while something is waited for."""
 LATE = 2.0
-"""A phase that takes longer than so many times what is expected shows its time limit."""
+"""A phase that takes longer than this multiple of its expected time shows its time limit."""
 BUSY_LIMIT_S = 30.0
 """The same while a quiet machine is waited for, which can take half an hour."""
 MOST_INTERVALS = 6
@@ -74,7 +74,7 @@ def _head(live: Live, now_s: float) -> Text:
 
 
 def _stopwatch(seconds: float) -> str:
-    """A length of time that goes on: `0:07`, `1:30`, `1:02:03`."""
+    """A running length of time: `0:07`, `1:30`, `1:02:03`."""
     whole = math.floor(max(0.0, seconds))
     hours, minutes = whole // SECONDS_PER_HOUR, whole // SECONDS_PER_MINUTE % SECONDS_PER_MINUTE
     return f"{hours}:{minutes:02d}:{whole % 60:02d}" if hours else f"{minutes}:{whole % 60:02d}"
@@ -85,7 +85,7 @@ def _of(live: Live) -> str:
 
 
 def _whole(seconds: float) -> str:
-    """A length of time that goes on: whole seconds, so that it does not flicker."""
+    """A running length of time: whole seconds, so that it does not flicker."""
     return duration(math.floor(max(0.0, seconds)))
 
 
@@ -141,7 +141,7 @@ def _ms(value: float | None) -> str:
 
 
 def _nodes(live: Live) -> RenderableType:
-    """One node beside the other, as many as fit on a line."""
+    """Nodes side by side, as many as fit on a line."""
     parts = [Text.assemble((name, "bold"), " ", _readings(name, node)) for name, node in sorted(live.nodes.items())]
     return Padding(Columns(parts, padding=(0, 3)), (0, 0, 0, 1))
 
@@ -220,7 +220,7 @@ class LiveView:
         self._screen.stop()
 
     def lines(self) -> tuple[Text, ...]:
-        """What goes on: study and time, cell and phase, load."""
+        """Current activity: study and time, cell and phase, load."""
         now_s, live = self._clock(), self._live
         return _head(live, now_s), _now(live, now_s), _load(live)
 
@@ -232,7 +232,7 @@ class LiveView:
         if self.note:
             parts.append(Text(f" {self.note}", style="bold reverse"))
         for trouble in live.troubles[-TROUBLES_SHOWN:]:
-            parts.append(_Trouble(f" ! {trouble.message}: {trouble.remedy}"))
+            parts.append(_Trouble(f" ! {trouble.message}: {trouble.hint}"))
         if live.cells:
             parts.append(self._cells.table(live))
         return Group(*parts)
@@ -244,7 +244,7 @@ class LiveView:
             self._cells.add(event.record)
 
     def beat(self) -> None:
-        """Time has passed: draw the screen anew."""
+        """Time has passed: redraw the screen."""
         self._screen.refresh()
 
 
@@ -271,7 +271,7 @@ class PlainView:
         self._live = live
         line = _line(live, event)
         if isinstance(event, events.PhaseEntered) and line is not None:
-            # A phase that is entered again, such as for facts of the nodes after its servers are up, is said once.
+            # A phase that is entered again, such as for facts of the nodes after its servers are up, is reported once.
             line, self._phase = (None if event.phase == self._phase else line), event.phase
         elif line is not None:
             self._phase = None
@@ -281,7 +281,7 @@ class PlainView:
             self._say(line, self._clock())
 
     def beat(self) -> None:
-        """Time has passed: say what is going on if it has been quiet for long."""
+        """Time has passed: report the current activity after a long silence."""
         now_s = self._clock()
         limit_s = QUIET_LIMIT_S if self._live.quiet is None else BUSY_LIMIT_S
         if (self._live.phase or self._live.quiet) is not None and now_s - self._spoke_s >= limit_s:
@@ -315,7 +315,7 @@ def _line(live: Live, event: events.Event) -> str | None:  # noqa: PLR0911 - one
             end = _end(live, live.t_s)
             return f"{_sealed(event.record)}{'; ' + end if end else ''}"
         case events.Trouble():
-            return f"  ! {event.message}: {event.remedy}"
+            return f"  ! {event.message}: {event.hint}"
         case _:
             return None
 

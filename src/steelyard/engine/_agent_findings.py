@@ -1,4 +1,4 @@
-"""Findings of `doctor` about engine `agent`: the program, and what it can do on this machine."""
+"""Findings of `doctor` about engine `agent`: the program, and its capacity on this machine."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ async def _agent() -> Finding:
 
 
 def _calibrated() -> Finding:
-    """What the load engine can do here, by the last calibration."""
-    mend = "steelyard calibrate (20 s): without it, the generator's limit can pass for the system's"
+    """Capability of the load engine here, by the last calibration."""
+    hint = "steelyard calibrate (20 s): without it, the generator's limit can be mistaken for the system's"
     try:
         ceilings = calibration.read(calibration.path_in(state_folder()))
     except SteelyardError as error:
-        return Finding(name="load engine", state="poor", found=error.message, mend=mend)
+        return Finding(name="load engine", state="poor", found=error.message, hint=hint)
     if ceilings is None:
-        return Finding(name="load engine", state="poor", found="never calibrated on this machine", mend=mend)
+        return Finding(name="load engine", state="poor", found="never calibrated on this machine", hint=hint)
     peaks = ", ".join(
         f"{max(one.per_s for one in ceilings.ceilings if one.kind == kind):,.0f} {kind}s of 1 KB"
         for kind in ("read", "write")
@@ -51,7 +51,7 @@ def _calibrated() -> Finding:
     except (SteelyardError, OSError) as error:
         why = str(error)
     if why:
-        return Finding(name="load engine", state="poor", found=f"{text}; {why}", mend=mend)
+        return Finding(name="load engine", state="poor", found=f"{text}; {why}", hint=hint)
     return judged(
-        "load engine", "; ".join([text, *calibration.doubts(ceilings)]), not calibration.doubts(ceilings), mend
+        "load engine", "; ".join([text, *calibration.doubts(ceilings)]), not calibration.doubts(ceilings), hint
     )

@@ -17,7 +17,7 @@ INTEGERS = ("bigint", "counter", "timestamp")
 def refused(what: str, allowed: str) -> EngineError:
     """The error for an order that latte does not support."""
     return EngineError(
-        f"engine latte cannot carry out {what}",
+        f"engine latte cannot run {what}",
         f"latte can: {allowed}. Choose load.engine = 'agent', or another workload",
     )
 

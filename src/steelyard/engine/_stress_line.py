@@ -22,7 +22,7 @@ WITHOUT_MEANING = (
     *("format", "protocol", "table", "key", "fields", "share", "serial_consistency", "backlog_limit", "discover"),
     *("seed", "timeout_ms", "connections_per_node"),
 )
-"""Fields without effect for these statements; the reference page says what the tool does instead of the last three."""
+"""Fields without effect for these statements; the reference page describes the tool's behaviour for the last three."""
 CONSISTENCIES = ("ONE", "TWO", "THREE", "QUORUM", "LOCAL_QUORUM", "EACH_QUORUM", "ALL", "ANY", "LOCAL_ONE")
 NO_JMX_PORT = 1
 """The tool reads the nodes' garbage collection over JMX, a load that our agent does not cause. Nothing listens on this
@@ -34,7 +34,7 @@ Json = Mapping[str, Any]
 def refused(what: str, allowed: str) -> EngineError:
     """The error for an order that the tool does not support."""
     return EngineError(
-        f"engine cassandra-stress cannot carry out {what}",
+        f"engine cassandra-stress cannot run {what}",
         f"cassandra-stress can: {allowed}. Choose load.engine = 'agent', or another workload",
     )
 
@@ -64,7 +64,7 @@ class Line:
 
 
 def line(order: Json, index: int, of: int) -> Line:
-    """The arguments for load node `index` of `of`. Raises EngineError for what the tool does not support."""
+    """The arguments for load node `index` of `of`. Raises EngineError for anything that the tool does not support."""
     program = order["workload"]
     if program.get("kind") != "program":
         raise refused(f"a workload of kind {program.get('kind')!r}", "the workload stress")
@@ -81,7 +81,7 @@ def line(order: Json, index: int, of: int) -> Line:
 def _populate(order: Json, statements: Mapping[str, str], columns: Columns, index: int, of: int) -> Line:
     program = order["workload"]
     if int(program.get("populate_stride", 1)) != 1 or _kind(program["populate"], statements) != "write":
-        raise refused("what fills the table", "one write of standard1 for each key")
+        raise refused("the operation that fills the table", "one write of standard1 for each key")
     first, beyond = _part(int(program["records"]), index, of)
     words = ("write", f"n={beyond - first}", f"keysize={columns.key_size}")
     common = _common(order, columns, order["write_consistency"], validated=True)

@@ -80,14 +80,14 @@ def library(cache_folder: Path) -> Path:
     return cache_folder / f"cassandra-stress-{VERSION}" / "lib"
 
 
-def have(cache_folder: Path) -> bool:
+def is_installed(cache_folder: Path) -> bool:
     """Whether the jars are installed."""
     return (library(cache_folder) / COMPLETE).is_file()
 
 
 def installed(cache_folder: Path) -> Path:
     """The folder of jars. Raises EngineError that names the command that fetches them."""
-    if not have(cache_folder):
+    if not is_installed(cache_folder):
         raise EngineError(
             f"cassandra-stress is not installed: nothing in {library(cache_folder)}",
             "run: steelyard setup cassandra-stress",
@@ -96,8 +96,8 @@ def installed(cache_folder: Path) -> Path:
 
 
 async def find(cache_folder: Path) -> Tool:
-    """The tool, whose jars are what was fetched. Raises EngineError that names the command that installs what is
-    missing."""
+    """The tool, with its jars unchanged since they were fetched. Raises EngineError that names the command that
+    installs what is missing."""
     folder = installed(cache_folder)
     await _check(folder, lambda _: None)
     return Tool(await find_java(), folder)
@@ -118,10 +118,10 @@ async def ensure(cache_folder: Path, say: Say) -> Tool:
     """The tool, fetched if necessary. Raises EngineError."""
     java = await find_java()
     into = library(cache_folder)
-    if not have(cache_folder):
+    if not is_installed(cache_folder):
         async with fetch.locked(into.parent, fault):
             # Another process may have fetched it while this one waited.
-            if not have(cache_folder):
+            if not is_installed(cache_folder):
                 await _fetch(into, java, say)
     await _check(into, say)
     return Tool(java, into)

@@ -45,7 +45,7 @@ class AgentEngine:
         on_record: Callable[[str, Record], None],
         timeout_s: float,
     ) -> None:
-        """Carry out an order. Raises EngineError if the generator fails or does not end in time."""
+        """Run an order. Raises EngineError if the generator fails or does not end in time."""
         if len(nodes) > 1 and order["action"] == "load":
             await _talk({**order, "go": True}, nodes, on_record, lambda talk: talk.go(), timeout_s)
             return
@@ -62,12 +62,12 @@ class AgentEngine:
         phases: AsyncIterator[PhaseWord],
         timeout_s: float,
     ) -> None:
-        """Carry out an order whose phases come as words. Raises EngineError if a generator fails, ends too soon,
+        """Run an order whose phases come as words. Raises EngineError if a generator fails, ends too soon,
         or does not end in time."""
         await _talk(order, nodes, on_record, lambda talk: talk.say(phases), timeout_s)
 
     async def findings(self) -> Sequence[Finding]:
-        """The program, and what it can do on this machine by the last calibration."""
+        """The program, and its capacity on this machine by the last calibration."""
         return await _agent_findings.of_this_machine()
 
 
@@ -78,7 +78,7 @@ async def _talk(
     saying: Callable[[Talk], Coroutine[Any, Any, None]],
     timeout_s: float,
 ) -> None:
-    """Carry out an order whose generators wait for words; `saying` says them."""
+    """Run an order whose generators wait for words; `saying` sends them."""
     shares = [_share(order, index, len(nodes)) for index in range(len(nodes))]
     talk = Talk(len(nodes), on_record)
     pairs = zip(shares, nodes, strict=True)
@@ -120,7 +120,7 @@ class Talk:
 
         await carry_out(order, node, self._take, on_start=started, words=True)
         if not self._last_said:
-            raise EngineError(f"{node.name}: the load generator ended before it was told to", "start the trial again")
+            raise EngineError(f"{node.name}: the load generator ended too soon", "repeat the trial")
 
     def _take(self, node: str, record: Record) -> None:
         if isinstance(record, Connected):
@@ -130,7 +130,7 @@ class Talk:
         self._on_record(node, record)
 
     async def go(self) -> None:
-        """Say go, the only word, once all are connected: all start at one instant, whatever their clocks say."""
+        """Send `go`, the only word, once all are connected: all start at one instant, whatever their clocks say."""
         await self._all_connected.wait()
         self._last_said = True
         await self._to_all(Go(in_s=WORD_AHEAD_S))
@@ -154,8 +154,8 @@ class Talk:
             except (BrokenPipeError, ConnectionResetError) as error:
                 # Its own last record says more: it is read meanwhile, and ends this conversation first.
                 await asyncio.sleep(LAST_RECORD_S)
-                message = "the load generator has ended and takes no more words"
-                raise EngineError(message, "start the trial again") from error
+                message = "the load generator has ended and accepts no more words"
+                raise EngineError(message, "repeat the trial") from error
 
 
 def _share_of_word(word: Word, index: int, of: int) -> Word:
@@ -172,7 +172,7 @@ async def carry_out(
     words: bool = False,
     on_start: Callable[[asyncio.subprocess.Process], None] | None = None,
 ) -> None:
-    """Carry out an order on one node with `workers` threads, until the agent ends; `on_start` receives its process,
+    """Run an order on one node with `workers` threads, until the agent ends; `on_start` receives its process,
     with a standard input if there are to be `words`.
     Raises EngineError, with the generator's message, if it fails."""
     path = node.folder / "order.json"

@@ -20,7 +20,7 @@ class Engine(Protocol):
         on_record: Callable[[str, Record], None],
         timeout_s: float,
     ) -> None:
-        """Carry out an order; pass each record to `on_record(node_name, record)` as it arrives."""
+        """Run an order; pass each record to `on_record(node_name, record)` as it arrives."""
         ...
 
 
@@ -36,7 +36,7 @@ class DrivenByWords(Protocol):
         phases: AsyncIterator[PhaseWord],
         timeout_s: float,
     ) -> None:
-        """Carry out an order with `words`: its warm-up, then each phase that `phases` yields, whose rates and places in
+        """Run an order with `words`: its warm-up, then each phase that `phases` yields, whose rates and places in
         flight are over all load nodes; the load ends when `phases` does. Between phases nothing is in flight. Raises
         EngineError as `Engine.drive` does."""
         ...
@@ -52,7 +52,7 @@ class StampedHere(Protocol):
 
 @runtime_checkable
 class FallsSilent(Protocol):
-    """Ability: says nothing until it has ended, or while the system answers nothing. Its silence is no sign of a fault,
+    """Ability: reports nothing until it has ended, or while the system does not answer. Its silence is not a fault,
     so only the time limit of the phase ends it."""
 
     falls_silent: Literal[True]

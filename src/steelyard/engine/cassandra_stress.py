@@ -1,6 +1,6 @@
 """Engine `cassandra-stress`: the tool of Cassandra 3.11, so that the load generator can be a factor of a study.
 
-It carries out orders of the workload `stress`, including filling. docs/reference/engines.md compares its figures with
+It runs orders of the workload `stress`, including filling. docs/reference/engines.md compares its figures with
 our agent's.
 """
 
@@ -50,7 +50,7 @@ class CassandraStress:
         await tool.ensure(cache_folder(), log.info)
 
     def check(self, order: Mapping[str, Any], load_nodes: int) -> None:
-        """Raises EngineError for what the tool does not support, or if it is not installed."""
+        """Raises EngineError for anything that the tool does not support, or if it is not installed."""
         line(order, 0, load_nodes)
         tool.installed(cache_folder())
 
@@ -61,7 +61,7 @@ class CassandraStress:
         on_record: Callable[[str, Record], None],
         timeout_s: float,
     ) -> None:
-        """Carry out an order. Raises EngineError if the tool does not support it, fails, or takes too long."""
+        """Run an order. Raises EngineError if the tool does not support it, fails, or takes too long."""
         lines = [line(order, index, len(nodes)) for index in range(len(nodes))]
         program = await tool.find(cache_folder())
         pairs = zip(lines, nodes, strict=True)
@@ -156,7 +156,7 @@ async def missing_packages() -> tuple[str, ...]:
         await tool.find_java()
     except EngineError:
         missing.append(JAVA_PACKAGE)
-    if shutil.which("mvn") is None and not tool.have(cache_folder()):
+    if shutil.which("mvn") is None and not tool.is_installed(cache_folder()):
         missing.append(MAVEN_PACKAGE)
     return tuple(missing)
 

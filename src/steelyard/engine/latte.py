@@ -50,7 +50,7 @@ log = logging.getLogger(__name__)
 
 
 def find() -> Path:
-    """Path of the program: `$STEELYARD_LATTE`, else the one installed by `steelyard setup latte`. Raises
+    """Path of the program: `$STEELYARD_LATTE`, otherwise the one installed by `steelyard setup latte`. Raises
     EngineError."""
     named = os.environ.get(VARIABLE)
     path = Path(named) if named else _program()
@@ -64,7 +64,7 @@ def _program() -> Path:
 
 
 async def _build() -> None:
-    """Build the program, if it is not there: by cargo from the package registry's sources, with its locked versions.
+    """Build the program, if it is missing: by cargo from the package registry's sources, with its locked versions.
     Raises EngineError that names what is missing."""
     path = _program()
     if path.is_file():
@@ -99,10 +99,10 @@ class LatteEngine:
         await _build()
 
     def check(self, order: Mapping[str, Any], load_nodes: int) -> None:
-        """Raises EngineError for what latte does not support, or if it is not installed."""
+        """Raises EngineError for anything that latte does not support, or if it is not installed."""
         if order["schedule"]["kind"] != "closed":
             raise latte_script.refused(
-                f"schedule {order['schedule']['kind']!r}: it knows no instants at which operations are due", "closed"
+                f"schedule {order['schedule']['kind']!r}: it has no times at which operations are due", "closed"
             )
         if order.get("phases"):
             raise latte_script.refused("several phases", "one, with load.operations or load.duration_s")
@@ -121,7 +121,7 @@ class LatteEngine:
         on_record: Callable[[str, Record], None],
         timeout_s: float,
     ) -> None:
-        """Carry out an order. Raises EngineError if latte does not support it, fails, or takes too long."""
+        """Run an order. Raises EngineError if latte does not support it, fails, or takes too long."""
         self.check(order, len(nodes))
         text = latte_script.script(order)
         try:

@@ -111,12 +111,12 @@ def shown_change(case: Case) -> Estimate | None:
 
 
 def footer(gate: Gate) -> str:
-    """What the brackets are."""
+    """Explanation of the brackets."""
     family = len(gate.cases)
     both = "" if family == 1 else f" (of worse cases: simultaneous over {family} comparisons)"
     return (
         f"Brackets: {confidence_text(gate.confidence)} intervals over starts{both}. Values are geometric means of "
-        "start means. Worse: the interval lies wholly beyond the margin; not worse: it does not reach beyond it."
+        "start means. Worse: the whole interval lies beyond the margin; not worse: it does not reach beyond it."
     )
 
 

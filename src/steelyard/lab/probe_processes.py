@@ -239,8 +239,8 @@ def _code(code: int) -> str:
 
 
 def _without(probes: Iterable[str]) -> str:
-    """What lets a study go on although probes are silent."""
-    return f"if that does not mend itself: without {listed(sorted(probes))} in `probes` the study goes on"
+    """Hint for a study whose probes are silent."""
+    return f"if this persists, remove {listed(sorted(probes))} from `probes` and run again"
 
 
 def _last_lines(last_words: Path) -> str:

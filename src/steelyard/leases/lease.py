@@ -20,7 +20,7 @@ class Lease:
     until: datetime
     record: Path
     parts: tuple[Lease, ...] = ()
-    """The leases that this one stands for, where two sites lend the nodes of a start; `id` and `record` are then those
+    """The leases that this one combines, where two sites lend the nodes of a start; `id` and `record` are then those
     of the databases."""
 
     @property

@@ -67,7 +67,7 @@ def left_elsewhere(state: Path, now: datetime) -> dict[str, Path]:
 
 
 def marked_by() -> dict[str, tuple[Path, bool]]:
-    """Leases of whatever state folder with a living process: id -> the path of its record, and whether that is there:
+    """Leases of any state folder with a living process: id -> the path of its record, and whether that is there:
     as we see files, or as its process or its owner does, which may be in a container."""
     record_by_lease: dict[str, Path] = {}
     there = {identity for identity, entry in entries().items() if entry.is_kept}
@@ -109,7 +109,7 @@ async def kill(identity: str, cgroups: Collection[Path] = (), networks: Collecti
         if alive and time.monotonic() > deadline:
             raise SiteError(
                 f"processes {sorted(alive)} of lease {identity} did not die within {KILL_TIMEOUT_S:g} s of SIGKILL",
-                "see `ps -o pid,stat,wchan,args`; state D waits for a disk",
+                "check `ps -o pid,stat,wchan,args`; state D waits for a disk",
             )
         for pid in alive:
             _kill_verified(pid, identity, cgroups, files)

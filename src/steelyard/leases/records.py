@@ -1,4 +1,4 @@
-"""Lease records: the file that says what a lease has created and whose it is, and whether that owner lives.
+"""Lease records: the file that lists a lease's resources and its owner, and whether that owner lives.
 
 The record is written before anything is created, and removed last, so that all leftovers of a killed conductor can be
 found by the lease's id. Everything that a lease creates carries that id in its name or in its environment.
@@ -71,17 +71,17 @@ class Record(Value):
     cgroups: tuple[Path, ...] = ()
     folders: tuple[Path, ...] = ()
     disks: tuple[Path, ...] = ()
-    """Files with the file systems of nodes that have a disk of their own."""
+    """Files with the file systems of nodes that have their own disk."""
     network: Literal["", "namespaces", "loopback", "bridge", "host"] = ""
-    """How the nodes are joined, at a site that has several ways."""
+    """Mechanism of the nodes' link, at a site with several."""
     subnet: str = ""
     """First octets of the nodes' addresses, where another lease with the same ones cannot be lent."""
     daemon: Literal["", "running", "own"] = ""
     """Site `docker`: the daemon that was running, or one of Steelyard's own."""
     accelerator: Literal["", "kvm", "tcg"] = ""
-    """Site `vm`: what runs the virtual machines; empty before it is chosen."""
+    """Site `vm`: accelerator of the virtual machines; empty before it is chosen."""
     accelerator_why: str = ""
-    """Why it was chosen: what was seen, in words."""
+    """Reason for the choice: observation, in words."""
     settings: dict[str, Any] = Field(default_factory=dict)
     """Complete settings of the site, so that the lease can be taken back without the study."""
 
@@ -98,7 +98,7 @@ def new_id(taken: Collection[str] = ()) -> str:
 
 
 def record_path(state: Path, identity: str) -> Path:
-    """Where the record of a lease is."""
+    """Path of the record of a lease."""
     return state / "leases" / f"{identity}.json"
 
 
@@ -108,7 +108,7 @@ def nodes_folder(state: Path, identity: str) -> Path:
 
 
 def make_nodes_folder(state: Path, identity: str) -> None:
-    """Create it so that nobody but the owner enters: below are configurations with secrets, keys and logs. Idempotent.
+    """Create it so that only the owner can enter: below are configurations with secrets, keys and logs. Idempotent.
     Raises FileError or SiteError."""
     folder = nodes_folder(state, identity)
     try:
@@ -154,16 +154,16 @@ def read(path: Path) -> Record | None:
     except OSError as error:
         if foreseen(error):
             raise
-        raise SiteError(f"{path} is not a lease's record: {error.strerror}", "look at it, and move it away") from error
+        raise SiteError(f"{path} is not a lease record: {error.strerror}", "inspect it and move it aside") from error
     try:
         return Record.model_validate_json(content)
     except ValidationError as error:
         if other := refusal(error):
-            hint = "say `steelyard clean` with the version of Steelyard that wrote it"
+            hint = "run `steelyard clean` of the version of Steelyard that wrote it"
             raise SiteError(f"the lease's record {path} {other}", hint) from error
         raise SiteError(
-            f"{path} is not a lease's record: {error.error_count()} errors, first: {error.errors()[0]['msg']}",
-            "move the file away and say `steelyard clean` again: what it stood for is found by its name",
+            f"{path} is not a lease record: {error.error_count()} errors, first: {error.errors()[0]['msg']}",
+            "move the file aside and run `steelyard clean` again; it finds the resources by name",
         ) from error
 
 
@@ -200,7 +200,7 @@ def locked(state: Path) -> Iterator[None]:
                 break
             except BlockingIOError:
                 if time.monotonic() > deadline:
-                    raise SiteError(f"{folder / '.lock'} is held for more than {LOCK_TIMEOUT_S:g} s") from None
+                    raise SiteError(f"{folder / '.lock'} has been locked for more than {LOCK_TIMEOUT_S:g} s") from None
                 time.sleep(LOCK_POLL_S)
         # Records are only written under this lock, so a draft belongs to a dead writer.
         for draft in folder.glob("*.draft"):
@@ -230,7 +230,7 @@ def owner(pid: int | None = None) -> Owner:
 
 
 def lives(who: Owner) -> bool:
-    """Whether exactly this process still runs; also if that cannot be told, because it is in a namespace of process ids
+    """Whether exactly this process still runs; also if that is unknown, because it is in a namespace of process ids
     that this one does not see into."""
     if who.boot_id != boot_id():
         return False
@@ -241,7 +241,7 @@ def lives(who: Owner) -> bool:
 
 
 def as_seen_by(who: Owner, path: Path) -> Path:
-    """Where a file is that a living process sees at `path`, perhaps in another mount namespace; `path` itself if the
+    """Path of a file that a living process sees at `path`, perhaps in another mount namespace; `path` itself if the
     process has ended."""
     pid = _id_here(who) if lives(who) else None
     return path if pid is None else Path(f"/proc/{pid}/root{path.absolute()}")
@@ -287,13 +287,13 @@ def abandoned(record: Record, now: datetime) -> str:
 
 
 def claimed(other: Record, has: str, otherwise: str, left: str) -> SiteError:
-    """The error for what two leases cannot share: that another lease `has` it, or that it was killed and has `left`
-    something. `otherwise`: what can be done besides waiting."""
+    """The error for something that two leases cannot share: that another lease `has` it, or that it was killed and has
+    `left` something. `otherwise`: alternative to waiting."""
     if lives(other.owner):
         who = f"study {other.study} (lease {other.id}, process {other.owner.pid})"
         return SiteError(f"{who} {has}", f"wait for it, or {otherwise}")
     return SiteError(
-        f"study {other.study} (lease {other.id}) was killed and left {left}", f"say `steelyard clean {other.site}`"
+        f"study {other.study} (lease {other.id}) was killed and left {left}", f"run `steelyard clean {other.site}`"
     )
 
 

@@ -5,7 +5,7 @@ Before the first of them is created, an entry here says where the record is, and
 another installation is never removed, and a namespace whose record is gone is known to have no owner. A reboot clears
 both.
 
-A record may be hidden from whoever looks: in a mount namespace of its own, as services and containers have, the path
+A record may be hidden from its reader: in a separate mount namespace, as services and containers have, the path
 leads nowhere or to other files. So an entry says who its owner is, and a record that is not seen here is looked for as
 that owner sees it.
 """
@@ -34,7 +34,7 @@ def usable() -> bool:
 
 
 class Entry(NamedTuple):
-    """What the register knows of a lease."""
+    """Entry of a lease in the register."""
 
     record: Path
     """The path of its record, as its owner sees files."""
@@ -51,7 +51,7 @@ class Entry(NamedTuple):
 
     @property
     def is_kept(self) -> bool:
-        """Whether the record is there, or whether that cannot be told from here."""
+        """Whether the record is there; also true if unknown here."""
         if lease_records.is_there(self.seen):
             return True
         return hidden_files() if self.owner is None else lease_records.is_hidden(self.owner)
@@ -122,7 +122,7 @@ def known() -> dict[str, Path]:
 
 
 def is_kept(identity: str, record: Path) -> bool:
-    """Whether a lease whose things name this record has it, or whether that cannot be told from here."""
+    """Whether a lease whose resources name this record has it; also true if unknown here."""
     return entries().get(identity, Entry(record, "", None)).is_kept
 
 
@@ -179,7 +179,7 @@ def abandoned_elsewhere(state: Path, now: datetime) -> dict[str, Path]:
 
 def is_abandoned(path: Path, now: datetime) -> bool:
     """Whether the lease with its record at this path is abandoned, or the record is gone. One that cannot be read is of
-    another format, or of another user: whoever that is takes it back. Any process can name any path: one that is
+    another format, or of another user: its owner takes it back. Any process can name any path: one that is
     there and no plain file is no record."""
     try:
         if path.exists() and not path.is_file():

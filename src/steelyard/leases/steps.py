@@ -26,7 +26,7 @@ class Step:
 
 
 Perform = Callable[[Step], Awaitable[None]]
-"""How a site performs a step; tests give it a function that fails or kills at a given step."""
+"""Performer of a step for a site; tests give a function that fails or kills at a given step."""
 Attempt = Callable[..., Awaitable[None]]
 """Performs actions at once, and keeps their errors for the end."""
 
@@ -66,7 +66,7 @@ async def taking_back(lease: Lease, hint: str) -> AsyncIterator[Attempt]:
         await attempt(remove_record(lease))
     if errors:
         raise SiteError(
-            f"lease {lease.id} was not taken back completely: " + "; ".join(error.message for error in errors), hint
+            f"lease {lease.id} was not fully taken back: " + "; ".join(error.message for error in errors), hint
         ) from errors[0]
 
 

@@ -18,18 +18,18 @@ PORT: Final = 7113
 LEAST_S: Final = 0.5
 MOST_S: Final = 5.0
 ROUND_TRIPS: Final = 50.0
-"""A rate is measured for so many round trips at least: a new connection takes some ten to reach it."""
+"""A rate is measured for at least this many round trips: a new connection takes some ten to reach it."""
 PROBES: Final = 100
 PROBE_EVERY_MS: Final = 10
 """So rarely that the slowest radio channel is idle before the next probe."""
 PROBE_TIMEOUT_MS: Final = 1000
-"""Time for the last probes to come back, besides the round trip that was asked for."""
+"""Time for the last probes to come back, in addition to the requested round trip."""
 PROCESSES_S: Final = 0.15
 """Assumed time to start both ends of a test."""
 LISTEN_TIMEOUT_S: Final = 10.0
 MEASURE_GRACE_S: Final = 30.0
 SMALL_CLUSTER: Final = 3
-"""Up to so many database nodes, every pair of them is measured; of more, each node and the next."""
+"""Up to this many database nodes, every pair of them is measured; of more, each node and the next."""
 
 
 def pairs(loaders: Sequence[Node], databases: Sequence[Node]) -> list[tuple[Node, Node]]:
@@ -44,7 +44,7 @@ def pairs(loaders: Sequence[Node], databases: Sequence[Node]) -> list[tuple[Node
 
 
 def number_of_pairs(load_nodes: int, databases: int) -> int:
-    """How many paths `pairs` gives."""
+    """Number of paths from `pairs`."""
     among = databases * (databases - 1) // 2 if databases <= SMALL_CLUSTER else databases
     return load_nodes * databases + among
 

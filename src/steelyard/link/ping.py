@@ -15,7 +15,7 @@ START_TIMEOUT_S: Final = 10.0
 
 
 async def measure_link(from_node: Node, to_node: Node, *, count: int = 3) -> dict[str, float]:
-    """`rtt_ms_min` and `rtt_ms_mean` over `count` connections to a port on which nobody listens.
+    """`rtt_ms_min` and `rtt_ms_mean` over `count` connections to a port without a listener.
 
     Runs through the prefix that is not charged to the node. Includes about 0.02 ms spent in the kernel. Raises
     NodeError, with the reason, if it cannot be measured: no answer, no route."""

@@ -1,4 +1,4 @@
-"""Damage: a file of a store that is not as it was written, what is done without it, and how to mend it.
+"""Damage: a file of a store that is not as it was written, what is done without it, and how to fix it.
 
 The store's readers turn everything that can be wrong with a file into this. They pass the file over, so that the rest
 can still be read; whoever shows numbers of the store shows its damages with them.
@@ -25,7 +25,7 @@ class Damage(Value):
     """What is wrong with it."""
     effect: str = ""
     """What this means for the numbers: `not counted`."""
-    remedy: str = ""
+    hint: str = ""
     harmless: bool = False
     """Whether no number depends on it."""
 
@@ -35,13 +35,13 @@ class Damage(Value):
 
 
 def damage_lines(damages: Sequence[Damage]) -> Iterator[str]:
-    """Damages of a store for people, a line each, those with the same remedy together and it below them."""
+    """Damages of a store for people, a line each, those with the same hint together and it below them."""
     shown = damages[:MOST_DAMAGES]
-    for remedy in dict.fromkeys(damage.remedy for damage in shown):
+    for hint in dict.fromkeys(damage.hint for damage in shown):
         for damage in shown:
-            if damage.remedy == remedy:
+            if damage.hint == hint:
                 yield f"{DAMAGED}{damage.words()}"
-        if remedy:
-            yield f"  {remedy}"
+        if hint:
+            yield f"  {hint}"
     if len(damages) > MOST_DAMAGES:
         yield f"and {len(damages) - MOST_DAMAGES} more: `steelyard verify STORE --json` names all"

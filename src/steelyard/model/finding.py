@@ -1,4 +1,4 @@
-"""Finding of `steelyard doctor`: one thing that was looked at, and how to mend it; the ability to make findings."""
+"""Finding of `steelyard doctor`: one thing that was examined, and how to fix it; the ability to make findings."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from steelyard.model.value import Value
 
 
 class Finding(Value):
-    """One thing that was looked at."""
+    """One thing that was examined."""
 
     name: str
     state: Literal["good", "poor", "bad"]
     """poor: studies run, with less than there could be; bad: some do not run at all."""
     found: str
-    mend: str = ""
+    hint: str = ""
     machine: str = ""
     """The machine of the inventory; empty for this one."""
 
 
-def judged(name: str, reading: str, good: bool, mend: str, *, bad: bool = False, machine: str = "") -> Finding:
-    """The finding, with its mend if there is something to mend."""
+def judged(name: str, reading: str, good: bool, hint: str, *, bad: bool = False, machine: str = "") -> Finding:
+    """The finding; a good one has no hint."""
     return Finding(
         name=name,
         state="good" if good else "bad" if bad else "poor",
         found=reading,
-        mend="" if good else mend,
+        hint="" if good else hint,
         machine=machine,
     )
 
 
 def failed(name: str, error: SteelyardError, state: Literal["poor", "bad"] = "bad") -> Finding:
-    """The finding of a look that ended with an error."""
-    return Finding(name=name, state=state, found=error.message, mend=error.hint)
+    """The finding of an examination that ended with an error."""
+    return Finding(name=name, state=state, found=error.message, hint=error.hint)
 
 
 @runtime_checkable

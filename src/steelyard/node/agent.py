@@ -1,4 +1,4 @@
-"""Search for the agent program, beside the interpreter first, so that a virtual environment need not be active."""
+"""Search for the agent program, next to the interpreter first, so that a virtual environment need not be active."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def candidates() -> tuple[Path, ...]:
 
 
 def find() -> Path:
-    """Path of the agent. Raises EngineError that says where it looked."""
+    """Path of the agent. Raises EngineError that lists the searched paths."""
     looked = candidates()
     for path in looked:
         if path.is_file() and os.access(path, os.X_OK):

@@ -1,6 +1,6 @@
 """Search for the agent of a processor architecture: programs for nodes that are not this machine.
 
-`make agents` puts static ones beside the agent of this machine: `steelyard-agent-x86_64`, `-aarch64`, `-armv7`.
+`make agents` puts static ones next to the agent of this machine: `steelyard-agent-x86_64`, `-aarch64`, `-armv7`.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ ARCHITECTURES = {
     "armv7l": "armv7",
     "armv8l": "armv7",
 }
-"""What `uname -m` says, and the end of the agent's name."""
+"""Output of `uname -m`, and suffix of the agent's name."""
 HINT = "in a checkout: make agents"
 
 
 def candidates(architecture: str) -> tuple[Path, ...]:
-    """Possible paths of the agent for what `uname -m` says, in search order: a static one wherever the agent of this
-    machine is looked for, and that one itself where it is of the same architecture."""
+    """Possible paths of the agent for the output of `uname -m`, in search order: a static one wherever the agent of
+    this machine is looked for, and that one itself where it is of the same architecture."""
     name = ARCHITECTURES.get(architecture)
     if name is None:
         return ()
@@ -38,10 +38,10 @@ def candidates(architecture: str) -> tuple[Path, ...]:
 
 
 def find(architecture: str) -> Path:
-    """Path of the agent for what `uname -m` says. Raises EngineError with the mend."""
+    """Path of the agent for an architecture, the output of `uname -m`. Raises EngineError with the hint."""
     if architecture not in ARCHITECTURES:
         known = ", ".join(dict.fromkeys(ARCHITECTURES.values()))
-        raise EngineError(f"there is no agent for processors of the kind {architecture}", f"there are for {known}")
+        raise EngineError(f"there is no agent for processors of type {architecture}", f"available: {known}")
     for path in candidates(architecture):
         if path.is_file() and os.access(path, os.X_OK):
             return path

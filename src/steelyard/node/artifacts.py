@@ -1,7 +1,7 @@
-"""Checksums of fetched programs: what each file must be, and the refusal of any other before something of it runs.
+"""Checksums of fetched programs: the expected content of each file, and the refusal of any other before it runs.
 
 A list has a line per file, as `sha256sum` writes them. For the versions that are fetched by default it is shipped; for
-any other one it is written at the first use, beside the files, and holds from then on.
+any other one it is written at the first use, next to the files, and holds from then on.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ def shipped(package: str, name: str) -> str | None:
 
 
 def differences(present: Mapping[str, str], listed: Mapping[str, str]) -> list[str]:
-    """How files differ from their list: a phrase per file, sorted by name. Pure."""
+    """Differences between files and their list: a phrase per file, sorted by name. Pure."""
     words = dict.fromkeys(present.keys() - listed.keys(), "is not on the list")
     words |= dict.fromkeys(listed.keys() - present.keys(), "is missing")
-    words |= {name: "has another content" for name in present.keys() & listed.keys() if present[name] != listed[name]}
+    words |= {name: "has different content" for name in present.keys() & listed.keys() if present[name] != listed[name]}
     return [f"{name} {what}" for name, what in sorted(words.items())]
 
 
@@ -56,7 +56,7 @@ class Release:
     what: str
     """Its name and version, for messages."""
     folder: Path
-    """Where its own list is, if none is shipped."""
+    """Path of its own list, if none is shipped."""
     shipped: str | None
     """The text of the shipped list."""
     setup: str
@@ -67,20 +67,20 @@ class Release:
         """Raise `fault` for files that have just been fetched and are not those of the shipped list."""
         if self.shipped is not None and (wrong := differences(sums(paths), parse(self.shipped))):
             raise self.fault(
-                f"{self.what}: what was fetched is not what Steelyard knows by its SHA-256: {_named(wrong)}; "
-                "nothing of it was kept",
-                "see which repository or mirror Maven uses (its settings.xml), and do not run what it gave",
+                f"{self.what}: the SHA-256 of fetched files differs from the shipped list: {_named(wrong)}; "
+                "nothing was kept",
+                "check which repository or mirror Maven uses (its settings.xml), and do not run the files it delivered",
             )
 
     def check(self, paths: Sequence[Path], say: Say) -> dict[str, str]:
         """Checksums of the files before any of them runs. Raises `fault` that names those which differ from the list.
-        Without a shipped list, the first use writes one, and `say` tells it."""
+        Without a shipped list, the first use writes one, and `say` reports it."""
         present, own = sums(paths), self.folder / LIST
         if self.shipped is None and not own.is_file():
             text = "".join(f"{checksum}  {name}\n" for name, checksum in present.items())
             replace_file(own, text)
             say(
-                f"{self.what}: no checksums of it are shipped with Steelyard: {own} now has those of its "
+                f"{self.what}: Steelyard ships no checksums for it: {own} now has those of its "
                 f"{len(present)} files, and every start compares them"
             )
             return present
@@ -88,8 +88,8 @@ class Release:
         if wrong := differences(present, listed):
             place = paths[0].parent if paths else self.folder
             raise self.fault(
-                f"{self.what}: files in {place} are not what was fetched: {_named(wrong)}; nothing was started",
-                f"remove {self.folder} and say `{self.setup}`, which fetches it again; and find out who wrote there",
+                f"{self.what}: files in {place} differ from those fetched: {_named(wrong)}; nothing was started",
+                f"remove {self.folder} and run `{self.setup}` to fetch it again; find out who changed it",
             )
         return present
 

@@ -42,19 +42,19 @@ class Node:
     commands: bool = True
     """Whether commands can be run on it. Not on a member of a cluster that exists, whose machine is not lent."""
     words: Literal["argv", "shell"] = "argv"
-    """What the prefix makes of the words after it. argv: it passes them on as they are; shell: it joins them for a
+    """Treatment of the words after the prefix. argv: it passes them on as they are; shell: it joins them for a
     shell, as ssh does, so they are quoted and passed as one."""
     inherits: bool = True
     """Whether a command gets the environment of the process that starts the prefix; if not, `env` sets it there."""
     files: Literal["same", "through"] = "same"
     """same: the conductor sees `folder` and `cache` under the same paths; through: only commands on the node do."""
     programs: Literal["same", "own"] = "same"
-    """same: the conductor's programs are there, at the same paths; own: the node has a root file system of its own, and
+    """same: the conductor's programs are there, at the same paths; own: the node has its own root file system, and
     programs are found there or brought."""
     processes: Literal["same", "through"] = "same"
     """same: process ids of the node are those of the conductor's /proc; through: only commands on the node see them."""
     hardware: str = ""
-    """Name of the machine that the node stands on, for its facts; empty for the conductor's. Which nodes share a
+    """Name of the machine under the node, for its facts; empty for the conductor's. Which nodes share a
     processor follows from `kernel`."""
     kernel: str = ""
     """Name of the kernel that the node runs on, whose clock and /proc it has; empty for the conductor's. Nodes with

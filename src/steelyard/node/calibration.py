@@ -14,7 +14,7 @@ from steelyard.model.machine_identity import difference
 
 FILE = "calibration.json"
 FINGERPRINT_DIGITS = 12
-MADE_ANEW = "`steelyard calibrate` measures it anew"
+REMEASURE = "run `steelyard calibrate` to remeasure it"
 QUIET_FRACTION = 0.1
 """More background load or steal than this share of all cores makes the figures worth little."""
 
@@ -32,7 +32,7 @@ def read(where: Path) -> Calibration | None:
         return None
     except (OSError, ValueError) as error:
         what = refusal(error) or f"cannot be read ({type(error).__name__})"
-        raise SteelyardError(f"the calibration {where} {what}", MADE_ANEW) from error
+        raise SteelyardError(f"the calibration {where} {what}", REMEASURE) from error
 
 
 def write(where: Path, calibration: Calibration) -> None:
@@ -42,7 +42,7 @@ def write(where: Path, calibration: Calibration) -> None:
         replace_file(where, calibration.model_dump_json(indent=1) + "\n")
     except OSError as error:
         message = f"the calibration cannot be kept at {where}: {error.strerror}"
-        raise SteelyardError(message, "set STEELYARD_STATE to a folder that can be written") from error
+        raise SteelyardError(message, "set STEELYARD_STATE to a writable folder") from error
 
 
 def fingerprint(program: Path) -> str:
@@ -51,7 +51,7 @@ def fingerprint(program: Path) -> str:
 
 
 def stale(calibration: Calibration, machine: Mapping[str, str], agent_fingerprint: str) -> str:
-    """Why a calibration is not valid for this machine and this agent; empty if it is."""
+    """Reason why a calibration is not valid for this machine and this agent; empty if it is."""
     if differing := difference(calibration.machine, machine):
         return f"it was made with {differing}"
     if not calibration.agent.endswith(agent_fingerprint):
@@ -60,13 +60,13 @@ def stale(calibration: Calibration, machine: Mapping[str, str], agent_fingerprin
 
 
 def doubts(calibration: Calibration) -> list[str]:
-    """What makes the figures worth less than they look."""
+    """Circumstances that make the figures less reliable."""
     problems = []
     if not calibration.optimised:
         problems.append("the agent was built without optimisation: `make setup` builds the one to measure with")
     if calibration.background_cpu_fraction > QUIET_FRACTION:
         problems.append(
-            f"other programs took {calibration.background_cpu_fraction:.0%} of all cores: end them and calibrate again"
+            f"other programs took {calibration.background_cpu_fraction:.0%} of all cores: stop them and calibrate again"
         )
     if calibration.steal_fraction > QUIET_FRACTION:
         problems.append(f"other guests took {calibration.steal_fraction:.0%} of all cores: calibrate at another hour")

@@ -23,7 +23,7 @@ EXIT_POLL_S = 0.01
 CONNECTION_LOST = 255
 """Exit code of ssh when it has no connection to the machine."""
 NO_COMMANDS = 126
-"""Exit code of shells for what cannot be executed."""
+"""Exit code of shells for a command that cannot be executed."""
 
 
 @dataclass(frozen=True)
@@ -37,19 +37,19 @@ class Completed:
 
 
 def full_argv(
-    node: Node | None, argv: Sequence[str], *, watch: bool = False, tied: bool = False, told: bool = False
+    node: Node | None, argv: Sequence[str], *, watch: bool = False, tied: bool = False, with_variables: bool = False
 ) -> list[str]:
     """`argv` after the node's prefix, as the prefix wants it: quoted for a shell, its environment set on the node.
 
     `watch` selects the prefix whose use is not charged to the node. `tied` makes a command on a node whose processes
-    are not this machine's end with its standard input: a signal reaches only the client on this machine. `told`: the
-    first line of its standard input holds environment variables."""
+    are not this machine's end with its standard input: a signal reaches only the client on this machine.
+    `with_variables`: the first line of its standard input holds environment variables."""
     if node is None:
         return list(argv)
     if not node.commands:
-        raise CommandFailed(node.name, argv, NO_COMMANDS, "its machine is not lent: no commands can be run there")
+        raise CommandFailed(node.name, argv, NO_COMMANDS, "its machine is not lent: no commands can run there")
     prefix = (node.watch_prefix or node.prefix) if watch else node.prefix
-    words = [agent.on(node), "with-variables", "--", *argv] if told else list(argv)
+    words = [agent.on(node), "with-variables", "--", *argv] if with_variables else list(argv)
     words = [agent.on(node), "tie", "--", *words] if tied and node.processes == "through" else words
     if not node.inherits and node.environment:
         words = ["env", *(f"{name}={value}" for name, value in sorted(node.environment.items())), *words]
@@ -64,7 +64,8 @@ def _environment(node: Node | None, variables: Mapping[str, str]) -> dict[str, s
 
 
 def _first_line(node: Node | None, variables: Mapping[str, str]) -> bytes:
-    """What tells a node that does not inherit the environment the variables of a command; empty if there is none."""
+    """First input line with a command's variables for a node that does not inherit the environment; empty if there is
+    none."""
     if node is None or node.inherits or not variables:
         return b""
     return json.dumps(dict(variables)).encode() + b"\n"
@@ -90,7 +91,7 @@ async def run(
     stdin = first_line + stdin
     try:
         process = await asyncio.create_subprocess_exec(
-            *full_argv(node, argv, watch=watch, told=bool(first_line)),
+            *full_argv(node, argv, watch=watch, with_variables=bool(first_line)),
             stdin=asyncio.subprocess.PIPE if stdin else asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -111,7 +112,7 @@ async def run(
     if check and code != 0:
         lost = node is not None and node.words == "shell" and code == CONNECTION_LOST
         hint = (
-            f"ssh has no connection to {name}: `steelyard doctor --site INVENTORY` says what mends it" if lost else ""
+            f"ssh has no connection to {name}: `steelyard doctor --site INVENTORY` says how to fix it" if lost else ""
         )
         raise CommandFailed(name, argv, code, stderr.decode(errors="replace")[-STDERR_TAIL_CHARS:], hint)
     return Completed(tuple(argv), code, stdout, stderr)
@@ -146,7 +147,7 @@ async def spawn(
         err = stack.enter_context(stderr.open("ab")) if stderr else asyncio.subprocess.DEVNULL
         try:
             process = await asyncio.create_subprocess_exec(
-                *full_argv(node, argv, watch=watch, tied=tied, told=bool(first_line)),
+                *full_argv(node, argv, watch=watch, tied=tied, with_variables=bool(first_line)),
                 stdin=stdin,
                 stdout=out,  # type: ignore[arg-type]
                 stderr=err,
@@ -170,7 +171,7 @@ def send(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
     Not `Process.send_signal`: it first checks whether the process has ended, and so takes its exit code away from the
     event loop, which then reports 255 (https://github.com/python/cpython/issues/127049)."""
     if process.returncode is None:
-        # `run` and `spawn` give every process a session of its own, so its id is that of its group.
+        # `run` and `spawn` give every process its own session, so its id is that of its group.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, number)
 

@@ -58,9 +58,7 @@ class Maven:
         fails, CommandFailed if it takes too long."""
         maven = shutil.which("mvn")
         if maven is None:
-            raise self.fault(
-                f"no mvn to fetch {self.what} with", f"as root: apt-get install -y maven; or {self.otherwise}"
-            )
+            raise self.fault(f"no mvn to fetch {self.what}", f"as root: apt-get install -y maven; or {self.otherwise}")
         say(f"fetching {self.what} with {maven}: {self.size}")
         path = into / "pom.xml"
         path.write_bytes(pom)
@@ -72,7 +70,7 @@ class Maven:
             errors = [line for line in tail if "ERROR" in line] or tail
             raise self.fault(
                 f"mvn could not fetch {self.what}: {' | '.join(errors[:3])}",
-                f"see that Maven reaches its repositories, or {self.otherwise}",
+                f"check that Maven reaches its repositories, or {self.otherwise}",
             )
         path.unlink()
 

@@ -1,7 +1,7 @@
-"""Files on a node: directly where the conductor sees them under the same paths, else through the agent.
+"""Files on a node: directly where the conductor sees them under the same paths, otherwise through the agent.
 
-Where they are the conductor's own, nothing is started and bytes are read and written beside the event loop only if they
-may be many. Every function takes absolute paths as the node sees them.
+Where they are the conductor's own, nothing is started and bytes are read and written outside the event loop only if
+they may be many. Every function takes absolute paths as the node sees them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ BRING_TIMEOUT_S = 1800.0
 """Time limit for bringing a program to a node: 100 MB over a slow link."""
 READ_MOST_BYTES = 2 << 20
 MISSING = 3
-"""Exit code of `steelyard-agent files read` for a file that is not there."""
+"""Exit code of `steelyard-agent files read` for a missing file."""
 KEY_CHARS = 16
 
 
@@ -44,7 +44,7 @@ async def put(node: Node, path: Path, content: bytes, mode: int | None = None) -
 
 
 async def read(node: Node, path: Path, from_byte: int = 0, most: int = READ_MOST_BYTES) -> bytes:
-    """What follows the first `from_byte` bytes of a file, at most its last `most`; empty if it is not there. Raises
+    """Contents of a file after its first `from_byte` bytes, at most its last `most`; empty if it is missing. Raises
     CommandFailed."""
     if node.files == "same":
         return await in_a_thread(lambda: _read(path, from_byte, most))
@@ -112,7 +112,7 @@ async def texts(node: Node, *paths: Path) -> dict[Path, str]:
 
 
 def cache_of(node: Node) -> Path:
-    """The node's folder for what outlives a lease, as the node sees it."""
+    """The node's folder for files that outlive a lease, as the node sees it."""
     return cache_folder() if node.cache is None else node.cache
 
 
@@ -160,14 +160,14 @@ def checksum(what: Path) -> str:
 def _refuse_changed(node: Node, place: Path, sent: str, there: str) -> None:
     if there != sent:
         raise NodeError(
-            f"{node.name}: {place} is no longer what was brought: checksum {there[:12]}, sent {sent[:12]}",
-            f"remove {place.parent} on the node, so that it is brought again; and find out who wrote there",
+            f"{node.name}: {place} differs from the file that was copied: checksum {there[:12]}, sent {sent[:12]}",
+            f"remove {place.parent} on the node, so that it is copied again; find out who changed it",
             node=node.name,
         )
 
 
 async def _sum(node: Node, place: Path) -> str:
-    """Checksum of a file or tree on a node; empty if it is not there."""
+    """Checksum of a file or tree on a node; empty if it is missing."""
     done = await run(node, [agent.on(node), "files", "sum", str(place)], timeout_s=BRING_TIMEOUT_S, watch=True)
     return done.stdout.decode().strip()
 
@@ -179,7 +179,7 @@ async def _files(node: Node, *words: str, stdin: bytes = b"", timeout_s: float =
 def _write(path: Path, content: bytes, mode: int | None) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     if mode is not None:
-        # Before its content: nobody else may read it even for a moment.
+        # Before its content: no other user may read it even for a moment.
         path.touch(mode=mode)
         path.chmod(mode)
     path.write_bytes(content)
@@ -205,7 +205,7 @@ def _sizes(folder: Path) -> dict[str, int]:
 
 
 def _followed(folder: Path) -> list[str]:
-    """Relative names of a tree's files; links count as what they lead to, as in the archive that is sent."""
+    """Relative names of a tree's files; links count as their targets, as in the archive that is sent."""
     names = []
     for place, _, files in os.walk(folder, followlinks=True):
         names += [str(Path(place, name).relative_to(folder)) for name in files if Path(place, name).is_file()]

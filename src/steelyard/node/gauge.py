@@ -1,4 +1,4 @@
-"""Measures what a node can do within its limits (`steelyard-agent gauge`)."""
+"""Measures a node's performance within its limits (`steelyard-agent gauge`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from steelyard.node.base import Node
 from steelyard.node.command import run
 
 TIMEOUT_S = 120.0
-"""Least time limit; 4 times what is expected, where that is more."""
+"""Least time limit; 4 times the expected time, if that is more."""
 CPU_S = 0.8
 DISK_S = 2.2
 MEMORY_S_PER_GIB = 0.5
@@ -22,11 +22,11 @@ FURTHER_S_PER_GIB = 2.5
 """Expected seconds of the parts, on a node with one processor: memory up to 1 GiB and beyond, which the host of a
 virtual machine often has to find first."""
 BEYOND = 1.25
-"""How far beyond its limit memory is touched, so that a limit that does not hold is seen."""
+"""Amount of memory touched beyond its limit, so that a limit that does not hold is seen."""
 MIB_PER_GIB = 1024
 MEMORY, WITH_SWAP = "memory_mb", "memory_and_swap_mb"
 MACHINE_MEMORY = "machine_memory_mb"
-"""In place of `memory_mb` where a node has a kernel of its own, as a virtual machine has, and as much memory as it was
+"""In place of `memory_mb` where a node has its own kernel, as a virtual machine has, and as much memory as it was
 asked to have: nothing is killed at such a limit."""
 MEMORY_MAP = Path("/proc/iomem")
 
@@ -52,7 +52,7 @@ def timeout_s(limits: NodeLimits) -> float:
 
 
 async def gauge(node: Node, limits: NodeLimits) -> tuple[dict[str, float], dict[str, float]]:
-    """What was asked of a node and what it was measured to have, by limit. The command runs as a process of the node,
+    """Requested and measured values of a node, by limit. The command runs as a process of the node,
     charged to it. Raises CommandFailed, or NodeError if the answer cannot be read."""
     argv = [agent.on(node), "gauge"]
     argv += ["--folder", str(node.folder)] if limits.slow_disk else []
@@ -72,7 +72,7 @@ async def gauge(node: Node, limits: NodeLimits) -> tuple[dict[str, float], dict[
 
 
 async def _machine_memory(node: Node) -> dict[str, float]:
-    """RAM of a node's machine, before its kernel takes a part of it; nothing where the kernel does not say."""
+    """RAM of a node's machine, before its kernel takes a part of it; nothing if the kernel does not report it."""
     memory_map = (await files.texts(node, MEMORY_MAP)).get(MEMORY_MAP, "")
     ram_mb = machine_facts.ram_mb(memory_map)
     return {MACHINE_MEMORY: ram_mb} if ram_mb >= 1 else {}

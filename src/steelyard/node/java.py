@@ -60,7 +60,7 @@ def candidates() -> Iterator[Path]:
 
 
 def parse_version(text: str) -> tuple[int, str] | None:
-    """Major number and whole version from what `java -version` prints; None if it is no such text."""
+    """Major number and full version from the output of `java -version`; None for any other text."""
     if (match := VERSION.search(text)) is None:
         return None
     major = int(match[2] or 0) if match[1] == "1" else int(match[1])

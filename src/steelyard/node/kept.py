@@ -28,7 +28,7 @@ ENDING_KNOWN_S = 1.0
 KILL_TIMEOUT_S = 10.0
 """Time limit for a killed process to disappear; beyond it, something (a dead disk, a debugger) holds it."""
 STOP_GRACE_S = 15.0
-"""How much longer than its own limits the command may take that stops a process elsewhere."""
+"""Time beyond its own limits the command may take that stops a process elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,10 @@ class Kept:
     started_ticks: int
     alive: bool
     argv: tuple[str, ...]
-    """Command line in force while it lives, else as it was asked for."""
+    """Command line in force while it lives, otherwise as requested."""
     ended: str = ""
-    """How it ended: `killed by SIGKILL`, `ended with code 1`; `ended` if that is not known, empty while it lives."""
+    """Ending of the process: `killed by SIGKILL`, `ended with code 1`; `ended` if that is not known, empty while it
+    lives."""
 
 
 async def launch(
@@ -90,7 +91,7 @@ async def asked_argv(node: Node, record: Path) -> tuple[str, ...]:
 
 
 async def ending(node: Node, record: Path) -> str:
-    """How a process that is gone has ended; waits ENDING_KNOWN_S at most until that is known."""
+    """Ending of a process that is gone; waits ENDING_KNOWN_S at most until that is known."""
     deadline = time.monotonic() + ENDING_KNOWN_S
     while True:
         kept = await ask(node, record)
@@ -131,7 +132,7 @@ async def stop(node: Node, record: Path, grace_s: float) -> None:
 
 
 def how_ended(ended: Mapping[str, Any] | None) -> str:
-    """The end of a process in words, from what its supervisor wrote."""
+    """The end of a process in words, from its supervisor's record."""
     if not ended:
         return "ended"
     if "signal" not in ended:

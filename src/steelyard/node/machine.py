@@ -1,4 +1,4 @@
-"""What this machine has for a study: cores, memory, free disk. Reads, never changes."""
+"""Resources of this machine for a study: cores, memory, free disk. Reads, never changes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Machine(Value):
 
     cores: int
     memory_mb: int
-    """Available now, MiB: free memory and what the kernel can give back at once."""
+    """Available now, MiB: free memory and memory that the kernel can reclaim immediately."""
     disk_free_bytes: int
     store_free_bytes: int | None = None
     """The same of the store's disk, if it is another one."""
@@ -24,10 +24,10 @@ class Machine(Value):
 def read_machine(folder: Path, store: Path | None = None) -> Machine:
     """This machine; `folder` and `store` (or their nearest existing parents) say which disks."""
     existing = _existing(folder)
-    beside = existing if store is None else _existing(store)
-    apart = beside.stat().st_dev != existing.stat().st_dev
+    near = existing if store is None else _existing(store)
+    apart = near.stat().st_dev != existing.stat().st_dev
     return Machine(
-        store_free_bytes=shutil.disk_usage(beside).free if apart else None,
+        store_free_bytes=shutil.disk_usage(near).free if apart else None,
         cores=len(os.sched_getaffinity(0)),
         memory_mb=machine_facts.memory_mb(machine_facts.read("/proc/meminfo"))["MemAvailable"],
         disk_free_bytes=shutil.disk_usage(existing).free,

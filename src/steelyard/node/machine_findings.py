@@ -35,14 +35,14 @@ def _processor() -> list[Finding]:
     shared = f", {facts['virtualisation']}" if "virtualisation" in facts else ""
     findings = [judged("processor", f"{facts['cpu_model']}, {cores} cores{shared}", cores >= 2, "nodes share one core")]
     if governor := machine_facts.governor():
-        mend = "as root: cpupower frequency-set -g performance"
-        findings.append(judged("frequency", f"governor {governor}", governor == "performance", mend))
+        hint = "as root: cpupower frequency-set -g performance"
+        findings.append(judged("frequency", f"governor {governor}", governor == "performance", hint))
     stolen = f"{steal:.1%} stolen by other guests during {STEAL_WINDOW_S:g} s"
     findings.append(
         judged("steal", stolen, steal <= STEAL_LIMIT_FRACTION, "measure at another hour, or on other hardware")
     )
     busy = f"load average {load:.1f} over a minute on {cores} cores"
-    findings.append(judged("other load", busy, load < cores / 2, "end what else is running; it is in every number"))
+    findings.append(judged("other load", busy, load < cores / 2, "stop other programs; they affect every number"))
     return findings
 
 
@@ -67,7 +67,7 @@ def _memory_and_disk() -> list[Finding]:
             "memory",
             f"{_size(available)} available of {_size(total)}" + (f", {_size(swap)} of swap" if swap else ""),
             available >= LEAST_MEMORY_MB,
-            f"three small Cassandra nodes and the laboratory take {_size(LEAST_MEMORY_MB)}",
+            f"three small Cassandra nodes and the laboratory need {_size(LEAST_MEMORY_MB)}",
         )
     ]
     for name, folder in (("state", state_folder()), ("cache", cache_folder())):
@@ -75,12 +75,12 @@ def _memory_and_disk() -> list[Finding]:
         free_gb = shutil.disk_usage(there).free / 1e9
         writable = os.access(there, os.W_OK)
         text = f"{folder}: {free_gb:.1f} GB free" + ("" if writable else ", not writable")
-        mend = f"set STEELYARD_{name.upper()} to a folder on a larger disk"
-        findings.append(judged(name, text, writable and free_gb >= LEAST_DISK_GB, mend, bad=not writable))
+        hint = f"set STEELYARD_{name.upper()} to a folder on a larger disk"
+        findings.append(judged(name, text, writable and free_gb >= LEAST_DISK_GB, hint, bad=not writable))
     return findings
 
 
 def _clock() -> list[Finding]:
     source = machine_facts.facts().get("clock_source", "unknown")
-    mend = "/sys/devices/system/clocksource/clocksource0 lists others; this one makes every reading of the time slow"
-    return [judged("clock", source, source in GOOD_CLOCKS, mend)]
+    hint = "/sys/devices/system/clocksource/clocksource0 lists others; this one makes every clock reading slow"
+    return [judged("clock", source, source in GOOD_CLOCKS, hint)]

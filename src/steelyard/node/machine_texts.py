@@ -27,7 +27,7 @@ class Texts(Protocol):
         ...
 
     def matching(self, pattern: str) -> list[str]:
-        """Paths of the readable files that a pattern of the shell stands for, sorted."""
+        """Paths of the readable files that match a pattern of the shell, sorted."""
         ...
 
 
@@ -48,7 +48,7 @@ class ThisMachine:
         return self._here(path).exists()
 
     def matching(self, pattern: str) -> list[str]:
-        """Paths that a pattern of the shell stands for, sorted."""
+        """Paths that match a pattern of the shell, sorted."""
         top = "/" + pattern.split("/")[1]
         here = self._roots.get(top, Path(top))
         rest = pattern.removeprefix(top).lstrip("/")
@@ -98,7 +98,7 @@ class Received:
         return path in self._texts
 
     def matching(self, pattern: str) -> list[str]:
-        """Paths that a pattern of the shell stands for, sorted."""
+        """Paths that match a pattern of the shell, sorted."""
         parts = pattern.split("/")
         same_depth = (path for path in sorted(self._texts) if path.count("/") == len(parts) - 1)
         return [

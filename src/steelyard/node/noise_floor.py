@@ -42,7 +42,7 @@ def find(state: Path, of: Sequence[Circumstances]) -> FoundFloor:
     for path in sorted(folder_in(state).glob("[!.]*.json")):
         try:
             floor = KeptFloor.model_validate(read_json(path.read_text(encoding="utf-8")))
-        except (OSError, ValueError, RecursionError) as error:  # torn, of somebody else, or in another format
+        except (OSError, ValueError, RecursionError) as error:  # torn, of another user, or in another format
             what = refusal(error) or f"cannot be read ({type(error).__name__})"
             reasons.append(f"{path} {what} and was passed over")
             continue

@@ -87,7 +87,7 @@ class RunningProgram:
 
     name: str
     used_s: float
-    """User and system seconds of its own, not of its children."""
+    """Its own user and system seconds, without its children's."""
     parent: int = 0
     """Id of the process that started it; 0 if unknown."""
 

@@ -1,4 +1,4 @@
-"""What the firmware of a Raspberry Pi says of the board, by bits: four for what holds now, four for what has occurred
+"""Firmware's report on a Raspberry Pi board, by bits: four for what holds now, four for what has occurred
 since the board was started. Pure."""
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ def throttled_bits(text: str) -> int | None:
 
 
 def faults(bits: int) -> list[str]:
-    """What is wrong now, in words."""
+    """Current problems, in words."""
     return [WORDS[name] for index, name in enumerate(FAULTS) if bits >> index & 1]
 
 
 def former_faults(bits: int) -> list[str]:
-    """What has been wrong since the board was started, in words."""
+    """Problems since the board was started, in words."""
     return faults(bits >> SINCE_START)

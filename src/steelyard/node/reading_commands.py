@@ -4,7 +4,7 @@ the study knows their processor time and counts it as the laboratory's own, not 
 A study in progress has a file in the folder `sessions` of the state folder, `PID.TICKS`, where TICKS is the start time
 of its process; it is empty, or says that the study waits for a quiet machine, and nothing is measured. Each reading
 command that runs then has one in `readers`, `PID.TICKS.COMMAND`; when it ends, the milliseconds that it took are added
-to that name. Only commands that are at idle priority by then are recorded, as they take what nobody else wants, and
+to that name. Only commands that are at idle priority by then are recorded, as they use only idle time, and
 those that began while a study waited. Commands with another state folder, and those begun before the study (but
 `serve`, which follows), are background load.
 """
@@ -24,7 +24,7 @@ FOLDER, SESSIONS = "readers", "sessions"
 LASTING = frozenset({"serve"})
 """Commands that go on until they are stopped."""
 FOLLOWING_S = 0.5
-"""How often such a command looks whether a study has begun or ended."""
+"""Interval at which such a command checks whether a study has begun or ended."""
 KEPT_S = 3600.0
 """A record is kept for this long after its command began or ended, which is longer than almost all trials."""
 MS_PER_S = 1000
@@ -83,7 +83,7 @@ def measured_now(state: Path) -> bool:
 def recorded(command: str, state: Path) -> Iterator[None]:
     """While a study is measured: run at idle priority, with a record in the state folder. A command of LASTING has its
     record from the beginning, and changes its priority whenever a study begins or ends. Where either is impossible, the
-    command runs all the same, and its time is background load."""
+    command runs anyway, and its time is background load."""
     lasting = command in LASTING
     studies = {} if lasting else in_progress(state)
     wanted = lasting or (at_idle_priority() if any(studies.values()) else bool(studies))

@@ -52,7 +52,7 @@ def _file(path: Path, key: str) -> str:
         return path.read_text(encoding="utf-8").removesuffix("\n").removesuffix("\r")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        hint = "name a file that holds nothing but the secret"
+        hint = "use a file that holds only the secret"
         raise StudyError(f"{key or path}: {path} cannot be read: {reason}", hint, key=key, read=str(path)) from error
 
 
@@ -82,7 +82,7 @@ def problems(
         path = Path(reference.removeprefix(FILE))
         if reference.startswith(FILE) and store is not None and path.resolve().is_relative_to(store.resolve()):
             message = f"{key}: {path} lies in the store {store}"
-            by_message[message] = StudyError(message, "keep it where nobody copies it from", key=key, read=reference)
+            by_message[message] = StudyError(message, "keep it outside the store", key=key, read=reference)
     return tuple(by_message.values())
 
 

@@ -36,8 +36,8 @@ def handled(
 
 @contextmanager
 def like_ctrl_c() -> Iterator[None]:
-    """Within the block, SIGTERM and SIGHUP do what ctrl-C does just then: in an event loop they cancel its task, else
-    they raise KeyboardInterrupt."""
+    """Within the block, SIGTERM and SIGHUP do what ctrl-C does just then: in an event loop they cancel its task,
+    otherwise they raise KeyboardInterrupt."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         ctrl_c = signal.getsignal(signal.SIGINT)

@@ -1,7 +1,7 @@
 """Ways of waiting that asyncio lacks: all or none, uninterruptible to the end, blocking work that a deadline can leave.
 
 asyncio.TaskGroup would be the first, but up to Python 3.12 it leaves its caller marked as cancelled when a child fails
-while the group is being left, so that a real cancellation cannot be told from an error.
+while the group is being left, so that a real cancellation cannot be distinguished from an error.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ async def to_the_end(coroutine: Coroutine[Any, Any, None]) -> None:
 
 
 async def in_a_thread(work: Callable[[], Result]) -> Result:
-    """Do blocking work beside the event loop, so that a deadline around it can fire and probes are read meanwhile.
+    """Do blocking work outside the event loop, so that a deadline around it can fire and probes are read meanwhile.
 
     What a deadline bounds is our waiting. A read that the kernel never answers (a dead disk, a lost network folder)
     cannot be called back: its thread stays, does no harm to what comes after, and ends with this process."""
@@ -67,7 +67,7 @@ async def in_a_thread(work: Callable[[], Result]) -> Result:
         result, failure = None, None
         try:
             result = work()
-        except BaseException as error:  # handed to whoever waits
+        except BaseException as error:  # handed to the waiting task
             failure = error
         # The loop may have ended without us.
         with contextlib.suppress(RuntimeError):

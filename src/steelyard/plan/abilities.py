@@ -39,7 +39,7 @@ class Abilities(Parts):
         return self.once(("shape", canonical(settings.part("workload"))), lambda: _shape_of(self.workload(settings)))
 
     def cluster_times(self, settings: TrialSettings, cores: int) -> ClusterTimes:
-        """Expected times of the cluster as the system declares them, else assumed ones."""
+        """Expected times of the cluster as the system declares them, otherwise assumed."""
         nodes = settings.site.nodes
         k = settings.node.dilation
         parts = canonical(settings.part("system", "workload"))
@@ -53,7 +53,7 @@ class Abilities(Parts):
         return self.once(("times", parts, f"{k:g} {nodes} {cores}"), asked)
 
     def lease_times(self, settings: TrialSettings) -> LeaseTimes:
-        """Expected times of a lease as the site declares them, else assumed ones."""
+        """Expected times of a lease as the site declares them, otherwise assumed."""
         requests = requests_of("", settings, self.system(settings))
         times = [
             site.times(request) if isinstance(site, sites.Timed) else ASSUMED_LEASE
@@ -105,19 +105,19 @@ def assumptions(plan: Plan, abilities: Abilities) -> Iterator[str]:
         system = abilities.system(settings)
         if not isinstance(system, Timed):
             yield (
-                f"system {name} does not say how long a start takes: {ASSUMED_START_S:g} s assumed, with "
+                f"system {name} does not declare how long a start takes: {ASSUMED_START_S:g} s assumed, with "
                 f"{ASSUMED_FILL_PER_S:,.0f} records/s filled and {ASSUMED_SERVICE_MS:g} ms per operation"
             )
         if not isinstance(system, Footprint):
             yield (
-                f"system {name} does not say how much disk it takes: {ASSUMED_COPIES} copy of each record and "
+                f"system {name} does not declare how much disk it needs: {ASSUMED_COPIES} copy of each record and "
                 f"{ASSUMED_ROOM:g} times its size assumed"
             )
     lending = {site.name: site for trial in plan.trials for site in abilities.sites(trial.settings)}
     for name, site in lending.items():
         if not isinstance(site, sites.Timed):
             yield (
-                f"site {name} does not say how long lending takes: {ASSUMED_LEASE.lease_s:g} s to lend and "
+                f"site {name} does not declare how long lending takes: {ASSUMED_LEASE.lease_s:g} s to lend and "
                 f"{ASSUMED_LEASE.release_s:g} s to take back assumed"
             )
 

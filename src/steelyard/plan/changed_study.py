@@ -31,7 +31,7 @@ def refuse_change(before: Study, after: Study, plan: Plan, records: Sequence[Tri
     count = len(orphans)
     raise StudyError(
         f"the changed study cannot continue this store: {count} sealed trials would lose their treatment or seed",
-        "give the changed study another name, or another --store; what it changes for the sealed trials:\n"
+        "give the changed study another name, or another --store; changes to the sealed trials:\n"
         + (_difference(before, after, without=BESIDE_TRIALS) or _difference(before, after)),
         key="study.name",
         read=after.study.name,
@@ -39,8 +39,8 @@ def refuse_change(before: Study, after: Study, plan: Plan, records: Sequence[Tri
 
 
 def _refuse_looks(before: Study, after: Study, records: Sequence[TrialRecord]) -> None:
-    """Raise StudyError for other looks than the first trial was made under, and for a plan that ends earlier: whoever
-    has seen trials could choose the end that pleases."""
+    """Raise StudyError for other looks than the first trial was made under, and for a plan that ends earlier: a user
+    who has seen trials could choose the end that pleases."""
     of = before.analysis, after.analysis, before.design, after.design
     changed = {
         "analysis.looks": of[0].looks != of[1].looks,
@@ -50,9 +50,9 @@ def _refuse_looks(before: Study, after: Study, records: Sequence[TrialRecord]) -
     }
     for key in (key for key, is_changed in changed.items() if is_changed and records):
         raise StudyError(
-            f"{key} is not what the store's {len(records)} sealed trials were made under: a study whose looks or end "
-            "may be chosen by what they show errs more often than it says",
-            "put it back as it was, or give the study another name; the report of an unfinished one says what it is",
+            f"{key} is not what the store's {len(records)} sealed trials were made under: choosing looks or the end "
+            "by the results raises the error rate above the stated one",
+            "restore it, or give the study another name; the report of an unfinished one states its looks",
             key=key,
         )
 
@@ -84,7 +84,7 @@ def _refuse_server_warm_up(before: Study, after: Study, records: Sequence[TrialR
         return
     raise StudyError(
         f"[server_warm_up] is not what the store's {len(records)} sealed trials were made with",
-        "put it back as it was, or give the study another name; the difference:\n" + _difference(before, after),
+        "restore it, or give the study another name; the difference:\n" + _difference(before, after),
         key="server_warm_up",
     )
 

@@ -56,13 +56,13 @@ class Check:
     abilities: Abilities
     """The plug-ins that the study names."""
     until: tuple[Expected, ...] = ()
-    """How many blocks a stopping rule would need."""
+    """Blocks that a stopping rule would need."""
     missing: tuple[StudyError, ...] = ()
     """Parts that the study names and that do not exist yet."""
     history: Sequence[TrialRecord] = ()
     """Trials that are already in the store."""
     gates: tuple[GateForecast, ...] = ()
-    """What a gate over each factor would find, if that was asked."""
+    """Forecast of a gate over each factor, if requested."""
 
 
 def weigh(
@@ -120,14 +120,14 @@ def _only_planned(study: Study, plan: Plan, plugins: Plugins, missing: tuple[Stu
         warnings=warnings(study, plan, plugins),
         refusals=(),
         floor=FoundFloor(),
-        floor_words="none: nothing of this study can be run yet",
+        floor_words="none: no part of this study can be run yet",
         abilities=Abilities(plugins),
         missing=missing,
     )
 
 
 def _partly(available: Plan, whole: Plan) -> Iterator[str]:
-    """What the estimates leave out."""
+    """Parts missing from the estimates."""
     trials = len(available.trials)
     if trials < len(whole.trials):
         yield (
@@ -137,7 +137,7 @@ def _partly(available: Plan, whole: Plan) -> Iterator[str]:
 
 
 def _store_room(machine: Machine, cost: PlanEstimate) -> Iterator[str]:
-    """A note if the store is on a disk of its own that may be too small. A session looks at it before each trial."""
+    """A note if the store is on a separate disk that may be too small. A session looks at it before each trial."""
     free = machine.store_free_bytes
     if free is not None and cost.store_bytes > free:
         yield (
@@ -147,13 +147,13 @@ def _store_room(machine: Machine, cost: PlanEstimate) -> Iterator[str]:
 
 
 def aliases_of(study: Study, plugins: Plugins) -> tuple[str, ...]:
-    """What a fraction cannot tell apart, in words; nothing of other designs."""
+    """Effects that a fraction cannot separate, in words; nothing for other designs."""
     fraction = fraction_of(study, plugins)
     return fraction.sentences() if fraction is not None else ()
 
 
 def explanations(plan: Plan, abilities: Abilities) -> dict[str, Explanation]:
-    """What each workload of a plan does that says it of itself, by name, in its first trial."""
+    """Explanation of each workload that provides one, by name."""
     first = {trial.settings.workload.name: trial.settings for trial in reversed(plan.trials)}
     workloads = {name: abilities.workload(settings) for name, settings in reversed(first.items())}
     return {name: workload.explain() for name, workload in workloads.items() if isinstance(workload, Explains)}
@@ -168,7 +168,9 @@ def as_data(checked: Check | None, refused: Sequence[StudyError]) -> dict[str, A
         "study": checked.study.study.model_dump(mode="json"),
         "treatments": list(treatments_of(checked.study, checked.abilities.plugins)),
         "aliases": list(aliases_of(checked.study, checked.abilities.plugins)),
-        "workloads": {name: asdict(told) for name, told in explanations(checked.plan, checked.abilities).items()},
+        "workloads": {
+            name: asdict(explanation) for name, explanation in explanations(checked.plan, checked.abilities).items()
+        },
         "plan": checked.plan.model_dump(mode="json"),
         "estimate": None if checked.cost is None else checked.cost.model_dump(mode="json"),
         "machine": checked.machine.model_dump(mode="json"),

@@ -75,8 +75,8 @@ def detectable_effect(n: int, alpha: float = ALPHA, power: float = POWER, degree
 def resolution(
     study: Study, plan: Plan, history: Sequence[TrialRecord] = (), floor: KeptFloor | None = None
 ) -> tuple[Resolution, ...]:
-    """What the plan can resolve for each factor that varies. The CV comes from the history if that suffices, else from
-    this machine's noise floor, else it is assumed."""
+    """Smallest detectable difference of each factor that varies. The CV comes from the history if that suffices,
+    otherwise from this machine's noise floor, otherwise it is assumed."""
     kept = max(1, study.design.trials - study.analysis.warm_up_trials)
     return tuple(
         _resolved(study, plan, factor, kept, *_cv(history, floor, study, factor in plan.hard, kept))

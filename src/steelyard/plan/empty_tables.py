@@ -1,8 +1,8 @@
-"""Reads of rows that nobody has written: tables that the data state leaves empty, or that are never filled.
+"""Reads of rows that were never written: tables that the data state leaves empty, or that are never filled.
 
 A read of a key whose row must be there and is not counts as `not_found`, and more of these than
-`limits.not_found_fraction` void a trial. What an order reads and writes is told by its operations alone, so it is known
-before anything starts.
+`limits.not_found_fraction` void a trial. What an order reads and writes follows from its operations alone, so it is
+known before anything starts.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TABLE_OF = re.compile(r"\b(?:FROM|INTO|UPDATE)\s+([^\s(]+)", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class _Operation:
-    """What one kind of operation does with the rows of the tables."""
+    """Reads and writes of rows by one kind of operation."""
 
     share: float
     reads: frozenset[str]
@@ -49,7 +49,7 @@ class _Misses:
     """Reads of a treatment that find nothing."""
 
     share: float
-    """Of all operations, those that read rows which are not there when the trial begins."""
+    """Of all operations, those that read missing rows when the trial begins."""
     sure: bool
     """Whether they void the trial for sure."""
     never: bool
@@ -57,7 +57,7 @@ class _Misses:
 
 
 def refusals(study: Study, plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
-    """Errors for treatments that are void for sure, because they read rows that are not there."""
+    """Errors for treatments that are void for sure, because they read missing rows."""
     for settings, workload, misses in _treatments(study, plan, abilities):
         if misses.sure:
             empty, key = _why_empty(settings, workload)
@@ -91,16 +91,16 @@ def _words(settings: TrialSettings, misses: _Misses) -> str:
 
 
 def _why_empty(settings: TrialSettings, workload: Workload) -> tuple[str, str]:
-    """Why rows are not there, and the key of the study that says so."""
+    """Reason why rows are missing, and the key of the study that causes it."""
     if settings.data.state == EMPTIED:
-        return f'data.state = "{EMPTIED}" takes them away', "data.state"
+        return f'data.state = "{EMPTIED}" removes them', "data.state"
     if not workload.order().get("records"):
-        return "workload.records = 0 fills nothing", "workload.records"
+        return "workload.records = 0 fills no table", "workload.records"
     return "no statement of the workload file writes into their table", "workload.name"
 
 
 def _treatments(study: Study, plan: Plan, abilities: Abilities) -> Iterator[tuple[TrialSettings, Workload, _Misses]]:
-    """Each treatment that reads rows which are not there when its trial begins."""
+    """Each treatment that reads missing rows when its trial begins."""
     for settings in distinct(plan, "workload", "data", "load", "system"):
         workload = abilities.workload(settings)
         # What is in the tables of a cluster that exists is its owner's to know.

@@ -36,9 +36,8 @@ def unspoken(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
         if system.protocol != workload.protocol:
             name = settings.workload.name
             yield StudyError(
-                f"workload {name} is written in {workload.protocol}, system {settings.system.name} speaks "
-                f"{system.protocol}",
-                "another workload, or another system",
+                f"workload {name} uses {workload.protocol}, system {settings.system.name} speaks {system.protocol}",
+                "choose another workload or another system",
                 key="workload.name",
                 read=name,
             )
@@ -51,7 +50,7 @@ def refused(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
         engine = abilities.engine(settings)
         if settings.load.schedule == "search" and not isinstance(engine, DrivenByWords):
             yield StudyError(
-                f"engine {name} cannot search: it takes no further phases while it runs",
+                f"engine {name} cannot search: it accepts no further phases while it runs",
                 'load.engine = "agent", or a fixed schedule',
                 key="load.engine",
                 read=name,
@@ -112,7 +111,7 @@ def _refusals(workload: Workload, plugins: Plugins) -> Iterator[str]:
         try:
             done = subprocess.run(argv, input=text, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
         except subprocess.TimeoutExpired:
-            yield f"the agent did not make one operation of it within {TIMEOUT_S:g} s"
+            yield f"the agent did not generate one operation of it within {TIMEOUT_S:g} s"
             continue
         if done.returncode != 0:
             yield done.stderr.strip().removeprefix("steelyard-agent: ")

@@ -52,7 +52,7 @@ class PlanEstimate(Value):
     disk_bytes: int
     """Live data and commit logs of the largest cluster, a snapshot of every filled state, and the store."""
     store_bytes: int = 0
-    """What the remaining trials add to the store."""
+    """Growth of the store by the remaining trials."""
     memory_mb: int
     """Memory that the largest cluster needs, plus a margin for the laboratory itself, MiB."""
     source: str
@@ -61,7 +61,7 @@ class PlanEstimate(Value):
 
 def _of_its_parts(history: Sequence[TrialRecord], plan: Plan) -> list[TrialRecord]:
     """Records whose texts (names of plug-ins and of files) the plan has too. To compare times with rules of thumb,
-    plug-ins are made from the settings of a record, and a store may be somebody else's: it chooses no program."""
+    plug-ins are made from the settings of a record, and a store may come from another user: it chooses no program."""
     chosen = {text for trial in plan.trials for text in _texts(trial.settings)}
     return [record for record in history if chosen.issuperset(_texts(record.settings))]
 

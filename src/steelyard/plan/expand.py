@@ -181,13 +181,13 @@ def trial_seed(seed: int, start_replicate: int, replicate: int) -> int:
 
 
 def refuse_confounded(factors: Mapping[str, Sequence[Level]], treatments: Sequence[Mapping[str, Level]]) -> None:
-    """Raise StudyError if two factors always move together: no analysis can tell their effects apart."""
+    """Raise StudyError if two factors always move together: no analysis can separate their effects."""
     varied = [factor for factor, levels in factors.items() if len(levels) > 1]
     for index, first in enumerate(varied):
         for second in varied[index + 1 :]:
             if determines(first, second, treatments) and determines(second, first, treatments):
                 raise StudyError(
-                    f"factors {first!r} and {second!r} always move together: their effects cannot be told apart",
+                    f"factors {first!r} and {second!r} always move together: their effects cannot be separated",
                     "add treatments in which only one of them differs, or set one of them as a plain field",
                     key="design.treatments",
                 )
@@ -210,7 +210,7 @@ def refuse_fixed_in_starts(
         ):
             raise StudyError(
                 f"factor {factor!r} has one level in each start: it varies with {', '.join(hard)} only, so its effect "
-                "cannot be told from theirs, nor from a difference between two starts",
+                "cannot be separated from theirs, nor from a difference between two starts",
                 f"give each combination of {', '.join(hard)} at least two levels of it",
                 key="design",
             )

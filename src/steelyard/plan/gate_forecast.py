@@ -1,7 +1,7 @@
 """Forecast of a gate: how often it will find a slowdown, how often it will pass an equal build, and the blocks needed.
 
-The gate (`analysis/gate.py`) is red if the interval of the ratio lies wholly beyond the margin. With d the distance of
-the true change from the margin, in logarithms, s the standard deviation of the differences of n pairs (blocks, or
+The gate (`analysis/gate.py`) is red if the interval of the ratio lies entirely beyond the margin. With d the distance
+of the true change from the margin, in logarithms, s the standard deviation of the differences of n pairs (blocks, or
 starts that served both levels), the chance is P(T > t(n - 1)), T noncentral t with noncentrality d sqrt(n) / s: exact
 for normal logarithms. `tools.gate_rates` draws studies and counts.
 
@@ -31,7 +31,7 @@ MOST_BLOCKS, MOST_CHANGE = 1000, 10.0
 
 
 class GateForecast(Value):
-    """What a gate over one factor of a plan can find."""
+    """Forecast of a gate over one factor of a plan."""
 
     factor: str
     comparisons: int
@@ -58,7 +58,7 @@ class GateForecast(Value):
 
 
 def chance_beyond(n: int, distance: float, spread: float, confidence: float) -> float:
-    """Chance that the interval of a ratio lies wholly on one side of a value.
+    """Chance that the interval of a ratio lies entirely on one side of a value.
 
     `distance`: of the true ratio from the value, as a logarithm; `spread`: standard deviation of the logarithms of n
     ratios of pairs. scipy's far tails, which are nan, are 1: the value is far beyond.

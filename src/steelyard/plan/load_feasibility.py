@@ -34,7 +34,7 @@ MS_PER_S = 1000.0
 LONGEST_READ = 40
 
 
-class Known(Value):
+class ServiceTime(Value):
     """A mean service time, and where it comes from."""
 
     ms: float
@@ -97,12 +97,12 @@ def doubtful_percentiles(study: Study, plan: Plan, cores: int, abilities: Abilit
             if about < least:
                 yield (
                     f"{name} needs {least:,} operations per trial, and in load.duration_s = {load.duration_s:g} about "
-                    f"{about:,.0f} are expected: such trials have no value of it"
+                    f"{about:,.0f} are expected: such trials have no value"
                 )
 
 
 def notes(plan: Plan, history: Sequence[TrialRecord], cores: int, abilities: Abilities) -> tuple[str, ...]:
-    """What Little's law says about loads still to be offered. Not a refusal: offering more than a cluster carries is a
+    """Bounds by Little's law on loads still to be offered. Not a refusal: offering more than a cluster carries is a
     legitimate question, and a study that has begun must be able to continue."""
     return tuple(dict.fromkeys(_overtaxed(_missing(plan, history), history, cores, abilities)))
 
@@ -133,7 +133,7 @@ def _overtaxed(
                 yield _said(offered, threads, rate_per_s, known, carried_per_s)
 
 
-def _said(offered: Offered, threads: int, rate_per_s: float, known: Known, carried_per_s: float) -> str:
+def _said(offered: Offered, threads: int, rate_per_s: float, known: ServiceTime, carried_per_s: float) -> str:
     where = f"phase {name}: " if (name := getattr(offered, "name", "")) else ""
     return (
         f"{where}{threads:,} in flight cannot carry {rate_per_s:,.0f} op/s at {known.ms:.3g} ms: "
@@ -141,13 +141,13 @@ def _said(offered: Offered, threads: int, rate_per_s: float, known: Known, carri
     )
 
 
-def _by_rule(trial: PlannedTrial, abilities: Abilities, cores: int) -> Known:
+def _by_rule(trial: PlannedTrial, abilities: Abilities, cores: int) -> ServiceTime:
     ms = abilities.cluster_times(trial.settings, cores).service_ms
-    return Known(ms=ms, source="a rule of thumb, of a cluster that has little to do")
+    return ServiceTime(ms=ms, source="a rule of thumb for a lightly loaded cluster")
 
 
-def _service_time(trial: PlannedTrial, history: Sequence[TrialRecord]) -> Known | None:
-    """Service time of the treatment itself if this store has it, else the shortest one for the same cluster and
+def _service_time(trial: PlannedTrial, history: Sequence[TrialRecord]) -> ServiceTime | None:
+    """Service time of the treatment itself if this store has it, otherwise the shortest one for the same cluster and
     workload under other loads."""
     same, others = [], []
     cluster = _cluster(trial.settings)
@@ -162,9 +162,9 @@ def _service_time(trial: PlannedTrial, history: Sequence[TrialRecord]) -> Known 
             others.append(ms)
     if same:
         source = f"measured in this store for the same treatment, {count(len(same), 'trial')}"
-        return Known(ms=sum(same) / len(same), source=source)
+        return ServiceTime(ms=sum(same) / len(same), source=source)
     if others:
-        return Known(ms=min(others), source="measured in this store under another load")
+        return ServiceTime(ms=min(others), source="measured in this store under another load")
     return None
 
 
@@ -196,8 +196,8 @@ def _unsearched(study: Study, plan: Plan) -> Iterator[StudyError]:
     for key, name in named_responses(study).items():
         if "search" in schedules and name == "execution_time_ms":
             yield StudyError(
-                "the execution time of a search says only how long it searched",
-                f"name {CAPACITY} instead",
+                "the execution time of a search shows only how long it searched",
+                f"use {CAPACITY} instead",
                 key=key,
                 read=name,
             )
@@ -218,7 +218,7 @@ def _beyond(parts: Sequence[tuple[str, float]], limit_s: float) -> Iterator[Stud
     names = " + ".join(f"load.{name}" for name, seconds in parts if seconds)
     yield StudyError(
         f"{names} = {whole_s:g} s: longer than limits.trial_timeout_s = {limit_s:g}, no trial could end",
-        "shorter, or a higher limits.trial_timeout_s (leave room for a backlog at the end)",
+        "shorten it, or raise limits.trial_timeout_s (leave room for a backlog at the end)",
         key=f"load.{max(parts, key=lambda part: part[1])[0]}",
         read=whole_s,
     )
@@ -245,12 +245,12 @@ def _changed_trace(name: str, path: Path, key: str, history: Sequence[TrialRecor
         message = (
             f"{path} has been changed: {len(others)} sealed trials of this store were driven by its earlier content"
         )
-        yield StudyError(message, "give the new trace a file of its own, or the study another name", key=key, read=name)
+        yield StudyError(message, "give the new trace a separate file, or the study another name", key=key, read=name)
 
 
 def _wrong_trace(path: Path, key: str) -> Iterator[StudyError]:
     """The first line that the agent would refuse."""
-    hint = "one number of seconds a line, none before the one above it; lines that begin with # are passed over"
+    hint = "one time in seconds per line, in ascending order; lines that begin with # are skipped"
     last_s: float | None = None
     with path.open(encoding="utf-8", errors="replace") as lines:
         for number, line in enumerate(lines, start=1):
@@ -262,9 +262,9 @@ def _wrong_trace(path: Path, key: str) -> Iterator[StudyError]:
             except ValueError:
                 stamp_s = math.nan
             if not math.isfinite(stamp_s) or (last_s is not None and stamp_s < last_s):
-                why = f"comes after {last_s!r}" if math.isfinite(stamp_s) else "is no number of seconds"
+                why = f"comes after {last_s!r}" if math.isfinite(stamp_s) else "is not a number of seconds"
                 yield StudyError(f"{path}:{number}: {text[:LONGEST_READ]!r} {why}", hint, key=key, read=text)
                 return
             last_s = stamp_s
     if last_s is None:
-        yield StudyError(f"{path}: there is no time stamp in it", hint, key=key)
+        yield StudyError(f"{path}: it has no time stamps", hint, key=key)

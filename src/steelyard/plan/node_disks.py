@@ -29,7 +29,7 @@ class Tight:
     stored_bytes: float
     """Rows that it keeps, copies counted, if they spread evenly."""
     most_bytes: float
-    """The same at its peak, with logs and what is rewritten."""
+    """The same at its peak, with logs and rewritten files."""
     size_bytes: float
 
     @property
@@ -54,7 +54,7 @@ def refusals(plan: Plan, history: Sequence[TrialRecord], abilities: Abilities) -
 
 
 def notes(plan: Plan, history: Sequence[TrialRecord], abilities: Abilities) -> Iterator[str]:
-    """A sentence about the cluster whose rows fit, but perhaps not its logs and what compactions rewrite."""
+    """A sentence about the cluster whose rows fit, but perhaps not its logs and compactions."""
     near = [tight for tight in _tight(plan, history, abilities) if not tight.refused]
     if near:
         worst = max(near, key=lambda tight: tight.most_bytes / tight.size_bytes)
@@ -88,11 +88,11 @@ def _sentence(tight: Tight, abilities: Abilities) -> str:
     shape, copies, nodes = abilities.shape(settings), abilities.copies(settings), settings.site.nodes
     return (
         f"{shape.records:,} records of {shape.record_bytes:,} bytes, {count(copies, 'copy', 'copies')} on "
-        f"{count(nodes, 'node')}, are {data_size(tight.stored_bytes)} a node with what trials write; its disk has "
-        f"{data_size(tight.size_bytes)}"
+        f"{count(nodes, 'node')}, take {data_size(tight.stored_bytes)} per node, including writes of the trials; its "
+        f"disk has {data_size(tight.size_bytes)}"
     )
 
 
 def _larger(tight: Tight) -> str:
     least_gb = math.ceil(STEPS_PER_GB * tight.most_bytes / BYTES_PER_GB) / STEPS_PER_GB
-    return f"node.disk_gb = {least_gb:g} (its file takes no more room than is written)"
+    return f"node.disk_gb = {least_gb:g} (its file takes only as much space as is written)"

@@ -20,19 +20,19 @@ def floor_for(study: Study, plan: Plan, abilities: Abilities) -> tuple[FoundFloo
     """The kept floor for a study on this machine (with server warm-up on or off, as preflight decided), and a sentence
     on what its verdicts will be judged against."""
     if study.design.kind == "same":
-        return FoundFloor(why=""), "this study measures it: it is kept for later studies on this machine"
+        return FoundFloor(why=""), "measured by this study and kept for later studies on this machine"
     treatments = {trial.id.partition("-")[0]: trial.settings for trial in plan.trials}
     warmed_up = study.server_warm_up.mode == "on"
     of = [circumstances(one, [machine_facts.facts()], warmed_up=warmed_up) for one in treatments.values()]
     floor_found = kept.find(state_folder(), of)
     clauses = []
     if study.design.control is not None:
-        clauses.append("the study's own control cells, where they suffice")
+        clauses.append("the study's own control cells, if sufficient")
     if floor_found.floor is not None:
         floor = identical_systems.Floors(stored=floor_found, confidence=study.analysis.confidence)
         clauses.append(_floor_sentence(floor, study, plan))
         if differing := unlike(floor_found.floor, of):
-            clauses.append(f"measured with {in_words(differing)}, which this study has nowhere")
+            clauses.append(f"measured with {in_words(differing)}, which this study does not use")
     else:
         clauses.append(f"none: {floor_found.why}")
     sites = [site for settings in treatments.values() for site in abilities.sites(settings)]
@@ -49,9 +49,9 @@ def _floor_sentence(floors: identical_systems.Floors, study: Study, plan: Plan) 
     ways: list[tuple[Shared, str]] = [("block", "over starts")] if varied & set(plan.hard) else []
     ways += [("start", "within starts")] if varied - set(plan.hard) else []
     estimates = [(floors.of(response, level, level, shared), what) for shared, what in ways]
-    told_ways = [f"{number(one.percent.value, digits=2)}% {what}" for one, what in estimates if one is not None]
+    phrases = [f"{number(one.percent.value, digits=2)}% {what}" for one, what in estimates if one is not None]
     where = next((one.words for one, _ in estimates if one is not None), "")
-    if not told_ways:
+    if not phrases:
         return "none: the kept one has no such response, or no factor varies"
     share = f"{confidence_text(study.analysis.confidence)}"
-    return f"{label_of(response)} of identical systems stays below {' and '.join(told_ways)} at {share} ({where})"
+    return f"{label_of(response)} of identical systems stays below {' and '.join(phrases)} at {share} ({where})"

@@ -42,7 +42,7 @@ def _filled_later(plan: Plan) -> Iterator[str]:
     if any(trial.settings.data.state == "reload" and trial.settings.node.disks_from_warm for trial in plan.trials):
         yield (
             'node.disk_rates_from = "warm" lifts the rates of disks for the first fill of a start only: '
-            'data.state = "reload" fills the tables anew, at these rates, before each further trial'
+            'data.state = "reload" refills the tables, at these rates, before each further trial'
         )
 
 
@@ -60,11 +60,12 @@ def _aliases(study: Study, plugins: Plugins | None) -> Iterator[str]:
     sentences = fraction.sentences()
     yield (
         f"a fraction, 1 in {2 ** len(fraction.generators)} of the combinations of {len(fraction.factors)} factors of "
-        f"two levels, resolution {fraction.resolution}: {sentences[0] if sentences else 'nothing short is confounded'}"
+        f"two levels, resolution {fraction.resolution}: "
+        f"{sentences[0] if sentences else 'no short effect is confounded'}"
     )
     yield from sentences[1:MOST_ALIASES]
     if len(sentences) > MOST_ALIASES:
-        yield f"and {len(sentences) - MOST_ALIASES} more that cannot be told apart (--json lists them)"
+        yield f"and {len(sentences) - MOST_ALIASES} more that cannot be separated (--json lists them)"
 
 
 def _few(study: Study, plan: Plan) -> Iterator[str]:
@@ -101,8 +102,9 @@ def _order(study: Study, plan: Plan) -> Iterator[str]:
     for factor, share in share_of_places(plan).items():
         if study.design.starts > 1 and share > MOST_SHARE:
             yield (
-                f"{factor} goes with the place of a start within its block: its levels account for {share:.0%} of the "
-                f"differences in place, so what an earlier start leaves behind would look like an effect of {factor}"
+                f"{factor} varies with the place of a start within its block: its levels account for {share:.0%} of "
+                "the differences in place, so what an earlier start leaves behind would look like an effect of "
+                f"{factor}"
             )
     if study.data.state == "continue":
         yield "data continues: what a trial writes is there for the next one, so trials of a start are not alike"

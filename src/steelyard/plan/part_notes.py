@@ -1,4 +1,4 @@
-"""What sites, systems and probes of a plan say of themselves before anything starts, as notes of `check`."""
+"""Notes of `check` from the sites, systems and probes of a plan, before anything starts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from steelyard.probe.base import READ_EVERY_S, TakesTurns
 from steelyard.site.base import Announces, Apportions
 from steelyard.system.base import Dilates, Warns
 
-PLANTED = "limits of nodes are set and measured, but times of the system are planted: they do not follow them"
+PLANTED = "limits of nodes are set and measured, but the system's times are simulated and ignore them"
 
 
 def notes(study: Study, plan: Plan, cores: int, abilities: Abilities) -> Iterator[str]:
@@ -30,7 +30,7 @@ def notes(study: Study, plan: Plan, cores: int, abilities: Abilities) -> Iterato
 
 
 def of_sites(plan: Plan, abilities: Abilities) -> tuple[str, ...]:
-    """What sites know before they lend, a sentence each."""
+    """Notes of the sites before they lend, one sentence each."""
     return tuple(dict.fromkeys(_of_sites(plan, abilities)))
 
 
@@ -43,7 +43,7 @@ def _of_sites(plan: Plan, abilities: Abilities) -> Iterator[str]:
 
 
 def _of_systems(plan: Plan, abilities: Abilities) -> Iterator[str]:
-    """What systems say of themselves."""
+    """Notes of the systems."""
     for settings in distinct(plan, "system"):
         system = abilities.system(settings)
         if isinstance(system, Warns):
@@ -59,7 +59,7 @@ def _of_processors(plan: Plan, abilities: Abilities) -> Iterator[str]:
             ways.setdefault(site.name, set()).add(site.cpus_by(settings.node))
     if len(ways) > 1 and len(set.union(*ways.values())) > 1:
         each = [f"site {name} by {' or '.join(sorted(how))}" for name, how in sorted(ways.items())]
-        yield f"node.cpus is enforced in different ways, {listed(each)}: what differs between these sites may be that"
+        yield f"node.cpus is enforced in different ways, {listed(each)}: differences between sites may come from this"
 
 
 def _of_probes(study: Study, plan: Plan, cores: int, abilities: Abilities) -> Iterator[str]:
@@ -71,7 +71,7 @@ def _of_probes(study: Study, plan: Plan, cores: int, abilities: Abilities) -> It
         if isinstance(probe, TakesTurns) and (turn_s := probe.turn_s(READ_EVERY_S)) > shortest_s:
             faster = probe.faster(READ_EVERY_S)
             yield (
-                f"probe {name} reads each metric of a turn every {duration(turn_s)}, and the shortest trial measures "
-                f"{duration(shortest_s)}: it may have none of some, and rates are of more than the trial; longer "
+                f"probe {name} reads each metric in turn, every {duration(turn_s)}, and the shortest trial measures "
+                f"{duration(shortest_s)}: some metrics may have no sample, and rates cover more than the trial; longer "
                 f"trials{f', or {faster}' if faster else ''}"
             )

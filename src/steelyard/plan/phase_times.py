@@ -40,7 +40,7 @@ MS_PER_S = 1000.0
 SERVER_WARM_UP_PART = 0.8
 """Of its deadline, that a server warm-up takes if nothing is known."""
 START_CORES = 2.0
-"""Processors that a starting server can keep busy: a Java machine compiles beside what it runs. The rules of thumb of
+"""Processors that a starting server can keep busy: a Java machine compiles while it runs. The rules of thumb of
 Cassandra, 3.3 s to start, are from a machine of two cores."""
 WRITTEN_PER_STORED = 2.0
 """Bytes written to fill a table, per byte stored: the commit log, then the tables."""
@@ -96,7 +96,7 @@ def _limit_phase(settings: TrialSettings, cluster: ClusterTimes, *, warmed_up: b
 
 
 def server_warm_up_s(settings: ServerWarmUp, history: Sequence[TrialRecord], *, slowed: bool = False) -> float:
-    """Expected seconds of the server warm-up of a start: the mean of those of the history, else a part of the deadline.
+    """Expected seconds of the server warm-up of a start: the mean of the history, otherwise a fraction of the deadline.
     What is not warm by the deadline takes all of it, as servers do that are held to a quota meanwhile (`slowed`)."""
     starts = {record.start: record.server_warm_up.seconds for record in history if record.server_warm_up is not None}
     return (

@@ -1,4 +1,4 @@
-"""Links that a plan asks for, as `check` shows them: what will be made, and by what."""
+"""Links of a plan, as `check` shows them: kind and mechanism."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FURTHER = {
     "loss_percent": "{:g}% lost", "aggregate": "A-MPDU {}", "rts_threshold_bytes": "RTS from {} B",
     "frame_error": "frame errors {:g}", "load_nodes": "load nodes {}",
 }  # fmt: skip
-"""What else is shown where it is said; the rest is in the link's file."""
+"""Further fields to show if set; the rest is in the link's file."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class PlannedLink:
 
     name: str
     medium: str
-    """With what else distinguishes it."""
+    """With its other distinguishing features."""
     rate: str
     delay: str
     """One way."""
@@ -61,7 +61,7 @@ def _in_words(settings: TrialSettings, abilities: Abilities) -> PlannedLink:
 
 
 def _maker(link: LinkChoice, settings: TrialSettings, abilities: Abilities) -> str:
-    """What makes a link, if its site says so; empty for a site that does not exist yet."""
+    """Mechanism of a link, if its site declares one; empty for a site that does not exist yet."""
     try:
         site = abilities.site(settings)
     except StudyError:
@@ -85,7 +85,7 @@ def _delay(link: LinkChoice) -> str:
 
 
 def _further(link: LinkChoice) -> list[str]:
-    """What is set beside medium, rate and delay, and is not what most links have."""
+    """Fields other than medium, rate and delay that differ from most links."""
     given = link.given
     words = ["half duplex"] if link.duplex == "half" else []
     words += [form.format(given[name]) for name, form in FURTHER.items() if given.get(name)]

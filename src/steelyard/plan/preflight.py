@@ -38,7 +38,7 @@ class Preflight:
     """Results of the checks before a study starts."""
 
     study: Study
-    """The study as it is carried out: whether its servers are warmed up is no longer left open."""
+    """The study as it is run: whether its servers are warmed up is no longer left open."""
     history: Sequence[TrialRecord]
     """Trials that are already in its store."""
     machine: Machine
@@ -60,7 +60,7 @@ def read_and_expand(
 
 def missing(study_path: Path, study: Study, plan: Plan) -> tuple[StudyError, ...]:
     """The parts that a plan names and that do not exist yet, each at its place in the study file; the plan cannot be
-    carried out until they do."""
+    run until they do."""
     needed = Counter(part for parts in missing_parts(one.settings for one in plan.trials) for part in parts)
     whole = len(plan.trials)
     errors = [error_of(part, study, f"{trials:,} of {whole:,} trials need it") for part, trials in needed.items()]
@@ -145,7 +145,7 @@ def _changed(stored: Store | None, study: Study, plan: Plan, history: Sequence[T
 def _over(study: Study, machine: Machine, cost: PlanEstimate) -> Iterator[StudyError]:
     if cost.disk_bytes > machine.disk_free_bytes:
         yield StudyError(
-            f"about {data_size(cost.disk_bytes)} of disk are needed, {data_size(machine.disk_free_bytes)} are free",
+            f"about {data_size(cost.disk_bytes)} of disk are needed, but {data_size(machine.disk_free_bytes)} are free",
             "fewer records, or another folder",
             key="workload.records",
         )

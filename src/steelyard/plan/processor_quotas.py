@@ -39,9 +39,9 @@ def refusals(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
         k, system = settings.node.dilation, abilities.system(settings)
         if k != 1 and settings.node.cpus is None and not isinstance(system, Dilates):
             yield StudyError(
-                f"node.dilation = {k:g} divides limits, and processors have none: the cluster would run at full speed, "
-                "and its times would be divided all the same",
-                "node.cpus says how much of a processor each node stands for",
+                f"node.dilation = {k:g} divides limits, but processors have no limit: the cluster would run at full "
+                "speed, yet its times would be divided",
+                "node.cpus sets how much of a processor each node represents",
                 key="node.dilation",
                 read=k,
             )
@@ -55,7 +55,7 @@ def _quotas(settings: TrialSettings, abilities: Abilities) -> float:
 
 
 def _beyond(settings: TrialSettings, cores: int, abilities: Abilities) -> str:
-    """Why the nodes' quotas do not fit beside the load generator; empty if they do, or have none."""
+    """Reason why the nodes' quotas do not fit next to the load generator; empty if they do, or if there are none."""
     asked, load_nodes = _quotas(settings, abilities), settings.site.load_nodes
     left = cores - LOAD_NODE_CORES * load_nodes
     if not on_this_machine(abilities.site(settings)) or asked <= left:
@@ -75,16 +75,16 @@ def _beyond(settings: TrialSettings, cores: int, abilities: Abilities) -> str:
     return (
         f"{count(nodes, 'node')} of {each:g} processors may use {asked:g} together; this machine has "
         f"{count(cores, 'core')}, of which {LOAD_NODE_CORES * load_nodes:g} are left to "
-        f"{count(load_nodes, 'load node')}: nodes would wait for each other, and no limit says how long; {offer}"
+        f"{count(load_nodes, 'load node')}: nodes would wait for each other for an unknown time; {offer}"
     )
 
 
 def _not_slowed(settings: TrialSettings) -> str:
-    """What a dilation leaves as fast as it is."""
+    """Resources that a dilation does not slow down."""
     k = settings.node.dilation
     limited = any(name.startswith("disk_") and name.endswith("_per_s") and value for name, value in settings.node)
     disk = "" if limited else f"the disk, which has no limit, looks {k:g} times as fast; "
     paced = settings.link.rate_mbit is not None or settings.link.phy is not None
     link = "" if paced else f"the network, which has no limit, looks {k:g} times as fast; "
-    timers = f"timers of the system itself, such as its timeouts, look {k:g} times as short"
+    timers = f"timers of the system itself, such as its timeouts, look {k:g} times shorter"
     return f"dilation {k:g}: {disk}{link}{timers} ({HOW})"

@@ -20,8 +20,7 @@ STORE_BYTES_PER_TRIAL = 300_000
 MARGIN_MEMORY_MB = 512
 """Memory for the conductor, the load engine and the page cache of the files that they read."""
 OWN_NETWORK = (
-    "its nodes have a network of their own, from which a cluster that exists cannot be reached; site local: mode = "
-    '"loopback"'
+    'its nodes have their own network, from which an existing cluster cannot be reached; site local: mode = "loopback"'
 )
 ONCE = "one machine lends one node: fewer nodes, or without [load_site] one inventory for both (site.load_nodes)"
 THIS_MACHINE = frozenset({"cpu", "memory", "kernel"})
@@ -100,20 +99,20 @@ def impossible(plan: Plan, machine: Machine, abilities: Abilities) -> Iterator[S
 
 
 def _starts_anew(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
-    """A cluster that exists is one start, whatever the study asks."""
+    """An existing cluster has one start, whatever the study asks."""
     existing = {trial.start for trial in plan.trials if isinstance(abilities.system(trial.settings), Existing)}
     if len(existing) > 1:
         hard = sorted({name for trial in plan.trials for name in trial.hard})
-        why = f"the factor {hard[0]} needs a new cluster for each level" if hard else "design.starts asks for them"
+        why = f"the factor {hard[0]} needs a new cluster for each level" if hard else "design.starts requires them"
         yield StudyError(
-            f"a cluster that exists is not started anew, but the plan has {len(existing)} starts: {why}",
+            f"an existing cluster is not restarted, but the plan has {len(existing)} starts: {why}",
             "design.starts = 1, more trials instead, and only factors that need no new cluster",
             key=f"factors.{hard[0]}" if hard else "design.starts",
         )
 
 
 def key_of(reason: Refusal, section: str) -> str:
-    """The key of the study that a site's refusal is about, where the site stands in this section."""
+    """Key of the study that a site's refusal is about, for a site in this section."""
     key = reason.key.removeprefix("site.")
     if key == reason.key:
         return key
@@ -137,15 +136,15 @@ def _refusal(study: str, settings: TrialSettings, abilities: Abilities) -> tuple
     if len(sites) > 1 and requests[0].database_nodes and (reason := unreached(*sites)):
         return "load_site", sites[1].name, reason
     if len(sites) > 1 and (twice := both_need(sites, requests)):
-        return "load_site", sites[1].name, f"the databases have {twice} already; {ONCE}"
+        return "load_site", sites[1].name, f"the databases already use {twice}; {ONCE}"
     return None
 
 
 def _need(settings: TrialSettings, needed_mb: int) -> str:
-    """Where a node's need of memory comes from, in words that follow its mend."""
+    """Reason for a node's need of memory, in words that follow the hint."""
     name, heap_mb = settings.system.name, settings.at("system.heap_mb")
     if heap_mb is None:
-        return f": system {name} says that a node needs so much"
+        return f": system {name} says that a node needs this much"
     return f", or a lower system.heap_mb: with {heap_mb} MB of heap a node of system {name} needs {needed_mb} MB in all"
 
 
@@ -155,7 +154,7 @@ def _too_little_memory(settings: TrialSettings, machine: Machine, abilities: Abi
     if abilities.site(settings).shares & THIS_MACHINE and needed_mb > machine.memory_mb:
         yield StudyError(
             f"{count(nodes, 'node needs', 'nodes need')} {needed_mb:,} MiB of memory "
-            f"({(needed_mb - MARGIN_MEMORY_MB) // nodes:,} each, and the laboratory's own {MARGIN_MEMORY_MB}), "
+            f"({(needed_mb - MARGIN_MEMORY_MB) // nodes:,} each, plus the laboratory's {MARGIN_MEMORY_MB}), "
             f"this machine has {machine.memory_mb:,} available",
             "fewer nodes or a smaller heap",
             key="site.nodes",

@@ -26,7 +26,7 @@ ASSUMED = "assumed"
 MOSTLY = 0.5
 Shape = Literal["normal", "log-normal"]
 CVS: Final = (0.01, 0.02, 0.05, 0.1)
-"""Coefficients of variation between starts for which `check` says how long a study would take."""
+"""Coefficients of variation between starts for which `check` forecasts the duration."""
 DRAWS: Final = 400
 """Studies that `check` simulates for each CV."""
 MOST_NUMBERS: Final = 4_000_000
@@ -173,15 +173,15 @@ def rows(needed: Sequence[Expected], study: Study, plan: Plan, cost: PlanEstimat
     for expectation in needed:
         low_s, high_s = (min(most_s, blocks * a_block_s) for blocks in (expectation.low, expectation.high))
         remark = (
-            "" if expectation.unreached < MOSTLY else f"{expectation.unreached:.0%} reach the cap, wider than asked"
+            "" if expectation.unreached < MOSTLY else f"{expectation.unreached:.0%} reach the cap, wider than requested"
         )
         if expectation.low * a_block_s > most_s:
-            remark = "out of hours, wider than asked"
+            remark = "out of time, wider than requested"
         yield Row(expectation, expectation.cv not in CVS, low_s, high_s, remark)
 
 
 def notes(study: Study, plan: Plan, cost: PlanEstimate) -> Iterator[str]:
-    """What the author of a stopping rule should know."""
+    """Notes for the author of a stopping rule."""
     rule = rule_of(study)
     if rule is None:
         return
@@ -191,12 +191,12 @@ def notes(study: Study, plan: Plan, cost: PlanEstimate) -> Iterator[str]:
         if least_s > rule.hours * SECONDS_PER_HOUR:
             yield (
                 f"the least {rule.least_starts} starts take about {forecast(least_s)}, design.until.hours is "
-                f"{rule.hours:g}: the study will end without a judged interval"
+                f"{rule.hours:g}: the study will end before an interval is judged"
             )
     if any(item for item in plan.factors.values() if len(item) > 1):
         yield (
-            "what can be told apart is said for all planned starts; the study ends after fewer if its intervals are "
-            f"within ±{rule.width_percent:g}% before (a ratio of two such means is known to about "
+            "detectable differences assume that all planned starts are run; the study ends earlier once its "
+            f"intervals are within ±{rule.width_percent:g}% (a ratio of two such means is known to about "
             f"±{rule.width_percent * 2**0.5:.2g}%)"
         )
 

@@ -53,7 +53,7 @@ MOST_BYTES = 4_000_000
 
 @dataclass(frozen=True)
 class PluginFile:
-    """A Python file that a study names as a plug-in, as it was read; what is executed is `content`."""
+    """A Python file that a study names as a plug-in, as it was read; `content` is executed."""
 
     seam: str
     path: Path
@@ -71,9 +71,9 @@ Trust = Callable[[PluginFile], None]
 
 
 def no_file(file: PluginFile) -> None:
-    """Trust in what is installed, and in no file. Raises StudyError."""
+    """Trust in installed plug-ins, and in no file. Raises StudyError."""
     raise StudyError(
-        f"{file.path} is the {file.seam}'s code, and nobody said that it may be executed",
+        f"{file.path} is the {file.seam}'s code, and it is not trusted",
         "pass `trust` to `steelyard.plugins.find.Plugins`, such as `any_file` for files of your own",
         key=f"{file.seam}.name",
         read=str(file.path),
@@ -81,7 +81,7 @@ def no_file(file: PluginFile) -> None:
 
 
 def any_file(file: PluginFile) -> None:
-    """Trust in every file: for paths that the caller chose, not a study of somebody else."""
+    """Trust in every file: for paths that the caller chose, not a study of another user."""
     del file
 
 
@@ -122,17 +122,18 @@ class Plugins:
     """Finds plug-ins and files that a study names. A study keeps one instance while it runs: each workload file is read
     once, and later edits have no effect."""
 
-    def __init__(self, beside: Path | None = None, trust: Trust = no_file) -> None:
-        """`beside`: the folder of the study (default: the working directory), where its plug-ins are, and where its
-        other files are looked for first; then in the working directory. `trust`: which Python files are executed."""
+    def __init__(self, study_folder: Path | None = None, trust: Trust = no_file) -> None:
+        """`study_folder`: the folder of the study (default: the working directory), where its plug-ins are, and where
+        its other files are looked for first; then in the working directory. `trust`: which Python files are
+        executed."""
         self._trust = trust
         self._code: dict[tuple[str, Path], ModuleType | StudyError] = {}
-        self._places = (Path(),) if beside is None else (beside, Path())
+        self._places = (Path(),) if study_folder is None else (study_folder, Path())
         self._files: dict[Path, ModuleType] = {}
         self._values: dict[tuple[str, str], dict[str, Any]] = {}
 
     def find(self, seam: str, name: str) -> ModuleType:
-        """The module of a plug-in. Raises StudyError that says what is allowed and the nearest right name."""
+        """The module of a plug-in. Raises StudyError with the allowed names and the nearest one."""
         if seam == "workload" and name.endswith(WORKLOAD_FILE):
             return self._workload_file(name)
         if is_path(name):
@@ -154,7 +155,7 @@ class Plugins:
         return path
 
     def has_values(self, kind: str, name: str) -> bool:
-        """Whether there may be a file of this name: a shipped one, or any path."""
+        """Whether a file of this name may exist: a shipped one, or any path."""
         return is_path(name) or name in shipped_values(kind)
 
     def values_file(self, kind: str, name: str, key: str) -> dict[str, Any]:
@@ -181,7 +182,7 @@ class Plugins:
         return plug_in
 
     def _where(self, name: str) -> str:
-        """What to do about a plug-in that is not where the study says."""
+        """Hint for a plug-in that is not where the study says."""
         if name.endswith(PYTHON_FILE) and _is_file(Path(name)):
             there = os.path.relpath(Path(name).resolve(), self._places[0].resolve())
             return f"paths of plug-ins are relative to the study; that in the working directory is {there} from there"
@@ -222,7 +223,7 @@ def find(seam: str, name: str) -> ModuleType:
 
 
 def how_to_add(seam: str) -> str:
-    """Where it is described how a plug-in of a seam is written."""
+    """Hint naming the guide to plug-ins of a seam."""
     return f"to add one: {HOWTO[seam]}"
 
 
@@ -258,7 +259,7 @@ def _preset(seam: str, name: str) -> ModuleType:
 
 
 def with_defaults(settings: type[Model], doc: str | None, **defaults: float | str) -> type[Model]:
-    """Settings with other defaults, for a plug-in that is another one under a name of its own."""
+    """Settings with other defaults, for a plug-in that is another one under its own name."""
     fields: dict[str, Any] = {}
     for name, default in defaults.items():
         field = copy.copy(settings.model_fields[name])
@@ -276,7 +277,7 @@ def _checked(seam: str, name: str, module: object) -> ModuleType:
         return module
     what = f"it does not define {' and '.join(lacking)}" if isinstance(module, ModuleType) else "it is not a module"
     raise StudyError(
-        f"{name!r} is no {seam} plug-in: {what}", f"see steelyard/{seam}/base.py", key=f"{seam}.name", read=name
+        f"{name!r} is not a {seam} plug-in: {what}", f"see steelyard/{seam}/base.py", key=f"{seam}.name", read=name
     )
 
 

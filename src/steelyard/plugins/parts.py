@@ -34,14 +34,14 @@ class Parts:
     def __init__(
         self, plugins: Plugins | None = None, *, cache_folder: Path | None = None, state_folder: Path | None = None
     ) -> None:
-        """`plugins` finds what a study names; the folders are this user's by default."""
+        """`plugins` finds the plug-ins that a study names; the folders are this user's by default."""
         self.plugins = plugins or Plugins()
         self.cache_folder = cache_folder or folders.cache_folder()
         self.state_folder = state_folder or folders.state_folder()
         self._made: dict[tuple[str, ...], Any] = {}
 
     def once(self, key: tuple[str, ...], make: Callable[[], Made]) -> Made:
-        """What `make` gave when it was first asked for this key."""
+        """Result of `make` when first called for this key."""
         if key not in self._made:
             self._made[key] = make()
         part: Made = self._made[key]
@@ -113,8 +113,8 @@ class Parts:
         return site
 
     def _with_files(self, module: ModuleType, section: str, own: BaseModel) -> BaseModel:
-        """Settings with the paths of the files that they name beside the study: those in the module's `FILES`, setting
-        to what the file is. Raises StudyError if there is no such file."""
+        """Settings with the paths of the files that they name in the study's folder: those in the module's `FILES`,
+        setting to what the file is. Raises StudyError if there is no such file."""
         names: dict[str, str] = getattr(module, "FILES", {})
         paths = {key: self.plugins.file(getattr(own, key), what, f"{section}.{key}") for key, what in names.items()}
         return own.model_copy(update={key: str(path.absolute()) for key, path in paths.items()})

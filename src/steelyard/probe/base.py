@@ -1,4 +1,4 @@
-"""Plug-in interface `probe`: measuring instruments of nodes and of what runs on them.
+"""Plug-in interface `probe`: measuring instruments of nodes and their processes.
 
 A plug-in module defines `create() -> Probe`; one with settings defines `Settings` (a pydantic model) and
 `create(settings) -> Probe`. A probe says where its commands run in one of two ways: `OnEveryNode`, one command for each
@@ -16,7 +16,7 @@ from steelyard.model.sample import Metric, Sample
 from steelyard.node.base import Node
 
 READ_EVERY_S = 1.0
-"""Seconds between two readings of a probe that is not told otherwise."""
+"""Default seconds between two readings of a probe."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Watched:
     process_ids: tuple[int, ...] = ()
     """Processes of the node's server; empty on a load node."""
     ways: Mapping[str, str] = field(default_factory=dict)
-    """What the system says of itself where: name of a way to an address, a path or a class path, as the node sees
+    """Ways to observe the system: name of a way to an address, a path or a class path, as the node sees
     them. Names in use: `docs/howto/add-a-probe.md`. Empty on a load node."""
 
 
@@ -42,7 +42,7 @@ class Placement:
     """Names of the nodes that its samples are filed under. Where there are several, each line begins with the name of
     the node that it is of, and a space, which `parse` does not get."""
     asks_cluster: bool = False
-    """Whether it connects to the cluster over CQL and is told its user and password."""
+    """Whether it connects to the cluster over CQL and receives its user and password."""
 
 
 class Probe(Protocol):
@@ -92,7 +92,7 @@ class TakesTurns(Protocol):
         ...
 
     def faster(self, interval_s: float) -> str:
-        """The setting that makes it shorter, and to what, in words; empty where none does. Pure."""
+        """The setting that shortens it, with the new value, in words; empty if there is none. Pure."""
         ...
 
 
@@ -109,21 +109,21 @@ def placements_of(probe: Probe, watched: Sequence[Watched], interval_s: float) -
     else:
         raise ProbeError(f"the probe {probe.name} has neither `command` nor `placements`", "docs/howto/add-a-probe.md")
     if not placements:
-        raise ProbeError(f"the probe {probe.name} finds nothing to read", "leave it out of `probes`")
+        raise ProbeError(f"the probe {probe.name} finds nothing to read", "remove it from `probes`")
     return placements
 
 
 def client_of(each: Watched, watched: Sequence[Watched]) -> Node:
-    """Where a client of a node's server runs: on the node, or, if that takes no commands, on the first node that does.
-    Raises ProbeError if none does."""
+    """Node on which a client of a node's server runs: on the node, or, if that takes no commands, on the first node
+    that does. Raises ProbeError if none does."""
     reachable = [other.node for other in (each, *watched) if other.node.commands]
     if not reachable:
-        raise ProbeError(f"no node takes commands, so nothing can read {each.node.name}")
+        raise ProbeError(f"no node accepts commands, so nothing can read {each.node.name}")
     return reachable[0]
 
 
 def with_way(watched: Sequence[Watched], way: str, probe: str) -> tuple[Watched, ...]:
-    """The nodes whose system offers a way in. Raises ProbeError that says what there is, if none does."""
+    """The nodes whose system offers a way in. Raises ProbeError that lists the available ways, if none does."""
     offering = tuple(each for each in watched if each.ways.get(way))
     if not offering:
         what = no_way(probe, way, {name for each in watched for name in each.ways})
@@ -132,7 +132,7 @@ def with_way(watched: Sequence[Watched], way: str, probe: str) -> tuple[Watched,
 
 
 def no_way(probe: str, way: str, offered: Iterable[str]) -> str:
-    """What is wrong with a probe whose way in a system does not offer. Pure."""
+    """Error for a probe whose way in a system does not offer. Pure."""
     names = sorted(offered)
     has = f"only {', '.join(names)}" if names else "no way in at all"
     return f"the probe {probe} reads systems that offer the way {way!r}; this system offers {has}"

@@ -1,4 +1,4 @@
-"""Cassandra probe: what a node says of itself in its virtual tables `system_views`, read over one CQL connection.
+"""Cassandra probe: a node's own metrics from its virtual tables `system_views`, read over one CQL connection.
 
 The agent asks once per interval (`steelyard-agent cql --every`) and puts increases per second in the place of counts;
 this module holds the tables' questions and turns their answers into samples. Tables of system keyspaces are left out.
@@ -33,11 +33,11 @@ Row = Mapping[str, Any]
 
 
 class Settings(Value):
-    """Which virtual tables of Cassandra the probe reads."""
+    """Virtual tables of Cassandra that the probe reads."""
 
     views: tuple[View, ...] = Field(default=get_args(View), min_length=1)
-    """What is read: operations (as coordinator and as replica), tombstones, disk, pools (of threads), caches,
-    compactions, hints."""
+    """Groups of metrics to read: operations (as coordinator and as replica), tombstones, disk, pools (of threads),
+    caches, compactions, hints."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ POOLS: Final = {
     "CompactionExecutor": ("compaction", "compactions"),
     "MemtableFlushWriter": ("flush", "flushes of memtables"),
 }
-"""Thread pools that serve operations or compete with them, each with its word and what it does."""
+"""Thread pools that serve operations or compete with them, each with its word and its task."""
 
 
 def _pools(rows: Sequence[Row]) -> Iterator[tuple[str, float]]:

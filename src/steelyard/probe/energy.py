@@ -28,7 +28,7 @@ while :; do
   sleep "$2" || exit 0
 done
 """
-"""Two readings per line, so that each line gives rates by itself. The shell reads the files: one process per
+"""Two readings per line, so that each line suffices for rates. The shell reads the files: one process per
 reading."""
 COUNTERS = "machine_energy_counters"
 POWERS = {"package": "machine_package_power_watts", "dram": "machine_memory_power_watts"}
@@ -44,7 +44,7 @@ class EnergyProbe:
         Metric(
             name=COUNTERS,
             unit="counters",
-            description="energy counters that could be read; 0: this machine has none, or they may not be read",
+            description="energy counters that could be read; 0: this machine has none, or they are unreadable",
         ),
         Metric(name=POWERS["package"], unit="watts", cumulative=True, description="power of all processor packages"),
         Metric(name=POWERS["dram"], unit="watts", cumulative=True, description="power of the memory, where it counts"),

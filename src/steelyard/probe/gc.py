@@ -3,8 +3,8 @@
 Read are collectors that log their pauses under the tag `gc`: Serial, Parallel, G1, Shenandoah. ZGC logs its pauses
 under `gc,phases`, which the laboratory's servers do not write.
 The agent follows the log (`steelyard-agent tail`) and prints what was added, once per interval; this module reads the
-lines. Each pause is a sample at the instant of its end, with its length, so that it can be laid beside the second that
-it fell in.
+lines. Each pause is a sample at the instant of its end, with its length, so that it can be compared with the second
+that it fell in.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class GcProbe:
 
 
 def _pauses(node: str, lines: Iterable[str]) -> Iterator[Sample]:
-    """The pauses that a log tells of. Lines of phases that run beside the server are passed over."""
+    """The pauses in a log. Lines of phases that run while the server works are skipped."""
     for text in lines:
         pause = LINE.match(text.rstrip())
         if pause is None:

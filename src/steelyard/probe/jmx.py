@@ -2,7 +2,7 @@
 
 The system offers that program as a way in (`beans`: class path of `Watch`, `java`: the Java that runs it,
 `jmx_password_file`: user and password of that node's beans). It prints each attribute as it was and as it is, so that
-every line gives rates by itself. Where a node's beans listen on an address that others reach, one program reads
+every line suffices for rates. Where a node's beans listen on an address that others reach, one program reads
 all such nodes; a node whose beans listen on its loopback only has one of its own.
 """
 
@@ -82,14 +82,14 @@ values of a map."""
 
 @dataclass(frozen=True)
 class Reading:
-    """Attributes of one interval: seconds since the reading before, what each was then and what it is now."""
+    """Attributes of one interval: seconds since the previous reading, previous and current values."""
 
     seconds: float
     before: Mapping[str, float]
     now: Mapping[str, float]
 
     def grown(self, *names: str) -> float:
-        """Increase of counts, added up; not a number if one is not known or began anew."""
+        """Increase of counts, added up; not a number if one is unknown or was reset."""
         grown = [self.now.get(name, math.nan) - self.before.get(name, math.nan) for name in names]
         return sum(grown) if all(each >= 0 for each in grown) else math.nan
 
@@ -141,7 +141,7 @@ TABLE: Final = (
     _p99("node_local_write_p99_ms", "99th percentile of its own tables' writes", "local_write_p99_us"),
     _rate("node_timeouts_per_s", "operations/s", "reads and writes that replicas answered too late", "read_timeouts",
         "write_timeouts"),
-    _rate("node_unavailables_per_s", "operations/s", "reads and writes refused for want of replicas",
+    _rate("node_unavailables_per_s", "operations/s", "reads and writes refused for lack of replicas",
         "read_unavailables", "write_unavailables"),
     _rate("node_dropped_messages_per_s", "messages/s", "messages of other nodes that were too old when their turn came",
         "dropped"),
@@ -162,7 +162,7 @@ TABLE: Final = (
 
 
 class Settings(Value):
-    """How often management beans are read."""
+    """Interval between reads of management beans."""
 
     every_s: float = Field(default=3.0, ge=1, le=60)
     """Seconds between two readings, each of one of five groups in turn: an attribute is read every 15 s. Keep it below
@@ -239,7 +239,7 @@ def _placement(group: Sequence[Watched], interval_s: float) -> Placement:
 
 
 def _value(word: str) -> tuple[str, float, float]:
-    """Name, what it was, what it is: `reads=17/25`."""
+    """Name, previous value, current value: `reads=17/25`."""
     name, _, numbers = word.partition("=")
     before, _, now = numbers.partition("/")
     return name, float(before), float(now)

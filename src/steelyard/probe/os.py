@@ -54,8 +54,8 @@ METRICS = (
     _amount("node_memory_bytes", "bytes", "memory charged to the node: its cgroup's, or resident in its processes"),
     _amount("node_memory_rss_bytes", "bytes", "anonymous memory of the node: heaps and stacks, no page cache"),
     _change("node_memory_limit_hits", "hits", "times the memory limit was hit since the sample before"),
-    _change("node_disk_read_bytes_per_s", "bytes/s", "read from the node's own disk, else for its processes"),
-    _change("node_disk_write_bytes_per_s", "bytes/s", "written to the node's own disk, else dirtied by its processes"),
+    _change("node_disk_read_bytes_per_s", "bytes/s", "read from the node's own disk, or for its processes"),
+    _change("node_disk_write_bytes_per_s", "bytes/s", "written to the node's own disk, or dirtied by its processes"),
     _change("node_disk_read_operations_per_s", "operations/s", "reads that the node's own disk completed"),
     _change("node_disk_write_operations_per_s", "operations/s", "writes that the node's own disk completed"),
     _change("node_read_calls_per_s", "calls/s", "read-like system calls of the node's processes"),
@@ -72,7 +72,7 @@ class OsProbe:
 
     def command(self, node: Node, interval_s: float, process_ids: Sequence[int]) -> Sequence[str]:
         """argv of the agent. A node of this kernel is given the network namespace that it may share with this process,
-        so that shared traffic is not charged to it; one with a disk of its own, where that is mounted. Raises
+        so that shared traffic is not charged to it; one with its own disk, where that is mounted. Raises
         EngineError if there is no agent."""
         argv = [agent.on(node), "probe", "--interval-s", f"{interval_s:g}"]
         for folder in node.cgroups:

@@ -2,7 +2,7 @@
 
 The firmware says so by bits (`node/raspberry_pi.py`). A board that was slowed down during a trial is not the hardware
 that the study names, so such a reading voids the trial: metrics whose names begin with `machine_fault_` do
-(`judging/verdict.py`). On a machine that is no Raspberry Pi the probe reads nothing, and says so.
+(`judging/verdict.py`). On any other machine the probe reads nothing, and reports that.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class RaspberryPiProbe:
 
     name = "raspberry-pi"
     metrics = (
-        Metric(name=BOARDS, unit="boards", description="boards whose firmware answers; 0: this is no Raspberry Pi"),
+        Metric(name=BOARDS, unit="boards", description="boards whose firmware answers; 0: this is not a Raspberry Pi"),
         Metric(
             name="machine_fault_under_voltage",
             unit="fault",

@@ -131,7 +131,7 @@ class Trouble:
     """Something went wrong and was dealt with: what, and what is done about it."""
 
     message: str
-    remedy: str
+    hint: str
 
 
 Event = (
@@ -177,7 +177,7 @@ class Guarded:
     def tell(self, event: Event) -> None:
         """Pass an event on."""
         if isinstance(event, Trouble):
-            event = Trouble(self._conceal.text(event.message), self._conceal.text(event.remedy))
+            event = Trouble(self._conceal.text(event.message), self._conceal.text(event.hint))
         try:
             self._watcher.tell(event)
         except (OSError, SystemExit):

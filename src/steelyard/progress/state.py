@@ -123,7 +123,7 @@ class TroubleNoted(_Part):
 
     t_s: Moment
     message: str
-    remedy: str
+    hint: str
 
 
 class CellSoFar(_Part):
@@ -235,7 +235,7 @@ def _changes(live: Live, event: events.Event, now_s: float) -> dict[str, Any]:
                 "cells": with_trial(live.cells, event.record),
             }
         case events.Trouble():
-            trouble = TroubleNoted(t_s=now_s, message=event.message, remedy=event.remedy)
+            trouble = TroubleNoted(t_s=now_s, message=event.message, hint=event.hint)
             changes = {"troubles": (*live.troubles, trouble)[-LAST_TROUBLES:]}
     return changes
 

@@ -172,7 +172,7 @@ def log(look: StoreLook) -> tuple[Line, ...]:
     cells = {record.id: treatment_label(record.treatment) for record in look.records}
     lines = [line for entry in look.journal[-LINES:] if (line := _line(entry, cells)) is not None]
     for trouble in look.live.troubles if look.live is not None else ():
-        lines.append(Line(trouble.t_s, f"{trouble.message}: {trouble.remedy}", trouble=True))
+        lines.append(Line(trouble.t_s, f"{trouble.message}: {trouble.hint}", trouble=True))
     return tuple(sorted(lines, key=lambda line: line.t_s, reverse=True)[:LINES])
 
 

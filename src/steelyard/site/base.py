@@ -1,7 +1,7 @@
 """Plug-in interface `site`: lends nodes under a lease with an end.
 
 A plug-in module defines `Settings` (a pydantic model), and `create(settings, state_folder) -> Site`. Where settings
-name files beside the study, `FILES` says which (setting to what the file is); `create` gets their absolute paths.
+name files in the study's folder, `FILES` lists them (setting to what the file is); `create` gets their absolute paths.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LETTERS: Mapping[Role, str] = {"database": "n", "load": "l"}
 
 
 class Refusal(str):
-    """Reason of a refusal that knows which key of the study is at fault, and what mends it.
+    """Reason of a refusal that knows which key of the study is at fault, with a hint.
 
     `Site.refuse` may return one in place of a plain text; without it, the errors point to the number of nodes.
     """
@@ -41,7 +41,7 @@ class Refusal(str):
     key: str
     """Dotted name of the field, such as `node.memory_mb`. `site.` stands for the section of the site that refuses."""
     hint: str
-    """What mends it, where the reason does not say so."""
+    """Hint, if the reason contains none."""
 
     def __new__(cls, reason: str, key: str, hint: str = "") -> Self:
         """A reason with its key."""
@@ -55,9 +55,9 @@ class Refusal(str):
         return None if reason is None else cls(reason, key)
 
 
-def mend_of(reason: str) -> str:
-    """What mends a refusal, for the error of a lease that was asked for all the same."""
-    return (reason.hint if isinstance(reason, Refusal) else "") or "`steelyard doctor` says more"
+def hint_of(reason: str) -> str:
+    """Hint to show when a refused lease is requested anyway."""
+    return (reason.hint if isinstance(reason, Refusal) else "") or "run `steelyard doctor` for details"
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Request:
     load_nodes: int = 1
     """None where another site lends them."""
     limits: NodeLimits = NO_LIMITS
-    """What each database node may use, already divided by the dilation; only a site that is `Limiting` gets any."""
+    """Limits of each database node, already divided by the dilation; only a site that is `Limiting` gets any."""
     link: LinkChoice = PLAIN
     """Link between the nodes, with all its numbers; only a site that is `Linking` gets another than the network that it
     has."""
@@ -92,8 +92,8 @@ def node_name(role: Role, number: int) -> str:
 
 
 def requests_of(study: str, databases: int, settings: TrialSettings, seed: int = 0) -> tuple[Request, ...]:
-    """The requests of a start that lends so many database nodes: to the site of the databases, and to that of the load
-    nodes, if it is another."""
+    """The requests of a start that lends that many database nodes: to the site of the databases, and to that of the
+    load nodes, if it is another."""
     limits, dilation, load_nodes = effective_limits(settings.node), settings.node.dilation, settings.load_nodes
     if not settings.load_site.name:
         return (Request(study, databases, load_nodes, limits, settings.link, seed, dilation),)
@@ -116,7 +116,7 @@ class Site(Protocol):
         ...
 
     async def leftovers(self) -> Sequence[Lease]:
-        """Leases whose owner is dead or whose end has passed."""
+        """Leases that have expired or whose owner is dead."""
         ...
 
     async def facts(self, node: Node) -> dict[str, str]:
@@ -124,7 +124,7 @@ class Site(Protocol):
         ...
 
     def refuse(self, request: Request, memory_mb_per_node: int | None) -> str | None:
-        """Why this site cannot fulfil the request (memory, addresses, privileges), or None. Read-only."""
+        """Reason why this site cannot fulfil the request (memory, addresses, privileges), or None. Read-only."""
         ...
 
 
@@ -135,17 +135,17 @@ def on_this_machine(site: Site) -> bool:
 
 @runtime_checkable
 class Joins(Protocol):
-    """Ability: gives nodes a network of their own only where nothing else must be reached."""
+    """Ability: gives nodes their own network only where nothing else must be reached."""
 
     def joined(self) -> Site:
         """The site with nodes in this machine's network, for a start whose other nodes are of another site; itself,
-        where its settings ask for networks of their own."""
+        where its settings ask for their own networks."""
         ...
 
 
 @runtime_checkable
 class Entered(Protocol):
-    """Ability: programs of this machine reach its nodes, although these have a network of their own, as containers on
+    """Ability: programs of this machine reach its nodes, although these have their own network, as containers on
     a bridge have."""
 
     entered: bool
@@ -157,16 +157,15 @@ def own_network(site: Site) -> bool:
 
 
 def unreached(databases: Site, load: Site) -> str | None:
-    """Why load nodes of one site cannot reach databases of another, as far as the sites know; None if nothing is known
-    against it."""
+    """Reason why load nodes of one site cannot reach databases of another, as far as the sites know, or None."""
     if own_network(load):
-        return f"load nodes of site {load.name} have a network of their own, which leads to no node of {databases.name}"
+        return f"load nodes of site {load.name} have a separate network without access to {databases.name}"
     if not on_this_machine(databases):
         return None
     if not on_this_machine(load):
         return f"databases of site {databases.name} have addresses that only this machine reaches, not site {load.name}"
     if own_network(databases) and not (isinstance(databases, Entered) and databases.entered):
-        return f"databases of site {databases.name} have a network of their own, which site {load.name} cannot reach"
+        return f"databases of site {databases.name} have their own network, which site {load.name} cannot reach"
     return None
 
 
@@ -188,41 +187,41 @@ class Linking(Protocol):
     """The media that it can make: values of `link.medium`."""
 
     def link_failure(self, lease: Lease) -> str | None:
-        """Why the link of a lease of this site no longer works as asked, or None."""
+        """Reason why the link of a lease of this site no longer works as requested, or None."""
         ...
 
 
 @runtime_checkable
 class CountsFrames(Protocol):
-    """Ability: counts what it moves between the nodes of a lease by a program of its own, and how late. A trial during
+    """Ability: counts what it moves between the nodes of a lease by its own program, and how late. A trial during
     which the program fell behind is voided."""
 
     async def moved_frames(self, lease: Lease, begun_s: float, ended_s: float) -> MovedFrames | None:
-        """What was moved between two times (seconds since the epoch); None where no program moves frames."""
+        """Traffic between two times (seconds since the epoch); None where no program moves frames."""
         ...
 
 
 @runtime_checkable
 class SaysLinks(Protocol):
-    """Ability: says before anything is lent what would make a link."""
+    """Ability: names the mechanism of a link before anything is lent."""
 
     def link_made_by(self, link: LinkChoice) -> str:
-        """What makes it, in a few words. Pure."""
+        """Mechanism of the link, in a few words. Pure."""
         ...
 
 
 def link_failure(site: Site, lease: Lease) -> str | None:
-    """Why the link of a lease no longer works as asked, or None."""
+    """Reason why the link of a lease no longer works as requested, or None."""
     return site.link_failure(lease) if isinstance(site, Linking) else None
 
 
 async def moved_frames(site: Site, lease: Lease, begun_s: float, ended_s: float) -> MovedFrames | None:
-    """What a site's link program moved between the nodes of a lease in a time; None without one."""
+    """Traffic of a site's link program between the nodes of a lease in a time; None without one."""
     return await site.moved_frames(lease, begun_s, ended_s) if isinstance(site, CountsFrames) else None
 
 
 WRITE_OUT_TIMEOUT_S = 300.0
-"""Until what nodes wrote without limits of their disks is on these."""
+"""Timeout until data written without disk limits has reached the disks."""
 
 
 @runtime_checkable
@@ -238,24 +237,25 @@ class Throttling(Protocol):
 
 
 QUOTA = "a quota of CPU time"
-"""What a site says of processors that it can give in any part; others give whole ones, which no dilation divides."""
+"""Name of a site's enforcement that can give any part of a processor; others give whole ones, which no dilation
+divides."""
 
 
 @runtime_checkable
 class Apportions(Protocol):
-    """Ability: says how it enforces `node.cpus`, which sites do in different ways."""
+    """Ability: names its enforcement of `node.cpus`, which differs between sites."""
 
     def cpus_by(self, limits: NodeLimits) -> str:
-        """How, in words such as `a quota of CPU time`. Pure."""
+        """Its enforcement, in words such as `a quota of CPU time`. Pure."""
         ...
 
 
 @runtime_checkable
 class Announces(Protocol):
-    """Ability: knows before it lends what the user should know, such as an image that is still to be pulled."""
+    """Ability: has notes for the user before it lends, such as an image still to be pulled."""
 
     def notes(self, request: Request) -> Sequence[str]:
-        """A sentence for each such thing, in which `run` is what lends. Read-only, within seconds."""
+        """A sentence per note, in which `run` is what lends. Read-only, within seconds."""
         ...
 
 
@@ -265,7 +265,7 @@ class Picks(Protocol):
     twice."""
 
     def machines(self, request: Request) -> Mapping[str, str]:
-        """What a machine is reached by, the same in every study and file, to its name for people. Pure but for the
+        """Address of a machine, the same in every study and file, to its name for people. Pure but for the
         files that settings name."""
         ...
 
@@ -284,21 +284,21 @@ NO_AMOUNTS = frozenset({"cpus_from", "disk_rates_from", "dilation", "profile"})
 
 
 def unenforced(site: Site, request: Request) -> str | None:
-    """Why a site cannot hold nodes to the limits of a request, or join them by its link; None if it can."""
+    """Reason why a site cannot enforce the limits of a request, or make its link; None if it can."""
     enforced = site.limits if isinstance(site, Limiting) else frozenset()
     asked = request.limits.model_dump(exclude_defaults=True, exclude=set(NO_AMOUNTS))
     if not isinstance(site, Throttling):
         if request.limits.processors_from_warm and "cpus" in enforced:
-            return 'it cannot set the processor limits of nodes that run: node.cpus_from = "start"'
+            return 'it cannot set the processor limits of running nodes: node.cpus_from = "start"'
         if request.limits.disks_from_warm and enforced.issuperset(DISK_RATES):
-            return 'it cannot set the rates of disks of nodes that run: node.disk_rates_from = "start"'
+            return 'it cannot set the disk rates of running nodes: node.disk_rates_from = "start"'
     lacking = [f"node.{name} = {value}" for name, value in asked.items() if name not in enforced]
     if lacking:
         return f"it does not enforce {' and '.join(lacking)}"
     media = site.links if isinstance(site, Linking) else frozenset()
     if request.link.plain or request.link.medium in media:
         return None
-    return f"it cannot make link {request.link.name}: its nodes have the network that they have; site local can"
+    return f"it cannot make link {request.link.name}: its nodes use an existing network; site local can make links"
 
 
 class Patience(Value):
@@ -309,7 +309,7 @@ class Patience(Value):
     release_s: float = Field(default=60.0, gt=0)
     """Until data are wiped, and again until the nodes are taken back."""
     inspect_s: float = Field(default=120.0, gt=0)
-    """Until all nodes have said their facts."""
+    """Timeout until all nodes have reported their facts."""
     first_reading_s: float = Field(default=10.0, gt=0)
     """Until every probe has given its first reading."""
 
@@ -337,7 +337,7 @@ def patience_of(*sites: Site) -> Patience:
 
 @runtime_checkable
 class Prepares(Protocol):
-    """Ability: fetches or builds what it lends nodes from, such as an image, before a study needs it. `steelyard setup`
+    """Ability: fetches or builds the source of its nodes, such as an image, before a study needs it. `steelyard setup`
     calls it."""
 
     async def prepare(self) -> None:
@@ -347,8 +347,8 @@ class Prepares(Protocol):
 
 @runtime_checkable
 class Helped(Protocol):
-    """Ability: needs programs of this machine besides its nodes, such as a container daemon. Their processor time
-    belongs to no node and is no background load."""
+    """Ability: needs programs of this machine in addition to its nodes, such as a container daemon. Their processor
+    time belongs to no node and is no background load."""
 
     def helper_times_s(self, programs: Mapping[tuple[int, int], RunningProgram]) -> Mapping[str, float]:
         """Processor seconds of such programs so far, by name, in a census of processes. Pure."""
@@ -356,14 +356,14 @@ class Helped(Protocol):
 
 
 def helpers_time_s(sites: Iterable[Site], programs: Mapping[tuple[int, int], RunningProgram]) -> float:
-    """Processor seconds so far of the programs that sites need besides their nodes; 0 without any. Pure."""
+    """Processor seconds so far of the programs that sites need in addition to their nodes; 0 without any. Pure."""
     by_name = {site.name: site for site in sites if isinstance(site, Helped)}
     return sum(sum(site.helper_times_s(programs).values()) for site in by_name.values())
 
 
 @runtime_checkable
 class Reuses(Protocol):
-    """Ability: hands a lease on from one start of a cluster to the next, so that nothing is created anew."""
+    """Ability: hands a lease on from one start of a cluster to the next, so that nothing is created again."""
 
     async def recycle(self, lease: Lease, request: Request, until: datetime) -> Lease | None:
         """The same machines for another request, with empty folders and nothing running, until another time; None where

@@ -27,7 +27,7 @@ from steelyard.site.base import LeaseTimes, Request, node_name, unenforced
 
 
 class Settings(Value):
-    """What goes wrong, if anything."""
+    """Failure to simulate, if any."""
 
     fail: Literal["", "lease", "release"] = ""
     """The step that raises SiteError every time."""
@@ -76,7 +76,7 @@ class FakeSite:
             lease_records.write(path, record)
         if self._settings.fail == "lease":
             path.unlink()
-            raise SiteError("site fake was told to fail when it lends")
+            raise SiteError("site fake is set to fail when lending")
         lease_records.make_nodes_folder(self._state, identity)
         for node in nodes:
             node.folder.mkdir()
@@ -86,7 +86,7 @@ class FakeSite:
         """Kill the lease's processes, remove its folders and its record. Idempotent. Raises SiteError if set to
         fail."""
         if self._settings.fail == "release":
-            raise SiteError(f"site fake was told to fail when it takes back {lease.id}")
+            raise SiteError(f"site fake is set to fail when taking back {lease.id}")
         await lease_processes.kill(lease.id)
         folder = lease_records.nodes_folder(lease.record.parent.parent, lease.id)
         if folder.exists():
@@ -94,7 +94,7 @@ class FakeSite:
         lease.record.unlink(missing_ok=True)
 
     async def leftovers(self) -> Sequence[Lease]:
-        """Leases whose owner is dead or whose end has passed, and processes of a released lease."""
+        """Leases that have expired or whose owner is dead, and processes of a released lease."""
         known = lease_records.left_over(self._state, self.name, lease_records.utc_now())
         return [*known, *lease_processes.strays(self.name, self._state)]
 

@@ -85,8 +85,8 @@ class Store:
             hint = "restore it from a copy, or remove the file: `steelyard run` rewrites it from the study file"
             raise StoreError(f"{path}: {what}", hint, path=str(path), what=what) from error
         if not self._is_as_written(layout.STUDY_JSON, content):
-            remedy = "restore it from a copy, or run the study again: it is rewritten from the study file"
-            self._pass_over(Damage(file=path.name, what=CHANGED, effect="read as it is now", remedy=remedy))
+            hint = "restore it from a copy, or run the study again: it is rewritten from the study file"
+            self._pass_over(Damage(file=path.name, what=CHANGED, effect="read as it is now", hint=hint))
         return study
 
     @property
@@ -96,7 +96,7 @@ class Store:
             return self.read_plan()
         except StoreError as error:
             effect = "without it the missing trials are not known"
-            self._pass_over(Damage(file=layout.PLAN, what=error.what, effect=effect, remedy=error.hint))
+            self._pass_over(Damage(file=layout.PLAN, what=error.what, effect=effect, hint=error.hint))
             return None
 
     def read_plan(self) -> Plan:
@@ -214,9 +214,9 @@ class Store:
             self._pass_over_file(path, problem)
         if odd:
             what = f"{count(odd, 'row')} with a number that is no measurement: not finite, below 0 or too large"
-            remedy = f"restore it from a copy, or remove the trial's folder: {MEASURED_AGAIN}"
+            hint = f"restore it from a copy, or remove the trial's folder: {MEASURED_AGAIN}"
             effect = "these rows are left out"
-            self._pass_over(Damage(file=str(path.relative_to(self.folder)), what=what, effect=effect, remedy=remedy))
+            self._pass_over(Damage(file=str(path.relative_to(self.folder)), what=what, effect=effect, hint=hint))
         return not problem
 
     def _files(self, record: TrialRecord, part: str, suffix: str) -> list[Path]:
@@ -258,7 +258,7 @@ class Store:
                 file=no_links.name_below(path, self.folder),
                 what=what,
                 effect="passed over: what rests on it is left out",
-                remedy=f"restore it from a copy, or remove the trial's folder: {MEASURED_AGAIN}",
+                hint=f"restore it from a copy, or remove the trial's folder: {MEASURED_AGAIN}",
             )
         )
 
@@ -321,8 +321,8 @@ class Store:
         except (OSError, ValueError) as error:
             problem = f"it cannot be read: {problem_of(error)}"
         if problem:
-            remedy = "restore it from a copy; the next `steelyard run` rewrites it"
-            self._pass_over(Damage(file=path.name, what=problem, effect="passed over", remedy=remedy))
+            hint = "restore it from a copy; the next `steelyard run` rewrites it"
+            self._pass_over(Damage(file=path.name, what=problem, effect="passed over", hint=hint))
             return FoundFloor(why=f"{path}: {problem}, and was passed over")
         why = mismatch(floor, self.circumstances(records))
         if why:
@@ -334,7 +334,7 @@ class Store:
             entries = journal.read(self.folder / layout.EVENTS, redacted)
         except StoreError as error:
             effect = "nothing says which records were sealed"
-            self._pass_over(Damage(file=layout.EVENTS, what=error.what, effect=effect, remedy=error.hint))
+            self._pass_over(Damage(file=layout.EVENTS, what=error.what, effect=effect, hint=error.hint))
             return ()
         last = entries[-1].number if entries else 0
         torn = [entry.number for entry in entries if entry.event is None]
@@ -343,8 +343,8 @@ class Store:
             more = f" and {len(torn) - MOST_LINES} more" if len(torn) > MOST_LINES else ""
             what = f"{lines}{more} cannot be read: {journal.why_unreadable(torn, last)}"
             effect = "skipped; what was noted there is not known"
-            remedy = "restore it from a copy if you have one; `steelyard run` goes on without these lines"
-            damage = Damage(file=layout.EVENTS, what=what, effect=effect, remedy=remedy, harmless=True)
+            hint = "restore it from a copy if you have one; `steelyard run` goes on without these lines"
+            damage = Damage(file=layout.EVENTS, what=what, effect=effect, hint=hint, harmless=True)
             self._pass_over(damage)
         return tuple(entry for entry in entries if entry.event is not None)
 

@@ -75,7 +75,7 @@ class ChangedLine:
         trial = f"{layout.TRIALS}/{layout.trial_folder(self.record.id, self.record.attempt)}"
         what = f"line {self.seal.line} was changed: {self.why}"
         effect = f"{trial} counts as its record says"
-        return Damage(file=layout.EVENTS, what=what, effect=effect, remedy=CORRECTED_BY_RUN, harmless=True)
+        return Damage(file=layout.EVENTS, what=what, effect=effect, hint=CORRECTED_BY_RUN, harmless=True)
 
     @property
     def correction(self) -> journal.SealCorrected:
@@ -145,13 +145,13 @@ def attempts(store: Path, sealed: Mapping[str, Seal]) -> Attempts:
             raise
         except StoreError as error:
             file = no_links.name_below(Path(error.path), store)
-            entries.unfit[name] = Damage(file=file, what=error.what, effect=NOT_COUNTED, remedy=error.hint)
+            entries.unfit[name] = Damage(file=file, what=error.what, effect=NOT_COUNTED, hint=error.hint)
     missed = {
         name: Damage(
             file=f"{layout.TRIALS}/{name}",
             what=f"the journal says that it was sealed as {_as(seal.event)}, and it is not there",
             effect=NOT_COUNTED,
-            remedy="restore it from a copy; otherwise the next `steelyard run` measures what is missing",
+            hint="restore it from a copy; otherwise the next `steelyard run` measures what is missing",
         )
         for name, seal in gone.items()
     }

@@ -175,7 +175,7 @@ class StoreWriter:
         self.damages: tuple[Damage, ...] = ()
         """Damages of the store as it was opened. What is no sealed attempt has been set aside."""
         try:
-            self.damages = self._mend()
+            self.damages = self._repair()
         except BaseException:
             self._lock.close()
             raise
@@ -199,13 +199,13 @@ class StoreWriter:
         """Release the lock. Idempotent."""
         self._lock.close()
 
-    def _mend(self) -> tuple[Damage, ...]:
+    def _repair(self) -> tuple[Damage, ...]:
         """Make the store fit to be written: files that are no files are refused, a torn journal is terminated, what is
         no sealed attempt is set aside. Returns all damages."""
         for name in (layout.STUDY_TOML, layout.STUDY_JSON, layout.PLAN, layout.EVENTS, layout.NOISE_FLOOR):
             with _theirs(self.folder / name), contextlib.suppress(FileNotFoundError):
                 os.close(no_links.open_file(self.folder / name, self.folder, to_write=True))
-        self._mend_journal()
+        self._repair_journal()
         seals = sealed.seals(journal.read(self.folder / layout.EVENTS))
         kept = sealed.attempts(self.folder, seals)
         damages = list(kept.damages)
@@ -219,19 +219,19 @@ class StoreWriter:
         after = {kept.unfit[name]: self._put_aside(name, kept.unfit[name]) for name in kept.unfit}
         for changed in kept.changed_lines:
             self.event(changed.correction)
-            after[changed.damage] = changed.damage.model_copy(update={"remedy": CORRECTED})
+            after[changed.damage] = changed.damage.model_copy(update={"hint": CORRECTED})
         for name in kept.gone:
             if not seals[name].missed:
                 self.event(journal.FolderMissed(folder=name))
         for damage in kept.gone.values():
-            after[damage] = damage.model_copy(update={"remedy": MISSING})
+            after[damage] = damage.model_copy(update={"hint": MISSING})
         return tuple(sorted((after.get(damage, damage) for damage in damages), key=lambda damage: damage.file))
 
     def _put_aside(self, name: str, damage: Damage) -> Damage:
         """Set an entry of the folder `trials` aside and note it. Returns its damage as it is now."""
         to = self._set_aside(name)
         self.event(journal.FolderSetAside(folder=name, to=to, why=damage.what))
-        return damage.model_copy(update={"effect": f"set aside, kept as {to}", "remedy": ""})
+        return damage.model_copy(update={"effect": f"set aside, kept as {to}", "hint": ""})
 
     def _set_aside(self, name: str) -> str:
         """Move an entry of the folder `trials` out of the way. Returns its new place in the study's folder."""
@@ -247,7 +247,7 @@ class StoreWriter:
         sync_folder(self.trials)
         return str(target.relative_to(self.folder))
 
-    def _mend_journal(self) -> None:
+    def _repair_journal(self) -> None:
         """Terminate a line torn by a power cut, so that the next one is whole."""
         path = self.folder / layout.EVENTS
         if not no_links.is_there(path):

@@ -32,7 +32,7 @@ SECTIONS: dict[str, type[BaseModel]] = {
 SEAMS = {"site": "site", "system": "system", "workload": "workload", "load_site": "site"}
 """Sections whose other keys are settings of a plug-in, and the seam whose plug-in it is."""
 FIXED_AT_START = ("site", "system", "data", "node", "link", "load_site")
-"""Sections whose hard fields tell a start from others."""
+"""Sections whose hard fields distinguish a start from others."""
 
 
 def dotted(factor: str) -> str:

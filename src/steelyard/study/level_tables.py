@@ -47,7 +47,7 @@ def cross(raw: Mapping[str, Any], errors: list[StudyError]) -> list[int]:
     for index, treatment in enumerate(listed):
         levels = [value if isinstance(value, list) else [value] for value in treatment.values()]
         if len(crossed) + math.prod(len(each) for each in levels) > MAX_TREATMENTS:
-            what = f"more than {MAX_TREATMENTS:,} treatments, which is what can be planned"
+            what = f"more than {MAX_TREATMENTS:,} treatments, the most that can be planned"
             errors.append(problem(f"design.treatments.{index}", Missing(), what))
             continue
         combinations = [dict(zip(treatment, each, strict=True)) for each in itertools.product(*levels)]
@@ -81,7 +81,7 @@ def _flat(table: Any, key: str, errors: list[StudyError], *, many: bool = False,
         if isinstance(value, dict):
             pending += [(f"{name}.{inner}", item) for inner, item in reversed(value.items())]
         elif short(name) in flat:
-            errors.append(problem(f"{key}.{name}", value, f"{short(name)} is there already, by its other name"))
+            errors.append(problem(f"{key}.{name}", value, f"{short(name)} is given already, under its other name"))
         elif many and not (value == [] or _is_list_of_levels(value)):
             errors.append(problem(f"{key}.{name}", value, "must be a list of levels: text, numbers, true or false"))
         elif not many and not _is_level(value) and not (lists and _is_list_of_levels(value)):

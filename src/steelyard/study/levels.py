@@ -62,7 +62,7 @@ def _number_problems(factor: str, levels: Mapping[str, NamedLevel]) -> Iterator[
     numbered = [name for name, level in levels.items() if level.number is not None]
     for name, level in levels.items():
         if numbered and level.number is None:
-            what = f"level {numbered[0]} of this factor has a number, so each of its levels needs one"
+            what = f"level {numbered[0]} of this factor has a number, so each level needs one"
             yield problem(f"levels.{factor}.{name}.number", Missing(), what)
     units = dict.fromkeys(level.unit for level in levels.values() if level.unit)
     if len(units) > 1:
@@ -76,7 +76,7 @@ def _equal(factor: str, levels: Mapping[str, NamedLevel]) -> Iterator[StudyError
     for name, level in levels.items():
         sets = tuple(sorted((dotted(field), repr(value)) for field, value in level.sets.items()))
         if sets in seen:
-            what = f"sets the same as level {seen[sets]}: they are one level twice"
+            what = f"sets the same as level {seen[sets]}: these are the same level"
             yield problem(f"levels.{factor}.{name}", Missing(), what)
         seen.setdefault(sets, name)
 

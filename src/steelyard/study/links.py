@@ -17,7 +17,7 @@ FIELD = "link.name"
 
 
 def link_of(plugins: Plugins, name: str) -> NamedLink:
-    """A shipped link, or that of a file beside the study. Raises StudyError."""
+    """A shipped link, or that of a file in the study's folder. Raises StudyError."""
     table = plugins.values_file(KIND, name, FIELD)
     try:
         named = NamedLink.model_validate(table)
@@ -34,7 +34,7 @@ def link_of(plugins: Plugins, name: str) -> NamedLink:
 
 
 def resolve(tables: dict[str, Any], plugins: Plugins) -> None:
-    """Write what a named link says into section `link` of a treatment's tables, in place, where it says nothing. The
+    """Fill in section `link` of a treatment's tables from a named link, in place. The
     network of the site as it is stays unsaid. Raises StudyError; a link that does not exist is left to
     `study.missing`."""
     table = tables["link"]
@@ -46,8 +46,8 @@ def resolve(tables: dict[str, Any], plugins: Plugins) -> None:
 
 
 def measures_links(study: Study) -> bool:
-    """Whether every link is measured in full: where a study says so, or where any of its trials has another link than
-    the network of its site as it is, also in its other trials, so that they can be compared."""
+    """Whether every link is measured in full: where a study requires it, or where any of its trials has another link
+    than the network of its site as it is, also in its other trials, so that they can be compared."""
     fields = [field for factor in study.tried for field in study.fields_under(factor)]
     return study.measure_links or not study.link.plain or any(field.partition(".")[0] == "link" for field in fields)
 

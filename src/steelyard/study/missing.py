@@ -30,7 +30,7 @@ LEAST_LIKENESS = 0.6
 
 
 class Unchecked(BaseModel):
-    """Settings of a plug-in that does not exist: whatever the study says."""
+    """Settings of a plug-in that does not exist: any keys."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -156,7 +156,7 @@ def error_of(part: MissingPart, study: Study, needed: str) -> StudyError:
     how = f"; {how_to_add(part.kind)}" if part.kind in find.HOWTO else ""
     key = _place(part, study)
     message = f"{key}: {part} does not exist yet ({known}); {needed}"
-    hint = f"the study can be planned, not run; --without-missing leaves out every level that needs it{how}"
+    hint = f"the study can be planned but not run; --without-missing leaves out every level that needs it{how}"
     return StudyError(message, hint, key=key, read=part.name, allowed=part.known)
 
 

@@ -35,9 +35,9 @@ def response_problems(study: Study, plugins: Plugins) -> list[StudyError]:
     lacks = [(key, name, what) for key, name in named.items() for what in _lacks(study, responses.of(name), plugins)]
     problems = [problem(key, name, what) for key, name, what in lacks]
     twice = [name for place, name in enumerate(analysis.responses) if name in analysis.responses[:place]]
-    problems += [problem("analysis.responses", name, "is there twice") for name in dict.fromkeys(twice)]
+    problems += [problem("analysis.responses", name, "is given twice") for name in dict.fromkeys(twice)]
     if analysis.response in analysis.responses:
-        what = "is the main response already: name only further ones"
+        what = "is already the main response: name only further ones"
         problems.append(problem("analysis.responses", analysis.response, what))
     if until is not None and until.response == "main" and responses.of(analysis.response).source == "study":
         what = "no stopping rule can wait for it: choose design.until.response"
@@ -56,7 +56,7 @@ def _lacks(study: Study, response: Response, plugins: Plugins) -> Iterator[str]:
 
 
 def measures_in(unit: str, study: Study, plugins: Plugins) -> bool:
-    """Whether any probe of a study reads metrics in a unit. A probe that cannot be made is somebody else's problem."""
+    """Whether any probe of a study reads metrics in a unit. A probe that cannot be made is reported by the caller."""
     for name in study.probes:
         try:
             module = plugins.find("probe", name)

@@ -1,4 +1,4 @@
-"""Keys that stand within a section and have a place of their own at the top of a study file."""
+"""Keys found within a section that belong at the top of a study file."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ def of_its_own(error: StudyError) -> StudyError:
     if not name or section in ("factors", "levels") or field is None or ": no such key" not in error.message:
         return error
     table = isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)
-    place = f"[{name}] is a section of its own" if table else f"{name} is a key of its own, above the first section"
+    place = f"[{name}] is a separate section" if table else f"{name} is a top-level key, above the first section"
     return problem(error.key, error.read, f"no such key; {place}", hint=error.hint)

@@ -14,7 +14,7 @@ from steelyard.tomlfile.problems import Missing, from_validation, problem
 
 
 def probe_problems(study: Study, plugins: Plugins) -> list[StudyError]:
-    """Problems with the settings of a study's probes. Names that cannot be found are somebody else's problem."""
+    """Problems with the settings of a study's probes. Unknown names are reported by the caller."""
     errors: list[StudyError] = []
     for name in study.probe:
         if name not in study.probes:

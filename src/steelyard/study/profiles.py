@@ -18,7 +18,7 @@ HEAP = "heap_mb"
 
 
 def profile_of(plugins: Plugins, name: str) -> Profile:
-    """A shipped profile, or that of a file beside the study. Raises StudyError."""
+    """A shipped profile, or that of a file in the study's folder. Raises StudyError."""
     table = plugins.values_file(KIND, name, FIELD)
     try:
         return Profile.model_validate(table)
@@ -29,7 +29,7 @@ def profile_of(plugins: Plugins, name: str) -> Profile:
 
 
 def resolve(tables: dict[str, Any], plugins: Plugins, system_fields: Mapping[str, object]) -> None:
-    """Write what a profile says into the tables of a treatment, in place, where they say nothing. `system_fields`:
+    """Fill in the tables of a treatment from a profile, in place. `system_fields`:
     settings that the system has. Raises StudyError; a profile that does not exist is left to `study.missing`."""
     name = tables["node"].get("profile")
     if not isinstance(name, str) or not name or not plugins.has_values(KIND, name):

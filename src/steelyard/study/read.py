@@ -39,7 +39,7 @@ SCALED = ("workload.records", "load.operations")
 
 
 def read(path: Path, *, scale: float = 1.0, plugins: Plugins | None = None, leave_out_missing: bool = False) -> Study:
-    """The study in a file. `scale` multiplies records and operations; `plugins` (default: those beside the file)
+    """The study in a file. `scale` multiplies records and operations; `plugins` (default: those in the file's folder)
     resolves names of plug-ins; `leave_out_missing`: without levels that need a part that does not exist yet. Raises
     StudyError; see its `errors`."""
     text = text_of(path, "study file")
@@ -150,7 +150,7 @@ def _scale(raw: dict[str, Any], scale: float, plugins: Plugins) -> None:
 
 
 def _end_of_the_load(raw: dict[str, Any]) -> None:
-    """Where only a factor says when the load ends, section `load` says its first level, in place."""
+    """Copy a factor's first level into section `load`, in place, if only that factor limits the load."""
     load, factors = raw.get("load", {}), raw.get("factors")
     if not isinstance(load, dict) or not isinstance(factors, dict) or ENDS & load.keys():
         return
@@ -238,7 +238,7 @@ def _subtable_problems(
     for section, seam in SEAMS.items():
         for name, table in subtables_of(tables[section], named[section]).items():
             common = [key for key in table if key in SECTIONS[section].model_fields]
-            what = f"belongs into [{section}]: it is no setting of one {seam}"
+            what = f"belongs in [{section}]: it is not a setting of a single {seam}"
             errors += [problem(f"{section}.{name}.{key}", table[key], what) for key in common]
             _, problems = complete(tables, {f"{section}.name": name}, plugins, named)
             for error in problems:

@@ -89,7 +89,7 @@ def _profile_problems(changed: dict[str, Any], plugins: Plugins) -> list[StudyEr
 
 
 def _of_plugin(table: Mapping[str, Any], name: object, named: Sequence[str]) -> dict[str, Any]:
-    """A seam's table for one plug-in: what it shares with others, then what stands in its own sub-table."""
+    """A seam's table for one plug-in: keys shared with others, then those of its own sub-table."""
     subtables = subtables_of(table, named)
     shared = {key: item for key, item in table.items() if key not in subtables}
     return {**shared, **subtables.get(str(name), {}), **({"name": shared["name"]} if "name" in shared else {})}
@@ -109,7 +109,7 @@ def _load_nodes_twice(settings: Mapping[str, Any]) -> Iterator[StudyError]:
 
 
 def _own_processors(changed: Mapping[str, Any], plugins: Plugins) -> bool:
-    """Whether the nodes of the chosen site have processors of their own, so that `node.cpus` is their number and no
+    """Whether the nodes of the chosen site have their own processors, so that `node.cpus` is their number and no
     quota: modules of such sites say OWN_PROCESSORS."""
     try:
         return bool(getattr(plugins.find("site", str(changed["site"].get("name", ""))), "OWN_PROCESSORS", False))
@@ -118,7 +118,7 @@ def _own_processors(changed: Mapping[str, Any], plugins: Plugins) -> bool:
 
 
 def _with_beginning_of_limits(settings: dict[str, Any], own_processors: bool) -> dict[str, Any]:
-    """The settings with `node.cpus_from` where processors are limited: by default warm for a quota, else start."""
+    """The settings with `node.cpus_from` where processors are limited: by default warm for a quota, otherwise start."""
     node = settings["node"]
     if node.get("cpus") is None or node.get("cpus_from") is not None:
         return settings

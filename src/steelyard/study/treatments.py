@@ -1,4 +1,4 @@
-"""Treatments of a design, before ordering: what the design needs, and what is wrong with it."""
+"""Treatments of a design, before ordering: its requirements, and its errors."""
 
 from __future__ import annotations
 
@@ -99,10 +99,10 @@ def design_problems(study: Study, plugins: Plugins) -> list[StudyError]:
     if size > MAX_TREATMENTS:
         problems.append(problem("factors", Missing(), f"{size} treatments; at most {MAX_TREATMENTS} can be planned"))
     if design.until is not None and design.starts < design.until.least_starts:
-        what = f"fewer than design.until.least_starts, {design.until.least_starts}: no interval would ever be judged"
+        what = f"fewer than design.until.least_starts, {design.until.least_starts}: no interval would be judged"
         problems.append(problem("design.starts", design.starts, what))
     if design.until is not None and study.analysis.looks == "several":
-        what = "[design.until] says when the study ends: its trials are looked at once"
+        what = "[design.until] decides when the study ends: its trials are looked at once"
         problems.append(problem("analysis.looks", study.analysis.looks, what))
     if study.analysis.warm_up_trials >= design.trials:
         what = f"drops every trial: design.trials is {design.trials}"
@@ -116,7 +116,7 @@ def _compared_problems(study: Study) -> list[StudyError]:
     if not compared:
         return []
     if study.design.kind in ("fractional", "same"):
-        what = f"the answer of a design of kind {study.design.kind} compares no single factor: leave it out"
+        what = f"a design of kind {study.design.kind} compares no single factor: leave it out"
         return [problem(key, compared, what)]
     varied = [name for name, levels in factors_of(study).items() if len(levels) > 1]
     allowed = tuple(name for name in varied if dotted(name) != "workload.name") or tuple(varied)
@@ -174,7 +174,7 @@ def _listed_problems(study: Study) -> list[StudyError]:
         problems += _membership_problems(table, treatment, factors)
         lacking = [factor for factor in factors if factor not in treatment]
         problems += [
-            problem(f"{table}.{factor}", Missing(), "every treatment must say its level") for factor in lacking
+            problem(f"{table}.{factor}", Missing(), "every treatment must give its level") for factor in lacking
         ]
         if treatment in study.design.treatments[:index]:
             problems.append(problem(table, Missing(), "the same treatment is listed before"))

@@ -22,7 +22,7 @@ from steelyard.node.base import Node
 
 @dataclass(frozen=True)
 class Endpoint:
-    """How the load engine reaches a running cluster."""
+    """Contact of the load engine with a running cluster."""
 
     protocol: str
     """Protocol that the system speaks."""
@@ -62,7 +62,7 @@ class System(Protocol):
         ...
 
     async def waiting_for(self, node: Node) -> str:
-        """What a node that is not ready is doing, in a few words, for the progress line."""
+        """Current activity of a node that is not ready, in a few words, for the progress line."""
         ...
 
     async def create_schema(self, nodes: Sequence[Node], schema: Schema) -> None:
@@ -105,7 +105,7 @@ class System(Protocol):
 
 @runtime_checkable
 class Provides(Protocol):
-    """Ability: brings its programs to nodes that have a root file system of their own."""
+    """Ability: brings its programs to nodes that have their own root file system."""
 
     async def provide(self, nodes: Sequence[Node]) -> None:
         """Find or bring what the nodes need to run the system, before `install`; what was brought is kept on the node
@@ -119,15 +119,15 @@ class NoticesDeath(Protocol):
     driven, so that no trial waits for a dead cluster until all of its operations have timed out."""
 
     async def death(self, node: Node) -> SystemFault | None:
-        """Why the server of a node that was started has died, with the node's name and the last lines of its logs; None
+        """Cause of death of a node's server, with the node's name and the last lines of its logs; None
         while it lives. Takes milliseconds, and never raises SystemFault."""
         ...
 
 
 @runtime_checkable
 class Observed(Protocol):
-    """Ability: says where a running server can be read by probes. A system names its ways as other systems do where
-    they are alike; which names are in use: `docs/howto/add-a-probe.md`."""
+    """Ability: names the ways in which probes can read a running server. A system names its ways as other systems do
+    where they are alike; which names are in use: `docs/howto/add-a-probe.md`."""
 
     def ways(self, node: Node) -> Mapping[str, str]:
         """Name of each way into the node's server to its address, path or class path, as the node sees it:
@@ -168,7 +168,7 @@ class Existing(Protocol):
 
 @runtime_checkable
 class Offers(Protocol):
-    """Ability: knows before a start which ways in its nodes will have, whatever the nodes are."""
+    """Ability: knows before a start which ways in any node will have."""
 
     offers: Sequence[str]
     """The keys of `ways`."""
@@ -176,7 +176,7 @@ class Offers(Protocol):
 
 @runtime_checkable
 class Warns(Protocol):
-    """Ability: says before a start what whoever measures it should know, as notes of `check`."""
+    """Ability: notes of `check` for the experimenter, before a start."""
 
     def notes(self) -> Sequence[str]:
         """A sentence each. Pure."""
@@ -227,7 +227,7 @@ class Snapshots(Protocol):
 
 @runtime_checkable
 class CompilesCode(Protocol):
-    """Ability: its servers compile code while they run, so that they get faster with what they have served. Studies of
+    """Ability: its servers compile code while they run, so that they get faster as they serve. Studies of
     such a system warm the servers up before the first trial of each start."""
 
     async def compile_times_s(self, nodes: Sequence[Node]) -> Mapping[str, float]:
@@ -293,7 +293,7 @@ class Footprint(Protocol):
 
 @runtime_checkable
 class Foretells(Protocol):
-    """Ability: reports, before anything starts, what can never work."""
+    """Ability: reports impossible settings before anything starts."""
 
     def problems(self, nodes: int, load: Load) -> Iterator[StudyError]:
         """Requirements of a load that `nodes` nodes cannot meet under these settings; each error names the `key` of the

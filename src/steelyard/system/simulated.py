@@ -58,11 +58,11 @@ class Settings(Value):
     servers: int = Field(default=1, ge=1, le=4096)
     """Number of operations that a node serves at the same time."""
     service_distribution: Literal["constant", "exponential"] = "constant"
-    """How single service times vary around the planted mean."""
+    """Variation of single service times around the planted mean."""
     start_cv: float = Field(default=0.0, ge=0, le=10)
     """Coefficient of variation of a factor on all service times of one start of a cluster: variance between starts."""
     trial_cv: float = Field(default=0.0, ge=0, le=10)
-    """Coefficient of variation of a factor that each load phase draws anew: variance between trials."""
+    """Coefficient of variation of a factor that each load phase redraws: variance between trials."""
     stall: tuple[str, ...] | None = None
     """`AT_S:FOR_S`: every node stops AT_S seconds after the first operation of each load phase, for FOR_S seconds. One
     text, or a list of them."""
@@ -184,17 +184,17 @@ class Simulated:
         return len(peers) == members - 1
 
     async def death(self, node: Node) -> SystemFault | None:
-        """Why the server died; None while it lives."""
+        """Cause of the server's death; None while it lives."""
         if await kept.living(node, node.folder / RECORD) is not None:
             return None
         return await self._died(node)
 
     async def waiting_for(self, node: Node) -> str:
-        """What a node that is not ready is doing."""
+        """Current activity of a node that is not ready."""
         return "beginning to listen" if await kept.living(node, node.folder / RECORD) else "not running"
 
     async def create_schema(self, nodes: Sequence[Node], schema: Schema) -> None:
-        """Create keyspace and tables on all nodes (the first tells the others). Idempotent. Raises SystemFault for
+        """Create keyspace and tables on all nodes (the first informs the others). Idempotent. Raises SystemFault for
         schemas that the simulated cluster does not support."""
         await self._say(nodes[0], schema.create_keyspace(1), *schema.create_rest())
 
@@ -257,10 +257,10 @@ class Simulated:
         """Does nothing: `has` determines whether the state exists."""
 
     async def restore(self, nodes: Sequence[Node], schema: Schema, key: str) -> None:
-        """Discard what a trial wrote. Raises SystemFault for a cluster that remembers: it has no snapshot."""
+        """Discard the data written by a trial. Raises SystemFault for a cluster that remembers: it has no snapshot."""
         if not await self.has(nodes, key):
             raise SystemFault(
-                "the simulated cluster keeps no snapshot of its rows", "set data.state to reload", system=NAME
+                "the simulated cluster cannot restore snapshots of its rows", "set data.state to reload", system=NAME
             )
         await self.truncate(nodes, schema)
 
@@ -286,7 +286,7 @@ class Simulated:
         return 1
 
     def disk_bytes(self, stored_bytes: float, nodes: int) -> int:
-        """Upper bound of what can be written."""
+        """Upper bound of writable data."""
         return int(stored_bytes * ROOM)
 
     async def _say(self, node: Node, *statements: str) -> list[list[dict[str, Any]]]:
@@ -313,7 +313,7 @@ class Simulated:
             lines += output.decode(errors="replace").strip().splitlines()
         last = f"last lines: {' | '.join(lines[-LAST_LINES:])}" if lines else "it wrote nothing"
         how = await kept.ending(node, node.folder / RECORD)
-        return SystemFault(f"{node.name}: the simulated node is dead: {how}; {last}", node=node.name, system=NAME)
+        return SystemFault(f"{node.name}: the simulated node has died: {how}; {last}", node=node.name, system=NAME)
 
 
 def start_seed(seed: int, start: str) -> int:

@@ -104,7 +104,7 @@ class EngineContract:
         return Parts(Plugins(trust=any_file)).engine_named(self.module)
 
     def test_says_what_it_needs(self) -> None:
-        """An engine that `Diagnoses` says what is there and what mends the rest."""
+        """An engine that `Diagnoses` reports what is there, and gives a hint for the rest."""
         check_findings(self.engine())
 
     def test_carries_out_an_order(self, tmp_path: Path) -> None:

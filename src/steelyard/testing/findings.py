@@ -8,9 +8,9 @@ from steelyard.model.finding import Diagnoses
 
 
 def check_findings(plug_in: object) -> None:
-    """Findings, if the plug-in has any, have words, and a mend unless they are good."""
+    """Findings, if the plug-in has any, have words, and a hint unless they are good."""
     if isinstance(plug_in, Diagnoses):
         findings = asyncio.run(plug_in.findings())
         assert findings
         assert all(finding.name and finding.found for finding in findings)
-        assert all(bool(finding.mend) == (finding.state != "good") for finding in findings)
+        assert all(bool(finding.hint) == (finding.state != "good") for finding in findings)

@@ -169,7 +169,7 @@ class SiteContract:
             assert min(times.lease_s, times.release_s) >= 0
 
     def test_says_what_it_needs(self, tmp_path: Path) -> None:
-        """A site that `Diagnoses` says what is there and what mends the rest."""
+        """A site that `Diagnoses` reports what is there, and gives a hint for the rest."""
         check_findings(make_site(self.module, self.settings, tmp_path))
 
     def test_refuses_too_many_nodes(self, tmp_path: Path) -> None:

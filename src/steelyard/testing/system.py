@@ -138,7 +138,7 @@ class SystemContract:
                 assert all(error.key and error.message for error in system.problems(nodes, Load(operations=1)))
 
     def test_says_what_it_needs(self, tmp_path: Path) -> None:
-        """A system that `Diagnoses` says what is there and what mends the rest."""
+        """A system that `Diagnoses` reports what is there, and gives a hint for the rest."""
         check_findings(make_system(self.module, self.settings, self.cache_folder(tmp_path)))
 
     def test_refuses_misspelt_settings(self) -> None:

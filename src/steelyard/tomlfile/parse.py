@@ -26,12 +26,12 @@ LONGEST_NAME = 500
 """Characters of the name or path of a plug-in or a study."""
 SHOWN = 40
 IN_PLAIN_SIGHT = (
-    "a secret must not stand in a study, nor in a file that it names: it would be copied into the store; write "
-    "'env:NAME' and set that variable where the study runs, or 'file:/path' of a file outside of the store"
+    "a secret must not be in a study or in a file that it names: it would be copied into the store; write "
+    "'env:NAME' and set that variable where the study runs, or 'file:/path' of a file outside the store"
 )
 QUOTES_HINT = 'a key cannot be a value and a table: write the longer one in quotes: "workload.records" = [1000, 2000]'
 NOT_READ_BACK = (
-    f"must be a finite number, 0 or from {SMALLEST:g} to {float(LARGEST):.3g} in size: others cannot be kept in a store"
+    f"must be a finite number, 0 or from {SMALLEST:g} to {float(LARGEST):.3g} in size: others cannot be stored"
 )
 TOKENS = re.compile(
     r'"""(?:[^"\\]|\\.|"(?!""))*"""|'
@@ -106,7 +106,7 @@ def _without_secrets(tree: Mapping[str, Any], text: str, path: str) -> None:
 
 
 def _with_numbers_that_are_read_back(tree: dict[str, Any], text: str, path: str) -> None:
-    """Refuse numbers that a record in the store cannot hold: what was measured with them would not be counted."""
+    """Refuse numbers that a record in the store cannot hold: measurements with them would not be counted."""
     lines = key_lines(text)
     raise_located(
         (

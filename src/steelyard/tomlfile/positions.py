@@ -18,7 +18,7 @@ def key_lines(text: str) -> dict[str, int]:
 
 
 def line_of(lines: dict[str, int], key: str) -> int:
-    """Line of a key, else of the nearest table around it, else 0."""
+    """Line of a key, otherwise of the nearest table around it, otherwise 0."""
     while key:
         if key in lines:
             return lines[key]

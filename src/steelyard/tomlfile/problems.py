@@ -1,4 +1,4 @@
-"""Error messages about TOML files: file, line, what was read, what is allowed, the nearest valid name."""
+"""Error messages about TOML files: file, line, value, allowed values, the nearest valid name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from steelyard.tomlfile.fields import lookup
 
 LONGEST_READ = 60
 MOST_ALLOWED = 12
-"""Where there is a near name, more right names than these are not listed."""
+"""Most valid names to list if there is a near one."""
 NAMES = r"^[a-z0-9][a-z0-9_.-]{0,63}$"
 """The pattern of names that become names of folders."""
 BOUNDS = {
@@ -46,7 +46,7 @@ KINDS = {
     OTHER_FORMAT: f"this version reads {READS}",
 }
 
-OF_OTHER_FORMAT = "use the version of Steelyard that it was written for, or write it anew for this one"
+OF_OTHER_FORMAT = "use the version of Steelyard that it was written for, or rewrite it for this one"
 
 
 class Missing:
@@ -117,7 +117,7 @@ def _range(field: FieldInfo | None) -> str:
 
 
 def _as_name(read: str) -> str:
-    """What a name may be, and the nearest one that is right."""
+    """Rule for a name, with the nearest valid one."""
     near = re.sub(r"[^a-z0-9_.]+", "-", read.lower()).strip("-_.")[:64]
     return f"must be lower-case letters, digits, '_', '.' and '-', 64 at most{f'; try {near!r}' if near else ''}"
 

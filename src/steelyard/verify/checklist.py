@@ -39,7 +39,7 @@ RECOMPUTED: Final = frozenset(
 """Kinds of checks that compare a value with one that was computed again; others compare with what should be there."""
 MAKE_ANEW: Final = "make it anew with `steelyard report`"
 OR_AGAIN: Final = "or remove the trial's folder: the next `steelyard run` measures the trial again"
-REMEDIES: Final[dict[str, str]] = {
+HINTS: Final[dict[str, str]] = {
     **dict.fromkeys(("format", "checksum"), f"restore the file from a copy, {OR_AGAIN}"),
     **dict.fromkeys(
         ("id", "plan", "response", "relation", "verdict", "capacity", "measure", "search"),

@@ -152,12 +152,12 @@ class _Compiler:
             return
         table = self.tables.get(reading.table)
         if table is None:
-            self.refuse(problem(f"{key}.cql", reading.table, "is no table of this file", tuple(self.tables)))
+            self.refuse(problem(f"{key}.cql", reading.table, "is not a table of this file", tuple(self.tables)))
             return
         unknown = [one for one in (*reading.inserted, *reading.assigned) if one not in table.columns]
         unknown += [one for one in reading.selected or () if one not in table.columns]
         for column in dict.fromkeys(unknown):
-            self.refuse(problem(f"{key}.cql", column, f"is no column of {table.name}", tuple(table.columns)))
+            self.refuse(problem(f"{key}.cql", column, f"is not a column of {table.name}", tuple(table.columns)))
         if reading.writes and (spec.page_rows or spec.max_pages or spec.wants_row is not None):
             self.refuse(problem(key, Missing(), "page_rows, max_pages and wants_row belong to a SELECT"))
         if unknown:
@@ -166,7 +166,7 @@ class _Compiler:
         labels = tuple(dict.fromkeys(marker.name for marker in reading.markers))
         for label in spec.values:
             if label not in labels:
-                self.refuse(problem(f"{key}.values.{label}", Missing(), "is no marker of the statement", labels))
+                self.refuse(problem(f"{key}.values.{label}", Missing(), "is not a marker of the statement", labels))
         if not any(one is None for one in markers):
             own = tuple(self._own(spec, table, marker) for marker in reading.markers)
             self.statements[name] = _Statement(reading, table, tuple(one for one in markers if one), own, spec)
@@ -180,13 +180,13 @@ class _Compiler:
         column = table.columns.get(marker.column)
         given = spec.values.get(marker.name)
         if marker.column and column is None:
-            self.refuse(problem(f"{key}.cql", marker.column, f"is no column of {table.name}", tuple(table.columns)))
+            self.refuse(problem(f"{key}.cql", marker.column, f"is not a column of {table.name}", tuple(table.columns)))
             return None
         if given is None:
             column = column if self._own(spec, table, marker) else table.columns.get(marker.name)
             if column is not None and marker.relation not in LIMITS and marker.within in ("", "same"):
                 return column.value
-            what = f"the marker at character {marker.at + 1} has no value: say values.{marker.name}"
+            what = f"the marker at character {marker.at + 1} has no value: set values.{marker.name}"
             self.refuse(problem(f"{key}.cql", Missing(), what))
             return None
         kind = self._kind(marker, column, given, f"{key}.values.{marker.name}")
@@ -319,7 +319,7 @@ class _Compiler:
             return {"kind": "execute", "statement": step.statement}
         for statement, name in zip(known, names, strict=False):
             if not statement.reading.writes:
-                self.refuse(problem(f"{place}.batch", name, "is a SELECT, which no batch can hold"))
+                self.refuse(problem(f"{place}.batch", name, "is a SELECT, which is not allowed in a batch"))
         repeat = step.repeat or ONCE
         if bounds(repeat)[0] < 1:
             self.refuse(problem(f"{place}.repeat", Missing(), f"must be at least 1, not {short_form(repeat)}"))
@@ -381,7 +381,7 @@ class _Compiler:
         names = [operation.name for operation in self.file.operations]
         for index, name in enumerate(names):
             if name in names[:index]:
-                self.refuse(problem(f"operations.{index}.name", name, "there is an operation of this name already"))
+                self.refuse(problem(f"operations.{index}.name", name, "an operation of this name already exists"))
         if math.fsum(weights.get(name, 0.0) for name in names) <= 0:
             self.refuse(problem("operations", Missing(), "the weights are all 0"))
 

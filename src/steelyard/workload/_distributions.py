@@ -34,7 +34,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Distribution:
-    """What a workload file and the reference page must know about a distribution with the bounds `min` and `max`."""
+    """Description of a distribution with the bounds `min` and `max`, for workload files and the reference page."""
 
     meaning: str
     parameters: tuple[Parameter, ...] = ()
@@ -87,7 +87,7 @@ FIXED_MEANING = "always the same"
 
 
 def distribution(read: object) -> dict[str, Any]:
-    """Parse a distribution into its form in the agent's order. Raises ValueError with what is allowed."""
+    """Parse a distribution into its form in the agent's order. Raises ValueError with the allowed forms."""
     if isinstance(read, bool) or not isinstance(read, (int, float, str, Mapping)):
         raise ValueError(f"must be a number, or a distribution such as 'uniform(1..100)': {', '.join(NAMES)}")
     if isinstance(read, (int, float)):
@@ -154,7 +154,7 @@ def _number(text: str) -> int | float:
     try:
         return float(text)
     except ValueError:
-        raise ValueError(f"{text!r} is no number") from None
+        raise ValueError(f"{text!r} is not a number") from None
 
 
 def _checked(table: Mapping[str, Any]) -> dict[str, Any]:

@@ -56,7 +56,7 @@ class Source:
         return _valid(_put_in(self.raw, {**self.parameters, **parameters}), self.path, self.lines)
 
     def place(self, key: str) -> int:
-        """Line of a key, else of its nearest table."""
+        """Line of a key, otherwise of its nearest table."""
         return line_of(dict(self.lines), key)
 
     def hard(self, parameter: str) -> bool:
@@ -186,11 +186,11 @@ def _parameter_problems(raw: Mapping[str, Any]) -> Iterator[StudyError]:
     for name, value in parameters.items():
         key = f"parameters.{name}"
         if not PARAMETER_NAME.fullmatch(name) or name in TAKEN or hasattr(FileSettings, name):
-            yield problem(key, value, f"no name for a parameter: not {', '.join(TAKEN)}, nor {name}")
+            yield problem(key, value, f"not allowed as the name of a parameter, nor are {', '.join(TAKEN)}")
         elif not isinstance(value, (str, int, float, bool)):
             yield problem(key, value, "must be text, a number, true or false")
         elif name not in used:
-            yield problem(key, value, f"is not used: nothing in this file says '${name}'")
+            yield problem(key, value, f"is not used: '${name}' appears nowhere in this file")
     for key, name in _uses(raw):
         if name not in parameters:
             yield problem(key, f"${name}", "there is no such parameter", tuple(f"${known}" for known in parameters))
@@ -280,7 +280,7 @@ def settings_model(source: Source) -> type[FileSettings]:
         "records": (int, _setting("records", plain.records, HARD, MOST_RECORDS)),
         "validate_fraction": (float, _setting("validate_fraction", plain.validate_fraction, EASY, 1)),
         "insert_lag": (int | None, _setting("insert_lag", plain.insert_lag, EASY, MOST_RECORDS)),
-        "digest": (str, Field(source.digest, json_schema_extra=HARD, description="Hash of what the file says.")),
+        "digest": (str, Field(source.digest, json_schema_extra=HARD, description="Hash of the file's contents.")),
     }
     for name, default in source.parameters.items():
         extra = HARD if source.hard(name) else EASY

@@ -41,10 +41,10 @@ class Column(Value):
     static: bool = False
     """Whether it is a static column of the partition."""
     make: Literal["key", "random", "draw", "row", "fixed"] | None = None
-    """Where values come from. key: from the record's key; random: pseudo-random, a function of the key; draw: drawn
-    anew for each operation; row: number of the repetition within a batch, else drawn below `count`; fixed: always
-    `value`. By default, columns of the primary key come from the key and others are random, unless another key of this
-    table implies otherwise."""
+    """Source of values. key: from the record's key; random: pseudo-random, a function of the key; draw: drawn
+    independently for each operation; row: number of the repetition within a batch, otherwise drawn below `count`;
+    fixed: always `value`. By default, columns of the primary key come from the key and others are random, unless
+    another key of this table implies otherwise."""
     divide: int | None = Field(default=None, ge=1)
     """key: the key is first divided by this (so that many keys have the same value)."""
     modulo: int | None = Field(default=None, ge=1)
@@ -92,7 +92,7 @@ class Column(Value):
         return self
 
     def kind(self) -> str | None:
-        """How values are generated, as far as this table specifies it."""
+        """Generator of values, as far as this table specifies it."""
         if self.make is not None:
             return self.make
         given = self.model_fields_set
@@ -146,7 +146,7 @@ class Step(Value):
     batch: tuple[str, ...] = ()
     """Names of statements that are sent as one batch."""
     mode: Literal["logged", "unlogged", "counter"] | None = None
-    """batch: its kind; default counter for tables of counters, else logged."""
+    """batch: its kind; default counter for tables of counters, otherwise logged."""
     repeat: Distribution | None = None
     """batch: number of repetitions of all its statements, default 1."""
     next_key: bool | None = None
@@ -154,7 +154,7 @@ class Step(Value):
 
 
 class Steps(Step):
-    """What is carried out: one request, or several in sequence."""
+    """Requests of an operation: one, or several in sequence."""
 
     steps: tuple[Step, ...] = ()
     """Several requests: names of statements, or tables like this one."""
@@ -180,7 +180,7 @@ class Steps(Step):
 
 
 class Populate(Steps):
-    """What fills the tables, for each key from 0 to records - 1."""
+    """Statement that fills the tables, for each key from 0 to records - 1."""
 
     stride: int | None = Field(default=None, ge=1)
     """Number of keys that one operation writes; default: the repetitions of a batch with `next_key`."""
@@ -194,7 +194,7 @@ class Operation(Steps):
     weight: float = Field(default=1.0, ge=0)
     """Share of the operations, relative to the sum of all weights; a factor of studies: `workload.weights.NAME`."""
     keys: str = "uniform"
-    """Which record: `new` is one that has not been written yet; `uniform`, `zipfian`, `latest`, `hotspot`,
+    """Choice of record: `new` is one that has not been written yet; `uniform`, `zipfian`, `latest`, `hotspot`,
     `sequential`, `exponential` choose an existing one, as in YCSB; a distribution such as `zipfian(0..999)` draws a
     number, whether that key exists or not."""
 
@@ -207,7 +207,7 @@ class File(Value):
     name: str = Field(pattern=NAME)
     """Name of the workload."""
     about: str = ""
-    """What it represents."""
+    """Purpose of the workload."""
     keyspace: str = Field(default="", pattern=r"^[A-Za-z0-9_]{0,48}$")
     """Keyspace; default: the name."""
     records: int = Field(default=1000, ge=0, le=MOST_RECORDS)
@@ -230,6 +230,6 @@ class File(Value):
     statements: dict[str, Statement] = Field(min_length=1)
     """Statements by name; a statement can be given as its CQL alone."""
     populate: Populate | None = None
-    """What fills the tables; default: the only INSERT."""
+    """Statement that fills the tables; default: the only INSERT."""
     operations: tuple[Operation, ...] = Field(min_length=1)
     """The mix of operations."""

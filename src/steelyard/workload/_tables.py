@@ -52,7 +52,7 @@ class ColumnInfo:
 
     @property
     def make(self) -> str:
-        """How the value is made: key, random, draw, row or fixed."""
+        """Source of the value: key, random, draw, row or fixed."""
         return str(self.value["make"]["kind"])
 
 
@@ -126,7 +126,9 @@ def table_of(
     (partition, clustering), specs = definition.primary, definition.specs
     lacking = [column for column in (*partition, *clustering) if column not in specs]
     if lacking or not partition:
-        what = f"{lacking[0]} is no column" if lacking else "needs a primary key, such as 'id' or '(device, day), at'"
+        what = (
+            f"{lacking[0]} is not a column" if lacking else "needs a primary key, such as 'id' or '(device, day), at'"
+        )
         read = table.primary_key or Missing()
         refuse(problem(f"{key}.primary_key", read, what, tuple(specs) if lacking else (), near=False))
         return None, None
@@ -150,7 +152,7 @@ def _counters(key: str, columns: Mapping[str, ColumnInfo], primary_key: Sequence
             refuse(problem(f"{key}.columns.{name}", Missing(), "a counter cannot be in the primary key"))
     others = [name for name in columns if name not in (*counters, *primary_key)]
     if counters and others:
-        what = f"a table with counters ({counters[0]}) has no other columns beside its primary key"
+        what = f"a table with counters ({counters[0]}) may have no other columns outside its primary key"
         refuse(problem(f"{key}.columns.{others[0]}", Missing(), what))
 
 
@@ -179,7 +181,7 @@ def _from_columns(table: _models.Table) -> Definition:
 def definition_of(table: _models.Table) -> Definition:
     """The definition from a CREATE TABLE statement."""
     if table.primary_key:
-        raise cql_statement.CqlProblem("primary_key is told by create")
+        raise cql_statement.CqlProblem("primary_key is set by create")
     words = cql_statement.tokens(table.create)
     opening = next((index for index, word in enumerate(words) if word.text == "("), None)
     if opening is None or [word.text for word in words[:2]] != ["create", "table"]:

@@ -1,4 +1,4 @@
-"""Parser of CQL types; errors give the character and what is allowed there."""
+"""Parser of CQL types; errors give the character and the allowed continuations."""
 
 from __future__ import annotations
 

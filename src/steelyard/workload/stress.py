@@ -55,7 +55,7 @@ class Settings(Value):
     write_proportion: float = Field(default=0.5, ge=0, json_schema_extra=EASY)
     """Share of writes (mixed ratio)."""
     population: Distribution | None = Field(default=None, json_schema_extra=EASY)
-    """Which rows, by their seeds from 1 (-pop dist=); None: uniform over all records."""
+    """Rows, by their seeds from 1 (-pop dist=); None: uniform over all records."""
     clustering: Distribution | None = Field(default=None, json_schema_extra=EASY)
     """Number of consecutive operations of one kind (mixed clustering=; the tool's own default is gaussian(1..10));
     None: each is drawn independently."""

@@ -68,7 +68,7 @@ class Settings(Value):
     request_distribution: Literal["uniform", "zipfian", "latest", "hotspot", "sequential", "exponential"] = Field(
         default="uniform", json_schema_extra=EASY
     )
-    """Which keys are requested (requestdistribution)."""
+    """Distribution of requested keys (requestdistribution)."""
     read_all_fields: bool = Field(default=True, json_schema_extra=EASY)
     """Whether reads and scans request the whole record or one field (readallfields)."""
     write_all_fields: bool = Field(default=False, json_schema_extra=EASY)

@@ -212,7 +212,7 @@ def test_reclaim_is_silent_when_there_is_nothing(state: Path) -> None:
     assert lines == []
 
 
-def test_doctor_gives_every_fault_its_mend(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_gives_every_fault_its_hint(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine_findings, "STEAL_WINDOW_S", 0.02)
     monkeypatch.setenv("STEELYARD_AGENT", "/nowhere/agent")
     monkeypatch.setattr(agent, "candidates", lambda: (Path("/nowhere/agent"),))
@@ -221,8 +221,8 @@ def test_doctor_gives_every_fault_its_mend(state: Path, monkeypatch: pytest.Monk
     findings = {finding["name"]: finding for finding in json.loads(found.out)}
     assert {"processor", "memory", "clock", "privileges", "cgroups", "site local", "leftovers"} <= findings.keys()
     assert findings["agent"]["state"] == "bad"
-    assert all(finding["mend"] for finding in findings.values() if finding["state"] != "good")
-    assert all(not finding["mend"] for finding in findings.values() if finding["state"] == "good")
+    assert all(finding["hint"] for finding in findings.values() if finding["state"] != "good")
+    assert all(not finding["hint"] for finding in findings.values() if finding["state"] == "good")
 
 
 def test_doctor_prints_a_line_each(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -281,8 +281,8 @@ def test_the_gauge_measures_every_limit(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("limits", "reason"),
     [
-        (NodeLimits(swap_mb=10), "swap_mb = 10 limits nothing without memory_mb"),
-        (NodeLimits(cpu_limit="cpuset"), "cpu_limit = cpuset limits nothing without cpus"),
+        (NodeLimits(swap_mb=10), "swap_mb = 10 has no effect without memory_mb"),
+        (NodeLimits(cpu_limit="cpuset"), "cpu_limit = cpuset has no effect without cpus"),
         (NodeLimits(cpus=0.5, cpu_limit="cpuset"), "whole cores"),
         (NodeLimits(cpus=0.005), "a quota of less than 0.01 cannot be enforced"),
         (NodeLimits(memory_mb=10**8), "memory_mb = 100000000, but this machine has "),

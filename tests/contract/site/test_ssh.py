@@ -252,7 +252,7 @@ def test_a_machine_that_goes_away_while_it_is_used(way: str, site: Site, shelf: 
         shelf.cut(machine)
     with pytest.raises(CommandFailed):
         asyncio.run(run(lease.nodes[1], ["true"], timeout_s=10))
-    with pytest.raises(SiteError, match=rf"lease {lease.id} was not taken back completely: n2 .* cannot be reached"):
+    with pytest.raises(SiteError, match=rf"lease {lease.id} was not fully taken back: n2 .* cannot be reached"):
         asyncio.run(site.release(lease))
     assert lease.record.exists()
     assert left_on(shelf.machines[0], lease) == []
@@ -266,7 +266,7 @@ def test_a_machine_that_goes_away_while_it_is_used(way: str, site: Site, shelf: 
     nothing_left(shelf, tmp_path)
 
 
-def test_ssh_s_errors_say_what_mends_them(shelf: Shelf, tmp_path: Path) -> None:
+def test_ssh_s_errors_carry_a_hint(shelf: Shelf, tmp_path: Path) -> None:
     machine = shelf.machines[0]
     known = shelf.folder / "known_hosts"
     config = shelf.ssh_config.read_text()
@@ -274,14 +274,14 @@ def test_ssh_s_errors_say_what_mends_them(shelf: Shelf, tmp_path: Path) -> None:
     shelves._key(stranger)
     cases = {
         "its key is not known here": config.replace(str(known), str(tmp_path / "empty")),
-        "it does not let this user in": config.replace(f"{shelf.folder}/user\n", f"{stranger}\n"),
+        "it refuses this user": config.replace(f"{shelf.folder}/user\n", f"{stranger}\n"),
         "no sshd does": f"Port 23\n{config}",
-        "its name has no address": f"Host {machine.address}\nHostName nowhere.invalid\nHost *\n{config}",
+        "its name does not resolve": f"Host {machine.address}\nHostName nowhere.invalid\nHost *\n{config}",
     }
     other = " ".join(stranger.with_suffix(".pub").read_text().split()[:2])
     changed = tmp_path / "changed"
     changed.write_text("".join(f"{each.address} {other}\n" for each in shelf.machines))
-    cases["its key is another one than before"] = config.replace(str(known), str(changed))
+    cases["its key has changed"] = config.replace(str(known), str(changed))
     for meaning, text in cases.items():
         (tmp_path / "ssh_config").write_text(text)
         inventory = tmp_path / "shelf.toml"
@@ -335,7 +335,7 @@ def test_doctor_walks_the_inventory_and_changes_nothing(site: Site, shelf: Shelf
     for machine in names.values():
         assert {"reachable", "address", "other load", "space", "memory", "java", "privileges", "clock"} <= machine
     assert all(entry.state == "good" for entry in findings if entry.name in ("reachable", "address", "clock"))
-    assert all(bool(entry.mend) == (entry.state != "good") for entry in findings)
+    assert all(bool(entry.hint) == (entry.state != "good") for entry in findings)
     lease = leased(site)
     try:
         busy = printed(lambda: doctor(shelf.inventory()))

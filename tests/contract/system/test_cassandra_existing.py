@@ -54,8 +54,8 @@ def test_contact_points_are_addresses_with_and_without_ports() -> None:
         ({"managed": False}, "contact_points"),
         ({"contact_points": ["10.0.0.1"]}, "managed = false"),
         ({"keyspace": "mine"}, "managed = false"),
-        ({"managed": False, "contact_points": ["a:b"]}, "no contact point"),
-        ({"managed": False, "contact_points": ["[fd00::1"]}, "no contact point"),
+        ({"managed": False, "contact_points": ["a:b"]}, "not a contact point"),
+        ({"managed": False, "contact_points": ["[fd00::1"]}, "not a contact point"),
         ({"managed": False, "contact_points": ["a"], "yaml": {"concurrent_reads": 8}}, "not configured"),
     ],
 )

@@ -60,7 +60,7 @@ class TestOneNode(SystemContract):
         assert key != system.snapshot_key(nodes, SCHEMA, {**data, "records": 6})
         assert not asyncio.run(system.has(nodes, key))
         assert asyncio.run(create(Settings(), tmp_path).has(nodes, key))
-        with pytest.raises(SystemFault, match="no snapshot of its rows"):
+        with pytest.raises(SystemFault, match="cannot restore snapshots of its rows"):
             asyncio.run(system.restore(nodes, SCHEMA, key))
 
 

@@ -142,7 +142,7 @@ def test_what_is_executed_is_what_was_judged(tmp_path: Path) -> None:
 def test_a_library_call_trusts_no_file_unless_it_says_so(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text("def create(): return 1\n")
-    with pytest.raises(StudyError, match="nobody said that it may be executed"):
+    with pytest.raises(StudyError, match="it is not trusted"):
         Plugins(tmp_path).find("engine", "mine.py")
     assert Plugins(tmp_path, any_file).find("engine", "mine.py").create() == 1
     path.write_text("1 / 0\n")

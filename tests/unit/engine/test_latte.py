@@ -85,7 +85,7 @@ def test_connections_that_latte_does_not_make_are_refused(name: str, value: Any)
 
 def test_an_open_schedule_is_refused() -> None:
     schedule = {"kind": "constant", "rate_per_s": 100.0, "in_flight": 4}
-    with pytest.raises(EngineError, match="no instants at which operations are due"):
+    with pytest.raises(EngineError, match="no times at which operations are due"):
         asyncio.run(latte.create().drive(order(schedule=schedule), [], lambda node, record: None, 1.0))
 
 

@@ -106,7 +106,7 @@ def test_looks_and_the_end_of_the_plan_are_fixed_with_the_first_trial(
     new = study(**({"design": {"starts": 2, "trials": 3, "seed": 3}} | after))
     plan = plan_of(old)
     refuse_change(old, new, plan_of(new), [])
-    with pytest.raises(StudyError, match=f"{key} is not what .* errs more often than it says") as caught:
+    with pytest.raises(StudyError, match=f"{key} is not what .* raises the error rate above the stated one") as caught:
         refuse_change(old, new, plan, [record(plan.trials[0])])
     assert caught.value.key == key
 

@@ -296,7 +296,7 @@ def test_a_site_that_refuses_for_good_is_asked_once(script: Script, monkeypatch:
             conduct(script)
     assert len(asked) == 1
     assert stored(script).trials() == ()
-    assert conduct(script).valid == 8, "mended, the same command does everything"
+    assert conduct(script).valid == 8, "fixed, the same command does everything"
 
 
 def test_a_missing_program_is_no_result_about_the_system(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -309,7 +309,7 @@ def test_a_missing_program_is_no_result_about_the_system(script: Script, monkeyp
     assert stored(script).trials() == ()
     monkeypatch.undo()
     without_waiting(monkeypatch)
-    assert conduct(script).valid == 8, "mended, the same command does everything"
+    assert conduct(script).valid == 8, "fixed, the same command does everything"
 
 
 def test_a_broken_laboratory_ends_the_study_and_burns_no_trial(script: Script) -> None:

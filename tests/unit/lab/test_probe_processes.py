@@ -80,7 +80,7 @@ def test_a_probe_that_says_nothing_is_waited_for_as_long_as_its_site_says() -> N
 
     with pytest.raises(ProbeError, match=r"no reading within 0\.2 s, .*: meter on .*nothing on its standard") as raised:
         asyncio.run(wait())
-    assert raised.value.hint.endswith("without meter in `probes` the study goes on")
+    assert raised.value.hint.endswith("remove meter from `probes` and run again")
 
 
 def test_a_silent_probe_is_cited_with_what_it_last_wrote() -> None:
@@ -103,7 +103,7 @@ def test_a_probe_that_falls_silent_is_cited_with_what_it_last_wrote_and_how_to_g
 
     with pytest.raises(ProbeError, match=r"no reading for 0\.1 s after the load: meter of n1: lost it$") as raised:
         asyncio.run(wait())
-    assert "without meter in `probes`" in raised.value.hint
+    assert "remove meter from `probes`" in raised.value.hint
 
 
 def test_a_probe_that_ends_says_why() -> None:

@@ -49,7 +49,7 @@ def test_no_record_and_no_such_record(tmp_path: Path) -> None:
     assert lease_records.read(path) is None
     for text in ('{"format": 1}', '{"site": [], "nodes": {}}', "[]"):
         path.write_text(text)
-        with pytest.raises(SiteError, match=r"x\.json is not a lease's record"):
+        with pytest.raises(SiteError, match=r"x\.json is not a lease record"):
             lease_records.read(path)
 
 
@@ -108,7 +108,7 @@ def test_lock_is_exclusive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(lease_records, "LOCK_TIMEOUT_S", 0.05)
     with (
         lease_records.locked(tmp_path),
-        pytest.raises(SiteError, match=r"\.lock is held"),
+        pytest.raises(SiteError, match=r"\.lock has been locked"),
         lease_records.locked(tmp_path),
     ):
         pass

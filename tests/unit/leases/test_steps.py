@@ -104,6 +104,6 @@ def test_the_record_goes_last(lease: Lease) -> None:
 def test_every_error_is_named_and_the_record_is_kept(lease: Lease) -> None:
     with pytest.raises(SiteError) as failed:
         asyncio.run(_take_back(lease, SiteError("first"), None, EngineError("second")))
-    assert failed.value.message == ("lease 0a1b2c3d was not taken back completely: first; second; first; second")
+    assert failed.value.message == ("lease 0a1b2c3d was not fully taken back: first; second; first; second")
     assert failed.value.hint == "say it again"
     assert lease.record.exists()

@@ -49,7 +49,7 @@ def test_one_that_is_named_wins_over_a_static_one_elsewhere(places: tuple[Path, 
     assert agents.find(platform.machine()) == own
 
 
-def test_what_is_missing_is_named_with_its_mend(places: tuple[Path, Path]) -> None:
+def test_what_is_missing_is_named_with_its_hint(places: tuple[Path, Path]) -> None:
     program(places[0], "steelyard-agent")
     with pytest.raises(EngineError, match=f"no steelyard-agent-{OTHER} in {places[0]}, {places[1]}") as missing:
         agents.find(OTHER)
@@ -57,6 +57,6 @@ def test_what_is_missing_is_named_with_its_mend(places: tuple[Path, Path]) -> No
 
 
 def test_other_processors_have_none() -> None:
-    with pytest.raises(EngineError, match="no agent for processors of the kind riscv64") as missing:
+    with pytest.raises(EngineError, match="no agent for processors of type riscv64") as missing:
         agents.find("riscv64")
-    assert missing.value.hint == "there are for x86_64, aarch64, armv7"
+    assert missing.value.hint == "available: x86_64, aarch64, armv7"

@@ -39,7 +39,7 @@ def test_files_of_the_shipped_list_pass_and_nothing_is_written(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("harm", "named"),
     [
-        (lambda lib: (lib / "a.jar").write_bytes(b"another"), "a.jar has another content"),
+        (lambda lib: (lib / "a.jar").write_bytes(b"another"), "a.jar has different content"),
         (lambda lib: (lib / "b.jar").unlink(), "b.jar is missing"),
         (lambda lib: (lib / "c.jar").write_bytes(b"more"), "c.jar is not on the list"),
     ],
@@ -52,8 +52,8 @@ def test_what_was_changed_is_named_with_what_to_do(tmp_path: Path, shipped: bool
     harm(tmp_path / "lib")
     with pytest.raises(EngineError, match=named) as caught:
         one.check(sorted((tmp_path / "lib").glob("*.jar")), said.append)
-    assert caught.value.message.startswith(f"Tool 1.2: files in {tmp_path / 'lib'} are not what was fetched")
-    assert f"remove {tmp_path} and say `steelyard setup tool`" in caught.value.hint
+    assert caught.value.message.startswith(f"Tool 1.2: files in {tmp_path / 'lib'} differ from those fetched")
+    assert f"remove {tmp_path} and run `steelyard setup tool`" in caught.value.hint
     assert len(said) == (0 if shipped else 1), "the first use of a version without a list is told, once"
 
 
@@ -62,7 +62,7 @@ def test_what_a_mirror_gives_instead_is_refused(tmp_path: Path) -> None:
     known = listed(paths)
     for path in paths:
         path.write_bytes(b"a mirror's own")
-    with pytest.raises(EngineError, match=r"a\.jar has another content, b\.jar has another content"):
+    with pytest.raises(EngineError, match=r"a\.jar has different content, b\.jar has different content"):
         release(tmp_path, known).check_fetched(paths)
     release(tmp_path, None).check_fetched(paths)
 

@@ -141,7 +141,7 @@ def test_variables_are_in_the_environment_where_it_is_inherited() -> None:
 def test_variables_reach_a_node_that_inherits_nothing_but_no_command_line() -> None:
     done = asyncio.run(run(apart(), SAY, timeout_s=10, stdin=b"in", variables=SECRET))
     assert done.stdout == b'hunt er"2|in'
-    argv = full_argv(apart(), SAY, told=True)
+    argv = full_argv(apart(), SAY, with_variables=True)
     assert "with-variables" in argv
     assert not any("hunt" in word for word in argv)
     assert asyncio.run(run(apart(), SAY, timeout_s=10, stdin=b"in")).stdout == b"|in"

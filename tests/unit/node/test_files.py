@@ -119,7 +119,7 @@ def test_a_program_is_brought_once(node: Node, tmp_path: Path, tree: bool) -> No
     # Not written to, as it may be a link to what it was brought from.
     file.unlink()
     file.write_bytes(b"not")
-    with pytest.raises(NodeError, match=r"n1: .*/key-1/lib is no longer what was brought") as caught:
+    with pytest.raises(NodeError, match=r"n1: .*/key-1/lib differs from the file that was copied") as caught:
         asyncio.run(files.bring(node, what, "key-1"))
     assert f"remove {place.parent} on the node" in caught.value.hint
 

@@ -82,9 +82,9 @@ def test_who_says_nothing_is_assumed_to_take_long_and_it_is_said(tmp_path: Path)
     asked = read_text(text)
     plan = expand(asked)
     start, disk, lease = assumptions(plan, Abilities(Plugins()))
-    assert f"does not say how long a start takes: {ASSUMED_START_S:g} s assumed" in start
-    assert "does not say how much disk it takes: 1 copy of each record and 2 times its size assumed" in disk
-    assert "does not say how long lending takes: 60 s to lend and 10 s to take back assumed" in lease
+    assert f"does not declare how long a start takes: {ASSUMED_START_S:g} s assumed" in start
+    assert "does not declare how much disk it needs: 1 copy of each record and 2 times its size assumed" in disk
+    assert "does not declare how long lending takes: 60 s to lend and 10 s to take back assumed" in lease
     cost = estimate(plan, asked, cores=2)
     assert cost.start_s[1] > 2 * ASSUMED_START_S, "filled, then started again"
     assert cost.memory_mb == 100 + 512

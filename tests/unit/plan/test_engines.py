@@ -1,4 +1,4 @@
-"""Engines that cannot carry out what a plan asks of them say so before anything starts."""
+"""Engines refuse what they cannot run before anything starts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def installed(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_foreign_engine_refuses_what_it_cannot_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     installed(tmp_path, monkeypatch)
     (message,) = {text.split(" (")[0] for text in told("ycsb-a")}
-    assert message == "load.engine: engine cassandra-stress cannot carry out a workload of kind 'ycsb'"
+    assert message == "load.engine: engine cassandra-stress cannot run a workload of kind 'ycsb'"
 
 
 def test_it_takes_its_own_workload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,7 +41,7 @@ def test_it_takes_its_own_workload(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert told("stress") == []
     levels = FACTORS + 'load.read_consistency = ["ONE", "QUORUM"]\n'
     assert [text.split(" (")[0] for text in told("stress", levels)] == [
-        "load.engine: engine cassandra-stress cannot carry out reads at QUORUM and writes at ONE"
+        "load.engine: engine cassandra-stress cannot run reads at QUORUM and writes at ONE"
     ]
 
 

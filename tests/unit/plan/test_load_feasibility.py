@@ -130,9 +130,9 @@ def test_a_trace_that_was_changed_between_trials_is_refused(tmp_path: Path) -> N
     ("text", "said"),
     [
         ("5\n# four\n4\n", "stamps.txt:3: '4' comes after 5.0"),
-        ("5\nnow\n", "stamps.txt:2: 'now' is no number of seconds"),
-        ("5\nnan\n", "stamps.txt:2: 'nan' is no number of seconds"),
-        ("# nothing\n\n", "there is no time stamp in it"),
+        ("5\nnow\n", "stamps.txt:2: 'now' is not a number of seconds"),
+        ("5\nnan\n", "stamps.txt:2: 'nan' is not a number of seconds"),
+        ("# nothing\n\n", "it has no time stamps"),
     ],
 )
 def test_a_trace_that_the_agent_would_refuse_is_refused_before(tmp_path: Path, text: str, said: str) -> None:
@@ -166,7 +166,7 @@ RULE = "[design]\nstarts = 20\ntrials = 1\n[design.until]\nwidth_percent = 5\n"
 def test_a_named_response_that_the_schedule_does_not_give_is_refused(load: str, named: str, key: str) -> None:
     asked = read_text(HEAD.replace("operations = 1000\n", load or "operations = 1000\n") + named, "some.toml")
     (error,) = load_feasibility.refusals(asked, expand(asked), (), Abilities())
-    words = "says only how long it searched" if load else "only a search finds one"
+    words = "shows only how long it searched" if load else "only a search finds one"
     assert (error.key, words in error.message) == (key, True)
 
 

@@ -57,22 +57,22 @@ def test_all_machines_of_the_shelf_can_be_databases(ssh: dict[str, Any]) -> None
 def test_a_machine_that_both_inventories_give_is_refused_before_any_lease(ssh: dict[str, Any], tmp_path: Path) -> None:
     (error,) = refused(ssh, ssh, factors={"nodes": [1, 3]})
     assert error.key == "load_site.nodes"
-    assert error.message.startswith("site ssh cannot lend 1 load node: the databases have pi3 already; one machine")
+    assert error.message.startswith("site ssh cannot lend 1 load node: the databases already use pi3; one machine")
     assert refused(ssh, ssh, factors={"nodes": [1, 2]}) == ()
     (tmp_path / "other.toml").write_text('[[machine]]\nname = "apple"\naddress = "10.0.0.1"\n')
     (error,) = refused(ssh, {**ssh, "inventory": str(tmp_path / "other.toml")}, factors={"nodes": [1]})
-    assert "the databases have pi1 already" in error.message
+    assert "the databases already use pi1" in error.message
 
 
 @pytest.mark.parametrize(
     ("databases", "load", "words"),
     [
         (LOOPBACK, "ssh", "databases of site local have addresses that only this machine reaches, not site ssh"),
-        (NAMESPACES, LOOPBACK, "databases of site local have a network of their own, which site local cannot reach"),
+        (NAMESPACES, LOOPBACK, "databases of site local have their own network, which site local cannot reach"),
         (
             "ssh",
             NAMESPACES,
-            "load nodes of site local have a network of their own, which leads to no node of ssh",
+            "load nodes of site local have a separate network without access to ssh",
         ),
     ],
     ids=["here from elsewhere", "namespaces from here", "elsewhere from namespaces"],

@@ -32,17 +32,17 @@ def test_a_node_without_a_disk_of_its_own_has_the_machines(tmp_path: Path) -> No
     assert list(node_disks.notes(of, (), abilities(tmp_path))) == []
 
 
-def test_rows_that_do_not_fit_are_refused_with_numbers_and_a_mend(tmp_path: Path) -> None:
+def test_rows_that_do_not_fit_are_refused_with_numbers_and_a_hint(tmp_path: Path) -> None:
     """A million records of 1,000 bytes, as many copies as nodes: 1 GB a node, at its peak 4 with its commit log."""
     of = plan("disk_gb = 0.5")
     (error,) = node_disks.refusals(of, (), abilities(tmp_path))
     assert error.key == "node.disk_gb"
     assert "1,000,000 records of 1,000 bytes, " in error.message
-    assert "are 954 MiB a node with what trials write; its disk has 477 MiB" in error.message
+    assert "take 954 MiB per node, including writes of the trials; its disk has 477 MiB" in error.message
     assert "node.disk_gb = 4.1" in error.hint
-    mended = plan("disk_gb = 4.1")
-    assert list(node_disks.refusals(mended, (), abilities(tmp_path))) == []
-    assert list(node_disks.notes(mended, (), abilities(tmp_path))) == []
+    fixed = plan("disk_gb = 4.1")
+    assert list(node_disks.refusals(fixed, (), abilities(tmp_path))) == []
+    assert list(node_disks.notes(fixed, (), abilities(tmp_path))) == []
 
 
 def test_a_peak_that_may_not_fit_is_a_note(tmp_path: Path) -> None:

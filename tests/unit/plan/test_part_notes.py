@@ -37,12 +37,12 @@ def compared(tmp_path: Path, node: str, cpu_limit: str) -> list[str]:
 def test_a_probe_that_reads_more_slowly_than_a_trial_lasts_is_a_note(tmp_path: Path) -> None:
     short = {"duration_s": 8.0}
     (jmx,) = notes(tmp_path, load=short, probes=["os", "jmx"])
-    assert jmx.startswith("probe jmx reads each metric of a turn every 15 s, and the shortest trial measures 8 s")
+    assert jmx.startswith("probe jmx reads each metric in turn, every 15 s, and the shortest trial measures 8 s")
     assert jmx.endswith("longer trials, or [probe.jmx] every_s = 1, which reads each every 5 s")
     assert notes(tmp_path, load=short, probes=["jmx"], probe={"jmx": {"every_s": 1}}) == []
     assert notes(tmp_path, load={"duration_s": 20.0}, probes=["jmx", "cassandra"]) == []
     (fastest,) = notes(tmp_path, load={"duration_s": 3.0}, probes=["jmx"], probe={"jmx": {"every_s": 1}})
-    assert fastest.endswith("rates are of more than the trial; longer trials")
+    assert fastest.endswith("rates cover more than the trial; longer trials")
     (cassandra,) = notes(tmp_path, load=short, probes=["cassandra"])
     assert "longer trials, or fewer of operations, " in cassandra
     assert "([probe.cassandra] views)" in cassandra

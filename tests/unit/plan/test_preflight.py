@@ -63,11 +63,11 @@ KINDS: dict[str, tuple[str, Machine, str]] = {
         LARGE,
         r"paper\.toml:21: there is no trace nowhere\.txt",
     ),
-    "engine": ('engine = "cassandra-stress"\n', LARGE, r"paper\.toml:20: engine cassandra-stress cannot carry out"),
+    "engine": ('engine = "cassandra-stress"\n', LARGE, r"paper\.toml:20: engine cassandra-stress cannot run"),
     "protocol": (
         "# another protocol\n",
         LARGE,
-        r"paper\.toml:15: workload .* is written in cql, system .* speaks http",
+        r"paper\.toml:15: workload .* uses cql, system .* speaks http",
     ),
     "secret": (
         '[system.yaml]\npassword = "env:STEELYARD_NOT_THERE"\n',

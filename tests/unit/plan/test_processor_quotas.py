@@ -40,7 +40,7 @@ def test_what_dilation_leaves_as_fast_as_it_is_is_said(tmp_path: Path) -> None:
     cassandra = 'name = "cassandra"'
     (note,) = notes(plan("cpus = 0.5\ndilation = 2", cassandra), 4, tmp_path)
     assert "the disk, which has no limit, looks 2 times as fast" in note
-    assert "look 2 times as short" in note
+    assert "look 2 times shorter" in note
 
 
 def test_dilation_that_slows_nothing_down_is_refused(tmp_path: Path) -> None:

@@ -126,7 +126,7 @@ def test_levels_that_go_with_a_place_are_noted_in_numbers() -> None:
     for asked in (published, three):
         assert share_of_places(expand(asked)) == {"nodes": pytest.approx(1)}
         (note,) = [one for one in warnings(asked, expand(asked)) if "place of a start" in one]
-        assert "nodes goes with the place of a start within its block: its levels account for 100%" in note
+        assert "nodes varies with the place of a start within its block: its levels account for 100%" in note
     for levels, blocks, share in ((2, 3, 1 / 9), (2, 4, 0), (3, 3, 0), (4, 5, 0.04)):
         asked = sizes(levels, blocks)
         assert share_of_places(expand(asked))["nodes"] == pytest.approx(share)

@@ -87,7 +87,7 @@ def test_what_is_written_is_read(writer: StoreWriter) -> None:
     assert found.left == Left(seconds=60.0, low_s=30.0, high_s=90.0, said_s=100.0)
     assert found.nodes == {"n1": NodeReadings(t_s=99.0, values={"node_cpu_user_cores": 0.5})}
     assert found.current_seconds == (second_of("l1", interval),)
-    assert found.troubles == (TroubleNoted(t_s=100.0, message="it slipped", remedy="again"),)
+    assert found.troubles == (TroubleNoted(t_s=100.0, message="it slipped", hint="again"),)
 
 
 OLD = {
@@ -102,7 +102,7 @@ OLD = {
          "backlog": 0, "cpu_fraction": 0.1},
     ],
     "nodes": {"n1": {"values": {"node_cpu_user_cores": 0.5}, "t_s": 4.0}},
-    "troubles": [{"t_s": 4.0, "message": "a", "remedy": "b"}],
+    "troubles": [{"t_s": 4.0, "message": "a", "hint": "b"}],
 }  # fmt: skip
 """As the version before this one wrote it."""
 

@@ -45,7 +45,7 @@ def test_methods_go_to_stdout_and_no_page_is_written(store: Path) -> None:
 
 
 def test_two_things_on_stdout_are_refused(store: Path) -> None:
-    with pytest.raises(StudyError, match="both write to stdout"):
+    with pytest.raises(StudyError, match="both write to standard output"):
         report(store, as_json=True, methods=True)
     assert not (store / "report.html").exists()
 

@@ -281,11 +281,11 @@ def test_attempts_that_cannot_be_read_are_tried_again_only_when_they_change(
     monkeypatch.setattr(Store, "attempt", attempt)
     assert watched.read().remarks == first.remarks
     assert tried == []
-    mended = a_record(1)
-    (folder / layout.TRIALS / "torn07" / layout.TRIAL_JSON).write_text(mended.model_dump_json())
-    (folder / layout.TRIALS / "torn07").rename(folder / layout.TRIALS / mended.id)
+    repaired = a_record(1)
+    (folder / layout.TRIALS / "torn07" / layout.TRIAL_JSON).write_text(repaired.model_dump_json())
+    (folder / layout.TRIALS / "torn07").rename(folder / layout.TRIALS / repaired.id)
     shutil.rmtree(folder / layout.TRIALS / "torn08")
     found = watched.read()
-    assert tried == [mended.id]
+    assert tried == [repaired.id]
     assert len(found.records) == 2
     assert found.remarks[-1] == "28 other attempts cannot be read either"

@@ -98,7 +98,7 @@ def test_the_log_has_journal_and_troubles_newest_first(tmp_path: Path) -> None:
     sealed = {"event": "trial-sealed", "trial": ALL[0].id, "attempt": 2, "outcome": "invalid", "reasons": ["LAG"]}
     sealed |= {"record_sha256": "ab"}
     events = [BEGAN, {**sealed, "t_s": NOW_S + 2}, {"event": "of-a-later-version", "t_s": NOW_S + 3}, {"event": None}]
-    troubles = [{"t_s": NOW_S + 1, "message": "it slipped", "remedy": "again"}, "?"]
+    troubles = [{"t_s": NOW_S + 1, "message": "it slipped", "hint": "again"}, "?"]
     lines = study_state.log(look(tmp_path, ALL[:1], events, live={"t_s": NOW_S, "troubles": troubles}))
     assert [line.text for line in lines] == [
         "of a later version",

@@ -161,7 +161,7 @@ def test_a_damaged_plan_is_named_and_made_anew(store: Path, harm: Callable) -> N
     harm(store / "plan.jsonl")
     assert named_by(store, "plan.jsonl") == {"verify", "status", "report"}
     told = printed(lambda: status(store))
-    assert "not known without the plan; 6 valid in 6 attempts" in told.out
+    assert "unknown without the plan; 6 valid in 6 attempts" in told.out
     assert told.code == 1
     again(store)
     assert printed(lambda: status(store)).code == 0
@@ -287,7 +287,7 @@ def test_an_edited_line_of_the_journal_is_not_blamed_on_its_trial(
     assert "the next `steelyard run` corrects it" in told["status"].err
     with StoreWriter(store.parent, "made") as writer:
         assert [damage.file for damage in writer.damages] == ["events.jsonl"]
-        assert "corrected now" in writer.damages[0].remedy
+        assert "corrected now" in writer.damages[0].hint
     assert len(Store(store).trials()) == TRIALS
     assert not (store / "set-aside").exists()
     after = printed(lambda: verify(store))
@@ -415,7 +415,7 @@ def test_a_journal_that_has_lost_its_line_about_the_study_is_a_difference(store:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "[" * 100_000, "\xff"])
-def test_a_study_that_cannot_be_read_is_refused_with_its_mend(store: Path, text: str) -> None:
+def test_a_study_that_cannot_be_read_is_refused_with_its_hint(store: Path, text: str) -> None:
     (store / "study.json").write_text(text, encoding="latin-1")
     for command in (status, report):
         with pytest.raises(StoreError, match=r"study\.json") as caught:

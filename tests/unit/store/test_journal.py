@@ -72,7 +72,7 @@ EVENTS: tuple[journal.Event, ...] = (
     journal.NoiseFloorSought(found=False, why="none was measured"),
     journal.StoppingJudged(decision=decision()),
     journal.SessionEnded(valid=7, invalid=1, missing=0),
-    journal.SessionFailed(message="gave up", hint="mend it"),
+    journal.SessionFailed(message="gave up", hint="fix it"),
     journal.SessionInterrupted(),
 )
 

@@ -80,7 +80,7 @@ class Listener:
 
     def tell(self, event: Event) -> None:
         if isinstance(event, Trouble):
-            self.said += [event.message, event.remedy]
+            self.said += [event.message, event.hint]
 
 
 def written(folder: Path) -> str:
@@ -153,7 +153,7 @@ def test_a_literal_level_of_a_factor_is_refused(tmp_path: Path) -> None:
     )
     with pytest.raises(StudyError) as caught:
         studies.read_text(text)
-    assert "must not stand in a study" in str(caught.value)
+    assert "must not be in a study" in str(caught.value)
     assert "aaaa" not in str(caught.value)
 
 

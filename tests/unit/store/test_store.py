@@ -75,7 +75,7 @@ def test_one_writer_at_a_time(writer: StoreWriter, tmp_path: Path) -> None:
         StoreWriter(tmp_path, "fake")
 
 
-def test_a_torn_journal_is_mended(tmp_path: Path) -> None:
+def test_a_torn_journal_is_repaired(tmp_path: Path) -> None:
     folder = tmp_path / "fake"
     folder.mkdir()
     (folder / "events.jsonl").write_text('{"t_s": 1, "event": "a"}\n{"t_s": 2, "ev')

@@ -126,7 +126,7 @@ CASES = {
     "paper.toml:24: levels.hardware.vm-1gb.design.starts: no such key: a level sets fields of the study": (
         HARDWARE.replace('"system.heap_mb"', '"design.starts"')
     ),
-    "paper.toml:27: levels.hardware.vm-2gb: sets the same as level vm-1gb: they are one level twice": (
+    "paper.toml:27: levels.hardware.vm-2gb: sets the same as level vm-1gb: these are the same level": (
         HARDWARE.replace("2048", "1024").replace("512", "256")
     ),
     "have the same complete settings": CONSISTENCY.replace('"load.read_consistency" = "QUORUM"\n', "").replace(

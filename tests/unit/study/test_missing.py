@@ -89,7 +89,7 @@ def test_a_study_of_which_nothing_exists_is_planned_without_an_estimate(tmp_path
     assert answer.code == EXIT_MISSING
     assert "2 treatments, full-factorial" in answer.out
     assert "Costs" not in answer.out
-    assert "none: nothing of this study can be run yet" in answer.out
+    assert "none: no part of this study can be run yet" in answer.out
     assert "paper.toml:9: site.name: site ec2 does not exist yet" in answer.err
 
 
@@ -170,7 +170,7 @@ def test_a_level_overrides_the_sub_table_of_its_plug_in() -> None:
     [
         (SITES + SETTINGS.replace("most_nodes", "most"), f"paper.toml:24: site.{SITE}.most = 5: no such key"),
         (SITES + SETTINGS.replace("= 5", '= "many"'), f"paper.toml:24: site.{SITE}.most_nodes = 'many': must be"),
-        (SITES + '[site.ec2]\nnodes = 3\n', "paper.toml:24: site.ec2.nodes = 3: belongs into [site]"),
+        (SITES + '[site.ec2]\nnodes = 3\n', "paper.toml:24: site.ec2.nodes = 3: belongs in [site]"),
         ('[site.ec2]\nnetwork = "host"\n', "paper.toml:20: site.ec2: no such key"),
     ],
 )  # fmt: skip

@@ -39,7 +39,7 @@ def test_settings_of_probes_are_no_settings_of_trials() -> None:
         ("", f'["{METER}"]', "outlet: must be given"),
         ('outlet = 3\nrange = "middle"\n', f'["{METER}"]', "allowed: low, high"),
         ("outlet = 3\n", '["os"]', "the study does not run this probe; allowed: os"),
-        ('outlet = 3\nlogin_password = "hunter2"\n', f'["{METER}"]', "a secret must not stand in a study"),
+        ('outlet = 3\nlogin_password = "hunter2"\n', f'["{METER}"]', "a secret must not be in a study"),
     ],
 )
 def test_wrong_settings_say_what_is_allowed(table: str, probes: str, message: str) -> None:

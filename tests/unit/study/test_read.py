@@ -98,8 +98,8 @@ def test_hard_and_easy(factor: str, level: str, hard: bool) -> None:
 
 CASES = {
     "load.thread = 4: no such key; did you mean 'threads'?": "thread = 4\n",
-    "load.server_warm_up = 'off': no such key; [server_warm_up] is a section of its own": "server_warm_up = 'off'\n",
-    "load.probes = 'os': no such key; probes is a key of its own, above the first section": "probes = 'os'\n",
+    "load.server_warm_up = 'off': no such key; [server_warm_up] is a separate section": "server_warm_up = 'off'\n",
+    "load.probes = 'os': no such key; probes is a top-level key, above the first section": "probes = 'os'\n",
     "paper.toml:20: load.threads = 0: must be at least 1": "threads = 0\n",
     "paper.toml:20: load.threads = 'many': must be a whole number, at least 1": 'threads = "many"\n',
     "load.schedule = 'poison': not allowed; did you mean 'poisson'?": 'schedule = "poison"\n',
@@ -137,13 +137,13 @@ CASES = {
     "analysis.compared = 'workload': workloads are compared only where nothing else is a factor": (
         '[analysis]\ncompared = "workload"\n[factors]\nnodes = [1, 3]\nworkload = ["ycsb-a", "ycsb-c"]\n'
     ),
-    "analysis.compared = 'nodes': the answer of a design of kind fractional compares no single factor": (
+    "analysis.compared = 'nodes': a design of kind fractional compares no single factor": (
         '[analysis]\ncompared = "nodes"\n[design]\nkind = "fractional"\n[factors]\nnodes = [1, 3]\n'
         '"load.threads" = [1, 2]\n'
     ),
     "design.treatments: a listed design needs treatments": '[design]\nkind = "listed"\n',
     "paper.toml:20: design.treatments: treatments belong to a listed design": "[[design.treatments]]\nnodes = 1\n",
-    "paper.toml:26: design.treatments.1.nodes: every treatment must say its level": (
+    "paper.toml:26: design.treatments.1.nodes: every treatment must give its level": (
         '[design]\nkind = "listed"\n\n[[design.treatments]]\nnodes = 1\nload.threads = 1\n'
         "[[design.treatments]]\nload.threads = 2\n"
     ),
@@ -290,7 +290,7 @@ def test_a_stopping_rule_is_read_and_what_could_not_work_is_refused() -> None:
     assert "least_starts" in wrong(f"{UNTIL}width_percent = 2\nleast_strats = 8\n").message
     capped = wrong(f"{UNTIL}width_percent = 2\nleast_starts = 13\n")
     assert capped.key == "design.starts"
-    assert "no interval would ever be judged" in capped.message
+    assert "no interval would be judged" in capped.message
     assert "must be more than 0" in wrong(f"{UNTIL}width_percent = 0\n").message
     assert "main, execution_time_ms" in wrong(f'{UNTIL}width_percent = 2\nresponse = "speed"\n').message
 

@@ -48,11 +48,11 @@ def nodes(folder: Path, count: int) -> list[Node]:
     [
         ({"yaml": {"concurent_reads": 8}}, "did you mean 'concurrent_reads'"),
         ({"yaml": {"num_tokens": 8}}, "use the setting num_tokens"),
-        ({"yaml": {"seed_provider": []}}, "the laboratory sets it"),
+        ({"yaml": {"seed_provider": []}}, "set by the laboratory"),
         ({"yaml": {"commitlog_total_space": "1GiB"}}, "use the setting commitlog_total_space_mb"),
         ({"jvm_options": ["-Xmx1g"]}, "heap_mb"),
         ({"jvm_options": ["no option"]}, "pattern"),
-        ({"jvm_options": ["-Dcom.sun.management.jmxremote.authenticate=false"]}, "is not free: the laboratory opens"),
+        ({"jvm_options": ["-Dcom.sun.management.jmxremote.authenticate=false"]}, "is reserved: the laboratory opens"),
         ({"jvm_options": ["-Dcom.sun.management.config.file=/tmp/own"]}, "management beans, with a password"),
         ({"jvm_options": ["-Dcassandra.jmx.remote.port=7200"]}, "management beans, with a password"),
         ({"jvm_options": ["-Djava.rmi.server.useCodebaseOnly=false"]}, "management beans, with a password"),
@@ -228,20 +228,21 @@ def test_jars_from_a_tarball_are_unpacked_once(tmp_path: Path) -> None:
 
 def test_jars_from_a_folder_are_used_where_they_are(tmp_path: Path) -> None:
     (tmp_path / "release" / "lib").mkdir(parents=True)
-    (tmp_path / "release" / "lib" / "cassandra-all-5.0.5.jar").touch()
+    jar = tmp_path / "release" / "lib" / "cassandra-all-5.0.5.jar"
+    jar.touch()
     settings = Settings(jars=str(tmp_path / "release"))
-    assert _jars.have(settings, tmp_path / "cache") == (tmp_path / "release" / "lib" / "cassandra-all-5.0.5.jar",)
+    assert _jars.installed_class_path(settings, tmp_path / "cache") == (jar,)
     assert not (tmp_path / "cache").exists()
     (tmp_path / "empty").mkdir()
     with pytest.raises(SystemFault, match="no jars"):
-        _jars.have(Settings(jars=str(tmp_path / "empty")), tmp_path / "cache")
+        _jars.installed_class_path(Settings(jars=str(tmp_path / "empty")), tmp_path / "cache")
 
 
 def test_what_is_no_tarball_is_told(tmp_path: Path) -> None:
     (tmp_path / "x.tar.gz").write_text("no tarball")
     with pytest.raises(SystemFault, match="cannot read"):
         asyncio.run(_jars.ensure(Settings(jars=str(tmp_path / "x.tar.gz")), tmp_path / "cache", JAVA, print))
-    assert _jars.have(Settings(jars=str(tmp_path / "x.tar.gz")), tmp_path / "cache") is None
+    assert _jars.installed_class_path(Settings(jars=str(tmp_path / "x.tar.gz")), tmp_path / "cache") is None
 
 
 def test_a_failed_maven_is_told_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -269,18 +270,18 @@ def test_maven_checks_what_it_fetches_and_so_does_the_list_of_the_version(
     maven.chmod(0o755)
     monkeypatch.setenv("PATH", f"{maven.parent}:/usr/bin:/bin")
     cache, said = tmp_path / "cache", []
-    with pytest.raises(SystemFault, match=r"Cassandra 5\.0\.5: what was fetched .* ST4-4\.0\.8\.jar is missing"):
+    with pytest.raises(SystemFault, match=r"the SHA-256 of fetched files .* ST4-4\.0\.8\.jar is missing"):
         asyncio.run(_jars.ensure(Settings(), cache, JAVA, said.append))
     assert "--strict-checksums" in (tmp_path / "words").read_text().split()
-    assert _jars.have(Settings(), cache) is None, "nothing of it was kept"
+    assert _jars.installed_class_path(Settings(), cache) is None, "nothing was kept"
     other = Settings(version="5.0.1")
     jars = asyncio.run(_jars.ensure(other, cache, JAVA, said.append))
     _jars.checked(other, cache, jars, said.append)
-    assert "no checksums of it are shipped" in said[-1]
+    assert "ships no checksums for it" in said[-1]
     assert "5.0.1" in Cassandra(other, cache).notes()[0]
     assert Cassandra(Settings(), cache).notes() == ()
     jars[0].write_text("another")
-    with pytest.raises(SystemFault, match=r"cassandra-all-5\.0\.5\.jar has another content"):
+    with pytest.raises(SystemFault, match=r"cassandra-all-5\.0\.5\.jar has different content"):
         _jars.checked(other, cache, jars, said.append)
 
 
@@ -324,10 +325,10 @@ def test_a_source_is_a_version_a_tarball_or_a_folder_with_a_label(tmp_path: Path
     assert (folder.label, folder.release, folder.files) == ("main", None, tmp_path)
     assert _jars.folder_of(Settings(source="5.0.4"), tmp_path) == _jars.folder_of(Settings(version="5.0.4"), tmp_path)
     for wrong in ("main", "main=", "=x", "a,b", "main=a=b", "5.1", ""):
-        with pytest.raises(ValidationError, match="names no build: a version"):
+        with pytest.raises(ValidationError, match="does not name a build: a version"):
             Settings(source=wrong)
     for twice in ({"version": "5.0.3"}, {"jars": "x"}):
-        with pytest.raises(ValidationError, match="source names the build by itself"):
+        with pytest.raises(ValidationError, match="source already names the build"):
             Settings(source="5.0.4", **twice)
 
 
@@ -338,7 +339,7 @@ def test_a_build_that_is_not_there_is_foretold(tmp_path: Path) -> None:
         for folder in (tmp_path / "none", tmp_path)
     )
     assert [error.key for error in missing] == ["system.source"]
-    assert "the build main is not there" in missing[0].message
+    assert "the build main is missing" in missing[0].message
     assert there == []
 
 

@@ -204,7 +204,7 @@ def test_a_workload_brings_types_tables_and_indexes() -> None:
         ("stderr.log", "Terminating due to java.lang.OutOfMemoryError: Java heap space", "ran out of memory"),
         ("system.log", "java.net.BindException: Address already in use", "port is in use"),
         ("stdout.log", "org.apache.cassandra.exceptions.ConfigurationException: bad", "refused its configuration"),
-        ("system.log", "INFO nothing in particular", "no known reason"),
+        ("system.log", "INFO nothing in particular", "for an unknown reason"),
     ],
 )
 def test_reasons_of_death(node: Node, file: str, text: str, told: str) -> None:

@@ -40,7 +40,7 @@ def test_every_node_has_the_key_and_clients_need_not_encrypt(tmp_path: Path) -> 
         assert options["keystore"] == str(node.folder / "keys" / "clients.p12")
         assert (options["enabled"], options["optional"]) == (True, True)
     assert "client_encryption_options" not in _config.yaml_of(Settings(), nodes[0], nodes)
-    with pytest.raises(ValidationError, match="give one of the two"):
+    with pytest.raises(ValidationError, match="give only one of them"):
         Settings(client_tls=True, yaml={"client_encryption_options": {"enabled": True}})
 
 

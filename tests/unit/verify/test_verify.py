@@ -24,7 +24,7 @@ from steelyard.report.basics import embedded_data
 from steelyard.store.journal import NoiseFloorSought
 from steelyard.store.read import Store
 from steelyard.store.write import StoreWriter, sha256_of
-from steelyard.verify.checklist import CHECKS, REMEDIES, Book, Finding
+from steelyard.verify.checklist import CHECKS, HINTS, Book, Finding
 from steelyard.verify.stopping import stopping
 from steelyard.verify.store import verification
 from tests.unit.cli.screen import printed
@@ -439,7 +439,7 @@ def test_what_is_missing_is_expected_and_what_is_recomputed_is_read() -> None:
     assert missing.words() == "a: a file that the record names: expected b, found no such file"
     again = Finding(kind="response", file="a", what="b", read="1", recomputed="2")
     assert again.words() == "a: b: read 1, recomputed 2"
-    assert set(REMEDIES) == set(CHECKS)
+    assert set(HINTS) == set(CHECKS)
 
 
 @pytest.mark.parametrize(

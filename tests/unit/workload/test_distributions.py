@@ -44,7 +44,7 @@ def test_short_forms_and_tables(read: Any, made: dict[str, Any]) -> None:
         ("uniform(9..1)", "min 9 is above max 1"),
         ("zipfian(1.5..2)", "must be a whole number"),
         ("zipfian(1..2, 1)", "theta must be above 0 and below 1"),
-        ("zipfian(1..2, x)", "'x' is no number"),
+        ("zipfian(1..2, x)", "'x' is not a number"),
         ("gaussian(1..2, 1, 0)", "deviation must be above 0"),
         ({"name": "uniform", "min": 1}, "uniform needs max"),
         ({"name": "uniform", "min": 1, "max": 2, "mean": 1}, "uniform has no 'mean'"),

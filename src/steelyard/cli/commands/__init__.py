@@ -1,1 +1,1 @@
-"""The commands, one file per command: its signature, what it calls, what it prints."""
+"""The commands, one file each: signature, calls, output."""

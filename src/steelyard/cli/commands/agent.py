@@ -1,4 +1,4 @@
-"""`steelyard agent ...`: the agent by itself; it replaces this process."""
+"""`steelyard agent ...`: the agent alone; it replaces this process."""
 
 from __future__ import annotations
 

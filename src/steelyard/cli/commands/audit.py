@@ -57,10 +57,10 @@ def audit(
     ] = False,
     as_json: Json = False,
 ) -> int:
-    """Audit a file if there is one of this name, else a shipped table or study. Data go to standard output.
+    """Audit a file if there is one of this name, otherwise a shipped table or study. Data go to standard output.
 
     Returns 0, 1 if there is a contradiction (remarks do not count), or 4 if nothing could be checked. Raises StudyError
-    (TableError) for a file that is no table, a name that is neither, or options of files with a shipped table.
+    (TableError) for a file that is not a table, an unknown name, or options of files with a shipped table.
     """
     if Path(name).is_file():
         if quartiles not in ("any", "linear"):
@@ -85,11 +85,13 @@ def _shipped(name: str, asked: bool) -> Audit:
     try:
         outcome = shipped_tables.audit(name)
     except UnknownReference as error:
-        raise UnknownReference(f"{name!r} is no file, no shipped table and no study", error.hint, read=name) from error
+        raise UnknownReference(
+            f"{name!r} is neither a file nor a shipped table or study", error.hint, read=name
+        ) from error
     if asked:
         raise StudyError(
             "--digits, --count, --quartiles and --whole-numbers are for files",
-            "a shipped table has its rounding and its design with it",
+            "a shipped table specifies its rounding and design",
         )
     return outcome
 
@@ -105,16 +107,16 @@ def draw(outcome: Audit, console: Console) -> None:
     checked = sum(outcome.made.values())
     verdict = (
         f"{count(wrong, 'contradiction')} and {count(remarks, 'remark')} in {count(checked, 'check')}; "
-        "what rounding explains is left out"
+        "differences explained by rounding are left out"
         if checked
-        else "nothing was checked: no two of its numbers could be held against each other"
+        else "nothing was checked: no two of its numbers are related"
     )
     say(console, Text(f"{outcome.name}: {verdict}", style="bold"))
     grid = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     grid.add_column("kind", no_wrap=True)
     grid.add_column("checks", justify="right", no_wrap=True)
     grid.add_column("found", justify="right", no_wrap=True)
-    grid.add_column("what holds where nothing is found")
+    grid.add_column("what holds if nothing is found")
     for kind, checks in outcome.made.items():
         hits = sum(one.kind == kind for one in outcome.findings)
         grid.add_row(kind, f"{checks:,}", str(hits or "-"), KINDS[kind])
@@ -141,6 +143,6 @@ def _numbers(finding: Finding) -> str:
 
 
 def _share(finding: Finding) -> str:
-    """How far off in percent of the nearest value that could be."""
+    """Deviation in percent of the nearest possible value."""
     end = finding.high if finding.off_by is not None and finding.off_by > 0 else finding.low
     return f" ({abs(finding.off_by) / abs(end):.0%})" if end and finding.off_by else ""

@@ -33,7 +33,7 @@ SLIP_TARGET_MS = 0.2
 
 def calibrate(
     seconds: Annotated[
-        float, typer.Option("--seconds", min=5.0, max=3600.0, metavar="SECONDS", help="How long to measure in all.")
+        float, typer.Option("--seconds", min=5.0, max=3600.0, metavar="SECONDS", help="Total measuring time.")
     ] = 20.0,
     as_json: Json = False,
 ) -> int:
@@ -57,7 +57,7 @@ async def _measure(seconds: float, console: Console) -> Calibration:
 
 @contextmanager
 def _progress(console: Console, seconds: float) -> Iterator[Any]:
-    """A line a step; at a terminal what is being measured is shown while it is."""
+    """One line per step; at a terminal, with the current measurement."""
     say(console, f"calibrating this machine's load engine, about {seconds:.0f} s")
     status = console.status("starting the null server")
 
@@ -84,7 +84,7 @@ def as_data(calibration: Calibration) -> dict[str, Any]:
 
 
 def draw(calibration: Calibration, console: Console) -> None:
-    """The table, and what it means."""
+    """The table, with an explanation."""
     limit = Limits().generator_ceiling_fraction
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for column in ("one worker, null server", "op/s", "busy", "ceiling", "CPU us", "marked from"):
@@ -115,7 +115,7 @@ def _meaning(calibration: Calibration, limit: float) -> str:
         f"timer slip at {slip.rate_per_s:,.0f} op/s, open loop: {slip.pacing_ms_p50 * 1000:,.0f} us at the median, "
         f"{slip.pacing_ms_p99 * 1000:,.0f} us at p99 of {slip.operations:,} operations; "
         f"memory {data_size(calibration.memory_bytes)}\n"
-        f"Rows of 1 KB; server and generator share this machine's cores; CPU is the generator's, an operation. "
+        f"Rows of 1 KB; server and generator share this machine's cores; CPU is the generator's per operation. "
         f"ceiling = op/s / busy share of the worker's thread. A trial that reaches {limit:.0%} of it is marked "
         f"generator-bound: from there on the generator adds more than its own cost to every operation.\n"
         f"{calibration.machine.get('cpu_model', '')}, {calibration.machine.get('cores', '?')} cores, "
@@ -124,13 +124,13 @@ def _meaning(calibration: Calibration, limit: float) -> str:
 
 
 def _remarks(calibration: Calibration) -> list[str]:
-    """What the figures mean where they are not what one would expect."""
+    """Explanation of figures that are not as expected."""
     remarks = []
     if any(one.busiest_thread_fraction < FULL_FRACTION for one in calibration.ceilings):
         remarks.append("where busy is below 100% the server or another program took turns: the ceiling is extrapolated")
     if calibration.slip.pacing_ms_p99 > SLIP_TARGET_MS:
         slip_us = calibration.slip.pacing_ms_p99 * 1000
         remarks.append(
-            f"one operation in a hundred left {slip_us:,.0f} us late or later: so much is in every open loop's p99"
+            f"one operation in a hundred left {slip_us:,.0f} us late or later: every open loop's p99 includes this"
         )
     return remarks

@@ -37,7 +37,7 @@ def check(
             "--gate",
             parser=percent_of,
             metavar="PERCENT",
-            help="Say how many blocks a gate needs to find a loss of this many per cent, such as 5%.",
+            help="Forecast how many blocks a gate needs to detect a loss of this many per cent, such as 5%.",
         ),
     ] = None,
     margin_percent: Margin = None,
@@ -90,5 +90,5 @@ def _gate_margin(study: Study, change_percent: float | None, margin_percent: flo
         raise StudyError("--gate needs a margin", hint, key="--margin")
     if change_percent <= margin:
         message = f"--gate {change_percent:g}%: the margin of {margin:g}% accepts such a loss"
-        raise StudyError(message, "ask for a loss that is greater than the margin", key="--gate")
+        raise StudyError(message, "give a loss greater than the margin", key="--gate")
     return margin

@@ -25,8 +25,8 @@ from steelyard.shown_text import json_text
 EXIT_DONE, EXIT_LABORATORY = 0, 3
 
 HIDDEN = (
-    "note: this is a mount namespace of its own, where records may be hidden: leases are judged by their owners, and "
-    "what cannot be judged from here is left alone"
+    "note: this is a separate mount namespace, where records may be hidden: leases are judged by their owners, and "
+    "those that cannot be judged from here are left alone"
 )
 
 
@@ -35,14 +35,15 @@ def clean(
         list[str] | None,
         typer.Argument(
             metavar="SITE",
-            help="Sites to look at besides those that a record names; otherwise local.",
+            help="Further sites to look at, in addition to those that a record names; local by default.",
             autocompletion=completion.sites,
         ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be removed.")] = False,
     as_json: Json = False,
 ) -> int:
-    """Remove leftovers and say so; `as_json` puts data on stdout. Returns 0, or 3 if something could not be removed."""
+    """Remove leftovers and report them; `as_json` puts data on stdout. Returns 0, or 3 if something could not be
+    removed."""
     return asyncio.run(_clean(sites or ["local"], dry_run=dry_run, console=message_console(), as_json=as_json))
 
 
@@ -65,11 +66,11 @@ async def _clean(site_names: Sequence[str], *, dry_run: bool, console: Console, 
 
 
 def _looked(asked: Sequence[str], looked: Sequence[str]) -> str:
-    """Where nothing was found: in the records, and at those sites that can be looked at without settings."""
-    besides = f", and site {listed(looked)} found nothing besides" if looked else ""
+    """Places where nothing was found: the records, and those sites that can be looked at without settings."""
+    elsewhere = f", and site {listed(looked)} found nothing else" if looked else ""
     others = [name for name in asked if name not in looked]
     only = f"; of site {listed(others)} only records were read, since it needs settings" if others else ""
-    return f"it has no record of a lease whose owner is gone, at any site{besides}{only}"
+    return f"it has no record of a lease whose owner is gone, at any site{elsewhere}{only}"
 
 
 def command_elsewhere(identity: str, folder: Path) -> str:

@@ -72,16 +72,16 @@ def compare(
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Print the comparisons. Returns 0 if every one is decided (or, beside a reference, agrees), else 1; with
-    `fail_on`, 1 if any of them has that verdict, else 0.
+    """Print the comparisons. Returns 0 if every one is decided (or, against a reference, agrees), otherwise 1; with
+    `fail_on`, 1 if any of them has that verdict, otherwise 0.
 
     Raises StudyError for what cannot be compared, StoreError for what cannot be read.
     """
     if b is not None and not _is_store(b):
         _refuse_beside_reference(fail_on)
-        from steelyard.cli.compare_published import beside
+        from steelyard.cli.compare_published import compare_with_reference
 
-        return beside(
+        return compare_with_reference(
             opened(a), b, fixed_a=fixed_a or (), fixed_b=fixed_b or (), response_name=response_name,
             margin_percent=margin_percent, figure_path=figure, as_json=as_json,
         )  # fmt: skip
@@ -151,7 +151,7 @@ def _worse(response: str) -> str:
 def _refuse_beside_reference(fail_on: Sequence[FailOn] | None) -> None:
     """Raises StudyError for verdicts that a reference does not have."""
     if fail_on:
-        hint = "beside a reference the exit code is 0 if all numbers agree, else 1"
+        hint = "against a reference the exit code is 0 if all numbers agree, otherwise 1"
         raise StudyError("--fail-on is for two sides of trials", hint, key="--fail-on")
 
 

@@ -1,6 +1,6 @@
-"""`steelyard doctor`: check what this machine can do, and name the command or setting that mends what it cannot.
+"""`steelyard doctor`: check what this machine can do, and name the command or setting that fixes what it cannot.
 
-The machine is looked at by itself (`node/machine_findings.py`), then each engine, system and site says what it needs.
+The machine is examined first (`node/machine_findings.py`), then each engine, system and site says what it needs.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _said_by(seam: str, name: str) -> Sequence[Finding]:
     except ValidationError:
         return ()  # it has settings without a default
     except (SteelyardError, ImportError) as error:
-        return [Finding(name=f"{seam} {name}", state="poor", found=str(error), mend="mend or remove this plug-in")]
+        return [Finding(name=f"{seam} {name}", state="poor", found=str(error), hint="fix or remove this plug-in")]
     return asyncio.run(plug_in.findings()) if isinstance(plug_in, Diagnoses) else ()
 
 
@@ -100,18 +100,18 @@ def _print(finding: Finding, console: Console) -> None:
     line.append(f"{finding.name:<12} ", style="bold")
     line.append(finding.found)
     say(console, line)
-    if finding.mend:
-        say(console, Text(f"{'':<15}{finding.mend}", style="dim"))
+    if finding.hint:
+        say(console, Text(f"{'':<15}{finding.hint}", style="dim"))
 
 
 def _lease_for_real() -> Finding:
-    """Lend one node and take it back: what counts is whether it works, not what is installed."""
+    """Lend one node and take it back: a test of function, not of installed programs."""
     name, module = f"site {DEFAULT_SITE}", find.find("site", DEFAULT_SITE)
     with tempfile.TemporaryDirectory(prefix="steelyard-doctor-") as folder:
         site: Site = module.create(module.Settings(), Path(folder))
         request = Request("doctor", 1, 1)
         if reason := site.refuse(request, None):
-            return Finding(name=name, state="bad", found=reason, mend="see above")
+            return Finding(name=name, state="bad", found=reason, hint="see above")
         try:
             network, lent_s, returned_s = asyncio.run(_lend(site, request))
         except SteelyardError as error:
@@ -122,7 +122,7 @@ def _lease_for_real() -> Finding:
 
 
 async def _lend(site: Site, request: Request) -> tuple[str, float, float]:
-    """What joins the nodes of a lease, and the seconds of lending and of returning them."""
+    """Link between the nodes of a lease, and the seconds of lending and of returning them."""
     begun = time.monotonic()
     lease = await site.lease(request, lease_records.utc_now() + timedelta(minutes=5))
     lent = time.monotonic()

@@ -29,7 +29,7 @@ SAY_EVERY_S: Final = 10.0
 
 @dataclass(frozen=True)
 class Trials:
-    """What is exported."""
+    """Contents of an export."""
 
     store: Store
     sealed: Sequence[TrialRecord]
@@ -37,7 +37,7 @@ class Trials:
     chosen: Sequence[TrialRecord]
     """Those to export: without voided ones, unless they are asked for."""
     console: Console
-    """Where long exports show how far they are."""
+    """Destination of the progress of long exports."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Format:
     place: Path | None
     """File or folder to write; None if the format is not asked for."""
     write: Callable[[Trials, Path], str]
-    """Writes it, and says how much in a few words, such as `8 rows`; empty if there is nothing to count."""
+    """Writes it, and returns the amount in a few words, such as `8 rows`; empty if there is nothing to count."""
     folder: bool = False
     """Whether the place is a folder."""
 
@@ -78,7 +78,7 @@ def export(
         typer.Option("--markdown", metavar="FILE", help="Write answer, cells, comparisons and limits on one page."),
     ] = None,
     voided: Annotated[
-        bool, typer.Option("--voided", help="Export voided attempts too: those that the laboratory spoilt.")
+        bool, typer.Option("--voided", help="Export voided attempts too: those invalidated by the laboratory.")
     ] = False,
 ) -> int:
     """Write every format that is asked for. Returns 0, or 1 if a file of the store is damaged: what rests on it is left
@@ -94,7 +94,7 @@ def export(
     wanted = [(item, item.place) for item in formats if item.place is not None]
     if not wanted:
         options = listed([f"--{item.name}" for item in formats])
-        raise StudyError("no format is named", f"name one or more of {options}, each with a place")
+        raise StudyError("no format is named", f"name one or more of {options}, each with a path")
     _refuse_shared(
         [place for item, place in wanted if not item.folder], [place for item, place in wanted if item.folder]
     )
@@ -115,11 +115,11 @@ def _refuse_shared(files: Sequence[Path], folders: Sequence[Path]) -> None:
     """Raises StudyError if a file has the place of another file or of a folder, or is where a folder should be."""
     for folder in folders:
         if folder.exists() and not folder.is_dir():
-            raise StudyError(f"{folder} is a file, where a folder should be", "name another place")
+            raise StudyError(f"{folder} is a file, but a folder is needed", "choose another path")
     taken = {folder.resolve() for folder in folders}
     for file in files:
         if file.resolve() in taken:
-            raise StudyError(f"{file} is named twice", "give each format a place of its own")
+            raise StudyError(f"{file} is named twice", "give each format its own path")
         taken.add(file.resolve())
 
 

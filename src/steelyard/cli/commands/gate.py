@@ -28,7 +28,7 @@ def gate(
     against: Annotated[
         Path | None,
         typer.Option(
-            "--against", metavar="STORE", help="The baseline in a store of its own.", autocompletion=completion.stores
+            "--against", metavar="STORE", help="The baseline, in a separate store.", autocompletion=completion.stores
         ),
     ] = None,
     fixed_a: Annotated[
@@ -43,7 +43,10 @@ def gate(
     fixed_b: Annotated[
         list[str] | None,
         typer.Option(
-            "--b", metavar="LEVEL", autocompletion=completion.levels, help="What is judged: a level, or FACTOR=LEVEL."
+            "--b",
+            metavar="LEVEL",
+            autocompletion=completion.levels,
+            help="The build to judge: a level, or FACTOR=LEVEL.",
         ),
     ] = None,
     margin_percent: Margin = None,
@@ -53,8 +56,8 @@ def gate(
             "--response",
             metavar="NAME",
             autocompletion=completion.response_names,
-            help="What must not get worse: throughput, time, p50, p95, p99 or another response; may be repeated, or "
-            "several with commas. Otherwise those of the study.",
+            help="Responses that must not get worse: throughput, time, p50, p95, p99 or another; may be repeated, or "
+            "several with commas. By default those of the study.",
         ),
     ] = None,
     junit: Annotated[

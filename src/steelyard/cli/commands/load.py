@@ -1,7 +1,7 @@
-"""`steelyard load WORKLOAD --contact ADDRESS`: the load engine by itself, against a running cluster.
+"""`steelyard load WORKLOAD --contact ADDRESS`: the load engine alone, against a running cluster.
 
-Creates the tables and fills them if asked, drives the load, prints a line a second, and says at the end what was sent,
-what was done and what went wrong, in plain words.
+Creates the tables and fills them if asked, drives the load, prints a line per second, and reports at the end what was
+sent, what was done and what went wrong, in plain words.
 """
 
 from __future__ import annotations
@@ -63,15 +63,15 @@ POPULATE_THREADS = 64
 DRIVING = ("operations", "duration_s", "rate_per_s", "schedule", "phases")
 """Fields of `load` of which one means that load is driven, not only tables filled."""
 OF_DRIVING = ("warm_up_s", "read_consistency", "write_consistency")
-"""Fields that filling does not heed."""
+"""Load fields that populating ignores."""
 OF_STUDIES = ("engine", "capacity_threads", "capacity_s")
-"""Fields that only the laboratory heeds."""
-DIFFERENT = "drop that table, if nobody needs it; or load its columns, or another table: --set, or a workload file"
+"""Fields that only the laboratory uses."""
+DIFFERENT = "drop that table if it is not needed, or load its columns or another table (--set, or a workload file)"
 Order = Mapping[str, Any]
-"""What the agent is told to do, as docs/reference/wire.md has it."""
+"""Order for the agent, in the format of docs/reference/wire.md."""
 Driven = tuple[agent_run.LoadResult, load_output.Courses, Mapping[str, Any]]
-"""What an order came to, the course of each of its phases, and its schedule (empty if its phases have their own)."""
-NOBODY = ("127.0.0.1:9042",)
+"""Outcome of an order, the course of each of its phases, and its schedule (empty if its phases have their own)."""
+UNUSED_CONTACTS = ("127.0.0.1:9042",)
 """Contacts of an order that is only looked at."""
 
 
@@ -83,7 +83,7 @@ class Options:
     creates: bool
     """Whether keyspace and tables are made first."""
     show: int | None
-    """Print so many operations of an order instead of sending it."""
+    """Print that many operations of an order instead of sending it."""
     as_json: bool
     console: Console
 
@@ -108,7 +108,7 @@ def load(
     workers: Workers = None,
     as_json: Json = False,
 ) -> int:
-    """Carry out the command. Returns the exit code: 0 done, 1 done with errors or with operations that were due and not
+    """Run the command. Returns the exit code: 0 done, 1 done with errors or with operations that were due and not
     sent, 130 interrupted."""
     options = Options(workers=workers, creates=create, show=show_count, as_json=as_json, console=message_console())
     named = {"threads": threads, "rate_per_s": rate, "schedule": schedule, "duration_s": duration,
@@ -120,11 +120,11 @@ def load(
         refused = [*(name for name, value in others.items() if value), *given]
         return _raw(order, contact or (), refused, options)
     if workload is None:
-        raise StudyError("name a workload: a TOML file, or one of those by name", _names_hint())
+        raise StudyError("name a workload: a TOML file, or one of these names", _names_hint())
     fields, chosen = split(settings or (), given)
     source = workload_of(workload, chosen)
     schema = source.schema()
-    contacts = with_ports(contact or ()) or (NOBODY if show_count is not None else ())
+    contacts = with_ports(contact or ()) or (UNUSED_CONTACTS if show_count is not None else ())
     if not contacts:
         raise StudyError(
             "name the cluster: --contact ADDRESS[:PORT]", "or --show 5 to see what the workload would send"
@@ -150,7 +150,7 @@ async def _all(
     if options.creates:
         await _create(filling["contacts"], schema, replication_factor, filling.get("tls"))
         tables = ", ".join(table.name for table in schema.all_tables())
-        say(options.console, f"keyspace {schema.keyspace}: {tables}: created what was not there, the rest is unchanged")
+        say(options.console, f"keyspace {schema.keyspace}: {tables}: created if missing, the rest is unchanged")
     outcomes: list[Driven] = []
     for order in steps:
         outcomes.append(await _driven(order, options, schema))
@@ -168,7 +168,7 @@ async def _create(
 
 
 async def _driven(order: Order, options: Options, schema: Schema | None = None) -> Driven:
-    """Carry out an order. `schema`: of its workload, if it is known."""
+    """Run an order. `schema`: of its workload, if it is known."""
     schedule = order["schedule"]
     places = int(schedule.get("threads") or schedule.get("in_flight") or 1)
     workers = options.workers or agent_run.workers_for(places, schedule.get("rate_per_s"))
@@ -204,13 +204,13 @@ def _end(outcomes: Sequence[Driven], options: Options) -> int:
 def _raw(path: Path, contacts: Sequence[str], refused: Sequence[str], options: Options) -> int:
     """`--order`: an order as it is, but for its contacts where some are given. `refused`: options that mean nothing."""
     if refused:
-        raise StudyError(f"--order says it all: {refused[0]} would mean nothing", "change the order instead")
+        raise StudyError(f"--order is complete: {refused[0]} would have no effect", "change the order instead")
     try:
         order = json.loads(path.read_text(encoding="utf-8-sig"))
         if not isinstance(order, dict) or not {"contacts", "schedule", "workload"} <= order.keys():
-            raise ValueError("it has no contacts, schedule and workload")
+            raise ValueError("it needs contacts, schedule and workload")
     except (OSError, ValueError) as error:
-        raise StudyError(f"{path}: no order: {error}", "see docs/reference/wire.md", path=str(path)) from error
+        raise StudyError(f"{path}: not an order: {error}", "see docs/reference/wire.md", path=str(path)) from error
     if contacts:
         order["contacts"] = list(with_ports(contacts))
     if options.show is not None:
@@ -224,7 +224,7 @@ def _raw(path: Path, contacts: Sequence[str], refused: Sequence[str], options: O
 
 
 def with_ports(contacts: Sequence[str]) -> tuple[str, ...]:
-    """`address:port` of each contact; several may stand in one word with commas between."""
+    """`address:port` of each contact; several may be separated by commas."""
     addresses = []
     for word in (part.strip() for contact in contacts for part in contact.split(",") if part.strip()):
         try:
@@ -251,7 +251,7 @@ def _validated(model: type[BaseModel], settings: Mapping[str, Any], prefix: str)
         if inner and isinstance(raw.setdefault(outer, {}), dict):
             raw[outer][inner] = value
         elif inner or outer in raw:
-            raise StudyError(f"--set {outer} and a part of it, {outer}.NAME: one of the two", read=name)
+            raise StudyError(f"--set {outer} and a part of it, {outer}.NAME: give only one", read=name)
         else:
             raw[outer] = value
     try:
@@ -275,7 +275,7 @@ def split(words: Sequence[str], given: Mapping[str, Any]) -> tuple[dict[str, Any
             if field not in Load.model_fields:
                 raise problem(f"--set {name}", value, "no such key", tuple(Load.model_fields))
             if field in OF_STUDIES:
-                raise StudyError(f"--set {name}: only a study heeds it", "leave it out", read=name)
+                raise StudyError(f"--set {name} has no effect outside a study", "leave it out", read=name)
             if field in fields:
                 raise StudyError(f"--set {name}: load.{field} is given twice", "give it once", read=name)
             fields[field] = _listed(word, value)
@@ -293,15 +293,15 @@ def _listed(word: str, value: str) -> Any:
     try:
         return json.loads(value)
     except ValueError as error:
-        raise StudyError(f"--set {word}: no JSON: {error}", "such as --set load.rates_per_s=[100,200]") from error
+        raise StudyError(f"--set {word}: not JSON: {error}", "such as --set load.rates_per_s=[100,200]") from error
 
 
 def _load_of(fields: Mapping[str, Any], *, filling: bool) -> tuple[Load, bool]:
-    """How the load is driven; and whether it is: a command that creates and fills drives only what it is told to."""
+    """Schedule of the load, and whether load is driven: a command that creates and fills drives only on request."""
     given = dict(fields)
     drives = not filling or any(name in given for name in DRIVING)
     if unused := [name for name in OF_DRIVING if name in given and not drives]:
-        what = f"{unused[0]} would mean nothing: tables are filled at ALL, and no load is driven"
+        what = f"{unused[0]} would have no effect: tables are filled at ALL, and no load is driven"
         raise StudyError(what, "give --duration or --operations too")
     if not any(name in given for name in ("operations", "duration_s", "phases")):
         given["duration_s"] = DEFAULT_DURATION_S
@@ -312,7 +312,7 @@ def _load_of(fields: Mapping[str, Any], *, filling: bool) -> tuple[Load, bool]:
     load_settings = _validated(Load, given, "load")
     assert isinstance(load_settings, Load)
     if load_settings.wants_capacity:
-        raise StudyError("load.capacity_fraction: only a study measures what a cluster can do", "give --rate")
+        raise StudyError("load.capacity_fraction: only a study measures a cluster's capacity", "give --rate")
     return load_settings, drives
 
 
@@ -325,7 +325,7 @@ def show(order: Mapping[str, Any], count: int, as_json: bool) -> int:
         try:
             done = subprocess.run(argv, capture_output=True, text=True, timeout=SHOW_TIMEOUT_S, check=False)
         except subprocess.TimeoutExpired:
-            message = f"{count:,} operations were not made within {SHOW_TIMEOUT_S:g} s"
+            message = f"{count:,} operations were not generated within {SHOW_TIMEOUT_S:g} s"
             raise EngineError(message, "--show fewer") from None
     if done.returncode != 0:
         raise EngineError(done.stderr.strip() or f"the agent ended with {done.returncode}")

@@ -29,7 +29,7 @@ app = typer.Typer(no_args_is_help=True, cls=Group)
 
 @app.command("list", cls=Command, help="Every shipped table, and where it was published.")
 def list_all(as_json: Json = False) -> int:
-    """Tables with study, rows, what they are, where they were printed; then the studies. Returns 0."""
+    """Tables with study, rows, content and source; then the studies. Returns 0."""
     every = shipped.tables().values()
     if as_json:
         print(json_text([{**_about(table), "rows": len(table.rows)} for table in every], indent=1, ensure_ascii=False))
@@ -66,14 +66,14 @@ def show(
 ) -> int:
     """Tables by name or study, every number as printed. Returns 0.
 
-    Raises UnknownReference for a name that is not there, StudyError for a number that no row has.
+    Raises UnknownReference for an unknown name, StudyError for a number that no row has.
     """
     chosen = shipped.named(name)
     picked = {table.name: _picked(table.wide(), number) for table in chosen}
     if not any(picked.values()):
         numbers = sorted({row.key["table"] for table in chosen for row in table.rows if "table" in row.key}, key=int)
-        known = f"there are: {', '.join(numbers)}" if numbers else "its rows have no numbers of tables"
-        raise StudyError(f"{name} has no printed table {number}", known, key="--table", read=number)
+        known = f"available: {', '.join(numbers)}" if numbers else "its rows have no table numbers"
+        raise StudyError(f"{name} has no table {number}", known, key="--table", read=number)
     if as_json:
         data = [
             {**_about(table), "rows": [row.model_dump() for row in _picked(table.rows, number)]}
@@ -131,7 +131,7 @@ def _grid() -> Table:
 
 
 def _uncut(grid: Table, console: Console) -> None:
-    """A table of numbers is never cut to the terminal's width: an ellipsis is no number."""
+    """A table of numbers is never cut to the terminal's width: an ellipsis is not a number."""
     needed = Measurement.get(console, console.options.update(max_width=MOST_COLUMNS), grid).maximum
     if needed > console.width:
         console = Terminal(file=console.file, width=needed, color_system=None, no_color=True)

@@ -45,7 +45,7 @@ def report(
     methods: Annotated[bool, typer.Option("--methods", help="Print a methods section for a paper.")] = False,
     as_json: Json = False,
 ) -> int:
-    """Write the page (to `output`, else `report.html` in the study's folder) and whatever else is asked for.
+    """Write the page (to `output`, by default `report.html` in the study's folder) and the other requested files.
 
     With `as_json` all tables go to stdout, with `methods` the methods text of a paper; the page is then written only
     if `output` names it. Returns 0, or 1 if a trial that was tried has no valid attempt or a file of the store is
@@ -54,7 +54,7 @@ def report(
     """
     if as_json and methods:
         raise StudyError(
-            "--json and --methods both write to stdout, and one would spoil the other",
+            "--json and --methods both write to standard output",
             "ask for one at a time",
             key="--methods",
         )

@@ -29,7 +29,7 @@ from steelyard.shown_text import json_text
 EXIT_DONE, EXIT_INVALID, EXIT_INTERRUPTED = 0, 1, 130
 QUIET_WAIT_VARIABLE = "STEELYARD_QUIET_WAIT_S"
 PAGE = "report.html"
-"""What `report` writes into the study's folder."""
+"""Page that `report` writes into the study's folder."""
 
 
 def run(
@@ -44,7 +44,7 @@ def run(
             min=0.0,
             metavar="SECONDS",
             envvar=QUIET_WAIT_VARIABLE,
-            help="Longest wait for a quiet machine, instead of limits.quiet_wait_s. 0: end at once, with code 3.",
+            help="Longest wait for a quiet machine, instead of limits.quiet_wait_s. 0: exit immediately with code 3.",
         ),
     ] = None,
     leave_out_missing: WithoutMissing = False,
@@ -74,14 +74,14 @@ async def _measure(session: Session, console: Console, *, plain: bool) -> None:
 
 
 def answer(folder: Path, console: Console) -> None:
-    """Print what the study found, the sentence that limits it, and the first caveat that says more.
+    """Print the study's result, its limitation, and the first further caveat.
 
-    The trials are safe in the store: whatever fails here is said, and fails no run.
+    The trials are safe in the store: failures here are reported and do not fail the run.
     """
     try:
         reading = read(folder)
         results = reading.results
-        # What was wrong when the session began has been told; these are the files that the answer rests on.
+        # Damage found when the session began has been reported; these are the files that the answer rests on.
         warn_of_damages(console, [damage for damage in reading.damages if not damage.harmless])
         say(console)
         sentences = list(results.answer)

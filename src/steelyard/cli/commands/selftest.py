@@ -26,17 +26,17 @@ app = typer.Typer(no_args_is_help=True, cls=Group)
 
 @app.command(
     cls=Command,
-    help="Stop a server in the middle of a load. Is everything sent, and is the stall in the figures? Exit code 1: no.",
+    help="Stop a server in the middle of a load. Is everything sent, and is the stall measured? Exit code 1: no.",
 )
 def stall(
     seconds: Annotated[
         float, typer.Option("--seconds", min=4.0, max=3600.0, metavar="SECONDS", help="Length of the load.")
     ] = 20.0,
     rate: Annotated[
-        float, typer.Option("--rate", min=1.0, max=1e5, metavar="RATE", help="Operations per second that are due.")
+        float, typer.Option("--rate", min=1.0, max=1e5, metavar="RATE", help="Operations due per second.")
     ] = 1000.0,
     stall_s: Annotated[
-        float, typer.Option("--stall", min=0.1, max=600.0, metavar="SECONDS", help="How long the server is stopped.")
+        float, typer.Option("--stall", min=0.1, max=600.0, metavar="SECONDS", help="Duration of the stall.")
     ] = 2.0,
     as_json: Json = False,
 ) -> int:
@@ -89,7 +89,7 @@ def _ms(value: float | None) -> str:
 
 
 def draw(proof: Proof, console: Console) -> None:
-    """The table of what each way of measuring says, and the verdict."""
+    """Table of figures by way of measuring, and the verdict."""
     percent = f"p{QUANTILE * 100:g}"
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for column, right in (
@@ -102,7 +102,7 @@ def draw(proof: Proof, console: Console) -> None:
     truth = _ms(proof.truth_ms_p99)
     sent = f"{proof.sent:,} of {proof.due:,}"
     table.add_row("response time: from when it was due", sent, _ms(proof.response_ms_p99), truth)
-    table.add_row("service time: a tool that forgets due times", sent, _ms(proof.service_ms_p99), truth)
+    table.add_row("service time: a tool that ignores due times", sent, _ms(proof.service_ms_p99), truth)
     closed = f"{proof.closed_sent:,} of {proof.due:,}"
     table.add_row("a closed loop, one at a time", closed, _ms(proof.closed_ms_p99), truth)
     print_table(table, console)
@@ -122,10 +122,10 @@ def verdict(proof: Proof) -> str:
     """The proof in one sentence."""
     if not proof.passed:
         failed = [what for what, holds in proof.checks.items() if not holds]
-        return f"The proof fails. Not so: {'; '.join(failed)}."
+        return f"The proof fails. Not true: {'; '.join(failed)}."
     missing = proof.due - proof.closed_sent
     factor = proof.response_ms_p99 / max(proof.closed_ms_p99, 0.001)
     return (
         f"The proof holds: nothing was left out, and the stall is in the figures. The closed loop never sent "
-        f"{missing:,} of the operations and says a p99 that is {factor:,.0f} times too low."
+        f"{missing:,} of the operations and reports a p99 that is {factor:,.0f} times too low."
     )

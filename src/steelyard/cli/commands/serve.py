@@ -55,13 +55,13 @@ def serve(
     ] = "127.0.0.1",
     open_browser: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
 ) -> int:
-    """Serve until interrupted: there is no other end, so the code is always 130. Raises StoreError if there is no such
+    """Serve until interrupted, so the exit code is always 130. Raises StoreError if there is no such
     folder, StudyError for an address that is not loopback, SteelyardError if the port is taken."""
     console = message_console()
     root = store.resolve()
     if not root.is_dir():
         raise StoreError(
-            f"{store} is no folder", "name a study's folder, or the folder of several; `steelyard run` makes one"
+            f"{store} is not a folder", "name the folder of one study or of several; `steelyard run` creates one"
         )
 
     token = new_token()
@@ -90,8 +90,8 @@ def serve(
 
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """A folder for what is made, which nobody else can read. Those of servers that were killed are removed: a lock that
-    can be had is held by no server."""
+    """A folder for generated files that no other user can read. Those of servers that were killed are removed: a lock
+    that is free belongs to no running server."""
     shared = Path(tempfile.gettempdir())
     for lock in shared.glob(f"{SCRATCH}*/{LOCK}"):
         with contextlib.suppress(OSError), os.fdopen(no_links.open_file(lock, shared, os.O_RDWR), "rb+") as held:
@@ -126,7 +126,7 @@ def _say(server: PageServer, root: Path, console: Console) -> None:
     stores = len(find(root))
     say(console, f"{count(stores, 'store')} in {root}")
     say(console, "this machine only, read-only; the token keeps other users out")
-    say(console, "ctrl-C ends it")
+    say(console, "press ctrl-C to stop")
 
 
 def _argv(kind: Kind, store: Path, into: Path) -> list[str]:

@@ -33,7 +33,7 @@ INSTALL_TIMEOUT_S = 900.0
 
 
 class _Lines(logging.Handler):
-    """What a plug-in says while it prepares, as lines of the console."""
+    """Messages of a plug-in while it prepares, as lines of the console."""
 
     def __init__(self, console: Console) -> None:
         super().__init__(logging.INFO)
@@ -50,8 +50,8 @@ def setup(
     ] = "cassandra",
 ) -> int:
     """Prepare a system or a site with its default settings, or a foreign engine. As root on Debian or Ubuntu, what is
-    missing is installed; else the command is named. Returns 0, 2 if there is nothing of that name, 3 if something is
-    missing."""
+    missing is installed; otherwise the command is named. Returns 0, 2 if there is nothing of that name, 3 if something
+    is missing."""
     return asyncio.run(_set_up(system, message_console()))
 
 
@@ -78,7 +78,7 @@ def _plug_in(name: str) -> tuple[str, ModuleType, Any]:
     if not find.is_path(name) and name in find.names("engine"):
         if _is_fetched(name):
             return "engine", find.find("engine", name), default_plug_in("engine", name)
-        raise StudyError(f"there is nothing to get ready for the engine {name!r}", "name a system, or a foreign engine")
+        raise StudyError(f"there is nothing to set up for the engine {name!r}", "name a system, or a foreign engine")
     if not find.is_path(name) and name in find.names("site") and _is_prepared(name):
         return "site", find.find("site", name), default_plug_in("site", name)
     if not find.is_path(name) and name not in find.names("system"):
@@ -86,7 +86,7 @@ def _plug_in(name: str) -> tuple[str, ModuleType, Any]:
         known = (*find.names("system"), *(one for one in find.names("site") if _is_prepared(one)), *others)
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
         hint = f"did you mean {near[0]!r}? " if near else ""
-        message = f"there is no system, site or foreign engine {name!r} to get ready"
+        message = f"there is no system, site or foreign engine {name!r} to set up"
         raise StudyError(message, f"{hint}allowed: {', '.join(known)}")
     return "system", find.find("system", name), default_plug_in("system", name)
 
@@ -103,7 +103,7 @@ def _is_prepared(site: str) -> bool:
 
 
 async def _install(module: ModuleType, console: Console) -> None:
-    """Debian packages that the module says are missing, if we may. A module need not say any."""
+    """Missing Debian packages by the module, if installation is allowed. A module may name none."""
     missing: Sequence[str] = await module.missing_packages() if hasattr(module, "missing_packages") else ()
     if not missing or os.geteuid() != 0 or shutil.which("apt-get") is None:
         return
@@ -113,7 +113,7 @@ async def _install(module: ModuleType, console: Console) -> None:
         await run(None, argv, timeout_s=INSTALL_TIMEOUT_S)
     except CommandFailed:
         # Fresh machines and containers have no package lists.
-        _say(console, "·", "once more, after: apt-get update")
+        _say(console, "·", "try again after: apt-get update")
         await run(None, ["apt-get", "update"], timeout_s=INSTALL_TIMEOUT_S)
         await run(None, argv, timeout_s=INSTALL_TIMEOUT_S)
 

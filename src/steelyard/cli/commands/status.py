@@ -117,7 +117,7 @@ def status(
 
 
 def _live(folder: Path) -> Live | None:
-    """What a study in progress said last. Without a live file nothing is loaded that would read it."""
+    """Latest state of a study in progress. Without a live file nothing is loaded that would read it."""
     if not (folder / layout.LIVE).is_file():
         return None
     from steelyard.progress import live_file
@@ -140,7 +140,7 @@ def _session(
         silent_s = None
     state, why = session_state(journal, planned=planned, missing=missing, silent_s=silent_s)
     if state == IN_PROGRESS:
-        why = "no process of this machine writes the store: the study runs elsewhere, or was killed seconds ago"
+        why = "no process on this machine writes to the store: the study runs elsewhere, or was killed seconds ago"
     command = command_of(journal) if state in (INTERRUPTED, FAILED) else ()
     return {"state": state, "why": why, "process": None, "command": command}
 
@@ -157,17 +157,17 @@ def _was_killed(study: str, began_s: float) -> bool:
 
 
 def _draw_session(summary: Mapping[str, Any], console: Console) -> None:
-    """Whether the study is alive, or how it ended, and what to do."""
+    """State of the study: alive, or how it ended and what to do."""
     style = {FAILED: "bold red", INTERRUPTED: "bold yellow"}.get(summary["state"], "")
     print_wrapped(Text.assemble((summary["state"], style), f": {summary['why']}" if summary["why"] else ""), console)
     if summary["command"]:
         say(console, f"  resume: {shlex.join(('steelyard', *summary['command'][1:]))}")
     if summary["state"] == INTERRUPTED and "killed" in summary["why"]:
-        say(console, "  what a killed session left behind is released then: `steelyard clean --dry-run` names it")
+        say(console, "  leftovers of a killed session are released then: `steelyard clean --dry-run` lists them")
 
 
 def _waiting(live: Live | None) -> str:
-    """Who is busy, while the study waits for a quiet machine; else empty."""
+    """Busy processes, while the study waits for a quiet machine; otherwise empty."""
     now_s = time.time()
     if live is None or live.quiet is None or now_s - live.t_s > LOST_S:
         return ""
@@ -203,7 +203,7 @@ def _cells(records: tuple[TrialRecord, ...], study: Study, *, intervals: bool) -
 
 
 def _draw_head(summary: Mapping[str, Any], console: Console) -> None:
-    """The study's name, and what a reader must know first."""
+    """The study's name, and warnings for the reader."""
     console.print(summary["study"], style="bold", highlight=False)
     if summary["look"]["sentence"]:
         print_wrapped(Text(summary["look"]["sentence"], style="bold yellow"), console)
@@ -213,7 +213,7 @@ def _draw(summary: dict[str, Any], decision: Decision | None, console: Console, 
     _draw_head(summary, console)
     spared = f", {summary['not_needed']} not needed" if summary["not_needed"] else ""
     of = "of at most" if decision is not None and decision.go_on else "of"
-    done = "trials done: not known without the plan"
+    done = "trials done: unknown without the plan"
     if summary["planned"] is not None:
         done = f"{summary['done']} {of} {summary['planned']} trials done{spared}"
     say(console, f"{done}; {summary['valid']} valid in {count(summary['attempts'], 'attempt')}")

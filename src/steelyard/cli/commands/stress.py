@@ -13,7 +13,7 @@ from steelyard.model.errors import SteelyardError
 
 
 def stress(context: typer.Context) -> int:
-    """Carry out a command line. Exit codes are those of cassandra-stress: 0, 1 when it failed or was refused; 130 after
+    """Run a command line. Exit codes are those of cassandra-stress: 0, 1 when it failed or was refused; 130 after
     ctrl-C."""
     console = message_console()
     try:
@@ -22,7 +22,7 @@ def stress(context: typer.Context) -> int:
         complain(console, error)
         return EXIT_FAILED
     except BrokenPipeError:
-        # Whoever read the lines has gone; what is still in the buffer must not raise the same at the end.
+        # The reader of the lines has gone; the rest of the buffer must not raise the same error at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_FAILED
     except KeyboardInterrupt:

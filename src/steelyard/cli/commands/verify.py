@@ -15,7 +15,7 @@ from steelyard.cli.terminal.output import data_console, print_table, say
 from steelyard.model.errors import StoreError
 from steelyard.shown_text import json_text
 from steelyard.store.modelled import open_store
-from steelyard.verify.checklist import CHECKS, REMEDIES, Verification
+from steelyard.verify.checklist import CHECKS, HINTS, Verification
 from steelyard.verify.store import verification
 
 EXIT_SOUND, EXIT_DIFFERENCE = 0, 1
@@ -35,16 +35,16 @@ def verify(
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Check a store and tell what was checked. Returns 0, or 1 if something differs (remarks do not count).
+    """Check a store and report what was checked. Returns 0, or 1 if something differs (remarks do not count).
 
     `reports`: pages or `report --json` output to check too; without, the store's own page if there is one. Raises
-    StoreError where there is no store, or a report that was named is not there.
+    StoreError where there is no store, or a named report is missing.
     """
     opened = open_store(store)
     chosen = tuple(reports or ())
     for path in chosen:
         if not path.is_file():
-            raise StoreError(f"{path}: no such report", "name a page, or what `report --json` printed", path=str(path))
+            raise StoreError(f"{path}: no such report", "name a page, or output of `report --json`", path=str(path))
     outcome = verification(opened, chosen)
     if as_json:
         data = {**outcome.model_dump(mode="json"), "sound": outcome.sound, "checks": CHECKS}
@@ -62,16 +62,16 @@ def draw(outcome: Verification, console: Console) -> None:
     if len(outcome.findings) > MOST_FINDINGS:
         say(console, Text(f"and {len(outcome.findings) - MOST_FINDINGS:,} more: --json"))
     differ_in = {one.kind: None for one in outcome.findings if one.weight == "difference"}
-    for remedy in dict.fromkeys(REMEDIES[kind] for kind in differ_in):
-        kinds = ", ".join(kind for kind in differ_in if REMEDIES[kind] == remedy)
-        say(console, Text.assemble((f"what to do, {kinds}  ", "bold"), remedy))
+    for hint in dict.fromkeys(HINTS[kind] for kind in differ_in):
+        kinds = ", ".join(kind for kind in differ_in if HINTS[kind] == hint)
+        say(console, Text.assemble((f"what to do, {kinds}  ", "bold"), hint))
     if outcome.findings:
         console.print()
     grid = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     grid.add_column("kind", no_wrap=True)
     grid.add_column("checks", justify="right", no_wrap=True)
     grid.add_column("differ", justify="right", no_wrap=True)
-    grid.add_column("what holds where nothing differs")
+    grid.add_column("what holds if nothing differs")
     for kind, description in CHECKS.items():
         if kind in outcome.made:
             differ = sum(one.kind == kind and one.weight == "difference" for one in outcome.findings)

@@ -15,7 +15,7 @@ HELP = ("--help", "-h", "-help")
 
 
 def ycsb(context: typer.Context) -> int:
-    """Carry out a command line of YCSB's; returns the exit code. Raises StudyError for what we do not have."""
+    """Run a YCSB command line; returns the exit code. Raises StudyError for anything unsupported."""
     if not context.args or any(word in HELP for word in context.args):
         print(command.USAGE, end="")
         return 0

@@ -1,4 +1,4 @@
-"""Answer of a study on the terminal: the table of `AnswerTable` as it is, a small chart, and what limits it."""
+"""Answer of a study on the terminal: the table of `AnswerTable` as it is, a small chart, and its limitations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STYLES: Final = {"faster": "green", "slower": "red", "equivalent": "cyan", "unde
 WIDTH: Final = 80
 BAR: Final = "█"
 LEAST_BAR: Final = 8
-"""Where fewer characters are left for the bars, nothing is drawn."""
+"""Minimum width of the bars; below it nothing is drawn."""
 MOST_ROWS: Final = 40
 """Rows on the screen; the report has all."""
 MOST_NOTES: Final = 8

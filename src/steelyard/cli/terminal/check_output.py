@@ -1,4 +1,4 @@
-"""What `check` prints: the tables of a study, of its plan and of what it costs."""
+"""Output of `check`: the tables of a study, of its plan and of its cost."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _sites(plan: Plan) -> Table:
 
 
 def _links(checked: Check) -> Table:
-    """What joins the nodes; empty where that is the network of every site as it is."""
+    """Links between the nodes; empty if every site uses its network as it is."""
     table = titled_table("Links", "link", "medium", "rate", "delay", "made by")
     links = links_of(checked.plan, checked.abilities)
     for link in links if any(not each.plain for each in links) else ():
@@ -108,9 +108,9 @@ def _factors(checked: Check) -> Table:
 
 
 def _detects(checked: Check) -> str:
-    """At which chance and confidence a rise is detected, what equal levels show, and what a further look costs."""
+    """Explanation of detection: probability and confidence, equal levels, and the cost of a further look."""
     analysis, first = checked.study.analysis, later(checked.study, 1).analysis.confidence
-    text = f"detects: a rise that is found with a chance of {POWER:.0%}, at {confidence_text(first)}"
+    text = f"detects: a rise found with a probability of {POWER:.0%}, at {confidence_text(first)}"
     if analysis.looks == "several":
         text += f" (look 1 of several; look 2 is at {confidence_text(later(checked.study, 2).analysis.confidence)})"
     else:
@@ -119,7 +119,7 @@ def _detects(checked: Check) -> str:
     known = [item for item in checked.resolutions if item.equal_passes is not None]
     if passes := [f"{item.factor} {percent(item.equal_passes)}" for item in known if item.equal_passes is not None]:
         margin = number(analysis.equivalence_margin_percent or 0, digits=2)
-        text += f"; chance that equal levels are called equivalent within {margin}%: {', '.join(passes)}"
+        text += f"; probability that equal levels are called equivalent within {margin}%: {', '.join(passes)}"
     return text
 
 
@@ -140,7 +140,7 @@ def _apart(item: Resolution | None) -> str:
     if item.hard and item.n < FEWEST_STARTS:
         return f"nothing: an interval takes {FEWEST_STARTS} starts per level"
     if item.difference is None:
-        return "nothing: at this confidence the interval spans everything"
+        return "nothing: at this confidence the interval is unbounded"
     rise = f"{math.ceil(100 * item.difference)}%" if item.difference < MOST_RISE else "tenfold"
     return f"{rise} and up, with a CV of {item.cv:.1%} ({item.cv_source})"
 
@@ -268,7 +268,7 @@ def _needs(checked: Check) -> Table:
 
 
 def _until(checked: Check) -> Table:
-    """How long a study with a stopping rule would take, by how much its starts vary."""
+    """Duration of a study with a stopping rule, by the variation of its starts."""
     table = titled_table(_rule_in_words(checked), "CV between starts", "blocks", "time, 8 in 10 studies", "")
     rows = (
         () if checked.cost is None else stopping_forecast.rows(checked.until, checked.study, checked.plan, checked.cost)

@@ -27,7 +27,7 @@ Cell = Callable[[Contrast], Text | str]
 
 
 def draw(a: Side, b: Side, done: Sequence[Contrast], console: Console) -> None:
-    """The table, a sentence a comparison, and what holds for all of them."""
+    """The table, one sentence per comparison, and remarks on all of them."""
     first = done[0]
     say(console, Text(f"{label_of(first.response)}: {a.name} -> {b.name}", style="bold"))
     _grid(a, b, done, console)
@@ -72,7 +72,7 @@ def _grid(a: Side, b: Side, done: Sequence[Contrast], console: Console) -> None:
 
 
 def _stacked(done: Sequence[Contrast], grid: Table, console: Console) -> None:
-    """Where even the narrowest table is too wide: the verdict below its line."""
+    """Form for a terminal narrower than any table: the verdict below its line."""
     options = console.options.update(max_width=_width(grid, console))
     heading, *lines = (
         Text.assemble(*((part.text, part.style or "") for part in line)) for line in console.render_lines(grid, options)
@@ -120,7 +120,8 @@ def effect(contrast: Contrast, *, interval: bool) -> str:
 
 
 def verdict_of(contrast: Contrast) -> str:
-    """The verdict, and what would decide where nothing has: `undecided; for 3% 14 more blocks (about 2 h 50 min)`."""
+    """The verdict, and the blocks that would decide an undecided one: `undecided; for 3% 14 more blocks (about 2 h 50
+    min)`."""
     if contrast.verdict == "equivalent":
         text = f"equivalent within {number(contrast.margin_percent or 0, digits=2)}%"
     elif contrast.within_noise:

@@ -1,4 +1,4 @@
-"""What `check --gate` prints: how many blocks a gate over each factor of a study needs."""
+"""Output of `check --gate`: blocks that a gate over each factor of a study needs."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def tables(forecasts: Sequence[GateForecast]) -> Iterator[Table]:
         title = f"Gate over {item.factor}, {cells}, margin {margin}"
         table = titled_table(title, "", "chance", "")
         needed = f"{planned}; {_needed(item.blocks_needed)}"
-        table.add_row(f"a loss of {loss} is found", percent(item.power), needed)
+        table.add_row(f"a loss of {loss} is detected", percent(item.power), needed)
         table.add_row("an equal build passes", percent(item.equal_passes), f"{planned}; {_needed(item.blocks_to_pass)}")
         if item.found_percent is not None:
-            least = f"a loss of {number(item.found_percent, digits=2)}% is found"
+            least = f"a loss of {number(item.found_percent, digits=2)}% is detected"
             table.add_row(least, percent(POWER), planned)
         table.caption = f"with a CV of the ratios of pairs of {percent(item.cv)} ({item.cv_source})"
         table.caption_justify = "left"

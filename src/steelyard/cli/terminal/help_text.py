@@ -1,4 +1,4 @@
-"""Help of the commands as plain text: usage, what it does, arguments, options, examples.
+"""Help of the commands as plain text: usage, purpose, arguments, options, examples.
 
 Written here and not by the library: that one shows types (`<float range> [x>=1e-06]`) and frames, and has no examples.
 """
@@ -27,7 +27,7 @@ class Command(typer.core.TyperCommand):
 
 
 class Group(typer.core.TyperGroup):
-    """A command with commands of its own, by panel."""
+    """A command with subcommands, by panel."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help into the formatter."""

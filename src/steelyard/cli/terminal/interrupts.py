@@ -1,4 +1,4 @@
-"""Ctrl-C while a study is measured: asked at a terminal, stop at once elsewhere."""
+"""Ctrl-C during a study: a question at a terminal, an immediate stop elsewhere."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def interruptible(session: Session, view: LiveView | PlainView, *, ask: bool) ->
 
 
 class _Interrupt:
-    """What ctrl-C means; a second one always stops."""
+    """Meaning of ctrl-C; a second one always stops."""
 
     def __init__(self, session: Session, view: LiveView | PlainView) -> None:
         self._session = session

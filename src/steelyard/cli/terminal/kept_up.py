@@ -1,7 +1,7 @@
 """Whether the offered rate and the generator kept up, in one sentence.
 
 By Little's law n operations in flight at a mean service time s carry at most n / s per second (Little 1961, "A proof
-for the queuing formula: L = λW", Operations Research 9(3), pages 383 to 387). Whoever offers more builds a queue.
+for the queuing formula: L = λW", Operations Research 9(3), pages 383 to 387). Offering more builds a queue.
 """
 
 from __future__ import annotations

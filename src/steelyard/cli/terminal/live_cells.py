@@ -80,7 +80,7 @@ class LiveCells:
 
 
 def _texts(records: Iterable[TrialRecord], study: Study) -> _Texts:
-    """What the columns show of one treatment."""
+    """Values of the columns for one treatment."""
     response = str(study.analysis.response)
     unit = unit_of(response)
     frame = frame_of(tuple(records), study)
@@ -94,9 +94,9 @@ def _texts(records: Iterable[TrialRecord], study: Study) -> _Texts:
 
 
 def narrowing_words(cell: Narrowing, starts: int | None = None) -> str:
-    """How well one treatment is known: `±1.9%, narrowing`.
+    """Precision of one treatment: `±1.9%, narrowing`.
 
-    `starts`: those of the value that stands beside; where the rule has judged another number of them, it is added.
+    `starts`: those of the value next to it; where the rule has judged another number of them, it is added.
     """
     of = f" (of {count(cell.n, 'start')})" if starts is not None and cell.n != starts else ""
     if cell.half_width_percent is None:

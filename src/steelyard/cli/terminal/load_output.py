@@ -48,7 +48,7 @@ class Lines:
         """Of each phase, the response times of its intervals: what its percentiles' intervals rest on."""
 
     def connected(self, record: Connected) -> None:
-        """Where the load goes."""
+        """Destination of the load."""
         nodes = count(len(record.nodes), "node")
         text = f"{count(record.connections, 'connection')} to {nodes}, {record.server}"
         self.console.print(text, highlight=False, markup=False)
@@ -169,7 +169,7 @@ def _row(operation: str, phase: PhaseOutcome) -> list[str]:
 
 
 def sentences(phase: PhaseOutcome) -> list[str]:
-    """What was sent, what was done, what went wrong, and whether the generator kept up."""
+    """Operations sent and done, errors, and whether the generator kept up."""
     totals = phase.totals
     everything = totals.operations + totals.errors
     lines = [
@@ -197,7 +197,7 @@ def sentences(phase: PhaseOutcome) -> list[str]:
         f"busiest thread at {totals.busiest_thread_fraction:.0%}."
     )
     if totals.reconnections:
-        lines.append(f"Connections were made anew {totals.reconnections:,} times.")
+        lines.append(f"Connections were reopened {totals.reconnections:,} times.")
     if totals.dropped:
         lines.append(f"{totals.dropped:,} records could not be written: these figures lack them.")
     return lines
@@ -313,30 +313,30 @@ def _number(histogram: Histogram, q: float) -> float | None:
     return None if ns is None else ns / NS_PER_MS
 
 
-def explained(name: str, told_: Explanation, console: Console) -> None:
-    """What a workload does, before it does it."""
-    console.print(explanation_table(name, told_), soft_wrap=True)
-    say(console, explanation_sentence(told_))
+def explained(name: str, explanation: Explanation, console: Console) -> None:
+    """Description of a workload, before it runs."""
+    console.print(explanation_table(name, explanation), soft_wrap=True)
+    say(console, explanation_sentence(explanation))
 
 
-def explanation_sentence(told_: Explanation) -> str:
+def explanation_sentence(explanation: Explanation) -> str:
     """Records and their size."""
-    if not told_.records:
+    if not explanation.records:
         return "Starts with empty tables."
-    size = told_.record_bytes
-    whole = data_size(told_.records * size)
-    return f"{told_.records:,} records of about {size:,} bytes ({whole}), filled by {told_.filling}."
+    size = explanation.record_bytes
+    whole = data_size(explanation.records * size)
+    return f"{explanation.records:,} records of about {size:,} bytes ({whole}), filled by {explanation.filling}."
 
 
-def explanation_table(name: str, told_: Explanation) -> Table:
+def explanation_table(name: str, explanation: Explanation) -> Table:
     """Operations, shares, sizes."""
-    table = titled_table(f"{name}: {told_.about}" if told_.about else name)
+    table = titled_table(f"{name}: {explanation.about}" if explanation.about else name)
     table.add_column("operation")
     table.add_column("share", justify="right")
     table.add_column("keys")
     table.add_column("sends")
     table.add_column("bytes", justify="right")
-    for operation in told_.operations:
+    for operation in explanation.operations:
         table.add_row(
             operation.name,
             f"{operation.share:.1%}",

@@ -29,19 +29,19 @@ class Terminal(Console):
         super().__init__(**{"markup": False, **settings})
 
     def _render_buffer(self, buffer: Iterable[Segment]) -> str:
-        # The last place where texts can be told from what Rich itself says to the terminal.
+        # The last place where texts differ from Rich's own control codes.
         return super()._render_buffer(
             part if part.control else part._replace(text=_shown(part.text)) for part in buffer
         )
 
 
 def _shown(text: str) -> str:
-    # Names of files may have bytes that are no text.
+    # Names of files may have bytes that are not text.
     return visible(text, lines=True).encode("utf-8", errors="replace").decode("utf-8")
 
 
 def data_console() -> Console:
-    """The console of what was asked for: standard output."""
+    """The console for results: standard output."""
     return Terminal()
 
 
@@ -54,7 +54,7 @@ def say(console: Console, line: str | Text = "", *, style: str | None = None) ->
     """Print a line as it is: brackets are no markup, numbers are not coloured, and the terminal breaks what is long.
 
     A line that was wrapped could not be searched, copied or read by a program. A message is cut where it is longer than
-    anything that people read: a name in a store of somebody else may have any length.
+    anything that people read: a name in another user's store may have any length.
     """
     if console.stderr and len(line) > LONGEST_MESSAGE:
         line = f"{str(line)[:LONGEST_MESSAGE]}… and {len(line) - LONGEST_MESSAGE:,} more characters"

@@ -23,7 +23,7 @@ LEAST_RATIO: Final = 1e-6
 
 
 def uncut(grid: Table, console: Console) -> None:
-    """Print a table as wide as it needs, without blanks at the ends of its lines: an ellipsis is no number."""
+    """Print a table as wide as it needs, without blanks at the ends of its lines: an ellipsis is not a number."""
     needed = Measurement.get(console, console.options.update(max_width=MOST_COLUMNS), grid).maximum
     if needed > console.width:
         console = Terminal(file=console.file, width=needed, force_terminal=console.is_terminal)

@@ -32,7 +32,7 @@ OF_THE_PAGE: Final[dict[str, str]] = {
         "A way in which a benchmark's report misleads, from Gernot Heiser's list of systems benchmarking crimes."
     ),
     "evidence of a crime": "What was counted or read, in this study.",
-    "mend of a crime": "What to do, or how to read the page as it is.",
+    "hint of a crime": "What to do, or how to read the page as it is.",
     "value of a level": (
         "Geometric mean of the level's start means. Two of them have the change beside them as their quotient."
     ),

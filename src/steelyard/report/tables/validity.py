@@ -79,14 +79,14 @@ def _crimes(name: str, checks: Sequence[Crime], caption: str, title: str = "") -
         (
             Cell(crime.name, tone="long"),
             Cell(crime.evidence, tone="long"),
-            Cell(crime.mend if crime.guilty else NONE, tone="long"),
+            Cell(crime.hint if crime.guilty else NONE, tone="long"),
         )
         for crime in checks
     )
     columns = (
         Column("crime", term="crime", numeric=False),
         Column("evidence", term="evidence of a crime", numeric=False),
-        Column("fix", term="mend of a crime", numeric=False),
+        Column("fix", term="hint of a crime", numeric=False),
     )
     return Table(name, caption, columns, rows, title)
 

@@ -1,4 +1,4 @@
-"""Site `docker`: database nodes are containers on this machine; load nodes are plain processes beside them."""
+"""Site `docker`: database nodes are containers on this machine; load nodes are plain processes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def create(settings: Any, state_folder: Path) -> DockerSite:
 
 
 async def missing_packages() -> Sequence[str]:
-    """Debian packages that `steelyard setup docker` installs: whatever of the daemon and the builder of images is not
-    there."""
+    """Debian packages that `steelyard setup docker` installs: those of the daemon and the builder of images that are
+    not there."""
     programs = ("dockerd", "docker", "debootstrap")
     return image.packages_of(name for name in programs if program(name) is None)

@@ -1,4 +1,4 @@
-"""Containers and networks of a lease: how they are created, what they see of this machine, and how they are removed.
+"""Containers and networks of a lease: creation, view of this machine, and removal.
 
 Everything carries the lease's id in its name and in a label, and in the environment of every process inside.
 """
@@ -40,7 +40,7 @@ CONTROLLERS = frozenset({"cpu", "cpuacct", "memory"})
 
 @dataclass(frozen=True)
 class Limits:
-    """What a container may use; None or empty means no limit."""
+    """Limits of a container; None or empty means no limit."""
 
     cpus: float | None = None
     cores: str = ""
@@ -153,7 +153,7 @@ async def inspect(daemon: Daemon, identity: str, names: Sequence[str]) -> list[R
     described = json.loads(await ask(daemon, identity, "container", "inspect", *names))
     containers = [_running(item) for item in described]
     if dead := [container.name for container in containers if container.pid == 0]:
-        raise LastingSiteError(f"{', '.join(dead)} ended at once", "does the image have the program sleep?")
+        raise LastingSiteError(f"{', '.join(dead)} ended immediately", "check that the image has the program sleep")
     return containers
 
 
@@ -168,7 +168,7 @@ def cgroups(pid: int) -> tuple[Path, ...]:
     folders = folders_of(_text(Path(f"/proc/{pid}/cgroup")), mounts)
     if not folders or not all(folder.is_dir() for folder in folders):
         raise LastingSiteError(
-            "the control groups of the containers are not to be seen here",
+            "the control groups of the containers are not visible here",
             "site docker needs a daemon on this very machine, not in a virtual one",
         )
     return folders

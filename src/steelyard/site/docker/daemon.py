@@ -2,8 +2,8 @@
 
 A daemon of our own is started with the first lease that needs it and stopped with the last, so that it takes no
 processor while nodes of other sites are measured. There is one for the whole machine: everything that it is
-(`/run/steelyard/docker`) carries no lease's mark but one of its own, by which it is found whoever started it. It makes
-no packet filters and no bridge, so that other networks of the machine stay as they are.
+(`/run/steelyard/docker`) carries its own mark instead of a lease's, by which it is found regardless of who started it.
+It makes no packet filters and no bridge, so that other networks of the machine stay as they are.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ HOST_VARIABLE = "DOCKER_HOST"
 """Names the daemon that the user's client reaches, before every context of it."""
 CONTEXT_VARIABLE = "DOCKER_CONTEXT"
 """Names the context, before the one that the user chose for good."""
-HOST_MEND = f"unset {HOST_VARIABLE}, or name a socket of this machine: {LOCAL_SCHEME}/var/run/docker.sock"
+HOST_HINT = f"unset {HOST_VARIABLE}, or name a socket of this machine: {LOCAL_SCHEME}/var/run/docker.sock"
 PASSWORD = re.compile("//[^/@]*@")
 """User and password in an address."""
 PROCESS_NAMES = frozenset({"dockerd", "containerd", "containerd-shim", "docker-init", "docker-proxy", "conmon"})
@@ -57,7 +57,7 @@ PROCESS_NAMES = frozenset({"dockerd", "containerd", "containerd-shim", "docker-i
 
 @dataclass(frozen=True)
 class Daemon:
-    """How commands reach a daemon."""
+    """Path of commands to a daemon."""
 
     program: str
     """Path of its client."""
@@ -77,8 +77,8 @@ class Looked:
 
     daemon: Daemon | None
     problem: str = ""
-    mend: str = ""
-    """What the user can do about it; empty where that is to start a daemon."""
+    hint: str = ""
+    """Hint for the user; empty if the fix is to start a daemon."""
 
 
 @dataclass(frozen=True)
@@ -132,22 +132,22 @@ def running(client: str) -> Looked:
     if wanted := os.environ.get(HOST_VARIABLE, ""):
         problem = _elsewhere(wanted) or answers(Daemon(path, wanted))
         named = f"{HOST_VARIABLE} = {shown(wanted)!r}: {problem}"
-        return Looked(None, named, HOST_MEND) if problem else Looked(Daemon(path, wanted))
+        return Looked(None, named, HOST_HINT) if problem else Looked(Daemon(path, wanted))
     asked = _call([path, "context", "inspect", "--format", "{{.Endpoints.docker.Host}}"])
     address = asked.stdout.strip() or f"{LOCAL_SCHEME}/var/run/docker.sock"
     if problem := _elsewhere(address):
-        mend = f"unset {CONTEXT_VARIABLE}" if os.environ.get(CONTEXT_VARIABLE) else "docker context use default"
-        return Looked(None, f"{shown(address)} (docker context): {problem}", mend)
+        hint = f"unset {CONTEXT_VARIABLE}" if os.environ.get(CONTEXT_VARIABLE) else "docker context use default"
+        return Looked(None, f"{shown(address)} (docker context): {problem}", hint)
     problem = answers(Daemon(path, address))
     return Looked(None, problem) if problem else Looked(Daemon(path, address))
 
 
 def _elsewhere(address: str) -> str:
-    """Why the daemon at an address cannot be one of this machine; empty if it can. Pure."""
+    """Reason why the daemon at an address cannot be on this machine; empty if it can. Pure."""
     if address.startswith(REMOTE_SCHEMES):
-        return "a Docker that is reached over a network, and may be on another machine"
+        return "a Docker reached over a network may be on another machine"
     if not address.startswith(f"{LOCAL_SCHEME}/"):
-        return f"no address of a socket, which is {LOCAL_SCHEME} and its absolute path"
+        return f"not the address of a socket, which is {LOCAL_SCHEME} and its absolute path"
     return ""
 
 
@@ -157,7 +157,7 @@ def shown(address: str) -> str:
 
 
 def answers(daemon: Daemon) -> str:
-    """Empty if a daemon answers, else why not. Read-only."""
+    """Reason why no daemon answers; empty if one does. Read-only."""
     answer = _call([*daemon.client, "version", "--format", "{{.Server.Version}}"])
     return "" if answer.returncode == 0 else _last_line(answer.stderr) or f"it ended with {answer.returncode}"
 
@@ -185,7 +185,7 @@ def _last_line(text: str) -> str:
 async def ask(
     daemon: Daemon, identity: str, *words: str, timeout_s: float = COMMAND_TIMEOUT_S, check: bool = True
 ) -> str:
-    """What a command for the daemon prints, empty if it failed and `check` is off. It carries the lease's mark, so that
+    """Output of a command for the daemon, empty if it failed and `check` is off. It carries the lease's mark, so that
     it is found and ended if its conductor was killed. Raises CommandFailed."""
     here = lease_records.marked({lease_records.MARKER: identity})
     done = await run(here, [*daemon.client, *words], timeout_s=timeout_s, check=check)
@@ -216,7 +216,7 @@ async def locked(own: Own) -> AsyncIterator[None]:
 
 
 async def ensure(own: Own, client: str) -> Daemon:
-    """The daemon of our own, started if need be; hold `locked`. Raises SiteError with what its log says."""
+    """The daemon of our own, started if needed; hold `locked`. Raises SiteError with the end of its log."""
     daemon = Daemon(client, own.address, own=True)
     dockerd = program("dockerd")
     if dockerd is None:
@@ -234,13 +234,13 @@ async def ensure(own: Own, client: str) -> Daemon:
             if started is not None:
                 started.terminate()
             await stop(own)
-            raise SiteError(f"dockerd did not start: {log}", "`steelyard doctor` says what this machine can do")
+            raise SiteError(f"dockerd did not start: {log}", "`steelyard doctor` shows what this machine can do")
         await asyncio.sleep(POLL_S)
     return daemon
 
 
 def _spawn(own: Own, dockerd: str) -> subprocess.Popen[bytes]:
-    """Start the daemon in a session of its own. Not by asyncio, which would end it with the event loop."""
+    """Start the daemon in a separate session. Not by asyncio, which would end it with the event loop."""
     own.folder.mkdir(parents=True, exist_ok=True)
     own.data.mkdir(parents=True, exist_ok=True)
     (own.folder / "daemon.json").write_text("{}\n", encoding="utf-8")
@@ -298,12 +298,12 @@ async def _gone(own: Own, within_s: float, *, kill: bool = False) -> bool:
     return True
 
 
-def users(besides: str) -> list[str]:
+def users(except_for: str) -> list[str]:
     """Leases of any state folder that use the daemon of our own, also left over or without a record."""
     return [
         identity
         for identity, entry in lease_register.entries().items()
-        if identity != besides
+        if identity != except_for
         and (_uses_own(entry.seen) or (entry.site == "docker" and not lease_records.is_there(entry.seen)))
     ]
 
@@ -320,7 +320,7 @@ def _uses_own(record: Path) -> bool:
 
 def time_s(programs: Mapping[tuple[int, int], RunningProgram]) -> dict[str, float]:
     """Processor seconds of daemons, by name, in a census of processes. They belong to no node: they are what the
-    machine pays for containers besides. Pure."""
+    machine also pays for containers. Pure."""
     seconds: dict[str, float] = {}
     for process in programs.values():
         if process.name in PROCESS_NAMES:

@@ -1,4 +1,4 @@
-"""Facts of a container, as Docker and the kernel report them, beside those of the machine."""
+"""Facts of a container, as Docker and the kernel report them, in addition to those of the machine."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def _ask(client: tuple[str, ...], *words: str) -> bytes:
 
 
 def container_facts(described: Mapping[str, Any], info: Mapping[str, Any], image: Mapping[str, Any]) -> dict[str, str]:
-    """Facts from what `inspect` and `info` print; what they do not say is left out. Pure."""
+    """Facts from the output of `inspect` and `info`; absent ones are left out. Pure."""
     settings = described.get("HostConfig") or {}
     mounted = {item.get("Destination"): item.get("Type") for item in described.get("Mounts") or ()}
     facts = {

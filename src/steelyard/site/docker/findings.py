@@ -15,17 +15,17 @@ SET_UP = f"{ONLY}: as root, steelyard setup docker"
 
 
 def of_this_machine(settings: Settings) -> list[Finding]:
-    """What site `docker` needs: a client, a daemon that runs or can be started, an image. Starts and pulls nothing."""
+    """Needs of site `docker`: a client, a daemon that runs or can be started, an image. Starts and pulls nothing."""
     docker = refusals.looked(settings)
     address = docker.daemon.address if docker.daemon is not None else ""
     image = refusals.no_image(settings)
     return [
-        daemon(program(settings.program), address, docker.problem, refusals.no_daemon(settings), docker.mend),
+        daemon(program(settings.program), address, docker.problem, refusals.no_daemon(settings), docker.hint),
         own_image(image, there=image is None and _is_built()),
     ]
 
 
-def daemon(client: str | None, address: str, problem: str, refusal: str | None, mend: str = "") -> Finding:
+def daemon(client: str | None, address: str, problem: str, refusal: str | None, hint: str = "") -> Finding:
     """The client and the daemon: the address of one that runs here, or why there is none (`problem`) and why none can
     be started (`refusal`). Pure."""
     if client is None:
@@ -33,18 +33,19 @@ def daemon(client: str | None, address: str, problem: str, refusal: str | None, 
     if address:
         return judged("site docker", f"{client}; containers are made by the Docker at {address}", True, "")
     if refusal is not None:
-        return judged("site docker", f"{client}; {refusal}", False, mend or SET_UP)
+        return judged("site docker", f"{client}; {refusal}", False, hint or SET_UP)
     text = (
-        f"{client}; a Docker daemon of Steelyard's own is started with the first lease, because none is used: {problem}"
+        f"{client}; a Docker daemon of Steelyard's own is started with the first lease, because no other is used: "
+        f"{problem}"
     )
-    return judged("site docker", text, not mend, mend)
+    return judged("site docker", text, not hint, hint)
 
 
 def own_image(reason: str | None, *, there: bool) -> Finding:
     """The image for studies that name none: why it can be neither had nor built, or whether it is there. Pure."""
     if reason is not None:
         return judged("docker image", reason, False, f"{SET_UP}, or a study with site.image")
-    text = "the image is there" if there else "the image is not built yet: the first lease builds it, a minute or two"
+    text = "the image is there" if there else "the image is not built yet: the first lease builds it in a minute or two"
     return judged("docker image", text, True, "")
 
 

@@ -23,7 +23,7 @@ PULL_TIMEOUT_S = 1200.0
 PACK_TIMEOUT_S = 300.0
 IMPORT_TIMEOUT_S = 300.0
 MOST_NAMED = 5
-"""Images that are there, of which an error names so many."""
+"""Most present images that an error names."""
 ABSENT = ("manifest unknown", "not found", "does not exist", "access denied", "unauthorized", "name unknown")
 """Docker's words for a registry that answered, and has no such image for this user."""
 UNREACHED = (
@@ -53,12 +53,12 @@ def packages_of(programs: Iterable[str], root: Path = Path("/")) -> list[str]:
 
 
 def archive(cache: Path, wanted: Recipe) -> Path:
-    """Where the build of a recipe is kept, whether it is there or not."""
+    """Folder of the build of a recipe, which need not exist."""
     return cache / "docker" / f"image-{wanted.key}.tar"
 
 
 def lacking(cache: Path) -> str:
-    """Why no image can be built here, with its mend; empty if one can, or is in the cache. Read-only."""
+    """Reason why no image can be built here, with a hint; empty if one can, or is in the cache. Read-only."""
     try:
         wanted = recipe()
     except SiteError as error:
@@ -66,9 +66,9 @@ def lacking(cache: Path) -> str:
     if archive(cache, wanted).is_file():
         return ""
     if os.geteuid() != 0:
-        return f"building an image takes root; {OTHERWISE}"
+        return f"building an image needs root; {OTHERWISE}"
     if program("debootstrap") is None:
-        return f"building an image takes the program debootstrap (apt-get install debootstrap); or {OTHERWISE}"
+        return f"building an image needs the program debootstrap (apt-get install debootstrap); or {OTHERWISE}"
     return ""
 
 
@@ -117,7 +117,7 @@ async def ensure(daemon: Daemon, identity: str, named: str, cache: Path, say: Sa
 
 
 async def _pull(daemon: Daemon, identity: str, name: str, say: Say) -> None:
-    """Have a daemon pull an image. Raises LastingSiteError: the client has tried more than once by itself."""
+    """Have a daemon pull an image. Raises LastingSiteError: the client has already retried."""
     say(f"pulling {name}")
     try:
         await ask(daemon, identity, "pull", "--quiet", name, timeout_s=PULL_TIMEOUT_S)
@@ -137,17 +137,17 @@ def not_pulled(name: str, error: CommandFailed, here: Sequence[str], *, own: boo
     elif unreached:
         why = f"its registry could not be reached: `docker pull {name}` ended with: {answer}"
     elif absent:
-        why = f"its registry has none of that name, or not for everybody: `docker pull {name}` ended with: {answer}"
+        why = f"its registry has no public image of that name: `docker pull {name}` ended with: {answer}"
     else:
         why = f"it could not be pulled: `docker pull {name}` ended with: {answer}"
     named = [tag for tag in here if not tag.startswith(REPOSITORY) and "<none>" not in tag][:MOST_NAMED]
-    mends = [
-        "look at its name" if absent else "look at this machine's network, and at the proxy of Docker",
+    hints = [
+        "check its name" if absent else "check this machine's network and Docker's proxy",
         "`docker save` it where it is and `docker load` it " + ("in a Docker that runs here" if own else "here"),
         'have Steelyard build its own (site.image = "", `steelyard setup docker`)',
-        *([f"name an image that is here ({', '.join(named)})"] if named else []),
+        *([f"name an image that is present ({', '.join(named)})"] if named else []),
     ]
-    return f"the image {name} is not here, and {why}", "; or ".join(mends)
+    return f"the image {name} is not here, and {why}", "; or ".join(hints)
 
 
 def is_here(daemon: Daemon, named: str) -> bool:

@@ -1,4 +1,4 @@
-"""Why site `docker` cannot lend what is requested, each reason with what mends it. Read-only."""
+"""Reasons why site `docker` cannot lend a request, each with a hint. Read-only."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def looked(settings: Settings) -> Looked:
 def refuse(site: Site, settings: Settings, request: Request, memory_mb_per_node: int | None) -> str | None:
     """The first reason against a request; None if there is none."""
     if (most := max(request.database_nodes, request.load_nodes)) > MOST_NODES:
-        return f"{most} nodes of one role were requested, but there are addresses for only {MOST_NODES}"
+        return f"{most} nodes of one role were requested, but only {MOST_NODES} addresses are available"
     return (
         _no_agent()
         or no_daemon(settings)
@@ -44,7 +44,7 @@ def refuse(site: Site, settings: Settings, request: Request, memory_mb_per_node:
 
 
 def notes(settings: Settings) -> list[str]:
-    """What a lease does first, where nothing refuses it: start a daemon, pull or build an image."""
+    """First steps of a lease that nothing refuses: start a daemon, pull or build an image."""
     if no_daemon(settings) is not None or no_image(settings) is not None:
         return []
     docker, client, own = looked(settings), programs.program("docker"), docker_daemon.ours()
@@ -54,12 +54,12 @@ def notes(settings: Settings) -> list[str]:
     if daemon is not None:
         return others + ([] if image.is_here(daemon, settings.image) else _not_here(settings, daemon))
     asked = OWN if settings.daemon == "own" else "no Docker runs here"
-    starts = f"{asked}: `run` starts a Docker daemon of its own, as root, and ends it with its last lease"
+    starts = f"{asked}: `run` starts its own Docker daemon, as root, and ends it with its last lease"
     return [*others, starts, *_not_here(settings, None)]
 
 
 def _ignored(settings: Settings, docker: Looked) -> str:
-    """Which daemon is used where the environment names one, and why not that one; empty where it names none."""
+    """The daemon used although the environment names another, with the reason; empty if it names none."""
     wanted = os.environ.get(docker_daemon.HOST_VARIABLE, "")
     if not wanted or settings.program == "podman":
         return ""
@@ -69,20 +69,20 @@ def _ignored(settings: Settings, docker: Looked) -> str:
         )
     if settings.daemon == "own":
         named = f"{docker_daemon.HOST_VARIABLE} = {docker_daemon.shown(wanted)!r}"
-        return f"{named} is passed over, because of {OWN}"
-    return f"{docker.problem}; the containers are made by a Docker daemon of Steelyard's own instead ({docker.mend})"
+        return f"{named} is ignored because of {OWN}"
+    return f"{docker.problem}; the containers are made by a Docker daemon of Steelyard's own instead ({docker.hint})"
 
 
 def _not_here(settings: Settings, daemon: Daemon | None) -> list[str]:
-    """What is done about an image that a daemon does not have; None: one that does not run, so that nobody knows."""
+    """Step for an image that a daemon does not have; None: the daemon does not run, so its images are unknown."""
     if not settings.image:
         built = image.archive(cache_folder(), image.recipe()).is_file()
-        mend = "a minute or two, once (`steelyard setup docker` does so now)"
-        return [] if built else [f"Steelyard's own image is not built yet: `run` builds it, {mend}"]
-    pulls = "`run` pulls it, which takes its registry"
+        hint = "a minute or two, once (`steelyard setup docker` does so now)"
+        return [] if built else [f"Steelyard's own image is not built yet: `run` builds it, {hint}"]
+    pulls = "`run` pulls it from its registry"
     if daemon is None:
-        return [f"whether that daemon has the image {settings.image} shows when it runs: if not, {pulls}"]
-    now = f"`docker pull {settings.image}` shows now whether it can be had"
+        return [f"whether that daemon has the image {settings.image} is known once it runs: if not, {pulls}"]
+    now = f"`docker pull {settings.image}` shows now whether it is available"
     return [
         f"the image {settings.image} is not on the Docker that runs here: {pulls}" + ("" if daemon.own else f" ({now})")
     ]
@@ -97,7 +97,7 @@ def _no_agent() -> str | None:
 
 
 def no_daemon(settings: Settings) -> Refusal | None:
-    """Why no daemon can be used or started, at the setting that is at fault; None if one can."""
+    """Reason why no daemon can be used or started, at the setting that is at fault; None if one can."""
     if programs.program(settings.program) is None:
         return Refusal(f"there is no program {settings.program} ({INSTALL})", "site.program")
     docker = looked(settings)
@@ -105,27 +105,27 @@ def no_daemon(settings: Settings) -> Refusal | None:
 
 
 def _not_to_be_had(settings: Settings, docker: Looked) -> str | None:
-    """Why neither the daemon that runs can be used nor one be started; None if one can be started."""
+    """Reason why no daemon can be used or started; None if one can be started."""
     if "permission denied" in docker.problem.lower():
         return f"{docker.problem}; add this user to the group docker, or run as root"
     if settings.daemon == "running" or settings.program == "podman":
-        mend = docker.mend or "start it"
-        return f"no {settings.program} of this machine can be used: {docker.problem}; {mend}, or {OWN} as root"
+        hint = docker.hint or "start it"
+        return f"{settings.program} on this machine cannot be used: {docker.problem}; {hint}, or {OWN} as root"
     lacking = []
     if os.geteuid() != 0 or not lease_register.usable() or not machine_facts.capable("sys_admin"):
-        lacking.append("it takes root to start one")
+        lacking.append("starting one needs root")
     if programs.program("dockerd") is None:
         lacking.append(f"there is no program dockerd ({INSTALL})")
     if not cgroup.detect().bases:
-        lacking.append("a daemon needs control groups that it may write to")
+        lacking.append("a daemon needs writable control groups")
     if not lacking:
         return None
-    mend = f"; {docker.mend}" if docker.mend else ""
-    return f"no Docker is running here ({docker.problem}), and none can be started: {'; '.join(lacking)}{mend}"
+    hint = f"; {docker.hint}" if docker.hint else ""
+    return f"no Docker is running here ({docker.problem}), and none can be started: {'; '.join(lacking)}{hint}"
 
 
 def no_image(settings: Settings) -> str | None:
-    """Why Steelyard's own image can neither be had nor be built, where the settings name no other."""
+    """Reason why Steelyard's own image is neither present nor can be built, if the settings name no other."""
     if settings.image:
         return None
     reason = image.lacking(cache_folder())
@@ -135,22 +135,22 @@ def no_image(settings: Settings) -> str | None:
 def _no_network(settings: Settings, request: Request) -> str | None:
     if settings.network == "bridge" and request.load_nodes > 1:
         if not machine_facts.capable("net_admin"):
-            return "more than one load node on a bridge takes root: their addresses are added to it"
+            return "more than one load node on a bridge needs root: their addresses are added to it"
         if programs.program("ip") is None:
-            return "more than one load node on a bridge takes the program ip (Debian: apt-get install iproute2)"
+            return "more than one load node on a bridge needs the program ip (Debian: apt-get install iproute2)"
     return None
 
 
 def _no_layer(settings: Settings) -> str | None:
     if settings.storage == "overlay" and os.geteuid() != 0:
-        return 'site.storage = "overlay" takes root: the layers of containers belong to it'
+        return 'site.storage = "overlay" needs root, who owns the layers of containers'
     return None
 
 
 def _no_limit(site: Site, settings: Settings, request: Request) -> str | None:
     cpus, quota, cores = request.limits.cpus, settings.cpu_limit == "quota", os.cpu_count() or 1
     if (how := request.limits.cpu_limit) is not None:
-        words = f'node.cpu_limit = "{how}": of containers site.cpu_limit = "{how}" says how processors are limited'
+        words = f'node.cpu_limit = "{how}": for containers, site.cpu_limit = "{how}" sets how processors are limited'
         return Refusal(words, "node.cpu_limit")
     if cpus is not None and (beyond := processors.too_many(cpus, request.dilation, quota=quota, usable=cores)):
         return beyond
@@ -164,18 +164,18 @@ def _no_limit(site: Site, settings: Settings, request: Request) -> str | None:
 
 
 def _no_cores(cpus: float | None) -> str | None:
-    """Why nodes cannot be bound to whole cores, or None."""
+    """Reason why nodes cannot be bound to whole cores, or None."""
     if cpus is None:
-        return 'site.cpu_limit = "cpuset" limits nothing without node.cpus, the number of cores of a node'
+        return 'site.cpu_limit = "cpuset" has no effect without node.cpus, the number of cores of a node'
     if cpus != round(cpus):
-        return f'cpus = {cpus:g} is not a whole number of cores, which site.cpu_limit = "cpuset" takes'
+        return f'cpus = {cpus:g} is not a whole number of cores, which site.cpu_limit = "cpuset" needs'
     if os.geteuid() == 0 and not cgroup.detect().has("cpuset"):
-        return 'this machine shows no controller cpuset, which site.cpu_limit = "cpuset" takes: "quota" needs none'
+        return 'this machine shows no controller cpuset, which site.cpu_limit = "cpuset" needs: "quota" needs none'
     return None
 
 
 def _no_throttle(settings: Settings) -> str | None:
-    """Why the limits of containers that run cannot be set, or None."""
+    """Reason why the limits of running containers cannot be set, or None."""
     if settings.cpu_limit == "cpuset":
         return 'site.cpu_limit = "cpuset" binds containers to their cores when they are created'
-    return "only root may set the limits of containers that run" if os.geteuid() != 0 else None
+    return "only root may set the limits of running containers" if os.geteuid() != 0 else None

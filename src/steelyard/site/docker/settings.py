@@ -23,11 +23,11 @@ class Settings(Value):
     """volume: data are in a folder of the machine that the container sees; overlay: they are in the container's own
     layer."""
     cpu_limit: Literal["quota", "cpuset"] = "quota"
-    """How `node.cpus` is enforced. quota: a share of CPU time; cpuset: that many whole cores, which nodes take in
+    """Enforcement of `node.cpus`. quota: a share of CPU time; cpuset: that many whole cores, which nodes take in
     turn."""
     daemon: Literal["auto", "running", "own"] = "auto"
     """running: the Docker that runs on this machine; own: one that is started for the leases and stopped with the last
-    (root); auto: the running one where there is one, else one of its own."""
+    (root); auto: the running one if there is one, otherwise a private one."""
     program: Literal["docker", "podman"] = "docker"
     """The client. podman takes the same words, but no test of Steelyard has run with it."""
     mounts: tuple[str, ...] = ()

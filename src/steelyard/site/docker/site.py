@@ -1,4 +1,4 @@
-"""Site `docker`: database nodes are containers on this machine; load nodes are plain processes beside them.
+"""Site `docker`: database nodes are containers on this machine; load nodes are plain processes.
 
 A command on a node is `docker exec` in its container, so that servers run under whatever Docker puts around them:
 control groups, seccomp, capabilities, layers of file systems. The agent, Java and the cache are seen inside under the
@@ -32,7 +32,7 @@ from steelyard.node.command import run
 from steelyard.node.folders import cache_folder
 from steelyard.node.processor import RunningProgram
 from steelyard.node.tasks import in_a_thread
-from steelyard.site.base import QUOTA, LeaseTimes, Patience, Request, mend_of, node_name
+from steelyard.site.base import QUOTA, LeaseTimes, Patience, Request, hint_of, node_name
 from steelyard.site.docker import containers, findings, image, refusals
 from steelyard.site.docker import daemon as docker_daemon
 from steelyard.site.docker import facts as docker_facts
@@ -50,7 +50,7 @@ EXPECTED_LEASE_S = 1.0
 EXPECTED_NODE_S = 0.4
 EXPECTED_RELEASE_S = 1.5
 LAYER_FOLDER = Path("/var/lib/steelyard")
-"""Where nodes have their folders within the layers of containers."""
+"""Folder of nodes within the layers of containers."""
 UNKNOWN_LEASE = "00000000"
 """Stands for a daemon of our own that no lease uses."""
 say = logging.getLogger(__name__).info
@@ -76,7 +76,7 @@ class DockerSite:
         return "whole cores" if self._settings.cpu_limit == "cpuset" else QUOTA
 
     def notes(self, request: Request) -> Sequence[str]:
-        """Which daemon and image `run` has to start, pull or build first."""
+        """Daemon and image that `run` has to start, pull or build first."""
         return refusals.notes(self._settings)
 
     async def prepare(self) -> None:
@@ -88,7 +88,7 @@ class DockerSite:
     async def lease(self, request: Request, until: datetime) -> Lease:
         """Lend nodes. Raises SiteError after undoing all completed steps."""
         if reason := self.refuse(request, None):
-            raise LastingSiteError(f"site docker cannot lend to {request.study}: {reason}", mend_of(reason))
+            raise LastingSiteError(f"site docker cannot lend to {request.study}: {reason}", hint_of(reason))
         looked = refusals.looked(self._settings)
         record = self._record(request, until, "running" if looked.daemon else "own")
         steps = ContainerSteps(self._settings, self._state, record, looked.daemon, say)
@@ -107,7 +107,7 @@ class DockerSite:
         Each step is performed even if an earlier one failed; then one SiteError is raised for all, and the record is
         kept."""
         hierarchies = cgroup.detect()
-        async with taking_back(lease, "say `steelyard clean docker` when the cause is gone") as attempt:
+        async with taking_back(lease, "run `steelyard clean docker` once the cause is fixed") as attempt:
             # Clients first: what they have asked for must not come after the look for it.
             await attempt(processes.end(lease.id, hierarchies))
             for daemon in await asyncio.to_thread(self._daemons):
@@ -126,8 +126,8 @@ class DockerSite:
             cgroup.throttle_all(lease.databases, limited=limited)
 
     async def leftovers(self) -> Sequence[Lease]:
-        """Leases whose owner is dead or whose end has passed; containers, networks, processes without a record; a
-        daemon of our own that nobody uses."""
+        """Leases that have expired or whose owner is dead; containers, networks, processes without a record; a
+        daemon of our own that no lease uses."""
         now = lease_records.utc_now()
         left = {lease.id: lease for lease in lease_records.left_over(self._state, self.name, now)}
         for daemon in await asyncio.to_thread(self._daemons):
@@ -152,7 +152,7 @@ class DockerSite:
         return await docker_facts.of(node)
 
     def refuse(self, request: Request, memory_mb_per_node: int | None) -> str | None:
-        """Why no containers can be lent for the request, or None."""
+        """Reason why no containers can be lent for the request, or None."""
         return refusals.refuse(self, self._settings, request, memory_mb_per_node)
 
     async def findings(self) -> Sequence[Finding]:
@@ -203,7 +203,7 @@ class DockerSite:
         return f"127.{subnet.partition('.')[2]}.0" if self._settings.network == "host" else subnet
 
     def _node(self, identity: str, role: Role, number: int, request: Request) -> Node:
-        """A node as it is known before its container: what it is reached by comes with that."""
+        """A node as known before its container exists: its address comes with that."""
         name = node_name(role, number)
         folder = lease_records.nodes_folder(self._state, identity) / name
         environment = lease_records.environment(self._state, identity)

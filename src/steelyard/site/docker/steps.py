@@ -28,12 +28,12 @@ Say = Callable[[str], None]
 IP_TIMEOUT_S = 20.0
 CHECK_TIMEOUT_S = 20.0
 NAMESPACES = ("--mount", "--uts", "--net", "--pid")
-"""What instruments share with the processes of a container: with its name, too, which its table of hosts holds. Under
-the machine's they would ask a name server for themselves."""
+"""Namespaces that instruments share with the processes of a container: with its name, too, which its table of hosts
+holds. Under the machine's they would ask a name server for themselves."""
 
 
 class ContainerSteps:
-    """The steps of one lease, and what they find out."""
+    """The steps of one lease, and their findings."""
 
     def __init__(
         self, settings: Settings, state: Path, record: lease_records.Record, daemon: Daemon | None, say: Say
@@ -79,7 +79,7 @@ class ContainerSteps:
                 cgroup.make(hierarchies, self.record.id, node.name, cgroup.NO_LIMITS)
 
     async def _ensure_daemon(self) -> None:
-        """A daemon of our own, if no other is used; what an earlier one left in its data goes."""
+        """A daemon of our own, if no other is used; leftovers in its data are removed."""
         if self._daemon is not None:
             return
         client, own = programs.program("docker"), docker_daemon.ours()

@@ -59,9 +59,9 @@ class Hierarchies:
     version_2_controllers: frozenset[str]
     problems: tuple[str, ...]
     cpuset: Path | None = None
-    """Where version 1 has controller cpuset; only nodes that are bound to cores get a group there."""
+    """Mount point of controller cpuset in version 1; only nodes that are bound to cores get a group there."""
     blkio: Path | None = None
-    """Where version 1 has controller blkio, whose top group throttles devices."""
+    """Mount point of controller blkio in version 1, whose top group throttles devices."""
     version_2_on_demand: frozenset[str] = frozenset()
 
     @property
@@ -121,7 +121,7 @@ def detect() -> Hierarchies:
 
 
 def choose(mounts: Sequence[Mount], enabled: frozenset[str], own_path: str) -> Hierarchies:
-    """Each controller from version 1 where it is mounted there, else from version 2. Read-only.
+    """Each controller from version 1 where it is mounted there, otherwise from version 2. Read-only.
 
     `own_path`: this process's group in version 2."""
     version_1: dict[str, Path] = {}
@@ -133,7 +133,7 @@ def choose(mounts: Sequence[Mount], enabled: frozenset[str], own_path: str) -> H
         if controller not in enabled:
             problems.append(f"controller {controller} is switched off")
         elif not _may_make(place):
-            problems.append(f"no right to make groups in {place}")
+            problems.append(f"no permission to create groups in {place}")
         else:
             version_1[controller] = place
     unified = next((mount.path for mount in mounts if mount.version == 2), None)
@@ -167,7 +167,7 @@ def _delegated(mount: Path, own_path: str) -> tuple[Path | None, frozenset[str],
     problems = []
     for place in line:
         if not _may_make(place) or not os.access(place / "cgroup.procs", os.W_OK):
-            problems.append(f"no right to make groups in {place}")
+            problems.append(f"no permission to create groups in {place}")
             continue
         given = set(_read(place / "cgroup.controllers").split()) & set(VERSION_2_CONTROLLERS)
         handed_down = given & set(_read(place / "cgroup.subtree_control").split())
@@ -193,7 +193,7 @@ def folders(hierarchies: Hierarchies, identity: str, node: str, limits: NodeLimi
 
 
 def bound_to_cores(limits: NodeLimits) -> bool:
-    """Whether a node gets cores of its own instead of a quota of time."""
+    """Whether a node gets dedicated cores instead of a quota of time."""
     return limits.cpus is not None and limits.cpu_limit == "cpuset"
 
 
@@ -217,7 +217,7 @@ def make(hierarchies: Hierarchies, identity: str, node: str, limits: NodeLimits,
     except OSError as error:
         raise SiteError(
             f"cannot make the control groups of {node}: {error.filename}: {error.strerror}",
-            "`steelyard doctor` says what this machine can do",
+            "`steelyard doctor` shows what this machine can do",
         ) from error
 
 

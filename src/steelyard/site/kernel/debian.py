@@ -27,7 +27,7 @@ JAVA = "openjdk-17-jre-headless"
 OTHER_JAVA = "default-jre-headless"
 NEWER_SUITES = frozenset({"trixie", "forky", "sid"})
 """Suites of Debian without the Java that Cassandra 5.0 asks for (there nodes use this machine's, or bring their own),
-and with Docker's client in a package of its own."""
+and with Docker's client in a separate package."""
 BUILD_TIMEOUT_S = 1200.0
 UMOUNT_TIMEOUT_S = 60.0
 NAMED_LINES = 3
@@ -63,7 +63,7 @@ def recipe(
     suite = release.get("VERSION_CODENAME", "")
     if release.get("ID") not in distributions or not suite:
         named = " or ".join(name.capitalize() for name in distributions)
-        raise SiteError(f"an image is built on {named} only", otherwise)
+        raise SiteError(f"an image can be built on {named} only", otherwise)
     sources = [root / "etc/apt/sources.list", *sorted((root / "etc/apt/sources.list.d").glob("*"))]
     mirror = next(mirrors((_text(path) for path in sources), suite), "")
     if not mirror:
@@ -94,13 +94,13 @@ def mirrors(sources: Iterable[str], suite: str) -> Iterator[str]:
 async def bootstrap(
     wanted: Recipe, root: Path, say: Say, otherwise: str, environment: Mapping[str, str] | None = None
 ) -> None:
-    """Install a recipe's packages into a new folder, by Debian's own installer in a mount namespace of its own: what it
+    """Install a recipe's packages into a new folder, by Debian's own installer in a separate mount namespace: what it
     mounts goes with it. Takes root and a minute or two. Raises SiteError."""
     debootstrap = program("debootstrap")
     if debootstrap is None:
         raise SiteError("there is no program debootstrap", f"apt-get install debootstrap; or {otherwise}")
     what = f"{wanted.suite} with {', '.join(wanted.packages)}"
-    say(f"building an image of {what} from {wanted.mirror}: a minute or two, once")
+    say(f"building an image of {what} from {wanted.mirror}: this takes a minute or two, once")
     options = [f"--variant={VARIANT}", f"--include={','.join(wanted.packages)}"]
     argv = ["unshare", "--mount", debootstrap, *options, wanted.suite, str(root), wanted.mirror]
     variables = {"DEBIAN_FRONTEND": "noninteractive", "PATH": f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"}
@@ -128,7 +128,7 @@ async def discard(folder: Path) -> None:
 
 
 def _release(root: Path) -> dict[str, str]:
-    """What /etc/os-release says."""
+    """Contents of /etc/os-release."""
     cut = (line.partition("=") for line in _text(root / "etc/os-release").splitlines())
     return {key.strip(): value.strip().strip('"') for key, separator, value in cut if separator}
 

@@ -1,7 +1,7 @@
 """Disks of nodes: an ext4 file system each, on a loop device over a sparse file in the lease's folder, throttled.
 
 Throttling a node's control group would miss what it writes in the background: with version 1 the kernel writes that
-back as nobody's. A device of its own has all of a node's traffic. Version 1 throttles the device in the top group,
+back as no node's. A device of its own has all of a node's traffic. Version 1 throttles the device in the top group,
 where reads and write-back arrive, and `strict_limit` of its backing device info makes writers wait early, instead of
 filling memory first (Linux, Documentation/ABI/testing/sysfs-class-bdi). Version 2 throttles it in the node's group,
 which has the write-back too. Direct input and output of the loop device keeps the file out of the machine's page cache.
@@ -57,7 +57,7 @@ VERSION_2_KEYS: Final = {
 }
 DELETED = " (deleted)"
 LEAVING = "1"
-"""What the kernel says of a device that was detached while it was in use: it goes with its last user."""
+"""Kernel's name for a device that was detached while in use: it disappears with its last user."""
 
 
 def rates(limits: NodeLimits) -> dict[str, int]:
@@ -71,16 +71,16 @@ def rates(limits: NodeLimits) -> dict[str, int]:
 
 
 def lacking(hierarchies: Hierarchies, limits: NodeLimits) -> str | None:
-    """Why this machine cannot give nodes disks with these limits, or None."""
+    """Reason why this machine cannot give nodes disks with these limits, or None."""
     if missing := [name for name in PROGRAMS if _program(name) is None]:
         packages = " ".join(dict.fromkeys(PACKAGES[name] for name in missing))
-        return f"a disk of its own takes {', '.join(missing)} (Debian: apt-get install {packages})"
+        return f"a separate disk needs {', '.join(missing)} (Debian: apt-get install {packages})"
     if not LOOP_CONTROL.exists():
-        return "a disk of its own takes loop devices (as root: modprobe loop)"
+        return "a separate disk needs loop devices (as root: modprobe loop)"
     if not machine_facts.capable("sys_admin"):
-        return "a disk of its own takes root; this process lacks sys_admin"
+        return "a separate disk needs root; this process lacks sys_admin"
     if rates(limits) and not hierarchies.has("io"):
-        return "rates of a disk take control group controller blkio (version 1) or io (version 2), and there is neither"
+        return "disk rates need control group controller blkio (version 1) or io (version 2); neither is available"
     return None
 
 
@@ -127,7 +127,7 @@ async def mount(identity: str, folder: Path, limits: NodeLimits, hierarchies: Hi
 
 
 async def write_out(identity: str, folder: Path) -> None:
-    """Wait until what a node has written is on its disk. Raises SiteError."""
+    """Wait until a node's data is on its disk. Raises SiteError."""
     await _run(identity, "sync", "--file-system", str(folder), timeout_s=WRITE_OUT_TIMEOUT_S)
 
 
@@ -156,7 +156,7 @@ def _group(hierarchies: Hierarchies, identity: str, node: str) -> Path | None:
 def throttle(
     number: str, limits: NodeLimits, hierarchies: Hierarchies, identity: str, node: str
 ) -> list[tuple[Path, str]]:
-    """Kernel files and what is written to them so that a device, `MAJOR:MINOR`, keeps to the limits. Pure but for which
+    """Kernel files and their contents so that a device, `MAJOR:MINOR`, keeps to the limits. Pure but for which
     files exist."""
     wanted = rates(limits)
     lines: list[tuple[Path, str]] = []
@@ -170,7 +170,7 @@ def throttle(
 
 
 def _strict(number: str, bytes_per_s: int | None) -> list[tuple[Path, str]]:
-    """What makes writers wait before much is written behind them; kernels before 6.2 have no such files."""
+    """Settings that make writers wait before much is written behind them; kernels before 6.2 have no such files."""
     folder = BACKING_DEVICES / number
     if bytes_per_s is None or not (folder / "strict_limit").exists():
         return []
@@ -180,7 +180,7 @@ def _strict(number: str, bytes_per_s: int | None) -> list[tuple[Path, str]]:
 
 def in_force(folder: Path, hierarchies: Hierarchies) -> dict[str, str]:
     """Facts about a node's disk as the kernel reports them: device, size in bytes, rates in bytes/s and operations/s;
-    none for a node without a disk of its own."""
+    none for a node without its own disk."""
     device = device_of(folder)
     if device is None:
         return {}
@@ -261,7 +261,7 @@ def _lift(number: str, hierarchies: Hierarchies) -> None:
 
 
 def _lifting(number: str, hierarchies: Hierarchies, group: Path | None = None) -> list[tuple[Path, str]]:
-    """Kernel files and what is written to them so that a device has no limits; `group`: of version 2, which takes its
+    """Kernel files and their contents so that a device has no limits; `group`: of version 2, which takes its
     limits with it where it is removed."""
     files = [] if hierarchies.blkio is None else [hierarchies.blkio / name for name in VERSION_1_FILES.values()]
     lines = [(file, f"{number} 0") for file in files]
@@ -280,7 +280,7 @@ def device_of(folder: Path) -> str | None:
 
 
 def _mounted(device: str) -> list[Path]:
-    """Where a device is mounted, last mount first."""
+    """Mount points of a device, last mount first."""
     number = _number(device)
     return [mount.point for mount in reversed(mountinfo.parse(_read(mountinfo.MOUNTINFO))) if mount.numbers == number]
 
@@ -306,7 +306,7 @@ async def _run(identity: str, name: str, *words: str, timeout_s: float = COMMAND
         await run(marked({MARKER: identity}), argv, timeout_s=timeout_s)
     except CommandFailed as error:
         why = error.stderr_tail.strip() or error.message
-        raise SiteError(f"{name} failed: {why}", "`steelyard doctor` says what this machine can do") from error
+        raise SiteError(f"{name} failed: {why}", "`steelyard doctor` shows what this machine can do") from error
 
 
 def _read(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""Kernel settings of a node's machine that database guides tell people to check: of this machine, or from texts that
+"""Kernel settings of a node's machine that database guides recommend checking: of this machine, or from texts that
 another one sent. Read-only."""
 
 from __future__ import annotations

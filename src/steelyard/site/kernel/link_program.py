@@ -97,7 +97,7 @@ class LinkProgram:
         return [Step("loopbacks", self._loopbacks), Step("link", self._start)]
 
     def failure(self) -> str | None:
-        """How the program ended, if it has."""
+        """Ending of the program, or None."""
         if self._process is None or self._process.poll() is None:
             return None
         return f"the link program ended with code {self._process.returncode}{_tail(self._log)}"
@@ -108,7 +108,7 @@ class LinkProgram:
         return frozenset({self._process.pid}) if running and self._process is not None else frozenset()
 
     async def moved(self, begun_s: float, ended_s: float) -> MovedFrames:
-        """What it moved between two times (seconds since the epoch), with up to COUNTERS_EVERY_S at both ends. Waits
+        """Traffic between two times (seconds since the epoch), with up to COUNTERS_EVERY_S at both ends. Waits
         for the counters of the end. Forgets what was before."""
         deadline_s = time.monotonic() + LATEST_COUNTERS_S
         while not (self._counters and self._counters[-1].read_s >= ended_s) and time.monotonic() < deadline_s:
@@ -146,14 +146,14 @@ class LinkProgram:
             raise self._not_ready(await in_a_thread(functools.partial(_exit_code, self._process)))
 
     def _not_ready(self, exit_code: int | None) -> SiteError:
-        """Why it was not ready: it refused its configuration, ended, or said nothing in time (no exit code)."""
+        """Error for a program that refused its configuration, ended, or was silent for too long (no exit code)."""
         name, said_last = f"link {self._link.name}: the link program", _tail(self._log)
-        mend = "`steelyard doctor` says whether this machine has TAP devices"
+        hint = "`steelyard doctor` shows whether this machine has TAP devices"
         if exit_code == REFUSED:
             return LastingSiteError(f"{name} refused its configuration{said_last}", "change section link of the study")
         if exit_code is not None:
-            return SiteError(f"{name} ended with code {exit_code} before it was ready{said_last}", mend)
-        return SiteError(f"{name} was not ready within {READY_TIMEOUT_S:g} s{said_last}", mend)
+            return SiteError(f"{name} ended with code {exit_code} before it was ready{said_last}", hint)
+        return SiteError(f"{name} was not ready within {READY_TIMEOUT_S:g} s{said_last}", hint)
 
 
 def program_config(
@@ -213,7 +213,7 @@ def _started(argv: Sequence[str], log: Path, environment: Mapping[str, str]) -> 
 
 
 def _read_lines(output: IO[bytes], first: queue.SimpleQueue[bytes], counters: list[Counters]) -> None:
-    """Read what a link program prints, until it ends: its first line, then counters."""
+    """Read the output of a link program until it ends: its first line, then counters."""
     with output:
         first.put(output.readline(LONGEST_LINE_BYTES))
         counters.append(nothing_yet(time.time()))
@@ -273,7 +273,7 @@ def parsed_counters(line: bytes, read_s: float) -> Counters | None:
 
 
 def moved_between(counters: Sequence[Counters], begun_s: float, ended_s: float) -> MovedFrames:
-    """What was moved from the first counters to the first that were read at `ended_s` or later; where there are none,
+    """Traffic from the first counters to the first that were read at `ended_s` or later; where there are none,
     to the last, and from then on the program stood still. With fewer than two it stood still all the time. Pure."""
     last = min(bisect_left(counters, ended_s, key=_read_s), len(counters) - 1)
     if last < 1:
@@ -295,7 +295,7 @@ def moved_between(counters: Sequence[Counters], begun_s: float, ended_s: float) 
 
 
 def _stood_still(seconds: float) -> MovedFrames:
-    """A program that said nothing for so long."""
+    """A program silent for this long is taken for dead."""
     return MovedFrames(
         seconds=seconds,
         frames=0,
@@ -323,7 +323,7 @@ def _object(line: bytes) -> dict[str, Any]:
 
 
 def _exit_code(process: subprocess.Popen[bytes]) -> int | None:
-    """How a process ended that is about to; None if it goes on."""
+    """Ending of a process that is about to end; None if it continues."""
     try:
         return process.wait(END_TIMEOUT_S)
     except subprocess.TimeoutExpired:

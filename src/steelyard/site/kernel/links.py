@@ -2,7 +2,7 @@
 
 The kernel makes what it can make exactly: the network as it is, a rate in each direction (tbf), and, where it has
 netem, delay and loss. `steelyard-agent link` makes everything else: a TAP device in each namespace is its cable, and it
-moves the frames by a medium of its own, the 802.11 one included. It carries the lease's mark, and its devices go with
+moves the frames through its own medium, the 802.11 one included. It carries the lease's mark, and its devices go with
 it, so a killed conductor leaves neither.
 """
 
@@ -37,7 +37,7 @@ FAST_MBIT = 200.0
 larger, so that a segment of 64 KiB fits."""
 FAST_BURST_S = 0.003
 BURST_FRAMES = 2
-"""And at least so many frames."""
+"""And at least this many frames."""
 DEFAULT_QUEUE_FRAMES = 1000
 """The default length of Linux's transmit queues."""
 UNLIMITED_MBIT = 10_000.0
@@ -47,23 +47,23 @@ PROBE_TIMEOUT_S = 5.0
 
 
 class Fabric(Protocol):
-    """What joins the nodes of a lease, once their namespaces exist."""
+    """Link between the nodes of a lease, once their namespaces exist."""
 
     @property
     def how(self) -> str:
-        """What makes the link, for people; empty for the network as it is."""
+        """Mechanism of the link, for people; empty for the network as it is."""
         ...
 
     def steps(self) -> Sequence[Step]:
-        """What makes it."""
+        """Mechanism of the link."""
         ...
 
     def failure(self) -> str | None:
-        """Why it no longer works, or None."""
+        """Reason why it no longer works, or None."""
         ...
 
     async def moved(self, begun_s: float, ended_s: float) -> MovedFrames | None:
-        """What its program moved between two times (seconds since the epoch); None without a program."""
+        """Traffic of its program between two times (seconds since the epoch); None without a program."""
         ...
 
     @property
@@ -76,7 +76,7 @@ class Fabric(Protocol):
         ...
 
     async def end(self) -> None:
-        """End its processes. Idempotent; what is in the namespaces goes with them."""
+        """End its processes. Idempotent; the contents of the namespaces disappear with them."""
         ...
 
 
@@ -97,7 +97,7 @@ class Bridge:
         return f"{self.link.name}: bridge{''.join(f', {name}' for name in disciplines)}"
 
     def steps(self) -> Sequence[Step]:
-        """Bridge and veth pairs, addresses, then what the link asks for."""
+        """Bridge and veth pairs, addresses, then the link's settings."""
         steps = [
             Step("switch", lambda: network.add_switch(self.identity, self.members)),
             Step("addresses", lambda: network.add_addresses(self.identity, self.members)),
@@ -132,7 +132,7 @@ class Bridge:
 
 
 def made_by(link: LinkChoice) -> str:
-    """What makes a link, before it is known whether the kernel has netem. Pure."""
+    """Mechanism of a link, before it is known whether the kernel has netem. Pure."""
     if link.plain:
         return "kernel: bridge"
     if takes_program(link, netem=True):
@@ -151,29 +151,29 @@ def takes_program(link: LinkChoice, *, netem: bool) -> bool:
 
 
 def lacking(link: LinkChoice, *, namespaces: bool, tc: str | None) -> str | None:
-    """Why this machine cannot make a link, or None. `namespaces`: whether nodes have networks of their own; `tc`: path
-    of the program. Whether the kernel has netem is asked only where there are no TAP devices."""
+    """Reason why this machine cannot make a link, or None. `namespaces`: whether nodes have their own networks;
+    `tc`: path of the program. Whether the kernel has netem is asked only where there are no TAP devices."""
     if link.plain:
         return None
     if not namespaces:
-        return f'link {link.name} takes mode = "namespaces" and root: nodes on loopback addresses have no links'
+        return f'link {link.name} needs mode = "namespaces" and root: nodes on loopback addresses have no links'
     usable = os.access(TUN, os.R_OK | os.W_OK)
     if takes_program(link, netem=not usable and tc is not None and _delays(link) and has_netem()):
-        return None if usable else f"link {link.name} takes TAP devices: as root, modprobe tun, until {TUN} is there"
+        return None if usable else f"link {link.name} needs TAP devices: as root, modprobe tun, until {TUN} exists"
     if link.rate_mbit is not None and tc is None:
-        return f"link {link.name} takes the program tc (Debian: apt install iproute2)"
+        return f"link {link.name} needs the program tc (Debian: apt install iproute2)"
     return None
 
 
 def idle_queue(link: LinkChoice) -> str | None:
-    """Why a length of queues would have no effect, or None. Pure."""
+    """Reason why a queue length would have no effect, or None. Pure."""
     if link.queue_frames is None or link.rate_mbit or link.delay_ms or takes_program(link, netem=True):
         return None
-    return "link.queue_frames limits nothing without rate_mbit or delay_ms: nothing waits"
+    return "link.queue_frames has no effect without rate_mbit or delay_ms: nothing is queued"
 
 
 def unknown_station(link: LinkChoice, stations: Sequence[str]) -> str | None:
-    """Which node of a hidden pair is no station of the channel, or None. Pure."""
+    """Error for a node of a hidden pair that is not a station of the channel, or None. Pure."""
     for name in [name for pair in link.hidden or () for name in pair]:
         if name not in stations:
             return f"link.hidden names {name}, but the stations of the channel are {', '.join(stations)}"
@@ -189,7 +189,7 @@ async def fabric(
     seed: int,
     dilation: float = 1.0,
 ) -> Fabric:
-    """What makes a link on this machine, stretched in time by the dilation: the kernel where it can, else our
+    """Mechanism of a link on this machine, stretched in time by the dilation: the kernel where it can, otherwise our
     program."""
     netem = _delays(link) and not takes_program(link, netem=True) and await in_a_thread(has_netem)
     if takes_program(link, netem=netem):
@@ -285,5 +285,5 @@ async def _tc(identity: str, name: str, lines: Sequence[str]) -> None:
         reason = error.stderr_tail.strip() or error.message
         raise SiteError(
             f"cannot make the link of lease {identity} in {name}, {BRIDGE}: {reason}",
-            "`steelyard doctor` says what this kernel has",
+            "`steelyard doctor` shows what this kernel has",
         ) from error

@@ -10,8 +10,8 @@ LOAD_NODE_MB = 64
 
 
 def refusal(request: Request, limit_mb: int | None, memory_mb_per_node: int | None) -> str | None:
-    """Why database nodes that need so much memory, and may use `limit_mb`, do not fit; None if they do, or if their
-    need is unknown. A limit of more than the machine has would limit nothing."""
+    """Reason why database nodes that need this much memory, and may use `limit_mb`, do not fit; None if they do, or if
+    their need is unknown. A limit of more than the machine has would limit nothing."""
     there_mb = int(machine_facts.facts()["memory_mb"])
     if limit_mb is not None and limit_mb > there_mb:
         return Refusal(f"memory_mb = {limit_mb}, but this machine has {there_mb} MB", "node.memory_mb")
@@ -24,7 +24,7 @@ def refusal(request: Request, limit_mb: int | None, memory_mb_per_node: int | No
 
 
 def too_many(databases: int, each_mb: int, loaders: int) -> str | None:
-    """Why so many database nodes of this size, and load nodes, do not fit; None if they do."""
+    """Reason why that many database nodes of this size, and load nodes, do not fit; None if they do."""
     needed = databases * each_mb + loaders * LOAD_NODE_MB
     available = int(machine_facts.facts()["memory_available_mb"])
     if needed > available:

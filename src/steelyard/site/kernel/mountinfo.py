@@ -21,9 +21,9 @@ class MountedFileSystem:
     numbers: str
     """Of its device, `major:minor`."""
     root: str
-    """What of the file system is mounted: `/` for all of it."""
+    """Mounted part of the file system: `/` for all of it."""
     point: Path
-    """Where it is mounted."""
+    """Mount point."""
     options: str
     """Of this mount."""
     kind: str
@@ -33,8 +33,7 @@ class MountedFileSystem:
 
 
 def parse(text: str) -> tuple[MountedFileSystem, ...]:
-    """What is mounted, in the order of the text, which is that of mounting; lines of another form are passed over.
-    Pure."""
+    """Mounts in the order of the text, which is that of mounting; lines of another form are skipped. Pure."""
     mounts = []
     for line in text.splitlines():
         left, _, right = line.partition(" - ")
@@ -47,7 +46,7 @@ def parse(text: str) -> tuple[MountedFileSystem, ...]:
 
 
 def here() -> tuple[MountedFileSystem, ...]:
-    """What is mounted for this process. Raises OSError."""
+    """Mounts of this process. Raises OSError."""
     return parse(MOUNTINFO.read_text(encoding="utf-8", errors="surrogateescape"))
 
 

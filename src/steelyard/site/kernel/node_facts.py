@@ -1,4 +1,4 @@
-"""Facts of a node's machine as the machine itself tells them: one command sends the texts that they are made from."""
+"""Facts of a node's machine as the machine itself reports them: one command sends the texts that they are made from."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def of_node(node: Node) -> dict[str, str]:
         architecture, kernel, texts = done.stdout.decode(errors="replace").split("\n", 2)
         received = Received(json.loads(texts))
     except ValueError as error:
-        raise CommandFailed(node.name, argv[:4], done.exit_code, f"not what was asked for: {error}") from error
+        raise CommandFailed(node.name, argv[:4], done.exit_code, f"unexpected answer: {error}") from error
     return facts_of(received, str(node.folder), architecture, kernel)
 
 

@@ -23,8 +23,9 @@ def usable_cores() -> tuple[int, ...]:
 
 
 def too_many(cpus: float, dilation: float, *, quota: bool, usable: int | None = None) -> Refusal | None:
-    """Why a node cannot have so many processors, or None. `cpus`: already divided by the dilation; `quota`: any part of
-    one can be given, so that a dilation helps; `usable`: cores that it may run on, if not those of this process."""
+    """Reason why a node cannot have that many processors, or None. `cpus`: already divided by the dilation; `quota`:
+    any part of one can be given, so that a dilation helps; `usable`: cores that it may run on, if not those of this
+    process."""
     usable = len(usable_cores()) if usable is None else usable
     if cpus <= usable:
         return None
@@ -32,11 +33,11 @@ def too_many(cpus: float, dilation: float, *, quota: bool, usable: int | None = 
     k = math.ceil(STEPS_PER_UNIT * cpus * dilation / usable - 1e-9) / STEPS_PER_UNIT
     offer = f", or node.dilation = {k:g}: everything takes {k:g} times as long ({STRETCHED})" if quota else ""
     hint = f"at most {usable * dilation:g}: a smaller node.cpus or profile{offer}, or a larger machine"
-    return Refusal(f"cpus = {cpus:g} a node{stretched}, but {_there(usable)}", "node.cpus", hint)
+    return Refusal(f"cpus = {cpus:g} per node{stretched}, but {_there(usable)}", "node.cpus", hint)
 
 
 def too_few(cpus: float) -> Refusal | None:
-    """Why a quota of so little cannot be enforced, or None."""
+    """Reason why so small a quota cannot be enforced, or None."""
     if cpus >= cgroup.LEAST_CPUS:
         return None
     least = f"{cgroup.LEAST_CPUS:g}"
@@ -45,8 +46,8 @@ def too_few(cpus: float) -> Refusal | None:
 
 
 def refusal(request: Request, limits: NodeLimits, hierarchies: Hierarchies, why: str) -> str | None:
-    """Why the processors of a request's database nodes cannot be limited as asked, or None. `why`: what stands against
-    control groups, where commands cannot join any; empty if they can."""
+    """Reason why the processors of a request's database nodes cannot be limited, or None. `why`: obstacle to control
+    groups, where commands cannot join any; empty if they can."""
     if limits.cpus is None:
         return None
     bound = cgroup.bound_to_cores(limits)

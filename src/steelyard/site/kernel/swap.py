@@ -16,7 +16,7 @@ from steelyard.site.kernel.cgroup import Hierarchies
 
 MEBIBYTE = 1024 * 1024
 NOT_COUNTED = "this kernel does not count the swap of control groups"
-MEND = "boot with swapaccount=1, or as root: swapoff -a"
+HINT = "boot with swapaccount=1, or as root: swapoff -a"
 
 
 def there_mb() -> int:
@@ -26,7 +26,7 @@ def there_mb() -> int:
 
 def counted(hierarchies: Hierarchies) -> bool:
     """Whether swap of control groups is counted, and so can be limited. Version 2 shows it only in groups that have
-    controller memory; where there is none, it is taken for counted, as it is unless the kernel was told otherwise."""
+    controller memory; where there is none, it is assumed to be counted, as it is by default."""
     if memory := hierarchies.version_1.get("memory"):
         return (memory / "memory.memsw.limit_in_bytes").exists()
     if hierarchies.version_2 is None or not hierarchies.has("memory"):
@@ -36,11 +36,11 @@ def counted(hierarchies: Hierarchies) -> bool:
 
 
 def refusal(hierarchies: Hierarchies, limits: NodeLimits) -> Refusal | None:
-    """Why a limit of swap cannot be enforced, or None. On a machine without swap there is nothing to limit."""
+    """Reason why a limit of swap cannot be enforced, or None. On a machine without swap there is nothing to limit."""
     if limits.swap_mb is None or counted(hierarchies) or not there_mb():
         return None
     words = f"swap_mb = {limits.swap_mb} cannot be enforced: {NOT_COUNTED} ({data_size(there_mb() * MEBIBYTE)} of it)"
-    return Refusal(words, "node.swap_mb", MEND)
+    return Refusal(words, "node.swap_mb", HINT)
 
 
 def notes(hierarchies: Hierarchies, limits: NodeLimits, nodes: int) -> Iterator[str]:
@@ -50,14 +50,11 @@ def notes(hierarchies: Hierarchies, limits: NodeLimits, nodes: int) -> Iterator[
     asked_mb, machine_mb = limits.swap_mb or 0, there_mb()
     size = data_size(machine_mb * MEBIBYTE)
     if asked_mb and not machine_mb:
-        yield (
-            f"node.swap_mb = {asked_mb}, but this machine has no swap: nodes have their memory alone, and the kernel "
-            "kills at node.memory_mb"
-        )
+        yield f"node.swap_mb = {asked_mb}, but this machine has no swap: the kernel kills nodes at node.memory_mb"
     elif asked_mb * nodes > machine_mb:
-        yield f"node.swap_mb = {asked_mb} a node, but this machine has {size} of swap for all of them together"
+        yield f"node.swap_mb = {asked_mb} per node, but this machine has {size} of swap for all of them together"
     if limits.swap_mb is None and machine_mb and not counted(hierarchies):
         yield (
             f"node.memory_mb limits RAM alone here: {NOT_COUNTED}, and this machine has {size} of it, so that nodes "
-            f"swap beyond their memory instead of ending there ({MEND})"
+            f"swap beyond their memory instead of ending there ({HINT})"
         )

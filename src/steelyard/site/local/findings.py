@@ -1,4 +1,4 @@
-"""Findings of `doctor` about what site `local` takes of this machine: privileges, limits of nodes, their disks, links
+"""Findings of `doctor` about the needs of site `local`: privileges, limits of nodes, their disks, links
 between them."""
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ async def of_this_machine() -> list[Finding]:
 def _root() -> list[Finding]:
     needed = ("sys_admin", "net_admin", "setpcap")
     lacking = [name for name in needed if not machine_facts.capable(name)]
-    text = f"user {os.geteuid()}" + (f" without {', '.join(lacking)}" if lacking else " with what namespaces take")
-    mend = "as root each node gets a network and limits of its own; without, nodes are processes on loopback addresses"
-    findings = [judged("privileges", text, not lacking, mend)]
+    text = f"user {os.geteuid()}" + (f" without {', '.join(lacking)}" if lacking else " with the rights for namespaces")
+    hint = "as root each node gets its own network and limits; otherwise nodes are processes on loopback addresses"
+    findings = [judged("privileges", text, not lacking, hint)]
     for program in ("ip", "tc"):
         path = shutil.which(program)
         needs = "as root: apt-get install -y iproute2"
@@ -51,20 +51,20 @@ def _limits(hierarchies: cgroup.Hierarchies) -> Finding:
     able = [name for name in ("cpu", "memory") if hierarchies.has(name)]
     text = f"version {hierarchies.version}, limits of {' and '.join(able) or 'nothing'}"
     why = "; ".join(hierarchies.problems)
-    mend = f"{why}; as root, or in a delegated group: systemd-run --user --scope -p Delegate=yes steelyard ..."
-    return judged("cgroups", text, len(able) == 2, mend)
+    hint = f"{why}; as root, or in a delegated group: systemd-run --user --scope -p Delegate=yes steelyard ..."
+    return judged("cgroups", text, len(able) == 2, hint)
 
 
 def _disks(hierarchies: cgroup.Hierarchies) -> Finding:
     why = disk.lacking(hierarchies, ANY_DISK)
-    return judged("loop devices", why or "each node can have a file system of its own", why is None, NO_DISKS)
+    return judged("loop devices", why or "each node can have its own file system", why is None, NO_DISKS)
 
 
 def _rates(hierarchies: cgroup.Hierarchies) -> Finding:
     able = hierarchies.has("io")
     kind = "blkio (version 1)" if hierarchies.blkio else "io (version 2)"
     text = f"control group controller {kind}" if able else "no control group controller blkio or io"
-    mend = f"{NO_DISKS}; version 2: as root, or systemctl set-property user.slice IOAccounting=yes"
+    hint = f"{NO_DISKS}; version 2: as root, or systemctl set-property user.slice IOAccounting=yes"
     if able and hierarchies.blkio is not None:
         held = (disk.BACKING_DEVICES / "default" / "strict_limit", *disk.BACKING_DEVICES.glob("*/strict_limit"))
         strict = any(path.exists() for path in held)
@@ -72,25 +72,25 @@ def _rates(hierarchies: cgroup.Hierarchies) -> Finding:
         return judged(
             "disk rates", text + ("" if strict else late), strict, "a kernel from 6.2 on, or cgroup version 2"
         )
-    return judged("disk rates", text, able, mend)
+    return judged("disk rates", text, able, hint)
 
 
 def _cores(hierarchies: cgroup.Hierarchies) -> Finding:
     able = hierarchies.has("cpuset")
-    mend = 'node.cpu_limit = "cpuset" is refused; version 2: delegate controller cpuset (systemd: Delegate=cpuset)'
-    return judged("cpuset", "nodes can have cores of their own" if able else "no controller cpuset", able, mend)
+    hint = 'node.cpu_limit = "cpuset" is refused; version 2: delegate controller cpuset (systemd: Delegate=cpuset)'
+    return judged("cpuset", "nodes can have dedicated cores" if able else "no controller cpuset", able, hint)
 
 
 def swap(hierarchies: cgroup.Hierarchies) -> Finding:
     """Whether nodes can have swap, and no more than they are given."""
     swap_mb = kernel_swap.there_mb()
     if not swap_mb:
-        mend = "only node.swap_mb needs it (profiles of boards): as root, mkswap and swapon a file or a partition"
-        return judged("swap", "none: nodes have no swap, whatever node.swap_mb allows", False, mend)
+        hint = "only node.swap_mb (profiles of boards) needs it: as root, mkswap and swapon a file or a partition"
+        return judged("swap", "none: nodes have no swap, whatever node.swap_mb allows", False, hint)
     counted = kernel_swap.counted(hierarchies)
     text = f"{data_size(swap_mb * kernel_swap.MEBIBYTE)}, {'limited per node' if counted else 'not limited per node'}"
-    mend = f"{kernel_swap.MEND}; otherwise nodes swap beyond their memory, and node.swap_mb is refused"
-    return judged("swap", text, counted, mend)
+    hint = f"{kernel_swap.HINT}; otherwise nodes swap beyond their memory, and node.swap_mb is refused"
+    return judged("swap", text, counted, hint)
 
 
 def _links() -> list[Finding]:
@@ -108,21 +108,21 @@ def _links() -> list[Finding]:
 def tap(*, usable: bool, there: bool) -> Finding:
     """TAP devices, which the link program takes. Pure."""
     state = "there" if usable else "not readable and writable for this user" if there else "missing"
-    mend = (
-        "links with delay, loss or 802.11 take it: run as root"
+    hint = (
+        "links with delay, loss or 802.11 need it: run as root"
         if there
-        else "links with delay, loss or 802.11 take it. As root: modprobe tun; in a container: --device /dev/net/tun"
+        else "links with delay, loss or 802.11 need it. As root: modprobe tun; in a container: --device /dev/net/tun"
     )
-    return judged("TAP devices", f"{links.TUN} {state}", usable, mend)
+    return judged("TAP devices", f"{links.TUN} {state}", usable, hint)
 
 
 def netem_of(there: bool | None) -> Finding:
     """The kernel's emulation of delay and loss. Nothing depends on it. Pure."""
     if there is None:
-        mend = "as root it is tried; without root there are no links"
-        return Finding(name="netem", state="poor", found="not tried: this user may not", mend=mend)
+        hint = "run as root to try it; without root there are no links"
+        return Finding(name="netem", state="poor", found="not tried: this user lacks permission", hint=hint)
     text = "the kernel makes delay and loss" if there else "not in this kernel: the link program makes delay and loss"
-    # No fault: the other way needs a little of the processor, which is measured and told.
+    # Not a fault: the other way needs a little of the processor, which is measured and reported.
     return Finding(name="netem", state="good", found=text)
 
 
@@ -131,8 +131,8 @@ def bridge_filters(value: str) -> Finding:
     br_netfilter. Pure."""
     if value != "1":
         return Finding(name="bridges", state="good", found="no packet filters between nodes on bridges")
-    mend = (
-        "bridges of site local are in namespaces of their own, without it; on others a FORWARD policy of DROP, as "
+    hint = (
+        "bridges of site local are in separate namespaces, unaffected; on others a FORWARD policy of DROP, as "
         "dockerd sets it, cuts nodes off. As root: sysctl -w net.bridge.bridge-nf-call-iptables=0"
     )
-    return Finding(name="bridges", state="poor", found="frames on bridges of this machine pass iptables", mend=mend)
+    return Finding(name="bridges", state="poor", found="frames on bridges of this machine pass iptables", hint=hint)

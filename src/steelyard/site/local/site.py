@@ -32,7 +32,7 @@ from steelyard.node import agent, machine_facts
 from steelyard.node.base import Node
 from steelyard.node.processor import RunningProgram
 from steelyard.node.tasks import together
-from steelyard.site.base import QUOTA, LeaseTimes, Refusal, Request, mend_of, node_name, unenforced
+from steelyard.site.base import QUOTA, LeaseTimes, Refusal, Request, hint_of, node_name, unenforced
 from steelyard.site.kernel import cgroup, disk, kernel_settings, link_program, memory, processes, processors, swap
 from steelyard.site.kernel import links as kernel_links
 from steelyard.site.kernel import network as kernel_network
@@ -78,7 +78,7 @@ class LocalSite:
         self._state = state_folder.absolute()
         self._perform = perform
         self._fabrics: dict[str, kernel_links.Fabric] = {}
-        """Lease to what joins its nodes, of the leases that this object lent."""
+        """Lease to its link, for the leases that this object lent."""
         self.mode = _mode(settings)
         own_network = self.mode == "namespaces"
         self.shares = frozenset({"cpu", "memory", "disk", "clock", "kernel"} | (set() if own_network else {"network"}))
@@ -96,7 +96,7 @@ class LocalSite:
     async def lease(self, request: Request, until: datetime) -> Lease:
         """Lend nodes. Raises SiteError after undoing all completed steps."""
         if reason := self.refuse(request, None):
-            raise LastingSiteError(f"site local cannot lend to {request.study}: {reason}", mend_of(reason))
+            raise LastingSiteError(f"site local cannot lend to {request.study}: {reason}", hint_of(reason))
         hierarchies = cgroup.detect()
         record = self._record(request, until, hierarchies)
         lease = record.lease(lease_records.record_path(self._state, record.id))
@@ -114,7 +114,7 @@ class LocalSite:
         Each step is performed even if an earlier one failed; then one SiteError is raised for all, and the record is
         kept."""
         hierarchies = cgroup.detect()
-        async with taking_back(lease, "say `steelyard clean` when the cause is gone") as attempt:
+        async with taking_back(lease, "run `steelyard clean` once the cause is fixed") as attempt:
             if (fabric := self._fabrics.pop(lease.id, None)) is not None:
                 await attempt(fabric.end())
             await attempt(processes.end(lease.id, hierarchies))
@@ -138,7 +138,7 @@ class LocalSite:
                 disk.set_rates(lease.id, node.folder, limits, hierarchies, limited=limited)
 
     async def leftovers(self) -> Sequence[Lease]:
-        """Leases whose owner is dead or whose end has passed; namespaces, cgroups, processes without a record."""
+        """Leases that have expired or whose owner is dead; namespaces, cgroups, processes without a record."""
         now = lease_records.utc_now()
         abandoned = lease_records.left_over(self._state, self.name, now)
         recorded = {record.id for _, record in lease_records.records(self._state, self.name)}
@@ -167,15 +167,15 @@ class LocalSite:
         return {**machine, **own, **cgroup.in_force(node.cgroups), **disk.in_force(node.folder, hierarchies)}
 
     def refuse(self, request: Request, memory_mb_per_node: int | None) -> str | None:
-        """Why this machine cannot fulfil the request, or None."""
+        """Reason why this machine cannot fulfil the request, or None."""
         if (most := max(request.database_nodes, request.load_nodes)) > MOST_NODES:
-            return f"{most} nodes of one role were requested, but there are addresses for only {MOST_NODES}"
+            return f"{most} nodes of one role were requested, but only {MOST_NODES} addresses are available"
         limit_mb = self._limits("database", request).memory_mb
         refusal = self._lacking() or self._unlinkable(request) or self._unenforceable(request)
         return refusal or memory.refusal(request, limit_mb, memory_mb_per_node)
 
     def notes(self, request: Request) -> Sequence[str]:
-        """Swap that nodes do not get as asked."""
+        """Requested swap that nodes do not get."""
         limits = self._limits("database", request)
         return list(swap.notes(cgroup.detect(), limits, request.database_nodes))
 
@@ -188,17 +188,17 @@ class LocalSite:
         return LeaseTimes(lease_s=EXPECTED_LEASE_S, release_s=EXPECTED_RELEASE_S)
 
     def link_failure(self, lease: Lease) -> str | None:
-        """How the link program of a lease ended, if it has."""
+        """Ending of a lease's link program, or None."""
         fabric = self._fabrics.get(lease.id)
         return None if fabric is None else fabric.failure()
 
     async def moved_frames(self, lease: Lease, begun_s: float, ended_s: float) -> MovedFrames | None:
-        """What the link program of a lease moved; None where the kernel makes the link."""
+        """Traffic of a lease's link program; None where the kernel makes the link."""
         fabric = self._fabrics.get(lease.id)
         return None if fabric is None else await fabric.moved(begun_s, ended_s)
 
     def link_made_by(self, link: LinkChoice) -> str:
-        """What makes a link between the nodes: parts of the kernel, or the link program. Pure."""
+        """Mechanism of a link between the nodes: parts of the kernel, or the link program. Pure."""
         return kernel_links.made_by(link)
 
     def helper_times_s(self, programs: Mapping[tuple[int, int], RunningProgram]) -> Mapping[str, float]:
@@ -217,9 +217,9 @@ class LocalSite:
         if self.mode != "namespaces":
             return None
         if missing := [name for name in ("net_admin", "sys_admin", "setpcap") if not machine_facts.capable(name)]:
-            return f"mode namespaces takes root; this process lacks {', '.join(missing)}"
+            return f"mode namespaces needs root; this process lacks {', '.join(missing)}"
         if shutil.which("ip") is None:
-            return "mode namespaces takes the program ip (Debian: apt install iproute2)"
+            return "mode namespaces needs the program ip (Debian: apt install iproute2)"
         try:
             agent.find()
         except EngineError as error:
@@ -236,7 +236,7 @@ class LocalSite:
             return f"memory_mb = {limits.memory_mb} cannot be enforced: {why}"
         for name, needed in (("swap_mb", "memory_mb"), ("cpu_limit", "cpus")):
             if getattr(limits, name) is not None and getattr(limits, needed) is None:
-                return f"{name} = {getattr(limits, name)} limits nothing without {needed}"
+                return f"{name} = {getattr(limits, name)} has no effect without {needed}"
         if reason := swap.refusal(hierarchies, limits):
             return reason
         reason = disk.lacking(hierarchies, limits) or ("" if entry else why) if limits.own_disk else None
@@ -379,7 +379,7 @@ class LocalSite:
             if there or not lease_register.of_state(path, self._state)
         }
         if lease_register.hidden_files():
-            resources &= entered.keys()  # whose the others are cannot be told from here
+            resources &= entered.keys()  # the owners of the others are unknown here
         lost = resources - recorded - kept
         return [
             Lease(identity, self.name, (), now, lease_records.record_path(self._state, identity))
@@ -388,7 +388,7 @@ class LocalSite:
 
 
 def _disk_steps(identity: str, node: Node, limits: NodeLimits, hierarchies: cgroup.Hierarchies) -> list[Step]:
-    """Steps that give a node a disk of its own."""
+    """Steps that give a node its own disk."""
     return [
         Step(f"file system of {node.name}", lambda: disk.make_file_system(identity, node.folder, limits)),
         Step(f"loop device of {node.name}", lambda: disk.attach(identity, node.folder)),

@@ -10,7 +10,7 @@ from steelyard.site.ssh.site import Settings, SshSite
 __all__ = ["FILES", "Settings", "SshSite", "create"]
 
 FILES = {"inventory": "inventory"}
-"""Settings that name a file beside the study, and what the file is."""
+"""Settings that name a file in the study's folder, and what the file is."""
 
 
 def create(settings: Any, state_folder: Path) -> SshSite:

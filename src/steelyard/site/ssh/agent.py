@@ -29,7 +29,7 @@ class AgentProgram:
 
 
 def program(machine: str, architecture: str) -> AgentProgram:
-    """The agent for a machine of an architecture, as `uname -m` says it. Raises SiteError with the mend."""
+    """The agent for an architecture as printed by `uname -m`. Raises SiteError with the hint."""
     try:
         path = agents.find(architecture)
         status = path.stat()
@@ -47,12 +47,12 @@ def _digest(path: Path, changed_ns: int, size: int) -> str:
 
 
 def path_on(folder: Path, agent: AgentProgram) -> Path:
-    """Where the agent is on a machine with this folder of Steelyard's."""
+    """Path of the agent on a machine with this folder of Steelyard's."""
     return folder / "bin" / f"{PROGRAM}-{agent.digest[:DIGEST_CHARS]}"
 
 
 async def bring(connection: Connection, folder: Path, agent: AgentProgram) -> str:
-    """Path of the agent on a machine; sent there unless it is there. Raises SiteError if it does not run there or is of
+    """Path of the agent on a machine; sent there if missing. Raises SiteError if it does not run there or is of
     another version."""
     target = str(path_on(folder, agent))
     done = await connection.shell(CHECK, target)
@@ -62,7 +62,7 @@ async def bring(connection: Connection, folder: Path, agent: AgentProgram) -> st
         sent = await connection.shell(scripts.BRING, *arguments, stdin=content, timeout_s=BRING_TIMEOUT_S)
         if sent.exit_code != 0:
             why = sent.stderr.decode(errors="replace").strip()
-            raise SiteError(f"{connection.name}: the agent could not be brought: {why}", "is its disk full?")
+            raise SiteError(f"{connection.name}: the agent could not be copied there: {why}", "check its disk space")
         done = await connection.shell(CHECK, target)
     version = done.stdout.decode(errors="replace").strip()
     if done.exit_code != 0:

@@ -47,7 +47,7 @@ COMMENT = re.compile(r"\s[#;].*$")
 
 @dataclass
 class _Group:
-    """What a file says of one group."""
+    """Entries of one group in a file."""
 
     names: list[str] = field(default_factory=list)
     children: list[str] = field(default_factory=list)
@@ -57,7 +57,7 @@ class _Group:
 
 @dataclass
 class _Groups:
-    """Groups by name, and the variables that stand on lines of machines."""
+    """Groups by name, and the variables on lines of machines."""
 
     groups: dict[str, _Group] = field(default_factory=lambda: {"all": _Group()})
     own: dict[str, dict[str, tuple[str, int]]] = field(default_factory=dict)
@@ -110,7 +110,7 @@ def _read_machines(content: _Groups, section: str, words: str, path: str, number
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals:
-            raise _refused(path, number, f"{pair!r}: after the name of a machine come variables, name=value")
+            raise _refused(path, number, f"{pair!r}: the name of a machine is followed by variables, name=value")
         variables |= _variable(name, value, path, number)
     if with_port := WITH_PORT.match(pattern):
         pattern = with_port["name"]
@@ -126,7 +126,7 @@ def _read_machines(content: _Groups, section: str, words: str, path: str, number
 def _variable(name: str, value: str, path: str, number: int) -> dict[str, tuple[str, int]]:
     """The field that a variable sets; nothing for one of other programs. Raises StudyError."""
     if name in OF_SSH_CONFIG:
-        raise _refused(path, number, f"{name}: Steelyard does not read it", "say it in ssh_config, for this machine")
+        raise _refused(path, number, f"{name}: Steelyard does not read it", "set it in ssh_config for this machine")
     if name == "ansible_connection" and value not in ("ssh", "smart"):
         raise _refused(path, number, f"{name} = {value!r}: only ssh", "site local lends nodes of this machine")
     if name.startswith("steelyard_") and name not in FIELDS:
@@ -175,7 +175,7 @@ def _fields(content: _Groups) -> tuple[list[tuple[dict[str, object], str]], dict
 
 
 def _groups_of(content: _Groups, name: str) -> set[str]:
-    """Groups that a machine is in, by itself or through groups of groups."""
+    """Groups that a machine is in, directly or through groups of groups."""
     groups = {group for group, members in content.groups.items() if name in members.names}
     while True:
         above = {group for group, members in content.groups.items() if groups & set(members.children)}

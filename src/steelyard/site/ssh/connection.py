@@ -1,7 +1,7 @@
-"""Connections to machines by the user's own ssh: one control connection for each, and errors that say what to do.
+"""Connections to machines by the user's own ssh: one control connection for each, and errors with a hint.
 
 Keys, agent, jump machines and names come from the user's ssh_config. Host keys are always checked; nothing is ever
-asked for at a terminal. The control connection ends by itself some time after the last command, so a killed conductor
+asked for at a terminal. The control connection ends some time after the last command, so a killed conductor
 leaves none behind.
 """
 
@@ -29,7 +29,7 @@ ALIVE_INTERVAL_S = 5
 ALIVE_MISSED = 6
 """Unanswered questions, ALIVE_INTERVAL_S apart, after which a machine counts as gone."""
 PERSIST_S = 120
-"""How long the control connection outlives its last command."""
+"""Time for which the control connection outlives its last command."""
 COMMAND_TIMEOUT_S = 60.0
 """Time limit for a short command on a machine that may be slow and far away."""
 CONTROL_TIMEOUT_S = 10.0
@@ -37,13 +37,13 @@ CONTROL_PATH = "ControlPath="
 NO_CONNECTION = 255
 """Exit code of ssh itself; any other is the command's."""
 LONGEST_SOCKET = 80
-"""Bytes of a socket's path, of 107, that leave room for what ssh appends while it makes one."""
+"""Bytes of a socket's path, of 107, that leave room for ssh's suffix."""
 
-MENDS: Sequence[tuple[str, str, str]] = (
+HINTS: Sequence[tuple[str, str, str]] = (
     (
         "REMOTE HOST IDENTIFICATION HAS CHANGED",
-        "its key is another one than before",
-        "if it was installed anew, `{forget}`, connect once by hand (`ssh {way}`) and compare the key",
+        "its key has changed",
+        "if it was reinstalled, `{forget}`, connect once by hand (`ssh {way}`) and compare the key",
     ),
     (
         "Host key verification failed",
@@ -52,33 +52,33 @@ MENDS: Sequence[tuple[str, str, str]] = (
     ),
     (
         "Permission denied",
-        "it does not let this user in",
+        "it refuses this user",
         "`ssh-copy-id {way}`, and `ssh-add` if the key has a passphrase; the user is `user` in the inventory",
     ),
     (
         "Could not resolve hostname",
-        "its name has no address",
+        "its name does not resolve",
         "give `connect` or `address` in the inventory, or an entry in ssh_config",
     ),
     (
         "Connection refused",
-        "it answers, but no sshd does",
+        "it is up, but sshd does not answer",
         "on it, as root: systemctl enable --now ssh; or another `port` in the inventory",
     ),
     (
         "timed out",
         "it does not answer",
-        "is it switched on, and in this network? `ping` says more",
+        "check that it is switched on and in this network, for example with `ping`",
     ),
     (
         "No route to host",
         "it does not answer",
-        "is it switched on, and in this network? `ping` says more",
+        "check that it is switched on and in this network, for example with `ping`",
     ),
     (
         "Network is unreachable",
-        "there is no way to its network",
-        "see `ip route` on this machine",
+        "there is no route to its network",
+        "check `ip route` on this machine",
     ),
     (
         "too long for Unix domain socket",
@@ -86,7 +86,7 @@ MENDS: Sequence[tuple[str, str, str]] = (
         "set XDG_RUNTIME_DIR or TMPDIR to a short path",
     ),
 )
-"""What ssh says, what that means, and what mends it."""
+"""Texts of ssh's errors, with their meaning and a hint."""
 
 
 class Unreachable(SiteError):
@@ -95,7 +95,7 @@ class Unreachable(SiteError):
 
 @dataclass(frozen=True)
 class Connection:
-    """How commands reach one machine."""
+    """Path of commands to one machine."""
 
     name: str
     """The machine's name in the inventory, for messages."""
@@ -126,15 +126,15 @@ class Connection:
     def _not_run(self, error: CommandFailed, timeout_s: float) -> Unreachable:
         if error.exit_code is None:
             return Unreachable(
-                f"{self.name} did not answer within {timeout_s:g} s", f"is it very busy? `ssh {self.way}`"
+                f"{self.name} did not answer within {timeout_s:g} s", f"check whether it is very busy: `ssh {self.way}`"
             )
         return Unreachable(f"ssh cannot be run: {error.stderr_tail}", "as root: apt-get install -y openssh-client")
 
     def unreachable(self, stderr: str) -> Unreachable:
-        """The error for what ssh printed."""
-        for sign, meaning, mend in MENDS:
+        """The error for ssh's output."""
+        for sign, meaning, template in HINTS:
             if sign in stderr:
-                hint = mend.format(way=self.way, forget=_forgetting(stderr, self.argv[-1]))
+                hint = template.format(way=self.way, forget=_forgetting(stderr, self.argv[-1]))
                 return Unreachable(f"{self.name} cannot be reached: {meaning}", hint)
         lines = [line.strip() for line in stderr.splitlines() if line.strip()]
         return Unreachable(
@@ -185,7 +185,7 @@ def connection(machine: Machine, control: Path, ssh_config: str = "") -> Connect
 
 
 def of_node(name: str, prefix: Sequence[str], controls: Path | None = None) -> Connection:
-    """The connection that a leased node's prefix stands for. `controls` is the folder of control sockets, where it may
+    """The connection behind a leased node's prefix. `controls` is the folder of control sockets, where it may
     be another one than when the node was lent."""
     argv = []
     for word in prefix:
@@ -195,7 +195,7 @@ def of_node(name: str, prefix: Sequence[str], controls: Path | None = None) -> C
 
 
 def _escaped(path: Path) -> str:
-    """A path as ssh's options want it, where per cent signs stand for something else."""
+    """A path in the form of ssh's options, in which per cent signs are special."""
     return str(path).replace("%", "%%")
 
 
@@ -206,7 +206,7 @@ def _destination_options(machine: Machine, ssh_config: str) -> list[str]:
 
 
 async def address(machine: Machine, ssh_config: str = "") -> str:
-    """IP address of a machine: as the inventory says, else of the name that ssh connects to. Raises Unreachable."""
+    """IP address of a machine: from the inventory, otherwise of the name that ssh connects to. Raises Unreachable."""
     if machine.address:
         return machine.address
     argv = [SSH, *_destination_options(machine, ssh_config), "-G", "--", machine.destination]
@@ -221,8 +221,8 @@ async def address(machine: Machine, ssh_config: str = "") -> str:
     try:
         known = await asyncio.wait_for(loop.getaddrinfo(name, None, type=socket.SOCK_STREAM), CONTROL_TIMEOUT_S)
     except (OSError, TimeoutError) as error:
-        mend = "give `address` in the inventory: the IP address under which the other nodes reach it"
-        raise Unreachable(f"{machine.name}: {name} has no address that this machine knows", mend) from error
+        hint = "give `address` in the inventory: the IP address under which the other nodes reach it"
+        raise Unreachable(f"{machine.name}: {name} has no address known to this machine", hint) from error
     return str(known[0][4][0]).partition("%")[0]
 
 
@@ -243,5 +243,5 @@ def _private(folder: Path) -> Path:
     except OSError as error:
         raise SiteError(f"cannot create {folder} for ssh's control sockets: {error.strerror}") from error
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
-        raise SiteError(f"{folder} is not a folder of this user alone", f"remove it, or: chmod 700 {folder}")
+        raise SiteError(f"{folder} is not private to this user", f"remove it, or: chmod 700 {folder}")
     return folder

@@ -1,4 +1,4 @@
-"""Findings of `steelyard doctor --site`: what visits of machines mean for a study, each with its mend."""
+"""Findings of `steelyard doctor --site`: conclusions from visits of machines, each with its hint."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def of_inventory(inventory: Inventory, visits: Sequence[Visit]) -> list[Finding]
     machines = count(len(inventory.machines), "machine")
     text = f"{machines}, {len(reached)} of them answer; {roles}"
     enough = most(inventory, "database") > 0 and most(inventory, "load") > 0 and len(inventory.machines) > 1
-    mend = 'a study takes a machine for a database and another one that drives load, or [load_site] name = "local"'
-    findings = [judged("inventory", text, enough, mend, bad=True)]
+    hint = 'a study needs one machine for a database and another to drive load, or [load_site] name = "local"'
+    findings = [judged("inventory", text, enough, hint, bad=True)]
     for visit in visits:
         findings += of_visit(visit)
         findings += _same_machine(visit, visits)
@@ -46,7 +46,7 @@ def of_visit(visit: Visit) -> list[Finding]:
     identity = visit.identity
     if identity is None:
         assert visit.error is not None
-        return [Finding(name="reachable", state="bad", found=visit.error.message, mend=visit.error.hint, machine=name)]
+        return [Finding(name="reachable", state="bad", found=visit.error.message, hint=visit.error.hint, machine=name)]
     findings = [*_way(visit, identity), *_who_is_there(identity), *_room(identity), *_programs(identity)]
     findings += [*_clock(visit), *_processor(identity)]
     return [finding.model_copy(update={"machine": name}) for finding in findings]
@@ -60,9 +60,9 @@ def _way(visit: Visit, identity: Identity) -> Iterator[Finding]:
     yield Finding(name="reachable", state="good", found=text)
     yield _kernel(identity.get("release"))
     if visit.agent_error is not None:
-        yield Finding(name="agent", state="bad", found=visit.agent_error.message, mend=visit.agent_error.hint)
+        yield Finding(name="agent", state="bad", found=visit.agent_error.message, hint=visit.agent_error.hint)
     if visit.address_error is not None:
-        yield Finding(name="address", state="bad", found=visit.address_error.message, mend=visit.address_error.hint)
+        yield Finding(name="address", state="bad", found=visit.address_error.message, hint=visit.address_error.hint)
         return
     there = not identity.addresses or visit.address in identity.addresses
     own = ", ".join(sorted(identity.addresses))
@@ -74,23 +74,23 @@ def _kernel(release: str) -> Finding:
     numbers = re.match(r"(\d+)\.(\d+)", release)
     new_enough = numbers is not None and (int(numbers[1]), int(numbers[2])) >= LEAST_KERNEL
     least = ".".join(map(str, LEAST_KERNEL))
-    mend = f"Linux {least} or newer (older ones are untested); as root there: apt-get full-upgrade, and restart it"
-    return judged("kernel", f"Linux {release or 'unknown'}", new_enough, mend, bad=True)
+    hint = f"Linux {least} or newer (older ones are untested); as root there: apt-get full-upgrade, and restart it"
+    return judged("kernel", f"Linux {release or 'unknown'}", new_enough, hint, bad=True)
 
 
 def _who_is_there(identity: Identity) -> Iterator[Finding]:
     if identity.holder is not None and identity.holder.until_s >= identity.now_s:
         left = duration(identity.holder.until_s - identity.now_s)
-        mend = "wait for it; if it was killed, say `steelyard clean` where it ran"
-        yield Finding(name="busy", state="bad", found=f"{held_by(identity.holder)}; {left} left", mend=mend)
+        hint = "wait for it; if it was killed, run `steelyard clean` where it ran"
+        yield Finding(name="busy", state="bad", found=f"{held_by(identity.holder)}; {left} left", hint=hint)
     elif identity.holder is not None:
-        text = f"{held_by(identity.holder)}, whose end has passed: the next study takes the machine over"
+        text = f"{held_by(identity.holder)}, which has expired: the next study takes over the machine"
         yield Finding(name="busy", state="good", found=text)
     if others := busy_users(identity):
-        yield Finding(name="busy", state="bad", found=others, mend="wait for it, or ask that user")
+        yield Finding(name="busy", state="bad", found=others, hint="wait for it, or ask that user")
     load, cores = _float(identity.get("load")), _float(identity.get("cores")) or 1.0
     text = f"load average {number(load)} over a minute on {number(cores)} cores"
-    yield judged("other load", text, load < BUSY_FRACTION * cores, "end what else is running; it is in every number")
+    yield judged("other load", text, load < BUSY_FRACTION * cores, "stop other programs; they affect every number")
 
 
 def _room(identity: Identity) -> Iterator[Finding]:
@@ -98,12 +98,12 @@ def _room(identity: Identity) -> Iterator[Finding]:
     free = float(kilobytes[2]) * 1024 if len(kilobytes) >= 3 else 0.0
     writable = bool(identity.get("writable"))
     text = f"{identity.folder}: {data_size(free)} free" + ("" if writable else ", not writable")
-    mend = "give another `folder` in the inventory, on a larger disk" if writable else "give another `folder`"
-    yield judged("space", text, writable and free >= LEAST_DISK_BYTES, mend, bad=not writable)
+    hint = "give another `folder` in the inventory, on a larger disk" if writable else "give another `folder`"
+    yield judged("space", text, writable and free >= LEAST_DISK_BYTES, hint, bad=not writable)
     total, available, swap = (_float(identity.get(word)) * 1024 for word in ("MemTotal", "MemAvailable", "SwapTotal"))
     text = f"{data_size(available)} available of {data_size(total)}" + (f", {data_size(swap)} of swap" if swap else "")
-    mend = f"a small Cassandra node takes {data_size(LEAST_MEMORY_BYTES)}; end what else is running"
-    yield judged("memory", text, available >= LEAST_MEMORY_BYTES, mend)
+    hint = f"a small Cassandra node needs {data_size(LEAST_MEMORY_BYTES)}; stop other programs"
+    yield judged("memory", text, available >= LEAST_MEMORY_BYTES, hint)
 
 
 def _programs(identity: Identity) -> Iterator[Finding]:
@@ -115,34 +115,34 @@ def _programs(identity: Identity) -> Iterator[Finding]:
     others = ", ".join(f"{path} is {version[1]}" for path, version in versions.items() if version)
     version = versions.get(right or "")
     text = f"{version[1]}, {right}" if version else f"no Java {JAVA_MAJOR}{f': {others}' if others else ''}"
-    mend = f"only Cassandra needs it: as root there: apt-get install -y openjdk-{JAVA_MAJOR}-jre-headless"
-    yield judged("java", text, right is not None, mend)
+    hint = f"only Cassandra needs it: as root there: apt-get install -y openjdk-{JAVA_MAJOR}-jre-headless"
+    yield judged("java", text, right is not None, hint)
     words = {"root": "root", "sudo": "sudo without a password", "none": "no sudo without a password"}
     rights = words.get(identity.get("privileges"), "unknown")
     yield Finding(name="privileges", state="good", found=f"{rights}; site ssh needs none")
 
 
 def _clock(visit: Visit) -> Iterator[Finding]:
-    mend = "as root there: timedatectl set-ntp true"
+    hint = "as root there: timedatectl set-ntp true"
     if visit.clock is None:
-        yield Finding(name="clock", state="poor", found="it cannot be read", mend="its `date` must know %N: coreutils")
+        yield Finding(name="clock", state="poor", found="it cannot be read", hint="its `date` must know %N: coreutils")
         return
     ahead_s, error_s = visit.clock.ahead_s, visit.clock.error_s
     ahead_ms = number(abs(ahead_s) * 1000)
     side = "ahead of" if ahead_s >= 0 else "behind"
     text = f"{ahead_ms} ms {side} this machine's (± {number(error_s * 1000)} ms)"
-    yield judged("clock", text, abs(ahead_s) <= LARGEST_OFFSET_S + error_s, mend)
+    yield judged("clock", text, abs(ahead_s) <= LARGEST_OFFSET_S + error_s, hint)
 
 
 def _processor(identity: Identity) -> Iterator[Finding]:
     if governor := identity.get("governor"):
-        mend = "as root there: echo performance | tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor"
-        yield judged("frequency", f"governor {governor}", governor == "performance", mend)
+        hint = "as root there: echo performance | tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor"
+        yield judged("frequency", f"governor {governor}", governor == "performance", hint)
     if (bits := raspberry_pi.throttled_bits(identity.get("throttled"))) is not None:
         now, before = raspberry_pi.faults(bits), raspberry_pi.former_faults(bits)
         text = f"{', '.join(now)} now" if now else f"{', '.join(before)} since it was started" if before else "healthy"
-        mend = "a power supply and a cable of 5.1 V and 3 A or more, and a fan: trials are voided while it lasts"
-        yield judged("health", text, not now and not before, mend)
+        hint = "a power supply and a cable of 5.1 V and 3 A or more, and a fan: trials are voided while it lasts"
+        yield judged("health", text, not now and not before, hint)
 
 
 def _same_machine(visit: Visit, visits: Sequence[Visit]) -> Iterator[Finding]:
@@ -160,9 +160,9 @@ def _same_machine(visit: Visit, visits: Sequence[Visit]) -> Iterator[Finding]:
             if same
             else "they share processor, memory and clock"
         )
-        shared = "the report says that they share it"
-        mend = f"of one machine, remove a name: `run` refuses one folder twice; otherwise {shared}" if same else shared
-        yield judged("machine", text, False, mend, machine=visit.machine.name)
+        shared = "the report states that they share it"
+        hint = f"of one machine, remove a name: `run` refuses one folder twice; otherwise {shared}" if same else shared
+        yield judged("machine", text, False, hint, machine=visit.machine.name)
 
 
 def _float(text: str) -> float:

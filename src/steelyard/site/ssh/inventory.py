@@ -1,4 +1,4 @@
-"""Inventory of site `ssh`: which machines there are, what each is for, and how ssh reaches it.
+"""Inventory of site `ssh`: its machines, their roles, and how ssh reaches them.
 
 A TOML file, or the host lines of an Ansible inventory (`_ansible_inventory`). Reading it has no side effects; every
 problem names file and line.
@@ -29,26 +29,26 @@ ENDING = ".toml"
 
 
 class Common(Value):
-    """What may be said once for all machines, and for each."""
+    """Settings given once for all machines, or for each."""
 
     user: str = ""
-    """User to log in as; otherwise what ssh_config says."""
+    """User to log in as; otherwise from ssh_config."""
     port: int | None = Field(default=None, ge=1, le=65535)
-    """Port of sshd; otherwise what ssh_config says."""
+    """Port of sshd; otherwise from ssh_config."""
     hardware: str = Field(default="", max_length=100)
     """Label of the hardware, such as `Raspberry Pi 4, 4 GB`; it is among the facts of the node."""
     folder: str = DEFAULT_FOLDER
     """Steelyard's own folder on the machine; nothing is ever created or removed outside of it. `~/` is the user's
     home there."""
     role: Literal["", "database", "load"] = ""
-    """What the machine may be; either, if empty."""
+    """Role of the machine; either, if empty."""
 
     @field_validator("folder")
     @classmethod
     def _own_folder(cls, text: str) -> str:
         path = text.rstrip("/")
         if not path.startswith(("/", "~/")) or len(path) < 3 or not path.isprintable():
-            raise ValueError("must be an absolute path or begin with ~/, and be a folder of Steelyard's own")
+            raise ValueError("must be an absolute path or begin with ~/, and be a folder used only by Steelyard")
         if any(part in (".", "..") for part in path.split("/")):
             raise ValueError("must not contain . or ..")
         return path
@@ -65,9 +65,9 @@ class Machine(Common):
     """One machine: it lends one node."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.:-]*$", max_length=255)
-    """What the machine is called, in messages and in facts."""
+    """Name of the machine in messages and facts."""
     connect: str = ""
-    """Name or address that ssh is told, which may be an alias of ssh_config; otherwise `address`, otherwise `name`."""
+    """Name or address for ssh, which may be an alias of ssh_config; otherwise `address`, otherwise `name`."""
     address: str = ""
     """IP address under which the other nodes reach it; otherwise that of the name that ssh connects to."""
 
@@ -90,7 +90,7 @@ class Machine(Common):
 
     @property
     def destination(self) -> str:
-        """What ssh is told."""
+        """Destination for ssh."""
         return self.connect or self.address or self.name
 
 
@@ -119,7 +119,7 @@ class _File(Common):
 
 
 def read(path: Path) -> Inventory:
-    """The inventory in a file: TOML by its ending, else Ansible's. Raises StudyError with file and line."""
+    """The inventory in a file: TOML by its suffix, otherwise Ansible's. Raises StudyError with file and line."""
     text = text_of(path, WHAT)
     return of_toml(text, str(path)) if path.suffix == ENDING else of_ansible(text, str(path))
 
@@ -151,7 +151,7 @@ def of_ansible(text: str, path: str) -> Inventory:
 
     entries, line_by_key = ansible_inventory.entries(text, path)
     if not entries:
-        raise StudyError(f"{path}: no machine", "a line for each, such as: pi1 ansible_host=10.0.0.11", path=path)
+        raise StudyError(f"{path}: no machines", "a line for each, such as: pi1 ansible_host=10.0.0.11", path=path)
     return checked(entries, path, lambda key: line_by_key.get(key, line_by_key.get(key.rpartition(".")[0], 0)))
 
 
@@ -182,13 +182,13 @@ def _twice(machines: dict[str, Machine]) -> Iterator[StudyError]:
         same = next((field for field, value in values.items() if value and value in known[field]), None)
         if same is not None:
             other = known[same][values[same]]
-            yield problem(f"{key}.{same}", values[same], f"is {other}'s, too: one machine lends one node", near=False)
+            yield problem(f"{key}.{same}", values[same], f"is also {other}'s: one machine lends one node", near=False)
         for field, value in values.items():
             known[field].setdefault(value, machine.name)
 
 
 def way_to(machine: Machine) -> str:
-    """How a machine is reached, by which it is known in another inventory."""
+    """Address of a machine, by which it is recognised in another inventory."""
     return f"{machine.user}@{machine.destination}:{machine.port}"
 
 
@@ -198,7 +198,7 @@ def most(inventory: Inventory, role: Role) -> int:
 
 
 def places(inventory: Inventory, databases: int, loads: int) -> tuple[Place, ...]:
-    """Machines for so many nodes. A node's machine depends on its name alone: databases take machines without a role
+    """Machines for that many nodes. A node's machine depends on its name alone: databases take machines without a role
     from the front, load nodes from the back. Raises ValueError with the reason if there are too few."""
     free = [machine for machine in inventory.machines if not machine.role]
     wanted: dict[Role, int] = {"database": databases, "load": loads}

@@ -1,4 +1,4 @@
-"""What is run on a machine before the agent is there: scripts of plain sh, and what their lines say.
+"""Commands for a machine before the agent is there: scripts of plain sh, and the meaning of their lines.
 
 Each script takes arguments, never text put into it, and touches nothing outside of Steelyard's own folder.
 """
@@ -16,9 +16,9 @@ SAME_MACHINE = 5
 NO_AGENT = 6
 """Exit code of RELEASE: there are files of the lease, and no agent that runs and could remove them."""
 CHANGED = 7
-"""Exit code of HAND_ON: the machine was started anew, or is no longer the lease's."""
+"""Exit code of HAND_ON: the machine was restarted, or is no longer the lease's."""
 BUSY_LINE = "busy_"
-"""How IDENTIFY's lines begin that say who has the machine."""
+"""Prefix of IDENTIFY's lines about the machine's holder."""
 
 IDENTIFY = r"""
 case $1 in
@@ -71,7 +71,7 @@ rm -f "$mine"
 mkdir -p -m 700 "$folder/nodes/$lease" && mkdir -m 700 "$folder/nodes/$lease/$node"
 """
 """Arguments: folder, lease, node, seconds until the lease ends, who has it. Takes the machine for the lease, also from
-a lease whose end has passed (`expired ID`), and creates the node's folder, which only its user enters."""
+an expired lease (`expired ID`), and creates the node's folder, which only its user enters."""
 
 BRING = r"""
 set -eu
@@ -86,7 +86,7 @@ fi
 chmod 755 "$draft"
 mv "$draft" "$target"
 """
-"""Arguments: path, bytes, SHA-256; the file itself on stdin. Nobody sees it before it is whole."""
+"""Arguments: path, bytes, SHA-256; the file itself on stdin. It becomes visible only when complete."""
 
 HAND_ON = r"""
 set -u
@@ -130,7 +130,7 @@ exit $status
 """Arguments: folder, lease, path of the agent. Ends the lease's processes, removes its files, then frees the machine.
 Idempotent. It first waits for a CLAIM of a conductor that was killed meanwhile."""
 CLAIM_NAME = "steelyard-claim-{lease}"
-"""What CLAIM is called in the table of processes."""
+"""Name of CLAIM in the table of processes."""
 
 SURVEY = r"""
 free() { df -P -k "$1" 2> /dev/null | tail -n 1; }
@@ -156,7 +156,7 @@ for java in "$(command -v java)" /usr/lib/jvm/*/bin/java; do
 done
 true
 """
-"""Follows IDENTIFY: what a study needs besides. Changes nothing."""
+"""Follows IDENTIFY: further needs of a study. Changes nothing."""
 
 
 class Holder(NamedTuple):
@@ -171,7 +171,7 @@ class Holder(NamedTuple):
 
 @dataclass(frozen=True)
 class Identity:
-    """What a machine said of itself."""
+    """A machine's report on itself."""
 
     folder: str
     """Steelyard's folder, absolute."""
@@ -194,14 +194,14 @@ class Identity:
 
 
 def parse(text: str) -> Identity:
-    """What IDENTIFY printed, and whatever followed. Raises ValueError if it is not that."""
+    """Output of IDENTIFY, and anything that followed. Raises ValueError if it has another form."""
     lines: dict[str, list[str]] = {}
     for line in text.splitlines():
         word, _, rest = line.partition(" ")
         lines.setdefault(word, []).append(rest.strip())
     missing = [word for word in ("folder", "architecture", "kernel", "user", "now") if not lines.get(word, [""])[-1]]
     if missing:
-        raise ValueError(f"it did not say its {', '.join(missing)}")
+        raise ValueError(f"it did not report its {', '.join(missing)}")
     agents: dict[str, list[int]] = {}
     for line in lines.get("agent_of", ()):
         owner, _, process = line.partition(" ")
@@ -241,5 +241,5 @@ def busy_users(machine: Identity) -> str:
 
 
 def held_by(holder: Holder | None) -> str:
-    """Who has a machine, in words."""
+    """Holder of a machine, in words."""
     return f"lease {holder.lease}, {holder.note}" if holder else "another lease"

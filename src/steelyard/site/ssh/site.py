@@ -66,7 +66,7 @@ class SshSite:
         """Lend nodes. Raises SiteError after undoing all completed steps, Unreachable for a machine that is away."""
         if reason := self.refuse(request, None):
             raise LastingSiteError(
-                f"site ssh cannot lend to {request.study}: {reason}", "`steelyard doctor --site` says more"
+                f"site ssh cannot lend to {request.study}: {reason}", "run `steelyard doctor --site` for details"
             )
         identity = lease_register.new_id(self._state)
         inventory = self._inventory()
@@ -94,7 +94,7 @@ class SshSite:
 
     async def recycle(self, lease: Lease, request: Request, until: datetime) -> Lease | None:
         """The same machines for another start; None if the request is not for exactly these, or if one of them was
-        started anew meanwhile. Raises SiteError, Unreachable for a machine that is away."""
+        restarted meanwhile. Raises SiteError, Unreachable for an unreachable machine."""
         record = lease_records.read(lease.record)
         if record is None or self.refuse(request, None) is not None:
             return None
@@ -114,16 +114,16 @@ class SshSite:
         """Take back everything belonging to the lease, on every machine that can be reached. Idempotent. If one
         cannot, the record is kept and SiteError is raised."""
         controls = ssh_connection.control_folder()
-        hint = "its record is kept: say `steelyard clean` when the machine is back"
+        hint = "its record is kept: run `steelyard clean` when the machine is back"
         async with taking_back(lease, hint) as attempt:
             await attempt(*(_take_back(lease.id, node, controls) for node in lease.nodes))
 
     async def leftovers(self) -> Sequence[Lease]:
-        """Leases whose owner is dead or whose end has passed."""
+        """Leases that have expired or whose owner is dead."""
         return lease_records.left_over(self._state, self.name, lease_records.utc_now())
 
     async def facts(self, node: Node) -> dict[str, str]:
-        """The machine's facts, as it tells them itself, and its place in the inventory."""
+        """The machine's facts, as it reports them itself, and its place in the inventory."""
         return {
             **await node_facts.of_node(node),
             "site": self.name,
@@ -132,7 +132,7 @@ class SshSite:
         }
 
     def refuse(self, request: Request, memory_mb_per_node: int | None) -> str | None:
-        """Why the inventory cannot fulfil the request, or None. Connects to nothing."""
+        """Reason why the inventory cannot fulfil the request, or None. Connects to nothing."""
         try:
             ssh_inventory.places(self._inventory(), request.database_nodes, request.load_nodes)
         except StudyError as error:
@@ -142,7 +142,7 @@ class SshSite:
         return unenforced(self, request)
 
     async def findings(self) -> Sequence[Finding]:
-        """What visits of the inventory's machines mean for a study. Raises StudyError for a wrong inventory."""
+        """Findings from visits of the inventory's machines. Raises StudyError for a wrong inventory."""
         inventory = self._inventory()
         return findings.of_inventory(inventory, await visit_all(inventory))
 
@@ -185,7 +185,7 @@ class SshSite:
         return done.exit_code == 0
 
     def _terms(self, record: lease_records.Record) -> tuple[str, str]:
-        """Seconds until a lease ends, and who has it: what is written on its machines."""
+        """Seconds until a lease ends, and its holder, as written on its machines."""
         seconds = round((record.until - lease_records.utc_now()).total_seconds())
         return str(seconds), f"study {record.study} {_who()}, state folder {self._state}"
 
@@ -255,7 +255,7 @@ async def _look(identity: str, place: Place, connection: Connection, ssh_config:
 
 
 async def _claim(connection: Connection, node: Node, identity: str, terms: tuple[str, str]) -> list[str]:
-    """Take a machine for a lease; the leases before it whose end has passed. Raises SiteError."""
+    """Take a machine for a lease; returns the expired leases before it. Raises SiteError."""
     folder = str(node.cache)
     arguments = (folder, identity, node.name, *terms)
     name = scripts.CLAIM_NAME.format(lease=identity)
@@ -264,12 +264,12 @@ async def _claim(connection: Connection, node: Node, identity: str, terms: tuple
     if done.exit_code == scripts.BUSY:
         raise SiteError(
             f"{connection.name} is busy: {held_by(scripts.holder_of(text))}",
-            "wait for it; if it was killed, say `steelyard clean` where it ran",
+            "wait for it; if it was killed, run `steelyard clean` where it ran",
         )
     if done.exit_code == scripts.SAME_MACHINE:
         raise SiteError(
             f"{connection.name}: another machine of the inventory has the same folder {folder}",
-            "it is the same machine, or they share a home: give each a `folder` on a disk of its own",
+            "it is the same machine, or they share a home: give each a `folder` on its own disk",
         )
     if done.exit_code != 0:
         why = done.stderr.decode(errors="replace").strip()
@@ -304,7 +304,7 @@ async def _close(connections: Sequence[Connection]) -> None:
 
 
 def connection_of(node: Node, controls: Path | None = None) -> Connection:
-    """How a leased node is reached; `controls` is where control sockets are now, if that may have changed."""
+    """Connection to a leased node; `controls` is where control sockets are now, if that may have changed."""
     return ssh_connection.of_node(f"{node.name} ({node.prefix[-1]})", node.prefix, controls)
 
 

@@ -18,13 +18,13 @@ from steelyard.site.ssh.scripts import Identity
 MOST_AT_ONCE = 16
 """Machines that are visited at the same time."""
 CLOCK_LOOKS = 5
-"""Round trips, of which the shortest tells the clock."""
+"""Round trips, of which the shortest gives the clock."""
 CLOCK = "date +%s.%N"
 
 
 @dataclass(frozen=True)
 class ClockReading:
-    """A machine's clock beside this machine's."""
+    """A machine's clock compared with this machine's."""
 
     ahead_s: float
     error_s: float
@@ -33,22 +33,22 @@ class ClockReading:
 
 @dataclass(frozen=True)
 class Visit:
-    """What was seen of one machine."""
+    """Results of a visit to one machine."""
 
     machine: Machine
     identity: Identity | None = None
     """None if it cannot be reached."""
     error: SteelyardError | None = None
-    """Why it cannot be reached."""
+    """Reason why it cannot be reached."""
     address: str = ""
     address_error: SteelyardError | None = None
     agent_error: SteelyardError | None = None
-    """Why there is no agent for it."""
+    """Reason why there is no agent for it."""
     clock: ClockReading | None = None
 
 
 async def identify(connection: Connection, folder: str, survey: str = "") -> Identity:
-    """What a machine says of itself; `survey` is more of the script. Raises Unreachable or SiteError."""
+    """A machine's report on itself; `survey` is more of the script. Raises Unreachable or SiteError."""
     done = await connection.shell(scripts.IDENTIFY + survey, folder)
     try:
         return scripts.parse(done.stdout.decode(errors="replace"))
@@ -94,7 +94,7 @@ async def _visit(machine: Machine, connection: Connection, ssh_config: str) -> V
 
 
 async def _clock(connection: Connection) -> ClockReading | None:
-    """The machine's clock by the shortest of some round trips; None if it cannot be told."""
+    """The machine's clock by the shortest of some round trips; None if unknown."""
     readings = []
     for _ in range(CLOCK_LOOKS):
         asked_s = time.time()

@@ -1,4 +1,5 @@
-"""Site `vm`: database nodes are virtual machines of this machine; load nodes are network namespaces beside them."""
+"""Site `vm`: database nodes are virtual machines of this machine; load nodes are network namespaces on the same
+bridge."""
 
 from __future__ import annotations
 

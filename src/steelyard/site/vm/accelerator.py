@@ -1,8 +1,8 @@
-"""Whether virtual machines run by the processor's own virtualisation (KVM) or are emulated (TCG).
+"""Accelerator of virtual machines: the processor's own virtualisation (KVM), or emulation (TCG).
 
 That /dev/kvm is there does not say that a guest runs under it: where a machine is a guest itself, kernels may hang. So
 the image's own kernel is booted once with a deadline, and the outcome is kept for as long as this machine runs, or
-until `steelyard setup vm` tries anew.
+until `steelyard setup vm` tries again.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ TRIAL_TIMEOUT_S = 15.0
 """A guest under KVM is through in 1 to 3 s."""
 TRIAL_MEMORY_MB = 192
 TRANSLATED_MB = 256
-"""Memory for translated code of each emulated machine, besides its own."""
+"""Memory for translated code of each emulated machine, in addition to its own."""
 TRY_AGAIN = "`steelyard setup vm` tries KVM again"
 OVERHEAD_MB = 64
-"""Memory that each virtual machine takes besides its own and its translated code."""
+"""Memory that each virtual machine takes in addition to its own and its translated code."""
 
 
 class Accelerator(Value):
-    """How virtual machines run, and why."""
+    """Way in which virtual machines run, with the reason."""
 
     name: Name
     why: str
-    """What was seen, in words."""
+    """Observation, in words."""
     tried: datetime | None = None
     """When a guest was booted to find out; None where none was."""
 
@@ -57,7 +57,7 @@ class Accelerator(Value):
 
     @property
     def overhead_mb(self) -> int:
-        """Memory of this machine that each virtual machine takes besides its own."""
+        """Memory of this machine that each virtual machine takes in addition to its own."""
         return OVERHEAD_MB + (TRANSLATED_MB if self.name == "tcg" else 0)
 
 
@@ -73,26 +73,26 @@ class _Kept(Value):
 
     @property
     def accelerator(self) -> Accelerator:
-        """What follows from the trial."""
+        """Conclusion from the trial."""
         return Accelerator(name="kvm" if self.works else "tcg", why=self.why, tried=self.tried)
 
 
 def unusable() -> str:
-    """Why KVM cannot even be tried; empty if it can. Read-only."""
+    """Reason why KVM cannot even be tried; empty if it can. Read-only."""
     if not DEVICE.exists():
         return f"there is no {DEVICE}"
-    return "" if os.access(DEVICE, os.R_OK | os.W_OK) else f"{DEVICE} may not be used by this user"
+    return "" if os.access(DEVICE, os.R_OK | os.W_OK) else f"this user may not use {DEVICE}"
 
 
 async def choose(
-    wanted: Literal["auto", "kvm", "tcg"], image: Image, caller: Node, *, anew: bool = False
+    wanted: Literal["auto", "kvm", "tcg"], image: Image, caller: Node, *, again: bool = False
 ) -> Accelerator:
-    """The accelerator for machines with this image; `caller` is this machine, marked with the lease that asks. `anew`:
+    """The accelerator for machines with this image; `caller` is this machine, marked with the lease that asks. `again`:
     no earlier trial counts. Raises SiteError where KVM is demanded and does not work."""
     if wanted == "tcg":
         return Accelerator(name="tcg", why='site.accelerator = "tcg"')
     problem = unusable()
-    chosen = Accelerator(name="tcg", why=problem) if problem else (await _tried(image, caller, anew=anew)).accelerator
+    chosen = Accelerator(name="tcg", why=problem) if problem else (await _tried(image, caller, again=again)).accelerator
     if wanted == "kvm" and chosen.name != "kvm":
         hint = f'site.accelerator = "auto" emulates instead{"" if problem else f"; {TRY_AGAIN}"}'
         raise SiteError(f"KVM does not work here: {chosen.why}", hint)
@@ -100,7 +100,7 @@ async def choose(
 
 
 def known(image: Image, qemu: str) -> Accelerator | None:
-    """What `choose` would say without a trial boot; None if it takes one. Read-only."""
+    """Answer of `choose` without a trial boot; None if it needs one. Read-only."""
     if problem := unusable():
         return Accelerator(name="tcg", why=problem)
     kept = _read(image, qemu)
@@ -108,7 +108,7 @@ def known(image: Image, qemu: str) -> Accelerator | None:
 
 
 async def version(caller: Node) -> str:
-    """Version of QEMU, as it says itself. Raises SiteError."""
+    """Version of QEMU, as it reports itself. Raises SiteError."""
     path = program(QEMU)
     if path is None:
         raise SiteError(f"there is no program {QEMU}", "`steelyard setup vm`, or: apt-get install qemu-system-x86")
@@ -128,9 +128,9 @@ def machine_words(name: str, memory_mb: int, processors: int) -> list[str]:
     ]
 
 
-async def _tried(image: Image, caller: Node, *, anew: bool) -> _Kept:
+async def _tried(image: Image, caller: Node, *, again: bool) -> _Kept:
     qemu = await version(caller)
-    kept = None if anew else _read(image, qemu)
+    kept = None if again else _read(image, qemu)
     if kept is None:
         works, why = await _trial_boot(image, caller)
         boot, tried = lease_records.boot_id(), lease_records.utc_now()
@@ -141,7 +141,7 @@ async def _tried(image: Image, caller: Node, *, anew: bool) -> _Kept:
 
 
 async def _trial_boot(image: Image, caller: Node) -> tuple[bool, str]:
-    """Whether a guest gets as far as its first program, and what was seen. Ends within TRIAL_TIMEOUT_S and a few
+    """Whether a guest starts its first program, with the observation. Ends within TRIAL_TIMEOUT_S and a few
     seconds, whatever hangs."""
     accelerator = Accelerator(name="kvm", why="")
     # The outer limit holds also if this process is killed meanwhile.

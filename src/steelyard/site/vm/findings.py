@@ -13,11 +13,11 @@ from steelyard.site.vm.accelerator import Accelerator
 from steelyard.site.vm.image import Image
 from steelyard.site.vm.settings import Settings
 
-EMULATED = "site vm emulates its processors, many times slower; switch on virtualisation in the firmware, or nesting"
+EMULATED = "site vm emulates its processors, many times slower; enable virtualisation in the firmware, or nesting"
 
 
 async def of_this_machine(settings: Settings) -> list[Finding]:
-    """What site `vm` needs. Boots nothing."""
+    """Needs of site `vm`. Boots nothing."""
     path = program(accelerator.QEMU)
     return [machines(path, refusals.no_machine(settings), _image()), await _kvm()]
 
@@ -25,13 +25,13 @@ async def of_this_machine(settings: Settings) -> list[Finding]:
 def machines(path: str | None, reason: str | None, image: Image | None) -> Finding:
     """QEMU and the image, which need not be built yet; `reason`: why there can be no machine. Read-only."""
     there = image is not None and image.complete
-    state = "the image is there" if there else "the image is not built yet: the first lease builds it, some minutes"
+    state = "the image is there" if there else "the image is not built yet: the first lease builds it in some minutes"
     text = f"{accelerator.QEMU}: {reason}" if reason else f"{path}; {state}"
     return judged("site vm", text, reason is None, "only site vm needs it: as root, steelyard setup vm")
 
 
 def _image() -> Image | None:
-    """The image of this machine's recipe, whether it is there or not; None where there can be none."""
+    """The image of this machine's recipe, whether present or not; None where there can be none."""
     try:
         return vm_image.image(cache_folder(), vm_image.recipe())
     except SiteError:
@@ -50,8 +50,8 @@ async def _kvm() -> Finding:
 
 
 def tried(known: Accelerator | None) -> Finding:
-    """What a trial boot said of a device that can be used, and when; None: there was none since this machine was
-    started. Pure."""
+    """Result of a trial boot for a usable device, and when; None: there was none since this machine was started.
+    Pure."""
     if known is None:
         text = f"{accelerator.DEVICE}; whether a guest runs under it is not known yet"
         return judged("kvm", text, False, "steelyard setup vm tries it")

@@ -26,13 +26,13 @@ from steelyard.site.vm import scripts
 ARCHITECTURE = "x86_64"
 DISTRIBUTIONS = ("debian",)
 PACKAGES = ("linux-image-cloud-amd64", "openssh-server", "iproute2", "busybox-static", "tini")
-"""Besides Java: a kernel for virtual machines alone, the way in, and what starts both."""
+"""In addition to Java: a kernel for virtual machines, sshd, and the programs that start both."""
 MAKE_TIMEOUT_S = 600.0
 DISK_GB = 32
 """Size of a machine's disks as it sees them; of this machine's disk they take what is written."""
 BYTES_PER_INODE = 65536
 """Few inodes make a disk that is formatted at once; a database has large files."""
-OTHERWISE = "site docker needs no image of its own"
+OTHERWISE = "site docker needs no separate image"
 NAMES = ("vmlinuz", "first.img", "root.img")
 
 
@@ -67,7 +67,7 @@ class Image:
 def recipe(root: Path = Path("/")) -> Recipe:
     """The recipe for this machine. Raises SiteError where it is not Debian, not x86-64, or names no mirror."""
     if platform.machine() != ARCHITECTURE:
-        raise SiteError(f"virtual machines are made on {ARCHITECTURE} only, this is {platform.machine()}", OTHERWISE)
+        raise SiteError(f"virtual machines need {ARCHITECTURE}, this is {platform.machine()}", OTHERWISE)
     return debian.recipe(OTHERWISE, PACKAGES, DISTRIBUTIONS, root)
 
 
@@ -79,13 +79,13 @@ def key_of(wanted: Recipe) -> str:
 
 
 def image(cache: Path, wanted: Recipe) -> Image:
-    """The image of a recipe in the cache, whether it is there or not."""
+    """The image of a recipe in the cache, whether present or not."""
     key = key_of(wanted)
     return Image(cache / "vm" / f"image-{key}", key)
 
 
 def lacking(cache: Path) -> str:
-    """Why no image can be built here, with its mend; empty if one can, or is in the cache. Read-only."""
+    """Reason why no image can be built here, with a hint; empty if one can, or is in the cache. Read-only."""
     try:
         wanted = recipe()
     except SiteError as error:
@@ -93,9 +93,9 @@ def lacking(cache: Path) -> str:
     if image(cache, wanted).complete:
         return ""
     if os.geteuid() != 0:
-        return "building an image takes root"
+        return "building an image needs root"
     missing = [name for name in ("debootstrap", "mke2fs", "chroot") if program(name) is None]
-    return f"building an image takes {', '.join(missing)}; `steelyard setup vm` installs it" if missing else ""
+    return f"building an image needs {', '.join(missing)}; `steelyard setup vm` installs it" if missing else ""
 
 
 async def build(cache: Path, say: Say) -> Image:
@@ -125,7 +125,7 @@ async def _make(wanted: Recipe, folder: Path, say: Say) -> None:
     root, place = folder / "root", folder / "image"
     # The kernel's package would make a first file system for every machine there is.
     await debian.bootstrap(wanted, root, say, OTHERWISE, {"INITRD": "No"})
-    say("making the first file system and the root file system")
+    say("making the initial and root file systems")
     await asyncio.to_thread(_write_files, root)
     place.mkdir()
     made_in = Path("/usr/share/steelyard/out")
@@ -139,7 +139,7 @@ async def _make(wanted: Recipe, folder: Path, say: Say) -> None:
 
 
 def _write_files(root: Path) -> None:
-    """What the packages do not bring: the programs that start a machine, and sshd's settings."""
+    """Files that the packages lack: the programs that start a machine, and sshd's settings."""
     shared = root / "usr/share/steelyard"
     for folder in (shared / "out", root / "etc/steelyard", root / scripts.FOLDER.removeprefix("/")):
         folder.mkdir(parents=True, exist_ok=True)

@@ -67,12 +67,12 @@ class Files:
 
     @property
     def identity(self) -> Path:
-        """Archive that tells a machine what it is."""
+        """Archive with the identity of a machine."""
         return self.folder / "identity.tar"
 
     @property
     def console(self) -> Path:
-        """What the machine writes to its console."""
+        """Console output of the machine."""
         return self.folder / "console.log"
 
     @property
@@ -87,7 +87,7 @@ def files(state: Path, cache: Path, identity: str, name: str) -> Files:
 
 
 def process_name(identity: str, name: str) -> str:
-    """What a machine is called in the table of processes."""
+    """Name of a machine in the table of processes."""
     return f"sy-{identity}-{name}"
 
 
@@ -97,7 +97,7 @@ def hardware_address(number: int) -> str:
 
 
 def identity_archive(name: str, addresses: Mapping[str, str], machine_key: bytes, user_key: bytes) -> bytes:
-    """What a machine unpacks over its root file system: name, address, keys, and who the others are. Pure."""
+    """Archive that a machine unpacks over its root file system: name, address, keys, and who the others are. Pure."""
     address = addresses[name]
     names = "".join(f"{other_address} {other}\n" for other, other_address in addresses.items())
     contents = {
@@ -118,7 +118,7 @@ def identity_archive(name: str, addresses: Mapping[str, str], machine_key: bytes
 
 @dataclass(frozen=True)
 class Shape:
-    """What a machine is made of."""
+    """Parts of a machine."""
 
     memory_mb: int
     processors: int
@@ -177,7 +177,7 @@ async def prepare(
 
 def forget_drafts(folder: Path, now_s: float) -> None:
     """Remove drafts of disks whose writer was killed: none is written for longer than the time limit of making one.
-    Process ids would not tell, because of containers that share a cache."""
+    Process ids would not suffice, because of containers that share a cache."""
     for draft in folder.glob(f"*{DRAFT}"):
         with contextlib.suppress(OSError):
             if now_s - draft.stat().st_mtime > DRAFT_LIVES_S:
@@ -191,7 +191,7 @@ async def make_key(caller: Node, path: Path) -> None:
 
 
 async def boot(caller: Node, identity: str, agent: Path, qemu: Sequence[str], name: str) -> None:
-    """Start a machine in the namespace of its lease's bridge. Raises SiteError with what QEMU said."""
+    """Start a machine in the namespace of its lease's bridge. Raises SiteError with QEMU's output."""
     within = (str(agent), "enter", "--netns", str(network.path(network.switch(identity))), "--")
     argv = [*within, program(vm_accelerator.QEMU) or vm_accelerator.QEMU, *qemu]
     try:
@@ -202,7 +202,7 @@ async def boot(caller: Node, identity: str, agent: Path, qemu: Sequence[str], na
 
 
 def connection(identity: str, name: str, address: str, ssh_config: Path, agent: Path) -> Connection:
-    """How a machine is reached: the user's ssh program, with the lease's own keys, from the namespace of its bridge."""
+    """Connection to a machine: the user's ssh program, with the lease's own keys, from the namespace of its bridge."""
     control = ssh_connection.control_folder() / f"{identity}-{name}"
     within = ssh_connection.connection(Machine(name=name, connect=address), control, str(ssh_config))
     mark = ("env", f"{lease_records.MARKER}={identity}")

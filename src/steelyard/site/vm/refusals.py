@@ -1,4 +1,4 @@
-"""Why site `vm` cannot lend what is requested, each reason with what mends it. Read-only."""
+"""Reasons why site `vm` cannot lend a request, each with a hint. Read-only."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ TUN = "/dev/net/tun"
 
 
 async def missing_packages() -> Sequence[str]:
-    """Debian packages that `steelyard setup vm` installs: whatever of QEMU, ssh and the builder of images is not
-    there."""
+    """Debian packages that `steelyard setup vm` installs: those of QEMU, ssh and the builder of images that are
+    missing."""
     return list(dict.fromkeys(package for name, package in PACKAGES.items() if program(name) is None))
 
 
 def refuse(site: Site, settings: Settings, request: Request, memory_mb_per_node: int | None) -> str | None:
     """The first reason against a request; None if there is none."""
     if (most := max(request.database_nodes, request.load_nodes)) > MOST_NODES:
-        return f"{most} nodes of one role were requested, but there are addresses for only {MOST_NODES}"
+        return f"{most} nodes of one role were requested, but only {MOST_NODES} addresses are available"
     return (
         unenforced(site, request)
         or _no_processors(request)
@@ -53,10 +53,10 @@ def refuse(site: Site, settings: Settings, request: Request, memory_mb_per_node:
 
 
 def no_machine(settings: Settings) -> str | None:
-    """Why there can be no virtual machine here at all; None if there can."""
+    """Reason why no virtual machine can run here; None if one can."""
     lacking = [name for name in ("net_admin", "sys_admin") if not machine_facts.capable(name)]
     if lacking or os.geteuid() != 0 or not lease_register.usable():
-        return "virtual machines on a network of their own take root"
+        return "virtual machines on a separate network need root"
     try:
         agent.find()
     except EngineError as error:

@@ -1,7 +1,7 @@
-"""What runs in a virtual machine before anybody can log in, and what makes its first file system.
+"""Scripts that run in a virtual machine before a user can log in, and that make its first file system.
 
-Plain sh, with busybox until the root file system is mounted. A machine is told what it is by a tar archive that it sees
-as a disk. Disks are known by their serial numbers, so that their order does not matter.
+Plain sh, with busybox until the root file system is mounted. A machine gets its identity from a tar archive that it
+sees as a disk. Disks are known by their serial numbers, so that their order does not matter.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ TRIED: Final = "steelyard: booted"
 TRIAL_WORD: Final = "steelyard.trial"
 """Word of the kernel's command line that ends a machine after its kernel and its first program."""
 FOLDER: Final = "/var/lib/steelyard"
-"""Where the disk is mounted that holds nodes' folders, snapshots and what was brought."""
+"""Mount point of the disk that holds nodes' folders, snapshots and copied files."""
 ROOT_DISK, DATA_DISK, IDENTITY_DISK = "root", "data", "identity"
 ADDRESS_FILE: Final = "etc/steelyard/address"
 
@@ -49,7 +49,7 @@ esac
 /bin/busybox mount -t ext4 -o noatime,noinit_itable "$(disk {ROOT_DISK})" /root || fail "no root file system"
 /bin/busybox mount -t ext4 -o noatime,noinit_itable,discard "$(disk {DATA_DISK})" /root{FOLDER} ||
   fail "the disk for data cannot be mounted"
-/bin/busybox tar -x -f "$(disk {IDENTITY_DISK})" -C /root || fail "nobody says which machine this is"
+/bin/busybox tar -x -f "$(disk {IDENTITY_DISK})" -C /root || fail "no identity found for this machine"
 for folder in dev proc sys; do /bin/busybox mount -o move "/$folder" "/root/$folder"; done
 exec /bin/busybox switch_root /root /sbin/steelyard-init
 """
@@ -94,7 +94,7 @@ MaxStartups 1000
 """Many commands share one connection."""
 
 MODULES: Final = ("virtio_pci", "virtio_blk", "virtio_net", "virtio_rng", "crc32c_generic", "ext4")
-"""What the first file system holds of the kernel's modules, with what they need; a kernel may have them built in."""
+"""Kernel modules in the first file system, with their dependencies; a kernel may have them built in."""
 
 MAKE_FIRST: Final = """\
 set -eu
@@ -126,4 +126,4 @@ cp "/boot/vmlinuz-$version" "${out%/*}/vmlinuz"
 rm -rf "$tree"
 """
 """Run within the new root file system. Arguments: where the first file system goes, then modules. The kernel goes
-beside it."""
+next to it."""

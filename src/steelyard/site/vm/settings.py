@@ -14,12 +14,12 @@ class Settings(Value):
     factor. The memory and the processors of a virtual machine are `node.memory_mb` and `node.cpus`."""
 
     default_memory_mb: int = Field(default=1024, ge=192)
-    """Memory of each virtual machine in MiB where `node.memory_mb` says none."""
+    """Memory of each virtual machine in MiB if `node.memory_mb` is not set."""
     default_processors: int = Field(default=1, ge=1, le=64)
-    """Processors of each virtual machine where `node.cpus` says none."""
+    """Processors of each virtual machine if `node.cpus` is not set."""
     accelerator: Literal["auto", "kvm", "tcg"] = "auto"
     """kvm: by the processor's own virtualisation; tcg: emulated in software, many times slower; auto: kvm where a trial
-    boot shows that it works, else tcg."""
+    boot shows that it works, otherwise tcg."""
     disk_cache: Literal["none", "writeback"] = "none"
     """Cache of this machine in front of the disks of virtual machines. none: only the memory of a virtual machine
     caches its files; writeback: this machine's memory does, too."""

@@ -1,4 +1,4 @@
-"""Site `vm`: database nodes are virtual machines of this machine; load nodes are network namespaces beside them.
+"""Site `vm`: database nodes are virtual machines of this machine; load nodes are network namespaces on the same bridge.
 
 A command on a node is ssh into its machine, so a node has a kernel, a clock, a memory and disks of its own: its memory
 can be a factor. Machines and load nodes hang on one bridge in a network namespace of the lease. The load generator
@@ -27,7 +27,7 @@ from steelyard.node.base import Node
 from steelyard.node.folders import cache_folder
 from steelyard.node.processor import RunningProgram
 from steelyard.node.tasks import together
-from steelyard.site.base import LeaseTimes, Patience, Request, mend_of
+from steelyard.site.base import LeaseTimes, Patience, Request, hint_of
 from steelyard.site.kernel import cgroup, kernel_settings, network, node_facts, processes
 from steelyard.site.ssh import connection as ssh_connection
 from steelyard.site.vm import accelerator as vm_accelerator
@@ -39,7 +39,7 @@ from steelyard.site.vm.steps import MachineSteps
 
 EXPECTED_LEASE_S = 6.0
 EXPECTED_NODE_S = 12.0
-"""An emulated machine on a processor of its own; under KVM a third of it."""
+"""An emulated machine on its own processor; under KVM a third of it."""
 EXPECTED_RELEASE_S = 2.0
 SYNC_TIMEOUT_S = 60.0
 PROCESS = re.compile(r"sy-(?:[0-9a-f]{8}-n[0-9]*|trial)")
@@ -70,13 +70,13 @@ class VmSite:
         earlier trial said so: what stood in the way may be gone. Raises SiteError."""
         image = await vm_image.build(cache_folder(), say)
         caller = lease_records.marked({})
-        accelerator = await vm_accelerator.choose(self._settings.accelerator, image, caller, anew=True)
-        say(f"virtual machines run by {accelerator.name}: {accelerator.why}")
+        accelerator = await vm_accelerator.choose(self._settings.accelerator, image, caller, again=True)
+        say(f"virtual machines run with {accelerator.name}: {accelerator.why}")
 
     async def lease(self, request: Request, until: datetime) -> Lease:
         """Lend nodes. Raises SiteError after undoing all completed steps."""
         if reason := self.refuse(request, None):
-            raise LastingSiteError(f"site vm cannot lend to {request.study}: {reason}", mend_of(reason))
+            raise LastingSiteError(f"site vm cannot lend to {request.study}: {reason}", hint_of(reason))
         record = self._record(request, until)
         steps = MachineSteps(self._settings, self._state, record, say)
         lease = record.lease(lease_records.record_path(self._state, record.id))
@@ -96,7 +96,7 @@ class VmSite:
         hierarchies = cgroup.detect()
         state = lease.record.parent.parent
         await together(self._written_out(state, lease.id, node) for node in lease.databases)
-        async with taking_back(lease, "say `steelyard clean vm` when the cause is gone") as attempt:
+        async with taking_back(lease, "run `steelyard clean vm` once the cause is fixed") as attempt:
             await attempt(processes.end(lease.id, hierarchies))
             await attempt(network.delete(lease.id))
             await attempt(cgroup.remove(hierarchies, lease.id))
@@ -107,7 +107,7 @@ class VmSite:
                 socket.unlink(missing_ok=True)
 
     async def leftovers(self) -> Sequence[Lease]:
-        """Leases whose owner is dead or whose end has passed; processes of machines without a record. Networks without
+        """Leases that have expired or whose owner is dead; processes of machines without a record. Networks without
         a record are those of site local."""
         now = lease_records.utc_now()
         left = {lease.id: lease for lease in lease_records.left_over(self._state, self.name, now)}
@@ -116,7 +116,7 @@ class VmSite:
         return list(left.values())
 
     async def facts(self, node: Node) -> dict[str, str]:
-        """The facts of a machine as it says them itself, and how it runs. Raises SiteError if it does not answer."""
+        """The facts of a machine as it reports them, and its accelerator. Raises SiteError if it does not answer."""
         own = {"site": self.name, "address": node.address, "network": "a bridge of the lease"}
         if node.role == "load":
             machine = {**kernel_settings.facts(), **machine_facts.facts(), **kernel_settings.disk(node.folder)}
@@ -124,7 +124,7 @@ class VmSite:
         try:
             machine = await node_facts.of_node(node)
         except CommandFailed as error:
-            raise SiteError(f"{node.name}: its virtual machine does not say its facts: {error.message}") from error
+            raise SiteError(f"{node.name}: its virtual machine does not report its facts: {error.message}") from error
         identity = node.environment.get(lease_records.MARKER, "")
         lent = lease_records.read(lease_records.record_path(self._state, identity))
         shape = vm_steps.shape_of(self._settings, node)
@@ -140,7 +140,7 @@ class VmSite:
         return {**machine, **own, **{name: text for name, text in running.items() if text}}
 
     def refuse(self, request: Request, memory_mb_per_node: int | None) -> str | None:
-        """Why no virtual machines can be lent for the request, or None."""
+        """Reason why no virtual machines can be lent for the request, or None."""
         return refusals.refuse(self, self._settings, request, memory_mb_per_node)
 
     async def findings(self) -> Sequence[Finding]:
@@ -148,8 +148,8 @@ class VmSite:
         return await findings.of_this_machine(self._settings)
 
     def helper_times_s(self, programs: Mapping[tuple[int, int], RunningProgram]) -> Mapping[str, float]:
-        """Processor seconds of virtual machines in a census. What their nodes use is told by the machines themselves;
-        seen from outside, it is the work of QEMU. Pure."""
+        """Processor seconds of virtual machines in a census. The use of their nodes is reported by the machines
+        themselves; seen from outside, it is the work of QEMU. Pure."""
         used = [program.used_s for program in programs.values() if PROCESS.fullmatch(program.name)]
         return {"qemu": sum(used)} if used else {}
 
@@ -159,7 +159,7 @@ class VmSite:
         return LeaseTimes(lease_s=lease_s, release_s=EXPECTED_RELEASE_S)
 
     async def _written_out(self, state: Path, identity: str, node: Node) -> None:
-        """Have a machine that is up write to its disk what it holds in memory: snapshots outlive the lease."""
+        """Have a running machine write its memory to its disk: snapshots outlive the lease."""
         places = machine.files(state, cache_folder(), identity, node.name)
         if not (machine.is_up(places) and vm_steps.runs(identity, node.name)):
             return
@@ -168,7 +168,7 @@ class VmSite:
             await connection.shell("sync", timeout_s=SYNC_TIMEOUT_S)
             await connection.close()
         except SteelyardError as error:
-            say(f"{node.name}: what it had not written is lost: {error.message}")
+            say(f"{node.name}: unwritten data are lost: {error.message}")
 
     def _record(self, request: Request, until: datetime) -> lease_records.Record:
         identity = lease_register.new_id(self._state)

@@ -35,17 +35,17 @@ BOOT_TIMEOUT_S = 300.0
 ATTEMPT_TIMEOUT_S = 30.0
 POLL_S = 0.25
 OTHERWISE = (
-    "interrupt it, and give its `steelyard run` again later: a machine has one lease of site vm at a time, whatever "
+    "interrupt that study and rerun it later: a machine has one lease of site vm at a time, whatever "
     "STEELYARD_CACHE and STEELYARD_STATE say"
 )
-"""What can be done besides waiting for another study's virtual machines."""
+"""Alternative to waiting for another study's virtual machines."""
 READ_CLOCK = "date +%s.%N"
 SET_CLOCK = 'date --set="$1 seconds" > /dev/null'
 """Argument: seconds by which the clock is behind. The machine read it to the second when it booted."""
 
 
 class MachineSteps:
-    """The steps of one lease, and what they find out."""
+    """The steps of one lease, and their findings."""
 
     def __init__(self, settings: Settings, state: Path, record: lease_records.Record, say: Say) -> None:
         self.record = record
@@ -90,7 +90,7 @@ class MachineSteps:
         self._program = ssh_agent.program("virtual machines", ARCHITECTURE)
 
     async def _choose_accelerator(self) -> None:
-        """How the machines run, and whether they fit into memory with what that takes."""
+        """Accelerator of the machines, and check that they fit into memory with its overhead."""
         assert self._image is not None
         self._accelerator = await accelerator.choose(self._settings.accelerator, self._image, self._caller)
         each_mb = shape_of(self._settings, self._databases[0]).memory_mb + self._accelerator.overhead_mb
@@ -157,10 +157,10 @@ class MachineSteps:
         return replace(node, prefix=connection.argv, agent=path)
 
     async def _until_it_answers(self, node: Node, connection: Connection) -> None:
-        """Log in and make the node's folders. Raises SiteError with what the machine's console says."""
+        """Log in and make the node's folders. Raises SiteError with the machine's console output."""
         places = self._files(node)
         deadline = time.monotonic() + BOOT_TIMEOUT_S
-        last = "it did not get as far as sshd"
+        last = "it did not reach sshd"
         while time.monotonic() < deadline:
             if not runs(self.record.id, node.name):
                 raise SiteError(f"{node.name}: its virtual machine ended: {vm_machine.console_tail(places)}")
@@ -195,12 +195,12 @@ async def _set_clock(connection: Connection) -> None:
         behind_s = middle_s - float(done.stdout)
     except ValueError as error:
         why = done.stderr.decode(errors="replace").strip()
-        raise SiteError(f"{connection.name}: its virtual machine does not say what time it is: {why}") from error
+        raise SiteError(f"{connection.name}: its virtual machine does not report its time: {why}") from error
     await connection.shell(SET_CLOCK, f"{behind_s:+.6f}")
 
 
 def shape_of(settings: Settings, node: Node) -> Shape:
-    """What a node's machine is made of. Pure."""
+    """Parts of a node's machine. Pure."""
     return Shape(
         memory_mb=settings.default_memory_mb if node.memory_mb is None else node.memory_mb,
         processors=settings.default_processors if node.cpus is None else round(node.cpus),
@@ -214,12 +214,12 @@ def own_address(settings: Settings) -> str:
 
 
 def ssh_config(state: Path, identity: str) -> Path:
-    """Where ssh's settings for a lease are."""
+    """Path of ssh's settings for a lease."""
     return lease_records.nodes_folder(state, identity) / "ssh_config"
 
 
 def connection_of(state: Path, identity: str, node: Node) -> Connection:
-    """How a lease's machine is reached. Raises EngineError if there is no agent here, through which ssh is started."""
+    """Connection to a lease's machine. Raises EngineError if there is no agent here, through which ssh is started."""
     return vm_machine.connection(identity, node.name, node.address, ssh_config(state, identity), agent.find())
 
 

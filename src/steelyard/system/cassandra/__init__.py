@@ -30,6 +30,6 @@ async def missing_packages() -> tuple[str, ...]:
         await _java.find()
     except SystemFault:
         missing.append(JAVA_PACKAGE)
-    if shutil.which("mvn") is None and _jars.have(Settings(), folders.cache_folder()) is None:
+    if shutil.which("mvn") is None and _jars.installed_class_path(Settings(), folders.cache_folder()) is None:
         missing.append(MAVEN_PACKAGE)
     return tuple(missing)

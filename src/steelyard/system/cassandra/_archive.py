@@ -91,7 +91,7 @@ async def ensure(folder: Path, settings: Settings, java: Java, jars: Sequence[Pa
                     jars,
                 )
             except SteelyardError as error:
-                say(f"no archive of loaded classes, starts will take 3 s longer: {error.message}")
+                say(f"no archive of loaded classes, so starts take 3 s longer: {error.message}")
             finally:
                 await asyncio.to_thread(shutil.rmtree, temporary, ignore_errors=True)
     return target

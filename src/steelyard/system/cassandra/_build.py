@@ -1,4 +1,4 @@
-"""The build that is run: a release number, or the jars of a folder or tarball, with what identifies them."""
+"""The build to run: a release number, or the jars of a folder or tarball, with their identity."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ HASH_CHARS = 16
 
 @dataclass(frozen=True)
 class Build:
-    """What `system.source`, or `system.version` and `system.jars`, name."""
+    """Build named by `system.source`, or by `system.version` and `system.jars`."""
 
     label: str
     release: str | None = None
-    """Release number on Maven, or what the user said that the jars are; None where only the jars know."""
+    """Release number on Maven, or the user's version of the jars; None if only the jars know."""
     files: Path | None = None
     """A folder of jars, or a tarball; None: Maven's."""
 
@@ -37,12 +37,12 @@ def named(source: str) -> Build:
         return Build(labelled[1], files=Path(labelled[2]).expanduser())
     if "=" in source or "," in source or not ("/" in source or source.endswith((".tar", ".gz", ".tgz"))):
         allowed = "a version (5.0.4), a tarball, or a folder of jars with a label (main=builds/main)"
-        raise ValueError(f"{source!r} names no build: {allowed}")
+        raise ValueError(f"{source!r} does not name a build: {allowed}")
     return Build(Path(source).name, files=Path(source).expanduser())
 
 
 def version_of(jars: Sequence[Path]) -> str | None:
-    """The version in the name of the server's jar; None where it says none."""
+    """The version in the name of the server's jar, or None."""
     versions = (SERVER_JAR.fullmatch(jar.name) for jar in jars)
     return next((version[1] for version in versions if version), None)
 

@@ -66,7 +66,7 @@ class Folders:
 
     @property
     def management_password(self) -> Path:
-        """File with the user and the password of the management beans, for the server and for whoever calls them."""
+        """File with the user and the password of the management beans, for the server and its callers."""
         return self.keys / "management.password"
 
     @property
@@ -139,7 +139,8 @@ def client_encryption(node: Node) -> dict[str, Any]:
 
 MANAGEMENT_USER = "steelyard"
 MANAGEMENT_ACCESS = "management.access"
-"""File in the folder of keys: what the user may do. Without `create`, not even it can have the server load classes."""
+"""File in the folder of keys: permissions of the user. Without `create`, not even it can have the server load
+classes."""
 
 
 def management_address(node: Node) -> str:
@@ -234,7 +235,7 @@ def argument_file(options: Sequence[str]) -> str:
 
 async def write(settings: Settings, node: Node, peers: Sequence[Node]) -> None:
     """Create the folders and configuration files of a node. Idempotent, but for the password of its management beans:
-    another each time, so that whoever learns that of a server which has ended can call no other."""
+    a new one each time, so that the password of a server that has ended opens no other."""
     folders = Folders(node.folder)
     await files.make_folders(
         node, folders.conf / "triggers", folders.data, folders.logs, folders.keys, folders.root / "tmp"

@@ -9,12 +9,12 @@ def contact_of(text: str, port: int) -> tuple[str, int]:
     if text.startswith("["):
         address, closed, rest = text[1:].partition("]")
         if not closed or (rest and not rest.startswith(":")):
-            raise ValueError(f"{text!r} is no contact point: write [ADDRESS]:PORT")
+            raise ValueError(f"{text!r} is not a contact point: write [ADDRESS]:PORT")
         number = rest[1:]
     elif text.count(":") > 1:
         address, number = text, ""
     else:
         address, _, number = text.partition(":")
     if not address or (number and not (number.isdigit() and 0 < int(number) < 65_536)):
-        raise ValueError(f"{text!r} is no contact point: write ADDRESS or ADDRESS:PORT")
+        raise ValueError(f"{text!r} is not a contact point: write ADDRESS or ADDRESS:PORT")
     return address, int(number) if number else port

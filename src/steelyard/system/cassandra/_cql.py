@@ -15,7 +15,7 @@ from steelyard.node.secrets import cql_credentials
 
 NO_CONNECTION = 3
 AGENT = "steelyard-agent: "
-"""Before whatever the agent says on standard error."""
+"""Prefix of the agent's standard error."""
 TIMEOUT_S = 30.0
 """Longest wait for the connection, and for each answer."""
 
@@ -55,7 +55,7 @@ async def ask_at(
     argv = [program, "cql", "--contact", contact, "--timeout-s", f"{timeout_s:g}", *options, *statements]
     limit_s = timeout_s * (1 + len(statements))
     done = await run(client, argv, timeout_s=limit_s, watch=True, check=False, variables=cql_credentials())
-    # The line of an answer that ended early is no JSON.
+    # The line of an answer that ended early is not JSON.
     lines = () if done.exit_code == NO_CONNECTION else done.stdout.splitlines()
     answers = [json.loads(line) for line in lines if line.strip()]
     if done.exit_code != 0:

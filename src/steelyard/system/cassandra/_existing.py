@@ -1,7 +1,7 @@
 """A Cassandra cluster that exists: measured over CQL, never started, stopped, wiped or configured.
 
-The laboratory works in tables that it has created and marked, in a keyspace of its own unless the study names one. What
-is not marked is somebody else's: it is neither read, written, emptied nor dropped.
+The laboratory works in tables that it has created and marked, in its own keyspace unless the study names one. What
+is not marked belongs to another user: it is neither read, written, emptied nor dropped.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NO_SNAPSHOTS = "allow_auto_snapshot"
 NO_SNAPSHOTS_SINCE = 5
 """The first major version with it; an older node in the same cluster could not read such a table's schema."""
 SNAPSHOTS_KEPT = (
-    "a cluster that exists: the tables are dropped at the end; before Cassandra 5.0, with auto_snapshot = true (its "
+    "an existing cluster: the tables are dropped at the end; before Cassandra 5.0, with auto_snapshot = true (its "
     "default), each node keeps a copy of their files when they are emptied or dropped (snapshots/dropped-*, "
     "snapshots/truncated-*): its owner removes them on each node, `nodetool clearsnapshot --all -- {keyspace}`"
 )
@@ -63,8 +63,8 @@ class ExistingCassandra:
         self._leaves_snapshots = True
 
     def members(self, lent: Sequence[Node], loaders: Sequence[Node]) -> tuple[Node, ...]:
-        """The contact points: as the lent nodes of these addresses where the cluster's machines are watched, else as
-        nodes on which no commands can be run. Raises SystemFault for an address that no lent node has."""
+        """The contact points: as the lent nodes of these addresses where the cluster's machines are watched, otherwise
+        as nodes on which no commands can be run. Raises SystemFault for an address that no lent node has."""
         self._client = loaders[0]
         contacts = [contact_of(text, self.settings.native_port) for text in self.settings.contact_points]
         if not self.watched:
@@ -74,7 +74,7 @@ class ExistingCassandra:
         if missing:
             raise SystemFault(
                 f"the site lends no node with the address {', '.join(missing)}, which system.contact_points names",
-                "write the addresses as in the inventory, or leave out system.watched",
+                "write the addresses as in the inventory, or remove system.watched",
                 system=self.name,
             )
         return tuple(by_address[address] for address, _ in contacts)
@@ -110,7 +110,7 @@ class ExistingCassandra:
             raise SystemFault(
                 f"keyspace {ours.keyspace} has tables that are not Steelyard's: {', '.join(foreign)}; "
                 "nothing was touched",
-                "name another keyspace in system.keyspace, or in the workload's file",
+                "choose another keyspace in system.keyspace, or in the workload's file",
                 system=self.name,
             )
         self._schema = ours
@@ -154,7 +154,7 @@ class ExistingCassandra:
             "version": str(local[0]["release_version"]),
             "data center": str(local[0]["data_center"]),
             "rack": str(local[0]["rack"]),
-            "managed": "false: a cluster that exists",
+            "managed": "false: an existing cluster",
             "snapshots of dropped tables": "where auto_snapshot is true" if self._leaves_snapshots else "none",
         }
         try:
@@ -205,7 +205,7 @@ class ExistingCassandra:
         return 0
 
     def notes(self) -> Sequence[str]:
-        """What the cluster's owner may have to remove by hand."""
+        """Files that the cluster's owner may have to remove by hand."""
         return (SNAPSHOTS_KEPT.format(keyspace=self.settings.keyspace or KEYSPACE),)
 
     def problems(self, nodes: int, load: Load) -> Iterator[StudyError]:
@@ -215,7 +215,7 @@ class ExistingCassandra:
         if nodes != there:
             yield StudyError(
                 f"site.nodes is {nodes}, but system.contact_points names {there}",
-                "write the number of contact points: the load goes to these nodes",
+                "set it to the number of contact points: the load goes to these nodes",
                 key="site.nodes",
                 read=nodes,
                 allowed=(str(there),),

@@ -24,5 +24,5 @@ async def _java_of_servers() -> Finding:
 
 def _maven() -> Finding:
     path = shutil.which("mvn")
-    mend = "as root: apt-get install -y maven; or name a folder of Cassandra's jars in the study"
-    return judged("maven", path or "no mvn in PATH", path is not None, mend)
+    hint = "as root: apt-get install -y maven; or name a folder of Cassandra's jars in the study"
+    return judged("maven", path or "no mvn in PATH", path is not None, hint)

@@ -68,7 +68,7 @@ async def locked(folder: Path) -> AsyncIterator[None]:
         yield
 
 
-def have(settings: Settings, cache_folder: Path) -> tuple[Path, ...] | None:
+def installed_class_path(settings: Settings, cache_folder: Path) -> tuple[Path, ...] | None:
     """The class path (sorted, so that an archive of classes fits it); None if it must be fetched first."""
     source = settings.build.files
     if source is not None and source.is_dir():
@@ -80,11 +80,11 @@ def have(settings: Settings, cache_folder: Path) -> tuple[Path, ...] | None:
 
 async def ensure(settings: Settings, cache_folder: Path, java: Java, say: Say) -> tuple[Path, ...]:
     """The class path, fetched if necessary. Raises SystemFault that names the command that installs what is missing."""
-    if (jars := have(settings, cache_folder)) is not None:
+    if (jars := installed_class_path(settings, cache_folder)) is not None:
         return jars
     folder = folder_of(settings, cache_folder)
     async with locked(folder):
-        if (jars := have(settings, cache_folder)) is not None:
+        if (jars := installed_class_path(settings, cache_folder)) is not None:
             return jars
         temporary = Path(tempfile.mkdtemp(prefix="lib.tmp-", dir=folder))
         try:
@@ -102,7 +102,7 @@ async def ensure(settings: Settings, cache_folder: Path, java: Java, say: Say) -
             temporary.rename(folder / "lib")
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
-    jars = have(settings, cache_folder) or ()
+    jars = installed_class_path(settings, cache_folder) or ()
     say(f"{len(jars)} jars in {folder / 'lib'}")
     return jars
 

@@ -67,7 +67,7 @@ async def find() -> Java:
 
 
 async def find_on(node: Node, mine: Java) -> Path:
-    """Java 17 on a node with programs of its own; `mine`, this machine's, is brought to a node of the same architecture
+    """Java 17 on a node with its own programs; `mine`, this machine's, is brought to a node of the same architecture
     that has none. Raises SystemFault that lists what was examined."""
     looked = await look(await candidates_on(node), WANTED_MAJOR, node)
     if looked.java is not None:

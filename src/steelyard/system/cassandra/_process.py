@@ -31,7 +31,7 @@ async def tail(node: Node, path: Path, lines: int) -> list[str]:
 
 
 def memory_kills(node: Node) -> int:
-    """How often the kernel killed a process of the node's cgroups for memory (cgroup v1 and v2)."""
+    """Number of processes of the node's cgroups that the kernel killed for memory (cgroup v1 and v2)."""
     kills = 0
     for folder in node.cgroups:
         for name in ("memory.oom_control", "memory.events"):
@@ -44,7 +44,7 @@ def memory_kills(node: Node) -> int:
 
 
 async def why_dead(node: Node, how: str = "ended") -> tuple[str, str]:
-    """The likely reason why a server died, and what to do about it, from its logs, its limits, and `how` it ended as
+    """The likely reason why a server died, and a hint, from its logs, its limits, and `how` it ended as
     far as that is known."""
     folders = Folders(node.folder)
     lines = [line for name in LOGS for line in await tail(node, folders.logs / name, MOST_LINES)]
@@ -57,10 +57,10 @@ async def why_dead(node: Node, how: str = "ended") -> tuple[str, str]:
     if "OutOfMemoryError" in text:
         return f"Java ran out of memory{last}", "raise system.heap_mb"
     if "Address already in use" in text or "in use by another process" in text:
-        return f"a port is in use{last}", "another Cassandra uses the address: `steelyard clean`, or set the ports"
+        return f"a port is in use{last}", "another Cassandra uses the address: run `steelyard clean`, or set the ports"
     if any(mark in text for mark in REFUSALS):
         return f"it refused its configuration{last}", "correct system.yaml"
-    return f"{how}, no known reason{last}", f"read {folders.logs}"
+    return f"{how}, for an unknown reason{last}", f"read {folders.logs}"
 
 
 async def command_line(node: Node) -> tuple[str, ...]:

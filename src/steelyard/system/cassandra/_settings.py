@@ -54,9 +54,9 @@ KEYS_OF_THE_LABORATORY = {
 }  # fmt: skip
 """Keys of `cassandra.yaml` that the system writes itself, and the setting to use instead, if there is one."""
 
-_OF_THE_LABORATORY = "the laboratory sets it"
+_OF_THE_LABORATORY = "set by the laboratory"
 _OF_MANAGEMENT = "the laboratory opens the port of the management beans, with a password"
-_DEBUGGING = "a debugger's port has no password: every account of the machine would run code as the node's user"
+_DEBUGGING = "a debugger's port has no password: every account on the machine could run code as the node's user"
 OWN_JVM_OPTIONS = {
     **dict.fromkeys(("-Xms", "-Xmx"), "the heap is set with heap_mb"),
     **dict.fromkeys(
@@ -114,7 +114,7 @@ class CassandrasOwn:
 
 
 OF_EXISTING = ("contact_points", "keyspace", "watched")
-"""Settings of a cluster that exists, besides `managed`."""
+"""Settings of an existing cluster, in addition to `managed`."""
 
 
 def _compressor(word: str) -> str:
@@ -223,8 +223,8 @@ class Settings(Value):
         for key in given:
             own = own_keys()
             if key in own:
-                instead = f"use the setting {own[key]}" if own[key] else "the laboratory sets it"
-                raise ValueError(f"yaml key {key!r} is not free: {instead}")
+                instead = f"use the setting {own[key]}" if own[key] else "set by the laboratory"
+                raise ValueError(f"yaml key {key!r} is reserved: {instead}")
             if key not in known_keys():
                 raise ValueError(f"cassandra.yaml has no key {key!r}{nearest(key, known_keys())}")
         return given
@@ -235,7 +235,7 @@ class Settings(Value):
         for option in given:
             for beginning, reason in OWN_JVM_OPTIONS.items():
                 if option.startswith(beginning):
-                    raise ValueError(f"JVM option {option!r} is not free: {reason}")
+                    raise ValueError(f"JVM option {option!r} is reserved: {reason}")
         return given
 
     @field_validator("source")
@@ -248,29 +248,27 @@ class Settings(Value):
     @model_validator(mode="after")
     def _one_build(self) -> Settings:
         if self.source is not None and (self.jars is not None or self.version != DEFAULT_VERSION):
-            raise ValueError("source names the build by itself: leave version and jars out")
+            raise ValueError("source already names the build: remove version and jars")
         return self
 
     @model_validator(mode="after")
     def _encrypted_once(self) -> Settings:
         if self.client_tls and "client_encryption_options" in self.yaml:
-            raise ValueError("client_tls sets client_encryption_options by itself: give one of the two")
+            raise ValueError("client_tls already sets client_encryption_options: give only one of them")
         return self
 
     @model_validator(mode="after")
     def _exists_or_is_made(self) -> Settings:
         of_existing = [name for name in OF_EXISTING if getattr(self, name) != type(self).model_fields[name].default]
         if self.managed and of_existing:
-            raise ValueError(f"{of_existing[0]} is for a cluster that exists: write managed = false too")
+            raise ValueError(f"{of_existing[0]} is for an existing cluster: also set managed = false")
         if not self.managed:
             if not self.contact_points:
-                raise ValueError("managed = false: name the cluster's nodes in contact_points")
+                raise ValueError("managed = false: list the cluster's nodes in contact_points")
             for text in self.contact_points:
                 contact_of(text, self.native_port)
             if self.yaml or self.jvm_options or self.client_tls:
-                raise ValueError(
-                    "managed = false: a cluster that exists is not configured: leave out yaml, jvm_options"
-                )
+                raise ValueError("managed = false: an existing cluster is not configured: remove yaml, jvm_options")
         return self
 
     @property

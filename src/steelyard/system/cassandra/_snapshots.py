@@ -56,7 +56,7 @@ def key_of(
     settings: Settings, nodes: Sequence[Node], schema: Schema, data: Mapping[str, Any], jars_hash: str = ""
 ) -> str:
     """Name of a state: a hash of everything that determines which bytes each node holds. `jars_hash`: of a build whose
-    version nobody said."""
+    version is unknown."""
     determined_by = {
         "format": FORMAT,
         "version": settings.build.release or f"jars {jars_hash}",
@@ -110,7 +110,7 @@ class KeptSnapshots:
         folder = self._root(node) / key
         listed = await _listed(node, folder)
         if listed is None:
-            raise _damaged(folder, f"{node.name} has no manifest that can be read")
+            raise _damaged(folder, f"{node.name} has no readable manifest")
         there = await files.sizes(node, folder / node.name)
         if any(there.get(name) != count for name, count in listed.items()):
             raise _damaged(folder, "sizes differ from its manifest")
@@ -132,7 +132,7 @@ class KeptSnapshots:
 
 
 async def _listed(node: Node, folder: Path) -> dict[str, int] | None:
-    """`table/file` to size by a node's manifest; None without one of this format: then the snapshot is made anew."""
+    """`table/file` to size by a node's manifest; None without one of this format: then the snapshot is remade."""
     try:
         manifest = json.loads(await files.read(node, folder / f"{node.name}.json"))
         return dict(manifest["files"]) if manifest["format"] == FORMAT else None
@@ -167,7 +167,7 @@ async def _keep(node: Node, source: Path, into: Path) -> dict[str, int]:
         await asyncio.sleep(STABLE_POLL_S)
     raise SystemFault(
         f"{node.name}: the SSTables in {source} kept changing for {STABLE_TIMEOUT_S:g} s, so no snapshot can be taken",
-        "wait until compactions are over",
+        "wait until compactions have finished",
         node=node.name,
         system="cassandra",
     )
@@ -175,5 +175,5 @@ async def _keep(node: Node, source: Path, into: Path) -> dict[str, int]:
 
 def _damaged(folder: Path, what: str) -> StoreError:
     return StoreError(
-        f"the snapshot {folder} is damaged: {what}", f"remove {folder}; it will be filled anew", path=str(folder)
+        f"the snapshot {folder} is damaged: {what}", f"remove {folder}; it will be refilled", path=str(folder)
     )

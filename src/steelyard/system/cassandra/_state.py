@@ -22,7 +22,7 @@ DOING = (
     ("Initializing system", "opening tables"),
     ("Configuration location", "reading its configuration"),
 )
-"""Log texts, latest phase first, and what the node is doing after each."""
+"""Log texts, latest phase first, with the node's activity after each."""
 
 POOLS = {
     "CompactionExecutor": "compactions",
@@ -56,7 +56,7 @@ class Seen:
 
 
 def seen(text: str, members: int) -> Seen:
-    """State from the text of a node's log, which begins anew with each start."""
+    """State from the text of a node's log, which is new with each start."""
     last = dict(LIVENESS.findall(text))
     up = frozenset(address for address, state in last.items() if state == "UP")
     doing = next((what for mark, what in DOING if mark in text), "starting the Java machine")
@@ -68,13 +68,13 @@ def seen(text: str, members: int) -> Seen:
 
 @dataclass
 class LogSoFar:
-    """What was read of a node's log: only the lines that `seen` looks for."""
+    """Lines of a node's log: only those that `seen` looks for."""
 
     bytes_read: int = 0
     text: str = ""
 
     def append(self, content: bytes) -> None:
-        """Take in what follows; a line that is not whole yet is left for the next time."""
+        """Read further text; an incomplete line is left for the next call."""
         whole = content[: content.rfind(b"\n") + 1]
         self.bytes_read += len(whole)
         lines = whole.decode(errors="replace").splitlines()

@@ -44,7 +44,7 @@ AGREEMENT_POLL_S = 0.1
 SCHEMA_TIMEOUT_S = 60.0
 TRUNCATE_TIMEOUT_S = 90.0
 MOST_LOG_BYTES = 64 << 20
-"""Of what a log has grown by since it was read last."""
+"""Limit on the growth of a log since the last read."""
 
 log = logging.getLogger(__name__)
 
@@ -111,7 +111,7 @@ class Cassandra:
         return await _findings.of_this_machine()
 
     async def provide(self, nodes: Sequence[Node]) -> None:
-        """Find Java on nodes with programs of their own, or bring it, and bring jars. Slow only the first time."""
+        """Find Java on nodes with their own programs, or bring it, and bring jars. Slow only the first time."""
         await together(self._provide(node) for node in nodes)
 
     async def install(self, node: Node, peers: Sequence[Node]) -> None:
@@ -161,13 +161,13 @@ class Cassandra:
         return len(normal) == members and len(peers) == members - 1 and len(connected) >= members - 1
 
     async def death(self, node: Node) -> SystemFault | None:
-        """Why the server died; None while it lives."""
+        """Cause of the server's death; None while it lives."""
         if await _process.living(node) is not None:
             return None
         return await self._died(node)
 
     async def waiting_for(self, node: Node) -> str:
-        """What a node that is not ready is doing."""
+        """Current activity of a node that is not ready."""
         if await _process.living(node) is None:
             return "not running"
         return (await self._seen(node, len(self._peers.get(node.folder, (node,))))).doing
@@ -236,7 +236,7 @@ class Cassandra:
             "collector": await _process.collector(node),
         }
         if self.settings.build.release is None:
-            del asked["version"]  # nobody asked for one: only the jars know it
+            del asked["version"]  # not given: only the jars know it
         if self._schema is not None:
             asked |= _state.asked_of_tables(self.settings, self._schema)
             answers = await self._ask(node, *_state.table_questions(self.settings, self._schema))
@@ -272,7 +272,7 @@ class Cassandra:
         return _state.busy(answers)
 
     async def compile_times_s(self, nodes: Sequence[Node]) -> Mapping[str, float]:
-        """Time of each node's just-in-time compiler, as its Java machine says it. Raises SystemFault."""
+        """Time of each node's just-in-time compiler, as its Java machine reports it. Raises SystemFault."""
         contacts = {node.name: [self._beans_of(node)] for node in nodes}
         lines = await self._call(nodes, "compiled", "-", contacts)
         times_ms = {name: float(line.rsplit(" ", 1)[1]) for name, line in lines.items()}
@@ -323,23 +323,24 @@ class Cassandra:
         return _estimates.disk_bytes(stored_bytes, nodes, self.settings.commitlog_total_space_mb)
 
     def notes(self) -> Sequence[str]:
-        """That of this version no checksums are shipped."""
+        """A note if no checksums are shipped for this version."""
         build = self.settings.build
         if build.files is not None or _jars.shipped_list(self.settings) is not None:
             return ()
         return (
-            f"Cassandra {build.label}: no checksums of it are shipped with Steelyard: its jars are compared with those "
+            f"Cassandra {build.label}: Steelyard ships no checksums for it, so its jars are compared with those "
             "of their first use",
         )
 
     def problems(self, nodes: int, load: Load) -> Iterator[StudyError]:
-        """Errors for a build that is not there, for more copies than nodes, and for consistency levels that need more
+        """Errors for a missing build, for more copies than nodes, and for consistency levels that need more
         copies than there are."""
         build = self.settings.build
         if self.settings.source is not None and build.files is not None and not build.files.exists():
             yield StudyError(
-                f"the build {build.label} is not there: no folder or tarball {build.files}",
-                "put the build's jars there first; nothing is built, and paths are relative to the current folder",
+                f"the build {build.label} is missing: no folder or tarball {build.files}",
+                "put the build's jars there first; Steelyard builds nothing, and paths are relative to the current "
+                "folder",
                 key="system.source",
                 read=self.settings.source,
             )
@@ -357,8 +358,8 @@ class Cassandra:
         self, nodes: Sequence[Node], what: str, keyspace: str, targets: Mapping[str, Sequence[str]]
     ) -> Mapping[str, str]:
         """Call management beans: for all nodes at once where one client reads the passwords of all, as on this machine,
-        else on each node: a container sees its own folder alone. Returns the node's last line of output, by name, where
-        it printed any."""
+        otherwise on each node: a container sees its own folder alone. Returns the node's last line of output, by name,
+        where it printed any."""
         shared = [node for node in nodes if node.processes == "same"]
         groups = [shared] if shared else []
         groups += [[node] for node in nodes if node not in shared]
@@ -394,7 +395,7 @@ class Cassandra:
         return installed
 
     async def _seen(self, node: Node, members: int) -> _state.Seen:
-        """What the node's log says; only what was added since the last time is read."""
+        """Lines of the node's log; only what was added since the last time is read."""
         so_far = self._logs.setdefault((node.name, node.folder), _state.LogSoFar())
         log = _config.Folders(node.folder).logs / "system.log"
         so_far.append(await files.read(node, log, so_far.bytes_read, MOST_LOG_BYTES))

@@ -85,7 +85,7 @@ def test_options_reach_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "options", "words"),
     [
-        ("hajji2061", {}, "'hajji2061' is no file, no shipped table and no study"),
+        ("hajji2061", {}, "'hajji2061' is neither a file nor a shipped table or study"),
         ("hajji2016", {"digits": 2}, "are for files"),
         ("FILE", {"quartiles": "tukey"}, "--quartiles tukey"),
     ],
@@ -152,8 +152,8 @@ def test_a_table_is_shown_whole_however_narrow_the_terminal() -> None:
 
 
 def test_a_table_number_that_is_not_there() -> None:
-    with pytest.raises(StudyError, match="no printed table 99") as caught:
+    with pytest.raises(StudyError, match="no table 99") as caught:
         reference.show("speedup", "99")
-    assert caught.value.hint == "there are: 18, 22, 30, 34, 42, 46, 54, 58"
-    with pytest.raises(StudyError, match="no printed table 1"):
+    assert caught.value.hint == "available: 18, 22, 30, 34, 42, 46, 54, 58"
+    with pytest.raises(StudyError, match="no table 1"):
         reference.show("http_server", "1")

@@ -112,14 +112,14 @@ def test_a_stopping_rule_says_what_to_expect(tmp_path: Path) -> None:
     assert "is within 3% of it: from 10 to 30 starts" in flat
     assert "CV between starts" in flat
     assert "10.0% 30 " in flat, "the cap"
-    assert "% reach the cap, wider than asked" in flat
-    assert "the study ends after fewer if its intervals are within ±3% before" in flat
+    assert "% reach the cap, wider than requested" in flat
+    assert "the study ends earlier once its intervals are within ±3%" in flat
     assert "t intervals that end a study" not in flat
     found = checked(tmp_path, rest.format("least_starts = 6\nhours = 0.001\n"))
     flat = " ".join(found.out.split())
     assert found.code == 0
     assert "at least 6 starts: t intervals that end a study cover less" in flat
-    assert "the study will end without a judged interval" in flat
+    assert "the study will end before an interval is judged" in flat
     until = json.loads(checked(tmp_path, rest.format(""), as_json=True).out)["until"]
     assert until["rule"]["least_starts"] == 10
     assert [one["cv"] for one in until["expected"]] == [0.01, 0.02, 0.05, 0.1]
@@ -130,7 +130,7 @@ def test_it_says_which_noise_floor_the_study_will_be_judged_against(
 ) -> None:
     monkeypatch.setenv("STEELYARD_STATE", str(tmp_path / "state"))
     assert "noise floor none: this machine's noise floor has not been measured" in checked(tmp_path, REST).out
-    assert "this study measures it" in checked(tmp_path, '[design]\nkind = "same"\n').out
+    assert "measured by this study" in checked(tmp_path, '[design]\nkind = "same"\n').out
     study = read(tmp_path / "paper.toml")
     of = circumstances(expand(study).trials[0].settings, [machine_facts.facts()])
     spread = Spread(

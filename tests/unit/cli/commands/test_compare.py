@@ -114,7 +114,7 @@ def test_a_figure(stores: tuple[Path, Path], tmp_path: Path, suffix: str) -> Non
         ({"b": "srinadhuni2018", "response_name": "p99"}, "--response p99"),
         ({"b": "srinadhuni2018", "margin_percent": 5.0}, "--margin is for two sides"),
         ({"b": "ec2_latency", "fixed_b": ("replication_factor=4",)}, "nothing like it was published"),
-        ({"b": "hajji2016", "figure": Path("x.svg")}, "no number of ours stands beside one that can be drawn"),
+        ({"b": "hajji2016", "figure": Path("x.svg")}, "none of our numbers matches one that can be drawn"),
         ({"b": None, "fixed_a": ("nodes=1",), "fixed_b": ("nodes=2",), "figure": Path("x.gif")}, "no picture"),
         (
             {

@@ -18,12 +18,12 @@ def test_leftovers_of_other_state_folders_are_named(tmp_path: Path, monkeypatch:
     own, other = tmp_path / "own", tmp_path / "other"
     lease_register.enter("5eedbee7", lease_records.record_path(other, "5eedbee7"), "vm", lease_records.owner())
     none = leftovers(own, [], {})
-    assert (none.state, none.mend) == ("good", "")
+    assert (none.state, none.hint) == ("good", "")
     assert none.found == f"none in {own}, nor in other state folders that {tmp_path}/register or a living process names"
     both = leftovers(own, ["5eedbee8"], {"5eedbee7": other})
     assert both.state == "poor"
     assert both.found == f"5eedbee8 in {own}; 5eedbee7 in {other}"
-    assert both.mend == f"steelyard clean; STEELYARD_STATE={other} steelyard clean vm"
+    assert both.hint == f"steelyard clean; STEELYARD_STATE={other} steelyard clean vm"
 
 
 def test_plug_ins_say_what_they_need_in_order_and_the_default_site_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,4 +50,4 @@ def test_a_plug_in_that_cannot_be_made_is_a_finding(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(doctor, "default_plug_in", broken)
     (found,) = doctor._said_by("site", "ec2")
     assert (found.name, found.state, found.found) == ("site ec2", "poor", "No module named 'boto'")
-    assert found.mend
+    assert found.hint

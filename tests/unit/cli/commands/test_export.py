@@ -72,7 +72,7 @@ def test_what_cannot_be_exported_is_refused(known: Path, tmp_path: Path) -> None
         export(known)
     with pytest.raises(StudyError, match="is named twice"):
         export(known, parquet=tmp_path / "a", markdown=tmp_path / "b" / ".." / "a")
-    with pytest.raises(StudyError, match="is a file, where a folder should be"):
+    with pytest.raises(StudyError, match="is a file, but a folder is needed"):
         export(known, hdr=known / "study.json")
     with pytest.raises(StoreError, match="is not a study's folder"):
         export(tmp_path, parquet=tmp_path / "a")

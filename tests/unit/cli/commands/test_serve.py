@@ -58,7 +58,7 @@ def test_it_prints_its_address_and_ends_cleanly(tmp_path: Path) -> None:
     assert said.splitlines() == [
         f"1 store in {store.resolve()}",
         "this machine only, read-only; the token keeps other users out",
-        "ctrl-C ends it",
+        "press ctrl-C to stop",
         "ended",
     ]
     assert list(scratch.iterdir()) == []
@@ -67,7 +67,7 @@ def test_it_prints_its_address_and_ends_cleanly(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("folder", "address", "kind", "told"),
     [
-        ("gone", "127.0.0.1", StoreError, "gone is no folder"),
+        ("gone", "127.0.0.1", StoreError, "gone is not a folder"),
         (".", "0.0.0.0", StudyError, "pages are served on this machine only"),
         (".", "example.org", StudyError, "pages are served on this machine only"),
     ],

@@ -101,7 +101,7 @@ KILLED = "interrupted: it ended without a word (killed, or a power cut); run the
 @pytest.mark.parametrize(
     ("events", "words"),
     [
-        ([BEGAN], [KILLED, "resume: steelyard run 'a study.toml'", "`steelyard clean --dry-run` names it"]),
+        ([BEGAN], [KILLED, "resume: steelyard run 'a study.toml'", "`steelyard clean --dry-run` lists them"]),
         ([BEGAN, journal.SessionInterrupted()], ["interrupted: it was stopped; run the same command to resume"]),
         (
             [BEGAN, journal.SessionFailed(message="the machine was not quiet within 5 s", hint="see who is busy")],

@@ -11,21 +11,21 @@ def test_client_and_daemon() -> None:
     own = findings.daemon("/bin/docker", "", "Cannot connect", None)
     assert own.state == "good"
     assert "a Docker daemon of Steelyard's own is started with the first lease" in own.found
-    lacking = findings.daemon("/bin/docker", "", "Cannot connect", "it takes root to start one")
-    assert (lacking.state, lacking.found) == ("poor", "/bin/docker; it takes root to start one")
-    assert "steelyard setup docker" in lacking.mend
+    lacking = findings.daemon("/bin/docker", "", "Cannot connect", "starting one needs root")
+    assert (lacking.state, lacking.found) == ("poor", "/bin/docker; starting one needs root")
+    assert "steelyard setup docker" in lacking.hint
     assert findings.daemon(None, "", "", "no program docker").found == "no docker in PATH"
 
 
-def test_a_docker_host_that_is_not_used_has_its_mend() -> None:
+def test_a_docker_host_that_is_not_used_has_its_hint() -> None:
     elsewhere = findings.daemon("/bin/docker", "", "DOCKER_HOST = 'tcp://a:1': ...", None, "unset DOCKER_HOST")
-    assert (elsewhere.state, elsewhere.mend) == ("poor", "unset DOCKER_HOST")
+    assert (elsewhere.state, elsewhere.hint) == ("poor", "unset DOCKER_HOST")
     assert "DOCKER_HOST = 'tcp://a:1'" in elsewhere.found
 
 
 def test_image() -> None:
     assert findings.own_image(None, there=True).found == "the image is there"
     assert "the first lease builds it" in findings.own_image(None, there=False).found
-    lacking = findings.own_image("building an image takes root", there=False)
+    lacking = findings.own_image("building an image needs root", there=False)
     assert lacking.state == "poor"
-    assert "site.image" in lacking.mend
+    assert "site.image" in lacking.hint

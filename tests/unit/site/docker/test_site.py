@@ -275,7 +275,7 @@ def refusal(tmp_path: Path, request: Request = THREE, memory_mb: int | None = No
 
 
 @pytest.mark.agent
-def test_refusals_say_why_and_what_mends_it(found: dict[str, Any], tmp_path: Path) -> None:
+def test_refusals_give_a_reason_and_a_hint(found: dict[str, Any], tmp_path: Path) -> None:
     assert refusal(tmp_path) == ""
     assert "251 nodes" in refusal(tmp_path, Request("s", 251))
     found["image"] = "debootstrap is missing"
@@ -286,7 +286,7 @@ def test_refusals_say_why_and_what_mends_it(found: dict[str, Any], tmp_path: Pat
     found["programs"] = {"docker"}
     assert "there is no program dockerd (Debian: apt-get install docker.io" in refusal(tmp_path)
     found["uid"] = 1000
-    assert "it takes root to start one" in refusal(tmp_path)
+    assert "starting one needs root" in refusal(tmp_path)
     found["looked"] = Looked(None, "permission denied while trying to connect")
     assert "add this user to the group docker" in refusal(tmp_path)
     found["programs"] = set()
@@ -298,7 +298,7 @@ def test_limits_that_cannot_be_enforced_are_refused(found: dict[str, Any], tmp_p
     half = Request("s", 1, limits=NodeLimits(cpus=0.5))
     assert refusal(tmp_path, half) == ""
     bound = Request("s", 1, limits=NodeLimits(cpus=1, cpu_limit="cpuset"))
-    assert 'of containers site.cpu_limit = "cpuset" says' in refusal(tmp_path, bound)
+    assert 'for containers, site.cpu_limit = "cpuset" sets' in refusal(tmp_path, bound)
     assert "not a whole number of cores" in refusal(tmp_path, half, cpu_limit="cpuset")
     assert "cores" in refusal(tmp_path, Request("s", 1, limits=NodeLimits(cpus=10_000)))
     assert "less than 0.01 cannot be enforced" in refusal(tmp_path, Request("s", 1, limits=NodeLimits(cpus=0.005)))
@@ -306,7 +306,7 @@ def test_limits_that_cannot_be_enforced_are_refused(found: dict[str, Any], tmp_p
     assert refusal(tmp_path, small, 300) == "a node needs 300 MB, but memory_mb = 100 is its limit"
     assert "MB are available" in refusal(tmp_path, Request("s", 200), 10_000_000)
     found |= {"uid": 1000, "able": False}
-    assert "takes root: the layers" in refusal(tmp_path, storage="overlay")
+    assert "needs root, who owns the layers" in refusal(tmp_path, storage="overlay")
     assert "more than one load node" in refusal(tmp_path, Request("s", 1, 2), network="bridge")
 
 
@@ -315,25 +315,25 @@ DENIED = "Error response from daemon: pull access denied for cassandr, repositor
 
 
 @pytest.mark.parametrize(
-    ("answer", "code", "words", "mend"),
+    ("answer", "code", "words", "hinted"),
     [
         (UNREACHABLE, 1, "its registry could not be reached: `docker pull cassandra:5` ended with: Error", "network"),
-        (DENIED, 1, "its registry has none of that name, or not for everybody: `docker pull", "look at its name"),
+        (DENIED, 1, "its registry has no public image of that name: `docker pull", "check its name"),
         ("no space left on device", 1, "it could not be pulled: `docker pull cassandra:5` ended with: no space", ""),
         ("", None, "`docker pull cassandra:5` did not end within 1200 s", "network"),
     ],
 )
 def test_an_image_that_cannot_be_had_is_told_from_a_registry_that_cannot_be_reached(
-    answer: str, code: int | None, words: str, mend: str
+    answer: str, code: int | None, words: str, hinted: str
 ) -> None:
     error = CommandFailed("", ("docker", "pull"), code, answer)
     here = ["debian:12", "<none>:<none>", f"{image.REPOSITORY}:1"]
     message, hint = image.not_pulled("cassandra:5", error, here, own=False)
     assert message.startswith(f"the image cassandra:5 is not here, and {words}")
-    assert mend in hint
+    assert hinted in hint
     assert "`docker load` it here" in hint
     assert 'site.image = ""' in hint
-    assert hint.endswith("name an image that is here (debian:12)")
+    assert hint.endswith("name an image that is present (debian:12)")
     assert "in a Docker that runs here" in image.not_pulled("cassandra:5", error, [], own=True)[1]
 
 
@@ -361,7 +361,7 @@ def test_what_a_site_refuses_lasts(found: dict[str, Any], tmp_path: Path) -> Non
 
 
 def test_cores_without_a_number_of_them_are_refused(found: dict[str, Any], tmp_path: Path) -> None:
-    assert "limits nothing without node.cpus" in refusal(tmp_path, cpu_limit="cpuset")
+    assert "has no effect without node.cpus" in refusal(tmp_path, cpu_limit="cpuset")
     assert refusal(tmp_path, cpu_limit="quota") == ""
 
 
@@ -391,8 +391,8 @@ def test_what_run_starts_or_pulls_first_is_a_note(
     monkeypatch.setattr(cgroup, "detect", lambda: cgroup.Hierarchies({"cpu": tmp_path}, None, frozenset(), ()))
     monkeypatch.setattr("steelyard.leases.register.usable", lambda: True)
     starts, shows = notes(tmp_path, image="cassandra:5")
-    assert starts.startswith("no Docker runs here: `run` starts a Docker daemon of its own, as root, and ends it with")
-    assert "whether that daemon has the image cassandra:5 shows when it runs" in shows
+    assert starts.startswith("no Docker runs here: `run` starts its own Docker daemon, as root, and ends it with")
+    assert "whether that daemon has the image cassandra:5 is known once it runs" in shows
     assert notes(tmp_path, image="cassandra:5", daemon="running") == [], "refused instead"
     monkeypatch.setattr(docker_daemon, "lives", lambda own: True)
     assert notes(tmp_path, image="debian:12") == []
@@ -418,20 +418,20 @@ def test_a_daemon_elsewhere_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_pat
     monkeypatch.setenv("DOCKER_HOST", "tcp://10.0.0.1:2375")
     looked = docker_daemon.running("docker")
     assert looked.daemon is None
-    assert looked.problem.startswith("DOCKER_HOST = 'tcp://10.0.0.1:2375': a Docker that is reached over a network")
-    assert looked.mend.startswith("unset DOCKER_HOST, or name a socket of this machine: unix:///")
+    assert looked.problem.startswith("DOCKER_HOST = 'tcp://10.0.0.1:2375': a Docker reached over a network")
+    assert looked.hint.startswith("unset DOCKER_HOST, or name a socket of this machine: unix:///")
     monkeypatch.setenv("DOCKER_HOST", "ssh://me:secret@pi")
     assert "'ssh://pi'" in docker_daemon.running("docker").problem
     for malformed in ("nonsense", "unix://run/docker.sock"):
         monkeypatch.setenv("DOCKER_HOST", malformed)
-        assert f"DOCKER_HOST = {malformed!r}: no address of a socket" in docker_daemon.running("docker").problem
+        assert f"DOCKER_HOST = {malformed!r}: not the address of a socket" in docker_daemon.running("docker").problem
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere.sock")
     assert docker_daemon.running("docker").problem.startswith("DOCKER_HOST = 'unix:///nowhere.sock': ")
 
 
-@pytest.mark.parametrize(("named", "mend"), [("", "docker context use default"), ("far", "unset DOCKER_CONTEXT")])
+@pytest.mark.parametrize(("named", "hint"), [("", "docker context use default"), ("far", "unset DOCKER_CONTEXT")])
 def test_a_context_elsewhere_is_left_by_what_chose_it(
-    named: str, mend: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    named: str, hint: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     client = tmp_path / "docker"
     client.write_text("#!/bin/sh\necho ssh://pi\n")
@@ -441,7 +441,7 @@ def test_a_context_elsewhere_is_left_by_what_chose_it(
     monkeypatch.setenv("DOCKER_CONTEXT", named)
     looked = docker_daemon.running("docker")
     assert looked.problem.startswith("ssh://pi (docker context): ")
-    assert looked.mend == mend
+    assert looked.hint == hint
 
 
 @pytest.mark.agent
@@ -454,14 +454,14 @@ def test_docker_host_is_said_to_be_used_or_not(
         "the containers are made by the Docker that DOCKER_HOST names, unix:///d.sock"
     ]
     passed_over, *_ = notes(tmp_path, image="debian:12", daemon="own")
-    assert passed_over == "DOCKER_HOST = 'unix:///d.sock' is passed over, because of site.daemon = \"own\""
+    assert passed_over == "DOCKER_HOST = 'unix:///d.sock' is ignored because of site.daemon = \"own\""
     found["looked"] = Looked(None, "DOCKER_HOST = 'tcp://a:1': over a network", "unset DOCKER_HOST")
     ignored, starts, *_ = notes(tmp_path, image="debian:12")
     assert ignored == (
         "DOCKER_HOST = 'tcp://a:1': over a network; the containers are made by a Docker daemon of Steelyard's own "
         "instead (unset DOCKER_HOST)"
     )
-    assert "`run` starts a Docker daemon of its own" in starts
+    assert "`run` starts its own Docker daemon" in starts
     refused = refusal(tmp_path, image="debian:12", daemon="running")
     assert "DOCKER_HOST = 'tcp://a:1': over a network; unset DOCKER_HOST, or site.daemon" in refused
 

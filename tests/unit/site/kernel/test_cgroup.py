@@ -120,7 +120,7 @@ def test_version_2_without_rights(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(cgroup, "_may_make", lambda place: False)
     chosen = cgroup.choose((Mount(tmp_path, 2, frozenset()),), ENABLED, "/")
     assert chosen.bases == ()
-    assert chosen.problems == (f"no right to make groups in {tmp_path}",)
+    assert chosen.problems == (f"no permission to create groups in {tmp_path}",)
 
 
 def test_version_1_limits(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def test_what_is_lacking_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert "controller blkio (version 1) or io (version 2)" in (disk.lacking(NOTHING, LIMITS) or "")
     assert disk.lacking(NOTHING, NodeLimits(disk_gb=1)) is None
     monkeypatch.setattr(machine_facts, "capable", lambda name, status=None: False)
-    assert "takes root" in (disk.lacking(version_1(tmp_path), LIMITS) or "")
+    assert "needs root" in (disk.lacking(version_1(tmp_path), LIMITS) or "")
     monkeypatch.setattr(disk, "LOOP_CONTROL", tmp_path / "none")
     assert "modprobe loop" in (disk.lacking(version_1(tmp_path), LIMITS) or "")
     monkeypatch.setattr(disk, "_program", lambda name: None if name == "mke2fs" else name)

@@ -117,7 +117,7 @@ def test_which_fabric_and_how_facts_call_it(tmp_path, monkeypatch: pytest.Monkey
 
 def test_refusals_say_what_is_lacking(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert links.lacking(PLAIN, namespaces=False, tc=None) is None
-    assert 'takes mode = "namespaces" and root' in str(links.lacking(ETHERNET, namespaces=False, tc="/sbin/tc"))
+    assert 'needs mode = "namespaces" and root' in str(links.lacking(ETHERNET, namespaces=False, tc="/sbin/tc"))
     assert "apt install iproute2" in str(links.lacking(ETHERNET, namespaces=True, tc=None))
     monkeypatch.setattr(links, "TUN", tmp_path / "tun")
     assert "modprobe tun" in str(links.lacking(RADIO, namespaces=True, tc="/sbin/tc"))
@@ -136,14 +136,14 @@ def test_sites_without_links_refuse_them(tmp_path) -> None:
     assert not isinstance(site, Linking)
     assert unenforced(site, request) is None
     assert unenforced(site, replace(request, link=RADIO)) == (
-        "it cannot make link 802.11n: its nodes have the network that they have; site local can"
+        "it cannot make link 802.11n: its nodes use an existing network; site local can make links"
     )
     assert isinstance(local.create(local.Settings(mode="loopback"), tmp_path), Linking)
 
 
 def test_a_queue_without_a_rate_or_a_delay_is_refused() -> None:
     assert links.idle_queue(PLAIN.model_copy(update={"queue_frames": 10})) == (
-        "link.queue_frames limits nothing without rate_mbit or delay_ms: nothing waits"
+        "link.queue_frames has no effect without rate_mbit or delay_ms: nothing is queued"
     )
     assert links.idle_queue(PLAIN.model_copy(update={"queue_frames": 10, "loss_percent": 1.0})) is not None
     for link in (ETHERNET, WAN, RADIO.model_copy(update={"queue_frames": 10}), PLAIN):

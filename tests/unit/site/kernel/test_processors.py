@@ -62,14 +62,14 @@ def test_too_few_cores_are_refused_with_the_way_out(four: Hierarchies) -> None:
 def test_more_processors_than_there_are_have_a_dilation_that_fits(four: Hierarchies) -> None:
     reason = refused(four, cpus=16)
     assert reason is not None
-    assert reason == "cpus = 16 a node, but this process may use 4 of 8 cores"
+    assert reason == "cpus = 16 per node, but this process may use 4 of 8 cores"
     assert reason.hint == (
         "at most 4: a smaller node.cpus or profile, or node.dilation = 4: everything takes 4 times as long "
         "(docs/explanation/dilation.md), or a larger machine"
     )
     dilated = refused(four, cpus=8, dilation=2)
     assert dilated is not None
-    assert "cpus = 8 a node (node.cpus divided by node.dilation = 2)" in dilated
+    assert "cpus = 8 per node (node.cpus divided by node.dilation = 2)" in dilated
     assert dilated.hint.startswith("at most 8: a smaller node.cpus or profile, or node.dilation = 4:")
     whole = refused(four, cpus=16, cpu_limit="cpuset")
     assert whole is not None

@@ -70,7 +70,7 @@ def test_swap_that_a_machine_has_not_is_a_note(first: Hierarchies, monkeypatch: 
     counting(first)
     assert list(swap.notes(first, BOARD, 2)) == []
     (note,) = swap.notes(first, BOARD, 3)
-    assert note.startswith("node.swap_mb = 50 a node, but this machine has ")
+    assert note.startswith("node.swap_mb = 50 per node, but this machine has ")
 
 
 def test_version_2_says_it_in_groups_that_have_a_limit(tmp_path: Path) -> None:
@@ -89,10 +89,10 @@ def test_doctor_says_whether_a_profile_with_swap_gets_it(first: Hierarchies, mon
     machine_has(monkeypatch, 0)
     none = findings.swap(first)
     assert (none.state, none.found) == ("poor", "none: nodes have no swap, whatever node.swap_mb allows")
-    assert "swapon" in none.mend
+    assert "swapon" in none.hint
     machine_has(monkeypatch, 512)
     uncounted = findings.swap(first)
     assert (uncounted.state, uncounted.found) == ("poor", "512 MiB, not limited per node")
-    assert "swapaccount=1" in uncounted.mend
+    assert "swapaccount=1" in uncounted.hint
     counting(first)
     assert findings.swap(first).state == "good"

@@ -21,7 +21,7 @@ from steelyard.site.base import Request
 from steelyard.site.kernel import cgroup, network
 
 LOOPBACK = local.Settings(mode="loopback")
-NO_GROUPS = cgroup.Hierarchies({}, None, frozenset(), ("no right to make groups in /sys/fs/cgroup",))
+NO_GROUPS = cgroup.Hierarchies({}, None, frozenset(), ("no permission to create groups in /sys/fs/cgroup",))
 
 
 def hour() -> object:
@@ -73,10 +73,10 @@ def test_refusals_say_why(plain_user: None, tmp_path: Path) -> None:
         return local.create(settings, tmp_path).refuse(request, memory_mb) or ""
 
     assert refusal(LOOPBACK) == ""
-    assert "takes root; this process lacks net_admin" in refusal(local.Settings(mode="namespaces"))
+    assert "needs root; this process lacks net_admin" in refusal(local.Settings(mode="namespaces"))
     assert "251 nodes" in refusal(LOOPBACK, nodes=251)
     assert "need 1000000064 MB, but" in refusal(LOOPBACK, nodes=100, memory_mb=10_000_000)
-    assert "cpus = 0.1 cannot be enforced: no right" in refusal(LOOPBACK, cpus=0.1)
+    assert "cpus = 0.1 cannot be enforced: no permission" in refusal(LOOPBACK, cpus=0.1)
     assert "cores" in refusal(LOOPBACK, cpus=10_000)
     small = Request("s", 1, limits=NodeLimits(memory_mb=64))
     assert "memory_mb = 64 cannot be enforced" in (local.create(LOOPBACK, tmp_path).refuse(small, None) or "")
@@ -104,7 +104,7 @@ def test_loopback_addresses_and_plain_prefixes(
     assert {node.prefix for node in lease.nodes} == {()}
     facts = asyncio.run(site.facts(lease.nodes[0]))
     assert facts["cgroup_version"] == "none"
-    assert "no right" in facts["cgroup_problems"]
+    assert "no permission" in facts["cgroup_problems"]
     asyncio.run(site.release(lease))
     assert list((tmp_path / "nodes").iterdir()) == []
 
@@ -168,7 +168,7 @@ def test_release_does_every_step_and_raises_one_error(
 
     with monkeypatch.context() as patched:
         patched.setattr(network, "delete", stuck)
-        with pytest.raises(SiteError, match=f"lease {lease.id} was not taken back completely: the network is stuck"):
+        with pytest.raises(SiteError, match=f"lease {lease.id} was not fully taken back: the network is stuck"):
             asyncio.run(site.release(lease))
     assert not lease.nodes[0].folder.exists()
     assert lease.record.exists()

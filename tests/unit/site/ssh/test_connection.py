@@ -46,27 +46,27 @@ def test_a_changed_host_key_is_forgotten_where_ssh_found_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stderr", "meaning", "mend"),
+    ("stderr", "meaning", "hint"),
     [
         (
             "No ED25519 host key is known for pi1.\nHost key verification failed.\n",
             "not known here",
             "ssh -p 22 pi@pi1",
         ),
-        ("@@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @@\nHost key verification failed.", "another", "-R"),
-        ("pi@pi1: Permission denied (publickey).", "does not let this user in", "ssh-copy-id"),
+        ("@@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @@\nHost key verification failed.", "has changed", "-R"),
+        ("pi@pi1: Permission denied (publickey).", "refuses this user", "ssh-copy-id"),
         ("ssh: connect to host pi1 port 22: Connection timed out", "does not answer", "switched on"),
-        ("ssh: Could not resolve hostname pi1: Name or service not known", "no address", "connect"),
-        ("ssh: connect to host pi1 port 22: Connection refused", "no sshd", "systemctl"),
+        ("ssh: Could not resolve hostname pi1: Name or service not known", "does not resolve", "connect"),
+        ("ssh: connect to host pi1 port 22: Connection refused", "sshd does not answer", "systemctl"),
         ("kex_exchange_identification: banner line\nodd end\n", "odd end", "try `ssh"),
         ("", "the connection ended", "try `ssh"),
     ],
 )
-def test_errors_say_what_mends_them(stderr: str, meaning: str, mend: str) -> None:
+def test_errors_carry_a_hint(stderr: str, meaning: str, hint: str) -> None:
     error = connection(machine(user="pi", port=22), Path("/run/x")).unreachable(stderr)
     assert error.message.startswith("pi1 cannot be reached: ")
     assert meaning in error.message
-    assert mend in error.hint
+    assert hint in error.hint
 
 
 def test_an_address_is_the_inventory_s_or_that_of_the_name() -> None:
@@ -92,7 +92,7 @@ def test_control_sockets_are_of_this_user_alone(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / ("x" * 90)))
     assert len(str(control_folder())) < ssh_connection.LONGEST_SOCKET
     (tmp_path / "open").mkdir(mode=0o755)
-    with pytest.raises(SiteError, match="not a folder of this user alone"):
+    with pytest.raises(SiteError, match="not private to this user"):
         ssh_connection._private(tmp_path / "open")
 
 

@@ -1,4 +1,4 @@
-"""Findings about the machines of an inventory: each has its mend unless it is good."""
+"""Findings about the machines of an inventory: each has its hint unless it is good."""
 
 from __future__ import annotations
 
@@ -75,11 +75,11 @@ def test_a_machine_in_order() -> None:
         ("throttled 50000\n", "health", "poor", "under-voltage, throttled since it was started"),
     ],
 )
-def test_each_problem_has_its_mend(more: str, name: str, state: str, words: str) -> None:
+def test_each_problem_has_its_hint(more: str, name: str, state: str, words: str) -> None:
     found = by_name(ssh_findings.of_visit(visit(more)))[name]
     assert found.state == state
     assert words in found.found
-    assert bool(found.mend) == (state != "good")
+    assert bool(found.hint) == (state != "good")
 
 
 def test_a_former_lease_does_not_make_a_machine_busy() -> None:
@@ -104,7 +104,7 @@ def test_clock_and_address() -> None:
 def test_a_machine_that_does_not_answer() -> None:
     away = Visit(machine("pi1"), error=SiteError("pi1 cannot be reached: it does not answer", "is it switched on?"))
     (found,) = ssh_findings.of_visit(away)
-    assert (found.name, found.state, found.mend) == ("reachable", "bad", "is it switched on?")
+    assert (found.name, found.state, found.hint) == ("reachable", "bad", "is it switched on?")
 
 
 def test_an_inventory_with_a_machine_twice() -> None:
@@ -114,7 +114,7 @@ def test_an_inventory_with_a_machine_twice() -> None:
     (twice,) = [finding for finding in findings if finding.name == "machine"]
     assert (twice.machine, twice.state) == ("pi2", "poor"), "machines that share a kernel are lent"
     assert twice.found.startswith("runs on the same kernel as pi1: one machine under two names, or two that share")
-    assert "`run` refuses one folder twice" in twice.mend
+    assert "`run` refuses one folder twice" in twice.hint
     other = visit("folder /mnt/x\n", name="pi2")
     findings = ssh_findings.of_inventory(inventory, [visit(), other])
     (shared,) = [finding for finding in findings if finding.name == "machine"]

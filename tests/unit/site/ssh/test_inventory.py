@@ -113,10 +113,10 @@ def test_a_configuration_of_ssh_is_beside_the_inventory(tmp_path: Path) -> None:
         ("[[machine]]\nname = 'a'\nfolder = '/srv/../etc'\n", 3, "must not contain"),
         ("folder = 'steelyard'\n[[machine]]\nname = 'a'\n", 1, "folder = 'steelyard': must be an absolute path"),
         ("[[machine]]\naddress = '10.0.0.1'\n", 1, r"machine\.0\.name: must be given"),
-        ("[[machine]]\nname = 'a'\n[[machine]]\nname = 'a'\n", 4, "is a's, too"),
+        ("[[machine]]\nname = 'a'\n[[machine]]\nname = 'a'\n", 4, "is also a's"),
         (
             "[[machine]]\nname = 'a'\naddress = '10.0.0.1'\n[[machine]]\nname = 'b'\naddress = '10.0.0.1'\n", 6,
-            "is a's, too",
+            "is also a's",
         ),
         ("machine = []\n", 1, "machine"),
         ("user = 'pi'\n", 0, "machine: must be given"),
@@ -136,7 +136,7 @@ def test_problems_of_toml(text: str, line: int, message: str) -> None:
     ("text", "line", "message"),
     [
         ("pi1 ansible_port=ssh\n", 1, "port"),
-        ("\npi1 10.0.0.1\n", 2, "after the name of a machine come variables"),
+        ("\npi1 10.0.0.1\n", 2, "the name of a machine is followed by variables"),
         ("pi1 ansible_ssh_private_key_file=~/key\n", 1, "Steelyard does not read it"),
         ("pi1 ansible_connection=local\n", 1, "only ssh"),
         ("pi1 steelyard_adress=10.0.0.1\n", 1, "no such variable"),
@@ -145,7 +145,7 @@ def test_problems_of_toml(text: str, line: int, message: str) -> None:
         ("pi[6:1]\n", 1, "upwards"),
         ("[database:hosts]\npi1\n", 1, "a section is"),
         ("pi1 ansible_host='x\n", 1, "No closing quotation"),
-        ("pi1 ansible_host=10.0.0.1\npi2 ansible_host=10.0.0.1\n", 2, "is pi1's, too"),
+        ("pi1 ansible_host=10.0.0.1\npi2 ansible_host=10.0.0.1\n", 2, "is also pi1's"),
         ("# nobody\n", 0, "no machine"),
     ],
 )

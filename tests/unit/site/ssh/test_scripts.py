@@ -57,7 +57,7 @@ def test_what_a_study_needs_besides() -> None:
 
 @pytest.mark.parametrize("text", ["", "folder /x\narchitecture x86_64\n", "Welcome!\n"])
 def test_anything_else_is_no_identity(text: str) -> None:
-    with pytest.raises(ValueError, match="it did not say its"):
+    with pytest.raises(ValueError, match="it did not report its"):
         scripts.parse(text)
 
 

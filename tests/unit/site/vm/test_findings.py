@@ -15,7 +15,7 @@ def test_the_image_is_there_or_is_still_to_be_built(tmp_path: Path) -> None:
     later = findings.machines("/bin/qemu", None, image)
     assert (later.state, later.found) == (
         "good",
-        "/bin/qemu; the image is not built yet: the first lease builds it, some minutes",
+        "/bin/qemu; the image is not built yet: the first lease builds it in some minutes",
     )
     for name in NAMES:
         (tmp_path / name).touch()
@@ -29,7 +29,7 @@ def test_a_trial_of_kvm_has_its_time_and_how_to_try_again() -> None:
     failed = findings.tried(Accelerator(name="tcg", why="a guest did not boot", tried=when))
     assert failed.state == "poor"
     assert failed.found == f"a guest did not boot ({when.astimezone():%Y-%m-%d %H:%M})"
-    assert failed.mend.endswith("`steelyard setup vm` tries KVM again")
+    assert failed.hint.endswith("`steelyard setup vm` tries KVM again")
     works = findings.tried(Accelerator(name="kvm", why="a guest booted"))
     assert (works.state, works.found) == ("good", "a guest booted")
     assert "not known yet" in findings.tried(None).found

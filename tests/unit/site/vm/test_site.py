@@ -121,7 +121,7 @@ def test_an_image_is_built_on_debian_only(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(SiteError, match="on Debian only"):
         vm_image.recipe(tmp_path)
     monkeypatch.setattr(vm_image.platform, "machine", lambda: "aarch64")
-    with pytest.raises(SiteError, match="x86_64 only, this is aarch64"):
+    with pytest.raises(SiteError, match="need x86_64, this is aarch64"):
         vm_image.recipe(tmp_path)
 
 
@@ -242,7 +242,7 @@ def test_a_second_lease_is_told_what_really_helps(tmp_path: Path, monkeypatch: p
     with pytest.raises(SiteError, match="first study") as caught:
         steps._claim_disks(other.model_copy(update={"id": "ffffffff"}), tmp_path)
     assert caught.value.hint == (
-        "wait for it, or interrupt it, and give its `steelyard run` again later: a machine has one lease of site vm at "
+        "wait for it, or interrupt that study and rerun it later: a machine has one lease of site vm at "
         "a time, whatever STEELYARD_CACHE and STEELYARD_STATE say"
     )
 

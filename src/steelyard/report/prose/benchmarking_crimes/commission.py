@@ -117,8 +117,8 @@ def _mixed_hardware(records: Sequence[TrialRecord], facts: Mapping[str, Mapping[
             versions.setdefault(name, set()).add(version)
     differing += [f"version of {name}: {some(sorted(found))}" for name, found in versions.items() if len(found) > 1]
     evidence = "; ".join(differing) if differing else f"0 differences between {count(len(nodes), 'node')}"
-    mend = "Compare only within one kind of hardware and one version, or make it a factor."
-    return Crime("Mixed hardware or versions", bool(differing), evidence + ".", mend)
+    hint = "Compare only within one kind of hardware and one version, or make it a factor."
+    return Crime("Mixed hardware or versions", bool(differing), evidence + ".", hint)
 
 
 def _truncated_axes(figures: Mapping[str, Figure]) -> Crime:
@@ -128,8 +128,8 @@ def _truncated_axes(figures: Mapping[str, Figure]) -> Crime:
         if lows:
             cut.append(f"figure “{figure.title}”: {count(len(lows), 'axis', 'axes')}, from {number(min(lows))}")
     evidence = some(cut) if cut else f"0 axes of {count(len(figures), 'figure')} begin above 0"
-    mend = "These figures show spread and say so in their captions; read sizes of effects from the main chart."
-    return Crime("Truncated axes", bool(cut), evidence + ".", mend)
+    hint = "These figures show spread and say so in their captions; read sizes of effects from the main chart."
+    return Crime("Truncated axes", bool(cut), evidence + ".", hint)
 
 
 def _axis_starts(picture: Picture) -> list[float]:

@@ -11,12 +11,12 @@ MOST_NAMED: Final = 4
 
 @dataclass(frozen=True)
 class Crime:
-    """One check: whether the study is guilty, the evidence in numbers, and the remedy."""
+    """One check: whether the study is guilty, the evidence in numbers, and a hint."""
 
     name: str
     guilty: bool
     evidence: str
-    mend: str = ""
+    hint: str = ""
 
 
 def some(names: Sequence[str]) -> str:

@@ -54,25 +54,25 @@ def _subset(results: Results) -> Crime:
     gone = [label(one.treatment) for one in results.main(Summary) if not one.n]
     evidence = f"{len(gone)} of {count(len(results.main(Summary)), 'treatment')} without a used trial"
     evidence += f" ({some(gone)})" if gone else ""
-    look, remedy = results.look, "Say why these cells failed: it is a result."
+    look, hint = results.look, "Say why these cells failed: it is a result."
     if look.missing:
         evidence = f"{look.done} of {count(look.planned, 'planned block')} are whole; {evidence}"
-        remedy = f"{count(look.missing, 'trial is', 'trials are')} missing: run `steelyard run` again to measure them."
-    return Crime("A subset of what was planned", bool(gone or look.missing), f"{evidence}.", remedy)
+        hint = f"{count(look.missing, 'trial is', 'trials are')} missing: run `steelyard run` again to measure them."
+    return Crime("A subset of what was planned", bool(gone or look.missing), f"{evidence}.", hint)
 
 
 def _one_workload(study: Study) -> Crime:
     names = study.values_of(("workload", "workload.name"), study.workload.name)
     evidence = f"{count(len(names), 'workload')}: {some([str(name) for name in names])}"
-    mend = "Do not generalise to other uses, or make the workload a factor."
-    return Crime("One workload only", len(names) == 1, f"{evidence}.", mend)
+    hint = "Do not generalise to other uses, or make the workload a factor."
+    return Crime("One workload only", len(names) == 1, f"{evidence}.", hint)
 
 
 def _simulated(records: Sequence[TrialRecord]) -> Crime:
     simulated = sum(record.settings.planted_contention is not None for record in records)
     evidence = f"{simulated} of {count(len(records), 'trial')} measured the simulated cluster"
-    mend = "These figures describe the laboratory, not a database."
-    return Crime("A simulated system", simulated > 0, f"{evidence}.", mend)
+    hint = "These figures describe the laboratory, not a database."
+    return Crime("A simulated system", simulated > 0, f"{evidence}.", hint)
 
 
 def _no_variance(results: Results) -> Crime:
@@ -119,8 +119,8 @@ def _cost_of_throughput(study: Study, results: Results) -> Crime:
     priced = sum(one.cost_basis != "none" or one.energy_basis != "none" for one in results.of(Merit))
     evidence += f"; {priced} of {count(len(results.main(Summary)), 'cell')} with cost or energy"
     probe = responses.probe_of("cpu_percent_mean")
-    mend = f'Name the probe "{probe}" in `probes`: the same throughput may take more of the processor.'
-    return Crime(name, probe not in study.probes, f"{evidence}.", mend)
+    hint = f'Name the probe "{probe}" in `probes`: the same throughput may take more of the processor.'
+    return Crime(name, probe not in study.probes, f"{evidence}.", hint)
 
 
 def _generator(records: Sequence[TrialRecord]) -> Crime:
@@ -142,15 +142,15 @@ def _shared(results: Results) -> Crime:
     shared = "cpu" in results.shares and results.size_factor in NODES
     sizes = max((len(levels) for name, levels in results.factors.items() if name in NODES), default=1)
     evidence = f"{count(sizes, 'cluster size')} on nodes that share {listed(list(results.shares)) or 'nothing'}"
-    mend = "Do not conclude anything about scaling out: another node added no hardware."
-    return Crime("Scaling on shared hardware", shared, f"{evidence}.", mend)
+    hint = "Do not conclude anything about scaling out: another node added no hardware."
+    return Crime("Scaling on shared hardware", shared, f"{evidence}.", hint)
 
 
 def _order(study: Study) -> Crime:
     published = study.design.order == "published"
     how = "one treatment after the other" if published else f"balanced over blocks, seed {study.design.seed}"
-    mend = 'design.order = "blocks": drift then does not look like an effect.'
-    return Crime("Treatments in a fixed order", published, f"Trials came {how}.", mend)
+    hint = 'design.order = "blocks": drift then does not look like an effect.'
+    return Crime("Treatments in a fixed order", published, f"Trials came {how}.", hint)
 
 
 def _aliases(results: Results) -> Crime:
@@ -162,13 +162,13 @@ def _aliases(results: Results) -> Crime:
     effects = count(len(results.of(MainEffect)), "effect")
     evidence = f"{len(confounded)} of {effects} of a fraction may be interactions of two factors"
     evidence += f" ({some(confounded)})" if confounded else ""
-    mend = "A fraction of resolution 4 tells them apart, or a factorial over the factors that matter."
-    return Crime("Effects that are confounded", bool(confounded), f"{evidence}.", mend)
+    hint = "A fraction of resolution 4 tells them apart, or a factorial over the factors that matter."
+    return Crime("Effects that are confounded", bool(confounded), f"{evidence}.", hint)
 
 
 def _percentiles(results: Results) -> Crime:
     bare = sum(one.percentile is None for one in results.of(TrialPercentile))
     every = count(len(results.of(TrialPercentile)), "percentile")
     evidence = f"{bare} of {every} of single trials rest on too few operations"
-    mend = "They are left out; longer trials have them (1,000 operations for a p99)."
-    return Crime("Percentiles of few operations", bare > 0, f"{evidence}.", mend)
+    hint = "They are left out; longer trials have them (1,000 operations for a p99)."
+    return Crime("Percentiles of few operations", bare > 0, f"{evidence}.", hint)

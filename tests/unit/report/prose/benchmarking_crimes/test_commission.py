@@ -101,4 +101,4 @@ def test_a_known_noise_floor_is_told_and_none_is_a_crime() -> None:
     none = found(study)["No measure of noise"]
     assert none.guilty
     assert "not screened for noise" in none.evidence
-    assert "noise-floor.toml" in none.mend
+    assert "noise-floor.toml" in none.hint

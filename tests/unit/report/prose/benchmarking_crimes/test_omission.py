@@ -41,7 +41,7 @@ def test_a_usual_study_is_clear_of_most() -> None:
         "Effects that are confounded", "Percentiles of few operations", "Throughput without what it takes",
     }  # fmt: skip
     assert all(any(letter.isdigit() for letter in crime.evidence) or not crime.guilty for crime in sheet.values())
-    assert all(crime.mend for crime in sheet.values() if crime.guilty)
+    assert all(crime.hint for crime in sheet.values() if crime.guilty)
 
 
 def test_trials_with_a_planted_law_are_of_a_simulated_system() -> None:
