@@ -106,7 +106,9 @@ class BackgroundLoad:
         named = ", ".join(f"{name} {cores:.2f}" for name, cores in self.programs if cores >= NAMED_CORES)
         among = f", among them {named}" if named else ""
         besides = (("reading commands", self.reading_cores), ("helpers", self.helper_cores))
-        own = "".join(f"; {what} of Steelyard besides {cores:.2f}" for what, cores in besides if cores >= NAMED_CORES)
+        own = "".join(
+            f"; in addition, {what} of Steelyard {cores:.2f}" for what, cores in besides if cores >= NAMED_CORES
+        )
         return f"other programs on {self.where} kept {self.cores:.2f} of {self.of} cores busy{among}{own}"
 
     @property

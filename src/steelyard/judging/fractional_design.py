@@ -82,14 +82,14 @@ class Fraction:
             short = self.aliases({name}, 2) or self.aliases({name})
             if short:
                 which = " or ".join(self.interaction_text(one) for one in short)
-                lines.append(f"the effect of {name} cannot be told from {which}")
+                lines.append(f"the effect of {name} cannot be separated from {which}")
         seen: set[Word] = set()
         for pair in map(frozenset, itertools.combinations(self.factors, 2)):
             others = [one for one in self.aliases(pair, 2) if len(one) == 2]
             if others and pair not in seen:
                 seen |= {pair, *others}
                 which = " or ".join(self.interaction_text(one) for one in others)
-                lines.append(f"{self.interaction_text(pair)} cannot be told from {which}")
+                lines.append(f"{self.interaction_text(pair)} cannot be separated from {which}")
         return tuple(lines)
 
 

@@ -215,7 +215,7 @@ def _markers(cql: str, words: Sequence[Token], verb: str, inserted: tuple[str, .
         named = replace(marker, name=word.text or marker.name, at=word.at)
         if not named.name:
             raise CqlProblem(
-                f"at character {word.at + 1}: cannot tell which column this marker is for; give it a name, such as "
+                f"at character {word.at + 1}: this marker's column is unclear; give it a name, such as "
                 "`:since`, and a value with a type below `values`"
             )
         markers.append(replace(named, condition=behind_if is not None and index > behind_if))

@@ -300,7 +300,7 @@ class Load(Offered):
                 parse(f"{ERROR_FRACTION} <= {SATURATED_ERRORS}"),
             )
         if SATURATION in self.objective:
-            raise ValueError(f"objective: {SATURATION} stands alone")
+            raise ValueError(f"objective: {SATURATION} must be the only entry")
         limits = tuple(parse(text) for text in self.objective)
         allowed = (*limited_names(), ERROR_FRACTION)
         for limit in limits:

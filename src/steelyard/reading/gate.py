@@ -89,7 +89,7 @@ def _margin(judged: Opened, margin_percent: float | None) -> float:
     margin = margin_percent if margin_percent is not None else judged.study.analysis.equivalence_margin_percent
     if margin is None:
         raise StudyError(
-            "a gate needs a margin: which loss is too much?",
+            "a gate needs a margin: how large a loss is too much?",
             "--margin 2%, or analysis.equivalence_margin_percent = 2 in the study",
             key="--margin",
         )
@@ -260,7 +260,7 @@ def _voided(tried: Sequence[TrialRecord]) -> bool:
 
 def _spoilt(cell: Treatment, tried: Sequence[TrialRecord]) -> StoreError:
     return StoreError(
-        f"{label(cell)}: the laboratory spoilt so many trials that there is nothing to judge: {_reasons(tried)}",
+        f"{label(cell)}: the laboratory spoilt too many trials to judge anything: {_reasons(tried)}",
         "`steelyard status STORE` shows each reason with its limit; make the machine quiet and measure again",
     )
 

@@ -292,7 +292,7 @@ def tables_named(name: str) -> tuple[Table, ...]:
     try:
         tables = shipped.named(name)
     except shipped.UnknownReference as error:
-        raise shipped.UnknownReference(f"{name!r} is no store, no shipped table and no study", error.hint) from error
+        raise shipped.UnknownReference(f"{name!r} is not a store, a shipped table or a study", error.hint) from error
     if len({table.source.name for table in tables}) > 1:
         names = ", ".join(dict.fromkeys(table.source.name for table in tables))
         raise StudyError(f"{name}: one publication at a time", f"one of {names}", read=name)
@@ -343,7 +343,7 @@ def _remarks(
         if without:
             yield f"nothing was published of {'; '.join(without)}"
         if not any("platform" in one.facets for one in own):
-            yield "our platform is not known: no facts of a node"
+            yield "our platform is not known: no node has facts"
     there = {one.table for one in comparisons}
     for table in tables:
         yield from table.form.remarks if table.form is not None and table.form.computed else table.caveats

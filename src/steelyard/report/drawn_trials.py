@@ -70,9 +70,9 @@ def pauses_note(page_input: ReportInput) -> str:
     if not watched or len(lost) < len(page_input.traces):
         return ""
     return (
-        f"Pauses for garbage collection were watched, but no trial lasts the {FEWEST_WINDOWS} windows of "
-        f"{STEPS_S[0]:g} s or more that a course over time takes, so none says who paused in its worst window: longer "
-        "trials (load.duration_s, load.operations)."
+        f"Pauses for garbage collection were recorded, but no trial lasts the {FEWEST_WINDOWS} windows of "
+        f"{STEPS_S[0]:g} s or more that a course over time needs, so none shows which node paused in its worst window: "
+        "use longer trials (load.duration_s, load.operations)."
     )
 
 

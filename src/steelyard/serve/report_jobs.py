@@ -172,7 +172,7 @@ class Maker:
             if code in (0, 1) and (job.folder / PAGE).is_file():
                 return ""
             text = (job.folder / "said.txt").read_text(encoding="utf-8", errors="replace").strip()
-            return redacted_text(text)[-SAID_CHARS:] or f"it ended with {code} and said nothing"
+            return redacted_text(text)[-SAID_CHARS:] or f"it ended with {code} and printed nothing"
         except OSError as error:
             return f"it could not be made: {error}"
 

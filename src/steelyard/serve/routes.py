@@ -84,7 +84,7 @@ class Routes:
             split = urlsplit(target)
             query = parse_qs(split.query, max_num_fields=QUERY_FIELDS)
         except ValueError:
-            return _message(HTTPStatus.BAD_REQUEST, "Not understood", "That is no address of a page.", data=False)
+            return _message(HTTPStatus.BAD_REQUEST, "Not understood", "That is not the address of a page.", data=False)
         words = [unquote(word, errors="surrogateescape") for word in split.path.split("/")[1:]]
         data = words[:1] == ["api"]
         try:

@@ -55,7 +55,7 @@ Respond = Callable[[str], Answer]
 
 
 NO_TOKEN: Final = (
-    "This page is for whoever started `steelyard serve`.\n\n"
+    "This page is for the user who started `steelyard serve`.\n\n"
     "Open the address that it printed, with its ?token=..., once in this browser.\n"
     "After that, addresses without the token work too."
 )
@@ -235,7 +235,7 @@ class Handler(BaseHTTPRequestHandler):
             answer = _refusal(refused, data=self.path.startswith("/api/"))
         except Exception as error:  # the last place that can answer; what it was is said where the server was started
             self.server.complain(f"{self.path[:200]!r}: {type(error).__name__}: {error}")
-            answer = _refusal(Refused(HTTPStatus.INTERNAL_SERVER_ERROR, "This was not foreseen; see the terminal."))
+            answer = _refusal(Refused(HTTPStatus.INTERNAL_SERVER_ERROR, "Unexpected error; see the terminal."))
         self._send(self._proving(answer), body=body)
 
     def _asks_with_proof(self) -> bool:
@@ -264,9 +264,9 @@ class Handler(BaseHTTPRequestHandler):
             text = f"Ask for {self.server.url}: other names of this machine are refused."
             raise Refused(HTTPStatus.MISDIRECTED_REQUEST, text)
         if self.headers.get("Transfer-Encoding") or self.headers.get("Content-Length", "0").strip() != "0":
-            raise Refused(HTTPStatus.BAD_REQUEST, "A request for a page has no body.")
+            raise Refused(HTTPStatus.BAD_REQUEST, "A request for a page must have no body.")
         if not self.path.startswith("/"):
-            raise Refused(HTTPStatus.BAD_REQUEST, "That is no path.")
+            raise Refused(HTTPStatus.BAD_REQUEST, "That is not a path.")
 
     def _welcome(self) -> Answer | None:
         """A request that has the token in its address: the cookie, and the same address without the token."""

@@ -66,7 +66,7 @@ def test_words_of_the_defining_relation_keep_their_signs() -> None:
 def test_what_cannot_be_told_apart_is_said_in_words() -> None:
     names = ("nodes", "threads", "consistency")
     found = Fraction(names, parsed({"nodes": "threads * consistency"}, names))
-    assert found.sentences()[0] == "the effect of nodes cannot be told from threads x consistency"
+    assert found.sentences()[0] == "the effect of nodes cannot be separated from threads x consistency"
 
 
 def test_hard_factors_vary_freely() -> None:

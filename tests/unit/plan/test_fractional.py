@@ -47,7 +47,7 @@ def test_aliases_are_said_before_the_study() -> None:
     found = study(asked('generators = { "load.routing" = "nodes * load.threads" }'))
     said = " ".join(warnings(found, expand(found)))
     assert "a fraction, 1 in 2 of the combinations of 4 factors of two levels, resolution 3" in said
-    assert "the effect of nodes cannot be told from load.threads x load.routing" in said
+    assert "the effect of nodes cannot be separated from load.threads x load.routing" in said
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ class Forecast:
         if self.more.shows == "equivalence":
             what = f"show that it lies within {self._change()}"
         else:
-            what = f"tell a change of {self._change()} from none"
+            what = f"detect a change of {self._change()}"
         return self.would(self.more.starts, what)
 
     def would(self, more: int, what: str = "decide") -> str:

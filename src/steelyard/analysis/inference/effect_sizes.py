@@ -272,7 +272,7 @@ def fieller(two: TwoSamples, confidence: float) -> Estimate | None:
         inside = half_b**2 - a * (mean_l**2 - t2 * v_l)
         method = f"{method}, Fieller's interval with {degrees:.3g} degrees of freedom"
         if a <= 0 or inside < 0:
-            method = f"{method}: unbounded, the baseline's mean is not told from 0"
+            method = f"{method}: unbounded, the baseline's mean is not distinguishable from 0"
         else:
             ends = (half_b - math.sqrt(inside)) / a, (half_b + math.sqrt(inside)) / a
     return Estimate.of(value, ends, "", confidence, two.n, method)

@@ -62,7 +62,7 @@ def _solve(design: Numbers, y: Numbers, constant: bool) -> Coefficients:
     n, p = design.shape
     degrees = n - p
     if degrees < 1:
-        raise ValueError(f"{n} values cannot carry {p} coefficients and an error")
+        raise ValueError(f"{n} values are too few for {p} coefficients and an error")
     q, r = _factored(design)
     values = _back(r, q.T @ y)
     left = y - design @ values

@@ -101,7 +101,7 @@ def judged(
     """
     cut = mser5(series)
     if len(series) < fewest:
-        short = f"{count(len(series), noun)}, too few to tell a change of level from chance; {fewest} are needed"
+        short = f"{count(len(series), noun)}, too few to distinguish a change of level from chance; {fewest} are needed"
         return Steadiness(cut, "none", short)
     values, each, r = list(series), 1, 0.0
     if correlated:

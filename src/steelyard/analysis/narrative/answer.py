@@ -266,7 +266,7 @@ def _closing(results: Results) -> str:
         return f"Each treatment was started once, so another start of the same cluster may well differ{failed}."
     if not _any_interval(results):
         few = all(summary.starts < FEWEST_STARTS for summary in results.main(Summary))
-        why = f": one takes {FEWEST_STARTS} starts of each level, however many trials" if few else ""
+        why = f": it needs {FEWEST_STARTS} starts of each level, however many trials there are" if few else ""
         return f"There is no interval{why}{failed}."
     paired = {one.ratio.n for one in results.of(Comparison) if "paired by block" in one.ratio.method}
     blocks = f" in {count(paired.pop(), 'block')}" if len(paired) == 1 else ""

@@ -163,7 +163,7 @@ def _split_plot(rows: pl.DataFrame, names: Sequence[str], hard: Sequence[str], a
         once = f"each combination of {' and '.join(hard)} was started once" if hard else "there is one start"
         once = once if starts.height else f"no start has every combination of {' and '.join(easy)}"
         missing: tuple[tuple[Stratum, Sequence[str], str], ...] = (
-            ("starts", hard, "what one start differs from another cannot be told from what the levels differ"),
+            ("starts", hard, "differences between starts cannot be separated from differences between levels"),
             ("within starts", easy, "how a difference changes from start to start is not known"),
         )
         for stratum, factors, why in missing:

@@ -104,7 +104,7 @@ def moved(courses: Sequence[Course], response: str = "") -> list[str]:
         at = f" {first.at_h:.1f} h into the study" if first.at_h is not None else ""
         return [
             f"Over all treatments together the level changed after start {first.after} of {together.n}{at}: "
-            f"{first.size}{more}. Look what happened then; randomised blocks keep it out of the comparisons, but "
+            f"{first.size}{more}. Check what happened then; randomised blocks keep it out of the comparisons, but "
             "not out of the intervals."
         ]
     if together is not None and together.verdict == "drifting":

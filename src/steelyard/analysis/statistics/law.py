@@ -183,7 +183,7 @@ def _refusal(sizes: Sequence[float], values: Sequence[float], parameters: int) -
     if different < FEWEST_SIZES:
         return f"A scalability law needs at least {FEWEST_SIZES} sizes; there are {different}."
     if len(sizes) <= parameters:
-        return f"{len(sizes)} start means cannot carry the {parameters} parameters of a law and an error."
+        return f"{len(sizes)} start means are too few for the {parameters} parameters of a law and an error."
     if min(values) <= 0 or min(sizes) < 1:
         return "Sizes and values of a scalability law must be positive."
     return ""

@@ -201,7 +201,7 @@ def _beside(differing: Sequence[str]) -> str:
 STATISTIC = Statistic(
     name="noise_floor",
     row=ResponseFloor,
-    title="What identical systems differ by: the noise floor of every response",
+    title="Differences between identical systems: the noise floor of every response",
     section=Section.VALIDITY,
     compute=lambda context: every_floor(context.frame, context.floors, context.study),
     order=40,

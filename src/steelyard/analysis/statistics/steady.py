@@ -103,10 +103,8 @@ def not_settled(steady: Sequence[Steady], response: str = "") -> list[str]:
     tested = len(steady) - counts["none"]
     if not tested:
         if len(steady) == 1:
-            return ["The one trial is too short to tell whether it reached a steady state within itself."]
-        return [
-            f"All {len(steady)} trials are too short to tell whether they reached a steady state within themselves."
-        ]
+            return ["The one trial is too short to test for a steady state within it."]
+        return [f"All {len(steady)} trials are too short to test for a steady state within them."]
     by_chance = int(stats.binom.ppf(1 - ALARMS, tested, 2 * change_points.ALPHA))
     if counts["drifting"] + counts["warm-up"] <= by_chance:
         return []

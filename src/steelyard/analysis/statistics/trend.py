@@ -150,7 +150,7 @@ def _too_few(frame: TrialFrame, response: str, unknown: Sequence[str], known: se
     return Trend(
         treatment={}, start=unknown[0] if len(unknown) == 1 else count(len(unknown), "start"), series="trials",
         response=response, n=rows.filter(rows["start"].is_in(list(unknown))).height, starts=len(unknown), family=family,
-        verdict="too few", detail=f"{whose} enough trials to tell whether it still warmed up",
+        verdict="too few", detail=f"{whose} enough trials to show whether it was still warming up",
     )  # fmt: skip
 
 

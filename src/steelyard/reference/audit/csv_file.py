@@ -153,7 +153,7 @@ def _lines(path: Path) -> tuple[str, list[Line]]:
     heading = rows[0][1]
     twice = [text for text in heading if heading.count(text) > 1]
     if twice:
-        raise wrong(path, line, twice[0], "this column stands there twice", "")
+        raise wrong(path, line, twice[0], "this column is given more than once", "")
     return separator, rows
 
 

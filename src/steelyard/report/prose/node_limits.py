@@ -36,7 +36,7 @@ def _sentence(limits: str, begin: Sequence[str | None], attempts: int, warmed_up
         f"from when its cluster was ready{' and warm' if warmed_up else ''} on: nodes started and were filled without "
         "them"
         if since == "warm"
-        else "from when its nodes were lent on: also while they started, were filled and warmed up"
+        else "from the lease of its nodes on: also while they started, were filled and warmed up"
         for since in sorted({since or "start" for since in begin}, reverse=True)
     ]
     without = attempts - len(begin)

@@ -136,7 +136,7 @@ def nodes(traces: Sequence[Trace]) -> Table | None:
         )
     caption = (
         "CPU, memory, disk and network of each node in the trials drawn above: the mean over the measured phase, and "
-        "in brackets the greatest reading of a second."
+        "in brackets the highest reading of a second."
     )
     return Table("node-table", caption, columns, tuple(rows), "What the nodes did, as numbers")
 

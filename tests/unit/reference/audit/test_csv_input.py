@@ -27,7 +27,7 @@ def read(folder: Path, text: str | bytes) -> list[csv_input.Entry]:
         ("size;colour\n1;2\n", 1, "", "no column is a statistic: size, colour"),
         ("size,mean,sd\n1,1,2,0,1\n", 2, "", "5 fields where the heading has 3"),
         ("size,mean,average\n1,1.2,3\n", 1, "average", "the same statistic as column 'mean'"),
-        ("mean,mean\n1,2\n", 1, "mean", "stands there twice"),
+        ("mean,mean\n1,2\n", 1, "mean", "is given more than once"),
         ("size,mean\n1,1.2\n1,1.3\n", 3, "", "the same cell as in line 2: size 1"),
         ("n,sd\n-3,2\n", 2, "n", "-3 is below 0"),
         ("size,statistic,value\n1,mean,1.2\n1,mean,1.3\n", 3, "statistic", "'mean' a second time for size 1"),

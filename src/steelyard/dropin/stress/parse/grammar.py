@@ -95,7 +95,7 @@ class Section:
             if option is None:
                 raise unknown(self.name, word, "there is no such option", (one.shown for one in self.options))
             if option.prefix in values:
-                raise Refused(f"{self.name} {option.prefix}", word, "it stands there twice", "once")
+                raise Refused(f"{self.name} {option.prefix}", word, "it is given more than once", "once")
             values[option.prefix] = option.value_of(self.name, word)
         self._form_of(values, words)
         return Given(self, values)
@@ -160,8 +160,8 @@ def pairs(option: str, inner: str) -> dict[str, str]:
     for part in inner.split(","):
         name, equals, value = part.partition("=")
         if not equals or not name or not value:
-            raise Refused(option, part, "this is no name=value", "name=value, separated by commas")
+            raise Refused(option, part, "this is not name=value", "name=value, separated by commas")
         if name in by_name:
-            raise Refused(option, part, f"{name} stands there twice", "each name once")
+            raise Refused(option, part, f"{name} is given more than once", "each name once")
         by_name[name] = value
     return by_name

@@ -162,7 +162,7 @@ def _aliases(results: Results) -> Crime:
     effects = count(len(results.of(MainEffect)), "effect")
     evidence = f"{len(confounded)} of {effects} of a fraction may be interactions of two factors"
     evidence += f" ({some(confounded)})" if confounded else ""
-    mend = "A fraction of resolution 4 tells them apart, or a factorial over the factors that matter."
+    mend = "Use a fraction of resolution 4, or a factorial over the factors that matter."
     return Crime("Effects that are confounded", bool(confounded), f"{evidence}.", mend)
 
 
