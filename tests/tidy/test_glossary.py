@@ -141,3 +141,33 @@ def test_prose_of_pages_is_plain_english(path: Path) -> None:
     prose = re.sub(r"```.*?```|`[^`]*`|\]\([^)]*\)", " ", path.read_text(encoding="utf-8"), flags=re.DOTALL)
     found = [match.group() for match in NOT_PLAIN.finditer(" ".join(prose.split()))]
     assert found == [], f"{path.relative_to(ROOT)}: {found}"
+
+
+PLAIN_ROOMS_READING = [
+    "analysis",
+    "dropin",
+    "export",
+    "judging",
+    "model",
+    "reading",
+    "reference",
+    "report",
+    "serve",
+    "verify",
+]
+"""Rooms whose strings and docstrings are plain English too."""
+
+
+@pytest.mark.parametrize("room", PLAIN_ROOMS_READING)
+def test_strings_and_docstrings_of_the_reading_half_are_plain_english(room: str) -> None:
+    """Strings of one word are keys, text between backticks is code; both are free."""
+    found = [
+        f"{path.relative_to(PACKAGE)}:{node.lineno}: {match.group()}"
+        for path, tree in trees()
+        if path.relative_to(PACKAGE).parts[0] == room
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value.split()) > 1
+        for match in NOT_PLAIN.finditer(re.sub(r"`[^`]*`", " ", " ".join(node.value.split())))
+        if not match.group().lower().startswith("mend")
+    ]
+    assert found == []

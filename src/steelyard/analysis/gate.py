@@ -87,7 +87,7 @@ class Gate(Value):
     confidence: float
     cases: tuple[Case, ...]
     warnings: tuple[str, ...] = ()
-    """What differs between the sides besides what is compared."""
+    """Differences between the sides apart from what is compared."""
     noise_floor: tuple[str, ...] = ()
     looks: tuple[str, ...] = ()
     """Which look at the studies this is, where they may go on: `look 2, at 98.75%`."""

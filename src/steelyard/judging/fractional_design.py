@@ -96,7 +96,7 @@ class Fraction:
 def of_design(
     levels: Mapping[str, int], hard: Set[str], generators: Mapping[str, str], resolution: int | None
 ) -> Fraction | None:
-    """The fraction of the two-level factors among `levels`: by its generators, else the smallest with the resolution.
+    """The fraction of the two-level factors among `levels`: by its generators, or the smallest with the resolution.
 
     None if there is no such fraction. Raises ValueError for generators that cannot be parsed.
     """

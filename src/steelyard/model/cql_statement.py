@@ -1,7 +1,7 @@
 """Partial parser of CQL statements: table, column of each marker, selected columns.
 
 The server reports errors in a statement. This parser reads only what is needed for the markers' values, and raises an
-error where it cannot tell.
+error where it does not know.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Marker:
     """A place for a value."""
 
     name: str
-    """Name in the file: the text after the colon, else the column, else `limit`, `ttl`, `timestamp`."""
+    """Name in the file: the text after the colon, otherwise the column, `limit`, `ttl` or `timestamp`."""
     column: str
     """The column that the value is compared with or written to; empty for limits."""
     relation: str

@@ -56,7 +56,7 @@ def emulated_processor(node_facts: Mapping[str, str]) -> bool:
 
 def role_of(node: str, facts: Collection[str]) -> Role | None:
     """Role of a node in a trial with facts under these names; None for the machine that nodes share. In a store without
-    system facts, only the first letter of a node's name tells its role."""
+    system facts, only the first letter of a node's name gives its role."""
     if node == MACHINE:
         return None
     if any(name.startswith(_OF_SYSTEM) for name in facts):

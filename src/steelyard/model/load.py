@@ -195,7 +195,7 @@ class Load(Offered):
     """Stop after this many seconds."""
     warm_up_s: float = Field(default=0.0, ge=0)
     """Seconds of the same load before the measured phase, recorded separately and excluded from the responses. The
-    schedule begins anew afterwards."""
+    schedule begins again afterwards."""
     read_consistency: Consistency = "ONE"
     """How many replicas must answer a read or a scan."""
     write_consistency: Consistency = "ONE"
@@ -383,5 +383,5 @@ def window_name(number: int) -> str:
 
 
 def limited_names() -> tuple[str, ...]:
-    """Names of the responses that an objective may limit besides the share of errors."""
+    """Names of the responses that an objective may limit apart from the share of errors."""
     return tuple(name for name in responses.every() if name.startswith(("response_ms_", "service_ms_")))

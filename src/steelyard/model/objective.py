@@ -41,7 +41,7 @@ class Limit(Value):
 
     def used(self, measured: float | None, most: float) -> float:
         """The share of the limit that a value takes: 1 at the limit, above it where the limit is not met; at most
-        `most`, which also stands for a missing value."""
+        `most`, which also represents a missing value."""
         if measured is None:
             return most
         if self.value == 0:

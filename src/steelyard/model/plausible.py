@@ -1,6 +1,6 @@
 """Plausible numbers: the bounds within which a number of a store can have been measured, counted or planned.
 
-A store may come from anybody, and a number such as 1e308 is as good JSON as 12.5. Its square overflows, so every sum
+A store may come from anywhere, and a number such as 1e308 is as good JSON as 12.5. Its square overflows, so every sum
 and every deviation over it would fail: numbers outside the bounds are refused where files are read, and the file is
 named, as with NaN. Within the bounds, squares, quotients and sums of any number of values are finite.
 """

@@ -1,4 +1,4 @@
-"""Node profile: hardware that a database node stands for, as one TOML file states it."""
+"""Node profile: hardware that a database node represents, as one TOML file states it."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ search, without which a trial's record does not have the response at all; sample
 `measure`; study: other responses and what the study declares, such as the price of a node."""
 Better = Literal["less", "more", "neither"]
 Dilates = Literal["", "time", "rate"]
-"""What becomes of a response where a study was carried out in stretched time (`judging.dilation`): time: divided by the
+"""Conversion of a response where a study was run in stretched time (`judging.dilation`): time: divided by the
 dilation; rate, of anything per second: multiplied; nothing: counts, totals, processor work and shares."""
 
 

@@ -51,7 +51,7 @@ class Responses(Value):
     """Responses of a trial: its dependent variables. None where the trial has no such number.
 
     `steelyard.model.responses` defines them. Responses that code accesses by name are fields; any other is stored
-    beside them under its name, and read with `of`.
+    next to them under its name, and read with `of`.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -186,7 +186,7 @@ class TrialRecord(Value):
     measures: dict[str, float] = Field(default_factory=dict)
     """Responses from samples, by name: those that the samples of the measured phases give."""
     covariates: dict[str, float] = Field(default_factory=dict)
-    """What the start was given, as numbers beside the factors: round-trip times, cores and memory of a database
+    """Resources of the start, as numbers in addition to the factors: round-trip times, cores and memory of a database
     node."""
     moved_frames: MovedFrames | None = None
     """What the link program moved while the load ran, by the clock, and how late; None where none moves frames."""

@@ -39,7 +39,7 @@ from steelyard.reading.comparison import (
 )
 
 BUILDS: Final = (*OF_THE_BUILD, SAME_FACTOR)
-"""Factors that are compared where nobody says which, if they have two levels."""
+"""Factors that are compared where none is named, if they have two levels."""
 
 
 def gate(
@@ -174,7 +174,7 @@ def _refuse_without_value(response: str, stores: Iterable[Opened]) -> None:
 def _sides(
     baseline: Opened, judged: Opened, texts_a: Sequence[str], texts_b: Sequence[str]
 ) -> tuple[Mapping[str, Level], Mapping[str, Level]]:
-    """The levels that both sides are fixed to: those that were asked for, else those of the build."""
+    """The levels that both sides are fixed to: those that were asked for, otherwise those of the build."""
     known_a, known_b = (_levels(opened) for opened in (baseline, judged))
     fixed_a, fixed_b = _fixed(texts_a, known_a, "--a"), _fixed(texts_b, known_b, "--b")
     if baseline.folder != judged.folder or fixed_a or fixed_b:

@@ -63,7 +63,7 @@ def over_time(page: Drawing) -> Markup:
 
 
 def pauses_note(page_input: ReportInput) -> str:
-    """Why the pauses that a probe has watched are laid beside no worst window: the trials are too short for any."""
+    """Why the pauses that a probe has watched are compared with no worst window: the trials are too short for any."""
     short = set(page_input.too_short)
     lost = [trace for trace in page_input.traces if (trace.record.id, trace.record.attempt) in short]
     watched = any(pauses_watched(trace.samples) for trace in page_input.traces)

@@ -72,7 +72,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Now:
-    """What the study does now."""
+    """Current activity of the study."""
 
     block: str
     trial: str
@@ -89,7 +89,7 @@ class Now:
 
 
 def now(look: StoreLook, now_s: float) -> Now | None:
-    """What the study does; None if it says nothing of itself."""
+    """Current activity of the study; None if it reports none."""
     live = look.live
     if live is None:
         return None

@@ -30,7 +30,7 @@ INDEX_PATIENCE_S: Final = 0.5
 """The same for the list of all stores, for all of them together."""
 QUERY_FIELDS: Final = 8
 POLICY_BYTES: Final = 4096
-"""The report's own policy stands within its first bytes."""
+"""The report's own policy is within its first bytes."""
 
 _COMMON: Final = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 OWN_POLICY: Final = (
@@ -50,7 +50,7 @@ FILE_TYPES: Final = {
 }
 REPORT: Final = "report"
 MADE_BY: Final[Mapping[str, Kind]] = {REPORT: "report", "tables": "report", "figures": "figures"}
-"""What can be asked for, and the kind of job that makes it."""
+"""Downloads, and the kind of job that makes each."""
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,7 @@ def _reports(store: Store, reports: Sequence[Path], book: Book) -> None:
 
 
 def _why_other(store: Store, reported: page.Tables, again: page.Tables, *, damaged: bool) -> str:
-    """What happened to the store since a report was made that explains why its numbers are others; empty if nothing
+    """Changes of the store since a report was made that explain why its numbers are others; empty if nothing
     did."""
     moved = page.other_measurements(reported, again)
     since = [one.folder for one in store.measured_again if one.folder in moved]

@@ -23,7 +23,7 @@ from steelyard.reading import time_courses
 from steelyard.reading.node_traces import Trace, median_trials
 from steelyard.reading.report_input import ReportInput
 from steelyard.reading.server_metrics import WATCHED
-from steelyard.reference.comparison import Beside
+from steelyard.reference.comparison import PublishedPair
 from steelyard.report import drawn_trials
 from steelyard.report.basics import embedded_data
 from steelyard.report.basics.hover_text import HoverTexts
@@ -387,7 +387,7 @@ def test_the_citation_is_that_of_the_repository() -> None:
 def test_published_numbers_are_counted_where_the_study_repeats_a_publication() -> None:
     made = page_input(synthetic.study(workloads=("A",)))
     rows = tuple(
-        Beside(table="t", cell={}, statistic="mean", printed="1", verdict=verdict, reasons=reasons)
+        PublishedPair(table="t", cell={}, statistic="mean", printed="1", verdict=verdict, reasons=reasons)
         for verdict, reasons in (("agrees", ()), ("not comparable", ("another machine",)))
     )
     beside = replace(made, published=rows, published_name="richardson2017")

@@ -70,7 +70,7 @@ class Forecast:
         )
 
     def seconds(self, more: int) -> float | None:
-        """Duration of so many blocks; None if the pace is not known."""
+        """Duration of this many blocks; None if the pace is not known."""
         return None if self.block_s is None else more * self.block_s
 
     def _change(self) -> str:

@@ -182,7 +182,7 @@ def contrasts(
 
 
 def look_of_both(a: Side, b: Side) -> Look:
-    """The look that limits further blocks of two sides: of the study that has one look, else of side a's."""
+    """The look that limits further blocks of two sides: of the study that has one look, otherwise of side a's."""
     return min((a.frame.look, b.frame.look), key=lambda look: look.several)
 
 

@@ -40,7 +40,7 @@ NO_SPREAD = 1e-10
 """Residuals of the logarithm below this are rounding: the points lie on the law."""
 
 FARTHEST = 1000.0
-"""Ends of a peak are searched up to so many times the largest size."""
+"""Ends of a peak are searched up to this many times the largest size."""
 BISECTIONS = 50
 FLAT = 1e-9
 """Below this kappa x largest size squared, and above 1 less this sigma, there is no peak."""

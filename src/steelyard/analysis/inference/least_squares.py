@@ -78,7 +78,7 @@ def _solve(design: Numbers, y: Numbers, constant: bool) -> Coefficients:
 
 
 def _factored(design: Numbers) -> tuple[Numbers, Numbers]:
-    """Q with orthonormal columns and upper triangular R, design = Q R; each pass makes Q orthogonal anew."""
+    """Q with orthonormal columns and upper triangular R, design = Q R; each pass makes Q orthogonal again."""
     p = design.shape[1]
     q, whole = design.copy(), np.eye(p, dtype=np.longdouble)
     lengths = np.sqrt(np.sum(design**2, axis=0))

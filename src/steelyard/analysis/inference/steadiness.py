@@ -56,7 +56,7 @@ class ChangePoint(Value):
 
 @dataclass(frozen=True)
 class Steadiness:
-    """What a series shows of its steady state."""
+    """Evidence of a steady state in a series."""
 
     cut: int | None
     """Values at the beginning that MSER-5 would drop; None below 20."""

@@ -181,14 +181,14 @@ def _compared(row: AnswerRow) -> str:
 
 
 def _basis(sizes: Sequence[tuple[int, int]], rows: Sequence[AnswerRow]) -> str:
-    """What the values and the brackets are: `95% interval; geometric means of 6 trials from 3 starts each`."""
+    """Kind of the values and the brackets: `95% interval; geometric means of 6 trials from 3 starts each`."""
     known = [row.ratio.confidence for row in rows if row.ratio is not None and row.ratio.low is not None]
     intervals = f"{confidence_text(known[0])} {'interval' if len(known) == 1 else 'intervals'}; " if known else ""
     return intervals + _counts(sizes)
 
 
 def _whys(rows: Sequence[AnswerRow]) -> str:
-    """What explains the verdicts, each reason once; of several levels without the forecasts of further blocks."""
+    """Reasons of the verdicts, each once; of several levels without the forecasts of further blocks."""
     whys = [row for row in rows if row.why and (len(rows) == 1 or row.verdict != "undecided")]
     return "".join(f"; {why}" for why in dict.fromkeys(row.why for row in whys))
 

@@ -128,7 +128,7 @@ def _left_out(exclusions: Sequence[Exclusion], trials: int) -> str:
 
 
 def _stand_ins(study: Study) -> list[str]:
-    """Which profiles and links were made on other hardware, and where it stands what they do not model."""
+    """Which profiles and links were made on other hardware, and where their limits are listed."""
     profiles = _named(study, ("node.profile",), study.node.profile, {"", "unlimited"})
     links = _named(study, ("link", "link.name"), study.link.name, {NODAL})
     parts = [f"nodes were limited like {listed(profiles)}"] if profiles else []

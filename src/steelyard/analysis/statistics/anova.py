@@ -59,7 +59,7 @@ class AnovaTerm(MeasuredRow):
     """Honest: each term against the error of the level that was randomised. Published: over trials, counted as
     independent."""
     scale: Scale
-    """What is analysed: logarithms of the means of a start, where all values are above 0, or values as measured. Where
+    """Values analysed: logarithms of the means of a start, where all values are above 0, or values as measured. Where
     there are logarithms, F and p are theirs, and what is as measured has sums of squares only."""
     stratum: Stratum
     """Where the error comes from: differences between starts; differences of treatments within starts; trials."""
@@ -101,14 +101,14 @@ CROSS = " x "
 
 
 def anova(
-    frame: TrialFrame, response: str, confidence: float = 0.95, beside: Sequence[str] = ()
+    frame: TrialFrame, response: str, confidence: float = 0.95, further: Sequence[str] = ()
 ) -> tuple[AnovaTerm, ...]:
     """Both levels of the split plot (`honest`), and trials counted as independent (`published`), over all factors.
 
-    p-values of each form are corrected together (Holm), with those of the same analysis by the responses `beside`.
+    p-values of each form are corrected together (Holm), with those of the same analysis by the `further` responses.
     """
     honest, published = _forms(frame, response, confidence)
-    others = [_forms(frame, name, confidence) for name in beside]
+    others = [_forms(frame, name, confidence) for name in further]
     return (
         *_corrected(honest, [term for form, _ in others for term in form]),
         *_corrected(published, [term for _, form in others for term in form]),
@@ -223,7 +223,7 @@ def _within_starts(
 
 @dataclass(frozen=True)
 class _About:
-    """What the lines of one form and scale share; `tested`: they have F and p."""
+    """Common part of the lines of one form and scale; `tested`: they have F and p."""
 
     response: str
     confidence: float
@@ -302,7 +302,7 @@ STATISTIC = Statistic(
     row=AnovaTerm,
     title="Analysis of variance of {response}",
     section=Section.INTERACTIONS,
-    compute=lambda context: anova(context.frame, context.response, context.confidence, context.beside),
+    compute=lambda context: anova(context.frame, context.response, context.confidence, context.further_responses),
     sentences=interactions,
     order=10,
     sentence_order=20,

@@ -30,7 +30,7 @@ class Coefficient(MeasuredRow):
     """Honest: each factor against the error of the level that was randomised. Published: over trials, counted as
     independent."""
     scale: Scale
-    """What is fitted: logarithms of the means of a start, where all values are above 0, or values as measured. Where
+    """Values fitted: logarithms of the means of a start, where all values are above 0, or values as measured. Where
     there are logarithms, p is theirs."""
     stratum: Stratum
     """Where the error comes from: differences between starts; differences of treatments within starts; trials."""

@@ -23,7 +23,7 @@ class MainEffect(MeanOfLevel):
     n: int
     """Treatments that the effect rests on."""
     aliases: str
-    """Interactions that would show as the same difference, and cannot be told from it."""
+    """Interactions that would show as the same difference, and cannot be separated from it."""
 
 
 def main_effects(

@@ -41,7 +41,7 @@ class Shape(MeasuredTreatment):
     unimodality_p: P = None
     """p-value of Silverman's test of one mode."""
     verdict: str
-    """What is pointed out."""
+    """Peculiarities found."""
 
 
 FEWEST = 10

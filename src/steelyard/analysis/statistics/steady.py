@@ -25,7 +25,7 @@ from steelyard.model.responses import unit_of
 
 
 class SteadyState(MeasuredTreatment):
-    """What a series of values shows of its steady state."""
+    """Evidence of a steady state in a series of values."""
 
     LAST: ClassVar[tuple[str, ...]] = ("detected_cut", "verdict", "detail", "changes")
 
@@ -48,7 +48,7 @@ def steady_fields(state: Steadiness) -> dict[str, Any]:
 
 
 class Steady(SteadyState):
-    """The steady state of one trial within itself: change points over its seconds, MSER-5 beside them."""
+    """The steady state of one trial within itself: change points over its seconds, and MSER-5."""
 
     trial_id: Annotated[str, Column(head="trial")]
     """Trial."""

@@ -205,7 +205,7 @@ def first_rank(rows: Sequence[Trend]) -> list[str]:
 
 
 def _advice(verdicts: set[Verdict]) -> str:
-    """What the trends of these verdicts mean for the means, and what helps; more warm-up helps only where it is one."""
+    """Effect of the trends of these verdicts on the means, and the cure; more warm-up helps only where it is one."""
     changes = "the level changes within starts, so that the mean depends on how many trials a start has."
     if "warming" not in verdicts:
         return f"T{changes[1:]}"

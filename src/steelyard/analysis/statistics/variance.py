@@ -40,7 +40,7 @@ class VarianceComponents(TreatmentRow):
     icc: RatioOrNone = None
     """Intraclass correlation: variance between starts / (it + that within starts)."""
     advice: str = ""
-    """What would narrow the interval of a mean."""
+    """Advice on narrowing the interval of a mean."""
     note: str = ""
     """Why a component is missing."""
 

@@ -37,7 +37,7 @@ class TableError(StudyError):
 
 
 class Field(NamedTuple):
-    """One text of the file, where it stands, and its unit where that stands in another column."""
+    """One text of the file, its place, and its unit where that is in another column."""
 
     line: int
     column: str
@@ -271,7 +271,7 @@ def style_of(texts: Iterable[str], counts: Iterable[str], separator: str) -> Sty
 def number_text(text: str, style: Style) -> tuple[str, str]:
     """The number as `1234.5`, and its unit or percent sign; raises ValueError for what may be two numbers.
 
-    Only thousands that stand where thousands stand are taken away: `12,34` is not 1234."""
+    Only separators of thousands at their places are removed: `12,34` is not 1234."""
     plain, unit = _without_unit(text)
     if plain.lower() in BLANK:
         return "", ""

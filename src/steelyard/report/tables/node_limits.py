@@ -1,4 +1,4 @@
-"""Table of the nodes' limits: asked beside measured, and the nodes that stand out."""
+"""Table of the nodes' limits: asked and measured, and the nodes that stand out."""
 
 from __future__ import annotations
 

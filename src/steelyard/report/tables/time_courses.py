@@ -142,7 +142,7 @@ def nodes(traces: Sequence[Trace]) -> Table | None:
 
 
 def servers(traces: Sequence[Trace]) -> Table | None:
-    """What the database says of itself in the drawn trials: every metric that only its nodes have."""
+    """Metrics that the database reports in the drawn trials: every metric that only its nodes have."""
     rows = tuple(
         (
             Cell(label(trace.record.treatment)),
@@ -168,7 +168,7 @@ def servers(traces: Sequence[Trace]) -> Table | None:
         Column("of node", numeric=False, term="node"),
     )
     caption = (
-        "What the database says of itself in the trials drawn above: every metric that its nodes have and load nodes "
+        "Metrics that the database reported in the trials drawn above: every metric that its nodes have and load nodes "
         "lack, over the measured phase. The end of a name is its unit."
     )
-    return Table("server-table", caption, columns, rows, "What the database says of itself, as numbers")
+    return Table("server-table", caption, columns, rows, "Metrics of the database, as numbers")

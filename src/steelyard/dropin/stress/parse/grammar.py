@@ -145,7 +145,7 @@ class Given(Mapping[str, str]):
         return option.prefix + (self.words[option.prefix] if option.kind != "flag" else "")
 
     def value(self, prefix: str) -> str:
-        """The given value, else the option's default. Raises KeyError for an option without a default."""
+        """The given value, otherwise the option's default. Raises KeyError for an option without a default."""
         if prefix in self.words:
             return self.words[prefix]
         default = next((one.default for one in self.section.options if one.prefix == prefix), None)

@@ -300,7 +300,7 @@ def _connection(options: Words, note: Callable[[str], None]) -> Connection:
 def _credentials(
     words: Sequence[str] | None, mode: Given, note: Callable[[str], None]
 ) -> tuple[str | None, str | None]:
-    """User and password, of -mode or else of a property file."""
+    """User and password, of -mode, otherwise of a property file."""
     kept: Mapping[str, str] = {}
     if words is not None:
         option = sections.CREDENTIALS.name

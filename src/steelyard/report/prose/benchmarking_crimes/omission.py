@@ -25,7 +25,7 @@ from steelyard.model.trial import TrialRecord
 from steelyard.report.prose.benchmarking_crimes.crime import Crime, some
 
 PLATFORM: Final = ("cpu_model", "cores", "memory_mb", "kernel")
-"""Facts without which nobody can repeat a measurement."""
+"""Facts without which a measurement cannot be repeated."""
 LEAST_CLEAR: Final = 3
 """Interactions of this many factors or more are usually small, so aliases with them do no harm."""
 
