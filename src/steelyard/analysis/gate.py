@@ -44,7 +44,7 @@ class Case(Value):
     verdict: GateVerdict
     sentence: str
     why: str = ""
-    """What is missing for a verdict, or, without an interval, what makes side b worse."""
+    """Reason why there is no verdict, or, without an interval, why side b is worse."""
     mean_a: Estimate | None = None
     """Geometric mean of the start means of side a; None if it has no value."""
     mean_b: Estimate | None = None
@@ -82,7 +82,7 @@ class Gate(Value):
     a: str
     """The baseline."""
     b: str
-    """What is judged."""
+    """The side that is judged."""
     margin_percent: float
     confidence: float
     cases: tuple[Case, ...]

@@ -18,7 +18,7 @@ LEAST_SHARE: Final = 0.99
 CHANCE: Final = 3.0
 """Standard deviations of a Poisson count that chance explains."""
 DRAIN_S: Final = 2.0
-"""How long what was due before a time limit is still sent after it."""
+"""Time after a time limit in which operations due before it are still sent."""
 
 
 def asked_per_s(schedule: Mapping[str, Any]) -> float | None:

@@ -111,12 +111,12 @@ def parsed(generators: Mapping[str, str], factors: Sequence[str]) -> dict[str, t
     by_factor: dict[str, tuple[int, Word]] = {}
     for name, text in generators.items():
         if name not in factors:
-            raise ValueError(f"{name} is no factor of two levels; there are {', '.join(factors) or 'none'}")
+            raise ValueError(f"{name} is not a factor of two levels; there are {', '.join(factors) or 'none'}")
         negative = text.strip().startswith("-")
         names = [one.strip() for one in text.strip().removeprefix("-").split("*")]
         for factor in names:
             if factor not in factors:
-                raise ValueError(f"{name} = {text!r}: {factor or 'nothing'} is no factor of two levels")
+                raise ValueError(f"{name} = {text!r}: {factor or 'an empty name'} is not a factor of two levels")
             if factor in generators:
                 raise ValueError(f"{name} = {text!r}: {factor} is generated itself; name factors that vary freely")
         if len(set(names)) < len(names):

@@ -135,7 +135,7 @@ def _other_servers(held: Circumstances, of: Sequence[Circumstances]) -> str:
 
 
 def _not_alike(held: Circumstances, of: Sequence[Circumstances]) -> str:
-    """What of `ALIKE` no treatment has."""
+    """Values of `ALIKE` that no treatment has."""
     for name in ALIKE:
         was, known = getattr(held, name), sorted({getattr(one, name) for one in of})
         if was not in known:

@@ -133,7 +133,7 @@ def not_reached(
         yield f"no operation was answered at the study's own load: {', '.join(silent)}"
     answered = {name: workload for name, workload in workloads.items() if workload is not None}
     if any(workload.change_percent is None for workload in answered.values()):
-        yield "there was time for one round, which shows no change of service times"
+        yield "there was time for only one round, which shows no change of service times"
     changed = {
         name: (workload.change_percent, workload.noise_percent)
         for name, workload in answered.items()

@@ -33,7 +33,7 @@ SAID = "; servers said: "
 """Separator between the kinds of errors and their texts, which raw files do not contain."""
 HIGH_QUANTILE = 0.9
 FAULT = "machine_fault_"
-"""How the names of metrics begin whose readings other than 0 void a trial."""
+"""Prefix of the names of metrics whose readings other than 0 void a trial."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Evidence:
     """Node to settings that differ: name -> (asked, in force)."""
     still_busy: Mapping[str, float] = field(default_factory=dict)
     search: SearchResult | None = None
-    """How the search ended, if the load is one."""
+    """Outcome of the search, if the load is one."""
 
 
 def judge(evidence: Evidence, limits: Limits) -> Verdict:

@@ -46,7 +46,7 @@ class Ceiling(Value):
 
 
 class Slip(Value):
-    """How late the generator sends although fewer operations than allowed are in flight, open loop."""
+    """Delay of sending while fewer operations than allowed are in flight, open loop."""
 
     rate_per_s: float
     operations: int

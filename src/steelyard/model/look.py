@@ -44,7 +44,7 @@ class Look(Value):
 
     @property
     def sentence(self) -> str:
-        """What a reader must know first; empty at the only look of a finished study."""
+        """First thing that a reader must know; empty at the only look of a finished study."""
         if self.missing:
             blocks = f"{'at most ' if self.at_most else ''}{self.planned} block{'' if self.planned == 1 else 's'}"
             return f"unfinished: {self.done} of {blocks}; no verdict is final"

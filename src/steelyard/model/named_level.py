@@ -11,7 +11,7 @@ Level = str | int | float | bool
 
 
 class NamedLevel(Value):
-    """What one level of a named factor sets: further keys are fields of the study by their dotted names."""
+    """Settings of one level of a named factor: further keys are fields of the study by their dotted names."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Level]

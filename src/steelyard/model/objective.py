@@ -58,5 +58,5 @@ def parse(text: str) -> Limit:
     except ValueError:
         value = None
     if parts is None or value is None or not 0 <= value < float("inf"):
-        raise ValueError(f"{text!r} is no limit: {HOW}")
+        raise ValueError(f"{text!r} is not a limit: {HOW}")
     return Limit(response=parts["response"], comparison=parts["comparison"], value=value)

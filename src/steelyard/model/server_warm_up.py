@@ -74,6 +74,6 @@ class ServerWarmth(Value):
     reached: bool
     """Whether every node was warm at the end."""
     reasons: tuple[str, ...] = ()
-    """What was not reached."""
+    """Conditions not reached."""
     nodes: dict[str, NodeWarmth] = Field(default_factory=dict)
     workloads: dict[str, WorkloadWarmth] = Field(default_factory=dict)

@@ -276,11 +276,11 @@ class About(Value):
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")
     """Folder of the study in a store: lower-case letters, digits, `_`, `.`, `-`."""
     question: str
-    """What the study asks, as a sentence for the report."""
+    """Question of the study, as a sentence for the report."""
     title: str = ""
     """Heading of the report; default: the name."""
     notes: str = ""
-    """What a reader should know: differences from a publication, limits of the study."""
+    """Notes for the reader: differences from a publication, limits of the study."""
     source: str = ""
     """The publication that the study repeats, if any."""
 

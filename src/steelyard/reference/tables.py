@@ -228,4 +228,4 @@ def named(name: str) -> tuple[Table, ...]:
     known = [*every, *dict.fromkeys(table.source.name for table in every.values()), "all"]
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
-    raise UnknownReference(f"{name!r} is no shipped table and no study", f"{hint}there are: {', '.join(known)}")
+    raise UnknownReference(f"{name!r} is neither a shipped table nor a study", f"{hint}there are: {', '.join(known)}")

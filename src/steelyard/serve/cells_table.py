@@ -37,7 +37,7 @@ class Value:
     text: str
     unit: str
     method: str
-    """How it was computed, and over what."""
+    """Method, and units that it rests on."""
     known: bool = True
 
 

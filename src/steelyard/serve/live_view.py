@@ -129,7 +129,7 @@ def _gone(look: StoreLook, live: Live, now_s: float) -> str:
 
 
 def _expected_s(look: StoreLook, live: Live) -> float | None:
-    """How long a measured phase takes by its settings; None where a number of operations decides."""
+    """Duration of a measured phase by its settings; None where a number of operations decides."""
     if look.plan is None or live.trial is None or live.phase is None:
         return None
     trial_id = live.trial.id

@@ -80,7 +80,7 @@ class _Entry:
     question: str
     standing: Standing
     damages: str = ""
-    """How many files of the store are not as they were written; empty if none is."""
+    """Number of files of the store that are not as they were written, in words; empty if none is."""
 
 
 def address(name: str) -> str:

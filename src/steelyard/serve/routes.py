@@ -25,7 +25,7 @@ from steelyard.serve.store_cache import LEAST_S, Shelf, StoreLook
 from steelyard.serve.study_state import standing
 
 PATIENCE_S: Final = 1.5
-"""How long a request waits for a store that is being read; after that it says so."""
+"""Time that a request waits for a store that is being read; after that the page says so."""
 INDEX_PATIENCE_S: Final = 0.5
 """The same for the list of all stores, for all of them together."""
 QUERY_FIELDS: Final = 8

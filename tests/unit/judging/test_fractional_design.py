@@ -81,9 +81,9 @@ def test_hard_factors_vary_freely() -> None:
 @pytest.mark.parametrize(
     ("generators", "words"),
     [
-        ({"x": "a * b"}, "x is no factor of two levels"),
-        ({"c": "a * x"}, "x is no factor of two levels"),
-        ({"c": ""}, "nothing is no factor"),
+        ({"x": "a * b"}, "x is not a factor of two levels"),
+        ({"c": "a * x"}, "x is not a factor of two levels"),
+        ({"c": ""}, "an empty name is not a factor"),
         ({"c": "a * a"}, "twice"),
         ({"c": "a * b", "d": "a * c"}, "c is generated itself"),
     ],

@@ -92,7 +92,7 @@ def apart(
 
 
 def _known(side: Sequence[TrialRecord], facts: Sequence[Facts]) -> list[tuple[Kind, dict[str, set[str]]]]:
-    """What the trials of a side say of it, by kind: name to all values."""
+    """Recorded properties of a side, by kind: name to all values."""
     return [
         ("setting", _sets(_flat(one.settings.root) for one in side)),
         ("setting", {WARMED_UP: {"no" if one.server_warm_up is None else "yes" for one in side}}),

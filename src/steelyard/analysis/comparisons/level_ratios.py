@@ -38,9 +38,9 @@ class Compared:
     ratio: Estimate
     verdict: ComparisonVerdict
     would: Forecast
-    """What would decide, if it is undecided."""
+    """Forecast of what would decide, if it is undecided."""
     fields: Mapping[str, Any]
-    """What every row of a comparison says; fields of one side end with its name, such as `mean_a`."""
+    """Common fields of every row of a comparison; those of one side end with its name, such as `mean_a`."""
 
 
 def compare_means(

@@ -76,7 +76,7 @@ class Contrast(Judged):
     verdict: ComparisonVerdict
     sentence: str
     why: str = ""
-    """What is missing for a verdict, or None."""
+    """Reason why there is no verdict, or None."""
     margin_percent: float | None = None
     equivalence_percent: Estimate | None = None
     """The interval of the change that lies within the margin if the sides are equivalent: confidence 1 - 2 alpha, which

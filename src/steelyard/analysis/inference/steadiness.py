@@ -42,7 +42,7 @@ class ChangePoint(Value):
     change_percent: Estimate | None = None
     """From the level before it (since the change before) to the level after it (until the next)."""
     p: float
-    """How rare so great a difference is in a series without a change."""
+    """Probability of so great a difference in a series without a change."""
 
     @property
     def size(self) -> str:

@@ -265,7 +265,7 @@ class _About:
 
 
 def method_of(scale: Scale, fitted: Table, df: int) -> str:
-    """How F of a term and its p were computed."""
+    """Method of F of a term and of its p."""
     ends = " and ".join(number(one, digits=3) for one in fitted.degrees(df))
     by = " (Greenhouse and Geisser)" if fitted.epsilon is not None else ""
     return f"{'on logarithms, ' if scale == LOGARITHMS else ''}F with {ends} degrees of freedom{by}"

@@ -53,7 +53,7 @@ class Comparison(Judged, MeasuredLevels):
     """Where undecided: further starts per level that would decide with a chance of 80%, if difference and spread stayed
     as they are."""
     more_s: Annotated[float | None, Column(unit="seconds")] = None
-    """How long these would take by the study's own pace."""
+    """Time that these would take at the study's own pace."""
     advice: str = ""
     """How many blocks would decide, in this study or a new one, and what they cost, in words."""
     p: P = None

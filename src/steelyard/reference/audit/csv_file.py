@@ -62,7 +62,7 @@ class Sheet(NamedTuple):
     line: int
     """Line of the heading."""
     form: str
-    """How it was read, in words."""
+    """Description of how it was read."""
     separator: str
     wide: bool
     labels: list[str]
@@ -229,7 +229,7 @@ def _long(path: Path, heading: Sequence[str], named: int, value: int, rows: Sequ
 
 
 class Style(NamedTuple):
-    """How a file writes its numbers."""
+    """Notation of a file's numbers."""
 
     decimal: str = "."
     unsure: str = ""

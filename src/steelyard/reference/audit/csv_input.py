@@ -151,7 +151,7 @@ def _refuse(sheet: Sheet) -> None:
         raise wrong(sheet.path, sheet.line, "", what, allowed(sheet.labels))
     field = next(iter(sheet.records[0].fields.values()))
     column = next(name for name in ("statistic", field.column) if name)
-    raise wrong(sheet.path, field.line, column, f"{sheet.labels[0]!r} is no statistic", allowed(sheet.labels[:1]))
+    raise wrong(sheet.path, field.line, column, f"{sheet.labels[0]!r} is not a statistic", allowed(sheet.labels[:1]))
 
 
 def _refuse_twins(sheet: Sheet, roles: Mapping[str, Heading]) -> None:

@@ -104,7 +104,7 @@ RATED: Final = frozenset(("op", "ops", "operations", "operation", "req", "reqs",
                           "query", "queries", "transactions", "transaction", "tx", "txn", "txns",
                           "msg", "msgs", "messages", "events", "cnt", "iterations", "calls",
                           "io", "ios", "tps", "qps", "http"))  # fmt: skip
-"""What is counted by time in a rate, and says nothing more."""
+"""Words for counted things in a rate, without further meaning."""
 ONLY_LAST: Final = frozenset(("s", "m", "h", "b", "w", "j", "c", "k"))
 """Letters that are a unit only in brackets or at the end after another word."""
 NOISE: Final = frozenset(("of", "the", "in", "number", "no", "num", "nr", "value", "values", "total", "overall", "per",
@@ -128,7 +128,7 @@ _PERCENTILES: Final = (
     re.compile(rf"(?<![a-z0-9.]){_NUMBER}[\s_-]*(?:percentiles?|pctl|pctile|%[-\s]?t?ile|%\s*line)(?![a-z0-9])"),
     re.compile(r"(?<![a-z0-9.])(\d{1,3}\.\d+)th(?![a-z0-9])"),
 )  # fmt: skip
-"""What can only be a percentile: `p99.9`, `99.9th percentile`, `99.9th`, `99 percentile`, `90% Line`."""
+"""Patterns that can only be a percentile: `p99.9`, `99.9th percentile`, `99.9th`, `99 percentile`, `90% Line`."""
 _OPEN: Final = re.compile(rf"(?<![a-z0-9.]){_NUMBER}(?:[\s_-]*(?:%|pct|perc)|(st|nd|rd|th))(?![a-z0-9])")
 """A percentile or something else: `99%`, `99 pct` and `99th`, but `load 50%`, `CPU 95%` and `1st run`."""
 LEAST_ORDINAL: Final = 5
@@ -157,7 +157,7 @@ class Heading(NamedTuple):
     statistic: str
     """The audit's name of the number; "" if it is not known."""
     quantity: str = ""
-    """What was summarised, without the words that leave it what it is: `read` of `read latency`."""
+    """The summarised quantity, without words that do not change it: `read` of `read latency`."""
     dimension: str = ""
     """`time`, `rate`, `percent`, or another unit; "" if nothing says it."""
     scale: float = 1.0

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 OF_THE_PAGE: Final[dict[str, str]] = {
-    "left out": "Attempts of the treatment that no number rests on, with the first reason of each.",
+    "left out": "Attempts at the treatment that no number rests on, with the first reason of each.",
     "factor": "The level of the factor that the study set.",
     "fields of a named level": "The fields of the study that the level sets; all others are those of the study.",
     "number of a named level": "The level's number in regressions and on axes, as the study states it.",

@@ -26,7 +26,7 @@ LABEL_BESIDE_PX: Final = 9.0
 LABEL_SHARE: Final = 0.38
 """Largest share of a picture's width for the names at the ends of lines."""
 BOLD: Final = 1.08
-"""How much wider bold text is."""
+"""Width of bold text, relative to plain text."""
 NUDGE_PX: Final = 6.0
 MARGIN: Final = 0.12
 LEAST_ROOM: Final = 0.03
@@ -86,7 +86,7 @@ class Positions:
 
 
 class Style(NamedTuple):
-    """How one series is drawn."""
+    """Style of one series."""
 
     colour: str
     shape: str

@@ -186,7 +186,7 @@ def _rows(page_input: ReportInput) -> Iterator[Provenance]:
 
 
 def _published(page_input: ReportInput, folder: str) -> str:
-    """How many published numbers agree, differ or are not comparable."""
+    """Numbers of published values that agree, differ or are not comparable."""
     rows = page_input.published
     if not rows:
         return ""

@@ -31,7 +31,7 @@ def read(folder: Path, text: str | bytes) -> list[csv_input.Entry]:
         ("size,mean\n1,1.2\n1,1.3\n", 3, "", "the same cell as in line 2: size 1"),
         ("n,sd\n-3,2\n", 2, "n", "-3 is below 0"),
         ("size,statistic,value\n1,mean,1.2\n1,mean,1.3\n", 3, "statistic", "'mean' a second time for size 1"),
-        ("size,statistic,value\n1,meen,1.2\n", 2, "statistic", "'meen' is no statistic"),
+        ("size,statistic,value\n1,meen,1.2\n", 2, "statistic", "'meen' is not a statistic"),
         ("size,statistic,value_ms\n1,mean,x\n", 2, "value_ms", "'x' is not a number"),
         ('size,mean\n"1,2\n', 2, "", "unexpected end of data"),
         ("size,mean\n", 0, "", "a heading and at least one row"),

@@ -105,7 +105,7 @@ class Section:
             has_all = set(values) <= {option.prefix for option in form}
             if has_all and all(option.prefix in values for option in form if option.required):
                 return
-        raise Refused(self.name, " ".join(words), "these words do not make one of its forms", " | ".join(self.usages))
+        raise Refused(self.name, " ".join(words), "these words do not match any of its forms", " | ".join(self.usages))
 
     @property
     def usages(self) -> tuple[str, ...]:
