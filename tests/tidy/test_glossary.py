@@ -179,3 +179,32 @@ def test_a_docstring_of_a_room_starts_with_a_noun_or_a_verb(room: str) -> None:
         if node.value.value.startswith(("What ", "Why ", "How ", "Who "))
     ]
     assert found == []
+
+
+PLAIN_ROOMS_READING = [
+    "analysis",
+    "dropin",
+    "export",
+    "judging",
+    "model",
+    "reading",
+    "reference",
+    "report",
+    "serve",
+    "verify",
+]
+"""Rooms whose strings and docstrings are plain English too."""
+
+
+@pytest.mark.parametrize("room", PLAIN_ROOMS_READING)
+def test_strings_and_docstrings_of_the_reading_half_are_plain_english(room: str) -> None:
+    """Strings of one word are keys, text between backticks is code; both are free."""
+    found = [
+        f"{path.relative_to(PACKAGE)}:{node.lineno}: {match.group()}"
+        for path, tree in trees()
+        if path.relative_to(PACKAGE).parts[0] == room
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value.split()) > 1
+        for match in NOT_PLAIN.finditer(re.sub(r"`[^`]*`", " ", " ".join(node.value.split())))
+    ]
+    assert found == []

@@ -40,7 +40,7 @@ from steelyard.plan.gate_forecast import GateForecast
 from steelyard.plan.stopping_forecast import Expected
 from steelyard.progress.reason_words import ReasonGroup
 from steelyard.reference.audit.finding import Audit
-from steelyard.reference.comparison import Beside
+from steelyard.reference.comparison import PublishedPair
 from steelyard.reference.tables import Table as PublishedTable
 from steelyard.selftest.stall import Proof
 from steelyard.store.measured_again import MeasuredAgain
@@ -208,7 +208,7 @@ class ComparedWithPublished(Value):
     """The store's results compared with published ones."""
 
     reference: str
-    beside: tuple[Beside, ...]
+    beside: tuple[PublishedPair, ...]
     own: tuple[OwnTreatment, ...]
     remarks: tuple[str, ...]
 
@@ -399,7 +399,7 @@ def _calibrate() -> Schema:
 def _compare() -> Schema:
     schema = of(Compared | ComparedWithPublished, "steelyard compare --json")
     sentence = {"type": "string", "description": "The row in words."}
-    return extended(schema, "Beside", sentence=sentence)
+    return extended(schema, "PublishedPair", sentence=sentence)
 
 
 def _shown() -> Schema:

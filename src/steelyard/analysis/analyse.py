@@ -49,7 +49,7 @@ def analyse(
     simulated = {one.settings.planted_contention is not None for one in records} == {True}
     caveats_of = {"caveats": tuple(caveats(study, results, simulated=simulated, emulated=emulated))}
     return results.model_copy(
-        update={**caveats_of, "further": tuple(_further(context, name) for name in context.beside)}
+        update={**caveats_of, "further": tuple(_further(context, name) for name in context.further_responses)}
     )
 
 

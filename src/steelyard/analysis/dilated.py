@@ -1,4 +1,4 @@
-"""What a reader must know of a dilated study: its numbers are in the time of the hardware that it models."""
+"""Note on a dilated study: its numbers are in the time of the hardware that it models."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def dilations_of_frame(frame: TrialFrame) -> tuple[float, ...]:
 
 
 def sentence(dilations: Sequence[float]) -> str:
-    """What was divided and multiplied; empty where nothing is dilated."""
+    """Quantities divided and multiplied; empty where nothing is dilated."""
     stretched = [k for k in dilations if k != 1]
     if not stretched:
         return ""

@@ -56,7 +56,7 @@ class TrialFrame:
     shares: tuple[str, ...] = ()
     """Resources that the nodes share in any trial: cpu, disk, clock, memory, kernel."""
     numbers: Mapping[str, Mapping[Level, float]] = field(default_factory=dict)
-    """Factors whose levels stand for numbers, named ones and profiles: factor to level to number."""
+    """Factors whose levels have numbers, named ones and profiles: factor to level to number."""
     falling: Mapping[str, float] = field(default_factory=dict)
     """Starts whose servers were warmed up, to what still fell at the end (`judging.server_warm_up.still_falling`)."""
     look: Look = ONE_LOOK
@@ -128,7 +128,7 @@ class TrialFrame:
         return tuple(seen[key] for key in sorted(seen, key=lambda key: place(key, self.factors)))
 
     def numbered(self, rows: pl.DataFrame, factor: str) -> pl.DataFrame:
-        """Rows with the numbers that the levels of a factor stand for, in place of its levels."""
+        """Rows with the numbers of the levels of a factor, in place of its levels."""
         known = self.numbers.get(factor)
         if known is None:
             return rows
@@ -229,7 +229,7 @@ def start_means(rows: pl.DataFrame, response: str) -> list[tuple[str, float, int
 
 
 def numeric(frame: TrialFrame, fewest: int = 2) -> tuple[str, ...]:
-    """Factors with at least `fewest` levels, all of which are numbers or stand for one."""
+    """Factors with at least `fewest` levels, all of which are numbers or have one."""
     return tuple(
         name
         for name, levels in frame.factors.items()
@@ -284,7 +284,7 @@ def memory_of_profiles(
 
 
 def numbers_of(factors: Mapping[str, Sequence[Level]], study: Study) -> dict[str, dict[Level, float]]:
-    """Named factors whose levels all stand for a number: factor to level to number."""
+    """Named factors whose levels all have a number: factor to level to number."""
     numbers: dict[str, dict[Level, float]] = {}
     for factor in study.levels:
         known = {level: study.number_of(factor, level) for level in factors.get(factor, ())}
@@ -295,6 +295,6 @@ def numbers_of(factors: Mapping[str, Sequence[Level]], study: Study) -> dict[str
 
 
 def size_factor(frame: TrialFrame) -> str | None:
-    """The factor of sizes: nodes, else the first hard factor, with two numeric levels or more."""
+    """The factor of sizes: nodes, otherwise the first hard factor, with two numeric levels or more."""
     sizes = [name for name in numeric(frame) if name in frame.hard or name in NODES]
     return next((name for name in sizes if name in NODES), sizes[0] if sizes else None)

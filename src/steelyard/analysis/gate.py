@@ -3,11 +3,11 @@
 The comparison is that of the report and of `compare` (`comparisons.two_sided`): start means, ratios with intervals, the
 noise floor, trends. The gate only asks where the interval lies relative to the margin:
 
-* worse: the interval lies wholly beyond the margin. One such case is enough for a red gate, so with k cases the
+* worse: the interval lies entirely beyond the margin. One such case is enough for a red gate, so with k cases the
   interval is one of k simultaneous ones (Bonferroni: confidence 1 - (1 - c) / k), and noise floor and trends, which
   can explain a difference away, are heard first. Where nothing differs the gate as a whole is red in at most 1 - c.
-* not worse: the interval lies wholly within the margin on its bad side. A green gate needs this of every case, which is
-  an intersection-union test (R. L. Berger, Technometrics 24(4), 1982): each case is tested at c, without a correction.
+* not worse: the interval lies entirely within the margin on its bad side. A green gate needs this of every case, which
+  is an intersection-union test (R. L. Berger, Technometrics 24(4), 1982): each case is tested at c, uncorrected.
 * undecided: anything else.
 
 With one case both intervals are the one that `compare` prints. The margin is symmetric as a ratio, as everywhere: 2%
@@ -44,7 +44,7 @@ class Case(Value):
     verdict: GateVerdict
     sentence: str
     why: str = ""
-    """What is missing for a verdict, or, without an interval, what makes side b worse."""
+    """Reason why there is no verdict, or, without an interval, why side b is worse."""
     mean_a: Estimate | None = None
     """Geometric mean of the start means of side a; None if it has no value."""
     mean_b: Estimate | None = None
@@ -82,12 +82,12 @@ class Gate(Value):
     a: str
     """The baseline."""
     b: str
-    """What is judged."""
+    """The side that is judged."""
     margin_percent: float
     confidence: float
     cases: tuple[Case, ...]
     warnings: tuple[str, ...] = ()
-    """What differs between the sides besides what is compared."""
+    """Differences between the sides apart from what is compared."""
     noise_floor: tuple[str, ...] = ()
     looks: tuple[str, ...] = ()
     """Which look at the studies this is, where they may go on: `look 2, at 98.75%`."""
@@ -198,5 +198,5 @@ def _sentence(head: str, response: str, verdict: GateVerdict, change: str, margi
     limit = margin_words(response, margin_percent)
     if verdict == "undecided":
         return f"{head}: undecided: {label_of(response)} {why}"
-    where = "wholly beyond" if verdict == "worse" else "not beyond"
+    where = "entirely beyond" if verdict == "worse" else "not beyond"
     return f"{head}: {verdict}: {label_of(response)} {change}, {where} {limit}"

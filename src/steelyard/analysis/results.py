@@ -36,12 +36,12 @@ class Results(Value):
     confidence: float
     factors: dict[str, tuple[Level, ...]]
     numbers: dict[str, tuple[float, ...]] = Field(default_factory=dict)
-    """Named factor to the numbers that its levels stand for, in their order."""
+    """Named factor to the numbers of its levels, in their order."""
     number_units: dict[str, str] = Field(default_factory=dict)
     """Named factor to the unit of these numbers; may be empty."""
     hard: tuple[str, ...]
     size_factor: str | None
-    """The numeric factor over which regressions, medians and laws run: nodes, else the first numeric hard factor."""
+    """The numeric factor over which regressions, medians and laws run: nodes, or the first numeric hard factor."""
     factor_asked: str | None = None
     """The factor whose levels the answer compares; None without one."""
     trials: int
@@ -50,7 +50,7 @@ class Results(Value):
     starts: int
     shares: tuple[str, ...]
     look: Look = ONE_LOOK
-    """Which look at the study this is; its sentence stands before the answer."""
+    """Which look at the study this is; its sentence precedes the answer."""
     answer: tuple[str, ...] = ()
     """The answer in words: two to five sentences."""
     answer_table: AnswerTable | None = None
@@ -58,7 +58,7 @@ class Results(Value):
     answer_pairs: AnswerTable | None = None
     """Every pair of levels; None below three levels."""
     caveats: tuple[str, ...] = ()
-    """What the answer does not say, and why."""
+    """Limits of the answer, with reasons."""
     stopping: Decision | None = None
     """Decision of the stopping rule after the last whole block; None without a rule or a plan."""
     further: tuple[Results, ...] = ()

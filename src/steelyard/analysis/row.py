@@ -26,7 +26,7 @@ NO_UNIT: Final = "without unit"
 
 
 class Kind(Enum):
-    """What a column holds."""
+    """Content of a column."""
 
     TEXT = "text"
     WHOLE = "whole number"
@@ -38,7 +38,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Column:
-    """Properties of a column besides name, type and meaning."""
+    """Properties of a column apart from name, type and meaning."""
 
     unit: str = ""
     head: str = ""

@@ -82,7 +82,7 @@ class Context:
         return self.study.analysis.response
 
     @property
-    def beside(self) -> tuple[str, ...]:
+    def further_responses(self) -> tuple[str, ...]:
         """The other responses that the study names: their p-values belong to the same families."""
         return tuple(name for name in self.study.analysis.every_response if name != self.response)
 
@@ -141,8 +141,8 @@ class Statistic(Generic[AnyRow]):
     least_sizes: int = 0
     """Least number of sizes with which the report's page shows it; files and downloads always have it."""
     published_form: bool = False
-    """In the form of a published study: the page has it in its section where the study names a publication, else in the
-    appendix."""
+    """In the form of a published study: the page has it in its section where the study names a publication, otherwise
+    in the appendix."""
     appendix: bool = False
     """The page has it in its appendix: another table answers the same question, or none of the answers rests on it."""
     of_records: bool = False

@@ -75,7 +75,7 @@ def change_of(ratio: float, response: str) -> str:
 
 
 def times_as(response: str) -> str:
-    """`long` of an execution time, else `high`."""
+    """`long` of an execution time, otherwise `high`."""
     known = responses.every()
     return known[response].times_as if response in known else "high"
 

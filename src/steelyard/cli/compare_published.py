@@ -20,7 +20,7 @@ from steelyard.reading.comparison import Opened
 from steelyard.reading.published import PublishedComparison, compare_with_published, tables_named
 from steelyard.reference import tables as shipped
 from steelyard.reference.audit.finding import figure
-from steelyard.reference.comparison import Beside
+from steelyard.reference.comparison import PublishedPair
 from steelyard.report.figures import forest
 from steelyard.shown_text import json_text
 
@@ -105,7 +105,9 @@ def _draw(comparison: PublishedComparison, study: str, console: Console) -> None
         say(console, Text(remark, style="dim"))
 
 
-def _grid(rows: Sequence[Beside], every: Sequence[Beside], reasons: dict[str, str], console: Console) -> None:
+def _grid(
+    rows: Sequence[PublishedPair], every: Sequence[PublishedPair], reasons: dict[str, str], console: Console
+) -> None:
     """Table of the rows with a number of ours; the key columns are those that vary over `every`."""
     keys = [name for name in rows[0].cell if len({one.cell[name] for one in every}) > 1 or name == "workload"]
     grid = Table(box=None, padding=(0, 2, 0, 1), header_style="dim")
@@ -123,7 +125,7 @@ def _grid(rows: Sequence[Beside], every: Sequence[Beside], reasons: dict[str, st
     uncut(grid, console)
 
 
-def _without(rows: Sequence[Beside]) -> list[str]:
+def _without(rows: Sequence[PublishedPair]) -> list[str]:
     """Published numbers without one of ours, by reason."""
     alone = [one for one in rows if one.ours is None]
     groups: dict[tuple[str, tuple[str, ...]], int] = {}
@@ -149,7 +151,7 @@ def _title(table: str) -> str:
     return shipped.tables()[table].title
 
 
-def _ours(row: Beside) -> str:
+def _ours(row: PublishedPair) -> str:
     if row.ours is None:
         return "-"
     ends = ""
@@ -158,7 +160,7 @@ def _ours(row: Beside) -> str:
     return f"{figure(row.ours.value)}{ends}"
 
 
-def _change(row: Beside) -> str:
+def _change(row: PublishedPair) -> str:
     """The change of ours against the published number; none where the two are not comparable."""
     if row.change_percent is None or row.verdict == "not comparable":
         return "-"
@@ -168,7 +170,7 @@ def _change(row: Beside) -> str:
     return change_text(ratio, row.statistic)
 
 
-def _figure(every: Sequence[Beside], what: str, path: Path) -> None:
+def _figure(every: Sequence[PublishedPair], what: str, path: Path) -> None:
     drawn = [one for one in every if one.change_percent is not None]
     vary = {name for one in drawn for name in one.cell if len({two.cell.get(name) for two in drawn}) > 1}
     rows = [
@@ -188,7 +190,7 @@ def _figure(every: Sequence[Beside], what: str, path: Path) -> None:
     forest.write(rows, None, title, caption, path)
 
 
-def _row(row: Beside, vary: Set[str]) -> str:
+def _row(row: PublishedPair, vary: Set[str]) -> str:
     """Label of a row of the figure, by the columns that `vary`."""
     levels = ", ".join(f"{name} {level}" for name, level in row.cell.items() if name in vary - {"table"})
     return f"{levels or row.table}: {row.statistic}".replace("_", " ")

@@ -99,7 +99,7 @@ async def drive(
     on_phase: Callable[[str, PhaseOutcome], None] | None = None,
     stop: asyncio.Event | None = None,
 ) -> LoadResult:
-    """Carry out an order (a dict as the agent reads it, see schema/order.example.json) with `steelyard-agent load`.
+    """Run an order (a dict as the agent reads it, see schema/order.example.json) with `steelyard-agent load`.
 
     It goes on without contacts that do not answer, as long as one does (`Connected.absent`), and ends `DRAIN_S` and the
     answers to what is in flight after a time limit, unless the order says otherwise.

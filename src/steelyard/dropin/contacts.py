@@ -18,9 +18,9 @@ def parsed(word: str, port: int) -> tuple[str, int]:
     own = int(match["port"]) if match is not None and match["port"] else port
     bracketed = host.startswith("[")
     if not host or not 0 < own < 65536 or any(letter.isspace() for letter in host):
-        raise ValueError(f"{word!r} is no address and port")
+        raise ValueError(f"{word!r} is not an address and port")
     if bracketed and not _is_ipv6(host[1:-1]):
-        raise ValueError(f"{word!r}: only an IPv6 address stands in brackets")
+        raise ValueError(f"{word!r}: only IPv6 addresses go in brackets")
     return (host[1:-1] if bracketed else host), own
 
 

@@ -40,7 +40,7 @@ async def explained(error: EngineError, schema: Schema, rows: Rows, absent: str,
 
 
 def differing(wanted: Mapping[str, str], there: Mapping[str, str]) -> str:
-    """How a table's columns differ from those that a load needs; empty if they do not."""
+    """Differences of a table's columns from those that a load needs; empty if they do not."""
     missing = [name for name in wanted if name not in there]
     others = [f"{name} is {there[name]}, not {kind}" for name, kind in wanted.items() if there.get(name, kind) != kind]
     parts = [f"it lacks {_listed(missing)}"] if missing else []

@@ -1,6 +1,6 @@
 """Shortfall of an open loop: operations that were due and never sent, and the rate that was not reached, in words.
 
-What was not sent is neither done nor failed: the cluster never saw it. It is counted and named by itself, so that it
+What was not sent is neither done nor failed: the cluster never saw it. It is counted and named separately, so that it
 neither blames the cluster for errors nor lets a cluster look good that could not take what was offered.
 """
 
@@ -18,7 +18,7 @@ LEAST_SHARE: Final = 0.99
 CHANCE: Final = 3.0
 """Standard deviations of a Poisson count that chance explains."""
 DRAIN_S: Final = 2.0
-"""How long what was due before a time limit is still sent after it."""
+"""Time after a time limit in which operations due before it are still sent."""
 
 
 def asked_per_s(schedule: Mapping[str, Any]) -> float | None:
@@ -38,7 +38,7 @@ def due(totals: Done) -> int:
 
 
 def sentences(totals: Done, schedule: Mapping[str, Any], duration_s: float | None) -> list[str]:
-    """What was not sent and not reached; none where the rate was reached."""
+    """Operations not sent, and the rate not reached; none where the rate was reached."""
     lines = []
     if totals.unsent:
         ending = (

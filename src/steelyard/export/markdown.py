@@ -25,8 +25,8 @@ from steelyard.report.tables import answers
 from steelyard.report.tables.generic import Cell, Column, Table
 from steelyard.shown_text import markdown_prose
 
-BESIDES: Final = ("throughput_per_s", "response_ms_p50", "response_ms_p99", "errors", "unsent")
-"""Responses that the table of cells has besides the main one; what was due and not sent only where there is any."""
+FURTHER: Final = ("throughput_per_s", "response_ms_p50", "response_ms_p99", "errors", "unsent")
+"""Responses that the table of cells adds to the main one; what was due and not sent only where there is any."""
 TERMS: Final = ("Cite",)
 """Terms of the report's provenance that hold for this page, too."""
 MOST_ROWS: Final = 200
@@ -58,25 +58,25 @@ def page(page_input: ReportInput) -> str:
 
 
 def _cells(page_input: ReportInput) -> Table:
-    """One row per treatment: the main response as the answer quotes it, and means of the responses besides."""
+    """One row per treatment: the main response as the answer quotes it, and means of the further responses."""
     results, study = page_input.results, page_input.study
     summaries = {(label(row.treatment), row.response): row for row in results.of(Summary)}
     short = any(record.responses.unsent for record in page_input.records)
-    besides = [
+    further = [
         name
-        for name in BESIDES
+        for name in FURTHER
         if name != results.response and any(name == key for _, key in summaries) and (short or name != "unsent")
     ]
     columns = (
         *(Column(factor, numeric=False) for factor in results.factors),
         Column(results.response_label, results.unit),
-        *(Column(responses.label_of(name), responses.unit_of(name)) for name in besides),
+        *(Column(responses.label_of(name), responses.unit_of(name)) for name in further),
         *(Column(name) for name in ("trials", "starts", "left out")),
     )
     rows = []
     for cell in cell_values(page_input.records, study):
         summary = summaries.get((cell.cell, results.response))
-        means = [_mean(summaries.get((cell.cell, name))) for name in besides]
+        means = [_mean(summaries.get((cell.cell, name))) for name in further]
         left_out = number(summary.excluded if summary else None)
         counts = (number(cell.n), number(cell.starts), left_out)
         levels = (level_key(cell.treatment.get(factor, NONE)) for factor in results.factors)
@@ -140,7 +140,7 @@ def _cut(table: Table) -> Table:
 
 
 def _limits(page_input: ReportInput) -> Iterator[str]:
-    """What the answer does not say, and what could not be read."""
+    """Limits of the answer, and files that could not be read."""
     yield from page_input.results.caveats
     for damage in page_input.damages:
         if not damage.harmless:

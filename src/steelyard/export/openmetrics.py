@@ -1,7 +1,7 @@
 """Samples of probes and seconds of load as OpenMetrics text with time stamps, for Prometheus and Grafana.
 
 Labels: study, cell (the treatment), trial (its folder's name), node, phase. In this format all samples of a metric
-stand together; trials are read one at a time, and each metric is collected in a nameless temporary file beside the
+are together; trials are read one at a time, and each metric is collected in a nameless temporary file next to the
 output. Format: OpenMetrics 1.0.
 """
 
@@ -83,8 +83,8 @@ Labels = Mapping[str, str]
 def write(store: Store, records: Iterable[TrialRecord], path: Path) -> int:
     """Write the samples and seconds of these trials; gives the number of metrics. Raises OSError that names the
     path."""
-    beside = None if writes_in_place(path) else no_links.place_of(path)[0].parent
-    with output(path) as file, _Families(beside) as families:
+    folder = None if writes_in_place(path) else no_links.place_of(path)[0].parent
+    with output(path) as file, _Families(folder) as families:
         for record in records:
             labels = {
                 "study": record.study,

@@ -21,7 +21,7 @@ def _phase_responses(record: TrialRecord) -> str | None:
     return json.dumps(phases) if phases else None
 
 
-BESIDES: Final[Mapping[str, tuple[str, Callable[[TrialRecord], Any]]]] = {
+ADDED: Final[Mapping[str, tuple[str, Callable[[TrialRecord], Any]]]] = {
     "study": ("String", lambda record: record.study),
     "folder": ("String", attempt_name),
     "seed": ("Int64", lambda record: record.seed),
@@ -33,31 +33,31 @@ BESIDES: Final[Mapping[str, tuple[str, Callable[[TrialRecord], Any]]]] = {
     "versions": ("String", lambda record: json.dumps(record.versions, ensure_ascii=False)),
     "phase_responses": ("String", _phase_responses),
 }
-"""Columns besides those of the trial frame: type, and value. `settings`, `versions` and `phase_responses` are JSON."""
+"""Columns added to those of the trial frame: type, and value. `settings`, `versions` and `phase_responses` are JSON."""
 OF_THE_RECORD: Final = "record_"
 """Put before the name of such a column where a factor has it."""
 
 
 def write(frame: TrialFrame, records: Sequence[TrialRecord], path: Path) -> int:
-    """Write these records as rows with the columns of the trial frame and `BESIDES`; gives the number of rows.
+    """Write these records as rows with the columns of the trial frame and `ADDED`; gives the number of rows.
 
     `frame` has every attempt of the store: which trials are warm-up depends on all of them. Raises OSError that names
     the path.
     """
-    besides = _besides(records, taken=frame.data.columns)
-    table = frame.data.join(besides, on=("trial_id", "attempt"), how="inner", maintain_order="left")
+    added = _added(records, taken=frame.data.columns)
+    table = frame.data.join(added, on=("trial_id", "attempt"), how="inner", maintain_order="left")
     content = io.BytesIO()  # polars hides why a file cannot be written
     table.write_parquet(content)
     write_output(path, content.getvalue())
     return table.height
 
 
-def _besides(records: Sequence[TrialRecord], taken: Sequence[str]) -> pl.DataFrame:
+def _added(records: Sequence[TrialRecord], taken: Sequence[str]) -> pl.DataFrame:
     columns = {
         "trial_id": pl.Series([record.id for record in records], dtype=pl.String),
         "attempt": pl.Series([record.attempt for record in records], dtype=pl.Int64),
     }
-    for name, (kind, value) in BESIDES.items():
+    for name, (kind, value) in ADDED.items():
         dtype = pl.List(pl.String) if kind == "List" else getattr(pl, kind)
         columns[f"{OF_THE_RECORD}{name}" if name in taken else name] = pl.Series(
             [value(record) for record in records], dtype=dtype

@@ -96,17 +96,19 @@ class BackgroundLoad:
     programs: Sequence[tuple[str, float]] = ()
     """Background programs and the number of cores that they kept busy, as far as known."""
     reading_cores: float = 0.0
-    """Cores that the laboratory's own reading commands kept busy besides; not part of `cores`."""
+    """Cores that the laboratory's own reading commands kept busy in addition; not part of `cores`."""
     helper_cores: float = 0.0
-    """Cores that the laboratory's helpers kept busy besides; not part of `cores`."""
+    """Cores that the laboratory's helpers kept busy in addition; not part of `cores`."""
 
     @property
     def text(self) -> str:
         """The background load in words."""
         named = ", ".join(f"{name} {cores:.2f}" for name, cores in self.programs if cores >= NAMED_CORES)
         among = f", among them {named}" if named else ""
-        besides = (("reading commands", self.reading_cores), ("helpers", self.helper_cores))
-        own = "".join(f"; {what} of Steelyard besides {cores:.2f}" for what, cores in besides if cores >= NAMED_CORES)
+        own_use = (("reading commands", self.reading_cores), ("helpers", self.helper_cores))
+        own = "".join(
+            f"; in addition, {what} of Steelyard {cores:.2f}" for what, cores in own_use if cores >= NAMED_CORES
+        )
         return f"other programs on {self.where} kept {self.cores:.2f} of {self.of} cores busy{among}{own}"
 
     @property

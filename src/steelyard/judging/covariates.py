@@ -1,6 +1,6 @@
 """Covariates of a start: what a cluster was given, as numbers, from facts and measured links. Pure.
 
-They stand beside the factors, which say what was asked for: a model of a node as memory, cores and round-trip time
+They complement the factors, which say what was asked for: a model of a node as memory, cores and round-trip time
 takes them as they were.
 """
 

@@ -1,7 +1,7 @@
-"""Dilation: a study carried out in stretched time, and its results in the time of the hardware that it models. Pure.
+"""Dilation: a study run in stretched time, and its results in the time of the hardware that it models. Pure.
 
-With k = `node.dilation`, limits and offered rates are divided by k and durations, timeouts and delays multiplied when a
-study is carried out: everything happens k times as slowly. Trials keep what the clock said. `modelled` takes them back:
+With k = `node.dilation`, limits and offered rates are divided by k and durations, timeouts and delays multiplied when
+a study is run: everything happens k times as slowly. Trials keep what the clock said. `modelled` takes them back:
 times divided by k, rates multiplied by it. What is counted (operations, errors, bytes in all, hits), what is processor
 work (CPU time) and what is a share stays as it is. The table is in docs/explanation/dilation.md.
 """

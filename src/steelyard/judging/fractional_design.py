@@ -82,21 +82,21 @@ class Fraction:
             short = self.aliases({name}, 2) or self.aliases({name})
             if short:
                 which = " or ".join(self.interaction_text(one) for one in short)
-                lines.append(f"the effect of {name} cannot be told from {which}")
+                lines.append(f"the effect of {name} cannot be separated from {which}")
         seen: set[Word] = set()
         for pair in map(frozenset, itertools.combinations(self.factors, 2)):
             others = [one for one in self.aliases(pair, 2) if len(one) == 2]
             if others and pair not in seen:
                 seen |= {pair, *others}
                 which = " or ".join(self.interaction_text(one) for one in others)
-                lines.append(f"{self.interaction_text(pair)} cannot be told from {which}")
+                lines.append(f"{self.interaction_text(pair)} cannot be separated from {which}")
         return tuple(lines)
 
 
 def of_design(
     levels: Mapping[str, int], hard: Set[str], generators: Mapping[str, str], resolution: int | None
 ) -> Fraction | None:
-    """The fraction of the two-level factors among `levels`: by its generators, else the smallest with the resolution.
+    """The fraction of the two-level factors among `levels`: by its generators, or the smallest with the resolution.
 
     None if there is no such fraction. Raises ValueError for generators that cannot be parsed.
     """
@@ -111,12 +111,12 @@ def parsed(generators: Mapping[str, str], factors: Sequence[str]) -> dict[str, t
     by_factor: dict[str, tuple[int, Word]] = {}
     for name, text in generators.items():
         if name not in factors:
-            raise ValueError(f"{name} is no factor of two levels; there are {', '.join(factors) or 'none'}")
+            raise ValueError(f"{name} is not a factor of two levels; there are {', '.join(factors) or 'none'}")
         negative = text.strip().startswith("-")
         names = [one.strip() for one in text.strip().removeprefix("-").split("*")]
         for factor in names:
             if factor not in factors:
-                raise ValueError(f"{name} = {text!r}: {factor or 'nothing'} is no factor of two levels")
+                raise ValueError(f"{name} = {text!r}: {factor or 'an empty name'} is not a factor of two levels")
             if factor in generators:
                 raise ValueError(f"{name} = {text!r}: {factor} is generated itself; name factors that vary freely")
         if len(set(names)) < len(names):

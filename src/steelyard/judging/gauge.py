@@ -1,4 +1,4 @@
-"""Limits of nodes and numbers of links, asked beside measured, and the nodes that stand out. Pure."""
+"""Limits of nodes and numbers of links, asked and measured, and the nodes that stand out. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TOLERANCE = 0.1
 """Deviation from what was asked, or from the other nodes, from which on a node stands out; of a link's numbers, too."""
 SPEED = "work_per_cpu_s"
 BASE_ROUND_TRIP_MS: Final = 0.5
-"""Round trip of kernels and programs at both ends, besides the link's own: a measured one may be longer by this."""
+"""Round trip of kernels and programs at both ends, apart from the link's own: a measured one may be longer by this."""
 AFTER: Final = "_after"
 """End of the name of a covariate that was measured after the last trial of a start."""
 
@@ -78,7 +78,7 @@ class AskedAndMeasured(NamedTuple):
     measured: float
     differs: bool
     """Whether it differs from what was asked by more than TOLERANCE. Loss never does: too few frames are sent
-    to tell."""
+    for that."""
 
 
 def asked_and_measured(link: LinkChoice, covariates: Mapping[str, float], end: str = "") -> Iterator[AskedAndMeasured]:

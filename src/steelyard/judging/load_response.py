@@ -103,7 +103,7 @@ def told_time(study: Study, treatments: Iterable[Mapping[str, Level]]) -> str:
     field = "load.phases" if study.load.phases else "load.duration_s"
     suiting = suiting_response(loads) or CLOSED
     return (
-        f"Each trial lasts as long as {field} says, whatever the system does, so its execution time is no result: "
+        f"Each trial lasts as long as {field} says, whatever the system does, so its execution time is not a result: "
         f'analysis.response = "{suiting}" is one'
     )
 

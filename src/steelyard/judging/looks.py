@@ -1,9 +1,9 @@
 """Looks at a study: the confidence that each has, and which one trials give.
 
-Whoever looks at the end of the plan, adds blocks because the answer is undecided, and looks again has more than one
-chance to call identical systems different. A study with one look has the whole error then, and no final verdict beyond
-its plan. With several, look k has the error alpha / 2^k, so that all together have alpha (Bonferroni; a sequence of
-alpha spending: Lan and DeMets 1983, Biometrika 70(3)). Equal shares would not do: docs/decisions/0020-looks.md.
+A reader who looks at the end of the plan, adds blocks because the answer is undecided, and looks again has more than
+one chance to call identical systems different. A study with one look has the whole error then, and no final verdict
+beyond its plan. With several, look k has the error alpha / 2^k, so that all together have alpha (Bonferroni; a sequence
+of alpha spending: Lan and DeMets 1983, Biometrika 70(3)). Equal shares would not do: docs/decisions/0020-looks.md.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from steelyard.model.trial import TrialRecord
 
 
 def later(study: Study, looks: int) -> Study:
-    """The study with the confidence that it has so many looks later: each has half of the error of the one before."""
+    """The study with the confidence that it has this many looks later: each has half of the error of the one before."""
     analysis = study.analysis
     if analysis.looks == "one" or not looks:
         return study
@@ -32,7 +32,7 @@ def look_of(
     plan: Plan | None, records: Sequence[TrialRecord], study: Study, number: int = 1, decision: Decision | None = None
 ) -> Look:
     """The look that these trials give. `study`: with the confidence of this look, see `later`; `number`: which look it
-    is, as the store tells; `decision`: that of the study's stopping rule, if it has one."""
+    is, as the store records; `decision`: that of the study's stopping rule, if it has one."""
     about = {"number": number, "several": study.analysis.looks == "several", "confidence": study.analysis.confidence}
     if plan is None:
         return Look.model_validate(about)

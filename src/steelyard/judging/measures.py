@@ -1,8 +1,8 @@
 """Measures of a trial: responses computed from the samples of its measured phases. Pure, and without heavy libraries.
 
 A reading at time t describes the time since the reading before it: that is the weight it has, as far as it lies within
-the measured span. So a gap, after which a counter tells the mean of the whole gap, is counted once and with its length,
-and a node that joins late counts from its first reading. A reading below 0, of a counter that began anew, is left out.
+the measured span. So a gap, after which a counter gives the mean of the whole gap, is counted once and with its length,
+and a node that joins late counts from its first reading. A reading below 0, of a counter that restarted, is left out.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def readings_of_samples(samples: Mapping[str, Iterable[Sample]]) -> Readings:
 
 
 def metrics_of(names: Collection[str]) -> frozenset[str]:
-    """The metrics that these responses are computed from; `power.ANY` stands for all in watts."""
+    """The metrics that these responses are computed from; `power.ANY` represents all in watts."""
     known = responses.measured_by_samples()
     measures = [_measure(known[name]) for name in names if name in known]
     named = {metric for measure in measures if not measure.power for metric in measure.metrics}
@@ -132,7 +132,7 @@ def cores_given(facts: Mapping[str, str]) -> float | None:
 
 def machine_cores(facts: Mapping[str, str]) -> float | None:
     """Cores of a node's machine; None if they are not known. In modelled time, where facts name their dilation, a
-    machine gives so many times as many processor seconds per second."""
+    machine gives that many times as many processor seconds per second."""
     cores = number_in(facts.get("cores", ""))
     return None if cores is None or cores <= 0 else cores * (number_in(facts.get("dilation", "")) or 1.0)
 

@@ -120,7 +120,7 @@ def mismatch(floor: KeptFloor, of: Sequence[Circumstances]) -> str:
     here = of[0].machines
     if here != held.machines:
         if len(here) != len(held.machines):
-            return f"it was measured on {len(held.machines)} kinds of machines, here are {len(here)}"
+            return f"it was measured on {len(held.machines)} kinds of machines, this study has {len(here)}"
         differing = (difference(then, now) for then, now in zip(held.machines, here, strict=True))
         return f"it was measured on another machine: {next(one for one in differing if one)}"
     return _other_servers(held, of) or _not_alike(held, of)
@@ -135,7 +135,7 @@ def _other_servers(held: Circumstances, of: Sequence[Circumstances]) -> str:
 
 
 def _not_alike(held: Circumstances, of: Sequence[Circumstances]) -> str:
-    """What of `ALIKE` no treatment has."""
+    """Values of `ALIKE` that no treatment has."""
     for name in ALIKE:
         was, known = getattr(held, name), sorted({getattr(one, name) for one in of})
         if was not in known:

@@ -88,7 +88,7 @@ def binding_limit(rules: SearchRules, values: Mapping[str, float | None]) -> Lim
 
 
 def values_of(rules: SearchRules, seconds: float, measured: Responses) -> Mapping[str, float | None]:
-    """What the limits are about, and what the curve shows."""
+    """Quantities of the limits, and of the curve."""
     ended = measured.operations + measured.errors
     names = (*(limit.response for limit in rules.limits), *SHOWN)
     values = {name: measured.of(name) for name in names if name not in (ERROR_FRACTION, THROUGHPUT_FRACTION)}

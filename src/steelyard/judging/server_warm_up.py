@@ -61,7 +61,7 @@ def service_of(buckets: Sequence[Bucket]) -> Service | None:
 
 
 def workload_warmth(rounds: Sequence[Round], name: str, workloads: int = 1) -> WorkloadWarmth | None:
-    """Service time of one of so many workloads in the last round, beside the newest round before in which it served
+    """Service time of one of several workloads in the last round, and in the newest round before in which it served
     anything; None if it served nothing in the last.
 
     The noise of the logarithm of a ratio of two means is, by the delta method, sqrt(v1 / (n1 m1^2) + v2 / (n2 m2^2));
@@ -84,7 +84,7 @@ def workload_warmth(rounds: Sequence[Round], name: str, workloads: int = 1) -> W
 
 
 def node_warmth(rounds: Sequence[Round], node: str) -> NodeWarmth:
-    """State of a node in the last round, beside the round before."""
+    """State of a node in the last round and in the round before."""
     last = rounds[-1]
     if node in last.compiled_s:
         return NodeWarmth(compiler_fraction=last.compiled_s[node] / last.seconds)
@@ -101,7 +101,7 @@ def _cpu_us(one: Round, node: str) -> float | None:
 
 def still_falling(warmth: ServerWarmth) -> float:
     """Logarithm of the factor by which the times of a start may fall in one more round of its server warm-up: 0 if it
-    is warm, else the greatest fall of the last round, at least its noise; infinite where one round showed none."""
+    is warm, otherwise the greatest fall of the last round, at least its noise; infinite where one round showed none."""
     if warmth.reached:
         return 0.0
     changes = [(one.change_percent, one.noise_percent) for one in warmth.workloads.values()]
@@ -115,7 +115,7 @@ def still_falling(warmth: ServerWarmth) -> float:
 def not_reached(
     nodes: Mapping[str, NodeWarmth], workloads: Mapping[str, WorkloadWarmth | None], settings: ServerWarmUp
 ) -> Iterator[str]:
-    """What keeps the start from being warm, in a clause each; nothing if it is warm. Of `workloads`, None is one that
+    """Reasons why the start is not warm, in a clause each; nothing if it is warm. Of `workloads`, None is one that
     answered nothing."""
     limit = settings.compiler_fraction
     compiling = {name: node.compiler_fraction for name, node in nodes.items() if node.compiler_fraction is not None}
@@ -133,7 +133,7 @@ def not_reached(
         yield f"no operation was answered at the study's own load: {', '.join(silent)}"
     answered = {name: workload for name, workload in workloads.items() if workload is not None}
     if any(workload.change_percent is None for workload in answered.values()):
-        yield "there was time for one round, which shows no change of service times"
+        yield "there was time for only one round, which shows no change of service times"
     changed = {
         name: (workload.change_percent, workload.noise_percent)
         for name, workload in answered.items()

@@ -192,7 +192,7 @@ class _Cell:
 
 
 def decision_of(plan: Plan | None, records: Sequence[TrialRecord], study: Study) -> Decision | None:
-    """What the study's stopping rule says; None without one, or without a plan."""
+    """Decision of the study's stopping rule; None without one, or without a plan."""
     rule = rule_of(study)
     return decide(plan, records, rule) if plan is not None and rule is not None else None
 

@@ -43,8 +43,8 @@ def half_width(sd: Any, n: int, confidence: float) -> Any:
 
 
 def chance_beyond(distance: float, error: float, degrees: float, confidence: float) -> float:
-    """Chance that the two-sided interval of a difference leaves out a value that lies `distance` beside it, on the side
-    where it lies."""
+    """Chance that the two-sided interval of a difference leaves out a value that lies `distance` away from it, on the
+    side where it lies."""
     if error == 0:
         return float(distance > 0)
     return _above(t_quantile(confidence, degrees), degrees, distance / error)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from steelyard.wire.record import Done, Interval
 
 COUNTS: Final = ("operations", "errors", "unsent", "not_found", "rows", "cpu_ns", "dropped", "reconnections")
-"""What the ends of phases count, to be added up."""
+"""Counts at the ends of phases, to be added up."""
 
 
 def merged(intervals: Sequence[Interval], measure: str, outcomes: Collection[str] = ANSWERED) -> list[Bucket]:

@@ -33,7 +33,7 @@ SAID = "; servers said: "
 """Separator between the kinds of errors and their texts, which raw files do not contain."""
 HIGH_QUANTILE = 0.9
 FAULT = "machine_fault_"
-"""How the names of metrics begin whose readings other than 0 void a trial."""
+"""Prefix of the names of metrics whose readings other than 0 void a trial."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,9 @@ class Evidence:
     own: OwnTime = field(default_factory=OwnTime)
     clocks: Sequence[ClockOffset] = ()
     clock_step: ClockStep | None = None
-    """How far the conductor's clock moved."""
+    """Movement of the conductor's clock."""
     moved_frames: MovedFrames | None = None
-    """What the link program moved, and how late."""
+    """Frames that the link program moved, and their delay."""
     calibration: Calibration | None = None
     """Calibration of the generator that drove this trial."""
     no_calibration: str = NO_CALIBRATION
@@ -63,7 +63,7 @@ class Evidence:
     """Node to settings that differ: name -> (asked, in force)."""
     still_busy: Mapping[str, float] = field(default_factory=dict)
     search: SearchResult | None = None
-    """How the search ended, if the load is one."""
+    """Outcome of the search, if the load is one."""
 
 
 def judge(evidence: Evidence, limits: Limits) -> Verdict:
@@ -108,7 +108,7 @@ def _of_search(evidence: Evidence) -> tuple[Reason, ...]:
 
 
 def of_generator(evidence: Evidence, limits: Limits) -> tuple[Reason, ...]:
-    """What of the load generator was over its limits: late operations, too busy a thread, too near its ceiling."""
+    """Limits that the load generator exceeded: late operations, too busy a thread, too near its ceiling."""
     reasons = (*_pacing(evidence, limits), *_generator(evidence, limits))
     return tuple(reason for reason in reasons if reason.kind.about.of_generator)
 
@@ -244,7 +244,7 @@ def _clock_step(step: ClockStep | None, limits: Limits) -> tuple[Reason, ...]:
 
 
 def link_program(moved: MovedFrames | None, limits: Limits) -> list[Reason]:
-    """LINK_LATE, LINK_STALLED and LINK_UNREAD: the link program fell behind the link that it stands for."""
+    """LINK_LATE, LINK_STALLED and LINK_UNREAD: the link program fell behind the link that it emulates."""
     if moved is None:
         return []
     latest = f"the latest of {moved.delivered:,} frames came {_digits(moved.late_ms_max)} ms after its time"

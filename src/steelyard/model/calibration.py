@@ -46,7 +46,7 @@ class Ceiling(Value):
 
 
 class Slip(Value):
-    """How late the generator sends although fewer operations than allowed are in flight, open loop."""
+    """Delay of sending while fewer operations than allowed are in flight, open loop."""
 
     rate_per_s: float
     operations: int
@@ -75,8 +75,8 @@ class Calibration(Value):
     """Share of all cores that other guests of the same hardware used during calibration."""
 
     def ceiling(self, kind: Kind, in_flight: int) -> Ceiling | None:
-        """The ceiling for this number of operations in flight: that of the largest measured number at or below it, else
-        that of the smallest measured number. The latter may be too high for fewer in flight, but never too low."""
+        """The ceiling for this number of operations in flight: that of the largest measured number at or below it,
+        otherwise that of the smallest measured number. For fewer in flight it may be too high, never too low."""
         mine = sorted((one for one in self.ceilings if one.kind == kind), key=lambda one: one.in_flight)
         below = [one for one in mine if one.in_flight <= in_flight]
         return below[-1] if below else mine[0] if mine else None

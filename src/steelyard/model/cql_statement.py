@@ -1,7 +1,7 @@
 """Partial parser of CQL statements: table, column of each marker, selected columns.
 
 The server reports errors in a statement. This parser reads only what is needed for the markers' values, and raises an
-error where it cannot tell.
+error where it does not know.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Marker:
     """A place for a value."""
 
     name: str
-    """Name in the file: the text after the colon, else the column, else `limit`, `ttl`, `timestamp`."""
+    """Name in the file: the text after the colon, otherwise the column, `limit`, `ttl` or `timestamp`."""
     column: str
     """The column that the value is compared with or written to; empty for limits."""
     relation: str
@@ -215,7 +215,7 @@ def _markers(cql: str, words: Sequence[Token], verb: str, inserted: tuple[str, .
         named = replace(marker, name=word.text or marker.name, at=word.at)
         if not named.name:
             raise CqlProblem(
-                f"at character {word.at + 1}: cannot tell which column this marker is for; give it a name, such as "
+                f"at character {word.at + 1}: this marker's column is unclear; give it a name, such as "
                 "`:since`, and a value with a type below `values`"
             )
         markers.append(replace(named, condition=behind_if is not None and index > behind_if))

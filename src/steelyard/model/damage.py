@@ -1,7 +1,7 @@
 """Damage: a file of a store that is not as it was written, what is done without it, and how to fix it.
 
 The store's readers turn everything that can be wrong with a file into this. They pass the file over, so that the rest
-can still be read; whoever shows numbers of the store shows its damages with them.
+can still be read; every view of the store's numbers shows its damages with them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 from steelyard.model.value import Value
 
 MOST_DAMAGES: Final = 20
-"""Damages of a store that are told one by one."""
+"""Most damages of a store that are named one by one."""
 DAMAGED: Final = "damaged: "
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 class SteelyardError(Exception):
-    """What went wrong (`message`), and what to do about it (`hint`)."""
+    """An error (`message`), and how to fix it (`hint`)."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)

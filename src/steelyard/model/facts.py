@@ -22,7 +22,7 @@ _VM_ACCELERATOR: Final = "vm_accelerator"
 _EMULATION: Final = "tcg"
 
 Isolation = Literal["", "container", "virtual machine"]
-"""What a node is enclosed in; empty: nothing, its processes are plain ones of its machine."""
+"""Enclosure of a node; empty: none, its processes are plain ones of its machine."""
 
 _Facts = TypeVar("_Facts")
 
@@ -43,7 +43,7 @@ def of_machines(facts: Mapping[str, _Facts]) -> dict[str, _Facts]:
 
 
 def isolation(node_facts: Mapping[str, str]) -> Isolation:
-    """What the node with these facts is enclosed in; nothing where they do not say."""
+    """Enclosure of the node with these facts; empty where they do not say."""
     if CONTAINER_ENGINE in node_facts:
         return "container"
     return "virtual machine" if _VM_EMULATOR in node_facts else ""
@@ -56,7 +56,7 @@ def emulated_processor(node_facts: Mapping[str, str]) -> bool:
 
 def role_of(node: str, facts: Collection[str]) -> Role | None:
     """Role of a node in a trial with facts under these names; None for the machine that nodes share. In a store without
-    system facts, only the first letter of a node's name tells its role."""
+    system facts, only the first letter of a node's name gives its role."""
     if node == MACHINE:
         return None
     if any(name.startswith(_OF_SYSTEM) for name in facts):

@@ -26,7 +26,7 @@ FileFormat = Annotated[Literal[1], BeforeValidator(_read)]
 
 
 def other_format(read: object) -> str:
-    """What is wrong with a file's format: `has format 2, this version reads 1`."""
+    """Problem of a file's format: `has format 2, this version reads 1`."""
     return f"has format {read}, this version reads {READS}"
 
 

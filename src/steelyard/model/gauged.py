@@ -1,4 +1,4 @@
-"""What database nodes could do within their limits, measured at the beginning and at the end of a start."""
+"""Speed of database nodes within their limits, measured at the beginning and at the end of a start."""
 
 from __future__ import annotations
 

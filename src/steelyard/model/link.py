@@ -118,7 +118,7 @@ class LinkChoice(Value):
 
     @property
     def goodput_mbit_per_s(self) -> float | None:
-        """What one TCP connection can carry at most, 10^6 bit/s of payload; None without a rate, and on a shared
+        """Capacity of one TCP connection, 10^6 bit/s of payload; None without a rate, and on a shared
         medium, where it depends on who else sends."""
         if self.rate_mbit is None:
             return None
@@ -142,6 +142,6 @@ class NamedLink(Value):
     source: str
     """Where each number comes from: standards, publications, measurements."""
     not_modelled: str
-    """What distinguishes it from such a link elsewhere."""
+    """Differences from such a link elsewhere."""
     link: dict[str, Any] = Field(default_factory=dict)
     """The fields of section `link`."""

@@ -195,7 +195,7 @@ class Load(Offered):
     """Stop after this many seconds."""
     warm_up_s: float = Field(default=0.0, ge=0)
     """Seconds of the same load before the measured phase, recorded separately and excluded from the responses. The
-    schedule begins anew afterwards."""
+    schedule begins again afterwards."""
     read_consistency: Consistency = "ONE"
     """How many replicas must answer a read or a scan."""
     write_consistency: Consistency = "ONE"
@@ -300,7 +300,7 @@ class Load(Offered):
                 parse(f"{ERROR_FRACTION} <= {SATURATED_ERRORS}"),
             )
         if SATURATION in self.objective:
-            raise ValueError(f"objective: {SATURATION} stands alone")
+            raise ValueError(f"objective: {SATURATION} must be the only entry")
         limits = tuple(parse(text) for text in self.objective)
         allowed = (*limited_names(), ERROR_FRACTION)
         for limit in limits:
@@ -383,5 +383,5 @@ def window_name(number: int) -> str:
 
 
 def limited_names() -> tuple[str, ...]:
-    """Names of the responses that an objective may limit besides the share of errors."""
+    """Names of the responses that an objective may limit apart from the share of errors."""
     return tuple(name for name in responses.every() if name.startswith(("response_ms_", "service_ms_")))

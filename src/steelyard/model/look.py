@@ -35,16 +35,16 @@ class Look(Value):
 
     def planning_confidence(self, confidence: float) -> float:
         """Confidence to plan further blocks with, after an interval with `confidence`: that of the next look if these
-        blocks are one, else the same (of the end of the plan, or of a new study)."""
+        blocks are one, otherwise the same (of the end of the plan, or of a new study)."""
         return (1 + confidence) / 2 if self.several and not self.missing else confidence
 
     def beyond(self, more: int) -> bool:
-        """Whether so many further blocks are more than the plan still has."""
+        """Whether this number of further blocks is more than the plan still has."""
         return more > self.planned - self.done
 
     @property
     def sentence(self) -> str:
-        """What a reader must know first; empty at the only look of a finished study."""
+        """First thing that a reader must know; empty at the only look of a finished study."""
         if self.missing:
             blocks = f"{'at most ' if self.at_most else ''}{self.planned} block{'' if self.planned == 1 else 's'}"
             return f"unfinished: {self.done} of {blocks}; no verdict is final"

@@ -11,7 +11,7 @@ KIB: Final = 1024.0
 MIB: Final = 1024.0**2
 
 Over = Literal["database", "load", "each"]
-"""database: all database nodes together; load: all load nodes together; each: each database node by itself, of which
+"""database: all database nodes together; load: all load nodes together; each: each database node separately, of which
 the highest value counts."""
 How = Literal["mean", "max", "max_30s", "sum", "integral"]
 """mean: over time and nodes, each reading weighted by the time that it covers; max: the highest reading of a node;

@@ -1,4 +1,4 @@
-"""What a link program moved while a trial's load ran, and how late."""
+"""Frames that a link program moved while a trial's load ran, and their delay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Named level: a level of a factor that sets several fields, and may stand for a number in regressions."""
+"""Named level: a level of a factor that sets several fields, and may have a number for regressions."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ Level = str | int | float | bool
 
 
 class NamedLevel(Value):
-    """What one level of a named factor sets: further keys are fields of the study by their dotted names."""
+    """Settings of one level of a named factor: further keys are fields of the study by their dotted names."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Level]
 
     number: float | None = None
-    """The number that the level stands for in regressions and scalability laws; without it, a level that is itself a
-    number stands for itself. All levels of a factor have one, or none."""
+    """The number of the level in regressions and scalability laws; without it, a level that is itself
+    a number is used as it is. All levels of a factor have one, or none."""
     unit: str = ""
     """Unit of `number`, as tables and axes show it; the same for all levels of a factor."""
 
@@ -32,7 +32,7 @@ class NamedLevel(Value):
         return ", ".join(f"{field} = {value}" for field, value in self.sets.items()) or "nothing"
 
     def number_in_words(self) -> str:
-        """`1 GB`: the number that the level stands for; empty if it stands for none."""
+        """`1 GB`: the number of the level; empty if it has none."""
         return "" if self.number is None else f"{self.number:g} {self.unit}".strip()
 
 

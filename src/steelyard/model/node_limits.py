@@ -35,10 +35,10 @@ class NodeLimits(Value):
     dilation: float = Field(default=1.0, ge=1, le=1000)
     """By how much time is stretched (k), so that more or faster nodes fit into a machine than it has processors for:
     `cpus`, rates of disks and links and offered rates are divided by k, delays, durations and timeouts multiplied, when
-    the study is carried out. Trials keep the times of the clock; the analysis divides times by k and multiplies rates,
+    the study is run. Trials keep the times of the clock; the analysis divides times by k and multiplies rates,
     and says so."""
     profile: str = ""
-    """Hardware that each database node stands for: a shipped profile, or the path of a TOML file beside the study. It
+    """Hardware that each database node represents: a shipped profile, or the path of a TOML file next to the study. It
     gives the fields of this section, and `system.heap_mb`, their values where the study writes none."""
     cpu_limit: Literal["quota", "cpuset"] | None = None
     """How `cpus` is enforced. quota (default): processor time in each period of 100 ms, on any core; cpuset: that many

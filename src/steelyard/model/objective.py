@@ -41,7 +41,7 @@ class Limit(Value):
 
     def used(self, measured: float | None, most: float) -> float:
         """The share of the limit that a value takes: 1 at the limit, above it where the limit is not met; at most
-        `most`, which also stands for a missing value."""
+        `most`, which also represents a missing value."""
         if measured is None:
             return most
         if self.value == 0:
@@ -58,5 +58,5 @@ def parse(text: str) -> Limit:
     except ValueError:
         value = None
     if parts is None or value is None or not 0 <= value < float("inf"):
-        raise ValueError(f"{text!r} is no limit: {HOW}")
+        raise ValueError(f"{text!r} is not a limit: {HOW}")
     return Limit(response=parts["response"], comparison=parts["comparison"], value=value)

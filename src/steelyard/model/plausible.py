@@ -1,6 +1,6 @@
 """Plausible numbers: the bounds within which a number of a store can have been measured, counted or planned.
 
-A store may come from anybody, and a number such as 1e308 is as good JSON as 12.5. Its square overflows, so every sum
+A store may come from anywhere, and a number such as 1e308 is as good JSON as 12.5. Its square overflows, so every sum
 and every deviation over it would fail: numbers outside the bounds are refused where files are read, and the file is
 named, as with NaN. Within the bounds, squares, quotients and sums of any number of values are finite.
 """
@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 LARGEST: Final = 2**63 - 1
-"""What a signed counter of 64 bits holds. No time, rate, size or seed of a trial is greater."""
+"""Largest value of a signed 64-bit counter. No time, rate, size or seed of a trial is greater."""
 SMALLEST: Final = 1e-50
 """Smaller numbers are read as 0, so that quotients do not overflow: meters that decay give them."""
 LATEST_S: Final = 32_503_680_000.0
@@ -28,7 +28,7 @@ LONGEST_SPENT_NS: Final = 10**17
 """Three years: time that the operations of one bucket took together in one interval."""
 LONGEST_QUOTE: Final = 40
 """Characters of a number that an error shows."""
-NOT_PLAUSIBLE: Final = f"is no number of a measurement, which is finite and at most {float(LARGEST):.3g}"
+NOT_PLAUSIBLE: Final = f"is not a number of a measurement, which is finite and at most {float(LARGEST):.3g}"
 
 Moment = Annotated[float, Field(ge=0, le=LATEST_S)]
 """A time, seconds since the epoch."""
@@ -41,7 +41,7 @@ def is_plausible(number: float) -> bool:
 
 
 def is_read_back(number: float) -> bool:
-    """Whether a number that is written into a store is read from it as it is."""
+    """Whether a number that is written to a store is read from it unchanged."""
     return number == 0 or SMALLEST <= abs(number) <= LARGEST
 
 

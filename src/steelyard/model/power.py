@@ -10,7 +10,7 @@ UNIT: Final = "watts"
 ENDING: Final = "_watts"
 """End of their names."""
 ANY: Final = f"*{ENDING}"
-"""Stands for all of them where metrics are listed."""
+"""Represents all of them where metrics are listed."""
 WHOLE: Final = ("node_power_watts", "machine_power_watts")
 """Power of the whole node or machine, as a meter between it and its supply reads it: nothing is added to it."""
 PACKAGES, MEMORY = "machine_package_power_watts", "machine_memory_power_watts"
@@ -18,8 +18,8 @@ PACKAGES, MEMORY = "machine_package_power_watts", "machine_memory_power_watts"
 
 
 def power_metrics(present: Collection[str]) -> tuple[str, ...]:
-    """The metrics that make up a node's power, of those that it has: a meter's alone, else the processor's own counts,
-    else all that are in watts. Memory without its processor is no power of a machine."""
+    """The metrics that make up a node's power, of those that it has: a meter's alone, otherwise the processor's own
+    counts, otherwise all that are in watts. Memory without its processor is no power of a machine."""
     for whole in WHOLE:
         if whole in present:
             return (whole,)

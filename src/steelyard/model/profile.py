@@ -1,4 +1,4 @@
-"""Node profile: hardware that a database node stands for, as one TOML file states it."""
+"""Node profile: hardware that a database node represents, as one TOML file states it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Profile(Value):
     source: str
     """Where each number comes from: data sheets, publications, measurements."""
     not_modelled: str
-    """What distinguishes a limited node from this hardware."""
+    """Differences of a limited node from this hardware."""
     cores: int | None = Field(default=None, ge=1)
     """Cores of the hardware."""
     relative_speed: float | None = Field(default=None, gt=0, le=100)

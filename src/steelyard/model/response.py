@@ -24,12 +24,12 @@ LAST: Final = 1000
 Counted = tuple[str, str, str]
 """Operation, outcome, measure: identifies one histogram."""
 Source = Literal["records", "search", "samples", "study"]
-"""What a response is computed from. records: the engine's records of the measured phases; search: the result of a
+"""Source of a response. records: the engine's records of the measured phases; search: the result of a
 search, without which a trial's record does not have the response at all; samples: the probes' samples, by its
 `measure`; study: other responses and what the study declares, such as the price of a node."""
 Better = Literal["less", "more", "neither"]
 Dilates = Literal["", "time", "rate"]
-"""What becomes of a response where a study was carried out in stretched time (`judging.dilation`): time: divided by the
+"""Conversion of a response where a study was run in stretched time (`judging.dilation`): time: divided by the
 dilation; rate, of anything per second: multiplied; nothing: counts, totals, processor work and shares."""
 
 
@@ -123,7 +123,7 @@ class Response:
     """Sort key among all responses."""
     source: Source = "records"
     measure: Measure | None = None
-    """How samples give it, if `source` is samples."""
+    """Computation from samples, if `source` is samples."""
     dilates: Dilates = ""
     """Whether it is a time or a rate of the hardware that a dilated study models."""
     less_is_better: bool | None = None

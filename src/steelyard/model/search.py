@@ -22,7 +22,7 @@ MOST_USED = 20.0
 
 
 class SearchRules(Value):
-    """What is searched for, and how long."""
+    """Goal and limits of a search."""
 
     limits: tuple[Limit, ...]
     """Limits that a rate has to meet together."""
@@ -71,7 +71,7 @@ class Window(Value):
     """Standard error of `used`, from the spread between batches of the window; 0 where the limit is not on a
     percentile, and without operations."""
     generator: str = ""
-    """What the load generator could not do, in words; such a window says nothing of the system."""
+    """Failure of the load generator, in words; such a window says nothing about the system."""
 
 
 class NextWindow(Value):
@@ -85,7 +85,7 @@ class NextWindow(Value):
 
 
 class SearchResult(Value):
-    """How a search ended."""
+    """Outcome of a search."""
 
     outcome: Literal["found", "at-least", "not-found", "no-rate"]
     """found: `rate_per_s` with its interval.

@@ -1,6 +1,6 @@
 """Secrets in settings: which keys hold one, how a study refers to one, and how text is redacted. Pure.
 
-A study never holds a secret, only a reference: `env:NAME` (an environment variable of whoever runs the study) or
+A study never holds a secret, only a reference: `env:NAME` (an environment variable of the user who runs the study) or
 `file:/path` (a file outside the store). `steelyard.node.secrets` looks it up at the moment of use, so plans, stores and
 reports hold only the reference. Output of nodes and logs passes through `redacted` and `Concealer`.
 """
@@ -27,7 +27,7 @@ KEY_KINDS = frozenset({"access", "account", "api", "encryption", "private", "sec
 JOINED = tuple([f"{kind}token" for kind in TOKEN_KINDS - {"id"}] + [f"{kind}key" for kind in KEY_KINDS])
 """Words without a sign between them, such as `apikey`; any word may end in `idtoken`."""
 FORMS = frozenset({"value", "text", "string", "literal", "plain", "plaintext", "cleartext"})
-"""Words after the name of a secret that say that it stands here."""
+"""Words after the name of a secret that mean that its value follows."""
 MISSPELT = 0.85
 """Similarity to one of PASSWORDS above which a word counts as that word misspelt, such as `pasword`."""
 
@@ -53,7 +53,7 @@ _PAIRED = re.compile(r"(?!tokens?$)[\w.-]+", re.IGNORECASE)
 """The first of two words that may name the second; `token` is a word of Cassandra's, too."""
 _DASHES = re.compile(r"-D(?=\w)|-+")
 _NO_VALUE = re.compile(r"[^A-Za-z0-9]*|\?|:\w+|<[^<>]*>")
-"""What stands where a value would: an ellipsis, a statement's marker, a placeholder in angle brackets."""
+"""Placeholders in place of a value: an ellipsis, a statement's marker, a placeholder in angle brackets."""
 _OF_DATA = re.compile(r"tables\.[^.]+\.columns\.[^.]+|statements\.[^.]+\.values\.[^.]+|types\.[^.]+\.[^.]+")
 """Keys of a workload file that are names of columns and fields; their values say how data are made."""
 
@@ -122,7 +122,7 @@ def _given(text: str, *, prose: bool) -> list[_Given]:
 
 
 def _is_given(name: str, match: re.Match[str], *, prose: bool) -> bool:
-    """Whether what stands after a name that looks secret gives it a value."""
+    """Whether the text after a name that looks secret gives it a value."""
     between = match.groupdict().get("between", " ")
     if not prose:
         return name.lower() != "token"  # a log's token is a place in the ring
@@ -136,7 +136,7 @@ def _is_given(name: str, match: re.Match[str], *, prose: bool) -> bool:
 
 
 class LiteralSecret(NamedTuple):
-    """A secret in plain text: the dotted key of its value, with indexes of lists; and the key that tells it."""
+    """A secret in plain text: the dotted key of its value, with indexes of lists; and the key that shows it."""
 
     place: str
     key: str

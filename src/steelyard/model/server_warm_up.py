@@ -1,7 +1,7 @@
 """Server warm-up: the phase of each start before its first trial, as a study asks for it and as it came out.
 
 Not to be mixed up with `load.warm_up_s` (seconds before each trial is measured) and `analysis.warm_up_trials` (trials
-that are dropped): these begin anew with each trial or only leave out, and a larger cluster, whose nodes serve fewer
+that are dropped): these begin again with each trial or only leave out, and a larger cluster, whose nodes serve fewer
 operations each, stays colder through both.
 """
 
@@ -26,7 +26,7 @@ class ServerWarmUp(Value):
     """auto: on if the system says that its servers compile code while they run (Cassandra does). A store that was begun
     without server warm-up goes on without it."""
     deadline_s: float = Field(default=60.0, gt=0, le=86_400)
-    """No round is begun that would end after so many seconds; what was not reached by then is recorded."""
+    """No round is begun that would end after this many seconds; what was not reached by then is recorded."""
     threads: int = Field(default=64, ge=1, le=100_000)
     """Operations in flight at high concurrency."""
     steady_s: float = Field(default=3.0, gt=0, le=3600)
@@ -74,6 +74,6 @@ class ServerWarmth(Value):
     reached: bool
     """Whether every node was warm at the end."""
     reasons: tuple[str, ...] = ()
-    """What was not reached."""
+    """Conditions not reached."""
     nodes: dict[str, NodeWarmth] = Field(default_factory=dict)
     workloads: dict[str, WorkloadWarmth] = Field(default_factory=dict)

@@ -81,7 +81,7 @@ class Data(Value):
     """Data state at the beginning of a trial."""
 
     state: Literal["restore", "reload", "truncate", "continue"] = "restore"
-    """restore: the snapshot of the filled tables, restored for each trial that finds them changed; reload: fill anew;
+    """restore: the snapshot of the filled tables, restored for each trial that finds them changed; reload: fill again;
     truncate: empty tables, so that reads find only what the trial has written; a workload whose reads would find
     nothing is refused by `check`; continue: whatever the previous trial left (each start of a cluster begins with the
     snapshot)."""
@@ -136,8 +136,8 @@ class Design(Value):
     seed: int = Field(default=1, ge=0, le=2**63 - 1)
     """Determines every random order and every trial's operations."""
     treatments: tuple[dict[str, Level], ...] = ()
-    """Listed designs: the treatments, one table each. A list of levels in a table stands for one treatment with each
-    of them; several lists, for every combination."""
+    """Listed designs: the treatments, one table each. A list of levels in a table gives one treatment with
+    each of them; several lists, for every combination."""
     base: dict[str, Level] = Field(default_factory=dict)
     """One-at-a-time designs: the base level of each factor (default: the first)."""
     control: dict[str, Level] | None = None
@@ -188,7 +188,7 @@ class Limits(Value):
     """The largest mean lateness of frames that the link program delivers: what it adds to each frame of a request, on
     top of the link that was asked for."""
     link_stalled_fraction: float = Field(default=0.01, gt=0, le=1)
-    """The largest part of the time for which the link program may stand still, in pauses of 1 ms and more. In a closed
+    """The largest part of the time for which the link program may stall, in pauses of 1 ms and more. In a closed
     loop a pause delays only what is in flight, so the mean does not show it."""
     link_unread_fraction: float = Field(default=0.001, ge=0, le=1)
     """Frames that the kernel dropped because the link program did not read them in time, as a fraction of all that
@@ -229,8 +229,8 @@ class AnalysisChoice(Value):
     interval over starts; the answer names the highest level that meets it. In the response's unit; <, <=, >, >=."""
     compared: str = ""
     """Factor whose levels the answer compares, each against the smallest or the first. Default: the number of nodes,
-    else another numeric factor that needs new starts, else the first factor that is not the workload. The answer then
-    also states how the last level's change depends on that size."""
+    otherwise another numeric factor that needs new starts, otherwise the first factor that is not the workload. The
+    answer then also states how the last level's change depends on that size."""
     equivalence_margin_percent: float | None = Field(default=None, gt=0, le=100)
     """The largest change that is too small to matter: levels whose ratio has its interval within 1 / (1 + m) and 1 + m
     are called equivalent. Without it, none are; declare it before the trials."""
@@ -276,11 +276,11 @@ class About(Value):
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")
     """Folder of the study in a store: lower-case letters, digits, `_`, `.`, `-`."""
     question: str
-    """What the study asks, as a sentence for the report."""
+    """Question of the study, as a sentence for the report."""
     title: str = ""
     """Heading of the report; default: the name."""
     notes: str = ""
-    """What a reader should know: differences from a publication, limits of the study."""
+    """Notes for the reader: differences from a publication, limits of the study."""
     source: str = ""
     """The publication that the study repeats, if any."""
 
@@ -288,7 +288,7 @@ class About(Value):
 class Study(Value):
     """One study file. Any field below `site`, `system`, `workload`, `load`, `data`, `node`, `link`, `load_site` can be
     a factor, by its dotted name; `nodes` is short for `site.nodes` and `workload` for `workload.name`. A factor whose
-    levels stand under `levels` has a name of its own."""
+    levels are under `levels` has a name of its own."""
 
     format: FileFormat = 1
     """Version of the study file's format."""
@@ -338,14 +338,14 @@ class Study(Value):
         return tuple(dict.fromkeys(field for named in self.levels[factor].values() for field in named.sets))
 
     def number_of(self, factor: str, level: Level) -> float | None:
-        """The number that a level stands for in regressions; None if it stands for none."""
+        """The number of a level in regressions; None if it has none."""
         named = self.named_level(factor, level)
         if named is not None and named.number is not None:
             return named.number
         return float(level) if isinstance(level, int | float) and not isinstance(level, bool) else None
 
     def unit_of(self, factor: str) -> str:
-        """Unit of the numbers that the levels of a factor stand for; empty if there is none."""
+        """Unit of the numbers of the levels of a factor; empty if there is none."""
         return next((named.unit for named in self.levels.get(factor, {}).values() if named.unit), "")
 
     @property

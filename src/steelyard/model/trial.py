@@ -51,7 +51,7 @@ class Responses(Value):
     """Responses of a trial: its dependent variables. None where the trial has no such number.
 
     `steelyard.model.responses` defines them. Responses that code accesses by name are fields; any other is stored
-    beside them under its name, and read with `of`.
+    next to them under its name, and read with `of`.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -103,7 +103,7 @@ class Capacity(Value):
 
 
 class ClockOffset(Value):
-    """How far a node's clock was ahead of the conductor's, around one trial."""
+    """Offset of a node's clock to the conductor's, around one trial."""
 
     node: str
     before_s: float
@@ -134,7 +134,7 @@ class ClockStep(Value):
 
     @property
     def step_s(self) -> float:
-        """What cannot be slewing: by how much the clock was set, at least."""
+        """The part that slewing cannot explain: the least by which the clock was set."""
         return max(0.0, abs(self.moved_s) - SLEW * self.seconds)
 
 
@@ -186,10 +186,10 @@ class TrialRecord(Value):
     measures: dict[str, float] = Field(default_factory=dict)
     """Responses from samples, by name: those that the samples of the measured phases give."""
     covariates: dict[str, float] = Field(default_factory=dict)
-    """What the start was given, as numbers beside the factors: round-trip times, cores and memory of a database
+    """Resources of the start, as numbers in addition to the factors: round-trip times, cores and memory of a database
     node."""
     moved_frames: MovedFrames | None = None
-    """What the link program moved while the load ran, by the clock, and how late; None where none moves frames."""
+    """Frames that the link program moved while the load ran, by the clock, and their delay; None without one."""
     clocks: tuple[ClockOffset, ...] = ()
     """Offsets of the nodes whose clock is not the conductor's; empty where all share it."""
     clock_step: ClockStep | None = None
@@ -203,11 +203,11 @@ class TrialRecord(Value):
     search: Search | None = None
     """Windows and result of the search, if the load is one."""
     server_warm_up: ServerWarmth | None = None
-    """How warm the servers of the start were before its first trial; None without server warm-up."""
+    """Warmth of the servers of the start before its first trial; None without server warm-up."""
     versions: dict[str, str] = Field(default_factory=dict)
     """Versions of steelyard, agent, system, python, kernel; SHA-256 of trace files."""
     shares: tuple[str, ...] = ()
-    """What the nodes of the site share: cpu, disk, clock, memory."""
+    """Resources that the nodes of the site share: cpu, disk, clock, memory."""
     checksums: dict[str, str] = Field(default_factory=dict)
     """SHA-256 of every other file of the trial, by path within its folder."""
 

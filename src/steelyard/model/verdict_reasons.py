@@ -31,7 +31,7 @@ class KindFacts:
     """Facts about a kind of reason, for code that judges, checks or shows it."""
 
     measured: str
-    """What is measured, and when it counts against the trial."""
+    """Measured quantity, and when it counts against the trial."""
     limit: str = ""
     """The field of the study's `limits` that holds the threshold; empty if there is none, or more than one."""
     invalid_if: str = ""
@@ -229,7 +229,7 @@ class ReasonKind(StrEnum):
 
 
 GUESTS: Final = "other guests"
-"""How the detail of a reason of the kind STEAL begins that is about other guests of the hardware; any other is about
+"""Prefix of the detail of a STEAL reason about other guests of the hardware; any other is about
 other programs."""
 
 
@@ -249,7 +249,7 @@ class Verdict(Value):
     outcome: Literal["valid", "invalid", "unknown"]
     reasons: tuple[Reason, ...] = ()
     notes: tuple[str, ...] = ()
-    """What could not be judged, and why: not a reason against the trial."""
+    """Something that could not be judged, and why: not a reason against the trial."""
 
     @property
     def system_fault(self) -> bool:

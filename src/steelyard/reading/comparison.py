@@ -72,7 +72,7 @@ class Comparison:
     contrasts: tuple[Contrast, ...]
     """One per cell in which both sides have values."""
     differences: tuple[Difference, ...]
-    """What differs between the sides: what was asked for, and settings, versions, machines, time."""
+    """Differences between the sides: what was asked for, and settings, versions, machines, time."""
     floors: tuple[identical_systems.Floors, identical_systems.Floors]
     """The noise floor of each side."""
     floor_sentences: tuple[str, ...]

@@ -39,7 +39,7 @@ from steelyard.reading.comparison import (
 )
 
 BUILDS: Final = (*OF_THE_BUILD, SAME_FACTOR)
-"""Factors that are compared where nobody says which, if they have two levels."""
+"""Factors that are compared where none is named, if they have two levels."""
 
 
 def gate(
@@ -89,7 +89,7 @@ def _margin(judged: Opened, margin_percent: float | None) -> float:
     margin = margin_percent if margin_percent is not None else judged.study.analysis.equivalence_margin_percent
     if margin is None:
         raise StudyError(
-            "a gate needs a margin: which loss is too much?",
+            "a gate needs a margin: how large a loss is too much?",
             "--margin 2%, or analysis.equivalence_margin_percent = 2 in the study",
             key="--margin",
         )
@@ -174,7 +174,7 @@ def _refuse_without_value(response: str, stores: Iterable[Opened]) -> None:
 def _sides(
     baseline: Opened, judged: Opened, texts_a: Sequence[str], texts_b: Sequence[str]
 ) -> tuple[Mapping[str, Level], Mapping[str, Level]]:
-    """The levels that both sides are fixed to: those that were asked for, else those of the build."""
+    """The levels that both sides are fixed to: those that were asked for, otherwise those of the build."""
     known_a, known_b = (_levels(opened) for opened in (baseline, judged))
     fixed_a, fixed_b = _fixed(texts_a, known_a, "--a"), _fixed(texts_b, known_b, "--b")
     if baseline.folder != judged.folder or fixed_a or fixed_b:
@@ -260,7 +260,7 @@ def _voided(tried: Sequence[TrialRecord]) -> bool:
 
 def _spoilt(cell: Treatment, tried: Sequence[TrialRecord]) -> StoreError:
     return StoreError(
-        f"{label(cell)}: the laboratory spoilt so many trials that there is nothing to judge: {_reasons(tried)}",
+        f"{label(cell)}: the laboratory spoilt too many trials to judge anything: {_reasons(tried)}",
         "`steelyard status STORE` shows each reason with its limit; make the machine quiet and measure again",
     )
 

@@ -16,8 +16,8 @@ from steelyard.model.trial import TrialRecord
 from steelyard.store.read import Store
 
 OF_LEVELS: Final = ("limit_", "link", "node_disk_bytes", "vm_memory", "vm_processors", "dilation")
-"""How names of facts begin that a level determines: with one start of each level nothing else tells them from those
-that differ from start to start, such as free memory."""
+"""Prefixes of the names of facts that a level determines: with one start of each level nothing else separates them from
+those that differ from start to start, such as free memory."""
 Facts = Mapping[str, Mapping[str, str]]
 
 

@@ -18,7 +18,7 @@ from steelyard.store.read import Store
 
 def with_links_after(store: Store, records: Sequence[TrialRecord]) -> tuple[TrialRecord, ...]:
     """The records with the covariates of links as they were after the last trial of their start, whose names end in
-    `_after`. They stand in the journal, because a trial is sealed before it is known to be the last."""
+    `_after`. They are in the journal, because a trial is sealed before it is known to be the last."""
     events = [entry.event for entry in store.journal() if isinstance(entry.event, LinksMeasured)]
     links = {event.cluster: event.links for event in events}
     return tuple(

@@ -24,7 +24,7 @@ from steelyard.model.trial_settings import TrialSettings
 from steelyard.reading.comparison import Opened, levels
 from steelyard.reading.report_input import ReportInput
 from steelyard.reference import tables as shipped
-from steelyard.reference.comparison import Beside
+from steelyard.reference.comparison import PublishedPair
 from steelyard.reference.mapping import PLACED, Own, clashes, lay_table, unpublished
 from steelyard.reference.tables import Table
 from steelyard.store.read import Store
@@ -39,12 +39,12 @@ Values = dict[tuple[str, str], dict[str, list[float]]]
 
 @dataclass(frozen=True)
 class PublishedComparison:
-    """Own results beside the tables of one publication."""
+    """Own results next to the tables of one publication."""
 
     name: str
     """Name of the publication, or of one of its tables."""
-    rows: tuple[Beside, ...]
-    """One per published number, with ours beside it where there is one."""
+    rows: tuple[PublishedPair, ...]
+    """One per published number, with ours next to it where there is one."""
     own: tuple[Own, ...]
     """Own treatments with their facets and numbers."""
     remarks: tuple[str, ...]
@@ -61,10 +61,10 @@ class PublishedComparison:
 def compare_with_published(
     ours: Opened, name: str, *, a: Sequence[str] = (), b: Sequence[str] = ()
 ) -> PublishedComparison:
-    """Lay own results beside a publication's tables, or one of its tables.
+    """Compare own results with a publication's tables, or one of its tables.
 
     `a`: levels `nodes=3` that choose own treatments; `b`: published cells `platform=virtual-machine`. Raises StudyError
-    for an unknown name, or where own treatments cannot be told apart.
+    for an unknown name, or where own treatments cannot be distinguished.
     """
     tables = tables_named(name)
     fixed = levels(a, frame_of(ours.records, ours.study).factors, "--a")
@@ -82,8 +82,8 @@ def compare_with_published(
 
 
 def with_published(store: Store, page_input: ReportInput) -> ReportInput:
-    """The report's input with published numbers beside its own, where the study has the name of a shipped publication;
-    unchanged where it has not, or where nothing of the study can be laid beside them."""
+    """The report's input with published numbers next to its own, where the study has the name of a shipped publication;
+    unchanged where it has not, or where nothing of the study can be compared with them."""
     name = page_input.study.study.name
     if name not in {table.source.name for table in shipped.tables().values()}:
         return page_input
@@ -101,8 +101,8 @@ def lay(
     placed: Mapping[str, str],
     *,
     own_place: bool = True,
-) -> tuple[list[Beside], list[Own]]:
-    """Every number of the tables with ours beside it. `placed`: column that none of our factors decides, to the level
+) -> tuple[list[PublishedPair], list[Own]]:
+    """Every number of the tables with ours next to it. `placed`: column that none of our factors decides, to the level
     that ours are compared with; `own_place`: treatments that say their platform, memory and link go there instead.
     Raises StudyError where two treatments fit one number, or no valid trial is left."""
     forms = [table.form for table in tables if table.form]
@@ -144,9 +144,9 @@ def lay(
 def _place_of(
     facets: Mapping[str, str], placed: Mapping[str, str], profiles: Mapping[str, Mapping[str, str]]
 ) -> dict[str, str]:
-    """Platform, memory and link of a treatment that limits its nodes' memory or says which hardware they stand for, and
-    the link of one that names it, as facets of the published columns; empty for any other treatment. Nodes that stand
-    for hardware have its memory here, whatever their limit: a study on a small scale divides memory and rows."""
+    """Platform, memory and link of a treatment that limits its nodes' memory or says which hardware they represent, and
+    the link of one that names it, as facets of the published columns; empty for any other treatment. Nodes that
+    represent hardware have its memory here, whatever their limit: a study on a small scale divides memory and rows."""
     memory, profile, link = (facets.get(name) for name in ("node.memory_mb", "node.profile", "link.name"))
     place = {} if link is None else {"link": _kind_of_link(link)}
     if memory is not None or profile is not None:
@@ -203,8 +203,8 @@ def values_of(record: TrialRecord, wanted: Set[str]) -> Iterator[tuple[str, floa
 
 
 def _numbers(name: str, values: Values, confidence: float) -> dict[tuple[str, str], Estimate]:
-    """Mean over start means where there are two starts, else over trials; median and standard deviation over trials,
-    without intervals where they are repeated measures of several starts."""
+    """Mean over start means where there are two starts, otherwise over trials; median and standard deviation over
+    trials, without intervals where they are repeated measures of several starts."""
     numbers: dict[tuple[str, str], Estimate] = {}
     for (treatment, response), by_start in values.items():
         if treatment != name:
@@ -292,7 +292,7 @@ def tables_named(name: str) -> tuple[Table, ...]:
     try:
         tables = shipped.named(name)
     except shipped.UnknownReference as error:
-        raise shipped.UnknownReference(f"{name!r} is no store, no shipped table and no study", error.hint) from error
+        raise shipped.UnknownReference(f"{name!r} is not a store, a shipped table or a study", error.hint) from error
     if len({table.source.name for table in tables}) > 1:
         names = ", ".join(dict.fromkeys(table.source.name for table in tables))
         raise StudyError(f"{name}: one publication at a time", f"one of {names}", read=name)
@@ -319,8 +319,8 @@ def _chosen(tables: Sequence[Table], texts: Sequence[str]) -> dict[str, str]:
 
 
 def _placed(tables: Sequence[Table], chosen: Mapping[str, str]) -> dict[str, str]:
-    """Columns that none of our factors decides, with the level that ours are compared with: the chosen one, else the
-    one that follows from another choice, else the form's."""
+    """Published columns not set by any of our factors, with the level to compare with: chosen,
+    implied by another choice, or the form's default."""
     forms = [table.form for table in tables if table.form is not None and table.form.placed]
     placed: dict[str, str] = {}
     for form in forms:
@@ -332,7 +332,7 @@ def _placed(tables: Sequence[Table], chosen: Mapping[str, str]) -> dict[str, str
 
 
 def _remarks(
-    tables: Sequence[Table], comparisons: Sequence[Beside], own: Sequence[Own], placed: Mapping[str, str]
+    tables: Sequence[Table], comparisons: Sequence[PublishedPair], own: Sequence[Own], placed: Mapping[str, str]
 ) -> Iterator[str]:
     """Remarks on all numbers, and on tables and cells that could not be compared."""
     if placed:
@@ -343,7 +343,7 @@ def _remarks(
         if without:
             yield f"nothing was published of {'; '.join(without)}"
         if not any("platform" in one.facets for one in own):
-            yield "our platform is not known: no facts of a node"
+            yield "our platform is not known: no node has facts"
     there = {one.table for one in comparisons}
     for table in tables:
         yield from table.form.remarks if table.form is not None and table.form.computed else table.caveats

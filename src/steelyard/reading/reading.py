@@ -148,7 +148,7 @@ class Reading:
         return compare(self._source, second, a=a, b=b, response=response, margin_percent=margin_percent)
 
     def published(self, name: str, *, a: Sequence[str] = (), b: Sequence[str] = ()) -> PublishedComparison:
-        """Own results beside a publication that is shipped, such as `richardson2017`; see `compare_with_published`."""
+        """Own results next to a publication that is shipped, such as `richardson2017`; see `compare_with_published`."""
         return compare_with_published(self._source, name, a=a, b=b)
 
     def report_input(self, *, courses: bool = True) -> ReportInput:

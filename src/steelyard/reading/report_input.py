@@ -24,7 +24,7 @@ from steelyard.reading.measured import with_links_after
 from steelyard.reading.node_traces import Trace, median_trials
 from steelyard.reading.seconds import within_trials
 from steelyard.reading.time_courses import Curve, Timeline
-from steelyard.reference.comparison import Beside
+from steelyard.reference.comparison import PublishedPair
 from steelyard.store.journal import Entry, NodesGauged
 from steelyard.store.measured_again import MeasuredAgain
 from steelyard.store.read import Store
@@ -58,8 +58,8 @@ class ReportInput:
     """Site to the facts of one of its database nodes."""
     tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     """Every table of the results by its name, as `report --json` and the exports give it."""
-    published: Sequence[Beside] = ()
-    """Published numbers with ours beside them, where the study repeats a publication that is shipped."""
+    published: Sequence[PublishedPair] = ()
+    """Published numbers with ours next to them, where the study repeats a publication that is shipped."""
     published_name: str = ""
     """Name of that publication."""
     damages: Sequence[Damage] = ()

@@ -1,4 +1,4 @@
-"""What a database says of itself over a trial: strips of its own metrics, and the pauses in the worst window.
+"""Metrics that a database reports over a trial: strips of its own metrics, and the pauses in the worst window.
 
 A pause is a sample at its end, with its length (`node_gc_pause_ms`), so it is laid over the windows that it fell in, to
 the millisecond. All other metrics are means of the readings of a window.

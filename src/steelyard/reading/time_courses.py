@@ -113,7 +113,7 @@ class Timeline:
     strips: tuple[Strip, ...] = ()
     """CPU of each node; empty without samples."""
     server: tuple[StripGroup, ...] = ()
-    """What the database says of itself; empty without its own metrics."""
+    """Metrics that the database reports; empty without its own metrics."""
     paused_ms: tuple[float | None, ...] = ()
     """The longest pause of any node in each window; empty where pauses were not watched."""
     worst: Worst | None = None
@@ -311,7 +311,7 @@ def _called(name: str, node: str) -> str:
 
 
 def _events(happened: Sequence[tuple[float, str]], begun_s: float, seconds: float) -> tuple[tuple[float, str], ...]:
-    """What happened within the trial, with seconds since its first interval."""
+    """Events within the trial, with seconds since its first interval."""
     within = [(at_s - begun_s, name) for at_s, name in happened if 0 <= at_s - begun_s <= seconds]
     return tuple(sorted(within))
 

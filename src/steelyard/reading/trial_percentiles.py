@@ -98,7 +98,7 @@ def _share(name: str) -> float:
     """The fraction of operations at or below the named percentile."""
     q = responses.of(name).percentile
     if q is None:
-        raise ValueError(f"{name} is no percentile")
+        raise ValueError(f"{name} is not a percentile")
     return q
 
 

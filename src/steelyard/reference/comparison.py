@@ -29,7 +29,7 @@ RATIOS: Mapping[str, tuple[str, str]] = {
 """Definition in speedup.csv to the baseline's statistic (above) and the treatment's (below)."""
 
 
-class Beside(Value):
+class PublishedPair(Value):
     """One own number and one published number."""
 
     table: str
@@ -81,7 +81,7 @@ def lay(
     printed: Printed,
     ours: Estimate | None,
     reasons: Sequence[str] = (),
-) -> Beside:
+) -> PublishedPair:
     """Compare one own estimate with one printed number. `reasons`: why they are not comparable.
 
     They agree if our interval (our value, if it has none) and the interval of the printed digits overlap. Otherwise the
@@ -100,7 +100,7 @@ def lay(
     }
     if published is None or printed.value is None or ours is None:
         missing = ("nothing was published",) if published is None else ("we have no number",)
-        return Beside.model_validate({**known, "verdict": "no number", "reasons": missing})
+        return PublishedPair.model_validate({**known, "verdict": "no number", "reasons": missing})
     mine = Interval(ours.value, ours.value)
     if ours.low is not None and ours.high is not None:
         mine = Interval(ours.low, ours.high)
@@ -111,10 +111,10 @@ def lay(
             share = mine.over(published)
             change |= {"low": 100 * (share.low - 1), "high": 100 * (share.high - 1)}
     if reasons:
-        return Beside.model_validate({**known, **change, "verdict": "not comparable", "reasons": tuple(reasons)})
+        return PublishedPair.model_validate({**known, **change, "verdict": "not comparable", "reasons": tuple(reasons)})
     verdict = "agrees" if mine.meets(published) else "differs"
     weak = () if ours.low is not None else ("our value has no interval",)
-    return Beside.model_validate({**known, **change, "verdict": verdict, "reasons": weak})
+    return PublishedPair.model_validate({**known, **change, "verdict": verdict, "reasons": weak})
 
 
 def summary(values: Sequence[float]) -> dict[str, float]:

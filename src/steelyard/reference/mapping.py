@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from steelyard.model.estimate import Estimate
-from steelyard.reference.comparison import Beside, Verdict, lay, regression, shown, speedup, summary
+from steelyard.reference.comparison import PublishedPair, Verdict, lay, regression, shown, speedup, summary
 from steelyard.reference.printed import Printed
 from steelyard.reference.tables import Column, Form, Number, Row, Table, tables
 
@@ -45,7 +45,7 @@ Contrasted = Callable[[Own, Own, str], Estimate | None]
 """Cohen's d of a response, the first treatment minus the second."""
 
 
-def lay_table(table: Table, own: Sequence[Own], contrasted: Contrasted) -> tuple[Beside, ...]:
+def lay_table(table: Table, own: Sequence[Own], contrasted: Contrasted) -> tuple[PublishedPair, ...]:
     """Every printed number of the table with our own, or the reason why there is none; empty for a table without a
     form."""
     if table.form is None:
@@ -108,7 +108,7 @@ def _level(form: Form, name: str, row: Row) -> str:
 def _compared(
     table: Table, form: Form, row: Row, column: str, printed: Printed, spec: Number | None, own: Sequence[Own],
     contrasted: Contrasted,
-) -> Beside:  # fmt: skip
+) -> PublishedPair:  # fmt: skip
     known = {"table": table.name, "cell": row.key, "statistic": column, "unit": _unit(table.columns[column], row)}
     if spec is None or not spec.response:
         why = spec.missing if spec is not None else form.missing
@@ -139,11 +139,11 @@ def _unit(column: Column, row: Row) -> str:
     return row.key.get("unit", column.unit) if column.unit == "in column unit" else column.unit
 
 
-def _without(known: Mapping[str, object], printed: Printed, verdict: Verdict, reasons: Sequence[str]) -> Beside:
+def _without(known: Mapping[str, object], printed: Printed, verdict: Verdict, reasons: Sequence[str]) -> PublishedPair:
     if printed.interval is None:
         verdict, reasons = "no number", ("nothing was published",)
     ends = printed.interval
-    return Beside.model_validate({
+    return PublishedPair.model_validate({
         **known, "printed": printed.text, "verdict": verdict, "reasons": tuple(reasons),
         "published_low": None if ends is None else ends.low, "published_high": None if ends is None else ends.high,
     })  # fmt: skip
@@ -197,7 +197,7 @@ def unpublished(table: Table, own: Sequence[Own]) -> list[str]:
     return [" ".join(cell.values()) for cell in cells if cell not in known]
 
 
-def _computed(table: Table, form: Form, row: Row, own: Sequence[Own]) -> list[Beside]:
+def _computed(table: Table, form: Form, row: Row, own: Sequence[Own]) -> list[PublishedPair]:
     """The numbers in a row and ours; empty if we lack a cell that the row was computed from."""
     behind = form.cells_behind(row.key)
     groups = [[one for one in own if _within(form, cell, one) and one.values.get(form.response)] for _, cell in behind]

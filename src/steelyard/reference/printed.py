@@ -11,7 +11,7 @@ from steelyard.reference.rounding import Interval
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 LONGEST_TEXT = 40
-"""Maximum number of characters; nobody prints a longer number."""
+"""Maximum number of characters; no longer number is printed."""
 LARGEST_EXPONENT = 300
 
 RoundingKind = Literal["as printed", "significant", "decimals", "step", "exact"]

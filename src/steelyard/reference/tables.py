@@ -109,7 +109,7 @@ class Form(Value):
     follows: dict[str, dict[str, str]] = Field(default_factory=dict)
     """A chosen level of `placed`, to the levels that follow from it."""
     profiles: dict[str, dict[str, str]] = Field(default_factory=dict)
-    """A node profile to the levels of `placed` that it stands for; any other is a platform of its own name."""
+    """A node profile to the levels of `placed` that it represents; any other is a platform of its own name."""
     pooled: dict[str, str] = Field(default_factory=dict)
     """Column to the level under which cells of all its levels are pooled."""
     cells: tuple[Cells, ...] = ()
@@ -157,7 +157,7 @@ class Table(Value):
     """Numbers of tables or sections in the source."""
     unit: str
     row: str
-    """What a row represents."""
+    """Subject of a row."""
     caveats: tuple[str, ...] = ()
     spread: tuple[str, str] | None = None
     """In a long table, the column that names the number, and the column of the number."""
@@ -228,4 +228,4 @@ def named(name: str) -> tuple[Table, ...]:
     known = [*every, *dict.fromkeys(table.source.name for table in every.values()), "all"]
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
-    raise UnknownReference(f"{name!r} is no shipped table and no study", f"{hint}there are: {', '.join(known)}")
+    raise UnknownReference(f"{name!r} is neither a shipped table nor a study", f"{hint}there are: {', '.join(known)}")

@@ -26,7 +26,7 @@ SOURCE_FOLDER: Final = "templates"
 
 @dataclass(frozen=True)
 class Shown:
-    """A panel as it stands in the page."""
+    """A panel as it is in the page."""
 
     title: str
     wide: Markup
@@ -45,7 +45,7 @@ class Numbered:
 
 
 class Drawing:
-    """What a page is drawn from, and its pen."""
+    """Input of a page, and its pen."""
 
     def __init__(self, page_input: ReportInput, own: frozenset[type[Row]]) -> None:
         """`own`: row types of the statistics that have forms of their own."""
@@ -108,7 +108,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Form:
-    """What a section of the page shows in a form of its own."""
+    """Content of a section of the page in a form of its own."""
 
     section: str
     """Anchor of the section."""
@@ -116,7 +116,7 @@ class Form:
     of: tuple[type[Row], ...] = ()
     """Row types of the statistics that it shows: they have no other table on the page."""
     last: bool = False
-    """It stands after the section's other figures and tables."""
+    """It follows the section's other figures and tables."""
 
 
 def paragraphs(texts: Iterable[str], kind: str = "") -> Markup:
@@ -131,7 +131,7 @@ def heading(text: str) -> Markup:
 
 
 def coded(text: str) -> Markup:
-    """A text with what stands between backticks as code; everything else is escaped."""
+    """A text with its parts between backticks as code; everything else is escaped."""
     if "`" not in text:
         return escape(text)
     return Markup().join(

@@ -1,4 +1,4 @@
-"""What each section of the page shows in a form of its own, in the order of the page; every other statistic is shown as
+"""Content of each section of the page in a form of its own, in the order of the page; every other statistic is shown as
 the table that its rows define."""
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _nodes(page: Drawing) -> Markup:
 
 
 def _drift(page: Drawing) -> Markup:
-    """What nodes share, what the hours did, and the order of the trials."""
+    """Shared resources, drift over the hours, and the order of the trials."""
     shared = method_and_facts.shared(page.records)
     (row,) = page.results.of(Validity)
     words = [f"The nodes share {shared}: what one of them does costs the others." if shared else "", row.sentence]
@@ -129,7 +129,7 @@ def _left_out(page: Drawing) -> Markup:
 
 
 def _steady(page: Drawing) -> Markup:
-    """What was dropped as warm-up, and three answers: within a trial, over the trials of a start, over the study."""
+    """Trials dropped as warm-up, and three answers: within a trial, over the trials of a start, over the study."""
     html = heading("Steady state") + paragraphs([steadiness.warm_up_words(page.this)]) + page.named("warm-up")
     for level in steadiness.levels(page.this):
         html += paragraphs([level]) if isinstance(level, str) else page.folded(level)

@@ -52,7 +52,7 @@ class PageSection:
     folded: bool = True
     """Whether tables of statistics are."""
     lead: str = ""
-    """What stands before its content."""
+    """Text before its content."""
     html: Markup | None = None
     """Its content, once it is drawn."""
 
@@ -85,7 +85,7 @@ SECTIONS: Final = (
 )
 """In the order of the page. Figures and tables name a `Section`, whose value is an anchor here."""
 TABLES: Final = {Section.ANSWER.value: "effects"}
-"""Where the tables of a section stand, unless in the section itself."""
+"""Place of the tables of a section, unless in the section itself."""
 
 
 def build(page_input: ReportInput) -> str:
@@ -133,7 +133,7 @@ def _sections(drawing: Drawing) -> Iterator[PageSection]:
 
 
 def _content(drawing: Drawing, section: PageSection, tables: Sequence[Table]) -> Markup:
-    """What has a form of its own, then further figures, then the tables of all other statistics."""
+    """Parts with a form of their own, then further figures, then the tables of all other statistics."""
     forms = [form for form in FORMS if form.section == section.anchor and _enough_sizes(drawing, form.of)]
     own = [form.html(drawing) for form in forms if not form.last]
     own += [drawing.figure(one) for one in drawing.figures.values() if one.section == section.anchor]

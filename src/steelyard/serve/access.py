@@ -37,8 +37,8 @@ ROOT: Final = 0
 
 
 def new_token() -> str:
-    """The token of one server process: worthless when that has ended, so that whoever takes its port gains nothing by
-    a cookie that a browser sends there."""
+    """The token of one server process: worthless when that has ended, so that a process that takes its port gains
+    nothing by a cookie that a browser sends there."""
     return secrets.token_hex(TOKEN_BYTES)
 
 
@@ -90,7 +90,7 @@ def _mac(key: str, *parts: bytes) -> str:
 
 
 class Access:
-    """Who may read: whoever has the token."""
+    """Permission to read: the token."""
 
     def __init__(self, token: str, port: int) -> None:
         self._token = token
@@ -128,7 +128,7 @@ class Access:
         )
 
     def proof(self, nonce: str, body: bytes) -> str:
-        """What shows a page that an answer to its request is of this process."""
+        """Proof for a page that an answer to its request is of this process."""
         return _mac(self._page_key, b"answer", nonce.encode(errors="replace"), body)
 
     def cookie(self) -> str:

@@ -1,7 +1,7 @@
 """Table of cells of a study in progress: each treatment's estimates so far, and how its interval narrows.
 
 Every number is an estimate of `steelyard.analysis`; a cell is computed again only when it has another trial, because
-whoever looks on should not disturb what is measured on the same machine.
+a viewer should not disturb what is measured on the same machine.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from steelyard.model.study import Study
 from steelyard.model.trial import CellKey, TrialRecord, cell_key
 from steelyard.serve.store_cache import StoreLook
 
-BESIDE: Final = ("throughput_per_s", "response_ms_p99")
-"""Responses that are shown beside the study's main response."""
+FURTHER: Final = ("throughput_per_s", "response_ms_p99")
+"""Responses that are shown next to the study's main response."""
 COURSE: Final = 24
 """Points of the course of an interval's width."""
 
@@ -37,7 +37,7 @@ class Value:
     text: str
     unit: str
     method: str
-    """How it was computed, and over what."""
+    """Method, and units that it rests on."""
     known: bool = True
 
 
@@ -52,7 +52,7 @@ class Cell:
     """Trials of the plan."""
     starts: int
     values: tuple[Value, ...]
-    """The main response, then `BESIDE`."""
+    """The main response, then `FURTHER`."""
     half_percent: float | None
     """Half of the main response's interval over its mean, per cent; None where n supports no interval."""
     course: tuple[float, ...]
@@ -64,13 +64,13 @@ class Cell:
 
 
 def responses(study: Study) -> tuple[str, ...]:
-    """The responses of the table: the study's, then those beside it."""
+    """The responses of the table: the study's, then those next to it."""
     main = str(study.analysis.response)
-    return (main, *(name for name in BESIDE if name != main))
+    return (main, *(name for name in FURTHER if name != main))
 
 
 def heads(study: Study) -> tuple[str, ...]:
-    """What people call these responses."""
+    """Usual names of these responses."""
     return tuple(label_of(name) for name in responses(study))
 
 
@@ -110,8 +110,8 @@ class Cells:
 
 
 def cell_of(treatment: Mapping[str, Level], records: Sequence[TrialRecord], planned: int, study: Study) -> Cell:
-    """One treatment by its sealed attempts. The interval is over start means where there are several starts, else over
-    the trials of the one start."""
+    """One treatment by its sealed attempts. The interval is over start means where there are several starts, otherwise
+    over the trials of the one start."""
     frame = frame_of(records, study)
     confidence = study.analysis.confidence
     summaries = [summarise(frame, name, dict(treatment), confidence) for name in responses(study)] if records else []
@@ -180,7 +180,7 @@ def width(cell: Cell) -> str:
 
 
 def rests_on(cell: Cell) -> str:
-    """What the interval speaks for."""
+    """Scope of the interval."""
     if cell.n < 2:
         return ""
     if cell.starts > 1:

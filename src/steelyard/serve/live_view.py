@@ -72,7 +72,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Now:
-    """What the study does now."""
+    """Current activity of the study."""
 
     block: str
     trial: str
@@ -89,7 +89,7 @@ class Now:
 
 
 def now(look: StoreLook, now_s: float) -> Now | None:
-    """What the study does; None if it says nothing of itself."""
+    """Current activity of the study; None if it reports none."""
     live = look.live
     if live is None:
         return None
@@ -129,7 +129,7 @@ def _gone(look: StoreLook, live: Live, now_s: float) -> str:
 
 
 def _expected_s(look: StoreLook, live: Live) -> float | None:
-    """How long a measured phase takes by its settings; None where a number of operations decides."""
+    """Duration of a measured phase by its settings; None where a number of operations decides."""
     if look.plan is None or live.trial is None or live.phase is None:
         return None
     trial_id = live.trial.id

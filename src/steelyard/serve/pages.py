@@ -80,7 +80,7 @@ class _Entry:
     question: str
     standing: Standing
     damages: str = ""
-    """How many files of the store are not as they were written; empty if none is."""
+    """Number of files of the store that are not as they were written, in words; empty if none is."""
 
 
 def address(name: str) -> str:
@@ -94,7 +94,7 @@ def quoted(name: str) -> str:
 
 
 def encoded(text: str) -> bytes:
-    """UTF-8, with `?` for what is no text: half a character of a file of anybody must not keep the rest from view."""
+    """UTF-8, with `?` for what is no text: one invalid byte must not hide the rest of the file."""
     return text.encode("utf-8", errors="replace")
 
 
@@ -136,7 +136,7 @@ def _entry(name: str, look: StoreLook | None, now_s: float) -> _Entry:
 
 
 def study(name: str, look: StoreLook | None, kept: cells_table.Cells, now_s: float) -> Page:
-    """One store: how it stands, what happens now, cells, attempts that are not valid, log."""
+    """One store: its state, current events, cells, attempts that are not valid, log."""
     base, links = address(name), _links(name)
     poll = f"/api{base}"
     if look is None:
@@ -217,7 +217,7 @@ def _head(name: str, stands: Standing, look: StoreLook | None, now_s: float) -> 
 
 
 def working(job: Job, gone_s: float, what: str) -> Page:
-    """What is being made; goes on by itself to what was asked for: report, tables or figures."""
+    """Progress of a job; goes on automatically to what was asked for: report, tables or figures."""
     base = address(job.name)
     again, ready = f"{base}/{what}?now=1", f"{base}/{what}?of={job.number}"
     part = _part("working", "working.html.j2", job=job, name=job.name, gone=duration(gone_s), again=again)

@@ -87,8 +87,8 @@ class Maker:
         self._worker.start()
 
     def ask(self, name: str, kind: Kind, store: Path, changed: str) -> Job:
-        """What was made of this state of the store, or is being made, or begins to be made now. What failed is tried
-        again. Raises Crowded if too much waits."""
+        """The job of this state of the store: done, in progress, or begun now. A failed one is
+        tried again. Raises Crowded if too much waits."""
         with self._guard:
             for earlier in self._things.values():
                 if (earlier.name, earlier.kind, earlier.changed, earlier.store) == (name, kind, changed, store) and (
@@ -172,7 +172,7 @@ class Maker:
             if code in (0, 1) and (job.folder / PAGE).is_file():
                 return ""
             text = (job.folder / "said.txt").read_text(encoding="utf-8", errors="replace").strip()
-            return redacted_text(text)[-SAID_CHARS:] or f"it ended with {code} and said nothing"
+            return redacted_text(text)[-SAID_CHARS:] or f"it ended with {code} and printed nothing"
         except OSError as error:
             return f"it could not be made: {error}"
 

@@ -25,12 +25,12 @@ from steelyard.serve.store_cache import LEAST_S, Shelf, StoreLook
 from steelyard.serve.study_state import standing
 
 PATIENCE_S: Final = 1.5
-"""How long a request waits for a store that is being read; after that it says so."""
+"""Time that a request waits for a store that is being read; after that the page says so."""
 INDEX_PATIENCE_S: Final = 0.5
 """The same for the list of all stores, for all of them together."""
 QUERY_FIELDS: Final = 8
 POLICY_BYTES: Final = 4096
-"""The report's own policy stands within its first bytes."""
+"""The report's own policy is within its first bytes."""
 
 _COMMON: Final = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 OWN_POLICY: Final = (
@@ -50,7 +50,7 @@ FILE_TYPES: Final = {
 }
 REPORT: Final = "report"
 MADE_BY: Final[Mapping[str, Kind]] = {REPORT: "report", "tables": "report", "figures": "figures"}
-"""What can be asked for, and the kind of job that makes it."""
+"""Downloads, and the kind of job that makes each."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Routes:
             split = urlsplit(target)
             query = parse_qs(split.query, max_num_fields=QUERY_FIELDS)
         except ValueError:
-            return _message(HTTPStatus.BAD_REQUEST, "Not understood", "That is no address of a page.", data=False)
+            return _message(HTTPStatus.BAD_REQUEST, "Not understood", "That is not the address of a page.", data=False)
         words = [unquote(word, errors="surrogateescape") for word in split.path.split("/")[1:]]
         data = words[:1] == ["api"]
         try:

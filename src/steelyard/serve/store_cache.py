@@ -35,7 +35,7 @@ SIGNS: Final = (layout.STUDY_JSON, layout.EVENTS, layout.LOCK)
 """A folder with one of these is a store, or is about to be one."""
 PROBLEM_CHARS: Final = 400
 REMARKS: Final = 20
-"""Attempts that cannot be read are named up to so many."""
+"""Attempts that cannot be read are named up to this number."""
 TRIES: Final = 2
 """A study that is about to begin replaces files while they are read."""
 
@@ -47,7 +47,7 @@ Stamp = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class StoreLook:
-    """What a store's folder held at one look."""
+    """Content of a store's folder at one look."""
 
     name: str
     folder: Path
@@ -55,22 +55,22 @@ class StoreLook:
     problem: str = ""
     """Why the study cannot be read, if it cannot."""
     remarks: tuple[str, ...] = ()
-    """What else cannot be read: the plan, single trials. The rest is shown."""
+    """Other parts that cannot be read: the plan, single trials. The rest is shown."""
     plan: Plan | None = None
     records: tuple[TrialRecord, ...] = ()
     """Sealed attempts that can be read, in order of time."""
     journal: tuple[Entry, ...] = ()
     """Lines of the journal that are whole."""
     live: Live | None = None
-    """What a study in progress says of itself."""
+    """Status of a study in progress."""
     decision: Decision | None = None
-    """What the study's stopping rule says, if it has one."""
+    """Decision of the study's stopping rule, if it has one."""
     changed: str = ""
     """Fingerprint of everything that a report rests on; `live` is left out."""
 
 
 def find(root: Path) -> dict[str, Path]:
-    """Stores by name: `root` itself if it is one, else those directly below it. Empty if `root` has gone."""
+    """Stores by name: `root` itself if it is one, otherwise those directly below it. Empty if `root` has gone."""
     root = root.resolve()
     if (root / layout.STUDY_JSON).is_file():
         return {root.name: root}
@@ -83,7 +83,7 @@ def find(root: Path) -> dict[str, Path]:
 
 class Watched:
     """One store's folder, looked at again and again. Sealed attempts never change and are read once, until the study is
-    run again or another store stands in the folder."""
+    run again or another store is in the folder."""
 
     def __init__(self, name: str, folder: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self.name = name
@@ -121,7 +121,7 @@ class Watched:
             return self._last
 
     def _look(self) -> StoreLook:
-        """Read, and keep it for whoever asks next, also if nobody waits for it any more."""
+        """Read, and keep it for the next request, also if none waits for it any more."""
         try:
             look = self.read()
             with self._guard:
@@ -179,7 +179,7 @@ class Watched:
         return plan
 
     def _fresh(self, name: str, read: Callable[[], Any], nothing: Any, remarks: list[str]) -> Any:
-        """What a file says: as it was read, until the file changes."""
+        """Content of a file: as it was read, until the file changes."""
         for _ in range(TRIES):
             stamp = _stamp(self.folder / name)
             if stamp is not None and self._stamps.get(name) == stamp:
@@ -258,7 +258,7 @@ class Shelf:
         return find(self.root).get(name)
 
     def look(self, name: str, patience_s: float) -> StoreLook | None:
-        """What is in a store; None while it is read for the first time. Raises KeyError if there is none."""
+        """Content of a store; None while it is read for the first time. Raises KeyError if there is none."""
         if name not in self.names():
             raise KeyError(name)
         with self._guard:
@@ -271,7 +271,7 @@ class Shelf:
 
 
 def message_of(path: Path, error: BaseException) -> str:
-    """What is wrong with a file, in a line that names it."""
+    """Problem of a file, in a line that names it."""
     text = error.message if isinstance(error, StoreError) else f"{path} cannot be read: {error}"
     hint = f" ({error.hint})" if isinstance(error, StoreError) and error.hint else ""
     line = redacted_text(" ".join(text.split()))

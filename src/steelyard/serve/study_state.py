@@ -49,7 +49,7 @@ class Standing:
 
     state: str
     why: str = ""
-    """A sentence beside the state; empty where the state says it all."""
+    """A sentence next to the state; empty where the state says it all."""
     planned: int = 0
     done: int = 0
     """Trials of the plan that need no further attempt."""
@@ -64,7 +64,7 @@ class Standing:
     look: str = ""
     """Which look at the study this is, or that it is unfinished; empty at the only look of a finished one."""
     rule: str = ""
-    """What the stopping rule says, as a sentence."""
+    """Decision of the stopping rule, as a sentence."""
     voided: int = 0
     """Attempts that the laboratory spoilt, whether or not the trial was repeated."""
     begun_s: float | None = None
@@ -93,11 +93,11 @@ class Lost:
     blamed: str
     reasons: str
     then: str
-    """What became of the trial."""
+    """Outcome of the trial."""
 
 
 def standing(look: StoreLook, now_s: float) -> Standing:
-    """How the study of a store stands at `now_s`, seconds since the epoch."""
+    """State of the study of a store at `now_s`, seconds since the epoch."""
     if look.study is None:
         return Standing(UNREADABLE if _there(look) else EMPTY, look.problem)
     limit = look.study.limits.attempts

@@ -1,6 +1,6 @@
 """HTTP server: plain `http.server` behind request checks, for this machine alone.
 
-Whatever page the reader's browser has open besides can send requests to a server on this machine. So everything that
+Whatever page the reader's browser also has open can send requests to a server on this machine. So everything that
 is not a plain request of our own pages is refused before it is looked at: other methods, bodies, other names in `Host`
 (a name that an attacker points at 127.0.0.1 stays in that header), requests that the browser marks as of another site,
 and whatever comes without the token (`access`).
@@ -41,7 +41,7 @@ PIECE_BYTES: Final = 64 * 1024
 CONNECTIONS: Final = 64
 """At the same time; more are refused."""
 REFUSALS: Final = 16
-"""Connections that are told so at the same time; beyond that they are closed."""
+"""Connections that are refused at the same time; beyond that they are closed."""
 REFUSAL_S: Final = 1.0
 BUSY: Final = (
     b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nRetry-After: 2\r\n"
@@ -55,7 +55,7 @@ Respond = Callable[[str], Answer]
 
 
 NO_TOKEN: Final = (
-    "This page is for whoever started `steelyard serve`.\n\n"
+    "This page is for the user who started `steelyard serve`.\n\n"
     "Open the address that it printed, with its ?token=..., once in this browser.\n"
     "After that, addresses without the token work too."
 )
@@ -71,7 +71,7 @@ class Refused(Exception):
 
 
 class PageServer(ThreadingHTTPServer):
-    """Answers on one loopback address, to whoever has the token, until it is closed. Raises StudyError for any other
+    """Answers on one loopback address, to clients with the token, until it is closed. Raises StudyError for any other
     address, SteelyardError if the port is in use or not allowed."""
 
     daemon_threads = True
@@ -126,7 +126,7 @@ class PageServer(ThreadingHTTPServer):
         self.server_name, self.server_port = str(self.server_address[0]), self.port
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """In a thread of its own, if there is a place; else it is told so."""
+        """In a thread of its own, if there is a place; otherwise it is refused."""
         if not self._places.acquire(blocking=False):
             if self._refusals.acquire(blocking=False):
                 threading.Thread(target=self._refuse, args=(request,), daemon=True).start()
@@ -159,7 +159,7 @@ class PageServer(ThreadingHTTPServer):
             self._places.release()
 
     def limit(self, connection: socket.socket, seconds: float | None) -> None:
-        """What a connection does now may take so long; None: it has ended."""
+        """Time limit of a connection's current activity; None: it has ended."""
         with self._guard:
             if seconds is None:
                 self._ends.pop(connection, None)
@@ -184,7 +184,7 @@ class PageServer(ThreadingHTTPServer):
 
 
 def allowed_names(port: int) -> frozenset[str]:
-    """What `Host` may say."""
+    """Accepted values of `Host`."""
     names = ("127.0.0.1", "[::1]", "localhost")
     # Browsers leave out the port that is everybody's.
     return frozenset(f"{name}:{port}" for name in names) | (frozenset(names) if port == HTTP_PORT else frozenset())
@@ -235,7 +235,7 @@ class Handler(BaseHTTPRequestHandler):
             answer = _refusal(refused, data=self.path.startswith("/api/"))
         except Exception as error:  # the last place that can answer; what it was is said where the server was started
             self.server.complain(f"{self.path[:200]!r}: {type(error).__name__}: {error}")
-            answer = _refusal(Refused(HTTPStatus.INTERNAL_SERVER_ERROR, "This was not foreseen; see the terminal."))
+            answer = _refusal(Refused(HTTPStatus.INTERNAL_SERVER_ERROR, "Unexpected error; see the terminal."))
         self._send(self._proving(answer), body=body)
 
     def _asks_with_proof(self) -> bool:
@@ -264,9 +264,9 @@ class Handler(BaseHTTPRequestHandler):
             text = f"Ask for {self.server.url}: other names of this machine are refused."
             raise Refused(HTTPStatus.MISDIRECTED_REQUEST, text)
         if self.headers.get("Transfer-Encoding") or self.headers.get("Content-Length", "0").strip() != "0":
-            raise Refused(HTTPStatus.BAD_REQUEST, "A request for a page has no body.")
+            raise Refused(HTTPStatus.BAD_REQUEST, "A request for a page must have no body.")
         if not self.path.startswith("/"):
-            raise Refused(HTTPStatus.BAD_REQUEST, "That is no path.")
+            raise Refused(HTTPStatus.BAD_REQUEST, "That is not a path.")
 
     def _welcome(self) -> Answer | None:
         """A request that has the token in its address: the cookie, and the same address without the token."""
@@ -291,8 +291,8 @@ class Handler(BaseHTTPRequestHandler):
         return site in ("none", "same-origin") and origin in self.server.names
 
     def _known(self) -> Answer:
-        """The answer to whoever has the cookie, or asks for news from a page of this process. Raises Refused for all
-        others."""
+        """The answer to a client that has the cookie, or asks for news from a page of this process. Raises Refused for
+        all others."""
         if not self._is_own():
             raise Refused(HTTPStatus.FORBIDDEN, "Another site sent this. Type the address instead.")
         if not self.server.access.has_cookie(self.headers.get("Cookie", "")) and not self._asks_with_proof():
@@ -324,7 +324,7 @@ class Handler(BaseHTTPRequestHandler):
                 self.wfile.write(answer.body[first : first + PIECE_BYTES])
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """What the library refuses by itself, without saying back what was sent."""
+        """Errors raised by `http.server`; the request is not echoed."""
         self.close_connection = True
         status = HTTPStatus(code)
         self._send(_refusal(Refused(status, f"{status.phrase}.")), body=getattr(self, "command", None) != "HEAD")

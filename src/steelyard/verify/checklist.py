@@ -37,7 +37,7 @@ RECOMPUTED: Final = frozenset(
     {"id", "until", "response", "relation", "verdict", "capacity", "measure", "search", "report"}
 )
 """Kinds of checks that compare a value with one that was computed again; others compare with what should be there."""
-MAKE_ANEW: Final = "make it anew with `steelyard report`"
+MAKE_AGAIN: Final = "make it again with `steelyard report`"
 OR_AGAIN: Final = "or remove the trial's folder: the next `steelyard run` measures the trial again"
 HINTS: Final[dict[str, str]] = {
     **dict.fromkeys(("format", "checksum"), f"restore the file from a copy, {OR_AGAIN}"),
@@ -51,7 +51,7 @@ HINTS: Final[dict[str, str]] = {
     "floor": "restore it from a copy; the next `steelyard run` rewrites it",
     "journal": "restore it from a copy; otherwise the next `steelyard run` corrects a changed line, and measures "
     "trials that are missing",
-    "report": MAKE_ANEW,
+    "report": MAKE_AGAIN,
 }
 """Kind of check to what to do about a difference."""
 

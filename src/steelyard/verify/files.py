@@ -98,7 +98,7 @@ def frames(store: Path, folder: Path, part: str, book: Book) -> pl.DataFrame | N
             problem, _, why = what.partition(": ")
             whole = book.check("format", False, where, problem, why)
         else:
-            book.equal("format", where, "rows with a number that is no measurement", odd, 0)
+            book.equal("format", where, "rows with a number that is not a measurement", odd, 0)
             rows = plausible(table(path, store), part)
             tables.append(rows.select(pl.lit(path.stem).alias("node"), *schema))
     return pl.concat(tables) if whole else None

@@ -178,7 +178,7 @@ def journal(
 
 
 def _remarks(entries: Sequence[Entry], book: Book) -> None:
-    """What the journal tells of days that were not as others."""
+    """Unusual events in the journal."""
     for entry in entries:
         match entry.event:
             case None:
@@ -204,8 +204,8 @@ def _changed_lines(folder: Path, entries: Sequence[Entry]) -> tuple[sealed.Chang
 
 
 def _last_lines(entries: Sequence[Entry]) -> dict[Key, tuple[TrialSealed, int, bool]]:
-    """The last line about each attempt that was not set aside since: one that was measured anew was sealed more than
-    once. With its number, and whether a session has missed the attempt since. Independent of `store.sealed.seals`,
+    """The last line about each attempt that was not set aside since: one that was measured again was sealed more
+    than once. With its number, and whether a session has missed the attempt since. Independent of `store.sealed.seals`,
     which is checked by it."""
     lines: dict[str, tuple[TrialSealed, int, bool]] = {}
     for entry in entries:

@@ -19,7 +19,7 @@ from steelyard.report.page import PAGE, build
 from steelyard.store import layout
 from steelyard.store.read import Store
 from steelyard.verify import files, journal_and_plan, page, recompute, stopping
-from steelyard.verify.checklist import MAKE_ANEW, Book, Verification
+from steelyard.verify.checklist import MAKE_AGAIN, Book, Verification
 
 MOST_NAMED: Final = 3
 
@@ -85,7 +85,7 @@ def _reports(store: Store, reports: Sequence[Path], book: Book) -> None:
             continue
         late = page.older(reported, again)
         if late:
-            sealed = f"{count(late, 'trial was', 'trials were')} sealed since: {MAKE_ANEW}"
+            sealed = f"{count(late, 'trial was', 'trials were')} sealed since: {MAKE_AGAIN}"
             book.remark("report", where, "made before trials were sealed, so not compared", sealed)
             continue
         compared = Book()
@@ -98,11 +98,11 @@ def _reports(store: Store, reports: Sequence[Path], book: Book) -> None:
         book.take(compared, findings=not why)
         if why:
             values = count(compared.differences, "value is", "values are")
-            book.remark("report", where, f"made before {why}", f"{values} not those of the store now: {MAKE_ANEW}")
+            book.remark("report", where, f"made before {why}", f"{values} not those of the store now: {MAKE_AGAIN}")
 
 
 def _why_other(store: Store, reported: page.Tables, again: page.Tables, *, damaged: bool) -> str:
-    """What happened to the store since a report was made that explains why its numbers are others; empty if nothing
+    """Changes of the store since a report was made that explain why its numbers are others; empty if nothing
     did."""
     moved = page.other_measurements(reported, again)
     since = [one.folder for one in store.measured_again if one.folder in moved]

@@ -45,12 +45,12 @@ def test_an_address_with_and_without_brackets_and_port(word: str, contact: str) 
 
 @pytest.mark.parametrize("word", NONE)
 def test_what_is_no_contact_is_refused(word: str) -> None:
-    with pytest.raises(ValueError, match=r"is no address|stands in brackets"):
+    with pytest.raises(ValueError, match=r"is not an address|go in brackets"):
         contacts.parsed(word, 9042)
 
 
 def test_the_front_ends_say_which_word_it_was() -> None:
-    with pytest.raises(StudyError, match=r"the property hosts: '\[::1' is no address"):
+    with pytest.raises(StudyError, match=r"the property hosts: '\[::1' is not an address"):
         compile_command(parse([*YCSB.split(), "hosts=10.0.0.1,[::1"]), 1)
     with pytest.raises(Refused, match=r"-node: read '\[::1'"):
         addresses(parse_settings.read(["read", "n=1", "-node", "[::1"]).connection)

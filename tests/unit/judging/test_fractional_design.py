@@ -66,7 +66,7 @@ def test_words_of_the_defining_relation_keep_their_signs() -> None:
 def test_what_cannot_be_told_apart_is_said_in_words() -> None:
     names = ("nodes", "threads", "consistency")
     found = Fraction(names, parsed({"nodes": "threads * consistency"}, names))
-    assert found.sentences()[0] == "the effect of nodes cannot be told from threads x consistency"
+    assert found.sentences()[0] == "the effect of nodes cannot be separated from threads x consistency"
 
 
 def test_hard_factors_vary_freely() -> None:
@@ -81,9 +81,9 @@ def test_hard_factors_vary_freely() -> None:
 @pytest.mark.parametrize(
     ("generators", "words"),
     [
-        ({"x": "a * b"}, "x is no factor of two levels"),
-        ({"c": "a * x"}, "x is no factor of two levels"),
-        ({"c": ""}, "nothing is no factor"),
+        ({"x": "a * b"}, "x is not a factor of two levels"),
+        ({"c": "a * x"}, "x is not a factor of two levels"),
+        ({"c": ""}, "an empty name is not a factor"),
         ({"c": "a * a"}, "twice"),
         ({"c": "a * b", "d": "a * c"}, "c is generated itself"),
     ],

@@ -247,7 +247,7 @@ def test_reading_commands_are_the_laboratorys_own_and_noted() -> None:
     assert (verdict.outcome, verdict.reasons) == ("valid", ())
     assert "reading commands of Steelyard kept 0.60 cores busy, at idle priority" in verdict.notes
     (reason,) = judge(crowd(0.6, own=own), Limits(background_cpu_fraction=0.0)).reasons
-    assert reason.detail.endswith("; reading commands of Steelyard besides 0.60")
+    assert reason.detail.endswith("; in addition, reading commands of Steelyard 0.60")
 
 
 def test_a_load_node_with_readings_of_its_own_is_not_counted_twice() -> None:
@@ -279,7 +279,7 @@ def test_nodes_of_one_kernel_are_one_machine_and_the_conductor_is_only_on_its_ow
     here, there = judge(crowd(0.0, samples=samples, machines=machines, own=own), limits).reasons
     assert there.measured == pytest.approx((1.4 - 2 * 0.4 - 0.2) / 2)
     assert there.detail == (
-        "other programs on box (n1, n2) kept 0.40 of 2 cores busy; helpers of Steelyard besides 0.20"
+        "other programs on box (n1, n2) kept 0.40 of 2 cores busy; in addition, helpers of Steelyard 0.20"
     )
     assert here.measured == pytest.approx((1.4 - 0.4 - 0.65 / 6.5 - 0.1 - 0.1) / 2)
     assert here.detail.startswith("other programs on this machine kept 0.70 of 2 cores")

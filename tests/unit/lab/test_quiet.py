@@ -217,7 +217,7 @@ def test_reading_commands_are_the_laboratorys_own() -> None:
     strict = Limits(background_cpu_fraction=0.01)
     (reason,) = disturbed(before, after, lambda pid: False, strict)
     assert reason.measured == pytest.approx((9.0 - 8.5) / 40.0)
-    assert reason.detail.endswith("; reading commands of Steelyard besides 0.85")
+    assert reason.detail.endswith("; in addition, reading commands of Steelyard 0.85")
 
 
 def test_it_stops_waiting_when_asked(writer: StoreWriter) -> None:

@@ -183,9 +183,9 @@ def test_a_window_that_is_not_kept_up_with_misses_every_limit() -> None:
     [
         ({"objective": []}, "schedule search needs objective"),
         ({"objective": ["response_ms_p98 <= 1"]}, "no response 'response_ms_p98'; allowed: response_ms_mean"),
-        ({"objective": ["p99 10"]}, "'p99 10' is no limit"),
+        ({"objective": ["p99 10"]}, "'p99 10' is not a limit"),
         ({"objective": ["response_ms_p99 >= 1"]}, "a limit of a search is an upper one"),
-        ({"objective": ["saturation", "error_fraction <= 0.1"]}, "saturation stands alone"),
+        ({"objective": ["saturation", "error_fraction <= 0.1"]}, "saturation must be the only entry"),
         ({"rate_per_s": 100}, "rate_per_s belongs to schedule constant or poisson, this one is search"),
         ({"duration_s": 100}, "schedule search has windows: no phases, operations or duration_s"),
         ({"threads": 1}, "with 1 it would find one operation per service time"),

@@ -87,7 +87,7 @@ def test_the_keyspace_is_put_before_the_table(cql: str, qualified: str) -> None:
         ("SELECT *", "no table behind FROM"),
         ("INSERT INTO t (a) VALUES (?, ?)", "more values than the 1 columns"),
         ("INSERT INTO t JSON ?", r"INSERT needs \(columns\) VALUES"),
-        ("SELECT * FROM t WHERE (a, b) > (?, ?)", "at character 33: cannot tell which column"),
+        ("SELECT * FROM t WHERE (a, b) > (?, ?)", "at character 33: this marker's column is unclear"),
         ("UPDATE t SET m[?] = 1 WHERE a = 1", "give it a name"),
         ("SELECT * FROM t WHERE a = §", "at character 27: cannot read"),
     ],

@@ -47,7 +47,7 @@ def test_aliases_are_said_before_the_study() -> None:
     found = study(asked('generators = { "load.routing" = "nodes * load.threads" }'))
     said = " ".join(warnings(found, expand(found)))
     assert "a fraction, 1 in 2 of the combinations of 4 factors of two levels, resolution 3" in said
-    assert "the effect of nodes cannot be told from load.threads x load.routing" in said
+    assert "the effect of nodes cannot be separated from load.threads x load.routing" in said
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_aliases_are_said_before_the_study() -> None:
         ('resolution = 3\ngenerators = { nodes = "load.threads * load.routing" }', "not both"),
         ("resolution = 6", "no half of 4 factors"),
         ('generators = { "load.routing" = "nodes" }', "nodes and load.routing would always move together"),
-        ('generators = { "load.routing" = "nodes * workload" }', "workload is no factor of two levels"),
+        ('generators = { "load.routing" = "nodes * workload" }', "workload is not a factor of two levels"),
         ("resolution = 4\ntreatments = [{ nodes = 1 }]", "treatments belong to a listed design"),
     ],
 )

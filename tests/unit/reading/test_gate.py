@@ -61,7 +61,7 @@ def test_an_unfinished_study_is_not_judged(base: Opened, other: Opened) -> None:
 
 
 def test_trials_that_the_laboratory_spoilt_are_no_verdict(base: Opened, other: Opened) -> None:
-    with pytest.raises(StoreError, match="the laboratory spoilt so many trials"):
+    with pytest.raises(StoreError, match="the laboratory spoilt too many trials"):
         gate(changed(other, voided), base, margin_percent=2.0)
 
 

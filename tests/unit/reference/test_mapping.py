@@ -10,7 +10,7 @@ import pytest
 
 from steelyard.model import responses
 from steelyard.model.estimate import Estimate
-from steelyard.reference.comparison import Beside
+from steelyard.reference.comparison import PublishedPair
 from steelyard.reference.mapping import Own, clashes, lay_table, unpublished
 from steelyard.reference.tables import tables
 
@@ -30,11 +30,11 @@ def own(name: str, numbers: dict[tuple[str, str], Estimate], n: int = 5, **facet
     return Own(name, {**EC2, **{key.replace("__", "."): level for key, level in facets.items()}}, n, numbers)
 
 
-def laid(table: str, *treatments: Own) -> tuple[Beside, ...]:
+def laid(table: str, *treatments: Own) -> tuple[PublishedPair, ...]:
     return lay_table(tables()[table], treatments, lambda a, b, _: estimate(2.9, 0.3, "") if a is not b else None)
 
 
-def with_ours(found: tuple[Beside, ...]) -> list[Beside]:
+def with_ours(found: tuple[PublishedPair, ...]) -> list[PublishedPair]:
     return [one for one in found if one.ours is not None]
 
 
@@ -147,7 +147,7 @@ def timed(mean: float, n: int = 21, numbers: dict[tuple[str, str], Estimate] | N
     return Own(f"{mean}", levels, n, numbers or {}, values={"execution_time_ms": tuple(values)})
 
 
-def of_richardson(*own: Own) -> list[Beside]:
+def of_richardson(*own: Own) -> list[PublishedPair]:
     return [one for name in RICHARDSON for one in laid(name, *own)]
 
 

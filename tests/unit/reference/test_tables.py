@@ -72,7 +72,7 @@ def test_long_tables_stand_side_by_side() -> None:
 def test_names() -> None:
     assert [table.name for table in named("hajji2016")] == ["spark_job_time", "http_server"]
     assert len(named("all")) == 10
-    with pytest.raises(UnknownReference, match="no shipped table") as caught:
+    with pytest.raises(UnknownReference, match="neither a shipped table") as caught:
         named("speedups")
     assert "did you mean 'speedup'" in caught.value.hint
 

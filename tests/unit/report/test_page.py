@@ -23,7 +23,7 @@ from steelyard.reading import time_courses
 from steelyard.reading.node_traces import Trace, median_trials
 from steelyard.reading.report_input import ReportInput
 from steelyard.reading.server_metrics import WATCHED
-from steelyard.reference.comparison import Beside
+from steelyard.reference.comparison import PublishedPair
 from steelyard.report import drawn_trials
 from steelyard.report.basics import embedded_data
 from steelyard.report.basics.hover_text import HoverTexts
@@ -242,7 +242,7 @@ def test_three_tables_say_whether_the_numbers_moved(page: str) -> None:
     assert "warm-up-table" in _tables_of(long, "appendix")
     assert re.search(r"detection \(MSER-5\) would cut \d+ of 24 series", long)
     assert "Warm-up: the study drops the first trial of each treatment in a start; every series is too short" in page
-    assert "Over the study: 4 starts, too few to tell a change of level from chance; 6 are needed." in page
+    assert "Over the study: 4 starts, too few to distinguish a change of level from chance; 6 are needed." in page
     assert 'id="appendix"' not in page
 
 
@@ -266,7 +266,7 @@ def test_pauses_of_trials_too_short_for_a_course_have_a_note() -> None:
     short = [(trace.record.id, trace.record.attempt) for trace in traces]
     lost = replace(made, traces=traces, timelines=[], too_short=short)
     assert drawn_trials.pauses_note(lost).startswith(
-        "Pauses for garbage collection were watched, but no trial lasts the 5"
+        "Pauses for garbage collection were recorded, but no trial lasts the 5"
     )
     assert "longer trials (load.duration_s, load.operations)" in build(lost)
 
@@ -387,7 +387,7 @@ def test_the_citation_is_that_of_the_repository() -> None:
 def test_published_numbers_are_counted_where_the_study_repeats_a_publication() -> None:
     made = page_input(synthetic.study(workloads=("A",)))
     rows = tuple(
-        Beside(table="t", cell={}, statistic="mean", printed="1", verdict=verdict, reasons=reasons)
+        PublishedPair(table="t", cell={}, statistic="mean", printed="1", verdict=verdict, reasons=reasons)
         for verdict, reasons in (("agrees", ()), ("not comparable", ("another machine",)))
     )
     beside = replace(made, published=rows, published_name="richardson2017")

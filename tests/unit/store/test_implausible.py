@@ -169,9 +169,9 @@ def test_a_fact_states_a_number_or_none() -> None:
 
 def test_the_error_names_the_key_and_quotes_the_number() -> None:
     assert read_json('{"a": [0, -2.5e3, 1e-300]}') == {"a": [0, -2500.0, 0.0]}
-    with pytest.raises(ValueError, match=r"^a\.1\.b = 1e308 is no number of a measurement"):
+    with pytest.raises(ValueError, match=r"^a\.1\.b = 1e308 is not a number of a measurement"):
         read_json('{"a": [0, {"b": 1e308}]}')
-    with pytest.raises(ValueError, match=r"^9{40}… is no number"):
+    with pytest.raises(ValueError, match=r"^9{40}… is not a number"):
         read_json("9" * 5000)
 
 

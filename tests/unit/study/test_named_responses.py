@@ -31,8 +31,8 @@ def asked(line: str, more: str = "") -> str:
         ('response = "energy_j_per_operation"', "the probe 'energy', which the study does not run: probes has os"),
         ('objective = "power_watts_mean < 10"', "the probe 'energy', which the study does not run"),
         ('response = "cost_per_million_operations"', "declare cost.price_per_node_hour"),
-        ('objective = "response_ms_p99"', "is no limit: NAME <= NUMBER"),
-        ('objective = "response_ms_p99 < soon"', "is no limit: NAME <= NUMBER"),
+        ('objective = "response_ms_p99"', "is not a limit: NAME <= NUMBER"),
+        ('objective = "response_ms_p99 < soon"', "is not a limit: NAME <= NUMBER"),
         ('objective = "respons_ms_p99 < 5"', "there is no response 'respons_ms_p99'; did you mean 'response_ms_p99'"),
     ],
 )

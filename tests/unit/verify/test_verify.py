@@ -410,7 +410,7 @@ def test_what_damage_changes_on_the_page_is_one_remark_below_its_cause(store: Pa
     assert "not JSON at line" in lines[0]
     assert "Error" not in told.out
     assert any(line.startswith("what to do, format") and "restore the file from a copy" in line for line in lines)
-    assert "make it anew with `steelyard report`" in told.out
+    assert "make it again with `steelyard report`" in told.out
 
 
 def test_a_page_of_before_a_trial_was_measured_again_is_a_remark(store: Path) -> None:
@@ -429,7 +429,7 @@ def test_a_page_of_before_a_trial_was_measured_again_is_a_remark(store: Path) ->
     assert outcome.sound
     told = [one for one in outcome.findings if one.kind == "report"]
     assert [one.what for one in told] == [f"made before 1 trial was measured again ({trial.name})"]
-    assert "make it anew with `steelyard report`" in told[0].read
+    assert "make it again with `steelyard report`" in told[0].read
 
 
 def test_what_is_missing_is_expected_and_what_is_recomputed_is_read() -> None:

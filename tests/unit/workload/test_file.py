@@ -223,7 +223,7 @@ WRONG = [
     ('name = "add"', 'name = "get"', 37, "an operation of this name already exists"),
     ('weight = 3', 'weight = -3', 32, "must be at least 0"),
     ("put = ", 'other = "INSERT INTO rows (part, id) VALUES (?, ?)"\nput = ', 0, "must be given: 2 statements"),
-    ("UPDATE rows SET note = ?", "UPDATE rows SET (note) = ?", 22, "cannot tell which column"),
+    ("UPDATE rows SET note = ?", "UPDATE rows SET (note) = ?", 22, "this marker's column is unclear"),
     ('[tables.rows]\n', '[tables.rows\n', 9, "not TOML"),
 ]  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Confounders of a comparison: differences in settings, versions, machines and time besides the compared factor."""
+"""Confounders of a comparison: differences in settings, versions, machines and time apart from the compared factor."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FACTS_OF = {
 }
 """Settings whose facts have other names."""
 JARS = "jars"
-"""The fact that is a hash of the system's jars; a cluster that exists does not tell it."""
+"""The fact that is a hash of the system's jars; a cluster that exists does not report it."""
 WARMED_UP = "servers warmed up"
 
 
@@ -92,7 +92,7 @@ def apart(
 
 
 def _known(side: Sequence[TrialRecord], facts: Sequence[Facts]) -> list[tuple[Kind, dict[str, set[str]]]]:
-    """What the trials of a side say of it, by kind: name to all values."""
+    """Recorded properties of a side, by kind: name to all values."""
     return [
         ("setting", _sets(_flat(one.settings.root) for one in side)),
         ("setting", {WARMED_UP: {"no" if one.server_warm_up is None else "yes" for one in side}}),

@@ -41,7 +41,7 @@ class Forecast:
         if self.more.shows == "equivalence":
             what = f"show that it lies within {self._change()}"
         else:
-            what = f"tell a change of {self._change()} from none"
+            what = f"detect a change of {self._change()}"
         return self.would(self.more.starts, what)
 
     def would(self, more: int, what: str = "decide") -> str:
@@ -70,7 +70,7 @@ class Forecast:
         )
 
     def seconds(self, more: int) -> float | None:
-        """Duration of so many blocks; None if the pace is not known."""
+        """Duration of this many blocks; None if the pace is not known."""
         return None if self.block_s is None else more * self.block_s
 
     def _change(self) -> str:

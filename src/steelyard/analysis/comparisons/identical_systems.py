@@ -8,14 +8,14 @@ of starts and trials:
 
 is the variance of the logarithm of the ratio of two identical systems with a and b starts of m trials each. Levels
 that are tried within the same starts have no s_b in their ratio; of levels that are paired by block s_b is what starts
-of one block differ, if that is known to LEAST_DEGREES, else what all starts differ, which is more. v is a linear
-combination of the two mean squares, with f degrees of freedom by Satterthwaite (F. E. Satterthwaite, Biometrics
-Bulletin 2(6), 1946); so exp(t(f) sqrt(v)) - 1 is the change that 95% of such comparisons stay below: a prediction
-interval around no change (G. J. Hahn, W. Q. Meeker, Statistical Intervals, 1991, section 4.8). With equal numbers as
-in the study of identical systems it is exact for normal logarithms of start means; the tests simulate it, and
-docs/reference/numbers.md says what is left of it where trials differ by more than 40%. Where a start has more trials
-than in that study, and f comes out below LEAST_DEGREES because starts hardly differ more than their trials, the floor
-is that of as many trials as there.
+of one block differ, if that is known to LEAST_DEGREES, otherwise the variation between all starts, which is more. v is
+a linear combination of the two mean squares, with f degrees of freedom by Satterthwaite (F. E. Satterthwaite,
+Biometrics Bulletin 2(6), 1946); so exp(t(f) sqrt(v)) - 1 is the change that 95% of such comparisons stay below: a
+prediction interval around no change (G. J. Hahn, W. Q. Meeker, Statistical Intervals, 1991, section 4.8). With equal
+numbers as in the study of identical systems it is exact for normal logarithms of start means; the tests simulate it,
+and docs/reference/numbers.md says what is left of it where trials differ by more than 40%. Where a start has more
+trials than in that study, and f comes out below LEAST_DEGREES because starts hardly differ more than their trials, the
+floor is that of as many trials as there.
 """
 
 from __future__ import annotations
@@ -158,8 +158,8 @@ class Floors:
     confidence: float = 0.95
 
     def of(self, response: str, a: Sequence[int], b: Sequence[int], shared: Shared) -> Floor | None:
-        """The floor of a comparison whose sides have starts with so many trials; `shared`: what these have in common.
-        None where there is none."""
+        """The floor of a comparison whose sides have starts with these numbers of trials; `shared`: what these have in
+        common. None where there is none."""
         for spread, source in self.spreads(response):
             percent = floor_percent(spread, a, b, shared, self.confidence)
             if percent is not None:

@@ -1,4 +1,4 @@
-"""What noise floor, cold servers and trends within starts leave of a verdict: one rule for every row that has one.
+"""Verdicts limited by noise floor, cold servers and trends within starts: one rule for every row that has one.
 
 A difference whose interval lies within the noise floor, or within what the trends of its starts explain, is undecided;
 so is every verdict on a cold level against a warm one that lies within what was still falling.
@@ -32,13 +32,13 @@ from steelyard.model.value import Value
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict beside the noise floor, the warmth and the trends of both levels."""
+    """A verdict with the noise floor, the warmth and the trends of both levels."""
 
     known: dict[str, Any]
     """Fields of the row that change: `floor_percent`, `cold`, `trend`, `final`, one of `within_noise`, `within_cold`
     and `within_trend`, and `verdict`."""
     reason: str = ""
-    """Why it is undecided after all; empty if the verdict stands."""
+    """Why it is undecided after all; empty if the verdict holds."""
     remark: str = ""
     """Cold servers and trends, where they are not the reason."""
 
@@ -78,7 +78,7 @@ def shown(verdict: str, *, survives_holm: bool | None, final: bool, text: str = 
 
 
 class Judged(Value):
-    """What limits the verdict on two levels, or two sides."""
+    """Limits of the verdict on two levels, or two sides."""
 
     LAST: ClassVar[tuple[str, ...]] = (
         "sentence", "floor_percent", "within_noise", "trend", "within_trend", "cold", "within_cold", "final",

@@ -30,7 +30,7 @@ Over = Literal["start means", "trials"]
 """The unit of replication. Start means: the level at which a hard-to-change factor was randomised. Trials: as in the
 published studies; trials of one start are repeated measures of it, so such intervals are too narrow."""
 Shared = Literal["start", "block", ""]
-"""What the values of a pair have in common: the start that served both levels, the block that both were started in, or
+"""Common unit of the values of a pair: the start that served both levels, the block that both were started in, or
 nothing."""
 TOO_FEW = "fewer than three starts per level"
 NOTHING_VARIES = "nothing varies between starts"
@@ -118,8 +118,8 @@ class _Unit(NamedTuple):
 def pair_of(a: tuple[TrialFrame, Treatment], b: tuple[TrialFrame, Treatment], response: str) -> LevelPair | None:
     """The start means of two treatments, or of parts of two; None if either has no used trial.
 
-    In one study they are paired: by start where they differ in nothing that needs a new cluster, else by block. Units
-    that have only one side are left out. Below three pairs, and between two studies: unpaired, all of both sides.
+    In one study they are paired: by start where they differ in nothing that needs a new cluster, otherwise by block.
+    Units that have only one side are left out. Below three pairs, and between two studies: unpaired, all of both sides.
     """
     shared: Shared = ""
     if a[0] is b[0]:
@@ -158,7 +158,7 @@ def _units(frame: TrialFrame, treatment: Treatment, response: str, shared: Share
 
 
 def baseline_of(levels: Sequence[Level]) -> Level:
-    """The level that others are compared with: the smallest number, else the first level of the study."""
+    """The level that others are compared with: the smallest number, otherwise the first level of the study."""
     numbers = [level for level in levels if isinstance(level, int | float) and not isinstance(level, bool)]
     return min(numbers) if len(numbers) == len(levels) else levels[0]
 

@@ -38,9 +38,9 @@ class Compared:
     ratio: Estimate
     verdict: ComparisonVerdict
     would: Forecast
-    """What would decide, if it is undecided."""
+    """Forecast of what would decide, if it is undecided."""
     fields: Mapping[str, Any]
-    """What every row of a comparison says; fields of one side end with its name, such as `mean_a`."""
+    """Common fields of every row of a comparison; those of one side end with its name, such as `mean_a`."""
 
 
 def compare_means(
@@ -50,7 +50,7 @@ def compare_means(
     """The second of two sides against the first; None where either has no used trial or the first one's mean is 0.
 
     `sides`: by the names that they have in the row's fields. t on logarithms of start means, paired where they share
-    blocks or starts, else Welch's (`level_pairs.pair_of`). Below three starts a side: no interval, no verdict.
+    blocks or starts, otherwise Welch's (`level_pairs.pair_of`). Below three starts a side: no interval, no verdict.
     Equivalent within a declared margin, which needs an interval, too; else by the interval of their ratio.
     """
     a, b = sides.values()
@@ -103,7 +103,7 @@ def centre(means: Sequence[float], unit: str, confidence: float | None) -> Estim
 def ratio_of(pair: LevelPair, confidence: float) -> Estimate | None:
     """Ratio of the geometric means of start means, level over baseline; None where the baseline's mean is 0.
 
-    Paired t on logarithms where the sides share starts or blocks, else Welch's t; no interval below three starts a
+    Paired t on logarithms where the sides share starts or blocks, otherwise Welch's t; no interval below three starts a
     side. Where a mean is not positive: the ratio of arithmetic means, without an interval.
     """
     n = len(pair.baseline) if pair.paired else len(pair.baseline) + len(pair.level)

@@ -137,7 +137,7 @@ def _groups(frame: TrialFrame, response: str, treatment: Treatment, trends: Sequ
 
 
 def _found(trends: Sequence[Trend], hard: Treatment, starts: Sequence[str]) -> tuple[Trend, ...]:
-    """The trends of these starts: that of all together, else one for each start; of trials before seconds."""
+    """The trends of these starts: that of all together, otherwise one for each start; of trials before seconds."""
     known = {name: level for name, level in hard.items() if level is not None}
     moved = [one for one in trends if one.verdict in MOVES and one.treatment == known]
     by_start: dict[str, Trend] = {}

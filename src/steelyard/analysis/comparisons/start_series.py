@@ -29,7 +29,7 @@ PARTS = (2, 4, 8, 16)
 
 
 def seconds_of(response: str) -> str:
-    """The response of seconds that stands for a response of trials."""
+    """The response of seconds that represents a response of trials."""
     faster = responses.of(response).direction is Direction.MORE_IS_FASTER
     return "throughput_per_s" if faster else "response_ms_mean"
 

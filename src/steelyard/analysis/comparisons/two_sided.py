@@ -76,7 +76,7 @@ class Contrast(Judged):
     verdict: ComparisonVerdict
     sentence: str
     why: str = ""
-    """What is missing for a verdict, or None."""
+    """Reason why there is no verdict, or None."""
     margin_percent: float | None = None
     equivalence_percent: Estimate | None = None
     """The interval of the change that lies within the margin if the sides are equivalent: confidence 1 - 2 alpha, which
@@ -182,7 +182,7 @@ def contrasts(
 
 
 def look_of_both(a: Side, b: Side) -> Look:
-    """The look that limits further blocks of two sides: of the study that has one look, else of side a's."""
+    """The look that limits further blocks of two sides: of the study that has one look, otherwise of side a's."""
     return min((a.frame.look, b.frame.look), key=lambda look: look.several)
 
 

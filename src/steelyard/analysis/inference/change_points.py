@@ -12,7 +12,7 @@ of level.
 Reference series without a change: permutations for trials and starts. Consecutive seconds are correlated, and against
 permutations almost any series would show a change; they are compared with first-order autoregressions of the same
 correlation (M. Robbins, C. Gallagher, R. Lund, A. Aue, Mean shift testing in correlated data, Journal of Time
-Series Analysis 32(5), 2011), long ones as means of so many seconds that about `MOST_VALUES` are left.
+Series Analysis 32(5), 2011), long ones as means of as many seconds as leave about `MOST_VALUES` of them.
 """
 
 from __future__ import annotations

@@ -250,8 +250,8 @@ def fieller(two: TwoSamples, confidence: float) -> Estimate | None:
 
     All r for which (l - r b)^2 <= t^2 (v_l - 2 r c + r^2 v_b), v the variances of the means, c their covariance. No
     ends where the baseline's mean does not differ from 0 at this confidence: the set is then unbounded. Degrees of
-    freedom: those of the paired difference, else Satterthwaite's of l - r b at the estimated ratio, because the spreads
-    may differ.
+    freedom: those of the paired difference, otherwise Satterthwaite's of l - r b at the estimated ratio, because the
+    spreads may differ.
     """
     if two.fewest < 2 or two.means[0] == 0:
         return None
@@ -272,7 +272,7 @@ def fieller(two: TwoSamples, confidence: float) -> Estimate | None:
         inside = half_b**2 - a * (mean_l**2 - t2 * v_l)
         method = f"{method}, Fieller's interval with {degrees:.3g} degrees of freedom"
         if a <= 0 or inside < 0:
-            method = f"{method}: unbounded, the baseline's mean is not told from 0"
+            method = f"{method}: unbounded, the baseline's mean is not distinguishable from 0"
         else:
             ends = (half_b - math.sqrt(inside)) / a, (half_b + math.sqrt(inside)) / a
     return Estimate.of(value, ends, "", confidence, two.n, method)

@@ -12,7 +12,7 @@ from steelyard.judging.t_interval import FEWEST_STARTS, deviation, half_width
 from steelyard.model.estimate import Estimate
 
 WHISKER = 1.5
-"""Whiskers end at the last point within so many interquartile ranges of the box (Tukey 1977)."""
+"""Whiskers end at the last point within this many interquartile ranges of the box (Tukey 1977)."""
 ROUNDING = 1e-12
 """Logarithms that differ by less are of equal values."""
 LARGEST_LOG = 600.0
@@ -45,8 +45,8 @@ def mean_over_starts(means: Sequence[float], unit: str, confidence: float) -> Es
 
 
 def by_start(values: Sequence[tuple[str, float]], unit: str, confidence: float) -> Estimate:
-    """Arithmetic mean of (start, value of a trial): over start means where there are several starts, else over trials.
-    Of a quantity that cannot be below 0."""
+    """Arithmetic mean of (start, value of a trial): over start means where there are several starts, otherwise over
+    trials. Of a quantity that cannot be below 0."""
     starts: dict[str, list[float]] = {}
     for start, value in values:
         starts.setdefault(start, []).append(value)

@@ -100,7 +100,7 @@ def place_comes_out(places: Sequence[Sequence[float]] | np.ndarray, weights: Seq
 
 
 def _centred(y: np.ndarray) -> np.ndarray:
-    """What the means of rows and of columns leave."""
+    """Residuals after the means of rows and of columns."""
     return np.asarray(y - y.mean(axis=1, keepdims=True) - y.mean(axis=0) + y.mean())
 
 

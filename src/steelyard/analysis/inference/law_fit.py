@@ -40,7 +40,7 @@ NO_SPREAD = 1e-10
 """Residuals of the logarithm below this are rounding: the points lie on the law."""
 
 FARTHEST = 1000.0
-"""Ends of a peak are searched up to so many times the largest size."""
+"""Ends of a peak are searched up to this many times the largest size."""
 BISECTIONS = 50
 FLAT = 1e-9
 """Below this kappa x largest size squared, and above 1 less this sigma, there is no peak."""
@@ -96,7 +96,7 @@ def solve(law: Law, sizes: Sequence[float], demands: Sequence[float]) -> Solutio
     design = columns(law, n)
     count = 1 + design.shape[1]
     if len(n) <= count:
-        raise ValueError(f"{len(n)} points cannot carry {count} parameters and an error")
+        raise ValueError(f"{len(n)} points are too few for {count} parameters and an error")
 
     theta = _knee(design[:, 0], y) if law == "broken" else _curved(design, y)
     jacobian = gradient(law, design, theta)
@@ -295,7 +295,7 @@ def peak(interval: Interval, n: int, largest: float) -> Estimate | None:
     most = (FARTHEST * largest) ** 2
     low = 0.0 if holds(0.0) else _end(holds, square, 0.0)
     high = None if square >= most or holds(most) else _end(holds, square, most)
-    method = f"sqrt((1 - sigma) / kappa), sizes at which the slope is not told from 0, {interval.how}"
+    method = f"sqrt((1 - sigma) / kappa), sizes at which the slope is not distinguishable from 0, {interval.how}"
     method += "; no upper end: the law may have no peak" if high is None else ""
     ends = math.sqrt(low), None if high is None else math.sqrt(high)
     return Estimate.of(math.sqrt(square), ends, "nodes", interval.confidence, n, method)

@@ -62,7 +62,7 @@ def _solve(design: Numbers, y: Numbers, constant: bool) -> Coefficients:
     n, p = design.shape
     degrees = n - p
     if degrees < 1:
-        raise ValueError(f"{n} values cannot carry {p} coefficients and an error")
+        raise ValueError(f"{n} values are too few for {p} coefficients and an error")
     q, r = _factored(design)
     values = _back(r, q.T @ y)
     left = y - design @ values
@@ -78,7 +78,7 @@ def _solve(design: Numbers, y: Numbers, constant: bool) -> Coefficients:
 
 
 def _factored(design: Numbers) -> tuple[Numbers, Numbers]:
-    """Q with orthonormal columns and upper triangular R, design = Q R; each pass makes Q orthogonal anew."""
+    """Q with orthonormal columns and upper triangular R, design = Q R; each pass makes Q orthogonal again."""
     p = design.shape[1]
     q, whole = design.copy(), np.eye(p, dtype=np.longdouble)
     lengths = np.sqrt(np.sum(design**2, axis=0))

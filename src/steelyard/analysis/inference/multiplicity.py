@@ -67,12 +67,12 @@ Tests: TypeAlias = tuple[float | None, float | None]
 """Two p: of a difference and of equivalence, or as measured and corrected."""
 
 
-def adjusted(rows: Sequence[AnyTested], beside: Sequence[Tests] = ()) -> tuple[AnyTested, ...]:
-    """Rows with Holm's correction over all of them and the tests `beside`: of a difference, and of equivalence apart.
+def adjusted(rows: Sequence[AnyTested], further: Sequence[Tests] = ()) -> tuple[AnyTested, ...]:
+    """Rows with Holm's correction over all of them and the `further` tests: of a difference, and of equivalence apart.
 
     The verdict stays; whether it survives is that of its own test, and the sentence says where it does not.
     """
-    tests = [(one.p, one.tost_p) for one in rows] + list(beside)
+    tests = [(one.p, one.tost_p) for one in rows] + list(further)
     p_holm, tost_p_holm = (holm([pair[which] for pair in tests]) for which in (0, 1))
     family = sum(p is not None for p, _ in tests)
     done = []
@@ -86,7 +86,7 @@ def adjusted(rows: Sequence[AnyTested], beside: Sequence[Tests] = ()) -> tuple[A
 
 
 def tests_of_verdict(row: Tested) -> Tests:
-    """p of the row's verdict, and the same corrected: of equivalence where it says that, else of a difference."""
+    """p of the row's verdict, and the same corrected: of equivalence where it says that, otherwise of a difference."""
     return (row.tost_p, row.tost_p_holm) if row.verdict == "equivalent" else (row.p, row.p_holm)
 
 

@@ -4,7 +4,7 @@ If operations were independent, the number of them at or below the true q-quanti
 distribution, and a pair of order statistics covers it (David and Nagaraja, Order Statistics, 3rd edition, section 7.1).
 They are not: a pause of a collector delays all that are under way. So the share of operations at or below the quantile
 is taken as a ratio over parts of time (a cluster sample), whose variance says how many independent operations the count
-is worth; binomial limits of so many bound the share (Korn and Graubard 1998, Survey Methodology 24(2)), and the
+is worth; binomial limits of that count bound the share (Korn and Graubard 1998, Survey Methodology 24(2)), and the
 histogram turns shares into times (Woodruff 1952, JASA 47). Too few parts of time say nothing of that, so there is no
 interval: docs/reference/numbers.md has the simulation by which it was chosen.
 """

@@ -42,7 +42,7 @@ class ChangePoint(Value):
     change_percent: Estimate | None = None
     """From the level before it (since the change before) to the level after it (until the next)."""
     p: float
-    """How rare so great a difference is in a series without a change."""
+    """Probability of so great a difference in a series without a change."""
 
     @property
     def size(self) -> str:
@@ -56,7 +56,7 @@ class ChangePoint(Value):
 
 @dataclass(frozen=True)
 class Steadiness:
-    """What a series shows of its steady state."""
+    """Evidence of a steady state in a series."""
 
     cut: int | None
     """Values at the beginning that MSER-5 would drop; None below 20."""
@@ -101,7 +101,7 @@ def judged(
     """
     cut = mser5(series)
     if len(series) < fewest:
-        short = f"{count(len(series), noun)}, too few to tell a change of level from chance; {fewest} are needed"
+        short = f"{count(len(series), noun)}, too few to distinguish a change of level from chance; {fewest} are needed"
         return Steadiness(cut, "none", short)
     values, each, r = list(series), 1, 0.0
     if correlated:

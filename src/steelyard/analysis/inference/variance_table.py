@@ -49,7 +49,7 @@ class Table:
     """By which p multiplies both degrees of freedom; None of a single contrast."""
 
     def degrees(self, df: int) -> tuple[float, float]:
-        """Degrees of freedom of F of a term of so many, and of its error, as p has them."""
+        """Degrees of freedom of F of a term with this number of them, and of its error, as p has them."""
         epsilon = 1.0 if self.epsilon is None else self.epsilon
         return epsilon * df, epsilon * self.error_df
 

@@ -1,12 +1,13 @@
 """Test for a warm-up or a trend within a series, by regression on decaying curves with correlated errors.
 
-Logarithms of the values are regressed on one curve at a time beside the levels of the series (a level per treatment of
-a start, or per trial): steps, ramps and exponentials that settle after k values (k = 1, 2, 3, 5, 8, ..., at most half
-of the series), and a line over all of it. The smallest p of these t tests is multiplied by their number (Bonferroni;
-O. J. Dunn, Multiple comparisons among means, Journal of the American Statistical Association 56, 1961). The errors are
-a first-order autoregression of known correlation: generalised least squares (A. C. Aitken, On least squares and linear
-combinations of observations, Proceedings of the Royal Society of Edinburgh 55, 1935), so t is exact for normal errors
-of that correlation, and cautious below it. Several series with the same curve are tested as one regression.
+Logarithms of the values are regressed on one curve at a time in addition to the levels of the series (a level per
+treatment of a start, or per trial): steps, ramps and exponentials that settle after k values (k = 1, 2, 3, 5, 8, ...,
+at most half of the series), and a line over all of it. The smallest p of these t tests is multiplied by their number
+(Bonferroni; O. J. Dunn, Multiple comparisons among means, Journal of the American Statistical Association 56, 1961).
+The errors are a first-order autoregression of known correlation: generalised least squares (A. C. Aitken, On least
+squares and linear combinations of observations, Proceedings of the Royal Society of Edinburgh 55, 1935), so t is exact
+for normal errors of that correlation, and cautious below it. Several series with the same curve are tested as one
+regression.
 
 A few trials cannot show their own correlation, so `CORRELATION` is assumed of them; that of seconds is estimated. Ranks
 are not used: of nine values no p by ranks survives Holm's correction over the starts of a study.
@@ -33,12 +34,12 @@ HIGHEST = 0.95
 CERTAIN = 1.5
 """Standard errors that are added to an estimated correlation."""
 LEAST_DEGREES = 2
-BESIDE_CURVE = 5
+LEAST_ABOUT_CURVE = 5
 """With fewer degrees of freedom the curve that fits best takes too much of the noise away."""
 POWER = 0.8
 """Chance with which `least_factor` would be found."""
 VANISHES = 1e-6
-"""Norm below which a curve cannot be told from the levels."""
+"""Norm below which a curve cannot be distinguished from the levels."""
 
 Numbers: TypeAlias = "np.ndarray[Any, Any]"
 
@@ -120,26 +121,26 @@ class Fit:
     """Corrected for the number of curves."""
     curves: int
     degrees: float
-    """Degrees of freedom beside a line."""
+    """Degrees of freedom left by a line."""
     slope: float
     """Change of the logarithm per trial, by a line."""
     slope_norm: float
     """Standard error of the slope, in standard deviations of the noise."""
     noise: float
-    """Standard deviation of the noise beside a line."""
-    noise_beside_curve: float
-    """The same beside a line and the curve, which has one degree of freedom less."""
+    """Standard deviation of the noise about a line."""
+    noise_about_curve: float
+    """The same about a line and the curve, which has one degree of freedom less."""
     third_norm: float
     """Standard error of a warm-up that ends after a third of the series, in standard deviations of the noise."""
 
     def change_percent(self, detected: bool, confidence: float) -> Estimate:
         """Mean change per trial over the series, by a line, with its t interval.
 
-        What the line leaves of a detected curve is no noise, so the noise is then taken beside line and curve, where
-        `BESIDE_CURVE` degrees of freedom are left.
+        What the line leaves of a detected curve is no noise, so the noise is then taken about line and curve, where
+        `LEAST_ABOUT_CURVE` degrees of freedom are left.
         """
-        beside = detected and self.curve.kind != "line" and self.degrees >= BESIDE_CURVE
-        degrees, noise = (self.degrees - 1, self.noise_beside_curve) if beside else (self.degrees, self.noise)
+        about_curve = detected and self.curve.kind != "line" and self.degrees >= LEAST_ABOUT_CURVE
+        degrees, noise = (self.degrees - 1, self.noise_about_curve) if about_curve else (self.degrees, self.noise)
         half = t_interval.t_quantile(confidence, degrees) * noise * self.slope_norm
         method = f"line through logarithms, generalised least squares, t with {degrees:.0f} degrees of freedom"
         return estimates.percent(estimates.exponential(self.slope, half, "", confidence, self.n, method))
@@ -179,15 +180,15 @@ def fit(series: Series, r: float) -> Fit | None:
     line = work.residual(series.at)
     line_norm = float(np.sqrt(line @ line))
     left = rest - line * float(line @ rest) / line_norm**2
-    beside = x - line * float(line @ x) / line_norm**2
-    square = float(beside @ beside)
-    more = float(beside @ left) ** 2 / square if square > VANISHES else 0.0
+    across = x - line * float(line @ x) / line_norm**2
+    square = float(across @ across)
+    more = float(across @ left) ** 2 / square if square > VANISHES else 0.0
     third = work.residual(Curve("ramp", max(series.span / 3, min(series.settles))).of(series.at))
     return Fit(
         n=len(series.logs), curve=curve, change=-float(x @ rest) / norm**2, p=min(1.0, len(candidates) * p),
         curves=len(candidates), degrees=degrees, slope=float(line @ rest) / line_norm**2, slope_norm=1 / line_norm,
         noise=math.sqrt(max(float(left @ left), total * 1e-12) / degrees),
-        noise_beside_curve=math.sqrt(max(float(left @ left) - more, total * 1e-12) / max(degrees - 1, 1)),
+        noise_about_curve=math.sqrt(max(float(left @ left) - more, total * 1e-12) / max(degrees - 1, 1)),
         third_norm=1 / max(float(np.sqrt(third @ third)), VANISHES),
     )  # fmt: skip
 

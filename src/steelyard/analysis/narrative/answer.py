@@ -181,14 +181,14 @@ def _compared(row: AnswerRow) -> str:
 
 
 def _basis(sizes: Sequence[tuple[int, int]], rows: Sequence[AnswerRow]) -> str:
-    """What the values and the brackets are: `95% interval; geometric means of 6 trials from 3 starts each`."""
+    """Kind of the values and the brackets: `95% interval; geometric means of 6 trials from 3 starts each`."""
     known = [row.ratio.confidence for row in rows if row.ratio is not None and row.ratio.low is not None]
     intervals = f"{confidence_text(known[0])} {'interval' if len(known) == 1 else 'intervals'}; " if known else ""
     return intervals + _counts(sizes)
 
 
 def _whys(rows: Sequence[AnswerRow]) -> str:
-    """What explains the verdicts, each reason once; of several levels without the forecasts of further blocks."""
+    """Reasons of the verdicts, each once; of several levels without the forecasts of further blocks."""
     whys = [row for row in rows if row.why and (len(rows) == 1 or row.verdict != "undecided")]
     return "".join(f"; {why}" for why in dict.fromkeys(row.why for row in whys))
 
@@ -266,7 +266,7 @@ def _closing(results: Results) -> str:
         return f"Each treatment was started once, so another start of the same cluster may well differ{failed}."
     if not _any_interval(results):
         few = all(summary.starts < FEWEST_STARTS for summary in results.main(Summary))
-        why = f": one takes {FEWEST_STARTS} starts of each level, however many trials" if few else ""
+        why = f": it needs {FEWEST_STARTS} starts of each level, however many trials there are" if few else ""
         return f"There is no interval{why}{failed}."
     paired = {one.ratio.n for one in results.of(Comparison) if "paired by block" in one.ratio.method}
     blocks = f" in {count(paired.pop(), 'block')}" if len(paired) == 1 else ""

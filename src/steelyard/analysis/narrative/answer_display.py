@@ -12,7 +12,7 @@ from steelyard.format import note_letter
 
 BASELINE: Final = "baseline"
 SHOWN_CAVEATS: Final = 3
-"""Caveats beside the answer on the page; the others are folded."""
+"""Caveats shown with the answer on the page; the others are folded."""
 SAID_ONCE: Final = {
     f"{NOT_SHOWN}; ": NOT_SHOWN,
     f", {WITH_POWER}": f"such blocks (of all rows) would decide {WITH_POWER}, uncorrected, if changes are as measured",
@@ -20,7 +20,7 @@ SAID_ONCE: Final = {
 }  # fmt: skip
 """Parts of notes on undecided rows, and how they are said for all of them."""
 WORDS_ALIKE: Final = 5
-"""A sentence that begins with so many words of a caveat repeats it."""
+"""A sentence that begins with this many words of a caveat repeats it."""
 
 
 def names_both_sides(table: AnswerTable) -> bool:
@@ -36,7 +36,7 @@ def both_sides(row: AnswerRow) -> str:
 
 
 class Notes:
-    """What explains the verdicts of a table: one note for all of it if it holds for all, else notes by letters; what
+    """Explanations of the verdicts of a table: one note for all of it if it holds for all, otherwise by letters; what
     several of them say is said once."""
 
     def __init__(self, rows: Sequence[AnswerRow]) -> None:
@@ -44,7 +44,7 @@ class Notes:
         distinct = list(dict.fromkeys(row.why for row in compared if row.why))
         self._letters: dict[str, str] = {}
         self.sentences: tuple[str, ...] = ()
-        """The notes, to stand below the table: `(a) Within the study's margin of 5%.`, or one without a letter."""
+        """The notes, to show below the table: `(a) Within the study's margin of 5%.`, or one without a letter."""
         if len(distinct) == 1 and all(row.why for row in compared):
             self.sentences = (_sentence(distinct[0]),)
         else:
@@ -61,7 +61,7 @@ class Notes:
 
 
 def repeats_a_caveat(sentence: str, caveats: Sequence[str]) -> bool:
-    """Whether one of the caveats shown beside the answer begins as this sentence does, and so says the same."""
+    """Whether one of the caveats shown with the answer begins as this sentence does, and so says the same."""
     return _beginning(sentence) in map(_beginning, caveats)
 
 

@@ -56,7 +56,7 @@ LACKS: Final = {
     "no value": "too few operations per trial for this percentile",
     "no valid trial": "no valid trial",
 }
-"""What a level without a value has, in words."""
+"""Words for a level without a value."""
 
 
 class AnswerRow(Row):
@@ -105,7 +105,7 @@ class AnswerRow(Row):
     verdict_text: str
     """The verdict as it is shown: `slower`, `undecided (within noise)`, `slower, not after correction`."""
     why: str = ""
-    """What explains or limits the verdict, in a clause: too few starts, the noise floor, Holm's correction."""
+    """Reason or limit of the verdict, in a clause: too few starts, the noise floor, Holm's correction."""
     survives_holm: bool | None = None
     """Whether a verdict of a difference or equivalence would still hold after Holm's correction; none where it decides
     nothing."""
@@ -140,8 +140,8 @@ class AnswerTable(Value):
 def factor_asked(
     study: Study, size: str | None, compared: Sequence[Comparison], factors: Mapping[str, Sequence[Level]]
 ) -> str | None:
-    """The factor that the question is about: the one that the study names (`analysis.compared`), else the size, else
-    the first that was compared, else the only one."""
+    """The factor that the question is about: the one that the study names (`analysis.compared`), otherwise the size,
+    the first that was compared, or the only one."""
     if study.analysis.compared:
         return study.analysis.compared
     if size or compared:
@@ -249,7 +249,7 @@ def _pairs(
 
 
 def _level(frame: TrialFrame, study: Study, factor: str, others: Treatment, base: Level, level: Level) -> AnswerRow:
-    """A level by itself: its value over all of its starts."""
+    """A level alone: its value over all of its starts."""
     response = study.analysis.response
     starts = start_means(frame.values(response, {**others, factor: level}), response)
     is_base = level == base
@@ -270,7 +270,7 @@ def _level(frame: TrialFrame, study: Study, factor: str, others: Treatment, base
 
 
 def _missing(frame: TrialFrame, treatment: Treatment) -> Literal["no value", "no valid trial"]:
-    """What a level without a value lacks."""
+    """Reason why a level has no value."""
     rows = frame.where(treatment)
     return "no value" if rows.filter(pl.col("used") & ~pl.col("control")).height else "no valid trial"
 
@@ -352,7 +352,7 @@ def _why(judged: Comparison | MainEffect) -> str:
 
 
 def reason(judged: Comparison | MainEffect) -> str:
-    """What explains or limits a verdict, in a clause; empty where the interval says all."""
+    """Reason or limit of a verdict, in a clause; empty where the interval says all."""
     if judged.verdict == "descriptive":
         method = "" if judged.ratio is None else judged.ratio.method
         known = (why for why in (NOTHING_VARIES, TOO_FEW, TOO_FEW_WHOLE) if why in method)

@@ -80,7 +80,7 @@ def caveats(study: Study, results: Results, *, simulated: bool = False, emulated
         sentences.append(
             "With two starts per level the intervals are wide; more starts narrow them, more trials hardly do."
             if results.of(MainEffect)
-            else f"Two starts of a level give no interval: one takes {FEWEST_STARTS}, however many trials."
+            else f"Two starts of a level give no interval: it takes {FEWEST_STARTS}, however many trials there are."
         )
     if results.of(Exclusion):
         sentences.append(_left_out(results.of(Exclusion), results.trials))
@@ -128,7 +128,7 @@ def _left_out(exclusions: Sequence[Exclusion], trials: int) -> str:
 
 
 def _stand_ins(study: Study) -> list[str]:
-    """Which profiles and links were made on other hardware, and where it stands what they do not model."""
+    """Which profiles and links were made on other hardware, and where their limits are listed."""
     profiles = _named(study, ("node.profile",), study.node.profile, {"", "unlimited"})
     links = _named(study, ("link", "link.name"), study.link.name, {NODAL})
     parts = [f"nodes were limited like {listed(profiles)}"] if profiles else []
@@ -136,8 +136,8 @@ def _stand_ins(study: Study) -> list[str]:
     if not parts:
         return []
     return [
-        f"No such hardware was measured: {' and '.join(parts)}, on the machine of the facts; what that leaves out "
-        "stands in docs/reference/hardware.md, or in the study's own files."
+        f"No such hardware was measured: {' and '.join(parts)}, on the machine of the facts; what that leaves "
+        "out is listed in docs/reference/hardware.md, or in the study's own files."
     ]
 
 

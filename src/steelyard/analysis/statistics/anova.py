@@ -59,7 +59,7 @@ class AnovaTerm(MeasuredRow):
     """Honest: each term against the error of the level that was randomised. Published: over trials, counted as
     independent."""
     scale: Scale
-    """What is analysed: logarithms of the means of a start, where all values are above 0, or values as measured. Where
+    """Values analysed: logarithms of the means of a start, where all values are above 0, or values as measured. Where
     there are logarithms, F and p are theirs, and what is as measured has sums of squares only."""
     stratum: Stratum
     """Where the error comes from: differences between starts; differences of treatments within starts; trials."""
@@ -101,14 +101,14 @@ CROSS = " x "
 
 
 def anova(
-    frame: TrialFrame, response: str, confidence: float = 0.95, beside: Sequence[str] = ()
+    frame: TrialFrame, response: str, confidence: float = 0.95, further: Sequence[str] = ()
 ) -> tuple[AnovaTerm, ...]:
     """Both levels of the split plot (`honest`), and trials counted as independent (`published`), over all factors.
 
-    p-values of each form are corrected together (Holm), with those of the same analysis by the responses `beside`.
+    p-values of each form are corrected together (Holm), with those of the same analysis by the `further` responses.
     """
     honest, published = _forms(frame, response, confidence)
-    others = [_forms(frame, name, confidence) for name in beside]
+    others = [_forms(frame, name, confidence) for name in further]
     return (
         *_corrected(honest, [term for form, _ in others for term in form]),
         *_corrected(published, [term for _, form in others for term in form]),
@@ -163,7 +163,7 @@ def _split_plot(rows: pl.DataFrame, names: Sequence[str], hard: Sequence[str], a
         once = f"each combination of {' and '.join(hard)} was started once" if hard else "there is one start"
         once = once if starts.height else f"no start has every combination of {' and '.join(easy)}"
         missing: tuple[tuple[Stratum, Sequence[str], str], ...] = (
-            ("starts", hard, "what one start differs from another cannot be told from what the levels differ"),
+            ("starts", hard, "differences between starts cannot be separated from differences between levels"),
             ("within starts", easy, "how a difference changes from start to start is not known"),
         )
         for stratum, factors, why in missing:
@@ -223,7 +223,7 @@ def _within_starts(
 
 @dataclass(frozen=True)
 class _About:
-    """What the lines of one form and scale share; `tested`: they have F and p."""
+    """Common part of the lines of one form and scale; `tested`: they have F and p."""
 
     response: str
     confidence: float
@@ -265,7 +265,7 @@ class _About:
 
 
 def method_of(scale: Scale, fitted: Table, df: int) -> str:
-    """How F of a term and its p were computed."""
+    """Method of F of a term and of its p."""
     ends = " and ".join(number(one, digits=3) for one in fitted.degrees(df))
     by = " (Greenhouse and Geisser)" if fitted.epsilon is not None else ""
     return f"{'on logarithms, ' if scale == LOGARITHMS else ''}F with {ends} degrees of freedom{by}"
@@ -302,7 +302,7 @@ STATISTIC = Statistic(
     row=AnovaTerm,
     title="Analysis of variance of {response}",
     section=Section.INTERACTIONS,
-    compute=lambda context: anova(context.frame, context.response, context.confidence, context.beside),
+    compute=lambda context: anova(context.frame, context.response, context.confidence, context.further_responses),
     sentences=interactions,
     order=10,
     sentence_order=20,

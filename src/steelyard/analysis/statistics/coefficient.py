@@ -30,7 +30,7 @@ class Coefficient(MeasuredRow):
     """Honest: each factor against the error of the level that was randomised. Published: over trials, counted as
     independent."""
     scale: Scale
-    """What is fitted: logarithms of the means of a start, where all values are above 0, or values as measured. Where
+    """Values fitted: logarithms of the means of a start, where all values are above 0, or values as measured. Where
     there are logarithms, p is theirs."""
     stratum: Stratum
     """Where the error comes from: differences between starts; differences of treatments within starts; trials."""
@@ -142,14 +142,14 @@ class _Fitted:
         names = list(columns)
         degrees = len(y) - len(names) - (less or 1)
         if degrees < 1:
-            why = f"{len(y)} values cannot carry {len(names)} coefficients and an error"
+            why = f"{len(y)} values are too few for {len(names)} coefficients and an error"
             yield self.refused(names, len(y), why)
             return
         try:
             solution = least_squares(list(columns.values()), y, constant=not less)
         except Dependent as error:
             gone = names[error.column - (0 if less else 1)]
-            why = f"{gone} varied together with the factors before it: they cannot be told apart"
+            why = f"{gone} varied together with the factors before it: they cannot be separated"
             yield self.refused(names, len(y), why)
             return
         # Means removed from y and x before use degrees of freedom too.

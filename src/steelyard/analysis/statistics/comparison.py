@@ -53,7 +53,7 @@ class Comparison(Judged, MeasuredLevels):
     """Where undecided: further starts per level that would decide with a chance of 80%, if difference and spread stayed
     as they are."""
     more_s: Annotated[float | None, Column(unit="seconds")] = None
-    """How long these would take by the study's own pace."""
+    """Time that these would take at the study's own pace."""
     advice: str = ""
     """How many blocks would decide, in this study or a new one, and what they cost, in words."""
     p: P = None
@@ -115,18 +115,18 @@ def sentence(
 
 def comparisons(
     frame: TrialFrame, response: str, confidence: float = 0.95, margin_percent: float | None = None,
-    beside: Sequence[str] = (),
+    further: Sequence[str] = (),
 ) -> tuple[Comparison, ...]:  # fmt: skip
     """Every level of every factor against its baseline, for each combination of the other factors.
 
     Workloads are compared only if nothing else is a factor, because they are different questions. The
-    family of Holm's correction is all of them, and the same comparisons by the responses `beside`.
+    family of Holm's correction is all of them, and the same comparisons by the `further` responses.
     """
     pace_s = forecast.block_s(frame)
     every = [compare(frame, response, *of, confidence, margin_percent, pace_s) for of in pairs_of_levels(frame)]
     beside_these = [
         (pair.p, pair.tost_p(margin_percent))
-        for name in beside
+        for name in further
         for of in pairs_of_levels(frame)
         if (pair := pair_of_levels(frame, name, *of)) is not None
     ]
@@ -154,7 +154,9 @@ def judged(
 
 def _judged_comparisons(context: Context) -> tuple[Comparison, ...]:
     margin_percent = context.study.analysis.equivalence_margin_percent
-    unjudged = comparisons(context.frame, context.response, context.confidence, margin_percent, context.beside)
+    unjudged = comparisons(
+        context.frame, context.response, context.confidence, margin_percent, context.further_responses
+    )
     return judged(unjudged, context.frame, context.floors, context.of(Trend))
 
 

@@ -26,7 +26,7 @@ class Course(SteadyState):
     together: bool
     """All treatments at once, each less its own mean: what happened to all of them."""
     over: Over
-    """What a value is: start means in order of time, or the trials of a single start."""
+    """Kind of value: start means in order of time, or the trials of a single start."""
     n: int
     """Values."""
     starts: int
@@ -93,7 +93,7 @@ def _course(
 
 
 def moved(courses: Sequence[Course], response: str = "") -> list[str]:
-    """Sentences on changes of level between starts: of all treatments together, else of single ones.
+    """Sentences on changes of level between starts: of all treatments together, otherwise of single ones.
 
     The trials of a single start are tested by the statistic `trend`.
     """
@@ -104,7 +104,7 @@ def moved(courses: Sequence[Course], response: str = "") -> list[str]:
         at = f" {first.at_h:.1f} h into the study" if first.at_h is not None else ""
         return [
             f"Over all treatments together the level changed after start {first.after} of {together.n}{at}: "
-            f"{first.size}{more}. Look what happened then; randomised blocks keep it out of the comparisons, but "
+            f"{first.size}{more}. Check what happened then; randomised blocks keep it out of the comparisons, but "
             "not out of the intervals."
         ]
     if together is not None and together.verdict == "drifting":

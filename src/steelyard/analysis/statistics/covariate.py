@@ -1,4 +1,4 @@
-"""Covariates of each start: what its cluster was given, as numbers beside the factors."""
+"""Covariates of each start: resources of its cluster, as numbers in addition to the factors."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def covariates(frame: TrialFrame) -> Iterator[Covariate]:
 STATISTIC = Statistic(
     name="covariate",
     row=Covariate,
-    title="What each start was given",
+    title="Resources of each start",
     section=Section.EVERY_TRIAL,
     compute=lambda context: covariates(context.frame),
     order=20,

@@ -21,10 +21,10 @@ from steelyard.model.responses import unit_of
 
 
 class Effect(MeasuredLevels):
-    """How large a difference between two levels is: absolute, relative, and beside the spread."""
+    """How large a difference between two levels is: absolute, relative, and against the spread."""
 
     over: Over
-    """What counts as one unit: start means, or trials counted as independent."""
+    """Unit that is counted: start means, or trials counted as independent."""
     paired: bool
     """The levels are compared start by start or, where they need starts of their own, block by block."""
     n_baseline: int

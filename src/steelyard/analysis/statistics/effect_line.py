@@ -19,7 +19,7 @@ class EffectLine(MeasuredLevels):
     """
 
     over: Over
-    """What counts as one unit: start means, or trials counted as independent."""
+    """Unit that is counted: start means, or trials counted as independent."""
     n: int
     """Units: start means, or trials."""
     slope: InUnit

@@ -29,7 +29,7 @@ def exclusions(frame: TrialFrame, response: str, treatment: Mapping[str, Level] 
 STATISTIC = Statistic(
     name="exclusions",
     row=Exclusion,
-    title="What was left out and why",
+    title="Attempts left out, with reasons",
     section=Section.VALIDITY,
     compute=lambda context: exclusions(context.frame, context.response),
     order=20,

@@ -88,7 +88,7 @@ class Interaction(MeasuredLevels):
 
 
 class _Four(NamedTuple):
-    """What a row is about."""
+    """Subject of a row."""
 
     factor: str
     baseline: Level

@@ -2,10 +2,10 @@
 
 Universal scalability law: X(n) = lambda n / (1 + sigma (n - 1) + kappa n (n - 1)), N. J. Gunther, Guerrilla Capacity
 Planning, Springer 2007, chapter 4; sigma is contention, kappa coherency. Amdahl's law is kappa = 0, linear scaling
-sigma = kappa = 0. The broken line X(n) = min(a n, c) stands for a throughput that something beside the cluster caps, as
-a load generator: the universal law would read it as a peak with a contention below 0.
+sigma = kappa = 0. The broken line X(n) = min(a n, c) stands for a throughput that something other than the cluster
+caps, as a load generator: the universal law would read it as a peak with a contention below 0.
 
-A law is refused if there are too few sizes, or if its contention is told to be below 0, which no share of work is: an
+A law is refused if there are too few sizes, or if its contention is shown to be below 0, which no share of work is: an
 interval that is refused for that held no contention that the law allows, so refusals take nothing from coverage. Both
 loads reduce to one regression. Saturated: n / X(n) = (1 / lambda)(1 + sigma (n - 1) + kappa n (n - 1)). A single
 closed-loop client saturates nothing, so X is 1 / s(n), and the law is that of the service demand:
@@ -98,7 +98,7 @@ class LawFit(MeasuredRow):
     threads: int | None = None
     """Threads of the closed loop; none in an open loop."""
     busy_at_most: Annotated[float | None, Column(unit="as a fraction")] = None
-    """Share of the time for which so many threads can keep the nodes of the largest size busy, N / (N + n - 1), if
+    """Share of the time for which this many threads can keep the nodes of the largest size busy, N / (N + n - 1), if
     operations go to them at random; none if a single thread drives the load."""
     refusal: str = ""
     """Why nothing was fitted; empty if something was."""
@@ -183,7 +183,7 @@ def _refusal(sizes: Sequence[float], values: Sequence[float], parameters: int) -
     if different < FEWEST_SIZES:
         return f"A scalability law needs at least {FEWEST_SIZES} sizes; there are {different}."
     if len(sizes) <= parameters:
-        return f"{len(sizes)} start means cannot carry the {parameters} parameters of a law and an error."
+        return f"{len(sizes)} start means are too few for the {parameters} parameters of a law and an error."
     if min(values) <= 0 or min(sizes) < 1:
         return "Sizes and values of a scalability law must be positive."
     return ""
@@ -279,8 +279,8 @@ def laws_of_load(frame: TrialFrame, study: Study, size: str | None, rng: np.rand
 
 
 def counts_nodes(frame: TrialFrame, study: Study, size: str) -> bool:
-    """Whether a factor is the number of nodes, also under a name of its own: each level stands for the nodes that it
-    sets."""
+    """Whether a factor is the number of nodes, also under a name of its own: each level counts as the nodes that
+    it sets."""
     numbers = frame.numbers.get(size, {})
     return size in NODES or (
         bool(numbers)
@@ -289,7 +289,7 @@ def counts_nodes(frame: TrialFrame, study: Study, size: str) -> bool:
 
 
 def part_threads(fit: LawFit, factor: str | None, study: Study) -> int:
-    """Threads that drove the load of a fit: the level of the factor of threads, else those of the study."""
+    """Threads that drove the load of a fit: the level of the factor of threads, otherwise those of the study."""
     level = fit.others.get(factor) if factor is not None else None
     return int(level) if isinstance(level, int | float) else study.load.threads
 
@@ -348,7 +348,7 @@ def same_points(fit: LawFit) -> tuple[object, ...]:
 
 
 def drawn(fits: Sequence[LawFit]) -> list[LawFit]:
-    """The law that figures show of each line: the broken line where it outweighs the universal law, else that one."""
+    """The law in figures of each line: the broken line where it outweighs the universal law, otherwise the latter."""
     groups: dict[tuple[object, ...], list[LawFit]] = {}
     for fit in fits:
         if fit.law in ("usl", "broken") and fit.curve:

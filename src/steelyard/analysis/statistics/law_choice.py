@@ -97,7 +97,7 @@ def planted_contention(records: Sequence[TrialRecord]) -> float | None:
 
 
 def contention_of(group: Sequence[LawFit], law: str | None) -> Estimate | None:
-    """Contention with its interval, by the preferred law, else by the universal law, which holds both others."""
+    """Contention with its interval, by the preferred law, otherwise by the universal law, which holds both others."""
     if law == "broken":
         return None
     by_law = {fit.law: fit.sigma for fit in group if fit.sigma is not None and not fit.refusal}

@@ -1,4 +1,4 @@
-"""Links between the nodes: what was asked for beside what was measured, before and after the trials of each start."""
+"""Links between the nodes: as asked for and as measured, before and after the trials of each start."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class LinkNumber(Row):
     link: str
     """Name of the link; with its fields where a study has several of one name."""
     quantity: str
-    """What was measured."""
+    """Quantity measured."""
     unit: str
     """Unit of the numbers."""
     asked: Annotated[float | None, IN_UNIT] = None
-    """What the study asked for; none where it does not say, and of a radio channel, whose rate depends on who sends."""
+    """Value asked for; none where the study does not say, and of a radio channel, whose rate depends on who sends."""
     before: Annotated[float, IN_UNIT]
     """Measured before the first trial of a start, mean over starts."""
     after: Annotated[float | None, IN_UNIT] = None

@@ -14,7 +14,7 @@ from steelyard.model.trial import TrialRecord
 
 
 class LinkProgramRow(Row):
-    """What the link program did for one link, in all attempts at its trials, valid or not, by the clock also where time
+    """Work of the link program for one link, in all attempts at its trials, valid or not, by the clock also where time
     was stretched. Trials in which it fell behind are void and repeated (`limits.link_late_ms`,
     `limits.link_stalled_fraction`, `limits.link_unread_fraction`)."""
 

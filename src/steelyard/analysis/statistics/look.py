@@ -13,8 +13,8 @@ class LookRow(Row):
     """Which look at the study its trials give."""
 
     sentence: str
-    """What a reader must know first: `unfinished: 3 of 4 blocks; no verdict is final`; empty at the only look of a
-    finished study."""
+    """First thing that a reader must know: `unfinished: 3 of 4 blocks; no verdict is final`; empty at the only look of
+    a finished study."""
     final: bool
     """Whether verdicts are final: the plan is finished, and its looks are not spent."""
     number: int
@@ -36,4 +36,4 @@ STATISTIC = Statistic(
     compute=lambda context: (row_of(context.frame.look),),
     order=1,
 )
-"""Its sentence stands before the answer."""
+"""Its sentence precedes the answer."""

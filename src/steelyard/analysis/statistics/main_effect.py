@@ -23,7 +23,7 @@ class MainEffect(MeanOfLevel):
     n: int
     """Treatments that the effect rests on."""
     aliases: str
-    """Interactions that would show as the same difference, and cannot be told from it."""
+    """Interactions that would show as the same difference, and cannot be separated from it."""
 
 
 def main_effects(
@@ -65,9 +65,9 @@ def _effect(
     aliases = " or ".join(fraction.interaction_text(one) for one in fraction.aliases({factor}))
     head = f"{part(factor, level)} against {part(factor, baseline)}, over {len(keys)} treatments of the fraction"
     if change is None:
-        sentence = f"{head}: nothing can be told: {gone} of them have no used trial, so the others are not balanced"
+        sentence = f"{head}: no estimate: {gone} of them have no used trial, so the others are not balanced"
     else:
-        doubt = f"; or it is {aliases}, which this fraction cannot tell from it" if aliases else ""
+        doubt = f"; or it is {aliases}, which this fraction cannot separate from it" if aliases else ""
         sentence = sentence_of(head, response, change) + doubt
     return MainEffect(
         factor=factor, baseline=baseline, level=level, response=response, n=len(keys) - gone, starts=len(logarithms.of),

@@ -34,7 +34,7 @@ class ResponseFloor(MeasuredRow):
     trials: int
     """Used trials of them."""
     between_cv: FractionOrNone = None
-    """Coefficient of variation between starts; none where it cannot be told."""
+    """Coefficient of variation between starts; none where it is not known."""
     within_cv: FractionOrNone = None
     """Coefficient of variation between the trials of a start."""
     level_starts: int
@@ -201,7 +201,7 @@ def _beside(differing: Sequence[str]) -> str:
 STATISTIC = Statistic(
     name="noise_floor",
     row=ResponseFloor,
-    title="What identical systems differ by: the noise floor of every response",
+    title="Differences between identical systems: the noise floor of every response",
     section=Section.VALIDITY,
     compute=lambda context: every_floor(context.frame, context.floors, context.study),
     order=40,

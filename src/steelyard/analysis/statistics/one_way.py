@@ -18,15 +18,15 @@ from steelyard.model.responses import unit_of
 
 
 class OneWay(MeasuredRow):
-    """All levels of one factor at once, other factors fixed: analysis of variance, and ranks beside it."""
+    """All levels of one factor at once, other factors fixed: analysis of variance, and a rank test."""
 
     factor: str
     """Factor whose levels are compared."""
     others: Levels
     over: Over
-    """What counts as one unit: start means, or trials counted as independent."""
+    """Unit that is counted: start means, or trials counted as independent."""
     scale: Scale
-    """What is analysed: logarithms of start means, where all are above 0, or values as measured."""
+    """Values analysed: logarithms of start means, where all are above 0, or values as measured."""
     n: int
     """Units: start means, or trials."""
     levels: int
@@ -40,7 +40,7 @@ class OneWay(MeasuredRow):
     p: P = None
     """p-value of F."""
     rank_test: str = ""
-    """Rank test beside it: Kruskal-Wallis, Mann-Whitney; Friedman, Wilcoxon where the levels share starts or blocks."""
+    """Rank test: Kruskal-Wallis, Mann-Whitney; Friedman, Wilcoxon where the levels share starts or blocks."""
     rank_statistic: Number = None
     """Its statistic (H, U, chi-squared or W)."""
     rank_p: P = None

@@ -36,7 +36,7 @@ SHOWN = ("response_ms_p50", "response_ms_p95", "response_ms_p99")
 
 
 def sentences(rows: Sequence[TrialPercentile], response: str) -> tuple[str, ...]:
-    """Caveats from the percentiles of single trials: of the main response, else of the p99."""
+    """Caveats from the percentiles of single trials: of the main response, otherwise of the p99."""
     name = response if response in SHOWN else SHOWN[-1]
     mine = [one for one in rows if one.response == name]
     lines = []

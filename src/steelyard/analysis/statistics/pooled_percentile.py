@@ -1,7 +1,7 @@
 """Percentiles of response time over all operations of a cell: the histograms of its used trials added up.
 
-A single trial often has too few operations for a p99; a cell has more. Trials and starts are not told apart, so there
-is no interval: it describes the cell and is compared with nothing.
+A single trial often has too few operations for a p99; a cell has more. Trials and starts are not distinguished, so
+there is no interval: it describes the cell and is compared with nothing.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class PooledPercentile(MeasuredTreatment):
 
 
 def sentences(rows: Sequence[PooledPercentile], response: str) -> tuple[str, ...]:
-    """What the p99 of a cell is, where its trials have none of their own."""
+    """The p99 of a cell, where its trials have none of their own."""
     del response
     mine = [one for one in rows if one.response == "response_ms_p99" and one.own < one.trials]
     given = [one for one in mine if one.pooled is not None]

@@ -28,7 +28,7 @@ class PostHoc(MeasuredLevels):
     """Two levels of a factor that no comparison tests; p-values are Holm's over all pairs of the factor's levels."""
 
     over: Over
-    """What counts as one unit: start means, or trials counted as independent."""
+    """Unit that is counted: start means, or trials counted as independent."""
     n_baseline: int
     """Units of the baseline: start means, or trials."""
     n_level: int
@@ -50,10 +50,10 @@ class PostHoc(MeasuredLevels):
 
 
 def post_hoc(
-    frame: TrialFrame, response: str, confidence: float = 0.95, beside: Sequence[str] = ()
+    frame: TrialFrame, response: str, confidence: float = 0.95, further: Sequence[str] = ()
 ) -> tuple[PostHoc, ...]:
     """Pairs of levels of every factor with three levels or more, other factors fixed, with Holm's correction over all
-    of them and the same pairs by the responses `beside`.
+    of them and the same pairs by the `further` responses.
 
     Over start means, from three starts per level on, without the pairs with the baseline. Over trials only where every
     level has one start, as in published studies: with two, trials counted as independent call identical levels
@@ -63,14 +63,14 @@ def post_hoc(
     rows: list[PostHoc] = []
     for factor in [name for name in frame.names if name not in WORKLOADS] or list(frame.names):
         for others in frame.others(factor):
-            rows += _all_pairs(frame, response, factor, others, confidence, beside)
+            rows += _all_pairs(frame, response, factor, others, confidence, further)
     return tuple(rows)
 
 
 def _chosen(
     frame: TrialFrame, response: str, factor: str, others: Treatment
 ) -> tuple[Over, list[tuple[tuple[Level, Level], LevelPair]]]:
-    """What the pairs of levels are compared over, and each pair with its samples; none below three levels."""
+    """Unit over which pairs of levels are compared, and each pair with its samples; none below three levels."""
     levels = [level for level in frame.factors[factor] if frame.values(response, {**others, factor: level}).height > 1]
     if len(levels) < 3:
         return "trials", []
@@ -87,14 +87,14 @@ def _chosen(
 
 
 def _all_pairs(
-    frame: TrialFrame, response: str, factor: str, others: Treatment, confidence: float, beside: Sequence[str]
+    frame: TrialFrame, response: str, factor: str, others: Treatment, confidence: float, further: Sequence[str]
 ) -> Sequence[PostHoc]:
     over, chosen = _chosen(frame, response, factor, others)
     pairs = [pair for pair, _ in chosen]
     tests = [_tests(sample) for _, sample in chosen]
-    further = [_tests(sample) for name in beside for _, sample in _chosen(frame, name, factor, others)[1]]
+    further_tests = [_tests(sample) for name in further for _, sample in _chosen(frame, name, factor, others)[1]]
     p_holm, rank_holm = (
-        holm_within([test[place] for test in tests], [test[place] for test in further]) for place in (0, 1)
+        holm_within([test[place] for test in tests], [test[place] for test in further_tests]) for place in (0, 1)
     )
     rows = []
     for place, ((base, level), sample) in enumerate(chosen):
@@ -146,7 +146,7 @@ STATISTIC = Statistic(
     row=PostHoc,
     title="Further pairs of levels of a factor, by {response}",
     section=Section.INTERACTIONS,
-    compute=lambda context: post_hoc(context.frame, context.response, context.confidence, context.beside),
+    compute=lambda context: post_hoc(context.frame, context.response, context.confidence, context.further_responses),
     order=30,
     published_form=True,
 )

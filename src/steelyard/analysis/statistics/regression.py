@@ -105,8 +105,8 @@ def _note(factor: str, levels: int, starts: int, repeated: bool, fitted: bool) -
         return f"Only {levels} level of {factor} has valid trials: there is no line to fit."
     if not repeated:
         return (
-            f"Each level of {factor} was started once, so there is no error term for {factor}: what one start differs "
-            "from another cannot be told from what the levels differ. The published form counts trials as if they "
+            f"Each level of {factor} was started once, so there is no error term for {factor}: differences between "
+            "starts cannot be separated from differences between levels. The published form counts trials as if they "
             "were starts."
         )
     return f"{starts} starts leave no degree of freedom for an error of the slope over {part(factor, 2)} and others."

@@ -10,7 +10,7 @@ from steelyard.model.trial import TrialRecord
 
 
 class SearchRow(TreatmentRow):
-    """How the search of one trial ended."""
+    """Outcome of the search of one trial."""
 
     trial_id: Annotated[str, Column(head="trial")]
     """Identity of the trial."""

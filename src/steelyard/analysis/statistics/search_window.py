@@ -43,7 +43,7 @@ class SearchWindow(TreatmentRow):
     used: Annotated[float, Column(unit="of the limit")]
     """The share of that limit that the window used: above 1 beyond the limit."""
     generator: str
-    """What the load generator could not do; such a window says nothing of the system."""
+    """Failure of the load generator; such a window says nothing about the system."""
 
 
 def windows(context: Context) -> tuple[SearchWindow, ...]:

@@ -27,11 +27,11 @@ class WarmedStart(Row):
     operations: int
     """Operations answered in it."""
     compiler_percent: Annotated[float | None, Column(unit="% of a core")] = None
-    """What the busiest compiler of its nodes took in the last round; none if the system does not say."""
+    """CPU of the busiest compiler of its nodes in the last round; none if the system does not say."""
     warm: bool
     """Whether every node was warm at the end."""
     left: str = ""
-    """What was not reached."""
+    """Conditions not reached."""
 
 
 def warmed_starts(records: Sequence[TrialRecord]) -> Iterator[WarmedStart]:

@@ -41,7 +41,7 @@ class Shape(MeasuredTreatment):
     unimodality_p: P = None
     """p-value of Silverman's test of one mode."""
     verdict: str
-    """What is pointed out."""
+    """Peculiarities found."""
 
 
 FEWEST = 10
@@ -126,7 +126,7 @@ def _normality(values: Sequence[float]) -> float | None:
 def _verdict(outliers: int, p: float | None) -> str:
     remarks = []
     if p is not None and p < ALPHA:
-        remarks.append("more than one mode: look whether starts or blocks differ")
+        remarks.append("more than one mode: check whether starts or blocks differ")
     if outliers:
         remarks.append(f"{outliers} beyond the fences")
     return "; ".join(remarks) or ("nothing to point out" if p is not None else "too few values to look for modes")
@@ -139,7 +139,7 @@ def pointed_out(shapes: Sequence[Shape], response: str = "") -> list[str]:
     if several:
         sentences.append(
             f"{named([one.treatment for one in several])} {'has' if len(several) == 1 else 'have'} trials of more than "
-            "one mode: one mean or median stands for none of them. Look whether starts or blocks differ."
+            "one mode: no single mean or median represents them. Check whether starts or blocks differ."
         )
     outlying = [one for one in shapes if one.outliers]
     if outlying:

@@ -25,7 +25,7 @@ from steelyard.model.responses import unit_of
 
 
 class SteadyState(MeasuredTreatment):
-    """What a series of values shows of its steady state."""
+    """Evidence of a steady state in a series of values."""
 
     LAST: ClassVar[tuple[str, ...]] = ("detected_cut", "verdict", "detail", "changes")
 
@@ -48,7 +48,7 @@ def steady_fields(state: Steadiness) -> dict[str, Any]:
 
 
 class Steady(SteadyState):
-    """The steady state of one trial within itself: change points over its seconds, MSER-5 beside them."""
+    """The steady state of one trial within itself: change points over its seconds, and MSER-5."""
 
     trial_id: Annotated[str, Column(head="trial")]
     """Trial."""
@@ -103,10 +103,8 @@ def not_settled(steady: Sequence[Steady], response: str = "") -> list[str]:
     tested = len(steady) - counts["none"]
     if not tested:
         if len(steady) == 1:
-            return ["The one trial is too short to tell whether it reached a steady state within itself."]
-        return [
-            f"All {len(steady)} trials are too short to tell whether they reached a steady state within themselves."
-        ]
+            return ["The one trial is too short to test for a steady state within it."]
+        return [f"All {len(steady)} trials are too short to test for a steady state within them."]
     by_chance = int(stats.binom.ppf(1 - ALARMS, tested, 2 * change_points.ALPHA))
     if counts["drifting"] + counts["warm-up"] <= by_chance:
         return []

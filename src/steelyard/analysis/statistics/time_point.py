@@ -36,7 +36,7 @@ class TimePoint(WithinTrials):
 
 
 def length_s(seconds: float) -> int:
-    """Length of a point for trials of so many seconds."""
+    """Length of a point for trials of this many seconds."""
     return next((length for length in LENGTHS_S if seconds >= FEWEST * length), LENGTHS_S[-1])
 
 

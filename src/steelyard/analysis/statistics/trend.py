@@ -150,7 +150,7 @@ def _too_few(frame: TrialFrame, response: str, unknown: Sequence[str], known: se
     return Trend(
         treatment={}, start=unknown[0] if len(unknown) == 1 else count(len(unknown), "start"), series="trials",
         response=response, n=rows.filter(rows["start"].is_in(list(unknown))).height, starts=len(unknown), family=family,
-        verdict="too few", detail=f"{whose} enough trials to tell whether it still warmed up",
+        verdict="too few", detail=f"{whose} enough trials to show whether it was still warming up",
     )  # fmt: skip
 
 
@@ -205,7 +205,7 @@ def first_rank(rows: Sequence[Trend]) -> list[str]:
 
 
 def _advice(verdicts: set[Verdict]) -> str:
-    """What the trends of these verdicts mean for the means, and what helps; more warm-up helps only where it is one."""
+    """Effect of the trends of these verdicts on the means, and the cure; more warm-up helps only where it is one."""
     changes = "the level changes within starts, so that the mean depends on how many trials a start has."
     if "warming" not in verdicts:
         return f"T{changes[1:]}"

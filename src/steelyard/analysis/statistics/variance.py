@@ -40,7 +40,7 @@ class VarianceComponents(TreatmentRow):
     icc: RatioOrNone = None
     """Intraclass correlation: variance between starts / (it + that within starts)."""
     advice: str = ""
-    """What would narrow the interval of a mean."""
+    """Advice on narrowing the interval of a mean."""
     note: str = ""
     """Why a component is missing."""
 
@@ -92,13 +92,16 @@ def _row(
 
 def _note(spread: Components) -> str:
     if spread.starts < 2:
-        return "one start: what starts differ is not known"
+        return "one start: variation between starts is not known"
     if spread.within_starts is None:
-        return "one trial per start: what trials differ cannot be told from what starts differ"
+        return "one trial per start: variation between trials cannot be separated from variation between starts"
     if spread.between_starts is None:
-        return "each treatment has one start: what starts differ cannot be told from what treatments differ"
+        return (
+            "each treatment has one start: variation between starts cannot be separated from variation between "
+            "treatments"
+        )
     if spread.between_blocks is None and spread.blocks > 1:
-        return "each block has one start of a treatment: what blocks differ is counted between starts"
+        return "each block has one start of a treatment: variation between blocks is counted between starts"
     return ""
 
 

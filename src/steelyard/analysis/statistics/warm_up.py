@@ -1,4 +1,4 @@
-"""Warm-up within a start: the study's fixed count beside the cut by MSER-5, and the verdict by change points."""
+"""Warm-up within a start: the study's fixed count, the cut by MSER-5, and the verdict by change points."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from steelyard.model.responses import unit_of
 
 
 class WarmUp(SteadyState):
-    """Warm-up of one treatment within one start: the fixed count beside what detection found."""
+    """Warm-up of one treatment within one start: the fixed count and the detected cut."""
 
     start: str
     """Start of a cluster."""

@@ -16,7 +16,7 @@ BINDINGS = ("cassandra-cql", "cassandra2-cql")
 USAGE = """\
 Usage: steelyard ycsb load|run cassandra-cql [options]
 
-Takes YCSB's command lines and property files as they stand, drives the load with our agent, prints YCSB's lines.
+Takes YCSB's command lines and property files unchanged, drives the load with our agent, prints YCSB's lines.
 
   -P FILE        property file; may be repeated, later ones win
   -p NAME=VALUE  a property; wins over files
@@ -85,7 +85,7 @@ def _action(reader: _Reader) -> Literal["load", "run"]:
             allowed=BINDINGS[:1],
         )
     if more:
-        raise StudyError(f"ycsb: {more[0]!r} stands behind no option", "see steelyard ycsb --help", read=more[0])
+        raise StudyError(f"ycsb: {more[0]!r} belongs to no option", "see steelyard ycsb --help", read=more[0])
     wanted = "false" if command == "load" else "true"
     given = reader.own.get("dotransactions", wanted).lower()
     if given != wanted:
@@ -140,5 +140,5 @@ class _Reader:
     def own_property(self, text: str) -> None:
         name, equals, value = text.partition("=")
         if not equals:
-            raise StudyError(f"-p {text}: no NAME=VALUE", "write it as -p operationcount=99999", read=text)
+            raise StudyError(f"-p {text}: not NAME=VALUE", "write it as -p operationcount=99999", read=text)
         self.own[name] = value

@@ -113,7 +113,7 @@ def _check_writable(shown: Display) -> None:
 
 @dataclass(frozen=True)
 class Ended:
-    """How the load ended. `cleanup_ns`: from the last answer to the agent's end."""
+    """End of the load. `cleanup_ns`: from the last answer to the agent's end."""
 
     outcome: agent_run.LoadResult
     cleanup_ns: int

@@ -81,7 +81,7 @@ def compute(measured: Measured) -> dict[str, float | int | None]:
 
 
 def lower_percentiles(name: str, operations: float) -> list[str]:
-    """The percentiles of the same times that so many operations support, the highest first."""
+    """The percentiles of the same times that this number of operations supports, the highest first."""
     kind = name.rpartition("_p")[0]
     known = {one.percentile: other for other, one in every().items() if other.rpartition("_p")[0] == kind}
     supported = sorted(q for q in known if q is not None and needed(q) <= operations)

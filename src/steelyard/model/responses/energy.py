@@ -7,8 +7,8 @@ from steelyard.model.power import MEMORY, PACKAGES
 from steelyard.model.response import Dilates, Response
 
 WHAT = (
-    "the database nodes' machines: of the whole by a meter, else of processor packages and memory by their own "
-    "counters. On a machine that nodes share it covers all of them and the load generator"
+    "the database nodes' machines: of the whole machine by a meter, otherwise of processor packages and memory "
+    "by their own counters. On a shared machine it covers all of them and the load generator"
 )
 LOAD = "the load nodes' machines, read in the same way"
 

@@ -37,7 +37,7 @@ class TableError(StudyError):
 
 
 class Field(NamedTuple):
-    """One text of the file, where it stands, and its unit where that stands in another column."""
+    """One text of the file, its place, and its unit where that is in another column."""
 
     line: int
     column: str
@@ -62,7 +62,7 @@ class Sheet(NamedTuple):
     line: int
     """Line of the heading."""
     form: str
-    """How it was read, in words."""
+    """Description of how it was read."""
     separator: str
     wide: bool
     labels: list[str]
@@ -153,7 +153,7 @@ def _lines(path: Path) -> tuple[str, list[Line]]:
     heading = rows[0][1]
     twice = [text for text in heading if heading.count(text) > 1]
     if twice:
-        raise wrong(path, line, twice[0], "this column stands there twice", "")
+        raise wrong(path, line, twice[0], "this column is given more than once", "")
     return separator, rows
 
 
@@ -229,7 +229,7 @@ def _long(path: Path, heading: Sequence[str], named: int, value: int, rows: Sequ
 
 
 class Style(NamedTuple):
-    """How a file writes its numbers."""
+    """Notation of a file's numbers."""
 
     decimal: str = "."
     unsure: str = ""
@@ -271,7 +271,7 @@ def style_of(texts: Iterable[str], counts: Iterable[str], separator: str) -> Sty
 def number_text(text: str, style: Style) -> tuple[str, str]:
     """The number as `1234.5`, and its unit or percent sign; raises ValueError for what may be two numbers.
 
-    Only thousands that stand where thousands stand are taken away: `12,34` is not 1234."""
+    Only separators of thousands at their places are removed: `12,34` is not 1234."""
     plain, unit = _without_unit(text)
     if plain.lower() in BLANK:
         return "", ""

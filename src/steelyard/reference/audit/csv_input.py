@@ -90,7 +90,7 @@ def _name_unchecked(sheet: Sheet, roles: Mapping[str, Heading], entries: Sequenc
 
 
 def _read_labels(labels: Sequence[str]) -> dict[str, Heading]:
-    """Each label by itself; `size 50%` is a median beside two other statistics of sizes."""
+    """Each label alone; `size 50%` is a median next to two other statistics of sizes."""
     named = headings.numbered(labels)
     roles = {label: Heading("", label) if label in named else headings.read(label) for label in labels}
     statistics: dict[str, set[str]] = {}
@@ -105,7 +105,7 @@ def _read_labels(labels: Sequence[str]) -> dict[str, Heading]:
 
 
 def _roles(sheet: Sheet) -> dict[str, Heading]:
-    """What each label holds; a heading without a statistic over texts names the cell, as a level does."""
+    """Content of each label; a heading without a statistic over texts names the cell, as a level does."""
     texts = {label: [one.fields[label].text for one in sheet.records if label in one.fields] for label in sheet.labels}
     roles = _read_labels(sheet.labels)
     under = ""
@@ -151,7 +151,7 @@ def _refuse(sheet: Sheet) -> None:
         raise wrong(sheet.path, sheet.line, "", what, allowed(sheet.labels))
     field = next(iter(sheet.records[0].fields.values()))
     column = next(name for name in ("statistic", field.column) if name)
-    raise wrong(sheet.path, field.line, column, f"{sheet.labels[0]!r} is no statistic", allowed(sheet.labels[:1]))
+    raise wrong(sheet.path, field.line, column, f"{sheet.labels[0]!r} is not a statistic", allowed(sheet.labels[:1]))
 
 
 def _refuse_twins(sheet: Sheet, roles: Mapping[str, Heading]) -> None:
@@ -219,7 +219,7 @@ def _entries(sheet: Sheet, roles: Mapping[str, Heading], rounding: Rounding) -> 
 
 
 def _number(path: Path, label: str, field: Field, heading: Heading, style: Style, rounding: Rounding) -> Number:
-    """The number of a field; a unit beside it comes before the heading's."""
+    """The number of a field; its own unit takes precedence over the heading's."""
     try:
         text, unit = number_text(field.text, style)
         printed = parse(text, rounding)

@@ -274,7 +274,7 @@ def _ratios(pairs: Sequence[tuple[Number, Number]]) -> Ways:
 
 
 MEASURES: Final = ("duration", "mean", "median", "throughput")
-"""What a speed-up may be computed from."""
+"""Sources of a speed-up."""
 
 
 def _measures(row: Row) -> dict[str, tuple[Number, bool | None]]:

@@ -93,7 +93,7 @@ class Place(NamedTuple):
     line: int
     cell: Mapping[str, str]
     lines: Mapping[str, int] = {}
-    """Line of each number by its column, where they stand on lines of their own."""
+    """Line of each number by its column, where they are on lines of their own."""
 
 
 class Audit(Value):

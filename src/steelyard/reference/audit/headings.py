@@ -1,7 +1,7 @@
 """Headings of summary tables as people and tools write them: statistic, quantity, unit and group of a column.
 
-`p99_latency_ms`, `99thPercentileLatency(us)`, `99% Line` and `.99` are one statistic. What is known stands in tables of
-phrases; a heading of which a word is left over that no table has keeps it as its quantity, and two statistics in one
+`p99_latency_ms`, `99thPercentileLatency(us)`, `99% Line` and `.99` are one statistic. Known phrases are in
+tables; a heading of which a word is left over that no table has keeps it as its quantity, and two statistics in one
 heading (`mean of p99`) are none.
 """
 
@@ -99,12 +99,12 @@ OTHER_UNITS: Final = frozenset(("b", "bytes", "byte", "kb", "mb", "gb", "tb", "k
                                 "gbit", "w", "kw", "j", "kj", "c"))  # fmt: skip
 PERCENT: Final = frozenset(("%", "percent", "pct"))
 SCALING: Final = frozenset(("", "weak", "strong", "parallel", "scaling", "weak scaling", "strong scaling"))
-"""Words beside a speed-up or an efficiency that leave it one."""
+"""Words next to a speed-up or an efficiency that leave it one."""
 RATED: Final = frozenset(("op", "ops", "operations", "operation", "req", "reqs", "request", "requests",
                           "query", "queries", "transactions", "transaction", "tx", "txn", "txns",
                           "msg", "msgs", "messages", "events", "cnt", "iterations", "calls",
                           "io", "ios", "tps", "qps", "http"))  # fmt: skip
-"""What is counted by time in a rate, and says nothing more."""
+"""Words for counted things in a rate, without further meaning."""
 ONLY_LAST: Final = frozenset(("s", "m", "h", "b", "w", "j", "c", "k"))
 """Letters that are a unit only in brackets or at the end after another word."""
 NOISE: Final = frozenset(("of", "the", "in", "number", "no", "num", "nr", "value", "values", "total", "overall", "per",
@@ -128,14 +128,14 @@ _PERCENTILES: Final = (
     re.compile(rf"(?<![a-z0-9.]){_NUMBER}[\s_-]*(?:percentiles?|pctl|pctile|%[-\s]?t?ile|%\s*line)(?![a-z0-9])"),
     re.compile(r"(?<![a-z0-9.])(\d{1,3}\.\d+)th(?![a-z0-9])"),
 )  # fmt: skip
-"""What can only be a percentile: `p99.9`, `99.9th percentile`, `99.9th`, `99 percentile`, `90% Line`."""
+"""Patterns that can only be a percentile: `p99.9`, `99.9th percentile`, `99.9th`, `99 percentile`, `90% Line`."""
 _OPEN: Final = re.compile(rf"(?<![a-z0-9.]){_NUMBER}(?:[\s_-]*(?:%|pct|perc)|(st|nd|rd|th))(?![a-z0-9])")
 """A percentile or something else: `99%`, `99 pct` and `99th`, but `load 50%`, `CPU 95%` and `1st run`."""
 LEAST_ORDINAL: Final = 5
 """Below it, `2nd` alone is the second of something."""
 _WAITS: Final = OF_A_WAIT | {"time", "times", "duration", "durations", "elapsed", "wait", "rtt", "clat", "slat"}
 _BESIDE: Final = _WAITS | (TIME_S.keys() - {"m", "h"})
-"""Words beside which `99%` is a percentile."""
+"""Words next to which `99%` is a percentile."""
 _QUARTILE: Final = re.compile(
     r"(?<![a-z0-9])(?:x?(1st|first|lower|2nd|second|middle|3rd|third|upper)[\s_.-]*(?:quartile|quart|qu|q)"
     r"|(?:quartile|quart|qu)[\s_.-]*([123]))(?![a-z0-9])\.?"
@@ -152,12 +152,12 @@ _BARE: Final = re.compile(r"\.\d{1,5}")
 
 
 class Heading(NamedTuple):
-    """What a column holds."""
+    """Content of a column."""
 
     statistic: str
     """The audit's name of the number; "" if it is not known."""
     quantity: str = ""
-    """What was summarised, without the words that leave it what it is: `read` of `read latency`."""
+    """The summarised quantity, without words that do not change it: `read` of `read latency`."""
     dimension: str = ""
     """`time`, `rate`, `percent`, or another unit; "" if nothing says it."""
     scale: float = 1.0
@@ -197,7 +197,7 @@ def percentile_labels(texts: Sequence[str]) -> list[str]:
 
 
 def numbered(labels: Iterable[str]) -> set[str]:
-    """Labels that number runs, queries or phases: `5th` beside `3rd` and `4th`, `Q2` beside `Q4`, `P1` to `P3`. A row
+    """Labels that number runs, queries or phases: `5th` with `3rd` and `4th`, `Q2` with `Q4`, `P1` to `P3`. A row
     of every percentile from 1 to 99 is none."""
     series: dict[tuple[str, str, str], dict[int, str]] = {}
     for label in labels:
@@ -316,7 +316,7 @@ def _percentiles_in(text: str, summarised: bool) -> Iterator[tuple[re.Match[str]
 
 
 def _of_waits(before: str, after: str) -> bool:
-    """Whether `99%` between these stands alone, or beside a word for a time that something took."""
+    """Whether `99%` between these is alone, or next to a word for a time that something took."""
     left, right = re.search(r"([a-z0-9]+)[^a-z0-9]*$", before), re.match(r"[^a-z0-9]*([a-z0-9]+)", after)
     return (not left or left[1] in _BESIDE) and (not right or right[1] in _BESIDE or right[1] in SIDE_OF)
 

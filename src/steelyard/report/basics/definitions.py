@@ -9,21 +9,21 @@ from __future__ import annotations
 from typing import Final
 
 OF_THE_PAGE: Final[dict[str, str]] = {
-    "left out": "Attempts of the treatment that no number rests on, with the first reason of each.",
+    "left out": "Attempts at the treatment that no number rests on, with the first reason of each.",
     "factor": "The level of the factor that the study set.",
     "fields of a named level": "The fields of the study that the level sets; all others are those of the study.",
     "number of a named level": "The level's number in regressions and on axes, as the study states it.",
     "limit of a node": "What a database node may use, as section `node` of the study or the profile says.",
-    "profile of a node": "The hardware that the node stood for; a dash where none was named.",
-    "asked of a node": "The number that the trials' complete settings hold.",
+    "profile of a node": "The hardware that the node represented; a dash where none was named.",
+    "asked of a node": "The number in the trials' complete settings.",
     "measured on a node": (
-        "What `steelyard-agent gauge` got as a process of the node: the median, least and most of n measurements. The "
-        "speed of a core does not depend on its quota. The memory of its machine is the RAM that a virtual machine's "
-        "kernel found, of which it takes a part for itself."
+        "Result of `steelyard-agent gauge` as a process of the node: the median, least and most of n measurements. The "
+        "speed of a core does not depend on its quota. The memory of its machine is the RAM found by a virtual "
+        "machine's kernel, which reserves a part of it."
     ),
     "odd node": "A node of which a measurement is further from what was asked (from the median, where nothing was).",
     "interval": "Confidence interval at the level that the page names.",
-    "comparison": "Baseline level and the level that is held against it.",
+    "comparison": "Baseline level and the level compared with it.",
     "form of a regression": (
         "Start means: the level at which cluster size was randomised. Trials: as the source printed it; "
         "trials of one start are repeated measures, so its p and standard error are too small."
@@ -31,13 +31,11 @@ OF_THE_PAGE: Final[dict[str, str]] = {
     "crime": (
         "A way in which a benchmark's report misleads, from Gernot Heiser's list of systems benchmarking crimes."
     ),
-    "evidence of a crime": "What was counted or read, in this study.",
+    "evidence of a crime": "Evidence counted or read in this study.",
     "hint of a crime": "What to do, or how to read the page as it is.",
-    "value of a level": (
-        "Geometric mean of the level's start means. Two of them have the change beside them as their quotient."
-    ),
+    "value of a level": ("Geometric mean of the level's start means. The change is the quotient of two of them."),
     "change from the baseline": (
-        "In per cent of the baseline's value between half and double, else as a multiple of it; in brackets the "
+        "In per cent of the baseline's value between half and double, otherwise as a multiple of it; in brackets the "
         "interval over starts."
     ),
     "verdict of a level": (
@@ -51,16 +49,16 @@ OF_THE_PAGE: Final[dict[str, str]] = {
     "blamed": "A fault of the system under test is a result; a fault of the laboratory voids the attempt.",
     "counts": "Whether the numbers of the page rest on this attempt.",
     "response of parts": "What was averaged over each part: mean response time, or operations per second.",
-    "steady state of a trial": "Used trials of which change points over their seconds say this; none: no state shown.",
+    "steady state of a trial": "Used trials in this state, by change points over their seconds; none: no state shown.",
     "response and service time": "Response time counts from when an operation was due, service time from its sending.",
     "percentile of a curve": "Time that this share of all operations of the treatment did not exceed.",
     "node": "Node whose probes gave the readings; load nodes drive the load.",
-    "readings of a node": "Mean over the measured phase; in brackets the greatest reading of a second.",
+    "readings of a node": "Mean over the measured phase; in brackets the highest reading of a second.",
     "metric of a server": "Quantity that a probe reads from the database itself, such as the pauses of its collector.",
     "readings of a server": "Readings of all database nodes in the measured phase.",
     "mean of a server's metric": "Mean of these readings, all nodes alike.",
     "greatest of a server's metric": "The greatest of these readings.",
-    "check of the generator": "What the laboratory checked of its load generator, what it found, what it allows.",
+    "check of the generator": "A check of the load generator: the number found and the limit.",
 }
 """Term to definition."""
 
@@ -81,7 +79,7 @@ WORDS: Final[dict[str, str]] = {
         "Response time counts from when an operation was due, service time from when it was sent."
     ),
     "p50, p95, p99": "The time that 50, 95 or 99% of the operations did not exceed.",
-    "95% interval": "A range made by a rule that holds the true value in 95% of studies.",
+    "95% interval": "A range computed by a rule whose ranges contain the true value in 95% of studies.",
     "verdict": (
         "Higher or lower (slower, faster): the interval leaves out no change. Undecided: it does not. Equivalent: it "
         "lies within the margin that the study declared."

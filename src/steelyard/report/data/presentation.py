@@ -20,7 +20,7 @@ from steelyard.report.draw.svg import Picture
 
 @dataclass(frozen=True)
 class Key:
-    """One entry of a figure's key: what a colour, a marker and a dash stand for."""
+    """One entry of a figure's key: the meaning of a colour, a marker and a dash."""
 
     text: str
     colour: str
@@ -70,13 +70,13 @@ class Figure:
     keys: tuple[Key, ...] = ()
     key_title: str = ""
     dense: bool = False
-    """Whether three panels stand side by side instead of two."""
+    """Whether three panels are side by side instead of two."""
     course: Course | None = None
     zoom: str = ""
     """`xy` or `x`: the axes that the page's zoom scales, in all panels together; `each`: both axes, panel by panel, as
     axes differ; empty: no zoom."""
     section: Section | None = None
-    """Section of the page whose end it stands at; None where the page's template gives it a place of its own."""
+    """Section of the page whose last element it is; None where the page's template gives it a place of its own."""
 
 
 @dataclass(frozen=True)

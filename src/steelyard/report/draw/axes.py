@@ -39,7 +39,7 @@ class Axis:
     title: str
     ticks: tuple[tuple[float, str], ...]
     fixed: bool = False
-    """Whether labels stand for levels and not for values: the zoom then moves them and adds none."""
+    """Whether labels are levels and not values: the zoom then moves them and adds none."""
     staggered: bool = False
     """Whether labels that would overlap go to further lines; otherwise some are left out."""
 
@@ -56,7 +56,7 @@ def measured(domain: Domain, title: str, most: int = 5) -> Axis:
 
 
 def y_axis(axis: Axis, scale: Scale, left: float, right: float, lift: float = TITLE_LIFT_PX) -> list[Element]:
-    """Grid lines from `left` to `right`, numbers beside them, the title `lift` above."""
+    """Grid lines from `left` to `right`, numbers next to them, the title `lift` above."""
     at = [scale.of(value) for value, _ in axis.ticks]
     lines = "".join(f"M{place(left)},{place(y)}H{place(right)}" for y in at)
     labels = [

@@ -21,16 +21,16 @@ from steelyard.report.draw.svg import Element, Picture, fitted, group, text, tex
 LABEL_GAP_PX: Final = 13.0
 LABEL_SINK_PX: Final = 3.5
 ABOVE_AXIS_PX: Final = 8.0
-"""From the foot of a plot to the lowest name beside a line, so that the axis does not cross it out."""
+"""From the foot of a plot to the lowest name next to a line, so that the axis does not cross it out."""
 LABEL_BESIDE_PX: Final = 9.0
 LABEL_SHARE: Final = 0.38
 """Largest share of a picture's width for the names at the ends of lines."""
 BOLD: Final = 1.08
-"""How much wider bold text is."""
+"""Width of bold text, relative to plain text."""
 NUDGE_PX: Final = 6.0
 MARGIN: Final = 0.12
 LEAST_ROOM: Final = 0.03
-"""Least margin beside the outer levels, as a share of the axis."""
+"""Least margin outside the outer levels, as a share of the axis."""
 WIDE_MARGIN: Final = 0.3
 POINT_PX, SMALL_POINT_PX, DOT_PX = 4.3, 3.5, 2.4
 DOT_OPACITY: Final = 0.45
@@ -46,7 +46,7 @@ class Positions:
     name: str
     levels: tuple[Any, ...]
     numbers: tuple[float, ...] = ()
-    """What words stand for, in their order, where they stand for numbers."""
+    """Numbers of the words, in their order, where they have numbers."""
     by_number: bool = False
     """Whether the axis shows these numbers instead of the words: their unit is in the name."""
 
@@ -76,7 +76,7 @@ class Positions:
         return min(gaps, default=1.0) or 1.0
 
     def axis(self, *, margin: float = 0.35) -> Axis:
-        """The x axis, with `margin` steps beside the outer levels."""
+        """The x axis, with `margin` steps outside the outer levels."""
         places = self.places
         room = max(self.step * margin, LEAST_ROOM * (max(places) - min(places)))
         domain = Domain(min(places) - room, max(places) + room)
@@ -86,7 +86,7 @@ class Positions:
 
 
 class Style(NamedTuple):
-    """How one series is drawn."""
+    """Style of one series."""
 
     colour: str
     shape: str

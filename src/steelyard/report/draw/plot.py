@@ -39,7 +39,7 @@ class PlotArea:
         return self.x.of(x), self.y.of(y)
 
     def marks(self, elements: Iterable[Element | None], *, words: bool = False) -> Element:
-        """Marks that the page's zoom moves within the plot; `words` may stand beside it."""
+        """Marks that the page's zoom moves within the plot; `words` may be outside it."""
         box = (self.left, self.top, self.right - self.left, self.bottom - self.top)
         return group(elements, data_marks=" ".join(map(place, box)), data_words="" if words else None)
 
@@ -56,7 +56,7 @@ def left_px(axes: Iterable[Axis]) -> int:
 
 @dataclass(frozen=True)
 class Layers:
-    """Layers of a plot: marks in front of the grid, marks behind it, and words that may stand beside the plot."""
+    """Layers of a plot: marks in front of the grid, marks behind it, and words that may be outside the plot."""
 
     marks: Sequence[Element | None]
     behind: Sequence[Element | None] = ()
@@ -66,7 +66,7 @@ class Layers:
 def plot(
     x: Axis, y: Axis, draw: Callable[[PlotArea], Layers], *, width: float, height: float, right: float = RIGHT_PX
 ) -> Picture:
-    """A picture of one plot: `width` is the picture's, `height` the plot's, `right` the room beside it."""
+    """A picture of one plot: `width` is the picture's, `height` the plot's, `right` the room right of it."""
     top = TOP_PX if y.title else HALF_LINE_PX
     area = placed(x, y, left_px([y]), top, width - right, top + height)
     layers = draw(area)

@@ -42,7 +42,7 @@ class Element:
 
 
 def element(tag: str, *children: Element | str, **attributes: str | float | None) -> Element:
-    """An element; `_` in a name stands for `-`, numbers are rounded, and None leaves an attribute out."""
+    """An element; `_` in a name becomes `-`, numbers are rounded, and None leaves an attribute out."""
     pairs = tuple(
         (name.replace("_", "-"), value if isinstance(value, str) else short(value))
         for name, value in attributes.items()

@@ -65,7 +65,7 @@ MAKERS: Final[tuple[Callable[[View], Figure | None], ...]] = (
     main_chart, forests, regressions, laws, profiles, boxes, deviations, over_trials, percentiles,
     rate_curves,
 )  # fmt: skip
-"""Figures that need the results only. One that names its `Figure.section` stands at the end of that section of the
+"""Figures that need the results only. One that names its `Figure.section` is at the end of that section of the
 page; nothing else must know it."""
 
 

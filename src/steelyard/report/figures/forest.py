@@ -1,4 +1,4 @@
-"""Forest plot: relative changes with their intervals, one per row, beside the line of no change."""
+"""Forest plot: relative changes with their intervals, one per row, with the line of no change."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _lines(words: str, room_px: float, narrow: bool) -> list[str]:
 
 
 def as_change(ratio: float) -> str:
-    """A ratio as a change: in per cent between half and double, else as a multiple: `+20%`, `10×`, `0.01×`."""
+    """A ratio as a change: in per cent between half and double, otherwise as a multiple: `+20%`, `10×`, `0.01×`."""
     if ratio == 1:
         return "0%"
     if HALF < ratio < DOUBLE:

@@ -43,7 +43,7 @@ def regressions(this: View) -> Figure | None:
         panels.append((name, partial(regression_chart, drawn, line, this.positions, y, this.colour(name))))
     if not panels:
         return None
-    form = "start means; the published form, fitted to trials, stands beside it in the table" if honest else "trials"
+    form = "start means; the table also has the published form, fitted to trials" if honest else "trials"
     caption = (
         f"Least-squares line of {this.results.response_label} on {this.positions.name}, fitted to {form}. "
         f"Each trial is a dot, set side by side within its {'size' if this.axis == 'nodes' else 'level'}; n = "

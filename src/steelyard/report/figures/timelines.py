@@ -84,8 +84,8 @@ def _name(this: View, timeline: Timeline) -> str:
 
 
 NO_WORST = (
-    "Pauses were watched, but no measured window has operations enough for a percentile, so there is no worst one "
-    "to lay them beside: more operations a second."
+    "Pauses were recorded, but no measured window has enough operations for a percentile, so there is no worst window "
+    "to compare them with: use more operations per second."
 )
 
 

@@ -88,7 +88,7 @@ def _picture(
     trials: Sequence[Numbered], fixed: int, detected: Sequence[int], styles: Styles, y_title: str, width: float
 ) -> Picture:
     """Filled if kept, hollow if dropped as warm-up. The shaded band ends after the fixed number of trials; a dashed
-    line stands at each detected cut."""
+    line is at each detected cut."""
     last = max(trial.number for trial in trials)
     step = -(-last // MOST_NUMBERS)
     numbers = tuple((float(number), str(number)) for number in range(step, last + 1, step))

@@ -78,7 +78,7 @@ def _system(study: Study, records: Sequence[TrialRecord]) -> str:
         " "
         + {
             "restore": "Each trial started from the same snapshot of the filled tables.",
-            "reload": "The tables were filled anew for each trial.",
+            "reload": "The tables were filled again for each trial.",
             "truncate": "Each trial started from empty tables.",
             "continue": (
                 "Each start began from the snapshot of the filled tables; trials within a start followed one "
@@ -219,8 +219,8 @@ def _design(study: Study, plan: Plan | None, results: Results) -> str:
         "blocks": f" Starts ran in complete blocks, in an order balanced over blocks; trials were shuffled within "
         f"starts (seed {design.seed}).",
         "published": (
-            " All trials of a treatment ran one after another, in the published order, so that drift and effect cannot "
-            "be told apart."
+            " All trials of a treatment ran one after another, in the published order, so that drift and effect "
+            "cannot be separated."
         ),
     }[design.order]
     if plan is not None:
@@ -313,7 +313,7 @@ def _circumstances(records: Sequence[TrialRecord]) -> str:
 
 
 def _clocks(records: Sequence[TrialRecord]) -> str:
-    """How times from nodes with clocks of their own were corrected; empty where there are none."""
+    """Corrections of times from nodes with clocks of their own; empty where there are none."""
     by_node: dict[str, list[ClockOffset]] = {}
     for record in records:
         for clock in record.clocks:

@@ -33,10 +33,9 @@ def _sentence(limits: str, begin: Sequence[str | None], attempts: int, warmed_up
     if not begin:
         return []
     when = [
-        f"from when its cluster was ready{' and warm' if warmed_up else ''} on: nodes started and were filled without "
-        "them"
+        f"once its cluster was ready{' and warm' if warmed_up else ''}: nodes started and were filled without them"
         if since == "warm"
-        else "from when its nodes were lent on: also while they started, were filled and warmed up"
+        else "from the lease of its nodes: also while they started, were filled and warmed up"
         for since in sorted({since or "start" for since in begin}, reverse=True)
     ]
     without = attempts - len(begin)

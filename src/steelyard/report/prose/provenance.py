@@ -24,14 +24,14 @@ AUTHORS: Final = "The Steelyard developers"
 LICENCE: Final = "Apache-2.0"
 """Title, authors and licence as in CITATION.cff."""
 STORE: Final = "STORE"
-"""Stands for the study's folder in commands: a page does not know where it lies, and the folder may be moved."""
+"""Placeholder of the study's folder in commands: a page does not know where it lies, and the folder may be moved."""
 ONE_MACHINE: Final = "cpu"
-"""What nodes share if they stand on one machine."""
+"""Resources that nodes on one machine share."""
 
 
 @dataclass(frozen=True)
 class Provenance:
-    """A term and its text; code stands between backticks."""
+    """A term and its text; code is between backticks."""
 
     term: str
     text: str
@@ -46,7 +46,7 @@ def hardware(page_input: ReportInput) -> str:
 
 
 def enclosed(records: Sequence[TrialRecord], site_facts: Mapping[str, Mapping[str, str]]) -> str:
-    """What encloses the database nodes, by the facts of one of each site, with the network of containers; empty where
+    """Enclosure of the database nodes, by the facts of one of each site, with the network of containers; empty where
     they are plain processes of their machine: `database nodes in Docker containers, network host`."""
     return listed(
         [
@@ -113,7 +113,7 @@ def _heap_mb(settings: Mapping[str, object]) -> str:
 
 
 def one_trial(records: Sequence[TrialRecord]) -> str:
-    """What every trial does, as far as all do the same: `Each trial: 2,000 operations, 1 thread, 5,000 records,
+    """Common work of all trials: `Each trial: 2,000 operations, 1 thread, 5,000 records,
     replication factor 1`. Empty if nothing is the same."""
     settings = [record.settings for record in records]
     parts = (
@@ -186,7 +186,7 @@ def _rows(page_input: ReportInput) -> Iterator[Provenance]:
 
 
 def _published(page_input: ReportInput, folder: str) -> str:
-    """How many published numbers agree, differ or are not comparable."""
+    """Numbers of published values that agree, differ or are not comparable."""
     rows = page_input.published
     if not rows:
         return ""

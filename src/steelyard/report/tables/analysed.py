@@ -1,6 +1,6 @@
 """Tables of statistics: the statistic's row type defines each column and how to read it.
 
-A new statistic therefore appears on the page by itself, and a column means the same in files and on the page.
+A new statistic therefore appears on the page automatically, and a column means the same in files and on the page.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ FORMS: Final = {"over": ("start means", "trials"), "form": ("honest", "published
 GREATEST: Final = 1e9
 """Ends of intervals from here on are shown as a power of ten: their digits say nothing."""
 MANY_ROWS: Final = 60
-"""Beyond so many rows the page shows those of the main response only; the files have all."""
+"""Beyond this many rows the page shows those of the main response only; the files have all."""
 MOST_LETTERS: Final = 6
 LONG: Final = 40
 """A text with more letters wraps."""

@@ -1,6 +1,6 @@
-"""Table of the answer on the page: every level beside the baseline, with its change and verdict.
+"""Table of the answer on the page: every level next to the baseline, with its change and verdict.
 
-The texts are those of `AnswerTable`; nothing is computed here. Two levels stand side by side, a row for each line
+The texts are those of `AnswerTable`; nothing is computed here. Two levels are side by side, a row for each line
 (workload); more levels have a row each.
 """
 

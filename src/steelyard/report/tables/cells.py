@@ -61,7 +61,7 @@ def cells(this: View) -> Table:
         )
     caption = (
         f"{capital(this.results.response_label)} of every treatment. The geometric mean is over start means, as "
-        "the answer quotes it; it has an interval from three starts on. All else is over used trials."
+        "the answer quotes it; it has an interval from three starts on. Everything else is over used trials."
     )
     if letters:
         caption += f" Left out: {'; '.join(f'{letter} – {reason}' for reason, letter in letters.items())}."

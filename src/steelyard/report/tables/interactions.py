@@ -12,7 +12,7 @@ from steelyard.report.tables.generic import Cell, Column, Table
 
 NAME = "interaction"
 WHYS = {NOISE: "noise", TRENDS: "trends"}
-"""Why a difference is undecided all the same, in the cell of its verdict."""
+"""Why a difference is undecided anyway, in the cell of its verdict."""
 
 
 def interactions(this: View) -> Table | None:

@@ -1,4 +1,4 @@
-"""Table of named levels: what each level of a named factor sets, and the number that it stands for."""
+"""Table of named levels: what each level of a named factor sets, and its number."""
 
 from __future__ import annotations
 

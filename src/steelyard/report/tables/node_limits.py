@@ -1,4 +1,4 @@
-"""Table of the nodes' limits: asked beside measured, and the nodes that stand out."""
+"""Table of the nodes' limits: asked and measured, and the nodes that stand out."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def node_limits(
     )
     caption = (
         "Limits of the database nodes, asked and measured: before each start and after its last trial, one node after "
-        f"another, while nothing else ran. A node stands out from {percent(TOLERANCE)} on."
+        f"another, while nothing else ran. A node stands out if it is off by more than {percent(TOLERANCE)}."
     )
     problems = {f"{node}: {problem}" for gauged in gaugings for node, problem in gauged.problems.items()}
     more = f" Not measured: {'; '.join(sorted(problems))}." if problems else ""

@@ -17,7 +17,7 @@ FORMS: Final = ("start means", "trials, as published")
 
 
 def regressions(this: View) -> Table | None:
-    """Slope, intercept, r, p and standard error: the published form beside the start-level form."""
+    """Slope, intercept, r, p and standard error: the published form and the start-level form."""
     fitted = this.results.of(Regression)
     if not fitted:
         return None

@@ -23,7 +23,7 @@ STATES = ("steady", "warm-up", "drifting", UNKNOWN)
 
 
 def warm_ups(this: View) -> Table | None:
-    """The fixed cut beside the detected one, for each treatment and start."""
+    """The fixed cut and the detected one, for each treatment and start."""
     starts = this.results.of(WarmUp)
     if not any(one.detected_cut for one in starts):
         return None
@@ -63,7 +63,7 @@ def warm_ups(this: View) -> Table | None:
 
 
 def warm_up_words(this: View) -> str:
-    """What the fixed count drops, and whether MSER-5 would drop any; empty without a trial."""
+    """Trials that the fixed count drops, and whether MSER-5 would drop any; empty without a trial."""
     starts = this.results.of(WarmUp)
     if not starts:
         return ""

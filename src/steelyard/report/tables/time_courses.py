@@ -136,13 +136,13 @@ def nodes(traces: Sequence[Trace]) -> Table | None:
         )
     caption = (
         "CPU, memory, disk and network of each node in the trials drawn above: the mean over the measured phase, and "
-        "in brackets the greatest reading of a second."
+        "in brackets the highest reading of a second."
     )
     return Table("node-table", caption, columns, tuple(rows), "What the nodes did, as numbers")
 
 
 def servers(traces: Sequence[Trace]) -> Table | None:
-    """What the database says of itself in the drawn trials: every metric that only its nodes have."""
+    """Metrics that the database reports in the drawn trials: every metric that only its nodes have."""
     rows = tuple(
         (
             Cell(label(trace.record.treatment)),
@@ -168,7 +168,7 @@ def servers(traces: Sequence[Trace]) -> Table | None:
         Column("of node", numeric=False, term="node"),
     )
     caption = (
-        "What the database says of itself in the trials drawn above: every metric that its nodes have and load nodes "
+        "Metrics that the database reported in the trials drawn above: every metric that its nodes have and load nodes "
         "lack, over the measured phase. The end of a name is its unit."
     )
-    return Table("server-table", caption, columns, rows, "What the database says of itself, as numbers")
+    return Table("server-table", caption, columns, rows, "Metrics of the database, as numbers")

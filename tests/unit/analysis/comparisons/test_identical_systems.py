@@ -381,7 +381,7 @@ def test_a_floor_of_something_else_does_not_hold_and_says_why():
     assert "kernel 6.1, here it is 6.2" in mismatch(
         floor, [HELD.model_copy(update={"machines": ({**MACHINE, "kernel": "6.2"},)})]
     )
-    assert "here are 0" in mismatch(floor, [HELD.model_copy(update={"machines": ()})])
+    assert "this study has 0" in mismatch(floor, [HELD.model_copy(update={"machines": ()})])
     assert "loop closed, this study has open" in mismatch(floor, [HELD.model_copy(update={"loop": "open"})])
     several = [HELD.model_copy(update={"nodes": nodes}) for nodes in (3, 6)]
     assert "nodes 1, this study has 3 and 6" in mismatch(floor, several)

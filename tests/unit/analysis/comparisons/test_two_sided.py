@@ -59,7 +59,7 @@ def test_starts_of_two_stores_are_never_paired_though_their_names_are_equal():
     assert one.more is not None
     assert one.more_s == pytest.approx(one.more.starts * 2 * 1000.0)
     assert f"about {one.more.starts + 3} blocks in a new study (about " in one.sentence
-    assert "would tell a change of 10% from none, with a chance of 80%" in one.sentence
+    assert "would detect a change of 10%, with a chance of 80%" in one.sentence
 
 
 def test_one_start_a_side_has_no_verdict():

@@ -73,7 +73,7 @@ def test_what_cannot_be_told_apart_is_refused():
         least_squares([[1, 2, 3, 4], [2, 4, 6, 8]], [1, 2, 3, 5])
     with pytest.raises(Dependent, match="column 1"):
         least_squares([[7, 7, 7, 7]], [1, 2, 3, 5])
-    with pytest.raises(ValueError, match="3 values cannot carry 3 coefficients"):
+    with pytest.raises(ValueError, match="3 values are too few for 3 coefficients"):
         polynomial([1, 2, 3], [1, 2, 3], 2)
 
 

@@ -190,9 +190,7 @@ def test_the_words_of_a_forecast() -> None:
     in_plan = Look(done=4, planned=20, missing=32)
     told = forecast.Forecast(more, 729.0, 4, in_plan)
     assert told.short() == "for 3% 14 more blocks (about 2 h 50 min)"
-    assert told.words() == (
-        "about 14 more blocks (about 2 h 50 min) would tell a change of 3% from none, with a chance of 80%"
-    )
+    assert told.words() == ("about 14 more blocks (about 2 h 50 min) would detect a change of 3%, with a chance of 80%")
     one_more = forecast.Forecast(More(starts=1, percent=5.0, shows="equivalence"), None, 4, in_plan)
     assert one_more.short() == "for ±5% 1 more block"
     assert one_more.words() == "about 1 more block would show that it lies within 5%, with a chance of 80%"
@@ -204,11 +202,11 @@ def test_a_forecast_says_what_a_further_look_costs() -> None:
     spent = forecast.Forecast(more, 600.0, 3, Look(done=3, planned=3))
     assert spent.short() == "for 3% 11 blocks in a new study (about 1 h 50 min)"
     assert spent.words() == (
-        "about 11 blocks in a new study (about 1 h 50 min) would tell a change of 3% from none, with a chance of 80%; "
+        "about 11 blocks in a new study (about 1 h 50 min) would detect a change of 3%, with a chance of 80%; "
         "this study is looked at once: with blocks added to it no verdict would be final"
     )
     several = Look(several=True, confidence=0.975, done=3, planned=3)
     assert forecast.Forecast(more, 600.0, 3, several).words() == (
-        "about 8 more blocks (about 80 min) would tell a change of 3% from none, with a chance of 80%; that is a "
+        "about 8 more blocks (about 80 min) would detect a change of 3%, with a chance of 80%; that is a "
         "further look, at 98.75%"
     )

@@ -122,7 +122,7 @@ def test_a_change_of_all_treatments_is_said_with_its_hour_and_size():
             ["Within 3 trials, by the seconds: 1 still moved at their end; 1 began at another level."],
         ),
         (["steady"] * 47 + ["drifting"], []),
-        (["none"] * 48, ["All 48 trials are too short to tell whether they reached a steady state within themselves."]),
+        (["none"] * 48, ["All 48 trials are too short to test for a steady state within them."]),
     ],
 )
 def test_seconds_are_summed_up(verdicts, said):
@@ -208,8 +208,8 @@ def test_the_duration_of_a_load_is_called_no_result():
 
 def test_two_starts_are_said_to_give_no_interval():
     results = analyse(cell([[100.0, 101.0], [102.0, 103.0]]), study(), seed=1)
-    assert any(one.startswith("Two starts of a level give no interval: one takes 3") for one in results.caveats)
-    assert "There is no interval: one takes 3 starts of each level, however many trials." in results.answer
+    assert any(one.startswith("Two starts of a level give no interval: it takes 3") for one in results.caveats)
+    assert "There is no interval: it needs 3 starts of each level, however many trials there are." in results.answer
 
 
 def test_hardware_that_nodes_stand_in_for_is_named() -> None:

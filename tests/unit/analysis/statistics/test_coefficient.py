@@ -101,7 +101,7 @@ def test_one_start_a_level_and_factors_that_went_together_are_refused_in_words()
     factors = {"nodes": (1, 3, 6), "workload": ("A",), "load.threads": (2, 6, 12)}
     together = coefficients(TrialFrame.build(records, factors, ("nodes", "load.threads"), 0), TIME)
     assert {one.note for one in together if one.value is None} == {
-        "load.threads varied together with the factors before it: they cannot be told apart"
+        "load.threads varied together with the factors before it: they cannot be separated"
     }
 
 

@@ -145,7 +145,7 @@ def test_a_fraction_gives_its_planted_effects_with_their_aliases() -> None:
     assert threads.ratio.value == pytest.approx(2.0, rel=0.03)
     assert consistency.ratio.value == pytest.approx(1.0, rel=0.03)
     assert consistency.aliases == "nodes x t"
-    assert "nodes x t, which this fraction cannot tell from it" in consistency.sentence
+    assert "nodes x t, which this fraction cannot separate from it" in consistency.sentence
     low, high = ends(threads.ratio)
     assert low <= 2.0 <= high
     assert threads.verdict == "slower"
@@ -158,7 +158,7 @@ def test_a_fraction_that_lacks_a_treatment_is_compared_no_more() -> None:
     lacking, made = of_fraction(0.0, np.random.default_rng(3), without=2)
     for one in main_effects(lacking, RESPONSE, made):
         assert (one.ratio, one.verdict, one.n) == (None, "descriptive", 3)
-        assert "nothing can be told: 1 of them have no used trial" in one.sentence
+        assert "no estimate: 1 of them have no used trial" in one.sentence
 
 
 def test_speedup_and_efficiency_have_a_base() -> None:

@@ -185,7 +185,7 @@ def test_steady_is_said_only_where_a_factor_of_a_fifth_would_be_found():
     assert not too_few(quiet)
     (few,) = of([100.0, 101.0, 99.0])
     assert (few.verdict, few.n, few.p) == ("too few", 3, None)
-    assert too_few([few]) == ["No start has enough trials to tell whether it still warmed up."]
+    assert too_few([few]) == ["No start has enough trials to show whether it was still warming up."]
     (noisy,) = of(*(2800 * (1 + noise(rng, 5, cv=0.2)) for _ in range(2)))
     assert (noisy.verdict, noisy.starts, noisy.n) == ("too few", 2, 10)
 

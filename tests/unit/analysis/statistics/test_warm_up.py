@@ -36,7 +36,7 @@ def test_a_step_is_cut_where_it_is():
 def test_five_trials_are_too_few_for_a_verdict_and_nineteen_for_a_cut():
     few = judged([10.0] * 5, "trial", "trials", 0.95)
     assert (few.verdict, few.cut) == ("none", None)
-    assert few.detail == "5 trials, too few to tell a change of level from chance; 6 are needed"
+    assert few.detail == "5 trials, too few to distinguish a change of level from chance; 6 are needed"
     assert judged([10.0] * 19, "trial", "trials", 0.95).cut is None
 
 

@@ -57,7 +57,7 @@ def test_more_is_better_of_throughput(stores: dict[str, Path]) -> None:
     code, text = judged(stores["slow"], against=stores["base"], margin_percent=2.0, response_names=["throughput"])
     assert code == 1
     assert "throughput −9." in text
-    assert "wholly beyond −2.0%" in text
+    assert "entirely beyond −2.0%" in text
     assert judged(stores["base"], against=stores["slow"], margin_percent=2.0, response_names=["throughput"])[0] == 0
 
 
@@ -106,7 +106,7 @@ def test_junit_and_markdown(stores: dict[str, Path], tmp_path: Path) -> None:
     assert suite.get("skipped") == str(len(suite.findall("testcase/skipped")))
     failure = suite.find("testcase/failure")
     assert failure is not None
-    assert "wholly beyond +2%" in failure.get("message", "")
+    assert "entirely beyond +2%" in failure.get("message", "")
     assert "noise floor: " in (failure.text or "")
     text = files[1].read_text()
     assert text.startswith("## ❌ made: worse")

@@ -40,7 +40,7 @@ def test_contacts_get_the_usual_port(words: tuple[str, ...], contacts: tuple[str
 
 @pytest.mark.parametrize("word", ["n1:x", "n1:0", "n1:70000", ":9042"])
 def test_what_is_no_contact_is_refused(word: str) -> None:
-    with pytest.raises(StudyError, match="is no address and port"):
+    with pytest.raises(StudyError, match="is not an address and port"):
         command.with_ports((word,))
 
 

@@ -47,8 +47,8 @@ def test_another_table_on_the_server(tmp_path: Path) -> None:
     ("old", "new", "named"),
     [
         ("table: readings", "table: ${table_name}", "template"),
-        ("population: uniform(1..1000)", "population: uniform(1..9)\n    population: fixed(1)", "twice"),
-        ("name: at", "name: sensor", "twice"),
+        ("population: uniform(1..1000)", "population: uniform(1..9)\n    population: fixed(1)", "more than once"),
+        ("name: at", "name: sensor", "more than once"),
     ],
 )
 def test_refused(tmp_path: Path, old: str, new: str, named: str) -> None:

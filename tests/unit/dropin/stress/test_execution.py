@@ -248,7 +248,11 @@ def test_logs_histograms_and_graph(said: Said, tmp_path: Path) -> None:
     assert text.count("<polyline") == 6
     # What cannot be written is known before the load.
     page.write_text("something else")
-    for bad, why in ((page, "no page of -graph"), (tmp_path, "cannot be written"), (page / "x", "cannot be written")):
+    for bad, why in (
+        (page, "not a page of -graph"),
+        (tmp_path, "cannot be written"),
+        (page / "x", "cannot be written"),
+    ):
         world = World()
         with pytest.raises(Refused, match=why):
             said(world, f"read n=3 -rate threads=1 -graph file={bad}")

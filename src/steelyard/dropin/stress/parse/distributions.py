@@ -154,7 +154,7 @@ def parse(text: str, option: str) -> Distribution:
     """Parse a distribution. Raises Refused with the name of the option."""
     match = FULL.fullmatch(text)
     if match is None:
-        raise Refused(option, text, "this is no distribution", "; ".join(FORMS))
+        raise Refused(option, text, "this is not a distribution", "; ".join(FORMS))
     inverted, name, inner = match[1] == "~", match[2].lower(), match[3].split(",")
     kind = NAMES.get(name)
     if kind is None:
@@ -225,5 +225,5 @@ def parse_ratio(text: str, option: str) -> Ratio:
     match = RATIO.fullmatch(text)
     divisor = whole_number(match[2]) if match else 0
     if match is None or divisor <= 0:
-        raise Refused(option, text, "this is no share", "DIST(..)/divisor, for example fixed(1)/1")
+        raise Refused(option, text, "this is not a share", "DIST(..)/divisor, for example fixed(1)/1")
     return Ratio(parse(match[1], option), divisor)

@@ -95,7 +95,7 @@ class Section:
             if option is None:
                 raise unknown(self.name, word, "there is no such option", (one.shown for one in self.options))
             if option.prefix in values:
-                raise Refused(f"{self.name} {option.prefix}", word, "it stands there twice", "once")
+                raise Refused(f"{self.name} {option.prefix}", word, "it is given more than once", "once")
             values[option.prefix] = option.value_of(self.name, word)
         self._form_of(values, words)
         return Given(self, values)
@@ -105,7 +105,7 @@ class Section:
             has_all = set(values) <= {option.prefix for option in form}
             if has_all and all(option.prefix in values for option in form if option.required):
                 return
-        raise Refused(self.name, " ".join(words), "these words do not make one of its forms", " | ".join(self.usages))
+        raise Refused(self.name, " ".join(words), "these words do not match any of its forms", " | ".join(self.usages))
 
     @property
     def usages(self) -> tuple[str, ...]:
@@ -145,7 +145,7 @@ class Given(Mapping[str, str]):
         return option.prefix + (self.words[option.prefix] if option.kind != "flag" else "")
 
     def value(self, prefix: str) -> str:
-        """The given value, else the option's default. Raises KeyError for an option without a default."""
+        """The given value, otherwise the option's default. Raises KeyError for an option without a default."""
         if prefix in self.words:
             return self.words[prefix]
         default = next((one.default for one in self.section.options if one.prefix == prefix), None)
@@ -160,8 +160,8 @@ def pairs(option: str, inner: str) -> dict[str, str]:
     for part in inner.split(","):
         name, equals, value = part.partition("=")
         if not equals or not name or not value:
-            raise Refused(option, part, "this is no name=value", "name=value, separated by commas")
+            raise Refused(option, part, "this is not name=value", "name=value, separated by commas")
         if name in by_name:
-            raise Refused(option, part, f"{name} stands there twice", "each name once")
+            raise Refused(option, part, f"{name} is given more than once", "each name once")
         by_name[name] = value
     return by_name

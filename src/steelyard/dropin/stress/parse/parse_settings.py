@@ -130,9 +130,9 @@ def _ratios(option: str, inner: str, known: Sequence[str] | None) -> dict[str, f
         try:
             shares[own] = float(text)
         except ValueError:
-            raise Refused(option, text, "this is no number", "as 1 or 0.5") from None
+            raise Refused(option, text, "this is not a number", "as 1 or 0.5") from None
         if not 0 <= shares[own] < float("inf"):
-            raise Refused(option, text, "this is no share", "0 or more")
+            raise Refused(option, text, "this is not a share", "0 or more")
     if not any(shares.values()):
         raise Refused(option, inner, "no operation has a share above 0", "as read=3,write=1")
     return {name: share for name, share in sorted(shares.items()) if share > 0}
@@ -224,7 +224,7 @@ def _columns(words: Sequence[str], command: Command, note: Callable[[str], None]
     count = distributions.parse(given.value("n="), "-col n=")
     names = tuple(sorted(given["names="].split(","))) if "names=" in given else ()
     if len(set(names)) != len(names):
-        raise Refused("-col names=", given["names="], "a name stands there twice", "each name once")
+        raise Refused("-col names=", given["names="], "a name is given more than once", "each name once")
     if not count.is_fixed:
         raise Refused("-col n=", given["n="], "CQL rows have one number of columns, as in cassandra-stress", "FIXED(n)")
     if not 1 <= count.low <= MAX_COLUMNS:
@@ -280,7 +280,7 @@ def _connection(options: Words, note: Callable[[str], None]) -> Connection:
         )
     user, password = _credentials(options.get("-credentials-file"), mode, note)
     if password is not None and user is None:
-        raise Refused("-mode password=", "*suppressed*", "there is no user to it", "user=... password=...")
+        raise Refused("-mode password=", "*suppressed*", "password= needs user=", "user=... password=...")
     node = sections.NODE.read(options.get("-node", ()))
     ports = sections.PORT.read(options.get("-port", ()))
     transport = sections.TRANSPORT.read(options.get("-transport", ()))
@@ -300,7 +300,7 @@ def _connection(options: Words, note: Callable[[str], None]) -> Connection:
 def _credentials(
     words: Sequence[str] | None, mode: Given, note: Callable[[str], None]
 ) -> tuple[str | None, str | None]:
-    """User and password, of -mode or else of a property file."""
+    """User and password, of -mode, otherwise of a property file."""
     kept: Mapping[str, str] = {}
     if words is not None:
         option = sections.CREDENTIALS.name
@@ -327,7 +327,7 @@ def _nodes(given: Given) -> tuple[str, ...]:
     lines = text_of("-node file=", path, "a file with a node a line").splitlines()
     nodes = tuple(line.strip() for line in lines if line.strip())
     if not nodes:
-        raise Refused("-node file=", str(path), "no node stands in it", "a file with a node a line")
+        raise Refused("-node file=", str(path), "it lists no node", "a file with a node a line")
     return nodes
 
 

@@ -122,14 +122,16 @@ def _same_name(one: str, other: str) -> bool:
 
 
 class _OnceLoader(yaml.SafeLoader):
-    """Refuses a key that stands twice in one mapping; YAML's own loader takes the last without a word."""
+    """Refuses a key that is given twice in one mapping; YAML's own loader takes the last without a word."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
         for key, _ in node.value:
             name = str(key.value).lower()
             if name in seen and name != "<<":
-                raise yaml.constructor.ConstructorError(None, None, f"{key.value!r} stands there twice", key.start_mark)
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"{key.value!r} is given more than once", key.start_mark
+                )
             seen.add(name)
         return super().construct_mapping(node, deep)
 
@@ -161,7 +163,7 @@ def profile_of(path: str, read: Mapping[str, Any]) -> Profile:
             raise Refused(path, str(read.get(key)), f"`{key}` has no name", "a name")
     for key in ("keyspace_definition", "table_definition"):
         if not isinstance(read.get(key) or "", str):
-            raise Refused(f"{path}: {key}", str(read[key]), "this is no statement", "CREATE ...")
+            raise Refused(f"{path}: {key}", str(read[key]), "this is not a statement", "CREATE ...")
     extra = read.get("extra_definitions") or []
     if not isinstance(extra, list) or not all(isinstance(one, str) for one in extra):
         raise Refused(f"{path}: extra_definitions", str(extra), "this is not a list of statements", "- CREATE ...")
@@ -218,13 +220,13 @@ def _lower(path: str, key: str, value: object) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise Refused(f"{path}: {key}", str(value), "this is no table of keys", "key: value")
+        raise Refused(f"{path}: {key}", str(value), "this is not a table of keys", "key: value")
     return {str(name).lower(): one for name, one in value.items()}
 
 
 def _columns(path: str, read: object) -> dict[str, ColumnSpec]:
     if not isinstance(read, list):
-        raise Refused(f"{path}: columnspec", str(read), "this is no list", "a list of columns")
+        raise Refused(f"{path}: columnspec", str(read), "this is not a list", "a list of columns")
     by_name = {}
     for number, entry in enumerate(read):
         where = f"{path}: columnspec {number + 1}"
@@ -233,7 +235,7 @@ def _columns(path: str, read: object) -> dict[str, ColumnSpec]:
         if not isinstance(name, str):
             raise Refused(where, str(entry), "the column has no name", "name: ...")
         if name in by_name:
-            raise Refused(where, name, "the column stands there twice", "each column once")
+            raise Refused(where, name, "the column is given more than once", "each column once")
         spread = {
             key: distributions.parse(str(spec.pop(key)), f"{where} ({name}): {key}")
             for key in ("size", "population", "cluster")

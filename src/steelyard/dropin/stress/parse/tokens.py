@@ -38,7 +38,7 @@ def sections(arguments: Sequence[str]) -> dict[str, tuple[str, ...]]:
         if index == 0 or word.startswith("-"):
             name = word.lower()
             if name in by_name:
-                raise Refused(name, word, "it stands there twice", "each command and option once")
+                raise Refused(name, word, "it is given more than once", "each command and option once")
             by_name[name] = []
         else:
             by_name[name].append(word)

@@ -186,7 +186,7 @@ def _counter_read(settings: Settings) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Ending:
-    """What ends a load; only a signal if neither is set. `partitions`: of all operations."""
+    """End of a load; only a signal if neither is set. `partitions`: of all operations."""
 
     partitions: int | None = None
     duration_s: float | None = None

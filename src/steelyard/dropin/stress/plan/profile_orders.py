@@ -2,7 +2,7 @@
 
 A key of the agent is cassandra-stress's seed. Columns of the partition key are functions of it; several seeds may be
 the same partition. A clustering column is a function of the columns before it and of a number within them. All other
-columns are pseudo-random functions of the values of the primary key, so that whoever knows a row's key knows the row.
+columns are pseudo-random functions of the values of the primary key, so that a row follows from its key.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ DEFAULT_POPULATION = 100_000_000_000
 LAST_MS = 1_576_800_000_000
 """Greatest timestamp of cassandra-stress: 50 years after 1970, in ms."""
 UNHASHED = ("uuid", "timeuuid", "boolean", "duration")
-"""Of cassandra-stress's own values of these types, rows could not be told apart."""
+"""Of cassandra-stress's own values of these types, rows could not be distinguished."""
 COLLECTIONS = ("set", "list", "map", "tuple", "vector")
 MOST_DIGITS = 64
 MOST_CODE_DIGITS = 18
@@ -161,7 +161,7 @@ class Table:
         return make | {"identity": self._identity(column, counts=column.outer in TEXTS)}
 
     def _identity(self, column: Column, *, counts: bool) -> dict[str, Any]:
-        """What cassandra-stress draws for a column. `counts`: without a population its value is another one."""
+        """Values that cassandra-stress draws for a column. `counts`: without a population its value is another one."""
         spec = self.profile.spec(column.name)
         default = Distribution("uniform", 1, LAST_MS if column.outer == "timestamp" else DEFAULT_POPULATION)
         size = {"size": spec.size.wire()} if spec.size is not None and _is_known(spec.size) else {}
@@ -245,7 +245,7 @@ def _no_column(profile: Profile, where: str, name: str, columns: Sequence[Column
 
 
 def remarks(settings: Settings, table: Table) -> list[str]:
-    """What the profile says without effect, or with another one than in cassandra-stress."""
+    """Notes on parts of the profile without effect, or with another one than in cassandra-stress."""
     profile, sentences = table.profile, []
     clustering = [profile.spec(one.name).cluster or fixed(1) for one in table.columns if one.role == "clustering"]
     if any(one.high > 1 for one in clustering[2:]):

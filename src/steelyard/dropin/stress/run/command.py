@@ -169,7 +169,7 @@ def addresses(connection: Connection) -> list[str]:
         try:
             host, port = parsed(node, connection.port)
         except ValueError as error:
-            raise Refused("-node", node, str(error).partition(": ")[2] or "this is no node", "as 10.0.0.1") from None
+            raise Refused("-node", node, str(error).partition(": ")[2] or "this is not a node", "as 10.0.0.1") from None
         try:
             known = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except OSError as error:

@@ -30,7 +30,7 @@ class Recorder:
     header_every: int | None = None
     _intervals: int = 0
     _unprinted: dict[str | None, Span] = field(default_factory=dict)
-    """What was done since the last row, by operation; None: of all."""
+    """Counts since the last row, by operation; None: of all."""
 
     def take(self, interval: Interval) -> None:
         """Add one interval of all operations."""

@@ -25,7 +25,7 @@ from steelyard.model.trial import TrialRecord
 from steelyard.report.prose.benchmarking_crimes.crime import Crime, some
 
 PLATFORM: Final = ("cpu_model", "cores", "memory_mb", "kernel")
-"""Facts without which nobody can repeat a measurement."""
+"""Facts without which a measurement cannot be repeated."""
 LEAST_CLEAR: Final = 3
 """Interactions of this many factors or more are usually small, so aliases with them do no harm."""
 
@@ -162,7 +162,7 @@ def _aliases(results: Results) -> Crime:
     effects = count(len(results.of(MainEffect)), "effect")
     evidence = f"{len(confounded)} of {effects} of a fraction may be interactions of two factors"
     evidence += f" ({some(confounded)})" if confounded else ""
-    hint = "A fraction of resolution 4 tells them apart, or a factorial over the factors that matter."
+    hint = "Use a fraction of resolution 4, or a factorial over the factors that matter."
     return Crime("Effects that are confounded", bool(confounded), f"{evidence}.", hint)
 
 
