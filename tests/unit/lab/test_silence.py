@@ -48,12 +48,9 @@ CONNECTED = Connected(nodes=(), connections=1, server="")
 class Course:
     """A listening at a clock of the test's own, which looks once a second as the laboratory does."""
 
-    engine = "agent"
-
-    def __init__(self, **order: Any) -> None:
+    def __init__(self, engine: str = "agent", **order: Any) -> None:
         self.now_s = 0.0
-        engine = Parts(Plugins()).engine_named(self.engine)
-        self.listening = Listening(engine, {**ORDER, **order}, NODES, lambda: self.now_s)
+        self.listening = Listening(Parts(Plugins()).engine_named(engine), {**ORDER, **order}, NODES, lambda: self.now_s)
         self.take = self.listening.to(lambda node, record: None)
 
     def both(self, record: Record) -> None:
@@ -133,10 +130,9 @@ def test_what_is_heard_during_a_pause_does_not_lengthen_the_limit() -> None:
 
 
 @pytest.mark.parametrize("engine", ["cassandra-stress", "latte"])
-def test_tools_that_say_nothing_for_long_are_left_alone(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tools_that_say_nothing_for_long_are_left_alone(engine: str) -> None:
     """latte reports at its end; cassandra-stress prints nothing while no operation ends."""
-    monkeypatch.setattr(Course, "engine", engine)
-    course = Course()
+    course = Course(engine)
     course.both(made.HELLO)
     course.both(CONNECTED)
     course.passes(10 * FIRST_S)
