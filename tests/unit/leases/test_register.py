@@ -14,8 +14,7 @@ from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
 
 
-def test_a_record_that_cannot_be_read_is_not_abandoned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lease_register, "FOLDER", tmp_path / "register")
+def test_a_record_that_cannot_be_read_is_not_abandoned(tmp_path: Path, register: Path) -> None:
     path = tmp_path / "other" / "leases" / "0123abcd.json"
     path.parent.mkdir(parents=True)
     path.write_text('{"format": 1, "id": "0123abcd", "a_field_of_tomorrow": 1}')
@@ -93,9 +92,10 @@ def test_a_living_lease_is_none_that_is_left_over_in_a_mount_namespace_of_its_ow
     assert (left["lost"], left["strays"], left["elsewhere"]) == (["5eedbee9"], ["5eedbee9"], ["5eedbee9"])
 
 
-def test_what_cannot_be_told_from_here_is_not_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_told_from_here_is_not_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, register: Path
+) -> None:
     """An entry that was torn does not say whose it is."""
-    monkeypatch.setattr(lease_register, "FOLDER", tmp_path / "register")
     (tmp_path / "register").mkdir()
     (tmp_path / "register" / "5eedbee8").write_text(f"{lease_records.record_path(tmp_path, '5eedbee8')}\n")
     assert list(lease_register.lost(tmp_path, "")) == ["5eedbee8"]

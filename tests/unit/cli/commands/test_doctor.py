@@ -13,8 +13,7 @@ from steelyard.leases import register as lease_register
 from steelyard.plugins import find
 
 
-def test_leftovers_of_other_state_folders_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lease_register, "FOLDER", tmp_path / "register")
+def test_leftovers_of_other_state_folders_are_named(tmp_path: Path, register: Path) -> None:
     own, other = tmp_path / "own", tmp_path / "other"
     lease_register.enter("5eedbee7", lease_records.record_path(other, "5eedbee7"), "vm", lease_records.owner())
     none = leftovers(own, [], {})
@@ -26,13 +25,8 @@ def test_leftovers_of_other_state_folders_are_named(tmp_path: Path, monkeypatch:
     assert both.mend == f"steelyard clean; STEELYARD_STATE={other} steelyard clean vm"
 
 
-def test_plug_ins_say_what_they_need_in_order_and_the_default_site_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[str, str]] = []
-    monkeypatch.setattr(doctor.machine_findings, "of_this_machine", list)
-    monkeypatch.setattr(doctor, "_said_by", lambda seam, name: asked.append((seam, name)) or ())
-    monkeypatch.setattr(doctor, "_lease_for_real", lambda: None)
-    monkeypatch.setattr(doctor, "_leftovers", lambda: None)
-    list(doctor._this_machine())
+def test_plug_ins_say_what_they_need_in_order_and_the_default_site_first() -> None:
+    asked = doctor.asked()
     seams = ("engine", "system", "site")
     assert [seam for seam, _ in asked] == [seam for seam in seams for _ in find.names(seam)]
     assert [name for seam, name in asked if seam == "site"][:2] == ["local", "docker"]
