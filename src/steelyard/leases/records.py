@@ -183,7 +183,7 @@ def left_over(state: Path, site: str, now: datetime) -> list[Lease]:
 
 
 @contextlib.contextmanager
-def locked(state: Path) -> Iterator[None]:
+def locked(state: Path, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
     """Exclusive lock on the leases of this state folder, held for milliseconds. Raises FileError or SiteError."""
     folder = state / "leases"
     try:
@@ -193,14 +193,14 @@ def locked(state: Path) -> Iterator[None]:
         message = f"cannot use the state folder {state}: {error.strerror}"
         raise foreseen(error) or SiteError(message, "set STEELYARD_STATE") from error
     try:
-        deadline = time.monotonic() + LOCK_TIMEOUT_S
+        deadline = time.monotonic() + timeout_s
         while True:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
                 if time.monotonic() > deadline:
-                    raise SiteError(f"{folder / '.lock'} is held for more than {LOCK_TIMEOUT_S:g} s") from None
+                    raise SiteError(f"{folder / '.lock'} is held for more than {timeout_s:g} s") from None
                 time.sleep(LOCK_POLL_S)
         # Records are only written under this lock, so a draft belongs to a dead writer.
         for draft in folder.glob("*.draft"):

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.model.errors import SteelyardError, StudyError
-from steelyard.serve import report_jobs, routes, web
+from steelyard.serve import report_jobs, routes
 from steelyard.serve.store_cache import Shelf
 from steelyard.serve.web import CONNECTIONS, PageServer, allowed_names
 from steelyard.store import layout
@@ -262,8 +262,8 @@ def test_texts_of_a_store_are_no_markup(served: Served) -> None:
         assert 'data-key="<b>"' not in text
 
 
-def test_who_sends_a_byte_now_and_then_is_not_waited_for(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(web, "REQUEST_S", 0.3)
+def test_who_sends_a_byte_now_and_then_is_not_waited_for(served: Served) -> None:
+    served.server.request_s = 0.3
     with socket.create_connection(("127.0.0.1", served.server.port), timeout=30) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\n")
         with contextlib.suppress(ConnectionError):
@@ -275,8 +275,8 @@ def test_who_sends_a_byte_now_and_then_is_not_waited_for(served: Served, monkeyp
     assert served.ask("/")[0] == 200
 
 
-def test_who_takes_nothing_does_not_hold_a_place_for_ever(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(web, "ANSWER_S", 0.3)
+def test_who_takes_nothing_does_not_hold_a_place_for_ever(served: Served) -> None:
+    served.server.answer_s = 0.3
     served.server.respond = lambda target: routes.Answer(routes.HTTPStatus.OK, "", b"x" * 50_000_000)
     own = f"127.0.0.1:{served.server.port}"
     with socket.create_connection(("127.0.0.1", served.server.port), timeout=30) as connection:

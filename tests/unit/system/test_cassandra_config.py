@@ -199,14 +199,12 @@ def fake_java(folder: Path, version: str) -> Path:
     return path
 
 
-def test_finds_the_first_java_17(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_finds_the_first_java_17(tmp_path: Path) -> None:
     old, right = fake_java(tmp_path / "old", "11.0.2"), fake_java(tmp_path / "right", "17.0.1")
-    monkeypatch.setattr(_java, "candidates", lambda: iter([tmp_path / "none", old, right]))
-    found = asyncio.run(_java.find())
+    found = asyncio.run(_java.find([tmp_path / "none", old, right]))
     assert (found.path, found.version, found.home) == (right, "17.0.1", tmp_path / "right")
-    monkeypatch.setattr(_java, "candidates", lambda: iter([old]))
     with pytest.raises(SystemFault, match=r"found .*11\.0\.2") as caught:
-        asyncio.run(_java.find())
+        asyncio.run(_java.find([old]))
     assert "apt-get install" in caught.value.hint
 
 
@@ -253,7 +251,7 @@ def test_a_failed_maven_is_told_and_leaves_nothing(tmp_path: Path, monkeypatch: 
     with pytest.raises(SystemFault, match="no route to the repository"):
         asyncio.run(_jars.ensure(Settings(), tmp_path / "cache", JAVA, lambda _: None))
     assert [path.name for path in (tmp_path / "cache" / "cassandra-5.0.5").iterdir()] == ["lock"]
-    monkeypatch.setattr(_jars.shutil, "which", lambda _: None)
+    monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SystemFault, match="no mvn") as caught:
         asyncio.run(_jars.ensure(Settings(), tmp_path / "cache", JAVA, lambda _: None))
     assert "apt-get install -y maven" in caught.value.hint

@@ -255,10 +255,9 @@ def test_present_and_remove_go_bottom_up(tmp_path: Path) -> None:
     assert not any(base.exists() for base in chosen.bases)
 
 
-def test_a_group_that_stays_busy_is_an_error_with_its_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cgroup, "REMOVE_TIMEOUT_S", 0.05)
+def test_a_group_that_stays_busy_is_an_error_with_its_members(tmp_path: Path) -> None:
     chosen = cgroup.choose(version_1(tmp_path), ENABLED, "/")
     cgroup.make(chosen, "0a1b2c3d", "n1", NodeLimits())
     (chosen.bases[0] / "0a1b2c3d" / "n1" / "cgroup.procs").write_text("4711\n")
     with pytest.raises(SiteError, match="4711"):
-        asyncio.run(cgroup.remove(chosen, "0a1b2c3d"))
+        asyncio.run(cgroup.remove(chosen, "0a1b2c3d", 0.05))
