@@ -20,6 +20,7 @@ from steelyard.model.errors import SteelyardError
 from steelyard.node import agent, machine_facts
 from steelyard.node.folders import cache_folder
 from steelyard.node.signals import ENDING
+from steelyard.plan import Machine, preflight
 from steelyard.site.kernel import cgroup, programs
 from steelyard.site.vm.refusals import PACKAGES
 
@@ -41,6 +42,14 @@ def no_agent(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     places: list[Path] = []
     monkeypatch.setattr(agent, "candidates", lambda: tuple(places))
     return places
+
+
+@pytest.fixture
+def this_machine(monkeypatch: pytest.MonkeyPatch) -> list[Machine]:
+    """This machine as the checks of a plan find it, the last of the list: `check` and `run` read it themselves."""
+    machines: list[Machine] = []
+    monkeypatch.setattr(preflight, "read_machine", lambda folder, store: machines[-1])
+    return machines
 
 
 @dataclass

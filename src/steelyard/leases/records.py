@@ -229,7 +229,7 @@ def owner(pid: int | None = None) -> Owner:
     return Owner(pid=number, start_ticks=ticks, boot_id=boot_id(), pid_namespace=_pid_namespace())
 
 
-def lives(who: Owner) -> bool:
+def lives(who: Owner, first_namespace: int = FIRST_PID_NAMESPACE) -> bool:
     """Whether exactly this process still runs; also if that cannot be told, because it is in a namespace of process ids
     that this one does not see into."""
     if who.boot_id != boot_id():
@@ -237,7 +237,7 @@ def lives(who: Owner) -> bool:
     if who.pid_namespace == _pid_namespace():
         return KnownProcess(who.pid, who.start_ticks).alive
     # The first namespace sees the processes of all others; any other one only those within itself.
-    return _id_here(who) is not None or _pid_namespace() != FIRST_PID_NAMESPACE
+    return _id_here(who) is not None or _pid_namespace() != first_namespace
 
 
 def as_seen_by(who: Owner, path: Path) -> Path:

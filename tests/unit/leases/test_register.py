@@ -104,15 +104,13 @@ def test_what_cannot_be_told_from_here_is_not_taken_back(
     assert lease_register.abandoned_elsewhere(tmp_path / "other", lease_records.utc_now()) == {}
 
 
-def test_an_owner_in_another_namespace_of_process_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_owner_in_another_namespace_of_process_ids() -> None:
     """A container and its host may share a state folder: neither takes the other's leases."""
     here = lease_records.owner()
     assert lease_records.lives(here)
     elsewhere = here.model_copy(update={"pid_namespace": here.pid_namespace + 1})
-    monkeypatch.setattr(lease_records, "FIRST_PID_NAMESPACE", 0)
-    assert lease_records.lives(elsewhere), "cannot be told"
-    monkeypatch.setattr(lease_records, "FIRST_PID_NAMESPACE", here.pid_namespace)
-    assert not lease_records.lives(elsewhere), "all are seen from here, and it is none of them"
+    assert lease_records.lives(elsewhere, 0), "cannot be told"
+    assert not lease_records.lives(elsewhere, here.pid_namespace), "all are seen from here, and it is none of them"
     assert not lease_records.lives(elsewhere.model_copy(update={"boot_id": "before"}))
 
 

@@ -78,12 +78,10 @@ KINDS: dict[str, tuple[str, Machine, str]] = {
 
 
 @pytest.fixture(autouse=True)
-def this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Machine]:
-    """This machine as the checks find it, the last of the list: they read it themselves, as `check` and `run` do."""
-    machines = [LARGE]
-    monkeypatch.setattr(preflight, "read_machine", lambda folder, store: machines[-1])
+def large(this_machine: list[Machine], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large machine, unless the test says otherwise."""
+    this_machine.append(LARGE)
     monkeypatch.setenv("STEELYARD_STATE", str(tmp_path / "state"))
-    return machines
 
 
 def checked(path: Path, store: Path) -> list[Refusal]:

@@ -152,15 +152,14 @@ def test_beans_of_containers_are_called_by_a_client_in_each(
         made.append([Path(word).parts[-3] for word in words if word.endswith("management.password")])
         return ()
 
-    async def provide(self: Cassandra, node: Node) -> Installed:
-        del self, node
-        return Installed(JAVA.path, (), tmp_path)
+    class Provided(Cassandra):
+        async def _provide(self, node: Node) -> Installed:
+            return Installed(JAVA.path, (), tmp_path)
 
     monkeypatch.setattr(_beans, "call", call)
-    monkeypatch.setattr(Cassandra, "_provide", provide)
     group = [replace(node, processes=processes) for node in nodes(tmp_path, 2)]
     targets = {node.name: [f"{node.address}=usertable"] for node in group}
-    asyncio.run(Cassandra(Settings(), tmp_path)._call(group, "flush", "ycsb", targets))
+    asyncio.run(Provided(Settings(), tmp_path)._call(group, "flush", "ycsb", targets))
     assert sorted(made) == calls
 
 

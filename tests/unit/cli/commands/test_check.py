@@ -11,7 +11,7 @@ from steelyard.judging.noise_floor import KeptFloor, Spread, circumstances
 from steelyard.lab import quiet
 from steelyard.model.verdict_reasons import Reason, ReasonKind
 from steelyard.node import machine_facts, noise_floor
-from steelyard.plan import Machine, expand, preflight
+from steelyard.plan import Machine, expand
 from steelyard.study import read
 from tests.unit.cli.screen import Printed, printed
 from tests.unit.study.paper import HEAD, OTHER, WORKLOAD
@@ -174,9 +174,8 @@ def test_a_busy_machine_is_said_beforehand(tmp_path: Path, monkeypatch: pytest.M
     assert ("machine is busy" in printed_out) == busy
 
 
-def test_the_disk_of_the_store_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = Machine(cores=2, memory_mb=64_000, disk_free_bytes=10**12, store_free_bytes=10**5)
-    monkeypatch.setattr(preflight, "read_machine", lambda folder, store: machine)
+def test_the_disk_of_the_store_is_looked_at(tmp_path: Path, this_machine: list[Machine]) -> None:
+    this_machine.append(Machine(cores=2, memory_mb=64_000, disk_free_bytes=10**12, store_free_bytes=10**5))
     found = checked(tmp_path, REST)
     assert found.code == 0
     printed_out = " ".join(found.out.split())
