@@ -193,6 +193,7 @@ def test_clean_says_what_it_could_not_remove(killed: str, state: Path, monkeypat
         raise SiteError("the disk is gone")
 
     with monkeypatch.context() as patched:
+        # `clean` finds its sites by name: this one is found broken.
         patched.setattr(fake.FakeSite, "release", stuck)
         code, text = cleaned()
         assert code == 3

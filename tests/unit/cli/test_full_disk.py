@@ -117,6 +117,7 @@ def test_a_session_that_the_disk_ends_says_once_that_no_sealed_trial_is_lost(
         raise error
 
     monkeypatch.setenv("STEELYARD_STATE", str(tmp_path / "state"))
+    # The disk is full in the middle of a session (a real one: lab/test_full_disk.py).
     monkeypatch.setattr(session.Conductor, "run", conduct)
     study = tmp_path / "full.toml"
     study.write_text(SMALL_STUDY)

@@ -154,6 +154,7 @@ def test_a_refusal_is_said_with_its_hint_and_its_code(monkeypatch: pytest.Monkey
         assert isinstance(ended.value.code, int)
         return ended.value.code
 
+    # No command has a refusal with a note and a bracket at once.
     monkeypatch.setattr(main, "command_line", refuse)
     found = printed(command)
     assert (found.code, found.out) == (2, "")

@@ -101,6 +101,7 @@ def test_whoever_drives_can_end_it(fake_agent: FakeAgent) -> None:
 
 
 def test_a_second_signal_waits_for_nothing(fake_agent: FakeAgent, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A deaf agent is waited for as long as this.
     monkeypatch.setattr("steelyard.engine.agent.DRAIN_GRACE_S", 0.2)
     fake_agent.says("load", [HELLO, CONNECTED, FIRST], waits=True, deaf=True)
 

@@ -112,6 +112,7 @@ def records_of(
             raise ClockError("n1: its clock cannot be read: no answer", node="n1")
         return {node.name: clocks.Reading(offset_s, 0.001) for node in clocks.of_own_clock(nodes)}
 
+    # Offsets of an exact size, one after the other.
     monkeypatch.setattr(clocks, "read", read)
     study = fakes.study(
         design={"starts": 1, "trials": 1, "seed": 3}, factors={"nodes": [1]}, data={"state": "continue"}

@@ -139,6 +139,7 @@ def test_a_trial_that_would_not_fit_is_not_begun(tmp_path: Path, monkeypatch: py
     """After two trials somebody else fills the disk: the study ends, and says how to go on."""
     without_waiting(monkeypatch)
     script = Script(tmp_path)
+    # The conductor makes its own look at the disk.
     monkeypatch.setattr(
         "steelyard.lab.disk_room.shutil.disk_usage",
         lambda folder: type("Usage", (), {"free": 10**9 if len(script.driven) < 3 else 120 * 1024}),

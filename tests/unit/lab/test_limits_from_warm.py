@@ -44,6 +44,7 @@ class ThrottlingSite(FakeSite):
 @pytest.fixture
 def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Script:
     without_waiting(monkeypatch)
+    # Nodes that are none have nothing to settle or to be measured.
     monkeypatch.setattr(cluster_module, "LIMIT_SETTLE_S", 0.0)
     monkeypatch.setattr(cluster_module.gauge, "wanted", lambda limits: False)
     return Script(tmp_path)

@@ -16,7 +16,7 @@ import pytest
 from steelyard import engine_order
 from steelyard.engine import agent as agent_engine
 from steelyard.engine.base import FallsSilent
-from steelyard.lab import node_death, probe_processes, silence
+from steelyard.lab import probe_processes, silence
 from steelyard.lab.conductor import Conductor
 from steelyard.lab.node_death import while_alive
 from steelyard.lab.probe_processes import Readings, watching
@@ -149,8 +149,8 @@ def test_every_engine_that_is_shipped_is_judged_as_it_speaks() -> None:
 
 @contextmanager
 def hurried(monkeypatch: pytest.MonkeyPatch, first_s: float = FIRST_S) -> Iterator[None]:
+    """Limits that would take minutes: the conductor hands none of them to a study."""
     with monkeypatch.context() as patch:
-        patch.setattr(node_death, "POLL_S", 0.05)
         patch.setattr(silence, "SILENCE_S", 0.5)
         patch.setattr(silence, "FIRST_S", first_s)
         patch.setattr(probe_processes, "SILENCE_S", 0.5)

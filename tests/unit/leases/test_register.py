@@ -99,6 +99,7 @@ def test_what_cannot_be_told_from_here_is_not_taken_back(
     (tmp_path / "register").mkdir()
     (tmp_path / "register" / "5eedbee8").write_text(f"{lease_records.record_path(tmp_path, '5eedbee8')}\n")
     assert list(lease_register.lost(tmp_path, "")) == ["5eedbee8"]
+    # As in a mount namespace of its own.
     monkeypatch.setattr(lease_register, "hidden_files", lambda: True)
     assert list(lease_register.lost(tmp_path, "")) == []
     assert lease_register.abandoned_elsewhere(tmp_path / "other", lease_records.utc_now()) == {}

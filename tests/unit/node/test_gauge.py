@@ -78,6 +78,7 @@ def test_memory_of_a_virtual_machine_is_what_its_kernel_found(tmp_path: Path, mo
     async def texts(node: Node, *paths: Path) -> dict[Path, str]:
         return {path: maps[path] for path in paths if path in maps}
 
+    # The memory map is that of another machine, at its own path.
     monkeypatch.setattr(gauge.files, "texts", texts)
     machine, answer = replace(NODE, kernel="n1"), {**ANSWER, "memory_ended": "machine"}
     (numbers, measured), _ = asked(tmp_path, NodeLimits(memory_mb=1024), answer, machine)

@@ -305,6 +305,7 @@ def test_faults_of_our_own_are_told(served: Served) -> None:
 def test_a_page_is_drawn_once_for_all_who_ask_at_the_same_time(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[str] = []
     real = routes.pages.study
+    # A page that is drawn again looks the same.
     monkeypatch.setattr(routes.pages, "study", lambda name, *facts: drawn.append(name) or real(name, *facts))
     now_s = [1_800_000_000.0]
 

@@ -156,6 +156,7 @@ def test_beans_of_containers_are_called_by_a_client_in_each(
         async def _provide(self, node: Node) -> Installed:
             return Installed(JAVA.path, (), tmp_path)
 
+    # No node answers here.
     monkeypatch.setattr(_beans, "call", call)
     group = [replace(node, processes=processes) for node in nodes(tmp_path, 2)]
     targets = {node.name: [f"{node.address}=usertable"] for node in group}

@@ -164,6 +164,7 @@ def test_the_long_name_of_a_factor_is_whole_at_80_columns(tmp_path: Path) -> Non
 @pytest.mark.parametrize("busy", [True, False])
 def test_a_busy_machine_is_said_beforehand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, busy: bool) -> None:
     reason = Reason(kind=ReasonKind.STEAL, measured=0.8, threshold=0.2, unit="of all CPU time", detail="java 1.60")
+    # Whether this machine is busy is chance.
     monkeypatch.setattr(quiet, "disturbed_since", lambda before, state, limits: [reason] if busy else [])
     printed_out = " ".join(checked(tmp_path, REST).out.split())
     words = (

@@ -41,6 +41,7 @@ def test_a_plug_in_that_cannot_be_made_is_a_finding(monkeypatch: pytest.MonkeyPa
     def broken(seam: str, name: str) -> None:
         raise ImportError("No module named 'boto'")
 
+    # A package that lacks another one is not installed here.
     monkeypatch.setattr(doctor, "default_plug_in", broken)
     (found,) = doctor._said_by("site", "ec2")
     assert (found.name, found.state, found.found) == ("site ec2", "poor", "No module named 'boto'")

@@ -110,6 +110,7 @@ def test_the_browser_is_started_without_the_token_in_its_words(tmp_path: Path, m
 
     write(tmp_path / "root" / "s", [a_record(0)])
     monkeypatch.setenv("STEELYARD_STATE", str(tmp_path / "state"))
+    # No browser is started.
     monkeypatch.setattr("webbrowser.open", browser)
     before = {number: signal.getsignal(number) for number in signals.ENDING}
     try:

@@ -149,6 +149,7 @@ def test_an_interrupt_still_gives_the_block(agent: FakeAgent, monkeypatch: pytes
         add(screen, one)
         os.kill(os.getpid(), signal.SIGINT)
 
+    # The signal has to come after the first interval.
     monkeypatch.setattr(command_run.Screen, "add", add_and_interrupt)
     code, out, _ = carry_out(f"run cassandra-cql {BASE}")
     assert code == command_run.EXIT_INTERRUPTED

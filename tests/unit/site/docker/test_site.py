@@ -309,6 +309,7 @@ def found(
     """It needs no Docker, no root and no Debian."""
     machine = Found(tmp_path, programs, rights)
     rights.capable, rights.groups = True, cgroup.Hierarchies({"cpu": tmp_path}, None, frozenset(), ())
+    # This machine may be no Debian, and its user root or not.
     monkeypatch.setattr(image, "recipe", lambda: RECIPE)
     monkeypatch.setattr(os, "geteuid", lambda: machine.uid)
     monkeypatch.delenv("DOCKER_HOST", raising=False)

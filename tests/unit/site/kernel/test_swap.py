@@ -31,6 +31,7 @@ def counting(hierarchies: Hierarchies) -> None:
 
 def machine_has(monkeypatch: pytest.MonkeyPatch, swap_mb: int) -> None:
     texts = {"/proc/meminfo": f"MemTotal: 8388608 kB\nMemAvailable: 8000000 kB\nSwapTotal: {swap_mb * 1024} kB\n"}
+    # Swap of a size that this machine has not.
     monkeypatch.setattr(machine_facts, "read", lambda path: texts.get(path, ""))
 
 

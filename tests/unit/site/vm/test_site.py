@@ -111,6 +111,7 @@ def test_the_image_is_named_by_all_that_it_is_made_from(monkeypatch: pytest.Monk
     key = vm_image.key_of(RECIPE)
     assert vm_image.image(tmp_path, RECIPE).folder == tmp_path / "vm" / f"image-{key}"
     assert not vm_image.image(tmp_path, RECIPE).complete
+    # The scripts are constants of the package.
     monkeypatch.setattr(vm_image.scripts, "SECOND_INIT", "other")
     assert vm_image.key_of(RECIPE) != key
 
