@@ -278,8 +278,8 @@ def _lifting(
 
 def device_of(folder: Path, devices: Path = BLOCK_DEVICES) -> str | None:
     """The loop device of the file system at a node's folder, such as `loop3`."""
-    found = (pair for pairs in present(folder.parent, devices).values() for pair in pairs)
-    return next((device for device, path in found if path == image(folder.resolve())), None)
+    images = (pair for pairs in present(folder.parent, devices).values() for pair in pairs)
+    return next((device for device, path in images if path == image(folder.resolve())), None)
 
 
 def _mounted(device: str) -> list[Path]:
