@@ -8,21 +8,65 @@ import platform
 import shutil
 import signal
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from steelyard.leases import register as lease_register
 from steelyard.model.errors import SteelyardError
-from steelyard.node import agent
+from steelyard.node import agent, machine_facts
 from steelyard.node.folders import cache_folder
 from steelyard.node.signals import ENDING
+from steelyard.plan import Machine, preflight
 from steelyard.site.kernel import cgroup, programs
 from steelyard.site.vm.refusals import PACKAGES
 
 QUIET_WAIT_VARIABLE = "STEELYARD_QUIET_WAIT_S"
 EXPECTED = ("this kernel ", "this machine has no ", "this network ", "as root ")
 """Beginnings of reasons that depend on the machine and not on its set-up."""
+
+
+@pytest.fixture
+def register(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A register of leases of the test's own: the real one has one place, so that all installations find it."""
+    monkeypatch.setattr(lease_register, "FOLDER", tmp_path / "register")
+    return tmp_path / "register"
+
+
+@pytest.fixture
+def no_agent(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """A machine without an agent: those beside the interpreter are not looked at, but the places in this list."""
+    places: list[Path] = []
+    monkeypatch.setattr(agent, "candidates", lambda: tuple(places))
+    return places
+
+
+@pytest.fixture
+def this_machine(monkeypatch: pytest.MonkeyPatch) -> list[Machine]:
+    """This machine as the checks of a plan find it, the last of the list: `check` and `run` read it themselves."""
+    machines: list[Machine] = []
+    monkeypatch.setattr(preflight, "read_machine", lambda folder, store: machines[-1])
+    return machines
+
+
+@dataclass
+class Rights:
+    """What the kernel lets this process do, and its control groups."""
+
+    capable: bool
+    groups: cgroup.Hierarchies
+
+
+@pytest.fixture
+def rights(monkeypatch: pytest.MonkeyPatch) -> Rights:
+    """A process without privileges, unless the test says otherwise: nobody can give it what root has, nor take it."""
+    given = Rights(False, cgroup.Hierarchies({}, None, frozenset(), ("no right to make groups in /sys/fs/cgroup",)))
+    monkeypatch.setattr(machine_facts, "capable", lambda name, status=None: given.capable)
+    monkeypatch.setattr(cgroup, "detect", lambda: given.groups)
+    return given
 
 
 @cache

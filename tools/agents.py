@@ -13,7 +13,7 @@ import shutil
 import struct
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -69,6 +69,10 @@ TARGETS: Mapping[str, Target] = {
 }
 
 
+Build = Callable[[Target, Path], Path]
+"""Builds the agent of a target from a checkout: the path of the program."""
+
+
 class NotBuilt(Exception):
     """An agent that could not be built, with a hint."""
 
@@ -89,12 +93,12 @@ def _sources(root: Path) -> Iterator[Path]:
             yield path
 
 
-def agent_for(target: Target, root: Path = ROOT) -> Path:
+def agent_for(target: Target, root: Path = ROOT, build: Build | None = None) -> Path:
     """Path of the agent in the cache, built if need be. Raises NotBuilt."""
     kept = cache_folder() / "agents" / crates_hash(root) / f"{PROGRAM}-{target.name}"
     if kept.is_file():
         return kept
-    built = _build(target, root)
+    built = (build or _build)(target, root)
     if not is_static(built):
         raise NotBuilt(f"{built} is not static: it would need this machine's libraries on every node")
     kept.parent.mkdir(parents=True, exist_ok=True)
@@ -149,7 +153,7 @@ def is_static(path: Path) -> bool:
     return INTERPRETER not in kinds
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
     """Returns 0, or 3 if one could not be built."""
     parser = argparse.ArgumentParser(prog="python -m tools.agents", description=__doc__)
     parser.add_argument("--into", type=Path, required=True, help="folder to put them into, beside steelyard-agent")
@@ -162,7 +166,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     code = EXIT_DONE
     for name in options.architectures or TARGETS:
         try:
-            path = agent_for(TARGETS[name])
+            path = agent_for(TARGETS[name], root)
         except NotBuilt as error:
             print(f"{PROGRAM}-{name}: {error}", file=sys.stderr)
             code = EXIT_LABORATORY

@@ -144,6 +144,7 @@ class Heard:
 
 @pytest.mark.quiet
 def test_a_real_busy_loop_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A real wait is half a minute and more.
     monkeypatch.setattr(quiet, "QUIET_S", 1.5)
     monkeypatch.setattr(quiet, "LOOK_S", 0.5)
     # What else this machine does is taken for the study's own: only the loops count.

@@ -28,6 +28,7 @@ def test_text_is_on_disk_before_it_has_the_name_and_the_name_after(
         of_folder = os.readlink(f"/proc/self/fd/{descriptor}") == str(tmp_path)
         steps.append(("folder" if of_folder else "text", path.exists()))
 
+    # What is on disk shows only after a power cut.
     monkeypatch.setattr(atomic_file.os, "fsync", sync)
     replace_file(path, "text")
     assert steps == [("text", False), ("folder", True)]
@@ -41,6 +42,7 @@ def test_what_fails_leaves_the_old_file(error: BaseException, tmp_path: Path, mo
     def fail(descriptor: int) -> None:
         raise error
 
+    # It has to fail after the draft is written.
     monkeypatch.setattr(atomic_file.os, "fsync", fail)
     with pytest.raises(type(error)):
         replace_file(path, "new")

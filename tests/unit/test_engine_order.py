@@ -94,6 +94,7 @@ def test_several_load_nodes_start_together_with_their_parts(tmp_path: Path, monk
         on_record(node.name, Connected(nodes=(), connections=1, server=""))
         await asyncio.sleep(0.05)
 
+    # Orders are compared before any generator runs.
     monkeypatch.setattr(agent, "carry_out", carry_out)
     asked = made(threads=5, phases=[{"name": "a", "duration_s": 1, "threads": 3}, {"name": "b", "duration_s": 1}])
 
@@ -118,6 +119,7 @@ def test_files_are_brought_to_nodes_that_are_elsewhere(tmp_path: Path, monkeypat
     async def take(node: Node, where: Path, content: bytes, mode: int | None = None) -> None:
         put.append((where, content))
 
+    # The node is elsewhere.
     monkeypatch.setattr(agent, "put", take)
     phase = {"name": "a", "duration_s": 1, "schedule": "trace", "trace": str(path)}
     asked = made(phases=[phase, {**phase, "name": "b"}])

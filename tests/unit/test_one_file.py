@@ -110,6 +110,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for package in (statistics, responses):
         own = dropped / package.__name__
         own.mkdir(parents=True)
+        # A file that is dropped into the package, without writing there.
         monkeypatch.setattr(package, "__path__", [*package.__path__, str(own)])
     forget()
     yield dropped

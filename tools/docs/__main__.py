@@ -32,25 +32,29 @@ GENERATED: Mapping[str, Callable[[], str]] = {
 """Path below the repository's root to the function that generates its text."""
 
 
-def out_of_date(root: Path) -> list[str]:
+def out_of_date(root: Path, generated: Mapping[str, Callable[[], str]] = GENERATED) -> list[str]:
     """The generated files whose text differs from what the models give now."""
 
     def differs(path: Path, text: str) -> bool:
         return not path.is_file() or path.read_text(encoding="utf-8") != text
 
-    return [name for name, make in GENERATED.items() if differs(root / name, make())]
+    return [name for name, make in generated.items() if differs(root / name, make())]
 
 
-def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
+def main(
+    arguments: Sequence[str] | None = None,
+    root: Path = ROOT,
+    generated: Mapping[str, Callable[[], str]] = GENERATED,
+) -> int:
     """Returns 0, or 1 if a file is out of date and `--write` is not given."""
     parser = argparse.ArgumentParser(prog="python -m tools.docs", description=__doc__)
     parser.add_argument("--write", action="store_true", help="write what is not up to date instead of naming it")
     write = parser.parse_args(arguments).write
-    names = out_of_date(root)
+    names = out_of_date(root, generated)
     for name in names:
         if write:
             (root / name).parent.mkdir(parents=True, exist_ok=True)
-            (root / name).write_text(GENERATED[name](), encoding="utf-8")
+            (root / name).write_text(generated[name](), encoding="utf-8")
             print(f"written: {name}")
         else:
             print(f"not up to date: {name}; python -m tools.docs --write", file=sys.stderr)

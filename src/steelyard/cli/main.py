@@ -12,6 +12,7 @@ import os
 import sys
 import tempfile
 import traceback
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
@@ -137,15 +138,16 @@ def _root(
     """Options before the command."""
 
 
-def main() -> None:
-    """Run the command line; errors for people, exit codes as documented."""
+def main(words: Sequence[str] | None = None) -> None:
+    """Run the command line, of this process unless `words` are given; errors for people, exit codes as documented."""
+    words = sys.argv[1:] if words is None else words
     if (line := os.environ.pop(completion.VARIABLE, None)) is not None:
         completion.answer(line, command_line)
         return
-    wanted = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
+    wanted = next((word for word in words if not word.startswith("-")), "")
     try:
         with recorded(wanted, state_folder()) if wanted in READING else nullcontext():
-            code = command_line(wanted)(prog_name="steelyard", standalone_mode=False)
+            code = command_line(wanted)(list(words), prog_name="steelyard", standalone_mode=False)
             sys.stdout.flush()
             sys.exit(code)
     except StudyError as error:

@@ -27,14 +27,16 @@ MOST_BYTES = 4_000_000
 
 def trust_of(given: bool) -> Trust:
     """The trust of a command: every file with `--trust`, otherwise those that the user approves or has approved."""
-    return any_file if given else _asking(_at_a_terminal)
+    return any_file if given else asking(_at_a_terminal, _answer)
 
 
-def _asking(can_ask: Callable[[], bool]) -> Trust:
+def asking(can_ask: Callable[[], bool], says_yes: Callable[[PluginFile], bool]) -> Trust:
+    """The trust of somebody who is asked, if that is possible, and whose yes is kept."""
+
     def asked(file: PluginFile) -> None:
         if _line(file) in _kept():
             return
-        if can_ask() and _answer(file):
+        if can_ask() and says_yes(file):
             _keep(file)
             return
         raise StudyError(

@@ -74,10 +74,10 @@ class LoadResult:
         return kept[-1] if kept else PhaseOutcome(nothing_done(""), Tables())
 
 
-def workers_for(places: int, rate_per_s: float | None = None) -> int:
+def workers_for(places: int, rate_per_s: float | None = None, processors: int = 0) -> int:
     """Number of agent threads for `places` operations in flight and, for an open loop, `rate_per_s`: the fewest that
     can handle the load, at most one per available processor."""
-    processors = len(os.sched_getaffinity(0))
+    processors = processors or len(os.sched_getaffinity(0))
     by_places = -(-places // PLACES_PER_WORKER)
     by_rate = 1 if rate_per_s is None else int(rate_per_s // RATE_PER_WORKER) + 1
     wanted = by_places if rate_per_s is None else min(by_places, by_rate)
@@ -98,6 +98,7 @@ async def drive(
     on_interval: Callable[[Interval], None] | None = None,
     on_phase: Callable[[str, PhaseOutcome], None] | None = None,
     stop: asyncio.Event | None = None,
+    silence_limit_s: float = SILENCE_LIMIT_S,
 ) -> LoadResult:
     """Run an order (a dict as the agent reads it, see schema/order.example.json) with `steelyard-agent load`.
 
@@ -130,7 +131,7 @@ async def drive(
                 if on_phase is not None:
                     on_phase(record.phase, phases[record.phase])
 
-    silence_s = SILENCE_LIMIT_S + float(order.get("interval_s", 0.0))
+    silence_s = silence_limit_s + float(order.get("interval_s", 0.0))
     with tempfile.TemporaryDirectory(prefix="steelyard-load-") as folder, _signals(asked) as twice:
         node = Node("load", "load", "127.0.0.1", (), Path(folder), environment=dict(variables or {}))
         try:

@@ -61,20 +61,20 @@ def of_own_clock(nodes: Sequence[Node]) -> tuple[Node, ...]:
     return tuple(node for node in nodes if node.commands and node.kernel)
 
 
-async def read(nodes: Sequence[Node]) -> dict[str, Reading]:
+async def read(nodes: Sequence[Node], timeout_s: float = TIMEOUT_S) -> dict[str, Reading]:
     """The clocks of nodes against the conductor's, by name; empty where all share it. Raises ClockError that names the
     first node whose clock cannot be read."""
     apart = of_own_clock(nodes)
-    readings = await together(_read(node) for node in apart)
+    readings = await together(_read(node, timeout_s) for node in apart)
     return {node.name: reading for node, reading in zip(apart, readings, strict=True)}
 
 
-async def _read(node: Node) -> Reading:
+async def _read(node: Node, timeout_s: float) -> Reading:
     try:
-        async with asyncio.timeout(TIMEOUT_S):
+        async with asyncio.timeout(timeout_s):
             return await _by_round_trips(node)
     except TimeoutError:
-        raise ClockError(f"{node.name}: its clock was not read within {TIMEOUT_S:g} s", node=node.name) from None
+        raise ClockError(f"{node.name}: its clock was not read within {timeout_s:g} s", node=node.name) from None
     except (SteelyardError, OSError, ValueError, LookupError, TypeError) as error:
         why = str(error) or type(error).__name__
         raise ClockError(f"{node.name}: its clock cannot be read: {why}", node=node.name) from error

@@ -81,10 +81,10 @@ class Readings:
         self.failure = ProbeError(f"{what}: {words}", _without({probe for probe, _ in late}))
         raise self.failure
 
-    async def reach(self, t_s: float) -> None:
+    async def reach(self, t_s: float, timeout_s: float = REACH_TIMEOUT_S) -> None:
         """Wait until every instrument has a sample at or after `t_s`. Raises ProbeError if one failed or is silent for
-        REACH_TIMEOUT_S."""
-        deadline = time.monotonic() + REACH_TIMEOUT_S
+        `timeout_s`."""
+        deadline = time.monotonic() + timeout_s
         while True:
             if self.failure is not None:
                 raise self.failure
@@ -92,7 +92,7 @@ class Readings:
             if not late:
                 return
             if time.monotonic() > deadline:
-                self._silent(f"no reading for {REACH_TIMEOUT_S:g} s after the load", late)
+                self._silent(f"no reading for {timeout_s:g} s after the load", late)
             await asyncio.sleep(POLL_S)
 
     def _wrote(self, probe: str, node: str) -> str:

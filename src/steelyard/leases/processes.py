@@ -95,20 +95,25 @@ def _command_of(pid: int) -> str:
     return "just ended"
 
 
-async def kill(identity: str, cgroups: Collection[Path] = (), networks: Collection[Path] = ()) -> None:
-    """End every process of a lease with SIGKILL and wait until it is gone. Raises SiteError after KILL_TIMEOUT_S.
+async def kill(
+    identity: str,
+    cgroups: Collection[Path] = (),
+    networks: Collection[Path] = (),
+    timeout_s: float = KILL_TIMEOUT_S,
+) -> None:
+    """End every process of a lease with SIGKILL and wait until it is gone. Raises SiteError after `timeout_s`.
 
     Two searches in a row must find nothing, because a process that is being started gets its mark only when it is
     executed."""
     files = {key for path in networks if (key := _file_identity(path)) is not None}
-    deadline = time.monotonic() + KILL_TIMEOUT_S
+    deadline = time.monotonic() + timeout_s
     quiet = 0
     while quiet < QUIET_LOOKS:
         alive = of(identity, cgroups, networks)
         quiet = 0 if alive else quiet + 1
         if alive and time.monotonic() > deadline:
             raise SiteError(
-                f"processes {sorted(alive)} of lease {identity} did not die within {KILL_TIMEOUT_S:g} s of SIGKILL",
+                f"processes {sorted(alive)} of lease {identity} did not die within {timeout_s:g} s of SIGKILL",
                 "check `ps -o pid,stat,wchan,args`; state D waits for a disk",
             )
         for pid in alive:

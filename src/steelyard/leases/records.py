@@ -183,7 +183,7 @@ def left_over(state: Path, site: str, now: datetime) -> list[Lease]:
 
 
 @contextlib.contextmanager
-def locked(state: Path) -> Iterator[None]:
+def locked(state: Path, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
     """Exclusive lock on the leases of this state folder, held for milliseconds. Raises FileError or SiteError."""
     folder = state / "leases"
     try:
@@ -193,14 +193,14 @@ def locked(state: Path) -> Iterator[None]:
         message = f"cannot use the state folder {state}: {error.strerror}"
         raise foreseen(error) or SiteError(message, "set STEELYARD_STATE") from error
     try:
-        deadline = time.monotonic() + LOCK_TIMEOUT_S
+        deadline = time.monotonic() + timeout_s
         while True:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
                 if time.monotonic() > deadline:
-                    raise SiteError(f"{folder / '.lock'} has been locked for more than {LOCK_TIMEOUT_S:g} s") from None
+                    raise SiteError(f"{folder / '.lock'} has been locked for more than {timeout_s:g} s") from None
                 time.sleep(LOCK_POLL_S)
         # Records are only written under this lock, so a draft belongs to a dead writer.
         for draft in folder.glob("*.draft"):
@@ -229,7 +229,7 @@ def owner(pid: int | None = None) -> Owner:
     return Owner(pid=number, start_ticks=ticks, boot_id=boot_id(), pid_namespace=_pid_namespace())
 
 
-def lives(who: Owner) -> bool:
+def lives(who: Owner, first_namespace: int = FIRST_PID_NAMESPACE) -> bool:
     """Whether exactly this process still runs; also if that is unknown, because it is in a namespace of process ids
     that this one does not see into."""
     if who.boot_id != boot_id():
@@ -237,7 +237,7 @@ def lives(who: Owner) -> bool:
     if who.pid_namespace == _pid_namespace():
         return KnownProcess(who.pid, who.start_ticks).alive
     # The first namespace sees the processes of all others; any other one only those within itself.
-    return _id_here(who) is not None or _pid_namespace() != FIRST_PID_NAMESPACE
+    return _id_here(who) is not None or _pid_namespace() != first_namespace
 
 
 def as_seen_by(who: Owner, path: Path) -> Path:

@@ -15,7 +15,7 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from steelyard.node.processor import RunningProgram, census, process_time_s, start_ticks
@@ -80,16 +80,17 @@ def measured_now(state: Path) -> bool:
 
 
 @contextlib.contextmanager
-def recorded(command: str, state: Path) -> Iterator[None]:
+def recorded(command: str, state: Path, become_idle: Callable[[], bool] | None = None) -> Iterator[None]:
     """While a study is measured: run at idle priority, with a record in the state folder. A command of LASTING has its
     record from the beginning, and changes its priority whenever a study begins or ends. Where either is impossible, the
     command runs anyway, and its time is background load."""
     lasting = command in LASTING
     studies = {} if lasting else in_progress(state)
-    wanted = lasting or (at_idle_priority() if any(studies.values()) else bool(studies))
+    become_idle = become_idle or at_idle_priority
+    wanted = lasting or (become_idle() if any(studies.values()) else bool(studies))
     record = _begin(command, state) if wanted else None
     try:
-        with _following(state, record) if lasting and record is not None else contextlib.nullcontext():
+        with _following(state, record, become_idle) if lasting and record is not None else contextlib.nullcontext():
             yield
     finally:
         if record is not None:
@@ -97,7 +98,7 @@ def recorded(command: str, state: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _following(state: Path, record: Path) -> Iterator[None]:
+def _following(state: Path, record: Path, become_idle: Callable[[], bool]) -> Iterator[None]:
     """Idle priority while a study is measured, normal priority else, for this process and all that it starts."""
     over = threading.Event()
 
@@ -109,7 +110,7 @@ def _following(state: Path, record: Path) -> Iterator[None]:
                 for pid in _living(state, census()).get(record.name, []):
                     _set_policy(pid, os.SCHED_IDLE if idle else os.SCHED_OTHER)
 
-    begun_idle = measured_now(state) and at_idle_priority()
+    begun_idle = measured_now(state) and become_idle()
     thread = threading.Thread(target=follow, name="priority", daemon=True)
     thread.start()
     try:

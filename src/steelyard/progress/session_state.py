@@ -73,12 +73,12 @@ def began_of(journal: Sequence[Entry]) -> float:
     return next(began, None) or 0.0
 
 
-def writer_of(folder: Path) -> int | None:
+def writer_of(folder: Path, locks: Path = LOCKS) -> int | None:
     """Process of this machine that holds the lock of a store; None if there is none, or the kernel does not say."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         lock = (folder / layout.LOCK).lstat()
         device = f"{os.major(lock.st_dev):02x}:{os.minor(lock.st_dev):02x}"
-        for line in LOCKS.read_text(encoding="ascii").splitlines():
+        for line in locks.read_text(encoding="ascii").splitlines():
             # 1: FLOCK  ADVISORY  WRITE 1234 fd:01:5678 0 EOF
             words = line.split()
             if words[1] != "FLOCK":  # another kind of lock; of one that is waited for the second word is ->

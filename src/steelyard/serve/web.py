@@ -77,6 +77,7 @@ class PageServer(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
     request_queue_size = BACKLOG
+    request_s, answer_s = REQUEST_S, ANSWER_S
 
     def __init__(self, address: str, port: int, token: str, respond: Respond, complain: Callable[[str], None]) -> None:
         if address not in LOOPBACK:
@@ -201,7 +202,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def handle_one_request(self) -> None:
         """Wait for a request, and answer it."""
-        self.server.limit(self.connection, REQUEST_S)
+        self.server.limit(self.connection, self.server.request_s)
         super().handle_one_request()
 
     def finish(self) -> None:
@@ -226,7 +227,7 @@ class Handler(BaseHTTPRequestHandler):
     do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_TRACE = do_CONNECT = do_other
 
     def _respond(self, *, body: bool) -> None:
-        self.server.limit(self.connection, ANSWER_S)
+        self.server.limit(self.connection, self.server.answer_s)
         try:
             self._check()
             answer = self._welcome() or self._known()

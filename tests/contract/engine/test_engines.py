@@ -65,5 +65,6 @@ class TestCassandraStress(StandInContract):
         async def found(cache_folder: Path) -> _Tool:
             return _Tool()
 
+        # The tool and its Java are not on every machine; its own test is test_stress_tool (e2e).
         monkeypatch.setattr(_stress_tool, "find", found)
         monkeypatch.setattr(_stress_tool, "installed", lambda cache_folder: tmp_path)

@@ -9,7 +9,6 @@ import shutil
 import ssl
 import struct
 import subprocess
-import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -42,13 +41,12 @@ Steelyard = Callable[[list[str]], tuple[int, str]]
 
 
 @pytest.fixture
-def steelyard(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Steelyard:
+def steelyard(capsys: pytest.CaptureFixture[str]) -> Steelyard:
     """Carries out a command line in this process: exit code, and standard error in one line."""
 
     def run(words: list[str]) -> tuple[int, str]:
-        monkeypatch.setattr(sys, "argv", ["steelyard", *words])
         with pytest.raises(SystemExit) as ended:
-            main.main()
+            main.main(words)
         return int(ended.value.code or 0), " ".join(capsys.readouterr().err.split())
 
     return run

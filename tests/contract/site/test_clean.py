@@ -21,7 +21,6 @@ from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
 from steelyard.leases.lease import Lease
 from steelyard.model.errors import SiteError
-from steelyard.node import agent, machine_findings
 from steelyard.site import fake
 from steelyard.site.base import Request
 from tests.unit.cli.screen import printed
@@ -123,11 +122,10 @@ def test_a_site_that_needs_settings_is_cleaned_by_its_records(state: Path) -> No
 
 
 def test_a_lease_of_another_site_without_its_record_is_left_to_that_site(
-    state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    state: Path, tmp_path: Path, register: Path
 ) -> None:
     """Site local would take back nothing of it, and forget it. Not asked here: with a register of the test's own it
     would take the namespaces of everybody else's leases for nobody's."""
-    monkeypatch.setattr(lease_register, "FOLDER", tmp_path / "register")
     lease_register.enter("5eedbee3", lease_records.record_path(state, "5eedbee3"), "docker", lease_records.owner())
     lease_register.enter(
         "5eedbee4", lease_records.record_path(state / "other", "5eedbee4"), "docker", lease_records.owner()
@@ -195,6 +193,7 @@ def test_clean_says_what_it_could_not_remove(killed: str, state: Path, monkeypat
         raise SiteError("the disk is gone")
 
     with monkeypatch.context() as patched:
+        # `clean` finds its sites by name: this one is found broken.
         patched.setattr(fake.FakeSite, "release", stuck)
         code, text = cleaned()
         assert code == 3
@@ -212,10 +211,7 @@ def test_reclaim_is_silent_when_there_is_nothing(state: Path) -> None:
     assert lines == []
 
 
-def test_doctor_gives_every_fault_its_hint(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine_findings, "STEAL_WINDOW_S", 0.02)
-    monkeypatch.setenv("STEELYARD_AGENT", "/nowhere/agent")
-    monkeypatch.setattr(agent, "candidates", lambda: (Path("/nowhere/agent"),))
+def test_doctor_gives_every_fault_its_hint(state: Path, no_agent: list[Path]) -> None:
     found = printed(lambda: doctor(as_json=True))
     assert found.code == 3
     findings = {finding["name"]: finding for finding in json.loads(found.out)}
@@ -225,7 +221,6 @@ def test_doctor_gives_every_fault_its_hint(state: Path, monkeypatch: pytest.Monk
     assert all(not finding["hint"] for finding in findings.values() if finding["state"] == "good")
 
 
-def test_doctor_prints_a_line_each(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine_findings, "STEAL_WINDOW_S", 0.02)
+def test_doctor_prints_a_line_each(state: Path) -> None:
     found = printed(doctor)
     assert any(line[2:].startswith("clock ") for line in found.out.splitlines())

@@ -207,6 +207,7 @@ def alone(places: docker_daemon.Own) -> Iterator[docker_daemon.Own]:
 def own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[docker_daemon.Own]:
     """The places of a daemon of our own, empty; what the machine keeps stays as it is."""
     empty = docker_daemon.Own(lease_register.FOLDER / "docker", tmp_path / "data")
+    # The daemon of our own has one place on a machine, and other studies may use it.
     monkeypatch.setattr(docker_daemon, "ours", lambda: empty)
     with alone(empty) as places:
         yield places

@@ -237,9 +237,7 @@ def test_nodes_get_cores_of_their_own(tmp_path: Path) -> None:
     assert traces(lease.id, tmp_path) == []
 
 
-def test_two_leases_do_not_share_cores_and_none_gets_one_that_this_process_may_not_use(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_leases_do_not_share_cores_and_none_gets_one_that_this_process_may_not_use(tmp_path: Path) -> None:
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2 or not cgroup.detect().has("cpuset"):
         pytest.skip("this machine has no two cores with controller cpuset")
@@ -248,10 +246,13 @@ def test_two_leases_do_not_share_cores_and_none_gets_one_that_this_process_may_n
     with leased(tmp_path, namespaces, request) as (site, first), leased(tmp_path, namespaces, request) as (_, second):
         bound = [asyncio.run(site.facts(lease.databases[0]))["limit_cores"] for lease in (first, second)]
     assert len(set(bound)) == 2
-    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {cores[1]})
-    with leased(tmp_path, namespaces, request) as (site, lease):
-        assert asyncio.run(site.facts(lease.databases[0]))["limit_cores"] == str(cores[1])
-        assert "2 x 1 whole cores" in (site.refuse(replace(request, database_nodes=2), None) or "")
+    os.sched_setaffinity(0, {cores[1]})
+    try:
+        with leased(tmp_path, namespaces, request) as (site, lease):
+            assert asyncio.run(site.facts(lease.databases[0]))["limit_cores"] == str(cores[1])
+            assert "2 x 1 whole cores" in (site.refuse(replace(request, database_nodes=2), None) or "")
+    finally:
+        os.sched_setaffinity(0, cores)
 
 
 def gauged(lease: Lease, limits: NodeLimits) -> dict[str, float]:

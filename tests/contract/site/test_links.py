@@ -140,6 +140,7 @@ def test_a_link_program_that_dies_is_noticed(tmp_path: Path) -> None:
 
 
 def test_a_link_that_cannot_be_made_says_why_and_leaves_nothing(tmp_path: Path, monkeypatch) -> None:
+    # No link that can be asked for has a configuration that its program refuses.
     monkeypatch.setattr(link_program, "program_config", lambda *arguments: {"no": "config"})
     site = local.create(NAMESPACES, tmp_path)
     with pytest.raises(LastingSiteError, match="link far: the link program refused its configuration: "):

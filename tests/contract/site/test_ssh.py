@@ -17,7 +17,6 @@ from steelyard.leases import records as lease_records
 from steelyard.leases.lease import Lease
 from steelyard.model.errors import CommandFailed, SiteError, StudyError
 from steelyard.model.finding import Finding
-from steelyard.node import agents
 from steelyard.node.command import run
 from steelyard.site.base import Request, Site
 from steelyard.site.ssh import agent
@@ -162,6 +161,7 @@ def test_an_agent_that_was_removed_is_brought_again_to_release(site: Site, shelf
 def test_an_agent_of_another_version_is_refused(
     site: Site, shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Only one version of an agent is built.
     monkeypatch.setattr(agent, "__version__", "9.9.9")
     with pytest.raises(SiteError, match=r"is 'steelyard-agent .*', this is steelyard 9\.9\.9"):
         leased(site)
@@ -169,9 +169,8 @@ def test_an_agent_of_another_version_is_refused(
 
 
 def test_without_an_agent_for_its_processor_a_machine_is_refused(
-    site: Site, shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    site: Site, shelf: Shelf, tmp_path: Path, no_agent: list[Path]
 ) -> None:
-    monkeypatch.setattr(agents, "candidates", lambda architecture: (tmp_path / "nowhere",))
     with pytest.raises(SiteError, match="there is no agent for") as refused:
         leased(site)
     assert "make agents" in refused.value.hint
@@ -226,6 +225,7 @@ def test_a_machine_that_goes_away_while_it_is_lent(
             shelf.stop(machine)
         return await claim(connection, node, *more)
 
+    # The machine has to go between two steps of a lease.
     monkeypatch.setattr(ssh_site, "_claim", without_a_plug)
     with pytest.raises(SiteError, match="n2") as failed:
         leased(site)

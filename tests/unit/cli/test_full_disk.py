@@ -6,7 +6,6 @@ import contextlib
 import errno
 import io
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,12 +32,11 @@ def disk(tmp_path: Path) -> Iterator[SmallDisk]:
         yield small
 
 
-def called(monkeypatch: pytest.MonkeyPatch, *words: str | Path) -> tuple[int, str]:
+def called(*words: str | Path) -> tuple[int, str]:
     """Exit code and messages of a command."""
-    monkeypatch.setattr(sys, "argv", ["steelyard", *(str(word) for word in words)])
     messages = io.StringIO()
     with contextlib.redirect_stderr(messages), pytest.raises(SystemExit) as ended:
-        main()
+        main([str(word) for word in words])
     code = ended.value.code
     assert isinstance(code, int)
     return code, messages.getvalue()
@@ -56,7 +54,7 @@ def test_report_is_written_whole_or_not_at_all(disk: SmallDisk, sound: Path, mon
         ("--methods", *folders[:2]),
         ("--methods", *folders[2:]),
     ):
-        code, messages = called(monkeypatch, "report", store, *words)
+        code, messages = called("report", store, *words)
         assert code == 3
         assert "the disk is full (0 B of 6 MiB are free)" in messages
         assert "free some space" in messages
@@ -64,10 +62,10 @@ def test_report_is_written_whole_or_not_at_all(disk: SmallDisk, sound: Path, mon
         assert "not foreseen" not in messages
         assert {path for path in disk.folder.rglob("*") if path.is_file()} - {disk.folder / "filler"} == before
     disk.empty()
-    assert called(monkeypatch, "report", store)[0] == 0
+    assert called("report", store)[0] == 0
     page = (store / "report.html").read_bytes()
     disk.fill()
-    assert called(monkeypatch, "report", store)[0] == 3
+    assert called("report", store)[0] == 3
     assert (store / "report.html").read_bytes() == page, "the page of before is what it was"
 
 
@@ -78,13 +76,13 @@ def test_an_export_is_written_whole_or_not_at_all(
 ) -> None:
     place = disk.folder / "exported"
     disk.fill()
-    code, messages = called(monkeypatch, "export", sound, option, place)
+    code, messages = called("export", sound, option, place)
     assert code == 3
     assert f"error: {place}" in messages
     assert "cannot be written: the disk is full (0 B of 6 MiB are free)" in messages
     assert [path for path in disk.folder.rglob("*") if path.is_file()] == [disk.folder / "filler"]
     disk.empty()
-    assert called(monkeypatch, "export", sound, option, place)[0] == 0
+    assert called("export", sound, option, place)[0] == 0
 
 
 @pytest.mark.root
@@ -95,7 +93,7 @@ def test_run_on_a_disk_that_takes_nothing(disk: SmallDisk, tmp_path: Path, monke
     study.write_text(SMALL_STUDY)
     words = ("run", study, "--store", disk.folder, "--plain")
     disk.fill()
-    code, messages = called(monkeypatch, *words)
+    code, messages = called(*words)
     assert (code, "not foreseen" in messages) == (3, False), messages
     assert "of disk are free" in messages or "the disk is full" in messages
     assert "run the same command again" in messages or "then the same command goes on" in messages
@@ -103,7 +101,7 @@ def test_run_on_a_disk_that_takes_nothing(disk: SmallDisk, tmp_path: Path, monke
     disk.empty()
     shutil.rmtree(disk.folder / "small")
     disk.remount("ro")
-    code, messages = called(monkeypatch, *words)
+    code, messages = called(*words)
     assert (code, "not foreseen" in messages) == (3, False), messages
     assert "cannot be written: the file system is read-only" in messages
 
@@ -119,10 +117,11 @@ def test_a_session_that_the_disk_ends_says_once_that_no_sealed_trial_is_lost(
         raise error
 
     monkeypatch.setenv("STEELYARD_STATE", str(tmp_path / "state"))
+    # The disk is full in the middle of a session (a real one: lab/test_full_disk.py).
     monkeypatch.setattr(session.Conductor, "run", conduct)
     study = tmp_path / "full.toml"
     study.write_text(SMALL_STUDY)
-    code, messages = called(monkeypatch, "run", study, "--store", tmp_path / "store", "--plain")
+    code, messages = called("run", study, "--store", tmp_path / "store", "--plain")
     assert code == 3
     assert "the disk is full" in messages
     assert messages.count("no sealed trial is lost") == 1
@@ -138,13 +137,13 @@ def test_report_on_a_read_only_disk_names_the_page(
 ) -> None:
     store = Path(shutil.copytree(sound, disk.folder / "store"))
     disk.remount("ro")
-    code, messages = called(monkeypatch, "report", store)
+    code, messages = called("report", store)
     assert code == 3
     assert f"{store / 'report.html'} cannot be written: the file system is read-only" in messages
 
 
 def test_a_folder_in_place_of_a_file_is_named(sound: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    code, messages = called(monkeypatch, "report", sound, "--output", tmp_path)
+    code, messages = called("report", sound, "--output", tmp_path)
     assert (code, messages) == (3, f"error: {tmp_path}: is a directory\n  name another file or folder\n")
 
 
@@ -166,11 +165,11 @@ def test_a_gate_on_a_full_or_read_only_disk(disk: SmallDisk, sound: Path, monkey
     )
     for option, path in (("--junit", old), ("--markdown", disk.folder / "new.md")):
         disk.fill()
-        code, messages = called(monkeypatch, *words, option, path)
+        code, messages = called(*words, option, path)
         assert (code, "the disk is full" in messages) == (3, True), messages
         disk.empty()
         disk.remount("ro")
-        code, messages = called(monkeypatch, *words, option, path)
+        code, messages = called(*words, option, path)
         assert (code, "the file system is read-only" in messages) == (3, True), messages
         disk.remount("rw")
     assert old.read_text() == "old"

@@ -78,12 +78,10 @@ def test_paths_are_relative_to_the_study(tmp_path: Path, monkeypatch: pytest.Mon
     assert "that in the working directory is ../mine.py from there" in found.err
 
 
-def asked(file: PluginFile, answer: str, monkeypatch: pytest.MonkeyPatch) -> bool:
+def asked(file: PluginFile, answer: str) -> bool:
     """Whether a file may be executed, where somebody at a terminal answers."""
-    monkeypatch.setattr(plugin_trust, "_at_a_terminal", lambda: bool(answer))
-    monkeypatch.setattr(plugin_trust, "_answer", lambda file: answer == "y")
     try:
-        plugin_trust.trust_of(False)(file)
+        plugin_trust.asking(lambda: bool(answer), lambda file: answer == "y")(file)
     except StudyError:
         return False
     return True
@@ -91,19 +89,19 @@ def asked(file: PluginFile, answer: str, monkeypatch: pytest.MonkeyPatch) -> boo
 
 def test_a_yes_holds_for_that_path_and_content(state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = PluginFile("site", tmp_path / "mine.py", b"1")
-    assert not asked(file, "n", monkeypatch)
-    assert not asked(file, "", monkeypatch), "a no is not kept as a yes"
-    assert asked(file, "y", monkeypatch)
+    assert not asked(file, "n")
+    assert not asked(file, ""), "a no is not kept as a yes"
+    assert asked(file, "y")
     assert (state / plugin_trust.KEPT).stat().st_mode & 0o777 == 0o600
-    assert asked(file, "", monkeypatch)
-    assert not asked(PluginFile("site", file.path, b"2"), "", monkeypatch), "another content"
-    assert not asked(PluginFile("site", tmp_path / "copy.py", b"1"), "", monkeypatch), "beside other files"
+    assert asked(file, "")
+    assert not asked(PluginFile("site", file.path, b"2"), ""), "another content"
+    assert not asked(PluginFile("site", tmp_path / "copy.py", b"1"), ""), "beside other files"
     (state / plugin_trust.KEPT).chmod(0o620)
-    assert not asked(file, "", monkeypatch), "who else could have written there?"
-    assert asked(PluginFile("site", tmp_path / "other.py", b"3"), "y", monkeypatch)
+    assert not asked(file, ""), "who else could have written there?"
+    assert asked(PluginFile("site", tmp_path / "other.py", b"3"), "y")
     assert (state / plugin_trust.KEPT).stat().st_mode & 0o777 == 0o600, "ours again: the yes is kept"
-    assert asked(PluginFile("site", tmp_path / "other.py", b"3"), "", monkeypatch)
-    assert not asked(file, "", monkeypatch), "what somebody else may have written is not believed afterwards"
+    assert asked(PluginFile("site", tmp_path / "other.py", b"3"), "")
+    assert not asked(file, ""), "what somebody else may have written is not believed afterwards"
 
 
 def test_a_link_is_not_written_through(state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,7 +109,7 @@ def test_a_link_is_not_written_through(state: Path, tmp_path: Path, monkeypatch:
     (tmp_path / "victim").write_text("")
     (state / plugin_trust.KEPT).symlink_to(tmp_path / "victim")
     with pytest.raises(OSError, match="symbolic links"):
-        asked(PluginFile("site", tmp_path / "mine.py", b"1"), "y", monkeypatch)
+        asked(PluginFile("site", tmp_path / "mine.py", b"1"), "y")
     assert (tmp_path / "victim").read_text() == ""
 
 

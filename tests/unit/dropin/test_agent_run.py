@@ -101,6 +101,7 @@ def test_whoever_drives_can_end_it(fake_agent: FakeAgent) -> None:
 
 
 def test_a_second_signal_waits_for_nothing(fake_agent: FakeAgent, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A deaf agent is waited for as long as this.
     monkeypatch.setattr("steelyard.engine.agent.DRAIN_GRACE_S", 0.2)
     fake_agent.says("load", [HELLO, CONNECTED, FIRST], waits=True, deaf=True)
 
@@ -133,18 +134,16 @@ def test_an_agent_that_dies_is_told_with_its_last_words(fake_agent: FakeAgent) -
         drive()
 
 
-def test_an_agent_that_says_nothing_is_given_up(fake_agent: FakeAgent, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agent_run, "SILENCE_LIMIT_S", -0.9)
+def test_an_agent_that_says_nothing_is_given_up(fake_agent: FakeAgent) -> None:
     fake_agent.says("load", [], waits=True)
     with pytest.raises(EngineError, match="printed nothing for"):
-        drive()
+        asyncio.run(agent_run.drive(ORDER, silence_limit_s=-0.9))
 
 
-def test_no_more_workers_than_pay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
-    assert [agent_run.workers_for(places) for places in (1, 64, 65, 609, 100_000)] == [1, 1, 2, 8, 8]
-    assert agent_run.workers_for(609, rate_per_s=2000.0) == 1
-    assert agent_run.workers_for(609, rate_per_s=120_000.0) == 3
+def test_no_more_workers_than_pay() -> None:
+    assert [agent_run.workers_for(places, processors=8) for places in (1, 64, 65, 609, 100_000)] == [1, 1, 2, 8, 8]
+    assert agent_run.workers_for(609, rate_per_s=2000.0, processors=8) == 1
+    assert agent_run.workers_for(609, rate_per_s=120_000.0, processors=8) == 3
 
 
 def test_statements_and_their_rows(fake_agent: FakeAgent) -> None:

@@ -299,6 +299,7 @@ def _fake_tool(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, end: str) -> Nod
     async def find(cache_folder: Path) -> tool.Tool:
         return tool.Tool(Java(program, "17"), tmp_path)
 
+    # The tool is a script in place of its jars.
     monkeypatch.setattr(tool, "find", find)
     return Node("load1", "load", "127.0.0.1", (), tmp_path)
 

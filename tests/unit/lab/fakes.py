@@ -69,6 +69,8 @@ class Script:
     links: list[LinkChoice] = field(default_factory=list)
     """The link of each lease."""
     hang_at_drive: int | None = None
+    says: Callable[[Mapping[str, Any]], Sequence[Record]] = lambda order: records_of(order)  # noqa: PLW0108 - it is defined below
+    """What the engine says for an order."""
 
 
 class FakeSite:
@@ -222,7 +224,7 @@ class FakeEngine:
         if self.script.hang_at_drive == count:
             await asyncio.sleep(3600)
         self.script.on_drive(count, order)
-        for record in records_of(order):
+        for record in self.script.says(order):
             on_record("l1", record)
 
     async def drive_by_words(
@@ -248,15 +250,18 @@ class FakeParts:
     plugins: Plugins = field(default_factory=Plugins)
     state_folder: Path = Path("/there/is/no/state")
     wall_clock: Callable[[], float] = time.time
+    site_of: Callable[[Script], FakeSite] = FakeSite
+    system_of: Callable[[Script], FakeSystem] = FakeSystem
+    engine_of: Callable[[Script], FakeEngine] = FakeEngine
 
     def site(self, settings: Mapping[str, Any]) -> FakeSite:
-        return FakeSite(self.script)
+        return self.site_of(self.script)
 
     def load_site(self, settings: Mapping[str, Any]) -> FakeSite | None:
         return None
 
     def system(self, settings: Mapping[str, Any]) -> FakeSystem:
-        return FakeSystem(self.script)
+        return self.system_of(self.script)
 
     def workload(self, settings: Mapping[str, Any]) -> FakeWorkload:
         return FakeWorkload()
@@ -268,11 +273,12 @@ class FakeParts:
         return FoundFloor()
 
     def engine(self, settings: Mapping[str, Any]) -> FakeEngine:
-        return FakeEngine(self.script)
+        return self.engine_of(self.script)
 
 
 def without_waiting(monkeypatch: Any) -> None:
-    """No paths to measure, and no patience with a node that does not answer."""
+    """No paths to measure, and no patience with a node that does not answer. Patches stay here: they are the machine
+    that the whole laboratory would need."""
 
     async def no_link(*_: Any) -> dict[str, float]:
         return {"rtt_ms_min": 0.1, "rtt_ms_mean": 0.1}

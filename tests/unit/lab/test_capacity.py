@@ -24,10 +24,10 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Script:
     return Script(tmp_path)
 
 
-def of(script: Script, load: dict[str, Any], **factors: list[Any]) -> Any:
+def of(script: Script, load: dict[str, Any], watcher: Silent | None = None, **factors: list[Any]) -> Any:
     levels = {"nodes": [1], **factors}
     chosen = study(load=load, factors=levels, data={"state": "continue"}, design={"starts": 2, "trials": 2})
-    outcome = conduct(script, chosen)
+    outcome = conduct(script, chosen, watcher)
     return outcome, stored(script).trials()
 
 
@@ -52,12 +52,12 @@ def test_capacity_is_measured_once_for_each_start_and_a_fraction_of_it_is_offere
     assert all(record.responses.operations == round(record.offered_rate_per_s * 4) for record in records)
 
 
-def test_a_capacity_of_errors_is_the_systems_fault(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_capacity_of_errors_is_the_systems_fault(script: Script) -> None:
     def failing(order: Any) -> Any:
         broken = order["schedule"]["kind"] == "closed" and order["action"] == "load"
         return records_of(order, errors=1000 if broken else 0)
 
-    monkeypatch.setattr("tests.unit.lab.fakes.records_of", failing)
+    script.says = failing
     outcome, records = of(script, FRACTIONS)
     assert outcome.valid == 0
     (reason,) = records[0].verdict.reasons
@@ -106,18 +106,18 @@ def test_the_ends_of_a_nodes_phases_are_one_end() -> None:
     assert responses([], [whole]).throughput_per_s == pytest.approx(10 / 3)
 
 
-def test_a_warm_up_that_shows_too_little_in_flight_is_said(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_warm_up_that_shows_too_little_in_flight_is_said(script: Script) -> None:
     told: list[str] = []
 
-    def tell(self: Silent, event: Any) -> None:
-        told.append(getattr(event, "message", ""))
+    class Noting(Silent):
+        def tell(self, event: Any) -> None:
+            told.append(getattr(event, "message", ""))
 
     def slow(order: Any) -> Any:
         warm_up = made.done(phase="warm-up", carries_per_s=80.0)
         return [warm_up, *records_of(order)] if order["action"] == "load" else records_of(order)
 
-    monkeypatch.setattr(Silent, "tell", tell)
-    monkeypatch.setattr("tests.unit.lab.fakes.records_of", slow)
-    of(script, {"schedule": "constant", "rate_per_s": 100, "duration_s": 2, "warm_up_s": 1, "threads": 4})
+    script.says = slow
+    of(script, {"schedule": "constant", "rate_per_s": 100, "duration_s": 2, "warm_up_s": 1, "threads": 4}, Noting())
     said = "4 in flight carry about 80 op/s at the warm-up's service time; 100 op/s are offered"
     assert told.count(said) == 4

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import pytest
 
-from steelyard.lab import cluster as cluster_module
 from steelyard.lab.conductor import Conductor, Outcome
 from steelyard.model.errors import EngineError, LastingSiteError, SiteError, SteelyardError, SystemFault
 from steelyard.model.moved_frames import MovedFrames
@@ -31,13 +30,37 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Script:
     return Script(tmp_path)
 
 
-def conduct(script: Script, a_study: Study | None = None, watcher: Watcher | None = None) -> Outcome:
+class RevivedSystem(FakeSystem):
+    """A system that is healthy whenever a start makes it anew."""
+
+    def __init__(self, script: Script) -> None:
+        super().__init__(script)
+        script.healthy = True
+
+
+@pytest.fixture
+def gauged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Limits of nodes are measured without nodes."""
+
+    async def numbers(node: Node, limits: NodeLimits) -> tuple[dict[str, float], dict[str, float]]:
+        return {"memory_mb": float(limits.memory_mb or 0)}, {"memory_mb": 60.0, "work_per_cpu_s": 1.0}
+
+    monkeypatch.setattr(gauge, "gauge", numbers)
+
+
+def conduct(
+    script: Script,
+    a_study: Study | None = None,
+    watcher: Watcher | None = None,
+    parts: FakeParts | None = None,
+    writes: type[StoreWriter] = StoreWriter,
+) -> Outcome:
     chosen = a_study or study(data={"state": "continue"})
     plan = plan_of(chosen)
-    with StoreWriter(script.folder / "store", "fake") as writer:
+    with writes(script.folder / "store", "fake") as writer:
         writer.intend(chosen, "", plan)
-        parts: Any = FakeParts(script)
-        conductor = Conductor(chosen, plan, writer, parts, watcher or Silent(), lambda todo, records: TimeLeft(0, 0, 0))
+        made: Any = parts or FakeParts(script)
+        conductor = Conductor(chosen, plan, writer, made, watcher or Silent(), lambda todo, records: TimeLeft(0, 0, 0))
         return asyncio.run(conductor.run())
 
 
@@ -111,44 +134,45 @@ def test_a_trial_over_a_link_program_that_fell_behind_is_repeated(script: Script
 
 @pytest.mark.parametrize(("dies", "kinds"), [(False, ["LINK_STALLED", "LAB_FAULT"]), (True, ["SYSTEM_FAULT"])])
 def test_nodes_that_lose_each_other_over_a_link_that_stood_still_may_be_well(
-    script: Script, monkeypatch: pytest.MonkeyPatch, *, dies: bool, kinds: list[str]
+    script: Script, *, dies: bool, kinds: list[str]
 ) -> None:
     still = MovedFrames(
         seconds=5.0, frames=0, delivered=0, dropped=0, lost=0, unread=0, late_ms_max=0.0, stalled_s=5.0, cpu_s=0.0
     )
-    died = SystemFault("n1: killed for memory", system="fake")
+    dead: list[SystemFault] = []
 
-    async def death(self: cluster_module.Cluster) -> SystemFault | None:
-        return died if dies else None
+    class MortalSystem(FakeSystem):
+        async def death(self, node: Node) -> SystemFault | None:
+            return dead[0] if dead else None
 
     def lost(count: int, order: Any) -> None:
+        dead.clear()
         if count == 2:
+            dead.extend([SystemFault("n1: killed for memory", system="fake")] if dies else [])
             script.moved = [still]
             raise SystemFault("n1: sees no other", system="fake")
 
-    monkeypatch.setattr(cluster_module.Cluster, "death", death)
     script.on_drive = lost
-    conduct(script, study(data={"state": "continue"}, factors={"nodes": [1], "link": ["ethernet-100"]}))
+    asked = study(data={"state": "continue"}, factors={"nodes": [1], "link": ["ethernet-100"]})
+    conduct(script, asked, parts=FakeParts(script, system_of=MortalSystem))
     failed = next(record for record in stored(script).trials() if record.verdict.outcome == "invalid")
     assert [reason.kind.name for reason in failed.verdict.reasons] == kinds
     assert failed.moved_frames == still
     assert failed.verdict.voided is not dies
 
 
-def test_a_link_program_whose_end_is_seen_late_is_named_all_the_same(
-    script: Script, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_link_program_whose_end_is_seen_late_is_named_all_the_same(script: Script) -> None:
     """Its interfaces go first: the load fails before the program is known to have ended. What it counted no more is
     not another reason."""
     lost: list[str] = []
 
-    async def silent(self: FakeSite, lease: Any, begun_s: float, ended_s: float) -> MovedFrames | None:
-        still = MovedFrames(
-            seconds=5.0, frames=0, delivered=0, dropped=0, lost=0, unread=0, late_ms_max=0.0, stalled_s=5.0, cpu_s=0.0
-        )
-        return still if lease.id in script.broken_links else None
-
-    monkeypatch.setattr(FakeSite, "moved_frames", silent)
+    class SilentSite(FakeSite):
+        async def moved_frames(self, lease: Any, begun_s: float, ended_s: float) -> MovedFrames | None:
+            still = MovedFrames(
+                seconds=5.0, frames=0, delivered=0, dropped=0, lost=0, unread=0, late_ms_max=0.0, stalled_s=5.0,
+                cpu_s=0.0,
+            )  # fmt: skip
+            return still if lease.id in script.broken_links else None
 
     def cut(count: int, order: Any) -> None:
         if count == 2:
@@ -161,7 +185,7 @@ def test_a_link_program_whose_end_is_seen_late_is_named_all_the_same(
 
     script.on_drive, script.on_ready = cut, ready
     asked = study(data={"state": "continue"}, factors={"nodes": [1], "link": ["ethernet-100"]})
-    assert conduct(script, asked).valid == 4
+    assert conduct(script, asked, parts=FakeParts(script, site_of=SilentSite)).valid == 4
     (voided,) = [record for record in stored(script).trials() if record.verdict.outcome == "invalid"]
     assert [reason.detail for reason in voided.verdict.reasons] == ["the link program ended with code -9"]
 
@@ -199,19 +223,9 @@ def test_a_fault_of_the_system_is_a_result_and_the_rest_goes_on(script: Script) 
 
     script.on_drive = die
     script.on_ready = lambda node: True
-
-    original = FakeParts.system
-
-    def revive(self: FakeParts, settings: Any) -> Any:
-        self.script.healthy = True
-        return original(self, settings)
-
-    FakeParts.system = revive  # type: ignore[method-assign]
-    try:
-        outcome = conduct(script)
-    finally:
-        FakeParts.system = original  # type: ignore[method-assign]
-    assert outcome == Outcome(planned=8, valid=7, invalid=1, missing=0)
+    assert conduct(script, parts=FakeParts(script, system_of=RevivedSystem)) == Outcome(
+        planned=8, valid=7, invalid=1, missing=0
+    )
     (failed,) = [record for record in stored(script).trials() if record.verdict.outcome == "invalid"]
     assert failed.verdict.system_fault
     assert failed.attempt == 1
@@ -283,32 +297,29 @@ def test_the_line_about_the_last_trial_knows_that_none_is_left(script: Script) -
     assert Noting.lines[-1][1] == "once the cluster is stopped and its nodes are given back"
 
 
-def test_a_site_that_refuses_for_good_is_asked_once(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_site_that_refuses_for_good_is_asked_once(script: Script) -> None:
     asked: list[Any] = []
 
-    async def refuse(self: FakeSite, request: Any, until: Any) -> Any:
-        asked.append(request)
-        raise LastingSiteError("the image is not here", "docker load")
+    class RefusingSite(FakeSite):
+        async def lease(self, request: Any, until: Any) -> Any:
+            asked.append(request)
+            raise LastingSiteError("the image is not here", "docker load")
 
-    with monkeypatch.context() as patched:
-        patched.setattr(FakeSite, "lease", refuse)
-        with pytest.raises(LastingSiteError, match="the image is not here"):
-            conduct(script)
+    with pytest.raises(LastingSiteError, match="the image is not here"):
+        conduct(script, parts=FakeParts(script, site_of=RefusingSite))
     assert len(asked) == 1
     assert stored(script).trials() == ()
     assert conduct(script).valid == 8, "fixed, the same command does everything"
 
 
-def test_a_missing_program_is_no_result_about_the_system(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def missing(self: object) -> None:
-        raise SystemFault("no Java 17", "apt-get install openjdk-17-jre-headless")
+def test_a_missing_program_is_no_result_about_the_system(script: Script) -> None:
+    class SystemWithoutJava(FakeSystem):
+        async def prepare(self) -> None:
+            raise SystemFault("no Java 17", "apt-get install openjdk-17-jre-headless")
 
-    monkeypatch.setattr(FakeSystem, "prepare", missing)
     with pytest.raises(SiteError, match="no Java 17"):
-        conduct(script)
+        conduct(script, parts=FakeParts(script, system_of=SystemWithoutJava))
     assert stored(script).trials() == ()
-    monkeypatch.undo()
-    without_waiting(monkeypatch)
     assert conduct(script).valid == 8, "fixed, the same command does everything"
 
 
@@ -325,13 +336,11 @@ def test_a_broken_laboratory_ends_the_study_and_burns_no_trial(script: Script) -
     assert conduct(script).valid == 8
 
 
-def test_an_error_while_cleaning_up_neither_hides_the_first_nor_stops_an_interrupt(
-    script: Script, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def stuck(self: FakeSite, lease: Any) -> None:
-        raise SiteError("the bridge is busy")
+def test_an_error_while_cleaning_up_neither_hides_the_first_nor_stops_an_interrupt(script: Script) -> None:
+    class StuckSite(FakeSite):
+        async def release(self, lease: Any) -> None:
+            raise SiteError("the bridge is busy")
 
-    monkeypatch.setattr(FakeSite, "release", stuck)
     script.hang_at_drive = 1
     chosen = study(data={"state": "continue"})
     plan = plan_of(chosen)
@@ -347,27 +356,18 @@ def test_an_error_while_cleaning_up_neither_hides_the_first_nor_stops_an_interru
 
     with StoreWriter(script.folder / "store", "fake") as writer:
         writer.intend(chosen, "", plan)
-        parts: Any = FakeParts(script)
+        parts: Any = FakeParts(script, site_of=StuckSite)
         asyncio.run(interrupt(Conductor(chosen, plan, writer, parts, Silent(), lambda t, r: TimeLeft(0, 0, 0))))
 
 
-def test_a_node_that_dies_under_load_is_a_result_although_the_engine_was_content(
-    script: Script, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(cluster_module, "HEALTH_TIMEOUT_S", 0.3)
-
+def test_a_node_that_dies_under_load_is_a_result_although_the_engine_was_content(script: Script) -> None:
     def die(count: int, order: Any) -> None:
         script.healthy = count != 2
 
     script.on_drive = die
-    original = FakeParts.system
-
-    def revive(self: FakeParts, settings: Any) -> Any:
-        self.script.healthy = True
-        return original(self, settings)
-
-    monkeypatch.setattr(FakeParts, "system", revive)
-    assert conduct(script) == Outcome(planned=8, valid=7, invalid=1, missing=0)
+    assert conduct(script, parts=FakeParts(script, system_of=RevivedSystem)) == Outcome(
+        planned=8, valid=7, invalid=1, missing=0
+    )
 
 
 def test_a_view_that_cannot_write_stops_nothing(script: Script) -> None:
@@ -434,14 +434,11 @@ def test_a_treatment_that_never_starts_does_not_hold_a_stopping_rule_up(script: 
     assert outcome == Outcome(planned=18, valid=6, invalid=6, missing=0, not_needed=6)
 
 
+@pytest.mark.usefixtures("gauged")
 @pytest.mark.parametrize(("node", "measured"), [({}, []), ({"memory_mb": 64}, ["before", "after"])])
 def test_limits_are_measured_before_and_after_a_start_that_has_any(
-    script: Script, monkeypatch: pytest.MonkeyPatch, node: dict[str, int], measured: list[str]
+    script: Script, node: dict[str, int], measured: list[str]
 ) -> None:
-    async def gauged(node: Node, limits: NodeLimits) -> tuple[dict[str, float], dict[str, float]]:
-        return {"memory_mb": float(limits.memory_mb or 0)}, {"memory_mb": 60.0, "work_per_cpu_s": 1.0}
-
-    monkeypatch.setattr(gauge, "gauge", gauged)
     conduct(script, study(data={"state": "continue"}, node=node, factors={"nodes": [2]}, design={"starts": 1}))
     events = [entry.event for entry in stored(script).journal()]
     found = [event.gauged for event in events if isinstance(event, NodesGauged)]
@@ -450,20 +447,15 @@ def test_limits_are_measured_before_and_after_a_start_that_has_any(
     assert script.leases == script.released
 
 
-def test_nodes_are_given_back_where_the_last_measurement_cannot_be_written(
-    script: Script, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def gauged(node: Node, limits: NodeLimits) -> tuple[dict[str, float], dict[str, float]]:
-        return {"memory_mb": 64.0}, {"memory_mb": 60.0, "work_per_cpu_s": 1.0}
+@pytest.mark.usefixtures("gauged")
+def test_nodes_are_given_back_where_the_last_measurement_cannot_be_written(script: Script) -> None:
+    class FullWriter(StoreWriter):
+        def event(self, event: journal.Event) -> None:
+            if isinstance(event, NodesGauged) and event.gauged.moment == "after":
+                raise OSError(errno.ENOSPC, "No space left on device", "events.jsonl")
+            super().event(event)
 
-    def full(self: StoreWriter, event: journal.Event) -> None:
-        if isinstance(event, NodesGauged) and event.gauged.moment == "after":
-            raise OSError(errno.ENOSPC, "No space left on device", "events.jsonl")
-        original(self, event)
-
-    original = StoreWriter.event
-    monkeypatch.setattr(gauge, "gauge", gauged)
-    monkeypatch.setattr(StoreWriter, "event", full)
+    asked = study(data={"state": "continue"}, node={"memory_mb": 64}, factors={"nodes": [2]})
     with pytest.raises(OSError, match="No space left"):
-        conduct(script, study(data={"state": "continue"}, node={"memory_mb": 64}, factors={"nodes": [2]}))
+        conduct(script, asked, writes=FullWriter)
     assert script.leases == script.released

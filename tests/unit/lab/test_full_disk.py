@@ -16,11 +16,12 @@ from steelyard.file_errors import foreseen
 from steelyard.lab.conductor import Outcome
 from steelyard.lab.disk_room import DiskRoom
 from steelyard.model.errors import FileError, SteelyardError
+from steelyard.node.base import Node
 from steelyard.plan.abilities import Abilities
 from steelyard.store import Store, StoreWriter, journal
 from steelyard.store.write import TrialDraft
 from steelyard.verify.store import verification
-from tests.unit.lab.fakes import FakeSystem, Script, plan_of, study, without_waiting
+from tests.unit.lab.fakes import FakeParts, FakeSystem, Script, plan_of, study, without_waiting
 from tests.unit.lab.test_conductor import conduct
 
 WHOLE = Outcome(planned=8, valid=8, invalid=0, missing=0)
@@ -66,13 +67,18 @@ def test_the_disk_fills_up(place: str, disk: SmallDisk, tmp_path: Path, monkeypa
     logs = tmp_path / "logs"
     logs.mkdir()
     (logs / "system.log").write_text("INFO a line\n" * 1000)
-    monkeypatch.setattr(FakeSystem, "logs", lambda self, node: (logs,))
+
+    class LoggingSystem(FakeSystem):
+        def logs(self, node: Node) -> tuple[Path, ...]:
+            return (logs,)
+
     holder, name, calls = PLACES[place]
     store = disk.folder / "store" / "fake"
     with monkeypatch.context() as patched:
+        # Each write is one call of the writer: no other seam says which is next.
         patched.setattr(holder, name, filling(disk, getattr(holder, name), calls))
         with pytest.raises((OSError, SteelyardError)) as caught:
-            conduct(script)
+            conduct(script, parts=FakeParts(script, system_of=LoggingSystem))
     error = foreseen(caught.value)
     assert error is not None
     assert str(disk.folder) in error.path
@@ -94,17 +100,15 @@ def test_a_trial_whose_line_was_not_written_counts(tmp_path: Path, monkeypatch: 
     """The disk fills between the seal and the journal."""
     without_waiting(monkeypatch)
     script = Script(tmp_path)
-    original = StoreWriter.event
 
-    def full(self: StoreWriter, event: journal.Event) -> None:
-        if isinstance(event, journal.TrialSealed):
-            raise OSError(errno.ENOSPC, "No space left on device", "events.jsonl")
-        original(self, event)
+    class FullWriter(StoreWriter):
+        def event(self, event: journal.Event) -> None:
+            if isinstance(event, journal.TrialSealed):
+                raise OSError(errno.ENOSPC, "No space left on device", "events.jsonl")
+            super().event(event)
 
-    with monkeypatch.context() as patched:
-        patched.setattr(StoreWriter, "event", full)
-        with pytest.raises(OSError, match="No space"):
-            conduct(script)
+    with pytest.raises(OSError, match="No space"):
+        conduct(script, writes=FullWriter)
     store = tmp_path / "store" / "fake"
     assert len(Store(store).trials()) == 1
     assert conduct(script) == WHOLE
@@ -135,6 +139,7 @@ def test_a_trial_that_would_not_fit_is_not_begun(tmp_path: Path, monkeypatch: py
     """After two trials somebody else fills the disk: the study ends, and says how to go on."""
     without_waiting(monkeypatch)
     script = Script(tmp_path)
+    # The conductor makes its own look at the disk.
     monkeypatch.setattr(
         "steelyard.lab.disk_room.shutil.disk_usage",
         lambda folder: type("Usage", (), {"free": 10**9 if len(script.driven) < 3 else 120 * 1024}),

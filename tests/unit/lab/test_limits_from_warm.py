@@ -44,18 +44,18 @@ class ThrottlingSite(FakeSite):
 @pytest.fixture
 def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Script:
     without_waiting(monkeypatch)
+    # Nodes that are none have nothing to settle or to be measured.
     monkeypatch.setattr(cluster_module, "LIMIT_SETTLE_S", 0.0)
     monkeypatch.setattr(cluster_module.gauge, "wanted", lambda limits: False)
     return Script(tmp_path)
 
 
-def conduct(script: Script, site: FakeSite, monkeypatch: pytest.MonkeyPatch, node: dict[str, Any]) -> Outcome:
-    monkeypatch.setattr(FakeParts, "site", lambda self, settings: site)
+def conduct(script: Script, site: FakeSite, node: dict[str, Any]) -> Outcome:
     chosen = study(data={"state": "continue"}, node=node, factors={}, design={"starts": 1, "trials": 2})
     plan = plan_of(chosen)
     with StoreWriter(script.folder / "store", "fake") as writer:
         writer.intend(chosen, "", plan)
-        parts: Any = FakeParts(script)
+        parts: Any = FakeParts(script, site_of=lambda script: site)
         conductor = Conductor(chosen, plan, writer, parts, Silent(), lambda todo, records: TimeLeft(0, 0, 0))
         return asyncio.run(conductor.run())
 
@@ -68,7 +68,7 @@ def throttling(script: Script) -> ThrottlingSite:
 
 def test_limits_are_in_force_from_when_the_cluster_is_warm(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
     site = throttling(script)
-    assert conduct(script, site, monkeypatch, {"cpus": 0.4}).valid == 2
+    assert conduct(script, site, {"cpus": 0.4}).valid == 2
     assert [limited for limited, _ in site.told] == [False, True]
     lifted, limited = (driven for _, driven in site.told)
     assert lifted == 0
@@ -91,7 +91,7 @@ def test_rates_of_disks_begin_when_the_tables_are_filled(script: Script, monkeyp
     """As they are with the dilation; processors, which the study limits from the start, are not the site's to set."""
     site = throttling(script)
     node = {"disk_write_mb_per_s": 14.0, "dilation": 2.0, "disk_rates_from": "warm", "cpus": 0.4, "cpus_from": "start"}
-    assert conduct(script, site, monkeypatch, node).valid == 2
+    assert conduct(script, site, node).valid == 2
     assert [limited for limited, _ in site.told] == [False, True]
     assert [order["action"] for order in script.driven[: site.told[1][1]]] == ["populate"]
     assert (site.asked.disk_write_mb_per_s, site.asked.processors_from_warm) == (7.0, False)
@@ -112,13 +112,13 @@ def test_a_rate_that_is_not_in_force_is_a_fault_of_the_laboratory(
     site = throttling(script)
     site.rate = "none"
     with pytest.raises(SteelyardError, match="reports no limit_disk_write_bytes_per_s of it") as caught:
-        conduct(script, site, monkeypatch, {"disk_write_mb_per_s": 14.0, "disk_rates_from": "warm"})
+        conduct(script, site, {"disk_write_mb_per_s": 14.0, "disk_rates_from": "warm"})
     assert 'node.disk_rates_from = "start"' in caught.value.hint
 
 
 def test_limits_from_the_start_are_left_alone(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
     site = throttling(script)
-    assert conduct(script, site, monkeypatch, {"cpus": 0.4, "cpus_from": "start"}).valid == 2
+    assert conduct(script, site, {"cpus": 0.4, "cpus_from": "start"}).valid == 2
     assert site.told == []
     store = Store(script.folder / "store" / "fake")
     assert limits_from_warm.PROCESSORS_FROM not in store.facts(store.trials()[0])["n1"]
@@ -127,7 +127,7 @@ def test_limits_from_the_start_are_left_alone(script: Script, monkeypatch: pytes
 
 def test_without_limits_nothing_is_told(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
     site = throttling(script)
-    assert conduct(script, site, monkeypatch, {}).valid == 2
+    assert conduct(script, site, {}).valid == 2
     assert site.told == []
 
 
@@ -137,11 +137,11 @@ def test_a_limit_that_is_not_in_force_is_a_fault_of_the_laboratory(
     site = throttling(script)
     site.reports = "none"
     with pytest.raises(SteelyardError, match="the limits of n1 were set, but the site reports no limit_cpus of it"):
-        conduct(script, site, monkeypatch, {"cpus": 0.4})
+        conduct(script, site, {"cpus": 0.4})
     assert script.leases == script.released
 
 
 def test_a_site_that_cannot_set_limits_says_how_to_go_on(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SteelyardError, match="cannot set the limits of nodes that run") as caught:
-        conduct(script, FakeSite(script), monkeypatch, {"cpus": 0.4})
+        conduct(script, FakeSite(script), {"cpus": 0.4})
     assert 'node.cpus_from = "start"' in caught.value.hint

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from steelyard.lab import node_death
 from steelyard.lab.conductor import Conductor
 from steelyard.lab.node_death import while_alive
 from steelyard.lab.trial import TrialRunner
@@ -38,8 +37,7 @@ class MortalParts(FakeParts):
 
 
 @pytest.fixture
-def nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Node]:
-    monkeypatch.setattr(node_death, "POLL_S", 0.01)
+def nodes(tmp_path: Path) -> list[Node]:
     return [Node(name, "database", "10.0.0.1", (), tmp_path) for name in ("n1", "n2", "n3")]
 
 
@@ -105,7 +103,6 @@ def test_who_is_to_blame_where_a_load_failed(death: SteelyardError, kind: Reason
 def test_a_study_goes_on_after_a_death(phase: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first cluster dies under load that would take an hour; the next one is whole."""
     without_waiting(monkeypatch)
-    monkeypatch.setattr(node_death, "POLL_S", 0.01)
     script = Script(tmp_path, hang_at_drive=0 if phase == "filling" else 1)
     script.dead = set()  # type: ignore[attr-defined]
     released: list[str] = script.released

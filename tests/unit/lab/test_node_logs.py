@@ -40,6 +40,7 @@ def test_a_node_whose_logs_cannot_be_read_ends_the_start_and_not_the_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without_waiting(monkeypatch)
+    # A disk that hangs cannot be had.
     monkeypatch.setattr(trial, "COLLECT_TIMEOUT_S", 0.05)
     monkeypatch.setattr(files, "_sizes", lambda folder: StuckSystem.forever.wait() and {})
     script = Script(tmp_path)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.lab import probe_processes
 from steelyard.lab.probe_processes import watched_nodes, watching
 from steelyard.model.errors import ProbeError
 from steelyard.model.sample import Metric, Sample
@@ -92,14 +91,10 @@ def test_a_silent_probe_is_cited_with_what_it_last_wrote() -> None:
         asyncio.run(wait())
 
 
-def test_a_probe_that_falls_silent_is_cited_with_what_it_last_wrote_and_how_to_go_on(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(probe_processes, "REACH_TIMEOUT_S", 0.1)
-
+def test_a_probe_that_falls_silent_is_cited_with_what_it_last_wrote_and_how_to_go_on() -> None:
     async def wait() -> None:
         async with watching([Meter(GREET, speaks_of=("n1",))], [], Silent()) as readings:
-            await readings.reach(100.0)
+            await readings.reach(100.0, 0.1)
 
     with pytest.raises(ProbeError, match=r"no reading for 0\.1 s after the load: meter of n1: lost it$") as raised:
         asyncio.run(wait())

@@ -237,17 +237,19 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Script:
     return Script(tmp_path)
 
 
-def conductor(script: Script, writer: StoreWriter, gate: QuietGate | None) -> Conductor:
+def conductor(
+    script: Script, writer: StoreWriter, gate: QuietGate | None, site_of: type[FakeSite] = FakeSite
+) -> Conductor:
     chosen: Study = study(data={"state": "continue"}, limits={"quiet_wait_s": 10.0})
     plan = plan_of(chosen)
     writer.intend(chosen, "", plan)
-    parts: Any = FakeParts(script)
+    parts: Any = FakeParts(script, site_of=site_of)
     return Conductor(chosen, plan, writer, parts, Silent(), lambda todo, records: TimeLeft(0, 0, 0), gate)
 
 
-def conduct(script: Script, gate: QuietGate | None) -> Outcome:
+def conduct(script: Script, gate: QuietGate | None, site_of: type[FakeSite] = FakeSite) -> Outcome:
     with StoreWriter(script.folder / "store", "fake") as writer:
-        return asyncio.run(conductor(script, writer, gate).run())
+        return asyncio.run(conductor(script, writer, gate, site_of).run())
 
 
 def test_a_machine_that_stays_busy_spoils_nothing_and_the_same_command_goes_on(script: Script) -> None:
@@ -297,8 +299,10 @@ def test_an_interrupt_while_it_waits_releases_everything(script: Script) -> None
     assert script.leases == script.released
 
 
-def test_nodes_on_other_machines_are_not_judged_by_this_one(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(FakeSite, "shares", frozenset())
+def test_nodes_on_other_machines_are_not_judged_by_this_one(script: Script) -> None:
+    class FarSite(FakeSite):
+        shares = frozenset()
+
     busy = machine(then=4.0)
-    assert conduct(script, busy.gate()).valid == 8
+    assert conduct(script, busy.gate(), FarSite).valid == 8
     assert busy.slept_s == 0.0

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from steelyard.lab import server_warm_up
 from steelyard.lab.conductor import Conductor
 from steelyard.model.data_model import Schema
+from steelyard.model.errors import EngineError
 from steelyard.model.load import Load
 from steelyard.model.server_warm_up import ServerWarmUp
 from steelyard.model.study import Study
@@ -21,7 +21,7 @@ from steelyard.node.base import Node
 from steelyard.progress.events import Silent, TimeLeft
 from steelyard.store import Store, StoreWriter
 from steelyard.store.journal import ServersWarmedUp
-from tests.unit.lab.fakes import FakeParts, FakeSystem, Script, plan_of, study, without_waiting
+from tests.unit.lab.fakes import FakeEngine, FakeParts, FakeSystem, Script, plan_of, study, without_waiting
 
 
 @dataclass
@@ -199,15 +199,20 @@ def test_the_judged_part_of_each_round_begins_on_restored_data_as_a_trial_does(s
     assert parts.kept.restored == record.server_warm_up.rounds + 2, "one each, and one before each of two trials"
 
 
-def test_an_engine_that_refuses_leaves_the_start_cold_and_its_data_restored(
-    script: Script, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(server_warm_up._Warming, "refused", lambda self: "the engine cannot")
-    records = conduct(script, one_start(), Parts(script))
+def test_an_engine_that_refuses_leaves_the_start_cold_and_its_data_restored(script: Script) -> None:
+    class PickyEngine(FakeEngine):
+        def check(self, order: Mapping[str, Any], load_nodes: int) -> None:
+            raise EngineError("no such threads")
+
+    records = conduct(script, one_start(), Parts(script, engine_of=PickyEngine))
     assert [record.data for record in records] == ["restored", "restored"]
     warmth = records[0].server_warm_up
     assert warmth is not None
-    assert (warmth.reached, warmth.rounds, warmth.reasons) == (False, 0, ("the engine cannot",))
+    assert (warmth.reached, warmth.rounds, warmth.reasons) == (
+        False,
+        0,
+        ("the engine cannot warm the servers up: no such threads",),
+    )
 
 
 def test_who_finishes_waits_for_no_further_round(script: Script) -> None:

@@ -16,7 +16,7 @@ import pytest
 from steelyard import engine_order
 from steelyard.engine import agent as agent_engine
 from steelyard.engine.base import FallsSilent
-from steelyard.lab import node_death, probe_processes, silence
+from steelyard.lab import probe_processes, silence
 from steelyard.lab.conductor import Conductor
 from steelyard.lab.node_death import while_alive
 from steelyard.lab.probe_processes import Readings, watching
@@ -48,12 +48,9 @@ CONNECTED = Connected(nodes=(), connections=1, server="")
 class Course:
     """A listening at a clock of the test's own, which looks once a second as the laboratory does."""
 
-    engine = "agent"
-
-    def __init__(self, **order: Any) -> None:
+    def __init__(self, engine: str = "agent", **order: Any) -> None:
         self.now_s = 0.0
-        engine = Parts(Plugins()).engine_named(self.engine)
-        self.listening = Listening(engine, {**ORDER, **order}, NODES, lambda: self.now_s)
+        self.listening = Listening(Parts(Plugins()).engine_named(engine), {**ORDER, **order}, NODES, lambda: self.now_s)
         self.take = self.listening.to(lambda node, record: None)
 
     def both(self, record: Record) -> None:
@@ -133,10 +130,9 @@ def test_what_is_heard_during_a_pause_does_not_lengthen_the_limit() -> None:
 
 
 @pytest.mark.parametrize("engine", ["cassandra-stress", "latte"])
-def test_tools_that_say_nothing_for_long_are_left_alone(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tools_that_say_nothing_for_long_are_left_alone(engine: str) -> None:
     """latte reports at its end; cassandra-stress prints nothing while no operation ends."""
-    monkeypatch.setattr(Course, "engine", engine)
-    course = Course()
+    course = Course(engine)
     course.both(made.HELLO)
     course.both(CONNECTED)
     course.passes(10 * FIRST_S)
@@ -153,8 +149,8 @@ def test_every_engine_that_is_shipped_is_judged_as_it_speaks() -> None:
 
 @contextmanager
 def hurried(monkeypatch: pytest.MonkeyPatch, first_s: float = FIRST_S) -> Iterator[None]:
+    """Limits that would take minutes: the conductor hands none of them to a study."""
     with monkeypatch.context() as patch:
-        patch.setattr(node_death, "POLL_S", 0.05)
         patch.setattr(silence, "SILENCE_S", 0.5)
         patch.setattr(silence, "FIRST_S", first_s)
         patch.setattr(probe_processes, "SILENCE_S", 0.5)

@@ -37,10 +37,10 @@ def test_kill_ends_the_lease_s_processes_and_no_other(sleeper: subprocess.Popen[
 def test_a_process_that_does_not_die_is_named(
     sleeper: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lease_processes, "KILL_TIMEOUT_S", 0.05)
+    # No process outlives SIGKILL on request.
     monkeypatch.setattr(lease_processes, "_kill_verified", lambda *arguments: None)
     with pytest.raises(SiteError, match=str(sleeper.pid)):
-        asyncio.run(lease_processes.kill("5eedbeef"))
+        asyncio.run(lease_processes.kill("5eedbeef", timeout_s=0.05))
 
 
 def test_a_process_whose_record_is_gone_is_a_stray(tmp_path: Path) -> None:
@@ -62,11 +62,8 @@ def test_a_process_whose_record_is_gone_is_a_stray(tmp_path: Path) -> None:
         assert process.wait(5) == -9
 
 
-def test_an_abandoned_lease_of_another_state_folder_is_known_by_its_processes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_abandoned_lease_of_another_state_folder_is_known_by_its_processes(tmp_path: Path, register: Path) -> None:
     """Without root, no register says where its record is."""
-    monkeypatch.setattr(lease_register, "FOLDER", tmp_path / "register")
     path, now = lease_records.record_path(tmp_path, "5eedbee6"), lease_records.utc_now()
     lease_records.write(path, record("5eedbee6"))
     marks = lease_records.environment(tmp_path, "5eedbee6")
@@ -78,10 +75,7 @@ def test_an_abandoned_lease_of_another_state_folder_is_known_by_its_processes(
     assert late["5eedbee6"] == tmp_path
 
 
-def test_a_registered_lease_whose_record_is_gone_is_a_stray_of_its_site(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lease_register, "FOLDER", tmp_path / "register")
+def test_a_registered_lease_whose_record_is_gone_is_a_stray_of_its_site(tmp_path: Path, register: Path) -> None:
     path = lease_records.record_path(tmp_path, "5eedbee5")
     lease_register.enter("5eedbee5", path, "docker", lease_records.owner())
     strays = {site: [stray.record for stray in lease_processes.strays(site, tmp_path)] for site in ("docker", "vm")}

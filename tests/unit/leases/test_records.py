@@ -104,12 +104,11 @@ def test_drafts_of_dead_writers_go(tmp_path: Path) -> None:
         assert not draft.exists()
 
 
-def test_lock_is_exclusive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lease_records, "LOCK_TIMEOUT_S", 0.05)
+def test_lock_is_exclusive(tmp_path: Path) -> None:
     with (
         lease_records.locked(tmp_path),
         pytest.raises(SiteError, match=r"\.lock has been locked"),
-        lease_records.locked(tmp_path),
+        lease_records.locked(tmp_path, 0.05),
     ):
         pass
     with lease_records.locked(tmp_path):

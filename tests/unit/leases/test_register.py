@@ -14,8 +14,7 @@ from steelyard.leases import records as lease_records
 from steelyard.leases import register as lease_register
 
 
-def test_a_record_that_cannot_be_read_is_not_abandoned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lease_register, "FOLDER", tmp_path / "register")
+def test_a_record_that_cannot_be_read_is_not_abandoned(tmp_path: Path, register: Path) -> None:
     path = tmp_path / "other" / "leases" / "0123abcd.json"
     path.parent.mkdir(parents=True)
     path.write_text('{"format": 1, "id": "0123abcd", "a_field_of_tomorrow": 1}')
@@ -93,26 +92,26 @@ def test_a_living_lease_is_none_that_is_left_over_in_a_mount_namespace_of_its_ow
     assert (left["lost"], left["strays"], left["elsewhere"]) == (["5eedbee9"], ["5eedbee9"], ["5eedbee9"])
 
 
-def test_what_cannot_be_told_from_here_is_not_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_told_from_here_is_not_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, register: Path
+) -> None:
     """An entry that was torn does not say whose it is."""
-    monkeypatch.setattr(lease_register, "FOLDER", tmp_path / "register")
     (tmp_path / "register").mkdir()
     (tmp_path / "register" / "5eedbee8").write_text(f"{lease_records.record_path(tmp_path, '5eedbee8')}\n")
     assert list(lease_register.lost(tmp_path, "")) == ["5eedbee8"]
+    # As in a mount namespace of its own.
     monkeypatch.setattr(lease_register, "hidden_files", lambda: True)
     assert list(lease_register.lost(tmp_path, "")) == []
     assert lease_register.abandoned_elsewhere(tmp_path / "other", lease_records.utc_now()) == {}
 
 
-def test_an_owner_in_another_namespace_of_process_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_owner_in_another_namespace_of_process_ids() -> None:
     """A container and its host may share a state folder: neither takes the other's leases."""
     here = lease_records.owner()
     assert lease_records.lives(here)
     elsewhere = here.model_copy(update={"pid_namespace": here.pid_namespace + 1})
-    monkeypatch.setattr(lease_records, "FIRST_PID_NAMESPACE", 0)
-    assert lease_records.lives(elsewhere), "cannot be told"
-    monkeypatch.setattr(lease_records, "FIRST_PID_NAMESPACE", here.pid_namespace)
-    assert not lease_records.lives(elsewhere), "all are seen from here, and it is none of them"
+    assert lease_records.lives(elsewhere, 0), "cannot be told"
+    assert not lease_records.lives(elsewhere, here.pid_namespace), "all are seen from here, and it is none of them"
     assert not lease_records.lives(elsewhere.model_copy(update={"boot_id": "before"}))
 
 

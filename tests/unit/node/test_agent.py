@@ -17,9 +17,8 @@ def test_named_program_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert agent.find() == program
 
 
-def test_says_where_it_looked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv(agent.OVERRIDE, str(tmp_path / "gone"))
-    monkeypatch.setattr(agent, "candidates", lambda: (tmp_path / "gone", tmp_path / "too"))
+def test_says_where_it_looked(no_agent: list[Path], tmp_path: Path) -> None:
+    no_agent += [tmp_path / "gone", tmp_path / "too"]
     with pytest.raises(EngineError) as caught:
         agent.find()
     assert all(name in caught.value.message for name in ("gone", "too"))

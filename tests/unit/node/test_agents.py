@@ -14,11 +14,11 @@ OTHER = "aarch64" if platform.machine() != "aarch64" else "x86_64"
 
 
 @pytest.fixture
-def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+def places(tmp_path: Path, no_agent: list[Path]) -> tuple[Path, Path]:
     folders = (tmp_path / "first", tmp_path / "second")
     for folder in folders:
         folder.mkdir()
-    monkeypatch.setattr(agent, "candidates", lambda: tuple(folder / agent.PROGRAM for folder in folders))
+    no_agent += [folder / agent.PROGRAM for folder in folders]
     return folders
 
 

@@ -14,7 +14,6 @@ from steelyard.model.errors import NodeError
 from steelyard.model.node_limits import DISK_RATES, LIMIT_SETTLE_S, NodeLimits
 from steelyard.node import gauge
 from steelyard.node.base import Node
-from steelyard.node.command import Completed
 from steelyard.plan import expand
 from steelyard.plan.estimate import estimate
 from steelyard.study import read_text
@@ -23,15 +22,13 @@ NODE = Node("n1", "database", "127.0.0.1", (), Path("/n1"), agent="/bin/agent")
 ANSWER = {"cpus": 0.5, "work_per_cpu_s": 90.0, "memory_mb": 98, "memory_ended": "killed", "machine_swap_mb": 0}
 
 
-def asked(monkeypatch: pytest.MonkeyPatch, limits: NodeLimits, answer: Any, lent: Node = NODE) -> tuple[Any, list[str]]:
-    seen: list[str] = []
-
-    async def run(node: Node, argv: list[str], **options: Any) -> Completed:
-        seen.extend(argv)
-        return Completed((), 0, json.dumps(answer).encode(), b"")
-
-    monkeypatch.setattr(gauge, "run", run)
-    return asyncio.run(gauge.gauge(lent, limits)), seen
+def asked(folder: Path, limits: NodeLimits, answer: Any, lent: Node = NODE) -> tuple[Any, list[str]]:
+    """What the gauge says where the agent gives an answer, and the words that the agent was called with."""
+    program = folder / "agent"
+    program.write_text(f"#!/bin/sh\nprintf '%s\\n' \"$@\" > {folder}/words\necho '{json.dumps(answer)}'\n")
+    program.chmod(0o755)
+    found = asyncio.run(gauge.gauge(replace(lent, agent=str(program)), limits))
+    return found, (folder / "words").read_text().split()
 
 
 def test_only_nodes_with_a_limit_or_a_profile_are_measured() -> None:
@@ -46,22 +43,22 @@ def test_only_nodes_with_a_limit_or_a_profile_are_measured() -> None:
     assert gauge.timeout_s(NodeLimits(memory_mb=65_536)) > gauge.TIMEOUT_S
 
 
-def test_memory_is_touched_beyond_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    (numbers, measured), argv = asked(monkeypatch, NodeLimits(cpus=0.5, memory_mb=100), ANSWER)
-    assert argv == ["/bin/agent", "gauge", "--memory-mb", "141"]
+def test_memory_is_touched_beyond_its_limit(tmp_path: Path) -> None:
+    (numbers, measured), argv = asked(tmp_path, NodeLimits(cpus=0.5, memory_mb=100), ANSWER)
+    assert argv == ["gauge", "--memory-mb", "141"]
     assert numbers == {"cpus": 0.5, "memory_mb": 100.0}
     assert measured == {"cpus": 0.5, "work_per_cpu_s": 90.0, "memory_mb": 98.0}
 
 
-def test_swap_counts_as_far_as_the_machine_has_any(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_swap_counts_as_far_as_the_machine_has_any(tmp_path: Path) -> None:
     limits, answer = NodeLimits(memory_mb=100, swap_mb=50), {**ANSWER, "memory_mb": 128, "machine_swap_mb": 30}
-    (numbers, measured), _ = asked(monkeypatch, limits, answer)
+    (numbers, measured), _ = asked(tmp_path, limits, answer)
     assert numbers == {"memory_and_swap_mb": 130.0}
     assert measured["memory_and_swap_mb"] == 128.0
 
 
-def test_a_limit_that_the_machine_cannot_reach_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    (_, measured), _ = asked(monkeypatch, NodeLimits(memory_mb=100), {**ANSWER, "memory_ended": "machine"})
+def test_a_limit_that_the_machine_cannot_reach_is_not_measured(tmp_path: Path) -> None:
+    (_, measured), _ = asked(tmp_path, NodeLimits(memory_mb=100), {**ANSWER, "memory_ended": "machine"})
     assert "memory_mb" not in measured
 
 
@@ -74,37 +71,38 @@ MEMORY_MAP = """\
 """
 
 
-def test_memory_of_a_virtual_machine_is_what_its_kernel_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_of_a_virtual_machine_is_what_its_kernel_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is killed at 1024 MiB of a machine that has no more."""
     maps = {gauge.MEMORY_MAP: MEMORY_MAP}
 
     async def texts(node: Node, *paths: Path) -> dict[Path, str]:
         return {path: maps[path] for path in paths if path in maps}
 
+    # The memory map is that of another machine, at its own path.
     monkeypatch.setattr(gauge.files, "texts", texts)
     machine, answer = replace(NODE, kernel="n1"), {**ANSWER, "memory_ended": "machine"}
-    (numbers, measured), _ = asked(monkeypatch, NodeLimits(memory_mb=1024), answer, machine)
+    (numbers, measured), _ = asked(tmp_path, NodeLimits(memory_mb=1024), answer, machine)
     assert numbers == {"machine_memory_mb": 1024.0}
     assert measured["machine_memory_mb"] == pytest.approx(1023.46, abs=0.01)
     assert "memory_mb" not in measured
     maps[gauge.MEMORY_MAP] = "00000000-00000000 : System RAM\n"
-    (_, measured), _ = asked(monkeypatch, NodeLimits(memory_mb=1024), answer, machine)
+    (_, measured), _ = asked(tmp_path, NodeLimits(memory_mb=1024), answer, machine)
     assert "machine_memory_mb" not in measured, "addresses are hidden from users without rights"
-    (numbers, measured), _ = asked(monkeypatch, NodeLimits(memory_mb=100), ANSWER, machine)
+    (numbers, measured), _ = asked(tmp_path, NodeLimits(memory_mb=100), ANSWER, machine)
     assert (numbers, measured["memory_mb"]) == ({"memory_mb": 100.0}, 98.0), "a limit that was reached"
 
 
-def test_the_disk_is_measured_in_the_node_s_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_disk_is_measured_in_the_node_s_folder(tmp_path: Path) -> None:
     rates = dict.fromkeys(DISK_RATES, 10.0)
-    (numbers, measured), argv = asked(monkeypatch, NodeLimits(disk_write_mb_per_s=10), {**ANSWER, **rates})
-    assert argv[2:] == ["--folder", "/n1"]
+    (numbers, measured), argv = asked(tmp_path, NodeLimits(disk_write_mb_per_s=10), {**ANSWER, **rates})
+    assert argv[1:] == ["--folder", "/n1"]
     assert numbers == {"disk_write_mb_per_s": 10.0}
     assert set(DISK_RATES) < set(measured)
 
 
-def test_an_answer_that_cannot_be_read_names_the_node(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_cannot_be_read_names_the_node(tmp_path: Path) -> None:
     with pytest.raises(NodeError, match="n1: the answer of the gauge cannot be read"):
-        asked(monkeypatch, NodeLimits(cpus=1), {"cpus": 1})
+        asked(tmp_path, NodeLimits(cpus=1), {"cpus": 1})
 
 
 def test_the_plan_counts_it_before_and_after_each_start() -> None:

@@ -66,27 +66,22 @@ def test_what_a_command_started_is_its_own(tmp_path: Path) -> None:
     assert process_ids(tmp_path, reused) == frozenset(), "a process id that was used again"
 
 
-def test_a_command_that_a_recorded_one_waits_for_has_no_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading_commands, "at_idle_priority", lambda: True)
+def test_a_command_that_a_recorded_one_waits_for_has_no_record(tmp_path: Path) -> None:
     (tmp_path / "readers").mkdir()
     (tmp_path / "readers" / f"{os.getppid()}.5.serve").touch()
-    with reading_commands.session(tmp_path), reading_commands.recorded("report", tmp_path):
+    with reading_commands.session(tmp_path), reading_commands.recorded("report", tmp_path, lambda: True):
         assert [path.name for path in (tmp_path / "readers").iterdir()] == [f"{os.getppid()}.5.serve"]
 
 
 @pytest.mark.parametrize("able", [False, True])
-def test_a_command_runs_where_it_cannot_be_recorded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, able: bool
-) -> None:
-    monkeypatch.setattr(reading_commands, "at_idle_priority", lambda: able)
+def test_a_command_runs_where_it_cannot_be_recorded(tmp_path: Path, able: bool) -> None:
     state = tmp_path / "state"
     state.write_text("a file where the folder should be")
-    with reading_commands.session(state), reading_commands.recorded("report", state):
+    with reading_commands.session(state), reading_commands.recorded("report", state, lambda: able):
         assert times_s(state, census()) == {}
 
 
-def test_old_records_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading_commands, "at_idle_priority", lambda: True)
+def test_old_records_are_forgotten(tmp_path: Path) -> None:
     folder = tmp_path / "readers"
     folder.mkdir()
     old_s = time.time() - 2 * reading_commands.KEPT_S
@@ -95,7 +90,7 @@ def test_old_records_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         (folder / name).touch()
         os.utime(folder / name, (old_s, old_s))
     (folder / "999997.5.status.120").touch()
-    with reading_commands.session(tmp_path), reading_commands.recorded("status", tmp_path):
+    with reading_commands.session(tmp_path), reading_commands.recorded("status", tmp_path, lambda: True):
         pass
     kept = {path.name.rsplit(".", 1)[0] if path.name.count(".") == 3 else path.name for path in folder.iterdir()}
     assert "999999.5.status" not in kept
@@ -105,13 +100,12 @@ def test_old_records_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize(("command", "known"), [("report", False), ("serve", True)])
 def test_without_a_study_only_what_lasts_has_a_record_and_nothing_is_at_idle_priority(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, known: bool
+    tmp_path: Path, command: str, known: bool
 ) -> None:
     asked: list[None] = []
-    monkeypatch.setattr(reading_commands, "at_idle_priority", lambda: asked.append(None) or True)
     (tmp_path / "sessions").mkdir()
     (tmp_path / "sessions" / "999999.5").touch()
-    with reading_commands.recorded(command, tmp_path):
+    with reading_commands.recorded(command, tmp_path, lambda: asked.append(None) or True):
         assert bool(times_s(tmp_path, census())) == known, "what a killed study left does not count"
     assert asked == []
 
@@ -123,14 +117,11 @@ def test_a_study_is_announced_while_it_lasts(tmp_path: Path) -> None:
     assert not reading_commands.measured_now(tmp_path)
 
 
-def test_while_a_study_waits_for_a_quiet_machine_nothing_is_at_idle_priority(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(reading_commands, "at_idle_priority", lambda: pytest.fail("nothing is measured"))
+def test_while_a_study_waits_for_a_quiet_machine_nothing_is_at_idle_priority(tmp_path: Path) -> None:
     with reading_commands.session(tmp_path) as session:
         session.waits(True)
         assert reading_commands.in_progress(tmp_path) == {os.getpid(): False}
-        with reading_commands.recorded("status", tmp_path):
+        with reading_commands.recorded("status", tmp_path, lambda: pytest.fail("nothing is measured")):
             assert times_s(tmp_path, census()), "but it has a record: it is the laboratory's own"
         session.waits(False)
         assert reading_commands.measured_now(tmp_path)

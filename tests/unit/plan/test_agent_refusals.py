@@ -56,8 +56,7 @@ def test_a_number_that_its_type_cannot_hold(tmp_path: Path) -> None:
     assert "allowed: -128 to 127" in first.message
 
 
-def test_nothing_is_asked_where_there_is_no_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steelyard.node.agent.candidates", lambda: ())
+def test_nothing_is_asked_where_there_is_no_agent(tmp_path: Path, no_agent: list[Path]) -> None:
     (tmp_path / "s.toml").write_text(STUDY)
     (tmp_path / "w.toml").write_text(WORKLOAD.replace("0..100", "0..1000"))
     assert refused(tmp_path) == ()

@@ -10,13 +10,13 @@ import pytest
 
 from steelyard.model.errors import StudyError
 from steelyard.model.trial_settings import TrialSettings
-from steelyard.node import machine_facts
 from steelyard.plan import Machine, requirements
 from steelyard.plan.abilities import Abilities, requests_of
 from steelyard.plan.preflight import refusals
 from steelyard.plugins.find import Plugins
 from steelyard.plugins.parts import Parts
 from steelyard.site.base import Refusal, Request, patience_of, unreached
+from tests.conftest import Rights
 from tests.unit.lab.fakes import plan_of, study
 
 MACHINE = Machine(cores=2, memory_mb=64_000, disk_free_bytes=10**12)
@@ -37,8 +37,8 @@ def refused(site: dict[str, Any], load_site: dict[str, Any], **changes: Any) -> 
     return refusals(chosen, plan_of(chosen), MACHINE)
 
 
-def test_a_shelf_is_loaded_from_this_machine(ssh: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine_facts, "capable", lambda name: True)
+def test_a_shelf_is_loaded_from_this_machine(ssh: dict[str, Any], rights: Rights) -> None:
+    rights.capable = True
     assert refused(ssh, LOCAL) == ()
     settings = TrialSettings({"site": {**ssh, "nodes": 3, "load_nodes": 1}, "load_site": LOCAL})
     shelf, here = Parts(Plugins(), state_folder=Path("/no/state")).sites(settings)
@@ -78,9 +78,9 @@ def test_a_machine_that_both_inventories_give_is_refused_before_any_lease(ssh: d
     ids=["here from elsewhere", "namespaces from here", "elsewhere from namespaces"],
 )
 def test_combinations_that_cannot_work_are_refused(
-    ssh: dict[str, Any], databases: Any, load: Any, words: str, monkeypatch: pytest.MonkeyPatch
+    ssh: dict[str, Any], databases: Any, load: Any, words: str, rights: Rights
 ) -> None:
-    monkeypatch.setattr(machine_facts, "capable", lambda name: True)
+    rights.capable = True
     (error,) = refused(ssh if databases == "ssh" else databases, ssh if load == "ssh" else load)
     assert words in error.message
     assert error.key == "load_site.nodes"

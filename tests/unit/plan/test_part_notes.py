@@ -54,6 +54,7 @@ def test_what_a_site_says_is_told_once(tmp_path: Path, monkeypatch: pytest.Monke
 
     # A class of its own: what isinstance said of an ability stays in its cache.
     announcing = type("AnnouncingSite", (fake.FakeSite,), {"notes": notes_of})
+    # Sites are found by name.
     monkeypatch.setattr(fake, "create", announcing)
     assert notes(tmp_path, site={"name": "fake"}) == ["site fake: `run` starts it"]
 
@@ -61,6 +62,7 @@ def test_what_a_site_says_is_told_once(tmp_path: Path, monkeypatch: pytest.Monke
 def test_sites_that_limit_processors_in_different_ways_are_a_note(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Its own notes depend on the Docker of this machine.
     monkeypatch.setattr(docker.DockerSite, "notes", lambda self, request: [])
     note, planted = sorted(compared(tmp_path, "cpus = 1.0", "cpuset"), key=lambda text: text == PLANTED)
     assert planted == PLANTED, "the system is simulated"

@@ -77,6 +77,13 @@ KINDS: dict[str, tuple[str, Machine, str]] = {
 }
 
 
+@pytest.fixture(autouse=True)
+def large(this_machine: list[Machine], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large machine, unless the test says otherwise."""
+    this_machine.append(LARGE)
+    monkeypatch.setenv("STEELYARD_STATE", str(tmp_path / "state"))
+
+
 def checked(path: Path, store: Path) -> list[Refusal]:
     checked = printed(lambda: check(path, trust=True, store=store, scale=1.0, as_json=True))
     errors = json.loads(checked.out)["errors"]
@@ -105,10 +112,9 @@ def written(folder: Path, rest: str) -> Path:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_check_and_run_refuse_the_same(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_and_run_refuse_the_same(kind: str, tmp_path: Path, this_machine: list[Machine]) -> None:
     rest, machine, said = KINDS[kind]
-    monkeypatch.setattr(preflight, "read_machine", lambda folder, store: machine)
-    monkeypatch.setenv("STEELYARD_STATE", str(tmp_path / "state"))
+    this_machine.append(machine)
     path = written(tmp_path, rest)
     refused = checked(path, tmp_path / "store")
     assert any(re.search(said, message) for message, _, _ in refused), refused
@@ -116,10 +122,8 @@ def test_check_and_run_refuse_the_same(kind: str, tmp_path: Path, monkeypatch: p
     assert ran(path, tmp_path / "store") == refused
 
 
-def test_several_are_refused_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        preflight, "read_machine", lambda folder, store: LARGE.model_copy(update={"disk_free_bytes": 1})
-    )
+def test_several_are_refused_together(tmp_path: Path, this_machine: list[Machine]) -> None:
+    this_machine.append(LARGE.model_copy(update={"disk_free_bytes": 1}))
     path = written(tmp_path, 'schedule = "trace"\ntrace = "nowhere.txt"\n[factors]\nnodes = [1, 12]\n')
     refused = checked(path, tmp_path / "store")
     assert len(refused) == 3
@@ -127,10 +131,9 @@ def test_several_are_refused_together(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_study_that_would_orphan_the_trials_of_its_store_is_refused_by_both(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, this_machine: list[Machine]
 ) -> None:
     """`check` once said that all was well, and `run` refused."""
-    monkeypatch.setattr(preflight, "read_machine", lambda folder, store: LARGE)
     path, store = written(tmp_path, FACTORS), tmp_path / "store"
     study, plan = preflight.read_and_expand(path, Plugins(tmp_path))
     with StoreWriter(store, "paper") as writer:
@@ -152,9 +155,7 @@ def test_a_study_that_would_orphan_the_trials_of_its_store_is_refused_by_both(
 
 
 @pytest.mark.agent
-def test_what_the_agent_refuses_is_refused_by_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preflight, "read_machine", lambda folder, store: LARGE)
-    monkeypatch.setenv("STEELYARD_STATE", str(tmp_path / "state"))
+def test_what_the_agent_refuses_is_refused_by_both(tmp_path: Path, this_machine: list[Machine]) -> None:
     (tmp_path / "w.toml").write_text(
         'name = "w"\n[tables.t]\nprimary_key = "id"\ncolumns.id = "int"\n'
         'columns.small = { type = "tinyint", number = "uniform(0..1000)" }\n[statements]\n'
@@ -170,9 +171,7 @@ def test_what_the_agent_refuses_is_refused_by_both(tmp_path: Path, monkeypatch: 
     assert ran(path, tmp_path / "store") == refused
 
 
-def test_what_is_right_is_not_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preflight, "read_machine", lambda folder, store: LARGE)
-    monkeypatch.setenv("STEELYARD_STATE", str(tmp_path / "state"))
+def test_what_is_right_is_not_refused(tmp_path: Path, this_machine: list[Machine]) -> None:
     assert checked(written(tmp_path, FACTORS), tmp_path / "store") == []
     preflight.refuse(())
 

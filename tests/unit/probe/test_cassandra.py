@@ -93,6 +93,7 @@ def test_answers_stand_in_the_order_of_the_questions_wherever_a_view_stands_in_t
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A question that is added below those that are asked in turn is still answered before them."""
+    # The order of the questions is not to matter.
     monkeypatch.setattr(cassandra, "QUESTIONS", tuple(reversed(cassandra.QUESTIONS)))
     pools = answer("name active_tasks pending_tasks blocked_tasks_all_time", ["ReadStage", 4, 12, None])
     disk = answer("keyspace_name table_name mebibytes", ["ks", "a", 3])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -169,20 +170,18 @@ def test_what_is_kept_has_an_end(writer: StoreWriter) -> None:
     assert (len(said(writer).seconds), len(said(writer).troubles)) == (LAST_SECONDS, LAST_TROUBLES)
 
 
-def test_a_disk_that_takes_no_more_stops_nothing(writer: StoreWriter, monkeypatch: pytest.MonkeyPatch) -> None:
-    tried = 0
-
-    def full(*_: Any) -> None:
-        nonlocal tried
-        tried += 1
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(live_file, "write", full)
-    monkeypatch.setattr(live_file, "remove", full)
-    with LiveFile(writer.folder, writer.conceal, lambda: 100.0) as file:
+def test_a_disk_that_takes_no_more_stops_nothing(writer: StoreWriter, tmp_path: Path) -> None:
+    folder, now_s = tmp_path / "other", [100.0]
+    folder.touch()
+    with LiveFile(folder, writer.conceal, lambda: now_s[0]) as file:
         file.beat()
-    # The beat, and the end.
-    assert tried == 2
+        folder.unlink()
+        folder.mkdir()
+        now_s[0] += 60.0
+        file.beat()
+        assert live_file.read(folder) is not None, "it is tried again"
+        shutil.rmtree(folder)
+        folder.touch()
 
 
 def test_one_view_that_fails_takes_nothing_from_the_other() -> None:

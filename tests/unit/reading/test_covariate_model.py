@@ -44,6 +44,7 @@ def planted() -> pl.DataFrame:
 
 def test_the_snippet_of_the_page_finds_the_planted_round_trip(monkeypatch: pytest.MonkeyPatch) -> None:
     (snippet,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    # A store of planted covariates would take a study of them.
     monkeypatch.setattr(reading, "read", lambda store: SimpleNamespace(trials=planted()))
     names: dict[str, Any] = {}
     exec(compile(snippet, str(PAGE), "exec"), names)

@@ -13,6 +13,7 @@ from steelyard.model.facts import system_facts_name
 from steelyard.model.trial import TrialRecord
 from steelyard.reading.comparison import Opened, is_called, opened
 from steelyard.reading.gate import _sides, gate
+from steelyard.store.modelled import ModelledStore
 from tests.unit.analysis.made import FAULT, VOIDED
 from tests.unit.verify import made
 
@@ -65,13 +66,12 @@ def test_trials_that_the_laboratory_spoilt_are_no_verdict(base: Opened, other: O
         gate(changed(other, voided), base, margin_percent=2.0)
 
 
-def test_jars_that_changed_under_way_are_two_systems(
-    base: Opened, other: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def facts(record: TrialRecord) -> dict[str, dict[str, str]]:
-        return {system_facts_name("n1"): {"jars": "ab" if record.block < 3 else "cd"}}
+def test_jars_that_changed_under_way_are_two_systems(base: Opened, other: Opened) -> None:
+    class Changed(ModelledStore):
+        def facts(self, record: TrialRecord) -> dict[str, dict[str, str]]:
+            return {system_facts_name("n1"): {"jars": "ab" if record.block < 3 else "cd"}}
 
-    monkeypatch.setattr(other.store, "facts", facts)
+    other = replace(other, store=Changed(other.store.folder))
     with pytest.raises(StoreError, match="the jars of a build changed while it was measured: ab and cd"):
         gate(other, base, margin_percent=2.0)
 

@@ -16,6 +16,7 @@ from steelyard.store.read import Store
 
 def looked_at(monkeypatch: pytest.MonkeyPatch, times: dict[Path, tuple[float, ...]]) -> None:
     """Stores with looks at these times."""
+    # Looks are told by the clock of the day.
     monkeypatch.setattr(Store, "looks", property(lambda store: times[store.folder]))
 
 

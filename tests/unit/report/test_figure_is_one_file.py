@@ -29,6 +29,7 @@ def maker(section: Section) -> Callable[[View], Figure | None]:
 
 def test_a_figure_stands_at_the_end_of_its_section(monkeypatch: pytest.MonkeyPatch) -> None:
     """One in each section, all on one page."""
+    # The catalogue is made of the package's files once.
     monkeypatch.setattr(catalogue, "MAKERS", (*catalogue.MAKERS, *map(maker, Section)))
     page = build(page_input(synthetic.study()))
     for section in Section:

@@ -69,7 +69,8 @@ def test_another_machine_or_agent_makes_it_stale() -> None:
 def test_the_laboratory_takes_it_for_its_own_engine_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = tmp_path / "steelyard-agent"
     program.write_text("x")
-    monkeypatch.setattr(agent, "find", lambda: program)
+    program.chmod(0o755)
+    monkeypatch.setenv(agent.OVERRIDE, str(program))
     parts = LabParts(cache_folder=tmp_path, state_folder=tmp_path)
     assert "steelyard calibrate" in parts.calibration("agent", MACHINE).why
     kept = made(f"0.1.0 {calibration.fingerprint(program)}")

@@ -278,6 +278,7 @@ def test_attempts_that_cannot_be_read_are_tried_again_only_when_they_change(
         tried.append(name)
         return real(store, name)
 
+    # What is read again gives the same answer.
     monkeypatch.setattr(Store, "attempt", attempt)
     assert watched.read().remarks == first.remarks
     assert tried == []

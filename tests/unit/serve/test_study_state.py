@@ -215,20 +215,21 @@ def test_cells_without_a_trial_and_infeasible_ones(tmp_path: Path) -> None:
     assert cell.infeasible == "n1 was killed for memory"
 
 
-def test_a_cell_is_computed_again_only_with_another_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[object] = []
-    real = cells_table.cell_of
-    monkeypatch.setattr(cells_table, "cell_of", lambda *words: calls.append(words[0]) or real(*words))
+def test_a_cell_is_computed_again_only_with_another_trial(tmp_path: Path) -> None:
     kept = cells_table.Cells()
-    first = kept.of(look(tmp_path, ALL[:7]))
-    assert len(calls) == 2
-    assert kept.of(look(tmp_path, ALL[:7])) == first
-    assert len(calls) == 2
-    kept.of(look(tmp_path, ALL))
-    assert len(calls) == 3
+
+    def again(before: tuple[cells_table.Cell, ...], records: list[TrialRecord]) -> tuple[int, tuple[Any, ...]]:
+        """How many cells are none of those before, and all of them."""
+        now = kept.of(look(tmp_path, records))
+        return sum(not any(cell is one for one in before) for cell in now), now
+
+    computed, first = again((), ALL[:7])
+    assert computed == len(first) == 2
+    assert again(first, ALL[:7]) == (0, first)
+    computed, second = again(first, ALL)
+    assert computed == 1
     anew = [record.model_copy(update={"begun_s": record.begun_s + 500}) for record in ALL]
-    kept.of(look(tmp_path, anew))
-    assert len(calls) == 5
+    assert again(second, anew)[0] == 2
 
 
 def second(t_s: float, node: str = "l1", **changes: Any) -> dict[str, Any]:

@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 
 from steelyard.model.errors import SteelyardError, StudyError
-from steelyard.serve import report_jobs, routes, web
-from steelyard.serve.store_cache import Shelf
+from steelyard.serve import report_jobs, routes
+from steelyard.serve.store_cache import Shelf, StoreLook
 from steelyard.serve.web import CONNECTIONS, PageServer, allowed_names
 from steelyard.store import layout
 from tests.unit.serve.served import REPORT, TOKEN, Served
@@ -262,8 +262,8 @@ def test_texts_of_a_store_are_no_markup(served: Served) -> None:
         assert 'data-key="<b>"' not in text
 
 
-def test_who_sends_a_byte_now_and_then_is_not_waited_for(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(web, "REQUEST_S", 0.3)
+def test_who_sends_a_byte_now_and_then_is_not_waited_for(served: Served) -> None:
+    served.server.request_s = 0.3
     with socket.create_connection(("127.0.0.1", served.server.port), timeout=30) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\n")
         with contextlib.suppress(ConnectionError):
@@ -275,8 +275,8 @@ def test_who_sends_a_byte_now_and_then_is_not_waited_for(served: Served, monkeyp
     assert served.ask("/")[0] == 200
 
 
-def test_who_takes_nothing_does_not_hold_a_place_for_ever(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(web, "ANSWER_S", 0.3)
+def test_who_takes_nothing_does_not_hold_a_place_for_ever(served: Served) -> None:
+    served.server.answer_s = 0.3
     served.server.respond = lambda target: routes.Answer(routes.HTTPStatus.OK, "", b"x" * 50_000_000)
     own = f"127.0.0.1:{served.server.port}"
     with socket.create_connection(("127.0.0.1", served.server.port), timeout=30) as connection:
@@ -305,13 +305,20 @@ def test_faults_of_our_own_are_told(served: Served) -> None:
 def test_a_page_is_drawn_once_for_all_who_ask_at_the_same_time(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[str] = []
     real = routes.pages.study
+    # A page that is drawn again looks the same.
     monkeypatch.setattr(routes.pages, "study", lambda name, *facts: drawn.append(name) or real(name, *facts))
     now_s = [1_800_000_000.0]
-    shelf = Shelf(served.root)
+
+    class StillShelf(Shelf):
+        seen: StoreLook | None = None
+
+        def look(self, name: str, patience_s: float) -> StoreLook | None:
+            self.seen = self.seen or super().look(name, patience_s)
+            return self.seen
+
+    shelf = StillShelf(served.root)
     answering = routes.Routes(shelf, served.maker, lambda: now_s[0])
     with contextlib.closing(shelf):
-        look = shelf.look("s", 60.0)
-        monkeypatch.setattr(shelf, "look", lambda name, patience_s: look)
         for _ in range(20):
             answering.answer("/api/s/s")
         assert drawn == ["s"]

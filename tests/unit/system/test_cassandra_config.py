@@ -152,15 +152,15 @@ def test_beans_of_containers_are_called_by_a_client_in_each(
         made.append([Path(word).parts[-3] for word in words if word.endswith("management.password")])
         return ()
 
-    async def provide(self: Cassandra, node: Node) -> Installed:
-        del self, node
-        return Installed(JAVA.path, (), tmp_path)
+    class Provided(Cassandra):
+        async def _provide(self, node: Node) -> Installed:
+            return Installed(JAVA.path, (), tmp_path)
 
+    # No node answers here.
     monkeypatch.setattr(_beans, "call", call)
-    monkeypatch.setattr(Cassandra, "_provide", provide)
     group = [replace(node, processes=processes) for node in nodes(tmp_path, 2)]
     targets = {node.name: [f"{node.address}=usertable"] for node in group}
-    asyncio.run(Cassandra(Settings(), tmp_path)._call(group, "flush", "ycsb", targets))
+    asyncio.run(Provided(Settings(), tmp_path)._call(group, "flush", "ycsb", targets))
     assert sorted(made) == calls
 
 
@@ -199,14 +199,12 @@ def fake_java(folder: Path, version: str) -> Path:
     return path
 
 
-def test_finds_the_first_java_17(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_finds_the_first_java_17(tmp_path: Path) -> None:
     old, right = fake_java(tmp_path / "old", "11.0.2"), fake_java(tmp_path / "right", "17.0.1")
-    monkeypatch.setattr(_java, "candidates", lambda: iter([tmp_path / "none", old, right]))
-    found = asyncio.run(_java.find())
+    found = asyncio.run(_java.find([tmp_path / "none", old, right]))
     assert (found.path, found.version, found.home) == (right, "17.0.1", tmp_path / "right")
-    monkeypatch.setattr(_java, "candidates", lambda: iter([old]))
     with pytest.raises(SystemFault, match=r"found .*11\.0\.2") as caught:
-        asyncio.run(_java.find())
+        asyncio.run(_java.find([old]))
     assert "apt-get install" in caught.value.hint
 
 
@@ -254,7 +252,7 @@ def test_a_failed_maven_is_told_and_leaves_nothing(tmp_path: Path, monkeypatch: 
     with pytest.raises(SystemFault, match="no route to the repository"):
         asyncio.run(_jars.ensure(Settings(), tmp_path / "cache", JAVA, lambda _: None))
     assert [path.name for path in (tmp_path / "cache" / "cassandra-5.0.5").iterdir()] == ["lock"]
-    monkeypatch.setattr(_jars.shutil, "which", lambda _: None)
+    monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SystemFault, match="no mvn") as caught:
         asyncio.run(_jars.ensure(Settings(), tmp_path / "cache", JAVA, lambda _: None))
     assert "apt-get install -y maven" in caught.value.hint

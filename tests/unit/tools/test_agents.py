@@ -12,6 +12,9 @@ from tools.agents import TARGETS, NotBuilt, agent_for, crates_hash, is_static, m
 
 from steelyard.node.agents import ARCHITECTURES
 
+STATIC = b"\x7fELF\x02\x01" + bytes(58)
+"""Beginning of a program without a dynamic linker."""
+
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -39,52 +42,46 @@ def test_the_hash_is_of_what_it_is_made_from(root: Path) -> None:
     assert crates_hash(root) not in (before, changed)
 
 
-def test_the_same_crates_are_built_once(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_crates_are_built_once(root: Path) -> None:
     built: list[str] = []
 
     def build(target: agents.Target, where: Path) -> Path:
         built.append(target.name)
         path = where / "agent"
-        path.write_bytes(target.name.encode())
+        path.write_bytes(STATIC + target.name.encode())
         return path
 
-    monkeypatch.setattr(agents, "_build", build)
-    monkeypatch.setattr(agents, "is_static", lambda path: True)
-    first = agent_for(TARGETS["armv7"], root)
-    assert agent_for(TARGETS["armv7"], root) == first
-    assert first.read_bytes() == b"armv7"
-    agent_for(TARGETS["aarch64"], root)
+    first = agent_for(TARGETS["armv7"], root, build)
+    assert agent_for(TARGETS["armv7"], root, build) == first
+    assert first.read_bytes() == STATIC + b"armv7"
+    agent_for(TARGETS["aarch64"], root, build)
     (root / "Cargo.lock").write_text("other")
-    agent_for(TARGETS["armv7"], root)
+    agent_for(TARGETS["armv7"], root, build)
     assert built == ["armv7", "aarch64", "armv7"]
 
 
-def test_one_that_is_not_static_is_refused(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agents, "_build", lambda target, where: Path(sys.executable).resolve())
-    if is_static(Path(sys.executable).resolve()):
+def test_one_that_is_not_static_is_refused(root: Path) -> None:
+    python = Path(sys.executable).resolve()
+    if is_static(python):
         pytest.skip("this machine has no dynamic Python")
     with pytest.raises(NotBuilt, match="is not static"):
-        agent_for(TARGETS["x86_64"], root)
+        agent_for(TARGETS["x86_64"], root, lambda target, where: python)
 
 
 def test_without_a_compiler_the_packages_are_named(
     root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(agents, "_has_library", lambda compiler, triple: False)
-    monkeypatch.setattr(agents, "ROOT", root)
-    monkeypatch.setattr(agents, "agent_for", lambda target: agent_for(target, root))
-    assert main(["--into", str(tmp_path), "aarch64"]) == 3
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert main(["--into", str(tmp_path), "aarch64"], root) == 3
     assert "as root: dpkg --add-architecture arm64" in capsys.readouterr().err
     assert not list(tmp_path.glob("steelyard-agent*"))
 
 
-def test_they_are_put_beside_the_agent(
-    root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    program = root / "steelyard-agent-armv7"
+def test_they_are_put_beside_the_agent(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = tmp_path / "cache" / "agents" / crates_hash(root) / "steelyard-agent-armv7"
+    program.parent.mkdir(parents=True)
     program.write_bytes(b"x" * 100)
-    monkeypatch.setattr(agents, "agent_for", lambda target: program)
-    assert main(["--into", str(tmp_path), "armv7"]) == 0
+    assert main(["--into", str(tmp_path), "armv7"], root) == 0
     assert (tmp_path / "steelyard-agent-armv7").read_bytes() == b"x" * 100
     with pytest.raises(SystemExit):
         main(["--into", str(tmp_path), "sparc"])

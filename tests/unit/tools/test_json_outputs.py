@@ -217,6 +217,7 @@ def test_output_of_calibrate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         return test_calibrate.made()
 
     monkeypatch.setenv("STEELYARD_STATE", str(tmp_path))
+    # A calibration loads the machine for a minute.
     monkeypatch.setattr(calibrate, "_measure", measured)
     assert problems("calibrate", data_of(lambda: calibrate.calibrate(5.0, as_json=True))) == []
 
@@ -225,6 +226,7 @@ def test_output_of_the_stall_proof(monkeypatch: pytest.MonkeyPatch) -> None:
     async def proved(asked: Asked, console: Console) -> Proof:
         return test_stall.proof()
 
+    # A proof takes half a minute (e2e/test_selftest.py).
     monkeypatch.setattr(selftest, "_prove", proved)
     assert problems("selftest-stall", data_of(lambda: selftest.stall(20.0, 1000.0, 2.0, as_json=True))) == []
 

@@ -27,6 +27,7 @@ def test_simulated_and_real_kills_come_to_every_phase_five_times() -> None:
 
 def test_a_phase_is_counted_until_its_turn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     begun: list[float] = []
+    # The timer would kill.
     monkeypatch.setattr("threading.Timer.start", lambda timer: begun.append(timer.interval))
     killer = Killer(Phase.MEASURE, 2, 0.5, CONDUCTOR, tmp_path)
     for phase in (Phase.MEASURE, Phase.DRAIN):

@@ -37,6 +37,7 @@ from steelyard.site.base import Request, Site
 
 EXIT_DONE, EXIT_LABORATORY = 0, 3
 COMMAND_TIMEOUT_S = 10.0
+SEAMS = ("engine", "system", "site")
 DEFAULT_SITE = "local"
 """Asked first among the sites, and lends a node for a trial."""
 MARKS = {"good": ("✓", "green"), "poor": ("!", "yellow"), "bad": ("✗", "red")}
@@ -69,11 +70,16 @@ def doctor(
 
 def _this_machine() -> Iterator[Finding]:
     yield from machine_findings.of_this_machine()
-    for seam in ("engine", "system", "site"):
-        for name in sorted(find.names(seam), key=lambda name: (name != DEFAULT_SITE, name)):
-            yield from _said_by(seam, name)
+    for seam, name in asked():
+        yield from _said_by(seam, name)
     yield _lease_for_real()
     yield _leftovers()
+
+
+def asked() -> list[tuple[str, str]]:
+    """Seam and name of the plug-ins that are asked, in order."""
+    named = [(seam, sorted(find.names(seam), key=lambda name: (name != DEFAULT_SITE, name))) for seam in SEAMS]
+    return [(seam, name) for seam, names in named for name in names]
 
 
 def _said_by(seam: str, name: str) -> Sequence[Finding]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -23,7 +24,7 @@ from steelyard.cli.terminal.live_cells import LiveCells
 from steelyard.cli.terminal.output import message_console, print_wrapped, say, say_marked, warn_of_damages
 from steelyard.judging.looks import later
 from steelyard.lab.session import Session, SessionEnd, begin
-from steelyard.reading import read
+from steelyard.reading import Reading, read
 from steelyard.shown_text import json_text
 
 EXIT_DONE, EXIT_INVALID, EXIT_INTERRUPTED = 0, 1, 130
@@ -73,7 +74,7 @@ async def _measure(session: Session, console: Console, *, plain: bool) -> None:
         await session.run(view)
 
 
-def answer(folder: Path, console: Console) -> None:
+def answer(folder: Path, console: Console, read: Callable[[Path], Reading] = read) -> None:
     """Print the study's result, its limitation, and the first further caveat.
 
     The trials are safe in the store: failures here are reported and do not fail the run.

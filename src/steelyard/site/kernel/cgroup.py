@@ -368,15 +368,15 @@ def present(hierarchies: Hierarchies, identity: str | None = None) -> dict[str, 
     return by_lease
 
 
-async def remove(hierarchies: Hierarchies, identity: str) -> None:
+async def remove(hierarchies: Hierarchies, identity: str, timeout_s: float = REMOVE_TIMEOUT_S) -> None:
     """Remove a lease's groups, and our folder if it was the last. Its processes must be dead. Idempotent. Raises
-    SiteError if the kernel does not let go within REMOVE_TIMEOUT_S."""
-    deadline = time.monotonic() + REMOVE_TIMEOUT_S
+    SiteError if the kernel does not let go within `timeout_s`."""
+    deadline = time.monotonic() + timeout_s
     for group in present(hierarchies, identity).get(identity, []):
         while not _remove_folder(group):
             if time.monotonic() > deadline:
                 members = " ".join(_read(group / "cgroup.procs").split()) or "none"
-                raise SiteError(f"{group} is still busy after {REMOVE_TIMEOUT_S:g} s; processes in it: {members}")
+                raise SiteError(f"{group} is still busy after {timeout_s:g} s; processes in it: {members}")
             await asyncio.sleep(REMOVE_POLL_S)
     for base in hierarchies.every_base:
         _remove_folder(base)

@@ -70,12 +70,14 @@ def rates(limits: NodeLimits) -> dict[str, int]:
     }
 
 
-def lacking(hierarchies: Hierarchies, limits: NodeLimits) -> str | None:
+def lacking(
+    hierarchies: Hierarchies, limits: NodeLimits, *, control: Path = LOOP_CONTROL, folders: str = SYSTEM_FOLDERS
+) -> str | None:
     """Reason why this machine cannot give nodes disks with these limits, or None."""
-    if missing := [name for name in PROGRAMS if _program(name) is None]:
+    if missing := [name for name in PROGRAMS if _program(name, folders) is None]:
         packages = " ".join(dict.fromkeys(PACKAGES[name] for name in missing))
         return f"a separate disk needs {', '.join(missing)} (Debian: apt-get install {packages})"
-    if not LOOP_CONTROL.exists():
+    if not control.exists():
         return "a separate disk needs loop devices (as root: modprobe loop)"
     if not machine_facts.capable("sys_admin"):
         return "a separate disk needs root; this process lacks sys_admin"
@@ -154,7 +156,7 @@ def _group(hierarchies: Hierarchies, identity: str, node: str) -> Path | None:
 
 
 def throttle(
-    number: str, limits: NodeLimits, hierarchies: Hierarchies, identity: str, node: str
+    number: str, limits: NodeLimits, hierarchies: Hierarchies, identity: str, node: str, devices: Path = BACKING_DEVICES
 ) -> list[tuple[Path, str]]:
     """Kernel files and their contents so that a device, `MAJOR:MINOR`, keeps to the limits. Pure but for which
     files exist."""
@@ -162,16 +164,15 @@ def throttle(
     lines: list[tuple[Path, str]] = []
     if hierarchies.blkio is not None:
         lines += [(hierarchies.blkio / VERSION_1_FILES[field], f"{number} {rate}") for field, rate in wanted.items()]
-        lines += _strict(number, wanted.get("disk_write_mb_per_s"))
+        lines += _strict(devices / number, wanted.get("disk_write_mb_per_s"))
     elif wanted and (group := _group(hierarchies, identity, node)) is not None:
         words = " ".join(f"{VERSION_2_KEYS[field]}={rate}" for field, rate in wanted.items())
         lines.append((group / "io.max", f"{number} {words}"))
     return lines
 
 
-def _strict(number: str, bytes_per_s: int | None) -> list[tuple[Path, str]]:
+def _strict(folder: Path, bytes_per_s: int | None) -> list[tuple[Path, str]]:
     """Settings that make writers wait before much is written behind them; kernels before 6.2 have no such files."""
-    folder = BACKING_DEVICES / number
     if bytes_per_s is None or not (folder / "strict_limit").exists():
         return []
     dirty = max(LEAST_DIRTY_BYTES, round(bytes_per_s * DIRTY_S))
@@ -208,12 +209,12 @@ def _rates_in_force(number: str, hierarchies: Hierarchies, folder: Path) -> dict
     return {field: rates.get(key, "max").replace("max", "none") for field, key in VERSION_2_KEYS.items()}
 
 
-def present(nodes: Path | None = None) -> dict[str, list[tuple[str, Path]]]:
+def present(nodes: Path | None = None, devices: Path = BLOCK_DEVICES) -> dict[str, list[tuple[str, Path]]]:
     """Loop devices of our files by lease: device and file. `nodes`: only those below this folder. Not those that are
     detached already: they leave with the last process of another mount namespace that has a copy of the mount, such as
     a command under `ip netns exec`."""
     by_lease: dict[str, list[tuple[str, Path]]] = {}
-    for entry in sorted(BLOCK_DEVICES.glob("loop*")):
+    for entry in sorted(devices.glob("loop*")):
         if _read(entry / "loop" / "autoclear") == LEAVING:
             continue
         path = Path(_read(entry / "loop" / "backing_file").removesuffix(DELETED))  # without symbolic links
@@ -260,12 +261,14 @@ def _lift(number: str, hierarchies: Hierarchies) -> None:
             file.write_text(text, encoding="ascii")
 
 
-def _lifting(number: str, hierarchies: Hierarchies, group: Path | None = None) -> list[tuple[Path, str]]:
+def _lifting(
+    number: str, hierarchies: Hierarchies, group: Path | None = None, devices: Path = BACKING_DEVICES
+) -> list[tuple[Path, str]]:
     """Kernel files and their contents so that a device has no limits; `group`: of version 2, which takes its
     limits with it where it is removed."""
     files = [] if hierarchies.blkio is None else [hierarchies.blkio / name for name in VERSION_1_FILES.values()]
     lines = [(file, f"{number} 0") for file in files]
-    backing = BACKING_DEVICES / number
+    backing = devices / number
     if (backing / "strict_limit").exists():
         lines += [(backing / "strict_limit", "0"), (backing / "max_ratio", "100")]
     if group is not None:
@@ -273,10 +276,10 @@ def _lifting(number: str, hierarchies: Hierarchies, group: Path | None = None) -
     return lines
 
 
-def device_of(folder: Path) -> str | None:
+def device_of(folder: Path, devices: Path = BLOCK_DEVICES) -> str | None:
     """The loop device of the file system at a node's folder, such as `loop3`."""
-    devices = (pair for pairs in present(folder.parent).values() for pair in pairs)
-    return next((device for device, path in devices if path == image(folder.resolve())), None)
+    images = (pair for pairs in present(folder.parent, devices).values() for pair in pairs)
+    return next((device for device, path in images if path == image(folder.resolve())), None)
 
 
 def _mounted(device: str) -> list[Path]:
@@ -296,8 +299,8 @@ def _write(file: Path, text: str) -> None:
         raise SiteError(f"cannot write {text!r} to {file}: {error.strerror}") from error
 
 
-def _program(name: str) -> str | None:
-    return shutil.which(name, path=f"{os.environ.get('PATH', '')}:{SYSTEM_FOLDERS}")
+def _program(name: str, folders: str = SYSTEM_FOLDERS) -> str | None:
+    return shutil.which(name, path=f"{os.environ.get('PATH', '')}:{folders}")
 
 
 async def _run(identity: str, name: str, *words: str, timeout_s: float = COMMAND_TIMEOUT_S) -> None:

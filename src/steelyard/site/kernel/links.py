@@ -150,16 +150,16 @@ def takes_program(link: LinkChoice, *, netem: bool) -> bool:
     return _delays(link) and not netem
 
 
-def lacking(link: LinkChoice, *, namespaces: bool, tc: str | None) -> str | None:
+def lacking(link: LinkChoice, *, namespaces: bool, tc: str | None, tun: Path = TUN) -> str | None:
     """Reason why this machine cannot make a link, or None. `namespaces`: whether nodes have their own networks;
     `tc`: path of the program. Whether the kernel has netem is asked only where there are no TAP devices."""
     if link.plain:
         return None
     if not namespaces:
         return f'link {link.name} needs mode = "namespaces" and root: nodes on loopback addresses have no links'
-    usable = os.access(TUN, os.R_OK | os.W_OK)
+    usable = os.access(tun, os.R_OK | os.W_OK)
     if takes_program(link, netem=not usable and tc is not None and _delays(link) and has_netem()):
-        return None if usable else f"link {link.name} needs TAP devices: as root, modprobe tun, until {TUN} exists"
+        return None if usable else f"link {link.name} needs TAP devices: as root, modprobe tun, until {tun} exists"
     if link.rate_mbit is not None and tc is None:
         return f"link {link.name} needs the program tc (Debian: apt install iproute2)"
     return None

@@ -51,10 +51,10 @@ def path(name: str) -> Path:
     return NETNS_FOLDER / name
 
 
-def present(identity: str | None = None) -> dict[str, list[str]]:
+def present(identity: str | None = None, folder: Path = NETNS_FOLDER) -> dict[str, list[str]]:
     """Network namespaces that match our pattern by lease, of one lease or of all."""
     by_lease: dict[str, list[str]] = {}
-    entries = sorted(NETNS_FOLDER.iterdir()) if NETNS_FOLDER.is_dir() else []
+    entries = sorted(folder.iterdir()) if folder.is_dir() else []
     for entry in entries:
         match = NAME_PATTERN.fullmatch(entry.name)
         if match and identity in (None, match[1]):

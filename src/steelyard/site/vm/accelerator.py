@@ -77,21 +77,21 @@ class _Kept(Value):
         return Accelerator(name="kvm" if self.works else "tcg", why=self.why, tried=self.tried)
 
 
-def unusable() -> str:
+def unusable(device: Path = DEVICE) -> str:
     """Reason why KVM cannot even be tried; empty if it can. Read-only."""
-    if not DEVICE.exists():
-        return f"there is no {DEVICE}"
-    return "" if os.access(DEVICE, os.R_OK | os.W_OK) else f"this user may not use {DEVICE}"
+    if not device.exists():
+        return f"there is no {device}"
+    return "" if os.access(device, os.R_OK | os.W_OK) else f"this user may not use {device}"
 
 
 async def choose(
-    wanted: Literal["auto", "kvm", "tcg"], image: Image, caller: Node, *, again: bool = False
+    wanted: Literal["auto", "kvm", "tcg"], image: Image, caller: Node, *, again: bool = False, device: Path = DEVICE
 ) -> Accelerator:
     """The accelerator for machines with this image; `caller` is this machine, marked with the lease that asks. `again`:
     no earlier trial counts. Raises SiteError where KVM is demanded and does not work."""
     if wanted == "tcg":
         return Accelerator(name="tcg", why='site.accelerator = "tcg"')
-    problem = unusable()
+    problem = unusable(device)
     chosen = Accelerator(name="tcg", why=problem) if problem else (await _tried(image, caller, again=again)).accelerator
     if wanted == "kvm" and chosen.name != "kvm":
         hint = f'site.accelerator = "auto" emulates instead{"" if problem else f"; {TRY_AGAIN}"}'
@@ -99,9 +99,9 @@ async def choose(
     return chosen
 
 
-def known(image: Image, qemu: str) -> Accelerator | None:
+def known(image: Image, qemu: str, device: Path = DEVICE) -> Accelerator | None:
     """Answer of `choose` without a trial boot; None if it needs one. Read-only."""
-    if problem := unusable():
+    if problem := unusable(device):
         return Accelerator(name="tcg", why=problem)
     kept = _read(image, qemu)
     return None if kept is None else kept.accelerator

@@ -64,10 +64,11 @@ class Image:
         return all((self.folder / name).is_file() for name in NAMES)
 
 
-def recipe(root: Path = Path("/")) -> Recipe:
+def recipe(root: Path = Path("/"), architecture: str = "") -> Recipe:
     """The recipe for this machine. Raises SiteError where it is not Debian, not x86-64, or names no mirror."""
-    if platform.machine() != ARCHITECTURE:
-        raise SiteError(f"virtual machines need {ARCHITECTURE}, this is {platform.machine()}", OTHERWISE)
+    architecture = architecture or platform.machine()
+    if architecture != ARCHITECTURE:
+        raise SiteError(f"virtual machines need {ARCHITECTURE}, this is {architecture}", OTHERWISE)
     return debian.recipe(OTHERWISE, PACKAGES, DISTRIBUTIONS, root)
 
 

@@ -56,10 +56,17 @@ class VmSite:
     """Once, an image is built; emulated machines boot slowly."""
     shares = frozenset({"cpu", "memory", "disk"})
 
-    def __init__(self, settings: Settings, state_folder: Path, perform: Perform = perform) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        state_folder: Path,
+        perform: Perform = perform,
+        device: Path = vm_accelerator.DEVICE,
+    ) -> None:
         self._settings = settings
         self._state = state_folder.absolute()
         self._perform = perform
+        self._device = device
 
     def cpus_by(self, limits: NodeLimits) -> str:
         """As many processors as a machine has."""
@@ -70,7 +77,9 @@ class VmSite:
         earlier trial said so: what stood in the way may be gone. Raises SiteError."""
         image = await vm_image.build(cache_folder(), say)
         caller = lease_records.marked({})
-        accelerator = await vm_accelerator.choose(self._settings.accelerator, image, caller, again=True)
+        accelerator = await vm_accelerator.choose(
+            self._settings.accelerator, image, caller, again=True, device=self._device
+        )
         say(f"virtual machines run with {accelerator.name}: {accelerator.why}")
 
     async def lease(self, request: Request, until: datetime) -> Lease:

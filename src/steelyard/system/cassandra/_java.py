@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from steelyard.model.errors import SystemFault
@@ -54,9 +55,10 @@ def module_options() -> list[str]:
     ]
 
 
-async def find() -> Java:
-    """The first Java 17. Raises SystemFault that lists what was examined and the command that installs one."""
-    looked = await look(candidates(), WANTED_MAJOR)
+async def find(places: Iterable[Path] | None = None) -> Java:
+    """The first Java 17, among those of this machine unless other places are given. Raises SystemFault that lists what
+    was examined and the command that installs one."""
+    looked = await look(candidates() if places is None else places, WANTED_MAJOR)
     if looked.java is not None:
         return looked.java
     raise SystemFault(

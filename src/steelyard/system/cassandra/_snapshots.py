@@ -80,6 +80,7 @@ class KeptSnapshots:
 
     cache: Path
     """Cache folder of this machine, for nodes without one of their own."""
+    stable_s: float = STABLE_TIMEOUT_S
 
     async def has(self, node: Node, key: str) -> bool:
         """Whether a node has its part of a complete snapshot of the state."""
@@ -94,7 +95,7 @@ class KeptSnapshots:
         try:
             sizes: dict[str, int] = {}
             for table in schema.all_tables():
-                kept = await _keep(node, table_folder(node, schema, table.name), temporary / table.name)
+                kept = await _keep(node, table_folder(node, schema, table.name), temporary / table.name, self.stable_s)
                 sizes |= {f"{table.name}/{name}": count for name, count in kept.items()}
             await files.make_folders(node, folder, temporary)
             await files.remove(node, manifest, folder / node.name, below=root)
@@ -147,10 +148,10 @@ def _sstable_files(listed: Mapping[str, int]) -> tuple[dict[str, int], bool]:
     return {name: count for name, count in sorted(entries.items()) if not name.endswith(".log")}, still
 
 
-async def _keep(node: Node, source: Path, into: Path) -> dict[str, int]:
+async def _keep(node: Node, source: Path, into: Path, stable_s: float) -> dict[str, int]:
     """Link a set of SSTables that did not change while being linked; retry until that is the case. Returns name to
     size."""
-    deadline = time.monotonic() + STABLE_TIMEOUT_S
+    deadline = time.monotonic() + stable_s
     while time.monotonic() < deadline:
         await files.remove(node, into, below=into.parent)
         listed = await files.sizes(node, source)
@@ -166,7 +167,7 @@ async def _keep(node: Node, source: Path, into: Path) -> dict[str, int]:
                     return sstables
         await asyncio.sleep(STABLE_POLL_S)
     raise SystemFault(
-        f"{node.name}: the SSTables in {source} kept changing for {STABLE_TIMEOUT_S:g} s, so no snapshot can be taken",
+        f"{node.name}: the SSTables in {source} kept changing for {stable_s:g} s, so no snapshot can be taken",
         "wait until compactions have finished",
         node=node.name,
         system="cassandra",

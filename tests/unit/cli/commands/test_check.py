@@ -11,7 +11,7 @@ from steelyard.judging.noise_floor import KeptFloor, Spread, circumstances
 from steelyard.lab import quiet
 from steelyard.model.verdict_reasons import Reason, ReasonKind
 from steelyard.node import machine_facts, noise_floor
-from steelyard.plan import Machine, expand, preflight
+from steelyard.plan import Machine, expand
 from steelyard.study import read
 from tests.unit.cli.screen import Printed, printed
 from tests.unit.study.paper import HEAD, OTHER, WORKLOAD
@@ -164,6 +164,7 @@ def test_the_long_name_of_a_factor_is_whole_at_80_columns(tmp_path: Path) -> Non
 @pytest.mark.parametrize("busy", [True, False])
 def test_a_busy_machine_is_said_beforehand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, busy: bool) -> None:
     reason = Reason(kind=ReasonKind.STEAL, measured=0.8, threshold=0.2, unit="of all CPU time", detail="java 1.60")
+    # Whether this machine is busy is chance.
     monkeypatch.setattr(quiet, "disturbed_since", lambda before, state, limits: [reason] if busy else [])
     printed_out = " ".join(checked(tmp_path, REST).out.split())
     words = (
@@ -174,9 +175,8 @@ def test_a_busy_machine_is_said_beforehand(tmp_path: Path, monkeypatch: pytest.M
     assert ("machine is busy" in printed_out) == busy
 
 
-def test_the_disk_of_the_store_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = Machine(cores=2, memory_mb=64_000, disk_free_bytes=10**12, store_free_bytes=10**5)
-    monkeypatch.setattr(preflight, "read_machine", lambda folder, store: machine)
+def test_the_disk_of_the_store_is_looked_at(tmp_path: Path, this_machine: list[Machine]) -> None:
+    this_machine.append(Machine(cores=2, memory_mb=64_000, disk_free_bytes=10**12, store_free_bytes=10**5))
     found = checked(tmp_path, REST)
     assert found.code == 0
     printed_out = " ".join(found.out.split())

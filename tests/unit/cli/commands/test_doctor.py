@@ -13,8 +13,7 @@ from steelyard.leases import register as lease_register
 from steelyard.plugins import find
 
 
-def test_leftovers_of_other_state_folders_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lease_register, "FOLDER", tmp_path / "register")
+def test_leftovers_of_other_state_folders_are_named(tmp_path: Path, register: Path) -> None:
     own, other = tmp_path / "own", tmp_path / "other"
     lease_register.enter("5eedbee7", lease_records.record_path(other, "5eedbee7"), "vm", lease_records.owner())
     none = leftovers(own, [], {})
@@ -26,13 +25,8 @@ def test_leftovers_of_other_state_folders_are_named(tmp_path: Path, monkeypatch:
     assert both.hint == f"steelyard clean; STEELYARD_STATE={other} steelyard clean vm"
 
 
-def test_plug_ins_say_what_they_need_in_order_and_the_default_site_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[str, str]] = []
-    monkeypatch.setattr(doctor.machine_findings, "of_this_machine", list)
-    monkeypatch.setattr(doctor, "_said_by", lambda seam, name: asked.append((seam, name)) or ())
-    monkeypatch.setattr(doctor, "_lease_for_real", lambda: None)
-    monkeypatch.setattr(doctor, "_leftovers", lambda: None)
-    list(doctor._this_machine())
+def test_plug_ins_say_what_they_need_in_order_and_the_default_site_first() -> None:
+    asked = doctor.asked()
     seams = ("engine", "system", "site")
     assert [seam for seam, _ in asked] == [seam for seam in seams for _ in find.names(seam)]
     assert [name for seam, name in asked if seam == "site"][:2] == ["local", "docker"]
@@ -47,6 +41,7 @@ def test_a_plug_in_that_cannot_be_made_is_a_finding(monkeypatch: pytest.MonkeyPa
     def broken(seam: str, name: str) -> None:
         raise ImportError("No module named 'boto'")
 
+    # A package that lacks another one is not installed here.
     monkeypatch.setattr(doctor, "default_plug_in", broken)
     (found,) = doctor._said_by("site", "ec2")
     assert (found.name, found.state, found.found) == ("site ec2", "poor", "No module named 'boto'")

@@ -81,11 +81,10 @@ def test_what_cannot_be_exported_is_refused(known: Path, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("option", ["--parquet", "--openmetrics", "--markdown"])
 def test_a_folder_in_place_of_a_file_is_named(
-    option: str, known: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    option: str, known: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys, "argv", ["steelyard", "export", str(known), option, str(tmp_path)])
     with pytest.raises(SystemExit) as ended:
-        main()
+        main(["export", str(known), option, str(tmp_path)])
     assert ended.value.code == 3
     assert f"error: {tmp_path}: is a directory" in capsys.readouterr().err
     assert list(tmp_path.parent.glob(".*tmp")) == []

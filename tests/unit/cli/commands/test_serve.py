@@ -35,6 +35,12 @@ def start(*words: str | Path, scratch: Path) -> subprocess.Popen[str]:
     )
 
 
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Temporary files are made in the test's folder: Python reads TMPDIR only once."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+
 def test_it_prints_its_address_and_ends_cleanly(tmp_path: Path) -> None:
     store, scratch = write(tmp_path / "root" / "s", [a_record(0)]), tmp_path / "scratch"
     scratch.mkdir()
@@ -72,10 +78,10 @@ def test_it_prints_its_address_and_ends_cleanly(tmp_path: Path) -> None:
         (".", "example.org", StudyError, "pages are served on this machine only"),
     ],
 )
+@pytest.mark.usefixtures("temporary")
 def test_what_is_refused(
     tmp_path: Path, folder: str, address: str, kind: type[SteelyardError], told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setenv("STEELYARD_STATE", str(tmp_path.parent / f"{tmp_path.name}-state"))
     with pytest.raises(kind, match=told):
         serve(tmp_path / folder, port=0, address=address)
@@ -93,6 +99,7 @@ def test_a_taken_port_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert "--port 0" in caught.value.hint
 
 
+@pytest.mark.usefixtures("temporary")
 def test_the_browser_is_started_without_the_token_in_its_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started: queue.SimpleQueue[tuple[str, str, int]] = queue.SimpleQueue()
 
@@ -102,8 +109,8 @@ def test_the_browser_is_started_without_the_token_in_its_words(tmp_path: Path, m
         os.kill(os.getpid(), signal.SIGINT)
 
     write(tmp_path / "root" / "s", [a_record(0)])
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setenv("STEELYARD_STATE", str(tmp_path / "state"))
+    # No browser is started.
     monkeypatch.setattr("webbrowser.open", browser)
     before = {number: signal.getsignal(number) for number in signals.ENDING}
     try:
@@ -127,6 +134,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+@pytest.mark.usefixtures("temporary")
 def test_what_a_killed_server_left_is_removed_by_the_next_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,7 +143,6 @@ def test_what_a_killed_server_left_is_removed_by_the_next_and_nothing_else(
         [sys.executable, "-c", KILLED], env={**os.environ, "TMPDIR": str(tmp_path)}, check=False, timeout=120
     )
     assert len(list(tmp_path.iterdir())) == 2
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with scratch_folder() as first, scratch_folder() as second:
         assert first.stat().st_mode & 0o077 == 0
         assert {one.name for one in tmp_path.iterdir()} == {first.name, second.name, "steelyard-serve-no-lock"}

@@ -124,15 +124,12 @@ def test_a_study_that_is_measured_is_running_in_its_process(store: Path) -> None
     assert writer_of(store) is None
 
 
-def test_a_lock_that_somebody_waits_for_hides_no_writer(
-    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lock_that_somebody_waits_for_hides_no_writer(store: Path, tmp_path: Path) -> None:
     waiters = "1: POSIX ADVISORY WRITE 77 00:31:9 0 EOF\n1: -> POSIX ADVISORY WRITE 78 00:31:9 0 EOF\n"
     with StoreWriter(store.parent, store.name):
         locks = tmp_path / "locks"
         locks.write_text(waiters + session_state.LOCKS.read_text())
-        monkeypatch.setattr(session_state, "LOCKS", locks)
-        assert writer_of(store) == os.getpid()
+        assert writer_of(store, locks) == os.getpid()
 
 
 def test_a_study_that_was_killed_a_second_ago_is_not_elsewhere(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from pathlib import Path
 from types import SimpleNamespace
-from unittest.mock import patch
+from typing import Any
 
 from rich.console import Console
 
@@ -88,8 +88,8 @@ def test_rows_of_a_fraction_name_both_levels_as_on_the_page() -> None:
 
 def printed(results: Results) -> str:
     console = Console(file=io.StringIO(), width=80, force_terminal=False)
-    with patch.object(run, "read", lambda folder: SimpleNamespace(results=results, damages=())):
-        run.answer(Path(), console)
+    reading: Any = SimpleNamespace(results=results, damages=())
+    run.answer(Path(), console, lambda folder: reading)
     return " ".join(console.file.getvalue().split())  # type: ignore[attr-defined]
 
 

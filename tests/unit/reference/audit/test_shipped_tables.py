@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,20 @@ import pytest
 from steelyard.reference.audit import headings, shipped_tables
 from steelyard.reference.audit.finding import KINDS
 from steelyard.reference.printed import Printed
-from steelyard.reference.tables import UnknownReference, tables
+from steelyard.reference.tables import Table, UnknownReference, tables
+
+Ships = Callable[[Mapping[str, Table]], None]
+
+
+@pytest.fixture
+def ships(monkeypatch: pytest.MonkeyPatch) -> Ships:
+    """Puts other tables in the place of those in the package, which every audit reads for itself."""
+
+    def ship(every: Mapping[str, Table]) -> None:
+        monkeypatch.setattr("steelyard.reference.tables.tables", lambda: every)
+        monkeypatch.setattr(shipped_tables, "tables", lambda: every)
+
+    return ship
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +89,7 @@ def test_every_table_has_an_audit() -> None:
     ],
 )
 def test_a_misprint_in_a_shipped_table_is_found(
-    monkeypatch: pytest.MonkeyPatch, table: str, line: int, column: str, text: str, kinds: set[str]
+    ships: Ships, table: str, line: int, column: str, text: str, kinds: set[str]
 ) -> None:
     every = dict(tables())
     before = {(one.line, one.column) for one in shipped_tables.audit(table).findings}
@@ -85,8 +99,7 @@ def test_a_misprint_in_a_shipped_table_is_found(
     assert row.numbers[column] != number
     rows[rows.index(row)] = row.model_copy(update={"numbers": {**row.numbers, column: number}})
     every[table] = every[table].model_copy(update={"rows": tuple(rows)})
-    monkeypatch.setattr("steelyard.reference.tables.tables", lambda: every)
-    monkeypatch.setattr(shipped_tables, "tables", lambda: every)
+    ships(every)
     found = [one for one in shipped_tables.audit(table).findings if (one.line, one.column) not in before]
     assert {one.kind for one in found} == kinds
 
@@ -109,9 +122,7 @@ def test_every_kind_of_check_is_explained() -> None:
     assert shown >= {*headings.SUMMARIES, *headings.WHOLE, *headings.ROLES, "p95", "p99.9"}
 
 
-def test_the_case_of_the_powers_of_ten_decides_nothing(
-    everything: shipped_tables.Audit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_case_of_the_powers_of_ten_decides_nothing(everything: shipped_tables.Audit, ships: Ships) -> None:
     """With `1e+04` as 9500 to 10500, as the transcription's notes have it, the findings are the same."""
 
     def wider(printed: Printed) -> Printed:
@@ -131,6 +142,5 @@ def test_the_case_of_the_powers_of_ten_decides_nothing(
         )
         for name, table in tables().items()
     }
-    monkeypatch.setattr("steelyard.reference.tables.tables", lambda: every)
-    monkeypatch.setattr(shipped_tables, "tables", lambda: every)
+    ships(every)
     assert [one.printed for one in shipped_tables.audit("all").findings] == [one.printed for one in everything.findings]

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,7 +18,6 @@ from pydantic import ValidationError
 from steelyard.leases import records as lease_records
 from steelyard.model.errors import CommandFailed, LastingSiteError, SiteError
 from steelyard.model.node_limits import NodeLimits
-from steelyard.node import machine_facts
 from steelyard.node.base import Node
 from steelyard.node.processor import RunningProgram
 from steelyard.site import docker, local
@@ -23,9 +25,10 @@ from steelyard.site.base import Refusal, Request, helpers_time_s
 from steelyard.site.docker import containers, image
 from steelyard.site.docker import daemon as docker_daemon
 from steelyard.site.docker import facts as docker_facts
-from steelyard.site.docker.daemon import Daemon, Looked
+from steelyard.site.docker.daemon import Daemon
 from steelyard.site.kernel import cgroup, debian, mountinfo
 from steelyard.site.kernel import programs as kernel_programs
+from tests.conftest import Rights
 
 SOURCES = """\
 # deb http://old.example/debian bookworm main
@@ -209,19 +212,33 @@ def test_a_daemon_of_our_own_makes_no_filters_and_no_bridge(tmp_path: Path) -> N
     assert pairs["--host"] == f"unix://{tmp_path}/run/docker.sock"
 
 
-def test_a_daemon_that_is_still_being_loaded_is_waited_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Writes programs of a shell: there are no others, but those of the shell itself."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    # Root's own folders are searched whatever PATH says, and this machine may have a Docker there.
+    monkeypatch.setattr(kernel_programs, "search_path", lambda: str(folder))
+
+    def write(name: str, script: str = "exit 0") -> Path:
+        (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+        (folder / name).chmod(0o755)
+        return folder / name
+
+    return write
+
+
+def test_a_daemon_that_is_still_being_loaded_is_waited_for(programs: Callable[..., Path], tmp_path: Path) -> None:
     """On a slow disk a process has no environment for a while, so it cannot be found by its mark."""
     own = docker_daemon.Own(tmp_path / "run", tmp_path / "data")
-    answers = iter(["no socket yet", "no socket yet", ""])
-    with subprocess.Popen(["sleep", "60"]) as late:
-        monkeypatch.setattr(docker_daemon, "program", lambda name: name)
-        monkeypatch.setattr(docker_daemon, "processes", lambda _: {})
-        monkeypatch.setattr(docker_daemon, "_spawn", lambda *_: late)
-        monkeypatch.setattr(docker_daemon, "answers", lambda _: next(answers))
-        daemon = asyncio.run(docker_daemon.ensure(own, "docker"))
-        late.kill()
+    programs("dockerd", f"echo $$ > {tmp_path}/pid; exec env -i sleep 60")
+    asked = f"echo x >> {tmp_path}/asked; [ $(wc -l < {tmp_path}/asked) -gt 2 ]"
+    client = programs("docker", f"{asked} || {{ echo no socket yet >&2; exit 1; }}")
+    daemon = asyncio.run(docker_daemon.ensure(own, str(client)))
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
     assert daemon.own
-    assert next(answers, "asked until it answered") == "asked until it answered"
+    assert (tmp_path / "asked").read_text() == "x\nx\nx\n", "asked until it answered"
 
 
 def test_helpers_are_counted_by_name() -> None:
@@ -250,23 +267,61 @@ def test_facts_are_what_docker_says() -> None:
     assert all(docker_facts.container_facts({}, {}, {}).values())
 
 
-RUNNING = Looked(Daemon("/bin/docker", "unix:///d.sock"))
 THREE = Request("s", 3)
-ABSENT = Looked(None, "Cannot connect to the Docker daemon")
+ABSENT = "Cannot connect to the Docker daemon"
+RECIPE = debian.Recipe("bookworm", "http://one.example/debian", ("jre",), "x86_64")
+CLIENT = """\
+case "$*" in
+"context inspect"*) echo unix:///d.sock ;;
+*" version "*) cat {folder}/problem >&2; [ ! -s {folder}/problem ] ;;
+*" image inspect "*) for name; do :; done; grep -qx "$name" {folder}/images ;;
+esac"""
+
+
+@dataclass
+class Found:
+    """A machine with a Docker that runs; tests change what it has."""
+
+    folder: Path
+    write: Callable[..., Path]
+    rights: Rights
+    uid: int = 0
+
+    def says(self, problem: str) -> None:
+        """Why its daemon does not answer; nothing if it does."""
+        (self.folder / "problem").write_text(problem)
+
+    def lacks(self, *names: str) -> None:
+        """Remove programs."""
+        for name in names:
+            (self.folder / "bin" / name).unlink()
+
+    @property
+    def archive(self) -> Path:
+        """The build of Steelyard's own image."""
+        return image.archive(self.folder / "cache", RECIPE)
 
 
 @pytest.fixture
-def found(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """A machine with a Docker that runs; tests change what it has."""
-    machine: dict[str, Any] = {"looked": RUNNING, "programs": {"docker", "dockerd", "ip"}, "able": True, "uid": 0}
-    places = {"program": lambda name: f"/bin/{name}" if name in machine["programs"] else None}
-    monkeypatch.setattr(docker_daemon, "running", lambda client: machine["looked"])
-    for module in (kernel_programs, docker_daemon):
-        monkeypatch.setattr(module, "program", places["program"])
-    monkeypatch.setattr(image, "lacking", lambda cache: machine.get("image", ""))
-    monkeypatch.setattr(machine_facts, "capable", lambda name, status=None: machine["able"])
-    monkeypatch.setattr(os, "geteuid", lambda: machine["uid"])
+def found(
+    programs: Callable[..., Path], rights: Rights, register: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Found:
+    """It needs no Docker, no root and no Debian."""
+    machine = Found(tmp_path, programs, rights)
+    rights.capable, rights.groups = True, cgroup.Hierarchies({"cpu": tmp_path}, None, frozenset(), ())
+    # This machine may be no Debian, and its user root or not.
+    monkeypatch.setattr(image, "recipe", lambda: RECIPE)
+    monkeypatch.setattr(os, "geteuid", lambda: machine.uid)
     monkeypatch.delenv("DOCKER_HOST", raising=False)
+    monkeypatch.delenv("DOCKER_CONTEXT", raising=False)
+    monkeypatch.setenv("STEELYARD_CACHE", str(tmp_path / "cache"))
+    for name in ("dockerd", "ip"):
+        programs(name)
+    programs("docker", CLIENT.format(folder=tmp_path))
+    (tmp_path / "images").write_text("debian:12\n")
+    machine.says("")
+    machine.archive.parent.mkdir(parents=True)
+    machine.archive.touch()
     return machine
 
 
@@ -275,26 +330,27 @@ def refusal(tmp_path: Path, request: Request = THREE, memory_mb: int | None = No
 
 
 @pytest.mark.agent
-def test_refusals_give_a_reason_and_a_hint(found: dict[str, Any], tmp_path: Path) -> None:
+def test_refusals_give_a_reason_and_a_hint(found: Found, tmp_path: Path) -> None:
     assert refusal(tmp_path) == ""
     assert "251 nodes" in refusal(tmp_path, Request("s", 251))
-    found["image"] = "debootstrap is missing"
-    assert "there is no image: debootstrap" in refusal(tmp_path)
+    found.archive.unlink()
+    assert "there is no image: building an image takes the program debootstrap" in refusal(tmp_path)
     assert refusal(tmp_path, image="debian:12") == ""
-    found |= {"image": "", "looked": ABSENT}
+    found.archive.touch()
+    found.says(ABSENT)
     assert "Cannot connect" in refusal(tmp_path, daemon="running")
-    found["programs"] = {"docker"}
+    found.lacks("dockerd", "ip")
     assert "there is no program dockerd (Debian: apt-get install docker.io" in refusal(tmp_path)
-    found["uid"] = 1000
+    found.uid = 1000
     assert "starting one needs root" in refusal(tmp_path)
-    found["looked"] = Looked(None, "permission denied while trying to connect")
+    found.says("permission denied while trying to connect")
     assert "add this user to the group docker" in refusal(tmp_path)
-    found["programs"] = set()
+    found.lacks("docker")
     assert "there is no program docker (Debian" in refusal(tmp_path)
 
 
 @pytest.mark.agent
-def test_limits_that_cannot_be_enforced_are_refused(found: dict[str, Any], tmp_path: Path) -> None:
+def test_limits_that_cannot_be_enforced_are_refused(found: Found, tmp_path: Path) -> None:
     half = Request("s", 1, limits=NodeLimits(cpus=0.5))
     assert refusal(tmp_path, half) == ""
     bound = Request("s", 1, limits=NodeLimits(cpus=1, cpu_limit="cpuset"))
@@ -305,7 +361,7 @@ def test_limits_that_cannot_be_enforced_are_refused(found: dict[str, Any], tmp_p
     small = Request("s", 1, limits=NodeLimits(memory_mb=100))
     assert refusal(tmp_path, small, 300) == "a node needs 300 MB, but memory_mb = 100 is its limit"
     assert "MB are available" in refusal(tmp_path, Request("s", 200), 10_000_000)
-    found |= {"uid": 1000, "able": False}
+    found.uid, found.rights.capable = 1000, False
     assert "needs root, who owns the layers" in refusal(tmp_path, storage="overlay")
     assert "more than one load node" in refusal(tmp_path, Request("s", 1, 2), network="bridge")
 
@@ -337,39 +393,31 @@ def test_an_image_that_cannot_be_had_is_told_from_a_registry_that_cannot_be_reac
     assert "in a Docker that runs here" in image.not_pulled("cassandra:5", error, [], own=True)[1]
 
 
-def test_an_image_that_could_not_be_pulled_is_not_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
-
-    async def ask(daemon: Daemon, identity: str, *words: str, timeout_s: float = 1.0, check: bool = True) -> str:
-        asked.append(words[0])
-        if words[0] == "pull":
-            raise CommandFailed("", ("docker", *words), 1, UNREACHABLE)
-        return ""
-
-    monkeypatch.setattr(image, "ask", ask)
-    daemon = Daemon("/bin/docker", "unix:///d.sock")
+def test_an_image_that_could_not_be_pulled_is_not_asked_for_again(
+    programs: Callable[..., Path], tmp_path: Path
+) -> None:
+    failing = f"""*" pull "*) echo '{UNREACHABLE}' >&2; exit 1 ;;"""
+    client = programs("docker", f"""echo "$*" >> {tmp_path}/asked\ncase "$*" in\n{failing}\nesac""")
+    daemon = Daemon(str(client), "unix:///d.sock")
     with pytest.raises(LastingSiteError, match=r"could not be reached"):
         asyncio.run(image.ensure(daemon, "0123abcd", "cassandra:5", Path("/nowhere"), lambda text: None))
-    assert asked.count("pull") == 1
+    assert (tmp_path / "asked").read_text().count(" pull ") == 1
 
 
 @pytest.mark.agent
-def test_what_a_site_refuses_lasts(found: dict[str, Any], tmp_path: Path) -> None:
+def test_what_a_site_refuses_lasts(found: Found, tmp_path: Path) -> None:
     site = docker.create(docker.Settings(), tmp_path)
     with pytest.raises(LastingSiteError, match="251 nodes of one role"):
         asyncio.run(site.lease(Request("s", 251), lease_records.utc_now()))
 
 
-def test_cores_without_a_number_of_them_are_refused(found: dict[str, Any], tmp_path: Path) -> None:
+def test_cores_without_a_number_of_them_are_refused(found: Found, tmp_path: Path) -> None:
     assert "has no effect without node.cpus" in refusal(tmp_path, cpu_limit="cpuset")
     assert refusal(tmp_path, cpu_limit="quota") == ""
 
 
-def test_cores_that_this_machine_cannot_give_are_refused(
-    found: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    bare = cgroup.Hierarchies({}, None, frozenset(), ())
-    monkeypatch.setattr(cgroup, "detect", lambda: bare)
+def test_cores_that_this_machine_cannot_give_are_refused(found: Found, tmp_path: Path) -> None:
+    found.rights.groups = cgroup.Hierarchies({}, None, frozenset(), ())
     one_core = Request("s", 1, limits=NodeLimits(cpus=1, cpus_from="start"))
     assert "no controller cpuset" in refusal(tmp_path, one_core, cpu_limit="cpuset")
 
@@ -378,35 +426,27 @@ def notes(tmp_path: Path, **settings: Any) -> list[str]:
     return list(docker.create(docker.Settings(**settings), tmp_path).notes(THREE))
 
 
-def test_what_run_starts_or_pulls_first_is_a_note(
-    found: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    here: set[str] = {"debian:12"}
-    monkeypatch.setattr(image, "is_here", lambda daemon, named: named in here)
-    monkeypatch.setattr(docker_daemon, "lives", lambda own: False)
+def test_what_run_starts_or_pulls_first_is_a_note(found: Found, tmp_path: Path) -> None:
     assert notes(tmp_path, image="debian:12") == []
     (pulls,) = notes(tmp_path, image="cassandra:5")
     assert pulls.startswith("the image cassandra:5 is not on the Docker that runs here: `run` pulls it")
-    found["looked"] = ABSENT
-    monkeypatch.setattr(cgroup, "detect", lambda: cgroup.Hierarchies({"cpu": tmp_path}, None, frozenset(), ()))
-    monkeypatch.setattr("steelyard.leases.register.usable", lambda: True)
+    found.says(ABSENT)
     starts, shows = notes(tmp_path, image="cassandra:5")
     assert starts.startswith("no Docker runs here: `run` starts its own Docker daemon, as root, and ends it with")
     assert "whether that daemon has the image cassandra:5 is known once it runs" in shows
     assert notes(tmp_path, image="cassandra:5", daemon="running") == [], "refused instead"
-    monkeypatch.setattr(docker_daemon, "lives", lambda own: True)
-    assert notes(tmp_path, image="debian:12") == []
+    mark = {docker_daemon.MARKER: str(docker_daemon.ours().folder)}
+    dockerd = found.write("dockerd", "read line")
+    with subprocess.Popen([dockerd], env={**os.environ, **mark}, stdin=subprocess.PIPE):
+        assert notes(tmp_path, image="debian:12") == []
 
 
-def test_an_own_image_that_is_not_built_is_a_note(
-    found: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(image, "is_here", lambda daemon, named: False)
-    monkeypatch.setattr(image, "recipe", lambda: None)
-    monkeypatch.setattr(image, "archive", lambda cache, wanted: tmp_path / "image.tar")
+def test_an_own_image_that_is_not_built_is_a_note(found: Found, tmp_path: Path) -> None:
+    found.archive.unlink()
+    found.write("debootstrap")
     (built,) = notes(tmp_path)
     assert built.startswith("Steelyard's own image is not built yet: `run` builds it, a minute or two")
-    (tmp_path / "image.tar").touch()
+    found.archive.touch()
     assert notes(tmp_path) == []
 
 
@@ -445,29 +485,25 @@ def test_a_context_elsewhere_is_left_by_what_chose_it(
 
 
 @pytest.mark.agent
-def test_docker_host_is_said_to_be_used_or_not(
-    found: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(image, "is_here", lambda daemon, named: True)
+def test_docker_host_is_said_to_be_used_or_not(found: Found, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", "unix:///d.sock")
     assert notes(tmp_path, image="debian:12") == [
         "the containers are made by the Docker that DOCKER_HOST names, unix:///d.sock"
     ]
     passed_over, *_ = notes(tmp_path, image="debian:12", daemon="own")
     assert passed_over == "DOCKER_HOST = 'unix:///d.sock' is ignored because of site.daemon = \"own\""
-    found["looked"] = Looked(None, "DOCKER_HOST = 'tcp://a:1': over a network", "unset DOCKER_HOST")
+    monkeypatch.setenv("DOCKER_HOST", "tcp://a:1")
     ignored, starts, *_ = notes(tmp_path, image="debian:12")
-    assert ignored == (
-        "DOCKER_HOST = 'tcp://a:1': over a network; the containers are made by a Docker daemon of Steelyard's own "
-        "instead (unset DOCKER_HOST)"
-    )
+    why = "DOCKER_HOST = 'tcp://a:1': a Docker reached over a network may be on another machine"
+    hint = docker_daemon.HOST_HINT
+    assert ignored == f"{why}; the containers are made by a Docker daemon of Steelyard's own instead ({hint})"
     assert "`run` starts its own Docker daemon" in starts
     refused = refusal(tmp_path, image="debian:12", daemon="running")
-    assert "DOCKER_HOST = 'tcp://a:1': over a network; unset DOCKER_HOST, or site.daemon" in refused
+    assert f"{why}; {mend}, or site.daemon" in refused
 
 
 @pytest.mark.agent
-def test_refusals_name_the_key_at_fault(found: dict[str, Any], tmp_path: Path) -> None:
+def test_refusals_name_the_key_at_fault(found: Found, tmp_path: Path) -> None:
     def key(request: Request = THREE, memory_mb: int | None = None, **settings: Any) -> str:
         refused = docker.create(docker.Settings(**settings), tmp_path).refuse(request, memory_mb)
         assert isinstance(refused, Refusal)
@@ -476,9 +512,9 @@ def test_refusals_name_the_key_at_fault(found: dict[str, Any], tmp_path: Path) -
     assert key(Request("s", 1, limits=NodeLimits(memory_mb=100)), 300) == "node.memory_mb"
     assert key(cpu_limit="cpuset") == "site.cpu_limit"
     assert key(Request("s", 1, limits=NodeLimits(cpus=10_000))) == "node.cpus"
-    found["looked"] = ABSENT
+    found.says(ABSENT)
     assert key(daemon="running") == "site.daemon"
-    found["programs"] = set()
+    found.lacks("docker")
     assert key() == "site.program"
 
 

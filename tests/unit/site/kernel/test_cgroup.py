@@ -103,21 +103,27 @@ def test_version_2_that_holds_processes_has_only_what_it_hands_down(tmp_path: Pa
     assert (chosen.has("memory"), chosen.has("cpuset"), chosen.has("io")) == (True, True, False)
 
 
-def test_version_2_takes_a_delegated_ancestor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def delegated(monkeypatch: pytest.MonkeyPatch) -> set[Path]:
+    """Groups in which this process may make others: root may everywhere."""
+    places: set[Path] = set()
+    monkeypatch.setattr(cgroup, "_may_make", lambda place: place in places)
+    return places
+
+
+def test_version_2_takes_a_delegated_ancestor(tmp_path: Path, delegated: set[Path]) -> None:
     slice_ = group(tmp_path / "user.slice", "cpu memory", "cpu memory")
     service = group(slice_ / "user@1000.service", "cpu memory", "cpu memory")
     group(service / "app.slice", "cpu memory", members="77\n")
     group(tmp_path, "cpu memory", top=True)
-    delegated = (service, service / "app.slice")
-    monkeypatch.setattr(cgroup, "_may_make", lambda place: place in delegated)
+    delegated |= {service, service / "app.slice"}
     chosen = cgroup.choose((Mount(tmp_path, 2, frozenset()),), ENABLED, "/user.slice/user@1000.service/app.slice")
     assert (chosen.version_2, chosen.version_2_controllers) == (service, {"cpu", "memory"})
     assert chosen.problems == ()
 
 
-def test_version_2_without_rights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_version_2_without_rights(tmp_path: Path, delegated: set[Path]) -> None:
     group(tmp_path, "cpu memory", top=True)
-    monkeypatch.setattr(cgroup, "_may_make", lambda place: False)
     chosen = cgroup.choose((Mount(tmp_path, 2, frozenset()),), ENABLED, "/")
     assert chosen.bases == ()
     assert chosen.problems == (f"no permission to create groups in {tmp_path}",)
@@ -255,10 +261,9 @@ def test_present_and_remove_go_bottom_up(tmp_path: Path) -> None:
     assert not any(base.exists() for base in chosen.bases)
 
 
-def test_a_group_that_stays_busy_is_an_error_with_its_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cgroup, "REMOVE_TIMEOUT_S", 0.05)
+def test_a_group_that_stays_busy_is_an_error_with_its_members(tmp_path: Path) -> None:
     chosen = cgroup.choose(version_1(tmp_path), ENABLED, "/")
     cgroup.make(chosen, "0a1b2c3d", "n1", NodeLimits())
     (chosen.bases[0] / "0a1b2c3d" / "n1" / "cgroup.procs").write_text("4711\n")
     with pytest.raises(SiteError, match="4711"):
-        asyncio.run(cgroup.remove(chosen, "0a1b2c3d"))
+        asyncio.run(cgroup.remove(chosen, "0a1b2c3d", 0.05))

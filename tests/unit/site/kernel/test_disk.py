@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from steelyard.model.node_limits import DISK_RATES, NodeLimits
-from steelyard.node import machine_facts
 from steelyard.site.kernel import disk
 from steelyard.site.kernel.cgroup import Hierarchies
+from tests.conftest import Rights
 
 LIMITS = NodeLimits(disk_read_mb_per_s=18.5, disk_write_mb_per_s=14, disk_read_ops_per_s=1958, disk_write_ops_per_s=732)
 NOTHING = Hierarchies({}, None, frozenset(), ())
@@ -19,11 +19,10 @@ def version_1(tmp_path: Path) -> Hierarchies:
     return Hierarchies({}, None, frozenset(), (), blkio=tmp_path)
 
 
-def test_version_1_throttles_the_device_in_the_top_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disk, "BACKING_DEVICES", tmp_path / "bdi")
+def test_version_1_throttles_the_device_in_the_top_group(tmp_path: Path) -> None:
     (tmp_path / "bdi" / "7:3").mkdir(parents=True)
     (tmp_path / "bdi" / "7:3" / "strict_limit").write_text("0")
-    lines = disk.throttle("7:3", LIMITS, version_1(tmp_path), "0a1b2c3d", "n1")
+    lines = disk.throttle("7:3", LIMITS, version_1(tmp_path), "0a1b2c3d", "n1", tmp_path / "bdi")
     assert [(file.name, text) for file, text in lines] == [
         ("blkio.throttle.read_bps_device", "7:3 18500000"),
         ("blkio.throttle.write_bps_device", "7:3 14000000"),
@@ -35,9 +34,9 @@ def test_version_1_throttles_the_device_in_the_top_group(tmp_path: Path, monkeyp
     assert {file.parent for file, _ in lines[:4]} == {tmp_path}
 
 
-def test_a_kernel_without_strict_limits_throttles_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disk, "BACKING_DEVICES", tmp_path / "bdi")
-    lines = disk.throttle("7:3", NodeLimits(disk_write_mb_per_s=1), version_1(tmp_path), "0a1b2c3d", "n1")
+def test_a_kernel_without_strict_limits_throttles_all_the_same(tmp_path: Path) -> None:
+    limits = NodeLimits(disk_write_mb_per_s=1)
+    lines = disk.throttle("7:3", limits, version_1(tmp_path), "0a1b2c3d", "n1", tmp_path / "bdi")
     assert [(file.name, text) for file, text in lines] == [("blkio.throttle.write_bps_device", "7:3 1000000")]
 
 
@@ -48,9 +47,8 @@ def test_version_2_throttles_the_device_in_the_node_s_group() -> None:
     ]
 
 
-def test_rates_in_force_are_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rates_in_force_are_read_back(tmp_path: Path) -> None:
     """Version 1 has a file for each rate and a line for each device in it, version 2 a line with all rates."""
-    monkeypatch.setattr(disk, "BACKING_DEVICES", tmp_path / "bdi")
     first, node = version_1(tmp_path), tmp_path / "0a1b2c3d" / "n1"
     assert first.blkio is not None
     for name in disk.VERSION_1_FILES.values():
@@ -63,7 +61,7 @@ def test_rates_in_force_are_read_back(tmp_path: Path, monkeypatch: pytest.Monkey
     group.mkdir(parents=True)
     (group / "io.max").write_text("7:1 rbps=5 wbps=5 riops=5 wiops=5\n7:3 rbps=max wbps=1000 riops=max wiops=max\n")
     assert disk._rates_in_force("7:3", second, node) == rates
-    lifting = disk._lifting("7:3", second, group)
+    lifting = disk._lifting("7:3", second, group, tmp_path / "bdi")
     assert lifting == [(group / "io.max", "7:3 rbps=max wbps=max riops=max wiops=max")]
 
 
@@ -74,33 +72,36 @@ def test_a_size_alone_throttles_nothing(tmp_path: Path) -> None:
     assert not NodeLimits(memory_mb=100, cpus=1).own_disk
 
 
-def test_what_is_lacking_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine_facts, "capable", lambda name, status=None: True)
-    monkeypatch.setattr(disk, "LOOP_CONTROL", tmp_path)
-    monkeypatch.setattr(disk, "_program", lambda name: name)
-    assert disk.lacking(version_1(tmp_path), LIMITS) is None
-    assert "controller blkio (version 1) or io (version 2)" in (disk.lacking(NOTHING, LIMITS) or "")
-    assert disk.lacking(NOTHING, NodeLimits(disk_gb=1)) is None
-    monkeypatch.setattr(machine_facts, "capable", lambda name, status=None: False)
-    assert "needs root" in (disk.lacking(version_1(tmp_path), LIMITS) or "")
-    monkeypatch.setattr(disk, "LOOP_CONTROL", tmp_path / "none")
-    assert "modprobe loop" in (disk.lacking(version_1(tmp_path), LIMITS) or "")
-    monkeypatch.setattr(disk, "_program", lambda name: None if name == "mke2fs" else name)
-    assert "mke2fs (Debian: apt-get install e2fsprogs)" in (disk.lacking(version_1(tmp_path), LIMITS) or "")
+def test_what_is_lacking_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rights: Rights) -> None:
+    for name in disk.PROGRAMS:
+        (tmp_path / name).touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    def lacking(hierarchies: Hierarchies, limits: NodeLimits = LIMITS, control: str = "mount") -> str:
+        return disk.lacking(hierarchies, limits, control=tmp_path / control, folders=str(tmp_path)) or ""
+
+    rights.capable = True
+    assert lacking(version_1(tmp_path)) == ""
+    assert "controller blkio (version 1) or io (version 2)" in lacking(NOTHING)
+    assert lacking(NOTHING, NodeLimits(disk_gb=1)) == ""
+    rights.capable = False
+    assert "needs root" in lacking(version_1(tmp_path))
+    assert "modprobe loop" in lacking(version_1(tmp_path), control="none")
+    (tmp_path / "mke2fs").unlink()
+    assert "mke2fs (Debian: apt-get install e2fsprogs)" in lacking(version_1(tmp_path), control="none")
 
 
-def test_only_our_files_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_our_files_are_found(tmp_path: Path) -> None:
     def loop(number: int, path: str) -> None:
         folder = tmp_path / f"loop{number}" / "loop"
         folder.mkdir(parents=True)
         (folder / "backing_file").write_text(f"{path}\n")
 
-    monkeypatch.setattr(disk, "BLOCK_DEVICES", tmp_path)
     loop(0, "/var/lib/snapd/core.snap")
     loop(1, "/s/nodes/0a1b2c3d/n1.disk")
     loop(2, "/s/nodes/0a1b2c3d/n2.disk (deleted)")
     loop(3, "/s/nodes/elsewhere/n1.disk")
     nodes = Path("/s/nodes/0a1b2c3d")
-    assert disk.present() == {"0a1b2c3d": [("loop1", nodes / "n1.disk"), ("loop2", nodes / "n2.disk")]}
-    assert disk.device_of(nodes / "n2") == "loop2"
-    assert disk.device_of(nodes / "n3") is None
+    assert disk.present(devices=tmp_path) == {"0a1b2c3d": [("loop1", nodes / "n1.disk"), ("loop2", nodes / "n2.disk")]}
+    assert disk.device_of(nodes / "n2", tmp_path) == "loop2"
+    assert disk.device_of(nodes / "n3", tmp_path) is None

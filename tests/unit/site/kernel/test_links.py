@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -99,8 +100,17 @@ def test_configuration_of_the_link_program() -> None:
     assert not any(port["wired"] for port in wan["ports"])
 
 
+def kernel_has_netem(folder: Path, monkeypatch: pytest.MonkeyPatch, *, able: bool) -> None:
+    """The trial of netem in a namespace of its own succeeds, or does not."""
+    program = folder / "bin" / "unshare"
+    program.parent.mkdir(exist_ok=True)
+    program.write_text(f"#!/bin/sh\nexit {int(not able)}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)
+
+
 def test_which_fabric_and_how_facts_call_it(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(links, "has_netem", lambda: False)
+    kernel_has_netem(tmp_path, monkeypatch, able=False)
     made = {
         link.name: asyncio.run(links.fabric("0a1b2c3d", MEMBERS, link, tmp_path, {}, 1))
         for link in (PLAIN, ETHERNET, WAN, RADIO)
@@ -119,14 +129,14 @@ def test_refusals_say_what_is_lacking(tmp_path, monkeypatch: pytest.MonkeyPatch)
     assert links.lacking(PLAIN, namespaces=False, tc=None) is None
     assert 'needs mode = "namespaces" and root' in str(links.lacking(ETHERNET, namespaces=False, tc="/sbin/tc"))
     assert "apt install iproute2" in str(links.lacking(ETHERNET, namespaces=True, tc=None))
-    monkeypatch.setattr(links, "TUN", tmp_path / "tun")
-    assert "modprobe tun" in str(links.lacking(RADIO, namespaces=True, tc="/sbin/tc"))
-    monkeypatch.setattr(links, "has_netem", lambda: False)
-    assert "modprobe tun" in str(links.lacking(WAN, namespaces=True, tc="/sbin/tc"))
-    monkeypatch.setattr(links, "has_netem", lambda: True)
-    assert links.lacking(WAN, namespaces=True, tc="/sbin/tc") is None, "the kernel makes it"
+    tun = tmp_path / "tun"
+    assert "modprobe tun" in str(links.lacking(RADIO, namespaces=True, tc="/sbin/tc", tun=tun))
+    kernel_has_netem(tmp_path, monkeypatch, able=False)
+    assert "modprobe tun" in str(links.lacking(WAN, namespaces=True, tc="/sbin/tc", tun=tun))
+    kernel_has_netem(tmp_path, monkeypatch, able=True)
+    assert links.lacking(WAN, namespaces=True, tc="/sbin/tc", tun=tun) is None, "the kernel makes it"
     jitter = WAN.model_copy(update={"jitter_ms": 1.0})
-    assert "modprobe tun" in str(links.lacking(jitter, namespaces=True, tc="/sbin/tc"))
+    assert "modprobe tun" in str(links.lacking(jitter, namespaces=True, tc="/sbin/tc", tun=tun))
     site = local.create(local.Settings(mode="loopback"), tmp_path)
     assert "nodes on loopback addresses have no links" in str(site.refuse(Request("s", 1, link=ETHERNET), None))
 

@@ -10,9 +10,10 @@ from steelyard.model.node_limits import NodeLimits
 from steelyard.node import agent, machine_facts
 from steelyard.site import local
 from steelyard.site.base import Refusal, Request
-from steelyard.site.kernel import cgroup, swap
+from steelyard.site.kernel import swap
 from steelyard.site.kernel.cgroup import Hierarchies
 from steelyard.site.local import findings
+from tests.conftest import Rights
 
 BOARD = NodeLimits(memory_mb=100, swap_mb=50)
 
@@ -30,14 +31,15 @@ def counting(hierarchies: Hierarchies) -> None:
 
 def machine_has(monkeypatch: pytest.MonkeyPatch, swap_mb: int) -> None:
     texts = {"/proc/meminfo": f"MemTotal: 8388608 kB\nMemAvailable: 8000000 kB\nSwapTotal: {swap_mb * 1024} kB\n"}
+    # Swap of a size that this machine has not.
     monkeypatch.setattr(machine_facts, "read", lambda path: texts.get(path, ""))
 
 
 def test_swap_that_is_not_counted_is_refused_where_the_machine_has_any(
-    first: Hierarchies, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    first: Hierarchies, rights: Rights, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(cgroup, "detect", lambda: first)
-    monkeypatch.setattr(agent, "find", lambda: Path("/bin/agent"))
+    rights.groups = first
+    monkeypatch.setenv(agent.OVERRIDE, "/bin/true")
     machine_has(monkeypatch, 512)
     site, request = local.create(local.Settings(mode="loopback"), tmp_path), Request("s", 1, limits=BOARD)
     refused = site.refuse(request, None)

@@ -13,25 +13,19 @@ import pytest
 from pydantic import ValidationError
 
 from steelyard.leases import records as lease_records
-from steelyard.model.errors import EngineError, SiteError
+from steelyard.model.errors import SiteError
 from steelyard.model.node_limits import NodeLimits
-from steelyard.node import agent, machine_facts
+from steelyard.node import agent
 from steelyard.site import local
 from steelyard.site.base import Request
 from steelyard.site.kernel import cgroup, network
+from tests.conftest import Rights
 
 LOOPBACK = local.Settings(mode="loopback")
-NO_GROUPS = cgroup.Hierarchies({}, None, frozenset(), ("no permission to create groups in /sys/fs/cgroup",))
 
 
 def hour() -> object:
     return lease_records.utc_now() + timedelta(hours=1)
-
-
-@pytest.fixture
-def plain_user(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine_facts, "capable", lambda name, status=None: False)
-    monkeypatch.setattr(cgroup, "detect", lambda: NO_GROUPS)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +44,7 @@ def test_settings_that_cannot_be(wrong: dict[str, object]) -> None:
         local.Settings.model_validate(wrong)
 
 
-def test_without_privileges_auto_means_loopback(plain_user: None, tmp_path: Path) -> None:
+def test_without_privileges_auto_means_loopback(rights: Rights, tmp_path: Path) -> None:
     site = local.create(local.Settings(), tmp_path)
     assert site.mode == "loopback"
     assert site.shares == {"cpu", "memory", "disk", "clock", "kernel", "network"}
@@ -67,7 +61,7 @@ def test_namespaces_share_everything_but_the_network(tmp_path: Path) -> None:
     }
 
 
-def test_refusals_say_why(plain_user: None, tmp_path: Path) -> None:
+def test_refusals_say_why(rights: Rights, tmp_path: Path) -> None:
     def refusal(settings: local.Settings, nodes: int = 1, memory_mb: int | None = None, **limits: float) -> str:
         request = Request("s", nodes, limits=NodeLimits.model_validate(limits))
         return local.create(settings, tmp_path).refuse(request, memory_mb) or ""
@@ -82,22 +76,17 @@ def test_refusals_say_why(plain_user: None, tmp_path: Path) -> None:
     assert "memory_mb = 64 cannot be enforced" in (local.create(LOOPBACK, tmp_path).refuse(small, None) or "")
 
 
-def test_a_limit_under_the_system_s_need_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    able = cgroup.Hierarchies({"memory": tmp_path}, None, frozenset(), ())
-    monkeypatch.setattr(cgroup, "detect", lambda: able)
-    monkeypatch.setattr(agent, "find", lambda: Path("/bin/agent"))
+def test_a_limit_under_the_system_s_need_is_refused(
+    rights: Rights, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    rights.groups = cgroup.Hierarchies({"memory": tmp_path}, None, frozenset(), ())
+    monkeypatch.setenv(agent.OVERRIDE, "/bin/true")
     site = local.create(LOOPBACK, tmp_path)
     asked = Request("s", 1, limits=NodeLimits(memory_mb=200))
     assert site.refuse(asked, 300) == "a node needs 300 MB, but memory_mb = 200 is its limit"
 
 
-def test_loopback_addresses_and_plain_prefixes(
-    plain_user: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    def missing() -> Path:
-        raise EngineError("none")
-
-    monkeypatch.setattr(agent, "find", missing)
+def test_loopback_addresses_and_plain_prefixes(rights: Rights, no_agent: list[Path], tmp_path: Path) -> None:
     site = local.create(LOOPBACK, tmp_path)
     lease = asyncio.run(site.lease(Request("s", 2, 2), hour()))
     assert [node.address for node in lease.nodes] == ["127.113.0.1", "127.113.0.2", "127.0.0.1", "127.0.0.2"]
@@ -109,18 +98,18 @@ def test_loopback_addresses_and_plain_prefixes(
     assert list((tmp_path / "nodes").iterdir()) == []
 
 
-def test_prefixes_of_namespaces(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(agent, "find", lambda: Path("/bin/agent"))
-    monkeypatch.setattr(machine_facts, "capable", lambda name, status=None: True)
+def test_prefixes_of_namespaces(rights: Rights, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(agent.OVERRIDE, "/bin/true")
+    rights.capable = True
     site = local.create(local.Settings(mode="namespaces", subnet="10.7"), tmp_path)
     groups = cgroup.Hierarchies({"cpu": Path("/c/cpu"), "memory": Path("/c/mem")}, None, frozenset(), ())
     node = site._node("0a1b2c3d", "database", 3, groups, Request("s", 3, limits=NodeLimits(memory_mb=99)))
     assert " ".join(node.prefix) == (
-        "/bin/agent enter --netns /run/netns/sy-0a1b2c3d-n3 --cgroup /c/cpu/steelyard/0a1b2c3d/n3 "
+        "/bin/true enter --netns /run/netns/sy-0a1b2c3d-n3 --cgroup /c/cpu/steelyard/0a1b2c3d/n3 "
         "--cgroup /c/mem/steelyard/0a1b2c3d/n3 --drop-capability ipc_lock --"
     )
     assert " ".join(node.watch_prefix) == (
-        "/bin/agent enter --netns /run/netns/sy-0a1b2c3d-n3 --drop-capability ipc_lock --"
+        "/bin/true enter --netns /run/netns/sy-0a1b2c3d-n3 --drop-capability ipc_lock --"
     )
     assert (node.address, node.memory_mb) == ("10.7.0.3", 99)
     assert node.environment == {
@@ -131,7 +120,7 @@ def test_prefixes_of_namespaces(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     assert (loader.name, loader.address, loader.memory_mb) == ("l1", "10.7.1.1", None)
 
 
-def test_second_loopback_lease_names_the_other_study(plain_user: None, tmp_path: Path) -> None:
+def test_second_loopback_lease_names_the_other_study(rights: Rights, tmp_path: Path) -> None:
     site = local.create(LOOPBACK, tmp_path)
     lease = asyncio.run(site.lease(Request("first study", 1), hour()))
     try:
@@ -142,12 +131,12 @@ def test_second_loopback_lease_names_the_other_study(plain_user: None, tmp_path:
         asyncio.run(site.release(lease))
 
 
-def test_loopback_lease_of_a_dead_study_points_to_clean(plain_user: None, tmp_path: Path) -> None:
+def test_loopback_lease_of_a_dead_study_points_to_clean(rights: Rights, tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         who = lease_records.owner(process.pid)
         process.kill()
     site = local.create(LOOPBACK, tmp_path)
-    record = site._record(Request("dead study", 1), lease_records.utc_now() + timedelta(hours=1), NO_GROUPS)
+    record = site._record(Request("dead study", 1), lease_records.utc_now() + timedelta(hours=1), rights.groups)
     lease_records.write(lease_records.record_path(tmp_path, record.id), record.model_copy(update={"owner": who}))
     with pytest.raises(SiteError, match="dead study") as caught:
         asyncio.run(site.lease(Request("s", 1), hour()))
@@ -158,7 +147,7 @@ def test_loopback_lease_of_a_dead_study_points_to_clean(plain_user: None, tmp_pa
 
 
 def test_release_does_every_step_and_raises_one_error(
-    plain_user: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    rights: Rights, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     site = local.create(LOOPBACK, tmp_path)
     lease = asyncio.run(site.lease(Request("s", 1), hour()))
@@ -167,6 +156,7 @@ def test_release_does_every_step_and_raises_one_error(
         raise SiteError("the network is stuck")
 
     with monkeypatch.context() as patched:
+        # Only a kernel that has a fault would do this.
         patched.setattr(network, "delete", stuck)
         with pytest.raises(SiteError, match=f"lease {lease.id} was not fully taken back: the network is stuck"):
             asyncio.run(site.release(lease))
@@ -176,11 +166,12 @@ def test_release_does_every_step_and_raises_one_error(
     assert not lease.record.exists()
 
 
-def test_namespaces_are_told_by_their_names(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_namespaces_are_told_by_their_names(tmp_path: Path) -> None:
     for name in ("sy-0a1b2c3d-sw", "sy-0a1b2c3d-n12", "sy-ffffffff-l1", "sy-ffffffff-x1", "sy-12-n1", "other"):
         (tmp_path / name).touch()
-    monkeypatch.setattr(network, "NETNS_FOLDER", tmp_path)
-    assert network.present() == {"0a1b2c3d": ["sy-0a1b2c3d-n12", "sy-0a1b2c3d-sw"], "ffffffff": ["sy-ffffffff-l1"]}
-    assert network.present("ffffffff") == {"ffffffff": ["sy-ffffffff-l1"]}
-    monkeypatch.setattr(network, "NETNS_FOLDER", tmp_path / "none")
-    assert network.present() == {}
+    assert network.present(folder=tmp_path) == {
+        "0a1b2c3d": ["sy-0a1b2c3d-n12", "sy-0a1b2c3d-sw"],
+        "ffffffff": ["sy-ffffffff-l1"],
+    }
+    assert network.present("ffffffff", tmp_path) == {"ffffffff": ["sy-ffffffff-l1"]}
+    assert network.present(folder=tmp_path / "none") == {}

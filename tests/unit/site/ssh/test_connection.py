@@ -105,7 +105,7 @@ def test_a_node_lent_in_another_session_has_its_socket_where_sockets_are_now() -
 
 
 def test_without_ssh_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ssh_connection, "SSH", "/nowhere/ssh")
+    monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(Unreachable, match="ssh cannot be run") as missing:
         asyncio.run(connection(machine(), Path("/run/x")).shell("true"))
     assert "openssh-client" in missing.value.hint

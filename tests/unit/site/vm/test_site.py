@@ -6,6 +6,7 @@ import asyncio
 import io
 import os
 import tarfile
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from steelyard.node.processor import RunningProgram
 from steelyard.site import vm
 from steelyard.site.base import Request, helpers_time_s, on_this_machine, own_network
 from steelyard.site.kernel import debian
-from steelyard.site.vm import accelerator, machine, refusals, steps
+from steelyard.site.vm import accelerator, machine, refusals, scripts, steps
 from steelyard.site.vm import image as vm_image
 from steelyard.site.vm.accelerator import Accelerator
 from steelyard.site.vm.image import Image
@@ -110,88 +111,83 @@ def test_the_image_is_named_by_all_that_it_is_made_from(monkeypatch: pytest.Monk
     key = vm_image.key_of(RECIPE)
     assert vm_image.image(tmp_path, RECIPE).folder == tmp_path / "vm" / f"image-{key}"
     assert not vm_image.image(tmp_path, RECIPE).complete
+    # The scripts are constants of the package.
     monkeypatch.setattr(vm_image.scripts, "SECOND_INIT", "other")
     assert vm_image.key_of(RECIPE) != key
 
 
-def test_an_image_is_built_on_debian_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_image_is_built_on_debian_only(tmp_path: Path) -> None:
     (tmp_path / "etc").mkdir()
     (tmp_path / "etc/os-release").write_text("ID=ubuntu\nVERSION_CODENAME=noble\n")
-    monkeypatch.setattr(vm_image.platform, "machine", lambda: "x86_64")
     with pytest.raises(SiteError, match="on Debian only"):
-        vm_image.recipe(tmp_path)
-    monkeypatch.setattr(vm_image.platform, "machine", lambda: "aarch64")
+        vm_image.recipe(tmp_path, "x86_64")
     with pytest.raises(SiteError, match="need x86_64, this is aarch64"):
-        vm_image.recipe(tmp_path)
+        vm_image.recipe(tmp_path, "aarch64")
 
 
-def test_without_the_device_machines_are_emulated(
-    image: Image, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(accelerator, "DEVICE", tmp_path / "kvm")
-    caller = lease_records.marked({})
-    chosen = asyncio.run(accelerator.choose("auto", image, caller))
-    assert chosen == Accelerator(name="tcg", why=f"there is no {tmp_path / 'kvm'}")
+def test_without_the_device_machines_are_emulated(image: Image, tmp_path: Path) -> None:
+    device, caller = tmp_path / "kvm", lease_records.marked({})
+    chosen = asyncio.run(accelerator.choose("auto", image, caller, device=device))
+    assert chosen == Accelerator(name="tcg", why=f"there is no {device}")
     with pytest.raises(SiteError, match="KVM does not work here: there is no"):
-        asyncio.run(accelerator.choose("kvm", image, caller))
+        asyncio.run(accelerator.choose("kvm", image, caller, device=device))
 
 
-def test_a_trial_boot_is_made_once_and_its_outcome_is_kept(
-    image: Image, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    device = tmp_path / "kvm"
-    device.touch()
-    boots: list[str] = []
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
+    """Writes programs of a shell that are found before those of this machine."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
 
-    async def hangs(of: Image, caller: Node) -> tuple[bool, str]:
-        boots.append(of.key)
-        return False, "a guest under KVM did not boot within 15 s"
+    def write(name: str, script: str) -> None:
+        (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+        (folder / name).chmod(0o755)
 
-    async def version(caller: Node) -> str:
-        return "7.2.17"
+    return write
 
-    monkeypatch.setattr(accelerator, "DEVICE", device)
-    monkeypatch.setattr(accelerator, "_trial_boot", hangs)
-    monkeypatch.setattr(accelerator, "version", version)
+
+@pytest.fixture
+def device(programs: Callable[[str, str], None], tmp_path: Path) -> Path:
+    """KVM, and a QEMU under which a guest boots once `mended` is there; it counts the boots."""
+    (tmp_path / "kvm").touch()
+    boots = f"echo boot >> {tmp_path}/boots; [ -e {tmp_path}/mended ] && echo {scripts.TRIED} || echo no vcpu >&2"
+    version = "echo QEMU emulator version 7.2.17"
+    programs(accelerator.QEMU, f'case "$1" in --version) {version};; *) {boots};; esac')
+    return tmp_path / "kvm"
+
+
+def test_a_trial_boot_is_made_once_and_its_outcome_is_kept(image: Image, device: Path, tmp_path: Path) -> None:
     image.folder.mkdir(parents=True)
     caller = lease_records.marked({})
-    assert accelerator.known(image, "7.2.17") is None
+    assert accelerator.known(image, "7.2.17", device) is None
     for _ in range(2):
-        chosen = asyncio.run(accelerator.choose("auto", image, caller))
-        assert (chosen.name, chosen.why) == ("tcg", "a guest under KVM did not boot within 15 s")
-    assert boots == ["0123"]
-    assert accelerator.known(image, "7.2.17") == chosen
-    assert accelerator.known(image, "8.0") is None, "another QEMU may do better"
-    with pytest.raises(SiteError, match="did not boot within 15 s") as caught:
-        asyncio.run(accelerator.choose("kvm", image, caller))
+        chosen = asyncio.run(accelerator.choose("auto", image, caller, device=device))
+        assert (chosen.name, chosen.why) == ("tcg", "a guest under KVM did not boot: no vcpu")
+    assert (tmp_path / "boots").read_text() == "boot\n"
+    assert accelerator.known(image, "7.2.17", device) == chosen
+    assert accelerator.known(image, "8.0", device) is None, "another QEMU may do better"
+    with pytest.raises(SiteError, match="did not boot: no vcpu") as caught:
+        asyncio.run(accelerator.choose("kvm", image, caller, device=device))
     assert caught.value.hint.endswith("`steelyard setup vm` tries KVM again")
 
 
-def test_setup_tries_kvm_anew(image: Image, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_setup_tries_kvm_anew(image: Image, device: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What stood in the way of one trial may be gone: a busy machine, a device that another program had."""
-    device = tmp_path / "kvm"
-    device.touch()
-    outcomes = [(False, "a guest under KVM did not boot within 15 s"), (True, "a guest booted under KVM")]
-
-    async def boots(of: Image, caller: Node) -> tuple[bool, str]:
-        return outcomes.pop(0)
-
-    async def version(caller: Node) -> str:
-        return "7.2.17"
 
     async def build(cache: Path, say: Any) -> Image:
         return image
 
-    monkeypatch.setattr(accelerator, "DEVICE", device)
-    monkeypatch.setattr(accelerator, "_trial_boot", boots)
-    monkeypatch.setattr(accelerator, "version", version)
-    monkeypatch.setattr(vm_image, "build", build)
     image.folder.mkdir(parents=True)
     caller = lease_records.marked({})
-    first = asyncio.run(accelerator.choose("auto", image, caller))
-    asyncio.run(vm.create(vm.Settings(), tmp_path / "state").prepare())
-    second = asyncio.run(accelerator.choose("auto", image, caller))
-    assert (first.name, second.name, outcomes) == ("tcg", "kvm", [])
+    first = asyncio.run(accelerator.choose("auto", image, caller, device=device))
+    (tmp_path / "mended").touch()
+    # The image takes minutes and a mirror.
+    monkeypatch.setattr(vm_image, "build", build)
+    asyncio.run(vm.VmSite(vm.Settings(), tmp_path / "state", device=device).prepare())
+    second = asyncio.run(accelerator.choose("auto", image, caller, device=device))
+    assert (first.name, second.name) == ("tcg", "kvm")
+    assert (tmp_path / "boots").read_text() == "boot\nboot\n"
     assert first.tried is not None
     assert second.tried is not None
     assert first.tried < second.tried
@@ -208,37 +204,31 @@ def test_drafts_of_disks_are_left_to_living_writers_only(tmp_path: Path) -> None
     machine.forget_drafts(tmp_path / "none", 100_000.0)
 
 
-def test_making_a_disk_removes_what_a_kill_left(tmp_path: Path, image: Image, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_making_a_disk_removes_what_a_kill_left(
+    tmp_path: Path, image: Image, programs: Callable[[str, str], None]
+) -> None:
     places = Files(tmp_path / "lease" / "n1", tmp_path / "nodes" / "n1.img")
     stale = tmp_path / "nodes" / "n1.7.draft"
     stale.parent.mkdir()
     stale.touch()
     os.utime(stale, (0, 0))
-
-    async def make_key(caller: Node, path: Path) -> None:
-        path.write_text("secret")
-        path.with_suffix(".pub").write_text("ssh-ed25519 AAAA steelyard")
-
-    async def make_disk(path: Path) -> None:
-        path.touch()
-
-    async def run(*words: Any, **options: Any) -> None: ...
-
-    monkeypatch.setattr(machine, "make_key", make_key)
-    monkeypatch.setattr(machine, "run", run)
-    monkeypatch.setattr(vm_image, "make_disk", make_disk)
+    last = 'for word; do file="$word"; done'
+    programs("ssh-keygen", f'{last}; echo secret > "$file"; echo ssh-ed25519 AAAA steelyard > "$file.pub"')
+    programs("qemu-img", "exit 0")
+    programs("mke2fs", "while [ $# -gt 1 ]; do file=$1; shift; done; touch $file")
     caller = lease_records.marked({})
-    asyncio.run(machine.prepare(caller, "n1", {"n1": "10.117.0.1"}, places, image, b"public"))
+    line = asyncio.run(machine.prepare(caller, "n1", {"n1": "10.117.0.1"}, places, image, b"public"))
+    assert line == "10.117.0.1 ssh-ed25519 AAAA\n"
     assert [path.name for path in places.data.parent.iterdir()] == ["n1.img"]
 
 
-def test_a_second_lease_is_told_what_really_helps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_lease_is_told_what_really_helps(tmp_path: Path, register: Path) -> None:
     """Which cache another lease's disks are in is not compared, so another one is no way out."""
     now = lease_records.utc_now()
     other = lease_records.Record(
         id="0a1b2c3d", site="vm", study="first study", owner=lease_records.owner(), created=now, until=now
     )
-    monkeypatch.setattr(steps.lease_register, "others", lambda wanted, state: [other])
+    lease_records.write(lease_records.record_path(tmp_path, other.id), other)
     with pytest.raises(SiteError, match="first study") as caught:
         steps._claim_disks(other.model_copy(update={"id": "ffffffff"}), tmp_path)
     assert caught.value.hint == (
@@ -268,11 +258,11 @@ def test_limits_that_a_machine_cannot_have(
 
 
 @pytest.mark.usefixtures("able")
-def test_machines_that_do_not_fit_into_memory_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine_facts, "facts", lambda: {"memory_available_mb": "4000", "cores": "2"})
-    site = vm.create(vm.Settings(default_memory_mb=1024), tmp_path)
-    assert site.refuse(Request("study", 3, 1), None) is None
-    assert "4 nodes of 1088 MB" in str(site.refuse(Request("study", 4, 1), None))
+def test_machines_that_do_not_fit_into_memory_are_refused(tmp_path: Path) -> None:
+    each_mb = int(machine_facts.facts()["memory_available_mb"]) // 3
+    site = vm.create(vm.Settings(default_memory_mb=each_mb), tmp_path)
+    assert site.refuse(Request("study", 1, 1), None) is None
+    assert f"8 nodes of {each_mb + 64} MB" in str(site.refuse(Request("study", 8, 1), None))
 
 
 def test_a_shape_is_asked_by_the_node_else_by_the_site(tmp_path: Path) -> None:

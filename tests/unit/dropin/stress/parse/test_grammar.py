@@ -25,5 +25,6 @@ def test_a_default_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert retries.prefix == "retries="
     changed = Section("-errors", ((Option("retries=", pattern="[0-9]+", default="4"), *others),))
     assert parse_settings.read(["write", "n=1"]).errors.tries == 10
+    # The table is the module's own: that is the point.
     monkeypatch.setattr(sections, "ERRORS", changed)
     assert parse_settings.read(["write", "n=1"]).errors.tries == 5
