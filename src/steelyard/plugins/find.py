@@ -277,7 +277,10 @@ def _checked(seam: str, name: str, module: object) -> ModuleType:
         return module
     what = f"it does not define {' and '.join(lacking)}" if isinstance(module, ModuleType) else "it is not a module"
     raise StudyError(
-        f"{name!r} is not a {seam} plug-in: {what}", f"see steelyard/{seam}/base.py", key=f"{seam}.name", read=name
+        f"{name!r} is not a plug-in of kind {seam}: {what}",
+        f"see steelyard/{seam}/base.py",
+        key=f"{seam}.name",
+        read=name,
     )
 
 

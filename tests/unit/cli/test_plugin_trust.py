@@ -65,7 +65,7 @@ def test_no_command_executes_a_file_that_nobody_trusts(seam: str, tmp_path: Path
     with pytest.raises(StudyError, match="add --trust"):
         run(path, store=tmp_path / "store")
     assert not ran.exists()
-    assert "is no " in checked(path, trust=True).err, "executed, and found to define nothing"
+    assert "is not a plug-in" in checked(path, trust=True).err, "executed, and found to define nothing"
     assert ran.exists()
 
 
