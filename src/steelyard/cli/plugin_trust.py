@@ -31,7 +31,7 @@ def trust_of(given: bool) -> Trust:
 
 
 def asking(can_ask: Callable[[], bool], says_yes: Callable[[PluginFile], bool]) -> Trust:
-    """The trust of somebody who is asked, if that is possible, and whose yes is kept."""
+    """The trust of a user who is asked where that is possible, and whose yes is kept."""
 
     def asked(file: PluginFile) -> None:
         if _line(file) in _kept():

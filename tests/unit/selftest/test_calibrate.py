@@ -51,7 +51,8 @@ def test_what_is_kept_is_read_again(tmp_path: Path) -> None:
     calibration.write(where, made())
     assert calibration.read(where) == made()
     where.write_text("{")
-    assert calibration.read(where) is None
+    with pytest.raises(SteelyardError, match="cannot be read"):
+        calibration.read(where)
 
 
 def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:

@@ -334,7 +334,7 @@ def test_refusals_give_a_reason_and_a_hint(found: Found, tmp_path: Path) -> None
     assert refusal(tmp_path) == ""
     assert "251 nodes" in refusal(tmp_path, Request("s", 251))
     found.archive.unlink()
-    assert "there is no image: building an image takes the program debootstrap" in refusal(tmp_path)
+    assert "there is no image: building an image needs the program debootstrap" in refusal(tmp_path)
     assert refusal(tmp_path, image="debian:12") == ""
     found.archive.touch()
     found.says(ABSENT)
@@ -499,7 +499,7 @@ def test_docker_host_is_said_to_be_used_or_not(found: Found, tmp_path: Path, mon
     assert ignored == f"{why}; the containers are made by a Docker daemon of Steelyard's own instead ({hint})"
     assert "`run` starts its own Docker daemon" in starts
     refused = refusal(tmp_path, image="debian:12", daemon="running")
-    assert f"{why}; {mend}, or site.daemon" in refused
+    assert f"{why}; {hint}, or site.daemon" in refused
 
 
 @pytest.mark.agent
