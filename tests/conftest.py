@@ -63,7 +63,8 @@ class Rights:
 @pytest.fixture
 def rights(monkeypatch: pytest.MonkeyPatch) -> Rights:
     """A process without privileges, unless the test says otherwise: nobody can give it what root has, nor take it."""
-    given = Rights(False, cgroup.Hierarchies({}, None, frozenset(), ("no permission to create groups in /sys/fs/cgroup",)))
+    why = "no permission to create groups in /sys/fs/cgroup"
+    given = Rights(False, cgroup.Hierarchies({}, None, frozenset(), (why,)))
     monkeypatch.setattr(machine_facts, "capable", lambda name, status=None: given.capable)
     monkeypatch.setattr(cgroup, "detect", lambda: given.groups)
     return given
