@@ -87,7 +87,7 @@ LOOPBACK = {"name": "local", "mode": "loopback"}
         ({"factors": {"load.threads": [1, 2]}, "design": {"starts": 2, "trials": 2}}, "design.starts requires them"),
         ({"factors": {"system.keyspace": ["one", "two"]}, "design": {"starts": 1, "trials": 2}}, "system.keyspace"),
         ({"factors": {"nodes": [1, 3]}, "design": {"starts": 1, "trials": 2}}, "contact_points names 1"),
-        ({"site": {"name": "local", "mode": "namespaces"}, "factors": {}}, "network of their own"),
+        ({"site": {"name": "local", "mode": "namespaces"}, "factors": {}}, "their own network"),
     ],
 )
 def test_what_it_cannot_be_asked_is_refused(changes: dict[str, Any], words: str) -> None:
