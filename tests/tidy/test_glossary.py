@@ -40,7 +40,7 @@ NOT_PLAIN = re.compile(
 automatically, is given, run, otherwise."""
 PLAIN_ROOMS = (
     *("cli", "study", "plan", "site", "system", "engine", "probe", "workload", "node", "leases", "link", "tomlfile"),
-    "plugins",
+    *("plugins", "lab", "progress", "store", "wire"),
 )
 """Rooms whose strings and docstrings are held to the same: messages, hints, `--help`, descriptions of settings."""
 NOT_PROSE = {"beside"}

@@ -1,1 +1,1 @@
-"""The conductor: carries out a plan trial by trial and writes the store."""
+"""The conductor: runs a plan trial by trial and writes the store."""

@@ -17,7 +17,7 @@ RENAMED = {MEASURE: CAPACITY, WARM_UP: CAPACITY_WARM_UP}
 
 
 def renamed(interval: Interval) -> Interval:
-    """An interval of the measurement under the names of the store, so that nobody takes it for the trial's."""
+    """An interval of the measurement under the names of the store, so that it is not taken for the trial's."""
     return replace(interval, phase=RENAMED[interval.phase])
 
 

@@ -30,7 +30,7 @@ END_GRACE_S = 2.0
 
 @dataclass(frozen=True)
 class Reading:
-    """How far a node's clock is ahead of the conductor's, and by how much that may be wrong."""
+    """Offset of a node's clock from the conductor's, and its error."""
 
     offset_s: float
     error_s: float
@@ -44,7 +44,7 @@ class Moment:
     monotonic_s: float
 
     def until(self, later: Moment) -> ClockStep:
-        """How far the wall clock has moved against the other."""
+        """Movement of the wall clock against the other."""
         seconds = later.monotonic_s - self.monotonic_s
         return ClockStep(moved_s=later.wall_s - self.wall_s - seconds, seconds=seconds)
 

@@ -58,10 +58,10 @@ ANSWER_TIMEOUT_S = 3.0
 EVIDENCE_TIMEOUT_S = 30.0
 POLL_S = 0.25
 LINKS_GRACE = 4.0
-"""Measuring the links may take so many times as long as expected."""
+"""Measuring the links may take this many times as long as expected."""
 
 Nodes = tuple[Lease, tuple[Node, ...]]
-"""What a site has lent, and the nodes of the system under test."""
+"""Nodes that a site has lent, and those of the system under test among them."""
 
 
 @dataclass
@@ -165,15 +165,15 @@ class Cluster:
 
     @property
     def link_failure(self) -> str | None:
-        """Why the link between the nodes no longer works as asked, or None."""
+        """Reason why the link between the nodes no longer works as asked, or None."""
         return link_failure(self.site, self.lease)
 
     async def moved_frames(self, begun_s: float, ended_s: float) -> MovedFrames | None:
-        """What a link program moved between the nodes in a time; None without one."""
+        """Frames that a link program moved between the nodes in a time; None without one."""
         return await moved_frames(self.site, self.lease, begun_s, ended_s)
 
     async def drive(self, order: Mapping[str, Any], on_record: Callable[[str, Record], None], timeout_s: float) -> None:
-        """Have the engine carry out an order for as long as all nodes live. Raises SystemFault within seconds of the
+        """Have the engine run an order for as long as all nodes live. Raises SystemFault within seconds of the
         first node that dies, EngineError if the generator fails or falls silent, ProbeError if a probe does."""
         listening = Listening(self.engine, order, self.loaders)
         taken = listening.to(self._on_our_clock(on_record))
@@ -187,7 +187,7 @@ class Cluster:
         phases: AsyncIterator[PhaseWord],
         timeout_s: float,
     ) -> None:
-        """Have the engine carry out phases as they are decided; as `drive`. Raises EngineError if it cannot."""
+        """Have the engine run phases as they are decided; as `drive`. Raises EngineError if it cannot."""
         engine = self.engine
         if not isinstance(engine, DrivenByWords):
             raise EngineError("this engine takes no phases while it runs", 'load.engine = "agent"')
@@ -327,7 +327,7 @@ async def _lend(
 def start_identity(seed: int, trials: Sequence[PlannedTrial]) -> str:
     """Text that is unique to a start within its study: block, levels, and how many trials it still has to do, so
     that a start of the rest after an interrupt is one of its own. Settings are not in it: a default of the next version
-    must not draw anew."""
+    must not draw again."""
     first = trials[0]
     levels = ",".join(f"{factor}={first.treatment[factor]}" for factor in sorted(first.hard))
     return f"{seed}/{first.block}/{levels}/{len(trials)}"
@@ -353,7 +353,7 @@ async def _bring_up(
     watcher: Watcher,
     phases: PhaseLog,
 ) -> Cluster:
-    """Start, fill and inspect. Without server warm-up a cluster that had to be filled is started anew on the snapshot,
+    """Start, fill and inspect. Without server warm-up a cluster that had to be filled is started again on the snapshot,
     so that every start of a study begins alike: restored, its programs not yet warm."""
     parts, sites, system = parts_of_start
     (lease, databases), limits = nodes, study.limits
@@ -398,7 +398,7 @@ async def _bring_up(
 
 
 def _known(cluster: Cluster, parts: LabParts, engine: str) -> CalibrationStatus:
-    """What is known of the generators' ceiling: it holds only if it does on every load node."""
+    """Calibration of the generators: it holds only if it does on every load node."""
     by_node = {node.name: parts.calibration(engine, cluster.facts[node.name]) for node in cluster.loaders}
     return of_all_load_nodes(by_node)
 
@@ -451,7 +451,7 @@ async def _wipe(system: System, databases: Sequence[Node]) -> None:
 
 @dataclass
 class Undo:
-    """What it takes to undo a start."""
+    """Steps that undo a start."""
 
     limit_s: float
     """Time limit for the wipe, and for the release."""

@@ -1,6 +1,6 @@
 """The conductor: for each start of a cluster that has trials to do, start it, do them, undo it.
 
-`_start` tells whose fault it was; the first error wins, and what went wrong while cleaning up is a note on it.
+`_start` decides whose fault it was; the first error wins, and what went wrong while cleaning up is a note on it.
 """
 
 from __future__ import annotations
@@ -66,28 +66,28 @@ FAILED_STARTS_LIMIT = 2
 LEAST_LINKS_S = 30.0
 """Least time limit of measuring the links after the last trial of a start."""
 FAILED_LAB_LIMIT = 3
-"""So many failures of the laboratory in a row end the study."""
+"""This many failures of the laboratory in a row end the study."""
 NOT_REPEATED = (FileError, LastingSiteError, StoreError, StudyError)
 """Failures of the laboratory that the next attempt would meet again: the first ends the study."""
-COUNTED = "its trials count all the same; the report names it"
-"""What becomes of a start that is not as it should be."""
+COUNTED = "its trials still count; the report names it"
+"""Fate of a start that is not as it should be."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a study ended: trials of the plan by state."""
+    """Outcome of a study: trials of the plan by state."""
 
     planned: int
     valid: int
     invalid: int
     missing: int
-    """Still to be done; with a stopping rule that has not stopped the study yet, at most so many."""
+    """Still to be done; with a stopping rule that has not stopped the study yet, at most this many."""
     not_needed: int = 0
     """Beyond the block after which a stopping rule ended the study: neither missing nor failed."""
 
 
 class Conductor:
-    """Carries out what is missing of a plan."""
+    """Runs what is missing of a plan."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class Conductor:
         self.finishing = False
         self._rule = rule_of(study)
         self._judged = -1
-        """Blocks of the newest decision that watchers were told."""
+        """Blocks of the newest decision that watchers have."""
         self._records: list[TrialRecord] = list(Store(writer.folder).trials())
         self._failed_starts: dict[str, int] = {}
         self._failed_in_a_row = 0
@@ -166,7 +166,7 @@ class Conductor:
         return missing(plan, self._records, self.study.limits.attempts)
 
     def decision(self) -> Decision | None:
-        """What the study's stopping rule says now; None without one."""
+        """Decision of the study's stopping rule now; None without one."""
         return None if self._rule is None else decide(self.plan, self._records, self._rule)
 
     def _tell_decision(self) -> None:
@@ -180,7 +180,7 @@ class Conductor:
             self.writer.event(journal.StoppingJudged(decision=decision))
 
     def outcome(self) -> Outcome:
-        """How far the plan has come."""
+        """Progress of the plan."""
         by_id = attempts_by_id(self._records)
         limit = self.study.limits.attempts
         states = [by_id.get(trial.id, []) for trial in self.plan.trials]
@@ -230,7 +230,7 @@ class Conductor:
             await self.gate.wait(self.study.limits, ours, self.watcher, self.writer, lambda: self.finishing)
 
     def _gauged(self, start: str, gauged: Gauged) -> None:
-        """Record the limits of a start's nodes as measured, and tell of those that do not hold."""
+        """Record the limits of a start's nodes as measured, and warn of those that do not hold."""
         self.writer.event(journal.NodesGauged(start=start, gauged=gauged))
         for sentence in deviations(gauged):
             self.watcher.tell(Trouble(sentence, COUNTED))

@@ -29,7 +29,7 @@ SETTLE_POLL_S = 0.5
 
 @dataclass
 class DataState:
-    """What is in the tables of one start of a cluster, and how to get it to what a trial needs."""
+    """Content of the tables of one start of a cluster, and the way to the content that a trial needs."""
 
     system: System
     engine: Engine

@@ -20,7 +20,7 @@ from steelyard.plan.requirements import STORE_BYTES_PER_TRIAL, written_bytes
 from steelyard.store import layout
 
 MARGIN = 2.0
-"""So many times the expected bytes must be free."""
+"""This many times the expected bytes must be free."""
 
 
 @dataclass

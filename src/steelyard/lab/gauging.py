@@ -21,7 +21,7 @@ NAMES = {
     gauge.WITH_SWAP: "node.memory_mb with node.swap_mb",
     gauge.MACHINE_MEMORY: "memory of its machine (node.memory_mb)",
 }
-"""What was measured, where it is not a field of section `node`."""
+"""Measured quantity, where it is not a field of section `node`."""
 
 
 async def gauge_nodes(nodes: Sequence[Node], limits: NodeLimits, moment: Literal["before", "after"]) -> Gauged:

@@ -29,11 +29,11 @@ class Found(Value):
     lease: str
     study: str
     reason: str
-    """Why it counts as left over."""
+    """Reason why it counts as left over."""
     nodes: int
     """Nodes of both roles."""
     databases: int = 0
-    """How many of them are database nodes; the others drive load."""
+    """Database nodes among them; the others drive load."""
     processes: int
     outcome: Literal["found", "removed", "kept", "failed"]
     """found: only looked; kept: its owner lives, so it is not ours to end; failed: see `error`."""

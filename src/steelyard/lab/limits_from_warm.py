@@ -28,7 +28,7 @@ FROM_START: Final = '{} = "start" has them in force from when the nodes are lent
 
 @dataclass(frozen=True)
 class InForce:
-    """What the site reports of limits that were put in force, by node."""
+    """Limits that were put in force as the site reports them, by node."""
 
     cpus: dict[str, float] = field(default_factory=dict)
     disk_rates: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -50,7 +50,7 @@ async def enforce(site: Site, lease: Lease, limits: NodeLimits) -> None:
 
 
 def in_force(databases: Sequence[Node], facts: Mapping[str, Mapping[str, str]], limits: NodeLimits) -> InForce:
-    """What is in force by the facts of the nodes. Raises SiteError if a node has none of what was set."""
+    """Limits in force by the facts of the nodes. Raises SiteError if a node has none of what was set."""
     of_node = {node.name: facts.get(node.name, {}) for node in databases}
     cpus, rates, since = {}, {}, {}
     if limits.processors_from_warm:

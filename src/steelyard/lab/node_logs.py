@@ -19,7 +19,7 @@ async def sizes(system: System, nodes: Sequence[Node]) -> dict[str, dict[Path, i
 
 
 async def since(node: Node, path: Path, offset: int) -> bytes:
-    """What was appended to a log since `offset`, at most its last LOG_TAIL_BYTES; empty if it is not there."""
+    """Text appended to a log since `offset`, at most its last LOG_TAIL_BYTES; empty if it is not there."""
     return await files.read(node, path, offset, LOG_TAIL_BYTES)
 
 

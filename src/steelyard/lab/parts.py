@@ -28,7 +28,7 @@ class CalibrationStatus:
 
 
 def of_all_load_nodes(by_node: Mapping[str, CalibrationStatus]) -> CalibrationStatus:
-    """What is known of the generators of all load nodes, by node: their calibration, or which of them have none."""
+    """Calibration of the generators of all load nodes, from that of each node; or which of them have none."""
     without = {node: known for node, known in by_node.items() if known.calibration is None}
     if not without:
         return next(iter(by_node.values()), CalibrationStatus())
@@ -47,7 +47,7 @@ class LabParts(Parts):
         return self.new_system(settings)
 
     def calibration(self, engine: str, facts: Mapping[str, str]) -> CalibrationStatus:
-        """What is known of the ceiling of an engine on a load node with these facts."""
+        """Calibration of an engine on a load node with these facts."""
         if not isinstance(self.engine_named(engine), Calibrated):
             return CalibrationStatus(None, f"only the laboratory's own load engine can be calibrated, not {engine}")
         try:

@@ -30,7 +30,7 @@ END_GRACE_S = 2.0
 EXIT_TIMEOUT_S = 2.0
 """Longest wait for the exit code of a probe whose output has ended."""
 STDERR_BYTES = 2000
-"""What is kept of a probe's last words."""
+"""Length of a probe's last words that is kept."""
 STDERR_LINES = 3
 NOTHING_WRITTEN = " (nothing on its standard error)"
 
@@ -40,14 +40,14 @@ Instrument = tuple[str, str]
 
 @dataclass
 class Readings:
-    """What came in so far, by instrument, oldest first."""
+    """Readings that came in so far, by instrument, oldest first."""
 
     samples: dict[Instrument, list[Sample]] = field(default_factory=dict)
     process_ids: list[int] = field(default_factory=list)
     """The probes' own processes on this machine."""
     failure: ProbeError | None = None
     offsets_s: Mapping[str, float] = field(default_factory=dict)
-    """How far the clocks of nodes are ahead of the conductor's, where they have one of their own."""
+    """Offsets of the nodes' clocks from the conductor's, where they have their own."""
     hearing: Hearing[Instrument] = field(default_factory=Hearing)
     """When each last said a line."""
     last_words: dict[Instrument, Path] = field(default_factory=dict)
@@ -131,7 +131,7 @@ class _Running:
 
     @property
     def name(self) -> str:
-        """What it is and what it reads, for people."""
+        """Name and metrics, for people."""
         where = self.placement.on.name if self.placement.on else "this machine"
         of = ", ".join(self.placement.speaks_of)
         return f"{self.probe.name} on {where}" + ("" if of == where else f" (of {of})")
@@ -191,7 +191,7 @@ async def _all_started(running: Sequence[_Running], readings: Readings, within_s
 
 
 async def _read(running: _Running, readings: Readings, watcher: Watcher) -> None:
-    """Take in the lines of a command until it ends, which it should not do by itself."""
+    """Take in the lines of a command until it ends, which it should not do unasked."""
     probe, speaks_of = running.probe, running.placement.speaks_of
     assert running.process.stdout is not None
     try:
@@ -226,11 +226,11 @@ def _node_of(line: bytes, speaks_of: Sequence[str], name: str) -> tuple[str, byt
 
 
 async def _ended(running: _Running) -> ProbeError:
-    """Why a command ended, by its exit code and its last words."""
+    """Reason why a command ended, by its exit code and its last words."""
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(running.process.wait(), EXIT_TIMEOUT_S)
     code = running.process.returncode
-    how = "closed its output" if code is None else f"ended by itself with {_code(code)}"
+    how = "closed its output" if code is None else f"ended unasked with {_code(code)}"
     return ProbeError(f"the probe {running.name} {how}{_last_lines(running.last_words)}")
 
 

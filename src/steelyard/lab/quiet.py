@@ -30,7 +30,7 @@ from steelyard.site.base import Site, on_this_machine
 from steelyard.store import StoreWriter, journal
 
 QUIET_S = 3.0
-"""How long a machine that was busy must be quiet before a trial begins."""
+"""Seconds for which a machine that was busy must be quiet before a trial begins."""
 LOOK_S = 1.0
 """Seconds between two readings while it is waited for."""
 LEAST_SPAN_S = 0.25
@@ -70,11 +70,11 @@ def look(state: Path) -> Look:
 
 
 def disturbed(before: Look, after: Look, ours: Ours, limits: Limits, *, named_only: bool = False) -> list[Reason]:
-    """What was over its limit between two looks. Pure but for `ours`.
+    """Limits that were exceeded between two looks. Pure but for `ours`.
 
     Background load is what the machine did, without interrupts, this process, the reading commands and the study's own
     processes. `named_only`: only what living programs took. That is less, and right also while a cluster starts or is
-    taken down, whose short-lived processes nobody could tell from others."""
+    taken down, whose short-lived processes cannot be distinguished from others."""
     span_s = after.t_s - before.t_s
     machine = after.machine.since(before.machine)
     if span_s < LEAST_SPAN_S or machine.total_s <= 0:
@@ -97,8 +97,8 @@ def disturbed(before: Look, after: Look, ours: Ours, limits: Limits, *, named_on
 
 
 def disturbed_since(before: Look, state: Path, limits: Limits) -> list[Reason]:
-    """What was over its limit since a look, while this process alone was the laboratory. Waits until LEAST_SPAN_S have
-    passed."""
+    """Limits that were exceeded since a look, while this process alone was the laboratory. Waits until LEAST_SPAN_S
+    have passed."""
     time.sleep(max(0.0, LEAST_SPAN_S - (time.monotonic() - before.t_s)))
     return disturbed(before, look(state), lambda pid: False, limits)
 
@@ -125,9 +125,9 @@ class QuietGate:
         self._sleep = sleep
         self._last = look()
         self._known: Sequence[Reason] = ()
-        """What disturbed the attempt before."""
+        """Disturbances of the attempt before."""
         self._alone = True
-        """Whether no cluster was started yet since the last look, so that the machine's time can be told apart."""
+        """Whether no cluster was started yet since the last look, so that the machine's time can be attributed."""
 
     def attempted(self, verdict: Verdict) -> None:
         """Take note of an attempt: its probes say whether the machine was quiet a moment ago."""
@@ -187,6 +187,6 @@ def not_quiet(reasons: Sequence[Reason], limits: Limits) -> NotQuiet:
     return NotQuiet(
         f"the machine was not quiet{within}: {busy}",
         "no trial is lost: run the same command to resume when the machine is quiet; or wait longer "
-        "(limits.quiet_wait_s, --quiet-wait); or raise the limit in the study, and its trials are measured beside the "
+        "(limits.quiet_wait_s, --quiet-wait); or raise the limit in the study, and its trials are measured next to the "
         "other load",
     )

@@ -17,7 +17,7 @@ from steelyard.wire.record import Done, Interval, Record
 from steelyard.wire.word import PhaseWord
 
 Generator = Callable[[Sequence[Interval], Sequence[Done]], str]
-"""What the load generator could not do in a window, in words; empty if nothing."""
+"""Reason why the load generator could not keep up in a window; empty if it could."""
 
 
 class SearchInProgress:
@@ -76,14 +76,14 @@ class SearchInProgress:
         return engine_order.search_schedule(self._load, rate_per_s)
 
     def _state(self, next_window: NextWindow) -> str:
-        """The window under way and the verdict on the one before, for whoever watches."""
+        """The window under way and the verdict on the one before, for views."""
         place = f"window {len(self.windows) + 1} of at most {self.rules.most_windows}"
         text = f"search: {place} at {number(next_window.rate_per_s)}/s"
         return f"{text}; {verdict(self.rules, self.windows[-1])}" if self.windows else text
 
 
 def verdict(rules: SearchRules, window: Window) -> str:
-    """What a window has shown, in words: `1,600/s misses response_ms_p99 <= 10 (12.1)`."""
+    """Result of a window in words: `1,600/s misses response_ms_p99 <= 10 (12.1)`."""
     if window.generator:
         return f"at {number(window.rate_per_s)}/s the generator failed: {window.generator}"
     limit = binding_limit(rules, window.values)

@@ -38,7 +38,7 @@ from steelyard.workload.base import Workload
 LEAST_S = 1
 """Seconds of one workload at one load in a round, at least. All are whole: some engines take no others."""
 SLICE_GRACE_S = 60.0
-"""How much longer than asked a part of a round may take."""
+"""Seconds by which a part of a round may take longer than asked."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Part:
 
 @dataclass
 class Progress:
-    """What was done so far."""
+    """Rounds done so far."""
 
     begun_s: float
     rounds: list[Round] = field(default_factory=list)
@@ -96,7 +96,7 @@ async def warm_up(
 
 def _parts_of(trials: Sequence[PlannedTrial], parts: LabParts) -> tuple[Part, ...]:
     """The different workloads of a start, each with that load of its trials which has the fewest in flight: there an
-    operation waits least for others, so that a service time tells most about the server."""
+    operation waits least for others, so that a service time says most about the server."""
     chosen: dict[str, PlannedTrial] = {}
     for trial in trials:
         key = canonical(trial.settings.part("workload"))
@@ -132,7 +132,7 @@ class _Warming:
         self._keys: set[str] = set()
 
     def refused(self) -> str:
-        """Why the engine cannot do this; empty if it can."""
+        """Reason why the engine cannot do this; empty if it can."""
         engine = self.cluster.engine
         if not isinstance(engine, Selective):
             return ""
@@ -206,7 +206,7 @@ class _Warming:
 
     async def _put_back(self) -> None:
         """Data as before a trial. The first time, that is code which the servers have not run yet: classes are loaded,
-        and what was compiled without them is compiled anew. No trial should meet that."""
+        and what was compiled without them is compiled again. No trial should meet that."""
         state = self.cluster.state
         if state.takes_snapshots:
             state.warmed_up()
@@ -248,7 +248,7 @@ class _Warming:
         return busy.model_copy(update={"warm_up_s": 0.0})
 
     def _order(self, part: Part, load: Load) -> dict[str, object]:
-        """Each round draws its operations anew."""
+        """Each round draws new operations."""
         schema = part.workload.schema()
         endpoint = self.cluster.system.endpoint(self.cluster.databases, schema)
         return engine_order.measure(load, endpoint, schema, part.workload, len(self.progress.rounds))

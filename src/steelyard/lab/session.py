@@ -69,7 +69,7 @@ class Beats(Protocol):
 
 @dataclass(frozen=True)
 class SessionEnd:
-    """How a session ended, and how far its study has come."""
+    """End of a session, and progress of its study."""
 
     outcome: Outcome
     interrupted: bool
@@ -77,7 +77,7 @@ class SessionEnd:
     folder: Path
     """The study's folder in the store, for `steelyard.read`."""
     decision: Decision | None
-    """What the stopping rule says; None without one."""
+    """Decision of the stopping rule; None without one."""
     look: Look
     """Which look at the study its trials give."""
 
@@ -152,7 +152,7 @@ class Session:
                     beat.cancel()
 
     def end(self) -> SessionEnd:
-        """How far the study has come, read from its store; keeps the noise floor that a study of identical systems has
+        """Progress of the study, read from its store; keeps the noise floor that a study of identical systems has
         found. For after `begin`'s block, when the store is no longer locked."""
         outcome = self._conductor.outcome()
         if self.study.design.kind == "same" and not outcome.missing:
@@ -277,7 +277,7 @@ class _Called:
 
 
 class _Announced:
-    """A view that tells other commands whether the study measures or waits."""
+    """A view that shows other commands whether the study measures or waits."""
 
     def __init__(self, session: reading_commands.Session) -> None:
         self._session = session
@@ -302,7 +302,7 @@ def _sites(settings: Sequence[TrialSettings], abilities: Abilities) -> list[Site
 
 @contextlib.contextmanager
 def _none_lost() -> Iterator[None]:
-    """What a disk refuses within the block is a FileError that says that no sealed trial is lost."""
+    """Turn what a disk refuses within the block into a FileError that says that no sealed trial is lost."""
     try:
         yield
     except (FileError, OSError) as error:

@@ -24,14 +24,14 @@ time-out of an operation: what is in flight at the end is waited for."""
 FIRST_S = 180.0
 """Longest silence before the first interval and between phases: programs start, connections are opened."""
 LOOK_S = 10.0
-"""Time without a look after which nobody was there to hear: the conductor itself stood still."""
+"""Time without a look after which silence means nothing: the conductor itself stood still."""
 
 
 Who = TypeVar("Who")
 
 
 class Hearing(Generic[Who]):
-    """When each of several speakers was last heard. While nobody looks, silence does not count."""
+    """When each of several speakers was last heard. Silence between looks does not count."""
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
@@ -96,7 +96,7 @@ class Listening:
             self._under_load.discard(node)
 
     def _is_last(self, phase: str) -> bool:
-        """Whether nothing need follow. Of a load by words nobody knows: the next phase is not decided yet."""
+        """Whether nothing need follow. Of a load by words it is not known: the next phase is not decided yet."""
         return not self._by_words and phase != WARM_UP and self._last_phase in ("", phase)
 
     def check(self) -> None:

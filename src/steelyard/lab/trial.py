@@ -88,7 +88,7 @@ class Course:
 
     @property
     def searched(self) -> SearchResult | None:
-        """How the search ended."""
+        """Result of the search."""
         return None if self.search is None else self.search.result
 
     @property
@@ -128,7 +128,7 @@ class Course:
 
 
 class TrialRunner:
-    """Carries out trials on one start of a cluster."""
+    """Runs trials on one start of a cluster."""
 
     def __init__(self, study: Study, cluster: Cluster, parts: LabParts, watcher: Watcher) -> None:
         self.study = study
@@ -259,7 +259,7 @@ class TrialRunner:
 
     async def _blamed_by_the_cluster(self, error: Exception) -> Verdict:
         """The verdict on an error while driving: the laboratory's fault if the cluster is well, or if a node of it
-        cannot be reached, so that nobody knows."""
+        cannot be reached, so that it is not known."""
         try:
             if await self.cluster.healthy():
                 return _blamed(ReasonKind.LAB_FAULT, error)
@@ -425,7 +425,7 @@ class TrialRunner:
         return pid == os.getpid() or self.cluster.owns(pid)
 
     def _machines(self) -> Machines:
-        """How the nodes are spread over machines: by the kernels that they name."""
+        """Spread of the nodes over machines, by the kernels that they name."""
         facts = self.cluster.facts
         cores = {node.name: facts.get(node.name, {}).get("cores", "") for node in self.cluster.reachable}
         known = {name: int(text) for name, text in cores.items() if text.isdigit()}
@@ -435,7 +435,7 @@ class TrialRunner:
     async def _collect(
         self, draft: TrialDraft, course: Course, phases: PhaseLog, offsets: Mapping[str, Mapping[Path, int]]
     ) -> None:
-        """Write down what was seen. Logs are read beside the event loop, within COLLECT_TIMEOUT_S: raises NodeError."""
+        """Write down what was seen. Logs are read off the event loop, within COLLECT_TIMEOUT_S: raises NodeError."""
         cluster = self.cluster
         async with phases.bracket(Phase.COLLECT, COLLECT_TIMEOUT_S, NodeError):
             by_node = await node_logs.sizes(cluster.system, cluster.databases)

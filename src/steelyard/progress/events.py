@@ -32,7 +32,7 @@ class StudyBegan:
 
 @dataclass(frozen=True)
 class Judged:
-    """What the stopping rule said after the last whole block."""
+    """Decision of the stopping rule after the last whole block."""
 
     decision: Decision
 
@@ -80,7 +80,7 @@ class PhaseEntered:
 
 @dataclass(frozen=True)
 class Waiting:
-    """What is being waited for."""
+    """Something that is waited for."""
 
     what: str
 

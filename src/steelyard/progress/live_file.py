@@ -1,8 +1,8 @@
 """Live file: the state of a running study, for readers of its store while a trial runs.
 
-A trial's seconds are written when it is collected. Whoever wants to look earlier (`steelyard serve`, on this machine or
+A trial's seconds are written when it is collected. A program that looks earlier (`steelyard serve`, on this machine or
 on a copy of the folder) reads this file: it is replaced about once a second, never synced, no part of any result, and
-gone when the study is not in progress. A file that is not renewed tells that the process has died.
+gone when the study is not in progress. A file that is not renewed means that the process has died.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from steelyard.store.plain_file import MOST_RECORD_BYTES, loaded, text_of
 LEAST_S: Final = 0.9
 """Least seconds between two writes."""
 NOT_WRITTEN: Final = frozenset({"folder", "cells", "decision"})
-"""What a reader knows from the store itself."""
+"""Fields that a reader knows from the store itself."""
 
 
 class LiveFile:
@@ -85,8 +85,8 @@ def remove(folder: Path) -> None:
 
 
 def read(folder: Path) -> Live | None:
-    """What a study in progress said of itself last; None if it says nothing, or in another format. What another version
-    says in another form is left out. Never raises: the file may be anybody's."""
+    """Newest state of a study in progress; None if there is none, or one in another format. What another version
+    says in another form is left out. Never raises: the file may come from anywhere."""
     try:
         text = text_of(folder / layout.LIVE, most_bytes=MOST_RECORD_BYTES)
         data = redacted(loaded(text, read_json_leniently))

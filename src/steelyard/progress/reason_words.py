@@ -17,7 +17,7 @@ from steelyard.model.value import Value
 from steelyard.model.verdict_reasons import GUESTS, Reason, ReasonKind
 
 SHARE: Final = "of "
-"""How the unit of a share begins."""
+"""Beginning of the unit of a share."""
 MOST_DETAIL: Final = 200
 DIGITS: Final = 3
 MORE_DIGITS: Final = 5
@@ -38,7 +38,7 @@ class ReasonGroup(Value):
     option: str = ""
     """The option of the study that is the limit: `limits.NAME`."""
     detail: str = ""
-    """What was said, where no number was measured and all say the same."""
+    """Common detail, where no number was measured and all have the same."""
 
     @property
     def words(self) -> str:

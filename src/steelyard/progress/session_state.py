@@ -1,4 +1,4 @@
-"""State of a study as its store tells it: in progress, finished, interrupted or failed, and why.
+"""State of a study as its store has it: in progress, finished, interrupted or failed, and why.
 
 Pure but for `writer_of`, which asks this machine's kernel who holds the store's lock.
 """
@@ -30,7 +30,7 @@ LOCKS: Final = Path("/proc/locks")
 def session_state(  # noqa: PLR0911 - one a way to end
     journal: Sequence[Entry], *, planned: int, missing: int, silent_s: float | None
 ) -> tuple[str, str]:
-    """State, and a sentence beside it; empty where the state says it all.
+    """State, and a sentence about it; empty where the state says it all.
 
     `planned`, `missing`: trials of the plan, and those still to do. `silent_s`: seconds since the study last spoke in
     its live file; None without one.

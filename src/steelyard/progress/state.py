@@ -67,7 +67,7 @@ class PhaseUnderWay(_Part):
     entered_s: Moment
     timeout_s: float | None = None
     expected_s: float | None = None
-    """How long it should take, where that is known."""
+    """Expected seconds, where that is known."""
 
 
 class AwaitedQuiet(_Part):
@@ -77,11 +77,11 @@ class AwaitedQuiet(_Part):
     """Of the newest second that was not quiet: what is over its limit, and who is busy."""
     since_s: Moment
     limit_s: float
-    """How long is waited at most."""
+    """Longest wait, seconds."""
 
 
 class Left(_Part):
-    """How long the rest will take, as it was thought at `said_s`."""
+    """Time that is left, as estimated at `said_s`."""
 
     seconds: float
     low_s: float
@@ -132,7 +132,7 @@ class CellSoFar(_Part):
     treatment: dict[str, Level]
     invalid: int = 0
     infeasible: str = ""
-    """Why the system cannot do it, if a trial said so."""
+    """Reason why the system cannot do it, if a trial said so."""
 
 
 class Live(_Part):
@@ -161,14 +161,14 @@ class Live(_Part):
     """None between trials."""
     phase: PhaseUnderWay | None = None
     waiting: str = ""
-    """What is waited for."""
+    """Object of the wait."""
     quiet: AwaitedQuiet | None = None
-    """None while nobody waits for a quiet machine."""
+    """None unless the study waits for a quiet machine."""
     left: Left | None = None
     seconds: tuple[LoadSecond, ...] = ()
     """The newest `LAST_SECONDS`, oldest first."""
     seconds_under_way: int = 0
-    """How many of them, from the newest, are of the trial under way, or came since the last one ended."""
+    """Number of them, from the newest, that are of the trial under way, or came since the last one ended."""
     nodes: dict[str, NodeReadings] = Field(default_factory=dict)
     troubles: tuple[TroubleNoted, ...] = ()
     """The last `LAST_TROUBLES`, oldest first."""
@@ -266,7 +266,7 @@ def _awaited(event: events.QuietAwaited | events.QuietReached, now_s: float) -> 
 
 
 def _waited(left: Left | None, event: events.QuietAwaited | events.QuietReached) -> Left | None:
-    """What is left after a wait: as much as before it."""
+    """Time that is left after a wait: as much as before it."""
     if left is None or isinstance(event, events.QuietAwaited):
         return left
     return left.model_copy(update={"said_s": left.said_s + event.waited_s})

@@ -162,7 +162,7 @@ class Driven:
 async def drive(
     asked: Mapping[str, Any], timeout_s: float, on_interval: Callable[[Interval], None] | None = None
 ) -> Driven:
-    """Carry out an order with one worker. Raises EngineError if the generator fails or does not end in time."""
+    """Run an order with one worker. Raises EngineError if the generator fails or does not end in time."""
     hello: Hello | None = None
     intervals: list[Interval] = []
     dones: list[Done] = []
@@ -195,5 +195,7 @@ async def drive(
                 raise
             raise EngineError(f"the load generator did not end within {timeout_s:g} s") from error
     if hello is None or not dones:
-        raise EngineError("the load generator ended without a measured phase", "was it told to stop?")
+        raise EngineError(
+            "the load generator ended without a measured phase", "check whether something sent it SIGTERM"
+        )
     return Driven(hello, intervals, dones[0], memory_bytes)

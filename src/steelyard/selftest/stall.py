@@ -149,7 +149,7 @@ class Line:
 
 
 async def prove(asked: Asked, tell: Callable[[Line], None]) -> Proof:
-    """Carry out the proof; `tell` receives every second. Raises EngineError if it failed."""
+    """Run the proof; `tell` receives every second. Raises EngineError if it failed."""
     asked.check()
     course = _Course()
     service_us = f"{1e6 / asked.rate_per_s:g}"

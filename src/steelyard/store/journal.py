@@ -25,7 +25,7 @@ from steelyard.model.verdict_reasons import Reason
 from steelyard.store.plain_file import content_of, loaded, problem_of
 
 NOT_UTF8: Final = "\N{REPLACEMENT CHARACTER}"
-"""What a byte that is not UTF-8 is read as."""
+"""Replacement of a byte that is not UTF-8."""
 
 
 class Event(Value):
@@ -61,7 +61,7 @@ class SessionBegan(Event):
 
 
 class SessionEnded(Event):
-    """A session ended by itself: everything is done, or it was asked to stop after a trial."""
+    """A session ended as planned: everything is done, or it was asked to stop after a trial."""
 
     name = "session-ended"
     valid: int
@@ -159,7 +159,7 @@ class StartFailed(Event):
     start: str
     message: str
     count: int
-    """How often this start has failed."""
+    """Number of failures of this start."""
 
 
 class StartEnded(Event):
@@ -184,9 +184,9 @@ class QuietAwaited(Event):
 
     name = "quiet-awaited"
     reasons: tuple[Reason, ...]
-    """What was over its limit."""
+    """Limits that were exceeded."""
     wait_s: float
-    """How long is waited at most."""
+    """Longest wait, seconds."""
 
 
 class QuietReached(Event):
@@ -210,7 +210,7 @@ class TrialSealed(Event):
 
 
 class SealCorrected(Event):
-    """A session found that the line about a sealed attempt was changed, and noted anew what its record says."""
+    """A session found that the line about a sealed attempt was changed, and noted again what its record says."""
 
     name = "seal-corrected"
     line: int
@@ -223,7 +223,7 @@ class SealCorrected(Event):
     reasons: tuple[str, ...]
     record_sha256: str
     why: str
-    """How it was known that the line was changed and not the record."""
+    """Proof that the line was changed and not the record."""
 
     def sealed(self) -> TrialSealed:
         """The line as it should be."""
@@ -405,7 +405,7 @@ def read(path: Path, conceal: Callable[[Any], Any] = lambda fields: fields) -> t
 
 
 def why_unreadable(numbers: Sequence[int], last: int) -> str:
-    """What has probably happened to lines that cannot be read; `last`: number of the last line."""
+    """Probable cause of lines that cannot be read; `last`: number of the last line."""
     return "torn by a power cut?" if list(numbers) == [last] else "edited, or damaged on the disk"
 
 

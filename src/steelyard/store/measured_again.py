@@ -1,7 +1,7 @@
 """Trials that were measured again: what the journal knows of sealed attempts that other measurements replaced.
 
 A store has only the newest form of an attempt. That its trial was sealed before, perhaps with another outcome, was
-removed or set aside, and was measured again, is in the journal alone; whoever shows numbers of the store says so.
+removed or set aside, and was measured again, is in the journal alone; all that shows numbers of the store says so.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class MeasuredAgain(Value):
     reasons: tuple[str, ...] = ()
     """Kinds of reasons of the former measurement, in words."""
     fate: str
-    """What became of the former measurement: `removed`, `set aside as set-aside/NAME`, or `replaced`."""
+    """Fate of the former measurement: `removed`, `set aside as set-aside/NAME`, or `replaced`."""
     line_now: int
     """Line of the journal on which the present measurement was sealed."""
     outcome_now: str

@@ -1,4 +1,4 @@
-"""What a Parquet file will need in memory, from its own headers, before anything of it is unpacked.
+"""Memory that a Parquet file will need, from its own headers, before anything of it is unpacked.
 
 A file of 700 KB can announce a billion rows, or one text of 2 GB. The footer says how many rows and columns there are;
 each page says in its header how large it will be. Both are read here: a footer that understates what its pages hold is
@@ -39,7 +39,7 @@ Fields = dict[int, Any]
 
 @dataclass(frozen=True)
 class Size:
-    """What a file holds when it is unpacked."""
+    """Content of a file when it is unpacked."""
 
     rows: int
     unpacked_bytes: int
@@ -73,7 +73,7 @@ def size_of(handle: int) -> Size:
 
 
 def _pages(handle: int, column: Fields, rows: int) -> Iterator[int]:
-    """Unpacked bytes of each page of a column in a group of so many rows."""
+    """Unpacked bytes of each page of a column in a group of that many rows."""
     if ELSEWHERE in column:
         raise ValueError("a column is said to be in another file")
     about = column[METADATA]

@@ -1,7 +1,7 @@
-"""Plain files of a store, whoever put them there: content, text, checksum.
+"""Plain files of a store from any source: content, text, checksum.
 
-A store may come from anybody. No link in it is followed, nothing but a regular file is opened (a pipe or a device would
-block, or never end), and none is read that is larger than any of a real study.
+A store may come from anywhere. No link in it is followed, nothing but a regular file is opened (a pipe or a device
+would block, or never end), and none is read that is larger than any of a real study.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def sha256_of(path: Path, below: Path | None = None, most_bytes: int = MOST_FILE
 
 
 def loaded(content: bytes | str, read_json: Callable[[bytes | str], Any] = read_json) -> Any:
-    """JSON of anybody. Raises ValueError, RecursionError; also for half of a character, which nothing can print, and
-    for numbers that `read_json` refuses."""
+    """JSON from any source. Raises ValueError, RecursionError; also for half of a character, which nothing can print,
+    and for numbers that `read_json` refuses."""
     read = read_json(content)
     if HALF.search(content if isinstance(content, str) else content.decode("latin-1")):
         try:
@@ -67,7 +67,7 @@ def loaded(content: bytes | str, read_json: Callable[[bytes | str], Any] = read_
 
 
 def problem_of(error: Exception) -> str:  # noqa: PLR0911 - one a kind of error
-    """Why a file cannot be read or understood, in a few words of one line."""
+    """Reason why a file cannot be read or understood, in a few words of one line."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror[:1].lower() + error.strerror[1:]
     if isinstance(error, UnicodeDecodeError):

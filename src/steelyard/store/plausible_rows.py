@@ -1,4 +1,4 @@
-"""Rows of a trial's tables that an instrument can have given; a store may come from anybody, see `model.plausible`."""
+"""Rows of a trial's tables that an instrument can have given; a store may come from anywhere, see `model.plausible`."""
 
 from __future__ import annotations
 

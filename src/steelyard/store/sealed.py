@@ -47,7 +47,7 @@ DIGITS_ALIKE: Final = 32
 
 @dataclass(frozen=True)
 class Seal:
-    """What the journal says of one sealed attempt."""
+    """One sealed attempt by the journal."""
 
     line: int
     """Line of the journal."""
@@ -79,7 +79,7 @@ class ChangedLine:
 
     @property
     def correction(self) -> journal.SealCorrected:
-        """What the next writer notes instead."""
+        """Line that the next writer notes instead."""
         verdict, written = self.record.verdict, self.seal.event
         return journal.SealCorrected(
             line=self.seal.line,
@@ -95,7 +95,7 @@ class ChangedLine:
 
 @dataclass(frozen=True)
 class Attempts:
-    """What the folder `trials` holds."""
+    """Content of the folder `trials`."""
 
     records: tuple[TrialRecord, ...]
     """Attempts that count, in order of time."""
@@ -246,7 +246,7 @@ def _read(folder: Path, seal: Seal | None) -> tuple[TrialRecord, str]:
 
 
 def _line_changed(folder: Path, record: TrialRecord, sha256: str, seal: Seal) -> str:
-    """Why it is certain that the line of the journal, and not the record, was changed; empty if it is not."""
+    """Proof that the line of the journal, and not the record, was changed; empty if it is not."""
     written = seal.sha256 or ""
     if written == sha256:
         verdict = record.verdict

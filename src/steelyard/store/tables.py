@@ -1,6 +1,6 @@
 """Tables of a trial, judged before anything rests on them: size, then columns, then rows.
 
-The checksum of a table says that it is as it was sealed. In a store of somebody else it may have been sealed to do
+The checksum of a table says that it is as it was sealed. In a store from elsewhere it may have been sealed to do
 harm: a few hundred kilobytes that need all memory.
 """
 
@@ -25,13 +25,13 @@ MOST_UNPACKED_BYTES: Final = 1 << 30
 
 
 def unreadable_table() -> tuple[type[Exception], ...]:
-    """What reading a damaged Parquet file raises."""
+    """Errors of reading a damaged Parquet file."""
     return (OSError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
 
 
 def problem_in(path: Path, below: Path, part: str) -> tuple[str, int]:
-    """Why a table of a part of a trial cannot be used, in a few words; empty if it can, and then how many of its rows
-    are not plausible. No link is followed below `below`."""
+    """Reason why a table of a part of a trial cannot be used, in a few words; empty if it can, and then how many of its
+    rows are not plausible. No link is followed below `below`."""
     try:
         with no_links.opened(path, below, MOST_FILE_BYTES) as file:
             return _problem(file, part)

@@ -36,7 +36,7 @@ from steelyard.store.plain_file import content_of, problem_of, sha256_of
 from steelyard.store.read import Store
 from steelyard.wire.record import Interval
 
-CORRECTED: Final = "corrected now, by a new line of the journal; `steelyard verify` tells of both"
+CORRECTED: Final = "corrected now, by a new line of the journal; `steelyard verify` reports both"
 MISSING: Final = (
     "if the plan still has the trial, it is measured again now; to keep the former one, stop and restore it"
 )
@@ -125,13 +125,13 @@ class TrialDraft:
 
 @contextlib.contextmanager
 def _theirs(path: Path) -> Iterator[None]:
-    """What is in the place of a file or folder of the store and is neither, or a link, is a StoreError."""
+    """Refuse whatever is in the place of a file or folder of the store and is neither, or a link. Raises StoreError."""
     try:
         yield
     except OSError as error:
         if of_the_disk(error) or isinstance(error, FileNotFoundError | PermissionError):
             raise
-        hint = "a store of somebody else? Look at it and move it away, or name another store with --store"
+        hint = "a store from elsewhere? Look at it and move it away, or name another store with --store"
         raise StoreError(f"{path}: {problem_of(error)}", hint, path=str(path)) from error
 
 
@@ -277,7 +277,7 @@ class StoreWriter:
 
     def intend(self, study: Study, text: str, plan: Plan) -> None:
         """Write the study, as its original file and as parsed, and its plan. Their checksums are in the journal before
-        they are written: a file that no session wrote was changed by somebody else."""
+        they are written: a file that no session wrote was changed by someone else."""
         head = plan.model_dump_json(exclude={"trials"})
         lines = [head, *(trial.model_dump_json() for trial in plan.trials)]
         files = {

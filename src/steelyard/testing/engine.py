@@ -3,8 +3,9 @@
     class TestMyEngine(EngineContract):
         module = "path/to/my_engine.py"         # module name, entry point or path, as in a study
 
-Orders are carried out for real against the simulated cluster, which knows every key. An engine that cannot speak to it
-overrides `contacts`; one that cannot carry out YCSB's reads names another `workload`.
+Orders are run for real against the simulated cluster, which knows every key. An engine that cannot speak to it
+overrides `contacts`; one that cannot run
+YCSB's reads names another `workload`.
 """
 
 from __future__ import annotations
@@ -207,7 +208,7 @@ class EngineContract:
         assert left_over(nodes) == []
 
     def test_takes_phases_as_they_are_decided(self, tmp_path: Path) -> None:
-        """An engine that is driven by words carries out each phase when it is asked for, on every load node, and ends
+        """An engine that is driven by words runs each phase when it is asked for, on every load node, and ends
         with the last."""
         engine = self.engine()
         if not isinstance(engine, DrivenByWords):

@@ -1,4 +1,4 @@
-"""What every plug-in that `Diagnoses` must keep to, for the contract suites."""
+"""Contract of every plug-in that `Diagnoses`, for the contract suites."""
 
 from __future__ import annotations
 

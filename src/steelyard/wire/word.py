@@ -21,7 +21,7 @@ class Go:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhaseWord:
-    """Carry out one more phase."""
+    """Run one more phase."""
 
     word: Literal["phase"] = "phase"
     name: str

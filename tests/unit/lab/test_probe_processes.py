@@ -102,7 +102,7 @@ def test_a_probe_that_falls_silent_is_cited_with_what_it_last_wrote_and_how_to_g
 
 
 def test_a_probe_that_ends_says_why() -> None:
-    with pytest.raises(ProbeError, match=r"ended by itself with code 1: the meter is not plugged in"):
+    with pytest.raises(ProbeError, match=r"ended unasked with code 1: the meter is not plugged in"):
         asyncio.run(readings_of(Meter(FAIL, speaks_of=("n1",)), 99))
 
 
