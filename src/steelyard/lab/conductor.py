@@ -25,7 +25,7 @@ from steelyard.lab.gauging import deviations
 from steelyard.lab.lending import Lending
 from steelyard.lab.parts import LabParts
 from steelyard.lab.quiet import Ours, QuietGate
-from steelyard.lab.time_left import Foresight
+from steelyard.lab.time_left import Forecast
 from steelyard.lab.trial import TrialRunner
 from steelyard.model.errors import (
     FileError,
@@ -96,7 +96,7 @@ class Conductor:
         writer: StoreWriter,
         parts: LabParts,
         watcher: Watcher,
-        foresight: Foresight,
+        foresight: Forecast,
         gate: QuietGate | None = None,
     ) -> None:
         """`gate`: waits for a quiet machine before trials; None: trials begin whatever else the machine does."""

@@ -24,7 +24,7 @@ from steelyard.lab.conductor import Conductor, Outcome
 from steelyard.lab.leftovers import reclaim
 from steelyard.lab.parts import LabParts
 from steelyard.lab.quiet import QuietGate, look
-from steelyard.lab.time_left import foresight
+from steelyard.lab.time_left import forecast
 from steelyard.model.damage import damage_lines
 from steelyard.model.errors import FileError, SteelyardError
 from steelyard.model.look import Look
@@ -101,7 +101,7 @@ class Session:
         self._parts = LabParts(abilities.plugins)
         self._publisher = Publisher(time.time)
         self._conductor = Conductor(
-            study, plan, writer, self._parts, self._publisher, foresight(study, plan, abilities), gate
+            study, plan, writer, self._parts, self._publisher, forecast(study, plan, abilities), gate
         )
         self._task: asyncio.Future[Outcome] | None = None
         self._stopped = False

@@ -14,10 +14,10 @@ from steelyard.plan.estimate import PlanEstimate, estimate
 from steelyard.plan.stopping_forecast import likely_blocks
 from steelyard.progress.events import TimeLeft
 
-Foresight = Callable[[Sequence[PlannedTrial], Sequence[TrialRecord]], TimeLeft]
+Forecast = Callable[[Sequence[PlannedTrial], Sequence[TrialRecord]], TimeLeft]
 
 
-def foresight(study: Study, plan: Plan, abilities: Abilities) -> Foresight:
+def forecast(study: Study, plan: Plan, abilities: Abilities) -> Forecast:
     """A function of the trials to do and the sealed ones."""
     rule = rule_of(study)
 

@@ -11,8 +11,8 @@ from steelyard.node.gauge import wanted
 from steelyard.plan.abilities import Abilities, distinct, requests_of
 from steelyard.plan.phase_times import measured_s
 from steelyard.probe.base import READ_EVERY_S, TakesTurns
-from steelyard.site.base import Announces, Apportions
-from steelyard.system.base import Dilates, Warns
+from steelyard.site.base import DescribesCpuLimits, HasLeaseNotes
+from steelyard.system.base import Dilates, HasNotes
 
 PLANTED = "limits of nodes are set and measured, but the system's times are simulated and ignore them"
 
@@ -38,7 +38,7 @@ def _of_sites(plan: Plan, abilities: Abilities) -> Iterator[str]:
     for settings in distinct(plan, "site", "load_site", "system", "node", "link"):
         requests = requests_of(plan.study, settings, abilities.system(settings))
         for site, request in zip(abilities.sites(settings), requests, strict=True):
-            if isinstance(site, Announces) and (request.database_nodes or request.load_nodes):
+            if isinstance(site, HasLeaseNotes) and (request.database_nodes or request.load_nodes):
                 yield from (f"site {site.name}: {sentence}" for sentence in site.notes(request))
 
 
@@ -46,7 +46,7 @@ def _of_systems(plan: Plan, abilities: Abilities) -> Iterator[str]:
     """Notes of the systems."""
     for settings in distinct(plan, "system"):
         system = abilities.system(settings)
-        if isinstance(system, Warns):
+        if isinstance(system, HasNotes):
             yield from system.notes()
 
 
@@ -55,7 +55,7 @@ def _of_processors(plan: Plan, abilities: Abilities) -> Iterator[str]:
     ways: dict[str, set[str]] = {}
     for settings in distinct(plan, "site", "node"):
         site = abilities.site(settings)
-        if settings.node.cpus is not None and isinstance(site, Apportions):
+        if settings.node.cpus is not None and isinstance(site, DescribesCpuLimits):
             ways.setdefault(site.name, set()).add(site.cpus_by(settings.node))
     if len(ways) > 1 and len(set.union(*ways.values())) > 1:
         each = [f"site {name} by {' or '.join(sorted(how))}" for name, how in sorted(ways.items())]

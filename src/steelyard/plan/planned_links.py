@@ -11,7 +11,7 @@ from steelyard.model.link import DEFAULT_MTU, PHY, LinkChoice
 from steelyard.model.plan import Plan
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.plan.abilities import Abilities
-from steelyard.site.base import SaysLinks
+from steelyard.site.base import DescribesLinks
 
 AS_IT_IS = "as it is"
 FURTHER = {
@@ -66,7 +66,7 @@ def _maker(link: LinkChoice, settings: TrialSettings, abilities: Abilities) -> s
         site = abilities.site(settings)
     except StudyError:
         return ""
-    return site.link_made_by(link) if isinstance(site, SaysLinks) else ""
+    return site.link_made_by(link) if isinstance(site, DescribesLinks) else ""
 
 
 def _rate(link: LinkChoice) -> str:

@@ -11,7 +11,7 @@ from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.plan.abilities import Abilities, distinct
-from steelyard.site.base import QUOTA, Apportions, on_this_machine
+from steelyard.site.base import QUOTA, DescribesCpuLimits, on_this_machine
 from steelyard.system.base import Dilates, nodes_to_lend
 
 LOAD_NODE_CORES = 0.5
@@ -65,7 +65,7 @@ def _beyond(settings: TrialSettings, cores: int, abilities: Abilities) -> str:
         math.ceil(STEPS_PER_UNIT * asked * settings.node.dilation / left - 1e-9) / STEPS_PER_UNIT if left > 0 else None
     )
     site = abilities.site(settings)
-    shares = not isinstance(site, Apportions) or site.cpus_by(effective_limits(settings.node)) == QUOTA
+    shares = not isinstance(site, DescribesCpuLimits) or site.cpus_by(effective_limits(settings.node)) == QUOTA
     offer = (
         f"node.dilation = {fits:g} makes them fit: everything takes {fits:g} times as long, and the report divides "
         f"times by {fits:g} ({HOW})"

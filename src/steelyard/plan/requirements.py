@@ -14,7 +14,7 @@ from steelyard.node.machine import Machine
 from steelyard.plan.abilities import Abilities, distinct, load_of, requests_of
 from steelyard.probe.base import ReadsWay, no_way
 from steelyard.site.base import Refusal, both_need, own_network, unenforced, unreached
-from steelyard.system.base import Existing, Foretells, Offers
+from steelyard.system.base import Existing, Offers, ValidatesLoad
 
 STORE_BYTES_PER_TRIAL = 300_000
 MARGIN_MEMORY_MB = 512
@@ -78,7 +78,7 @@ def impossible(plan: Plan, machine: Machine, abilities: Abilities) -> Iterator[S
     every = {canonical(trial.settings.without("workload")): trial.settings for trial in plan.trials}
     for settings in every.values():
         system = abilities.system(settings)
-        if isinstance(system, Foretells):
+        if isinstance(system, ValidatesLoad):
             yield from system.problems(settings.site.nodes, load_of(settings))
     yield from _starts_anew(plan, abilities)
     refused: dict[tuple[str, str, str], set[int]] = {}

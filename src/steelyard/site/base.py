@@ -202,7 +202,7 @@ class CountsFrames(Protocol):
 
 
 @runtime_checkable
-class SaysLinks(Protocol):
+class DescribesLinks(Protocol):
     """Ability: names the mechanism of a link before anything is lent."""
 
     def link_made_by(self, link: LinkChoice) -> str:
@@ -242,7 +242,7 @@ divides."""
 
 
 @runtime_checkable
-class Apportions(Protocol):
+class DescribesCpuLimits(Protocol):
     """Ability: names its enforcement of `node.cpus`, which differs between sites."""
 
     def cpus_by(self, limits: NodeLimits) -> str:
@@ -251,7 +251,7 @@ class Apportions(Protocol):
 
 
 @runtime_checkable
-class Announces(Protocol):
+class HasLeaseNotes(Protocol):
     """Ability: has notes for the user before it lends, such as an image still to be pulled."""
 
     def notes(self, request: Request) -> Sequence[str]:
@@ -260,7 +260,7 @@ class Announces(Protocol):
 
 
 @runtime_checkable
-class Picks(Protocol):
+class SelectsMachines(Protocol):
     """Ability: knows before it lends which machines a request gets, so that two requests of a start get no machine
     twice."""
 
@@ -273,7 +273,8 @@ class Picks(Protocol):
 def both_need(sites: Sequence[Site], requests: Sequence[Request]) -> str:
     """Machines that the databases and the load nodes of a start would both get, in words; empty if there are none."""
     picked = [
-        site.machines(request) if isinstance(site, Picks) else {} for site, request in zip(sites, requests, strict=True)
+        site.machines(request) if isinstance(site, SelectsMachines) else {}
+        for site, request in zip(sites, requests, strict=True)
     ]
     twice = [name for way, name in picked[0].items() if any(way in machines for machines in picked[1:])]
     return listed(twice)
@@ -346,7 +347,7 @@ class Prepares(Protocol):
 
 
 @runtime_checkable
-class Helped(Protocol):
+class UsesHelpers(Protocol):
     """Ability: needs programs of this machine in addition to its nodes, such as a container daemon. Their processor
     time belongs to no node and is no background load."""
 
@@ -357,7 +358,7 @@ class Helped(Protocol):
 
 def helpers_time_s(sites: Iterable[Site], programs: Mapping[tuple[int, int], RunningProgram]) -> float:
     """Processor seconds so far of the programs that sites need in addition to their nodes; 0 without any. Pure."""
-    by_name = {site.name: site for site in sites if isinstance(site, Helped)}
+    by_name = {site.name: site for site in sites if isinstance(site, UsesHelpers)}
     return sum(sum(site.helper_times_s(programs).values()) for site in by_name.values())
 
 

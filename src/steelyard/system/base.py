@@ -175,7 +175,7 @@ class Offers(Protocol):
 
 
 @runtime_checkable
-class Warns(Protocol):
+class HasNotes(Protocol):
     """Ability: notes of `check` for the experimenter, before a start."""
 
     def notes(self) -> Sequence[str]:
@@ -292,7 +292,7 @@ class Footprint(Protocol):
 
 
 @runtime_checkable
-class Foretells(Protocol):
+class ValidatesLoad(Protocol):
     """Ability: reports impossible settings before anything starts."""
 
     def problems(self, nodes: int, load: Load) -> Iterator[StudyError]:

@@ -34,7 +34,6 @@ from steelyard.system.base import (
     CompilesCode,
     Endpoint,
     Footprint,
-    Foretells,
     NoticesDeath,
     Observed,
     Provides,
@@ -42,6 +41,7 @@ from steelyard.system.base import (
     Snapshots,
     System,
     Timed,
+    ValidatesLoad,
 )
 from steelyard.testing.findings import check_findings
 
@@ -134,7 +134,7 @@ class SystemContract:
             if isinstance(system, Footprint):
                 assert 1 <= system.copies(nodes) <= nodes
                 assert system.disk_bytes(2e9, nodes) >= system.disk_bytes(1e9, nodes) >= 0
-            if isinstance(system, Foretells):
+            if isinstance(system, ValidatesLoad):
                 assert all(error.key and error.message for error in system.problems(nodes, Load(operations=1)))
 
     def test_says_what_it_needs(self, tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ AGREEMENT_POLL_S = 0.2
 
 class ExistingCassandra:
     """Implements `System` and its abilities `Existing`, `Truncates`, `Timed`, `Footprint`, `Offers`,
-    `Warns` and `Foretells`."""
+    `HasNotes` and `ValidatesLoad`."""
 
     name = "cassandra"
     protocol = CQL
