@@ -14,10 +14,13 @@ from pathlib import Path
 
 import pytest
 
+from steelyard.events.base import Event
+from steelyard.events.kept import QuietAwaited, QuietReached
+from steelyard.events.shown import StillBusy
 from steelyard.lab import quiet
 from steelyard.lab.quiet import QuietGate, disturbed_since, look
+from steelyard.lab.recorder import Recorder
 from steelyard.model.study import Limits
-from steelyard.progress import events
 from steelyard.store import Store, StoreWriter
 from tests.e2e.laboratory import Laboratory
 
@@ -135,9 +138,9 @@ def test_status_every_5_s_and_a_report_void_nothing(laboratory: Laboratory) -> N
 class Heard:
     """A watcher that keeps what it was told."""
 
-    events: list[events.Event] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
 
-    def tell(self, event: events.Event) -> None:
+    def tell(self, event: Event) -> None:
         """Take note."""
         self.events.append(event)
 
@@ -153,8 +156,10 @@ def test_a_real_busy_loop_is_waited_for(tmp_path: Path, monkeypatch: pytest.Monk
 
     async def end_the_loops_when_it_waits(loops: list[subprocess.Popen[bytes]], writer: StoreWriter) -> None:
         pids = {process.pid for process in loops}
-        waiting = asyncio.ensure_future(gate.wait(limits, lambda pid: pid not in pids, heard, writer, lambda: False))
-        while not any(isinstance(event, events.QuietAwaited) and event.waited_s for event in heard.events):
+        waiting = asyncio.ensure_future(
+            gate.wait(limits, lambda pid: pid not in pids, Recorder(writer, heard), lambda: False)
+        )
+        while not any(isinstance(event, StillBusy) for event in heard.events):
             assert not waiting.done(), f"it did not wait for them: {heard.events}"
             await asyncio.sleep(0.05)
         for process in loops:
@@ -164,6 +169,6 @@ def test_a_real_busy_loop_is_waited_for(tmp_path: Path, monkeypatch: pytest.Monk
     with every_core_busy() as loops, StoreWriter(tmp_path / "store", "busy") as writer:
         time.sleep(1.0)
         asyncio.run(end_the_loops_when_it_waits(loops, writer))
-    assert isinstance(heard.events[0], events.QuietAwaited)
+    assert isinstance(heard.events[0], QuietAwaited)
     assert "python" in heard.events[0].reasons[0].detail
-    assert isinstance(heard.events[-1], events.QuietReached)
+    assert isinstance(heard.events[-1], QuietReached)

@@ -9,11 +9,11 @@ import time
 
 import pytest
 
+from steelyard.events.base import Silent
 from steelyard.lab.probe_processes import Readings, watched_nodes, watching
 from steelyard.plugins.find import Plugins
 from steelyard.plugins.parts import Parts
 from steelyard.probe.base import Probe
-from steelyard.progress.events import Silent
 from steelyard.system.base import Observed
 from steelyard.testing.cluster import RunningCluster
 from tests.e2e.agent_load import ask

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from steelyard.events.kept import LinksMeasured
 from steelyard.store import Store
-from steelyard.store.journal import LinksMeasured
 from tests.e2e.laboratory import BUSY_MACHINE, COLD, Laboratory, loopback_addresses
 
 pytestmark = [pytest.mark.root, pytest.mark.agent]

@@ -13,13 +13,14 @@ from pathlib import Path
 import pytest
 
 from steelyard import begin, measure, read
+from steelyard.events.base import Event
+from steelyard.events.kept import SessionInterrupted, TrialSealed
+from steelyard.events.shown import TrialBegan
 from steelyard.lab.session import Session, SessionEnd
 from steelyard.model.errors import StudyError
 from steelyard.node.folders import state_folder
-from steelyard.progress.events import Event, TrialBegan, TrialSealed
 from steelyard.progress.state import Live
 from steelyard.store import Store
-from steelyard.store.journal import SessionInterrupted
 from tests.e2e.laboratory import BUSY_MACHINE, ROOT
 
 pytestmark = pytest.mark.agent

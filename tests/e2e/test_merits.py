@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from steelyard.events.kept import SessionBegan
 from steelyard.store import Store
-from steelyard.store.journal import SessionBegan
 from tests.e2e.laboratory import Laboratory
 
 pytestmark = pytest.mark.agent

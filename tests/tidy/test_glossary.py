@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.store import journal
+from steelyard.events.base import KINDS
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "steelyard"
@@ -40,7 +40,7 @@ NOT_PLAIN = re.compile(
 automatically, is given, run, otherwise."""
 PLAIN_ROOMS = (
     *("cli", "study", "plan", "site", "system", "engine", "probe", "workload", "node", "leases", "link", "tomlfile"),
-    *("plugins", "lab", "progress", "store", "wire"),
+    *("plugins", "events", "lab", "progress", "store", "wire"),
 )
 """Rooms whose strings and docstrings are held to the same: messages, hints, `--help`, descriptions of settings."""
 NOT_PROSE = {"beside"}
@@ -106,7 +106,7 @@ def test_a_word_that_is_not_used_is_in_no_name(word: str) -> None:
 
 @pytest.mark.parametrize("word", [*not_used(nouns=False), *not_used(nouns=True)])
 def test_a_word_that_is_not_used_is_in_no_event_or_class(word: str) -> None:
-    assert [name for name in journal.KINDS if word in name.split("-")] == []
+    assert [name for name in KINDS if word in name.split("-")] == []
     classes = [name for _, kind, name in NAMES if kind == "class" and word in words(name)]
     assert len(classes) <= STILL_THERE.get(word, 0), classes
 

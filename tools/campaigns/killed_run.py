@@ -15,8 +15,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from steelyard.cli.main import main
+from steelyard.events.base import Event
+from steelyard.events.shown import PhaseEntered
 from steelyard.model.trial import Phase, TrialRecord
-from steelyard.progress.events import Event, PhaseEntered
 from steelyard.progress.publisher import Publisher
 from steelyard.store.write import TrialDraft
 from tools.campaigns.leftovers import processes_of

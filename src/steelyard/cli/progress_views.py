@@ -18,11 +18,13 @@ from rich.padding import Padding
 from rich.text import Text
 
 from steelyard.cli.terminal.live_cells import LiveCells, narrowing_words
+from steelyard.events.base import Event
+from steelyard.events.kept import QuietAwaited, QuietReached, SessionBegan, StartBegan, StoppingJudged, TrialSealed
+from steelyard.events.shown import PhaseEntered, RuleBegan, TrialBegan, Trouble
 from steelyard.format import count, data_rate, data_size, duration, number, percent, treatment_label
 from steelyard.judging.dilation import modelled
 from steelyard.judging.stopping import Decision
 from steelyard.model.trial import Phase, TrialRecord
-from steelyard.progress import events
 from steelyard.progress.reason_words import groups, waiting_words
 from steelyard.progress.state import (
     Live,
@@ -237,10 +239,10 @@ class LiveView:
             parts.append(self._cells.table(live))
         return Group(*parts)
 
-    def show(self, live: Live, event: events.Event) -> None:
+    def show(self, live: Live, event: Event) -> None:
         """Take the newest state; the next beat draws it."""
         self._live = live
-        if isinstance(event, events.TrialSealed):
+        if isinstance(event, TrialSealed) and event.record is not None:
             self._cells.add(event.record)
 
     def beat(self) -> None:
@@ -266,11 +268,11 @@ class PlainView:
     def __exit__(self, *_: object) -> None:
         return None
 
-    def show(self, live: Live, event: events.Event) -> None:
+    def show(self, live: Live, event: Event) -> None:
         """Take the newest state, and write a line if the event matters or if it has been quiet for long."""
         self._live = live
         line = _line(live, event)
-        if isinstance(event, events.PhaseEntered) and line is not None:
+        if isinstance(event, PhaseEntered) and line is not None:
             # A phase that is entered again, such as for facts of the nodes after its servers are up, is reported once.
             line, self._phase = (None if event.phase == self._phase else line), event.phase
         elif line is not None:
@@ -292,29 +294,29 @@ class PlainView:
         self._spoke_s = now_s
 
 
-def _line(live: Live, event: events.Event) -> str | None:  # noqa: PLR0911 - one a kind of event
+def _line(live: Live, event: Event) -> str | None:  # noqa: PLR0911 - one a kind of event
     match event:
-        case events.StudyBegan():
+        case SessionBegan():
             of = "of at most" if event.at_most else "of"
-            return f"{event.study}: {event.todo} {of} {count(event.total, 'trial')} to do, in {event.folder}"
-        case events.Judged():
+            return f"{event.study}: {event.todo} {of} {count(event.total, 'trial')} to do, in {event.store}"
+        case StoppingJudged() | RuleBegan():
             return decision_line(event.decision)
-        case events.StartBegan():
+        case StartBegan():
             what, trials = treatment_label(event.treatment), count(event.trials, "trial")
             return f"block {event.block}{_of(live)}{event.blocks}: starting {what} for {trials}"
-        case events.TrialBegan():
+        case TrialBegan():
             again = f", attempt {event.attempt}" if event.attempt > 1 else ""
             return f"trial {event.number}{_of(live)}{event.total}: {treatment_label(event.planned.treatment)}{again}"
-        case events.PhaseEntered(phase=Phase.DEPLOY | Phase.POPULATE | Phase.MEASURE):
+        case PhaseEntered(phase=Phase.DEPLOY | Phase.POPULATE | Phase.MEASURE):
             return f"  {event.phase}"
-        case events.QuietAwaited(waited_s=0):
-            return f"  {waiting_words(event.reasons, event.waited_s, event.limit_s)}"
-        case events.QuietReached():
+        case QuietAwaited():
+            return f"  {waiting_words(event.reasons, 0.0, event.wait_s)}"
+        case QuietReached():
             return f"  the machine is quiet: waited {duration(event.waited_s)}"
-        case events.TrialSealed():
+        case TrialSealed(record=TrialRecord() as record):
             end = _end(live, live.t_s)
-            return f"{_sealed(event.record)}{'; ' + end if end else ''}"
-        case events.Trouble():
+            return f"{_sealed(record)}{'; ' + end if end else ''}"
+        case Trouble():
             return f"  ! {event.message}: {event.hint}"
         case _:
             return None

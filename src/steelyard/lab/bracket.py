@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+from steelyard.events.base import Watcher
+from steelyard.events.shown import PhaseEntered
 from steelyard.format import duration
 from steelyard.model.errors import SteelyardError, SystemFault
 from steelyard.model.trial import Phase, PhaseTime
-from steelyard.progress.events import PhaseEntered, Watcher
 
 OPTIONS = {
     Phase.DEPLOY: "limits.start_timeout_s",

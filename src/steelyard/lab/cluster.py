@@ -13,6 +13,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from steelyard.engine.base import DrivenByWords, Engine, StampedHere
+from steelyard.events.base import Watcher
+from steelyard.events.shown import Waiting
 from steelyard.format import listed
 from steelyard.judging.dilation import effective_limits, effective_link
 from steelyard.lab import clocks, limits_from_warm, links
@@ -44,7 +46,6 @@ from steelyard.node.base import DILATION, START, Node
 from steelyard.node.processor import has_variable
 from steelyard.node.tasks import in_a_thread, to_the_end, together
 from steelyard.plan.abilities import requests_of
-from steelyard.progress.events import Waiting, Watcher
 from steelyard.site.base import WRITE_OUT_TIMEOUT_S, Site, link_failure, moved_frames, patience_of
 from steelyard.study.links import measures_links
 from steelyard.system.base import Existing, Provides, System, warms_up

@@ -12,6 +12,23 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from steelyard.events.base import Watcher
+from steelyard.events.kept import (
+    DisksLimited,
+    LaboratoryFailed,
+    LinksMeasured,
+    NodesGauged,
+    ProcessorsLimited,
+    ServersWarmedUp,
+    SessionEnded,
+    StartBegan,
+    StartEnded,
+    StartFailed,
+    StartReady,
+    StoppingJudged,
+    TrialSealed,
+)
+from steelyard.events.shown import RuleBegan, TrialBegan, Trouble, Waiting
 from steelyard.format import number
 from steelyard.judging.attempts import attempts_by_id, missing, settled
 from steelyard.judging.covariates import covariates_of
@@ -25,6 +42,7 @@ from steelyard.lab.gauging import deviations
 from steelyard.lab.lending import Lending
 from steelyard.lab.parts import LabParts
 from steelyard.lab.quiet import Ours, QuietGate
+from steelyard.lab.recorder import Recorder
 from steelyard.lab.time_left import Forecast
 from steelyard.lab.trial import TrialRunner
 from steelyard.model.errors import (
@@ -44,20 +62,9 @@ from steelyard.model.study import Study
 from steelyard.model.trial import Phase, TrialRecord
 from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
 from steelyard.plan.abilities import Abilities
-from steelyard.progress.events import (
-    Guarded,
-    Judged,
-    StartBegan,
-    StudyBegan,
-    TrialBegan,
-    TrialSealed,
-    Trouble,
-    Waiting,
-    Watcher,
-)
 from steelyard.progress.reason_words import short
 from steelyard.site.base import Site, on_this_machine
-from steelyard.store import Store, StoreWriter, journal
+from steelyard.store import Store, StoreWriter
 from steelyard.store.write import record_sha256
 from steelyard.system.base import warms_up
 
@@ -104,7 +111,7 @@ class Conductor:
         self.plan = plan
         self.writer = writer
         self.parts = parts
-        self.watcher = Guarded(watcher, writer.conceal)
+        self.watcher = Recorder(writer, watcher)
         self.foresight = foresight
         self.gate = gate
         self.finishing = False
@@ -125,18 +132,15 @@ class Conductor:
     async def run(self) -> Outcome:
         """Do what is missing. Raises SteelyardError when the laboratory cannot go on."""
         todo = self._missing()
-        self.watcher.tell(
-            StudyBegan(
-                study=self.study.study.name,
-                total=len(self.plan.trials),
-                todo=len(todo),
-                blocks=self.plan.blocks,
-                folder=str(self.writer.folder),
-                at_most=self._rule is not None,
-                response=self.study.analysis.response,
-            )
-        )
-        self.writer.event(provenance.session_began(len(todo), len(self.plan.trials)))
+        began = provenance.session_began(len(todo), len(self.plan.trials))
+        shown = {
+            "study": self.study.study.name,
+            "store": str(self.writer.folder),
+            "blocks": self.plan.blocks,
+            "at_most": self._rule is not None,
+            "response": self.study.analysis.response,
+        }
+        self.watcher.tell(began.model_copy(update=shown))
         self._tell_decision()
         self._seek_floor()
         async with self._lending.session():
@@ -146,7 +150,7 @@ class Conductor:
                 todo = self._missing()
         outcome = self.outcome()
         numbers = {"valid": outcome.valid, "invalid": outcome.invalid, "missing": outcome.missing}
-        self.writer.event(journal.SessionEnded(**numbers))
+        self.watcher.tell(SessionEnded(**numbers))
         return outcome
 
     def _missing(self) -> list[PlannedTrial]:
@@ -170,14 +174,12 @@ class Conductor:
         return None if self._rule is None else decide(self.plan, self._records, self._rule)
 
     def _tell_decision(self) -> None:
-        """Send the decision to the watcher and the journal, once per whole block. Nothing is read back from there."""
+        """Tell the decision once per whole block. Nothing is read back from the journal."""
         decision = self.decision()
         if decision is None or decision.blocks == self._judged:
             return
         self._judged = decision.blocks
-        self.watcher.tell(Judged(decision))
-        if decision.blocks:
-            self.writer.event(journal.StoppingJudged(decision=decision))
+        self.watcher.tell(StoppingJudged(decision=decision) if decision.blocks else RuleBegan(decision))
 
     def outcome(self) -> Outcome:
         """Progress of the plan."""
@@ -198,15 +200,16 @@ class Conductor:
         if self.finishing:
             return
         phases = PhaseLog(self.watcher, time.time)
-        blocks = self.plan.blocks
         hard = {name: level for name, level in first.treatment.items() if name in first.hard}
-        self.watcher.tell(StartBegan(first.start, first.block, blocks, hard, len(trials)))
-        self.writer.event(journal.StartBegan(start=first.start, block=first.block, trials=len(trials)))
+        blocks = self.plan.blocks
+        self.watcher.tell(
+            StartBegan(start=first.start, block=first.block, trials=len(trials), blocks=blocks, treatment=hard)
+        )
         try:
             on_gauged = functools.partial(self._gauged, first.start)
             starting = started(self.study, trials, self.parts, self.watcher, phases, self._lending, on_gauged)
             async with starting as cluster:
-                self.writer.event(journal.StartReady(start=first.start, cluster=cluster.start))
+                self.watcher.tell(StartReady(start=first.start, cluster=cluster.start))
                 self._tell_other_links(cluster)
                 await self._quiet(cluster.sites, cluster.owns)
                 if not self.finishing:
@@ -222,16 +225,16 @@ class Conductor:
             self._laboratory_failed(first, error)
         finally:
             with contextlib.suppress(OSError):
-                self.writer.event(journal.StartEnded(start=first.start, phases=tuple(phases.times)))
+                self.watcher.tell(StartEnded(start=first.start, phases=tuple(phases.times)))
 
     async def _quiet(self, sites: Sequence[Site], ours: Ours) -> None:
         """Return when this machine is quiet, if nodes of any of the sites run on it. Raises NotQuiet."""
         if self.gate is not None and any(on_this_machine(site) for site in sites):
-            await self.gate.wait(self.study.limits, ours, self.watcher, self.writer, lambda: self.finishing)
+            await self.gate.wait(self.study.limits, ours, self.watcher, lambda: self.finishing)
 
     def _gauged(self, start: str, gauged: Gauged) -> None:
         """Record the limits of a start's nodes as measured, and warn of those that do not hold."""
-        self.writer.event(journal.NodesGauged(start=start, gauged=gauged))
+        self.watcher.tell(NodesGauged(start=start, gauged=gauged))
         for sentence in deviations(gauged):
             self.watcher.tell(Trouble(sentence, COUNTED))
 
@@ -243,7 +246,7 @@ class Conductor:
             self.study, cluster, trials, self.parts, self.watcher, lambda: self.finishing
         )
         cluster.warmth = warmth
-        self.writer.event(journal.ServersWarmedUp(start=trials[0].start, cluster=cluster.start, warmth=warmth))
+        self.watcher.tell(ServersWarmedUp(start=trials[0].start, cluster=cluster.start, warmth=warmth))
         if not warmth.reached:
             left = "; ".join(warmth.reasons)
             self.watcher.tell(
@@ -257,10 +260,10 @@ class Conductor:
         """Put limits in force that begin when the cluster is warm, and record it."""
         limited = await cluster.limit(first.settings.node, self.parts.workload(first.settings), self.watcher)
         if limited.cpus:
-            self.writer.event(journal.ProcessorsLimited(start=first.start, cluster=cluster.start, cpus=limited.cpus))
+            self.watcher.tell(ProcessorsLimited(start=first.start, cluster=cluster.start, cpus=limited.cpus))
         if limited.disk_rates:
             rates = limited.disk_rates
-            self.writer.event(journal.DisksLimited(start=first.start, cluster=cluster.start, rates=rates))
+            self.watcher.tell(DisksLimited(start=first.start, cluster=cluster.start, rates=rates))
 
     def _tell_other_links(self, cluster: Cluster) -> None:
         """Warn of links that are not as asked."""
@@ -279,14 +282,14 @@ class Conductor:
         async with cluster.phases.bracket(Phase.COLLECT, LEAST_LINKS_S + LINKS_GRACE * cluster.links_s, SiteError):
             self.watcher.tell(Waiting("the links of the nodes once more"))
             links = tuple(dict(link) for link in await cluster.measure_links())
-        self.writer.event(journal.LinksMeasured(start=first.start, cluster=cluster.start, links=links))
+        self.watcher.tell(LinksMeasured(start=first.start, cluster=cluster.start, links=links))
 
     def _laboratory_failed(self, first: PlannedTrial, error: SteelyardError) -> None:
         """Count a failure of the laboratory. Raises the error when another attempt makes no sense."""
         self._failed_in_a_row += 1
         notes = tuple(getattr(error, "__notes__", ()))
         with contextlib.suppress(OSError):
-            self.writer.event(journal.LaboratoryFailed(start=first.start, message=error.message, notes=notes))
+            self.watcher.tell(LaboratoryFailed(start=first.start, message=error.message, notes=notes))
         if self._failed_in_a_row >= FAILED_LAB_LIMIT or isinstance(error, NOT_REPEATED):
             raise error
         self.watcher.tell(Trouble(error.message, "starting the cluster once more"))
@@ -321,25 +324,19 @@ class Conductor:
     def _seek_floor(self) -> None:
         """The noise floor of this machine, once: as soon as a trial says which machine it is."""
         if self._records and not self._floor_sought:
-            self._floor_sought = noise_floor.bring(self.study, self.writer, self.parts, self._records) is not None
+            self._floor_sought = (
+                noise_floor.bring(self.study, self.writer, self.watcher, self.parts, self._records) is not None
+            )
 
     def _sealed(self, record: TrialRecord, number: int) -> None:
         self._records.append(record)
         self._room.sealed(record)
         self._failed_in_a_row = self._failed_in_a_row + 1 if record.verdict.lab_fault else 0
-        self.writer.event(
-            journal.TrialSealed(
-                trial=record.id,
-                attempt=record.attempt,
-                outcome=record.verdict.outcome,
-                reasons=tuple(reason.kind.name for reason in record.verdict.reasons),
-                record_sha256=record_sha256(record),
-            )
-        )
-        self._seek_floor()
         # First what is left, which the line about this trial ends with.
         self._tell_time_left(self._todo())
-        self.watcher.tell(TrialSealed(record, number, len(self.plan.trials)))
+        total = len(self.plan.trials)
+        self.watcher.tell(TrialSealed.of_record(record, record_sha256(record), number, total))
+        self._seek_floor()
         if self._failed_in_a_row >= FAILED_LAB_LIMIT:
             detail = record.verdict.reasons[0].detail
             message = f"the laboratory failed {self._failed_in_a_row} times in a row, at last with: {detail}"
@@ -350,7 +347,7 @@ class Conductor:
         start = trials[0].start
         count = self._failed_starts.get(start, 0) + 1
         self._failed_starts[start] = count
-        self.writer.event(journal.StartFailed(start=start, message=fault.message, count=count))
+        self.watcher.tell(StartFailed(start=start, message=fault.message, count=count))
         if count < FAILED_STARTS_LIMIT:
             self.watcher.tell(Trouble(fault.message, "starting the cluster once more"))
             return

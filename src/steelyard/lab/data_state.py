@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 
 from steelyard import engine_order
 from steelyard.engine.base import Engine
+from steelyard.events.base import Watcher
+from steelyard.events.shown import Ticked, Waiting
 from steelyard.lab.node_death import while_alive
 from steelyard.lab.silence import Listening
 from steelyard.model.data_model import Schema
 from steelyard.model.errors import StudyError, SystemFault
 from steelyard.model.study import Data
 from steelyard.node.base import Node
-from steelyard.progress.events import Ticked, Waiting, Watcher
 from steelyard.system.base import Settles, Snapshots, System, Truncates
 from steelyard.wire.record import Done, Interval, Record
 from steelyard.workload.base import Workload

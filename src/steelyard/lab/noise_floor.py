@@ -8,6 +8,8 @@ from pathlib import Path
 from steelyard.analysis.comparisons import identical_systems
 from steelyard.analysis.frame import frame_of
 from steelyard.analysis.statistics import noise_floor
+from steelyard.events.base import Watcher
+from steelyard.events.kept import NoiseFloorSought
 from steelyard.judging.noise_floor import FoundFloor
 from steelyard.lab.parts import LabParts
 from steelyard.model.study import Study
@@ -15,10 +17,11 @@ from steelyard.model.trial import TrialRecord
 from steelyard.node import noise_floor as kept
 from steelyard.node.folders import state_folder
 from steelyard.store import Store, StoreWriter
-from steelyard.store.journal import NoiseFloorSought
 
 
-def bring(study: Study, writer: StoreWriter, parts: LabParts, records: Sequence[TrialRecord]) -> FoundFloor | None:
+def bring(
+    study: Study, writer: StoreWriter, watcher: Watcher, parts: LabParts, records: Sequence[TrialRecord]
+) -> FoundFloor | None:
     """The kept floor that holds for these trials, written into the store and the journal; or why there is none;
     None as long as no trial says which machine it was made on (a start that failed has no facts).
 
@@ -32,11 +35,11 @@ def bring(study: Study, writer: StoreWriter, parts: LabParts, records: Sequence[
         return None
     sought = parts.noise_floor(of)
     if sought.floor is None:
-        writer.event(NoiseFloorSought(found=False, why=sought.why))
+        watcher.tell(NoiseFloorSought(found=False, why=sought.why))
     else:
         sha256 = writer.noise_floor(sought.floor)
         floor = sought.floor
-        writer.event(NoiseFloorSought(found=True, study=floor.study, made_s=floor.made_s, sha256=sha256))
+        watcher.tell(NoiseFloorSought(found=True, study=floor.study, made_s=floor.made_s, sha256=sha256))
     return sought
 
 

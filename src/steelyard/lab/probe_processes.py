@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
+from steelyard.events.base import Watcher
+from steelyard.events.shown import Sampled
 from steelyard.format import listed
 from steelyard.lab.silence import SILENCE_S, Hearing
 from steelyard.model.errors import ProbeError
@@ -20,7 +22,6 @@ from steelyard.node.base import Node
 from steelyard.node.command import end, spawn
 from steelyard.node.secrets import cql_credentials
 from steelyard.probe.base import READ_EVERY_S, Placement, Probe, Watched, placements_of
-from steelyard.progress.events import Sampled, Watcher
 from steelyard.site.base import PATIENCE
 from steelyard.system.base import Observed, System
 

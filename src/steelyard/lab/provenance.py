@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from steelyard.store.journal import SessionBegan
+from steelyard.events.kept import SessionBegan
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 GIT_TIMEOUT_S = 10.0

@@ -16,6 +16,9 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from steelyard.events.base import Watcher
+from steelyard.events.kept import QuietAwaited, QuietReached
+from steelyard.events.shown import StillBusy
 from steelyard.format import duration
 from steelyard.judging.background_load import MOST_NAMED, THIS_MACHINE, BackgroundLoad
 from steelyard.judging.verdict import disturbances
@@ -24,10 +27,8 @@ from steelyard.model.study import Limits, Study
 from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
 from steelyard.node import reading_commands
 from steelyard.node.processor import MachineTime, RunningProgram, busiest, census, machine_time
-from steelyard.progress.events import QuietAwaited, QuietReached, Watcher
 from steelyard.progress.reason_words import short
 from steelyard.site.base import Site, on_this_machine
-from steelyard.store import StoreWriter, journal
 
 QUIET_S = 3.0
 """Seconds for which a machine that was busy must be quiet before a trial begins."""
@@ -134,9 +135,7 @@ class QuietGate:
         self._known = [reason for reason in verdict.reasons if reason.kind is ReasonKind.STEAL]
         self._last, self._alone = self._look(), False
 
-    async def wait(
-        self, limits: Limits, ours: Ours, watcher: Watcher, writer: StoreWriter, stop: Callable[[], bool]
-    ) -> None:
+    async def wait(self, limits: Limits, ours: Ours, watcher: Watcher, stop: Callable[[], bool]) -> None:
         """Return when the machine is quiet, at once if it was; or when `stop` says so. The first look of a session
         covers LEAST_SPAN_S at least. Raises NotQuiet after `limits.quiet_wait_s`."""
         began = self._look()
@@ -147,12 +146,10 @@ class QuietGate:
         self._known, self._last, self._alone = (), began, False
         if not reasons:
             return
-        writer.event(journal.QuietAwaited(reasons=tuple(reasons), wait_s=limits.quiet_wait_s))
-        watcher.tell(QuietAwaited(reasons, 0.0, limits.quiet_wait_s))
+        watcher.tell(QuietAwaited(reasons=tuple(reasons), wait_s=limits.quiet_wait_s))
         waited_s = await self._watch(began, limits, ours, watcher, stop)
         if waited_s is not None:
-            writer.event(journal.QuietReached(waited_s=waited_s))
-            watcher.tell(QuietReached(waited_s))
+            watcher.tell(QuietReached(waited_s=waited_s))
 
     async def _watch(
         self,
@@ -174,7 +171,7 @@ class QuietGate:
                 if waited_s >= limits.quiet_wait_s:
                     raise not_quiet(newest, limits)
                 quiet_since_s = now.t_s
-                watcher.tell(QuietAwaited(newest, waited_s, limits.quiet_wait_s))
+                watcher.tell(StillBusy(newest, waited_s, limits.quiet_wait_s))
             elif now.t_s - quiet_since_s >= QUIET_S:
                 return waited_s
         return None

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field, replace
 
 from steelyard import engine_order
 from steelyard.engine.base import Selective
+from steelyard.events.base import Watcher
+from steelyard.events.shown import Ticked, Waiting
 from steelyard.format import signed
 from steelyard.judging.dilation import effective_load
 from steelyard.judging.server_warm_up import Round, Service, node_warmth, not_reached, service_of, workload_warmth
@@ -30,7 +32,6 @@ from steelyard.model.trial import Phase
 from steelyard.node.base import Node
 from steelyard.node.process_time import processes_time_s
 from steelyard.node.tasks import together
-from steelyard.progress.events import Ticked, Waiting, Watcher
 from steelyard.system.base import CompilesCode, System
 from steelyard.wire.record import Done, Interval, Record
 from steelyard.workload.base import Workload

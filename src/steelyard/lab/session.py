@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from steelyard.events.base import Event
+from steelyard.events.kept import SessionFailed, SessionInterrupted
 from steelyard.file_errors import foreseen
 from steelyard.judging.looks import look_of
 from steelyard.judging.settings_hash import canonical
@@ -37,13 +39,12 @@ from steelyard.node.folders import state_folder
 from steelyard.plan import check, preflight
 from steelyard.plan.abilities import Abilities
 from steelyard.plugins.find import Plugins, Trust, no_file
-from steelyard.progress.events import Event
 from steelyard.progress.live_file import LiveFile
 from steelyard.progress.publisher import Publisher, View
 from steelyard.progress.reason_words import other_limits
 from steelyard.progress.state import Live
 from steelyard.site.base import Site
-from steelyard.store import Store, StoreWriter, journal
+from steelyard.store import Store, StoreWriter
 from steelyard.store.modelled import open_store
 
 BEAT_S = 0.25
@@ -128,7 +129,7 @@ class Session:
             conceal = self._writer.conceal
             error.message, error.hint = conceal.text(error.message), conceal.text(error.hint)
             with contextlib.suppress(OSError):
-                self._writer.event(journal.SessionFailed(message=error.message, hint=error.hint))
+                self._writer.event(SessionFailed(message=error.message, hint=error.hint))
             raise
 
     async def _run(self, views: Sequence[View]) -> Outcome:
@@ -145,7 +146,7 @@ class Session:
                 return await self._task
             except asyncio.CancelledError:
                 self.interrupted = True
-                self._writer.event(journal.SessionInterrupted())
+                self._writer.event(SessionInterrupted())
                 return self._conductor.outcome()
             finally:
                 for beat in beating:

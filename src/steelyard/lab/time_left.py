@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from steelyard.events.shown import TimeLeft
 from steelyard.judging.attempts import missing
 from steelyard.judging.stopping import SECONDS_PER_HOUR, decide, rule_of
 from steelyard.model.plan import Plan, PlannedTrial
@@ -12,7 +13,6 @@ from steelyard.model.trial import TrialRecord
 from steelyard.plan.abilities import Abilities
 from steelyard.plan.estimate import PlanEstimate, estimate
 from steelyard.plan.stopping_forecast import likely_blocks
-from steelyard.progress.events import TimeLeft
 
 Forecast = Callable[[Sequence[PlannedTrial], Sequence[TrialRecord]], TimeLeft]
 

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from steelyard import __version__, engine_order
+from steelyard.events.base import Watcher
+from steelyard.events.shown import PhaseEntered, Ticked, Trouble, Waiting
 from steelyard.file_errors import of_the_disk
 from steelyard.judging import verdict as verdict_of
 from steelyard.judging.background_load import Machines, OwnTime
@@ -45,7 +47,6 @@ from steelyard.node import reading_commands
 from steelyard.node.processor import busiest, census, process_time_s
 from steelyard.node.tasks import in_a_thread
 from steelyard.probe.base import READ_EVERY_S
-from steelyard.progress.events import PhaseEntered, Ticked, Trouble, Waiting, Watcher
 from steelyard.progress.reason_words import short
 from steelyard.site.base import helpers_time_s
 from steelyard.store.plain_file import sha256_of

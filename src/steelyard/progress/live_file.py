@@ -16,9 +16,9 @@ from typing import Any, Final
 from pydantic import BaseModel, ValidationError, ValidationInfo, ValidatorFunctionWrapHandler, field_validator
 
 from steelyard.atomic_file import replace_file
+from steelyard.events.base import Event
 from steelyard.model.plausible import read_json_leniently
 from steelyard.model.secret import Concealer, redacted
-from steelyard.progress import events
 from steelyard.progress.state import Live, LoadSecond, NodeReadings, TroubleNoted, beginning
 from steelyard.store import layout
 from steelyard.store.plain_file import MOST_RECORD_BYTES, loaded, text_of
@@ -51,7 +51,7 @@ class LiveFile:
             # It is stale in a minute.
             return
 
-    def show(self, live: Live, event: events.Event) -> None:
+    def show(self, live: Live, event: Event) -> None:
         """Take the newest state; the next beat writes it."""
         self._live = live
 

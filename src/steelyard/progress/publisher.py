@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from steelyard.progress.events import Event
+from steelyard.events.base import Event
 from steelyard.progress.state import Live, beginning, fold
 
 

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from steelyard.events.kept import SessionBegan, SessionEnded, SessionFailed, SessionInterrupted
 from steelyard.format import count, duration
 from steelyard.store import layout
-from steelyard.store.journal import Entry, SessionBegan, SessionEnded, SessionFailed, SessionInterrupted
+from steelyard.store.journal import Entry
 
 IN_PROGRESS, FINISHED, INTERRUPTED, FAILED = "in progress", "finished", "interrupted", "failed"
 

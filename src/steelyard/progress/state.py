@@ -11,6 +11,19 @@ from typing import Any, Final, Literal
 
 from pydantic import ConfigDict, Field
 
+from steelyard.events.base import Event
+from steelyard.events.kept import QuietAwaited, QuietReached, SessionBegan, StartBegan, StoppingJudged, TrialSealed
+from steelyard.events.shown import (
+    PhaseEntered,
+    RuleBegan,
+    Sampled,
+    StillBusy,
+    Ticked,
+    TimeLeft,
+    TrialBegan,
+    Trouble,
+    Waiting,
+)
 from steelyard.format import clock, duration
 from steelyard.judging.stopping import Decision
 from steelyard.model.histogram import merge
@@ -21,7 +34,6 @@ from steelyard.model.sample import Sample
 from steelyard.model.trial import TrialRecord
 from steelyard.model.value import Value
 from steelyard.model.verdict_reasons import Reason
-from steelyard.progress import events
 from steelyard.wire.record import Interval
 
 LAST_SECONDS: Final = 180
@@ -194,53 +206,55 @@ def beginning(now_s: float) -> Live:
     return Live(t_s=now_s, begun_s=now_s)
 
 
-def fold(live: Live, event: events.Event, now_s: float) -> Live:
+def fold(live: Live, event: Event, now_s: float) -> Live:
     """The state after one more event."""
     return live.model_copy(update={"t_s": now_s, **_changes(live, event, now_s)})
 
 
-def _changes(live: Live, event: events.Event, now_s: float) -> dict[str, Any]:
+def _changes(live: Live, event: Event, now_s: float) -> dict[str, Any]:  # noqa: PLR0912 - one per kind of event
     changes: dict[str, Any] = {}
     match event:
-        case events.StudyBegan():
-            names = ("study", "folder", "total", "todo", "blocks", "at_most", "response")
-            changes = {name: getattr(event, name) for name in names}
-        case events.Judged():
+        case SessionBegan():
+            names = ("study", "total", "todo", "blocks", "at_most", "response")
+            changes = {**{name: getattr(event, name) for name in names}, "folder": event.store}
+        case StoppingJudged() | RuleBegan():
             changes = {"decision": event.decision, "cells": _judged(live.cells, event.decision)}
-        case events.TimeLeft():
+        case TimeLeft():
             changes = {"left": _left(event, now_s)}
-        case events.StartBegan():
+        case StartBegan():
             start = StartUnderWay(start=event.start, treatment=dict(event.treatment), trials=event.trials)
             changes = {"block": event.block, "blocks": event.blocks, "start": start, "trial": None, "nodes": {}}
-        case events.TrialBegan():
+        case TrialBegan():
             changes = _trial_began(event, now_s)
-        case events.PhaseEntered():
+        case PhaseEntered():
             phase = PhaseUnderWay(
                 name=str(event.phase), entered_s=now_s, timeout_s=event.timeout_s, expected_s=event.expected_s
             )
             changes = {"phase": phase, "waiting": ""}
-        case events.Waiting():
+        case Waiting():
             changes = {"waiting": event.what}
-        case events.QuietAwaited() | events.QuietReached():
-            changes = {"quiet": _awaited(event, now_s), "left": _waited(live.left, event)}
-        case events.Ticked():
+        case QuietAwaited():
+            changes = {"quiet": AwaitedQuiet(reasons=event.reasons, since_s=now_s, limit_s=event.wait_s)}
+        case StillBusy():
+            since_s = now_s - event.waited_s
+            changes = {"quiet": AwaitedQuiet(reasons=tuple(event.reasons), since_s=since_s, limit_s=event.limit_s)}
+        case QuietReached():
+            changes = {"quiet": None, "left": _after(live.left, event.waited_s)}
+        case Ticked():
             seconds = (*live.seconds, second_of(event.node, event.record))[-LAST_SECONDS:]
             changes = {"seconds": seconds, "seconds_under_way": live.seconds_under_way + 1}
-        case events.Sampled():
+        case Sampled():
             changes = {"nodes": _sampled(live.nodes, event.samples)}
-        case events.TrialSealed():
-            changes = {
-                "trial": None,
-                "seconds_under_way": 0,
-                "cells": with_trial(live.cells, event.record),
-            }
-        case events.Trouble():
+        case TrialSealed():
+            cells = live.cells if event.record is None else with_trial(live.cells, event.record)
+            changes = {"trial": None, "seconds_under_way": 0, "cells": cells}
+        case Trouble():
             trouble = TroubleNoted(t_s=now_s, message=event.message, hint=event.hint)
             changes = {"troubles": (*live.troubles, trouble)[-LAST_TROUBLES:]}
     return changes
 
 
-def _trial_began(event: events.TrialBegan, now_s: float) -> dict[str, Any]:
+def _trial_began(event: TrialBegan, now_s: float) -> dict[str, Any]:
     planned = event.planned
     trial = TrialUnderWay(
         id=planned.id,
@@ -259,20 +273,12 @@ def _trial_began(event: events.TrialBegan, now_s: float) -> dict[str, Any]:
     }
 
 
-def _awaited(event: events.QuietAwaited | events.QuietReached, now_s: float) -> AwaitedQuiet | None:
-    if isinstance(event, events.QuietReached):
-        return None
-    return AwaitedQuiet(reasons=tuple(event.reasons), since_s=now_s - event.waited_s, limit_s=event.limit_s)
-
-
-def _waited(left: Left | None, event: events.QuietAwaited | events.QuietReached) -> Left | None:
+def _after(left: Left | None, waited_s: float) -> Left | None:
     """Time that is left after a wait: as much as before it."""
-    if left is None or isinstance(event, events.QuietAwaited):
-        return left
-    return left.model_copy(update={"said_s": left.said_s + event.waited_s})
+    return None if left is None else left.model_copy(update={"said_s": left.said_s + waited_s})
 
 
-def _left(event: events.TimeLeft, now_s: float) -> Left | None:
+def _left(event: TimeLeft, now_s: float) -> Left | None:
     times = (event.seconds, event.low_s, event.high_s)
     if not all(math.isfinite(seconds) for seconds in times):
         return None

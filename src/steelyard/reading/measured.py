@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from steelyard.events.kept import LinksMeasured
 from steelyard.heavy import pl
 from steelyard.judging.covariates import covariates_of
 from steelyard.judging.dilation import COVARIATE, modelled_links
@@ -12,7 +13,6 @@ from steelyard.judging.gauge import AFTER
 from steelyard.judging.measures import Readings, metrics_of, seconds_of
 from steelyard.model import power, responses
 from steelyard.model.trial import Attempt, TrialRecord
-from steelyard.store.journal import LinksMeasured
 from steelyard.store.read import Store
 
 

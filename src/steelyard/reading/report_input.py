@@ -9,6 +9,7 @@ from steelyard.analysis.analyse import analyse
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.trials import Point
 from steelyard.analysis.tables import tables
+from steelyard.events.kept import NodesGauged
 from steelyard.heavy import pl
 from steelyard.judging.dilation import modelled_s
 from steelyard.model.damage import Damage
@@ -25,7 +26,7 @@ from steelyard.reading.node_traces import Trace, median_trials
 from steelyard.reading.seconds import within_trials
 from steelyard.reading.time_courses import Curve, Timeline
 from steelyard.reference.comparison import PublishedPair
-from steelyard.store.journal import Entry, NodesGauged
+from steelyard.store.journal import Entry
 from steelyard.store.measured_again import MeasuredAgain
 from steelyard.store.read import Store
 

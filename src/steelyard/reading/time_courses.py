@@ -12,6 +12,18 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final
 
+from steelyard.events.base import Unknown
+from steelyard.events.kept import (
+    DisksLimited,
+    DraftRemoved,
+    ProcessorsLimited,
+    SessionBegan,
+    SessionEnded,
+    StartBegan,
+    StartEnded,
+    StartReady,
+    TrialSealed,
+)
 from steelyard.heavy import pl
 from steelyard.model.histogram import Bucket, total
 from steelyard.model.load import CAPACITY, CAPACITY_WARM_UP, MEASURE, POPULATE, WARM_UP, LoadPhase, Offered
@@ -21,19 +33,7 @@ from steelyard.model.percentiles import BEYOND, quantile_buckets, supported
 from steelyard.model.trial import CellKey, TrialRecord
 from steelyard.reading.node_strips import Strip, cpu_strips
 from steelyard.reading.server_metrics import StripGroup, Worst, paused_ms, pauses_of, server_strips, worst_window
-from steelyard.store.journal import (
-    DisksLimited,
-    DraftRemoved,
-    Entry,
-    ProcessorsLimited,
-    SessionBegan,
-    SessionEnded,
-    StartBegan,
-    StartEnded,
-    StartReady,
-    TrialSealed,
-    Unknown,
-)
+from steelyard.store.journal import Entry
 
 QUANTILES: Final = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 MARKS: Final = {**QUANTILES, "p99.99": 0.9999, "p99.999": 0.99999}

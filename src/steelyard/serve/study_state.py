@@ -6,19 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from steelyard.format import count, duration, treatment_label
-from steelyard.judging.attempts import attempts_by_id, settled
-from steelyard.judging.looks import look_of
-from steelyard.judging.stopping import not_needed
-from steelyard.model.trial import TrialRecord
-from steelyard.progress.reason_words import short
-from steelyard.progress.session_state import IN_PROGRESS, session_state
-from steelyard.report.tables.validity import reason_text
-from steelyard.serve.store_cache import StoreLook
-from steelyard.store.journal import (
+from steelyard.events.base import Kept, Unknown
+from steelyard.events.kept import (
     DraftRemoved,
-    Entry,
-    Event,
     LaboratoryFailed,
     NoiseFloorSought,
     QuietAwaited,
@@ -33,8 +23,17 @@ from steelyard.store.journal import (
     StartReady,
     StoppingJudged,
     TrialSealed,
-    Unknown,
 )
+from steelyard.format import count, duration, treatment_label
+from steelyard.judging.attempts import attempts_by_id, settled
+from steelyard.judging.looks import look_of
+from steelyard.judging.stopping import not_needed
+from steelyard.model.trial import TrialRecord
+from steelyard.progress.reason_words import short
+from steelyard.progress.session_state import IN_PROGRESS, session_state
+from steelyard.report.tables.validity import reason_text
+from steelyard.serve.store_cache import StoreLook
+from steelyard.store.journal import Entry
 from steelyard.store.looks import looks, number_of
 
 UNREADABLE, BEING_READ, EMPTY = "cannot be read", "being read", "nothing in it yet"
@@ -184,7 +183,7 @@ def _line(entry: Entry, cells: Mapping[str, str]) -> Line | None:
 
 
 def _in_words(  # noqa: PLR0911, PLR0912 - one a kind of event
-    event: Event | Unknown, cells: Mapping[str, str]
+    event: Kept | Unknown, cells: Mapping[str, str]
 ) -> tuple[str, bool]:
     """An event in words, and whether something went wrong."""
     match event:

@@ -6,7 +6,8 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 
-from steelyard.store.journal import Entry, SessionBegan, SessionEnded, TrialSealed
+from steelyard.events.kept import SessionBegan, SessionEnded, TrialSealed
+from steelyard.store.journal import Entry
 
 
 def looks(entries: Iterable[Entry]) -> tuple[float, ...]:

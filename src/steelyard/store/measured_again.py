@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from steelyard.events.kept import FolderMissed, FolderSetAside, SealCorrected, TrialSealed
 from steelyard.model.value import Value
 from steelyard.model.verdict_reasons import ReasonKind
 from steelyard.store import layout
-from steelyard.store.journal import Entry, FolderMissed, FolderSetAside, SealCorrected, TrialSealed
+from steelyard.store.journal import Entry
 
 REPLACED = "replaced"
 REMOVED = "removed"

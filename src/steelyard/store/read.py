@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from steelyard import no_links
+from steelyard.events.kept import NoiseFloorSought
 from steelyard.format import count
 from steelyard.heavy import pl
 from steelyard.judging.noise_floor import Circumstances, FoundFloor, KeptFloor, circumstances, mismatch
@@ -213,7 +214,7 @@ class Store:
         if problem:
             self._pass_over_file(path, problem)
         if odd:
-            what = f"{count(odd, 'row')} with a number that is no measurement: not finite, below 0 or too large"
+            what = f"{count(odd, 'row')} with a number that is not a measurement: not finite, below 0 or too large"
             hint = f"restore it from a copy, or remove the trial's folder: {MEASURED_AGAIN}"
             effect = "these rows are left out"
             self._pass_over(Damage(file=str(path.relative_to(self.folder)), what=what, effect=effect, hint=hint))
@@ -304,7 +305,7 @@ class Store:
         """The noise floor that the laboratory copied into the store, if it is valid for these trials; else the reason
         why there is none."""
         path = self.folder / layout.NOISE_FLOOR
-        sought = [entry.event for entry in self.journal() if isinstance(entry.event, journal.NoiseFloorSought)]
+        sought = [entry.event for entry in self.journal() if isinstance(entry.event, NoiseFloorSought)]
         sha256 = next((event.sha256 for event in reversed(sought) if event.found), None)
         try:
             content = content_of(path, most_bytes=MOST_RECORD_BYTES)

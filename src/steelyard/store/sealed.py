@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from steelyard import no_links
+from steelyard.events.kept import FolderMissed, FolderSetAside, SealCorrected, TrialSealed
 from steelyard.model.damage import Damage
 from steelyard.model.errors import OtherFormatError, StoreError
 from steelyard.model.file_format import OTHER_VERSION, READS, other_format
@@ -51,7 +52,7 @@ class Seal:
 
     line: int
     """Line of the journal."""
-    event: journal.TrialSealed
+    event: TrialSealed
     sha256: str | None
     """SHA-256 of its record; None where the journal says it of a measurement that is gone."""
     missed: bool = False
@@ -78,10 +79,10 @@ class ChangedLine:
         return Damage(file=layout.EVENTS, what=what, effect=effect, hint=CORRECTED_BY_RUN, harmless=True)
 
     @property
-    def correction(self) -> journal.SealCorrected:
+    def correction(self) -> SealCorrected:
         """Line that the next writer notes instead."""
         verdict, written = self.record.verdict, self.seal.event
-        return journal.SealCorrected(
+        return SealCorrected(
             line=self.seal.line,
             instead_of=layout.trial_folder(written.trial, written.attempt),
             trial=self.record.id,
@@ -117,15 +118,15 @@ def seals(entries: Iterable[journal.Entry]) -> dict[str, Seal]:
     known: dict[str, Seal] = {}
     for entry in entries:
         match entry.event:
-            case journal.TrialSealed(trial=trial, attempt=attempt, record_sha256=sha256) as event:
+            case TrialSealed(trial=trial, attempt=attempt, record_sha256=sha256) as event:
                 known[layout.trial_folder(trial, attempt)] = Seal(entry.number, event, sha256)
-            case journal.SealCorrected(instead_of=misread) as event:
+            case SealCorrected(instead_of=misread) as event:
                 known.pop(misread, None)
                 seal = event.sealed()
                 known[layout.trial_folder(seal.trial, seal.attempt)] = Seal(entry.number, seal, seal.record_sha256)
-            case journal.FolderSetAside(folder=folder):
+            case FolderSetAside(folder=folder):
                 known.pop(folder, None)
-            case journal.FolderMissed(folder=folder) if folder in known:
+            case FolderMissed(folder=folder) if folder in known:
                 # What stands there later was measured after that line.
                 known[folder] = Seal(known[folder].line, known[folder].event, None, missed=True)
     return known
@@ -182,7 +183,7 @@ def _look(folder: Path, seal: Seal | None, gone: dict[str, Seal], entries: _Sort
     entries.records.append(record)
 
 
-def _as(event: journal.TrialSealed) -> str:
+def _as(event: TrialSealed) -> str:
     reasons = ", ".join(reason_words(name) for name in event.reasons)
     return f"{event.outcome} ({reasons})" if reasons else event.outcome
 

@@ -21,6 +21,8 @@ from typing import Any, Final
 
 from steelyard import no_links
 from steelyard.atomic_file import replace_file, sync_folder
+from steelyard.events.base import Kept
+from steelyard.events.kept import DraftRemoved, FolderMissed, FolderSetAside, StudyWritten
 from steelyard.file_errors import of_the_disk
 from steelyard.heavy import pl
 from steelyard.judging.noise_floor import KeptFloor
@@ -182,7 +184,7 @@ class StoreWriter:
         for name, kind in no_links.entries(self.trials, self.folder).items():
             if name.startswith(layout.PARTIAL_PREFIX) and name.endswith(layout.PARTIAL_SUFFIX):
                 _remove(self.trials / name, kind)
-                self.event(journal.DraftRemoved(folder=name))
+                self.event(DraftRemoved(folder=name))
         for name, kind in no_links.entries(self.folder, self.folder).items():
             if name.startswith(layout.PARTIAL_PREFIX) and name.endswith(".tmp"):
                 _remove(self.folder / name, kind)
@@ -222,7 +224,7 @@ class StoreWriter:
             after[changed.damage] = changed.damage.model_copy(update={"hint": CORRECTED})
         for name in kept.gone:
             if not seals[name].missed:
-                self.event(journal.FolderMissed(folder=name))
+                self.event(FolderMissed(folder=name))
         for damage in kept.gone.values():
             after[damage] = damage.model_copy(update={"hint": MISSING})
         return tuple(sorted((after.get(damage, damage) for damage in damages), key=lambda damage: damage.file))
@@ -230,7 +232,7 @@ class StoreWriter:
     def _put_aside(self, name: str, damage: Damage) -> Damage:
         """Set an entry of the folder `trials` aside and note it. Returns its damage as it is now."""
         to = self._set_aside(name)
-        self.event(journal.FolderSetAside(folder=name, to=to, why=damage.what))
+        self.event(FolderSetAside(folder=name, to=to, why=damage.what))
         return damage.model_copy(update={"effect": f"set aside, kept as {to}", "hint": ""})
 
     def _set_aside(self, name: str) -> str:
@@ -262,7 +264,7 @@ class StoreWriter:
         handle = no_links.open_file(path, self.folder, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         return io.FileIO(handle, "ab")
 
-    def event(self, event: journal.Event) -> None:
+    def event(self, event: Kept) -> None:
         """Append one line to the journal, whole or not at all. Raises OSError."""
         rest = journal.line(event, time.time(), self.conceal.tree).encode("utf-8")
         path = self.folder / layout.EVENTS
@@ -286,7 +288,7 @@ class StoreWriter:
             layout.PLAN: "\n".join(lines) + "\n",
         }
         sha256 = {name: hashlib.sha256(content.encode("utf-8")).hexdigest() for name, content in files.items()}
-        self.event(journal.StudyWritten(sha256=sha256))
+        self.event(StudyWritten(sha256=sha256))
         for name, content in files.items():
             replace_file(self.folder / name, content)
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from steelyard import no_links
+from steelyard.events.base import Unknown
+from steelyard.events.kept import FolderMissed, FolderSetAside, NoiseFloorSought, SealCorrected, TrialSealed
 from steelyard.judging.settings_hash import settings_hash
 from steelyard.model.errors import StoreError
 from steelyard.model.plan import PlannedTrial
@@ -16,18 +18,7 @@ from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.progress.reason_words import other_limits
 from steelyard.store import layout, sealed
-from steelyard.store.journal import (
-    Entry,
-    FolderMissed,
-    FolderSetAside,
-    NoiseFloorSought,
-    SealCorrected,
-    TrialSealed,
-    Unknown,
-    read,
-    why_unreadable,
-    written,
-)
+from steelyard.store.journal import Entry, read, why_unreadable, written
 from steelyard.store.measured_again import measured_again
 from steelyard.store.plain_file import content_of, problem_of, sha256_of
 from steelyard.verify.checklist import Book

@@ -8,12 +8,13 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from steelyard.events.kept import SessionBegan, StoppingJudged
 from steelyard.format import treatment_label
 from steelyard.judging.attempts import attempts_by_id, settled
 from steelyard.judging.stopping import Decision, decide, not_needed, rule_of
 from steelyard.model.errors import StoreError
 from steelyard.model.trial import TrialRecord
-from steelyard.store import journal, layout
+from steelyard.store import layout
 from steelyard.store.read import Store
 from steelyard.verify.checklist import Book
 from steelyard.verify.journal_and_plan import Key, entries_of
@@ -63,9 +64,9 @@ def _decisions(folder: Path) -> Iterator[tuple[int, Decision, int | None]]:
     planned: int | None = None
     for entry in entries_of(folder):
         match entry.event:
-            case journal.SessionBegan(total=total):
+            case SessionBegan(total=total):
                 planned = total
-            case journal.StoppingJudged(decision=decision):
+            case StoppingJudged(decision=decision):
                 yield entry.number, decision, planned
 
 

@@ -11,13 +11,13 @@ from typing import Any, ClassVar
 
 import pytest
 
+from steelyard.events.base import Silent
 from steelyard.lab.probe_processes import watched_nodes, watching
 from steelyard.leases import records as lease_records
 from steelyard.leases.lease import Lease
 from steelyard.node.base import Node
 from steelyard.plugins.find import Plugins
 from steelyard.plugins.parts import Parts
-from steelyard.progress.events import Silent
 from steelyard.site import docker
 from steelyard.site.base import Request
 from steelyard.testing.system import SystemContract

@@ -13,10 +13,10 @@ import pytest
 from tools.campaigns.small_disk import SmallDisk, mounted
 
 from steelyard.cli.main import main
+from steelyard.events.kept import SessionFailed
 from steelyard.lab import session
 from steelyard.model.errors import FileError
 from steelyard.store import Store
-from steelyard.store.journal import SessionFailed
 from tests.unit.report import synthetic
 from tests.unit.small_study import SMALL_STUDY
 

@@ -12,11 +12,12 @@ from rich.console import Console
 from steelyard.analysis.cells import cell_values
 from steelyard.cli.progress_views import LiveView, PlainView, decision_line, spark
 from steelyard.cli.terminal.live_cells import LiveCells
+from steelyard.events.kept import QuietAwaited, QuietReached, SessionBegan, StartBegan, StoppingJudged, TrialSealed
+from steelyard.events.shown import PhaseEntered, Sampled, StillBusy, Ticked, TimeLeft, TrialBegan, Trouble, Waiting
 from steelyard.judging.stopping import Decision, Narrowing, Rule, decide, rule_of
 from steelyard.model.sample import Sample
 from steelyard.model.trial import Phase, Responses
 from steelyard.model.verdict_reasons import Reason, ReasonKind
-from steelyard.progress import events as progress
 from steelyard.progress.publisher import Publisher
 from steelyard.wire.record import Interval
 from tests.unit.judging.test_attempts import record
@@ -45,19 +46,17 @@ def events() -> list[Any]:
         update={"responses": Responses(execution_time_ms=4100.0, operations=100, throughput_per_s=24.0)}
     )
     return [
-        progress.StudyBegan("fake", 8, 8, 2, "store/fake"),
-        progress.TimeLeft(600.0, 500.0, 700.0),
-        progress.StartBegan("b01", 1, 2, {"nodes": 3}, 4),
-        progress.PhaseEntered(Phase.DEPLOY, 300.0),
-        progress.Waiting("1 of 3 nodes ready; n2 joins"),
-        progress.TrialBegan(planned, 1, 1, 8),
-        progress.PhaseEntered(Phase.MEASURE, 3600.0),
-        progress.Ticked("l1", interval),
-        progress.Sampled(
-            [Sample(1.0, "n1", "node_cpu_user_cores", 0.5), Sample(1.0, "n1", "node_cpu_system_cores", 0.25)]
-        ),
-        progress.TrialSealed(sealed, 1, 8),
-        progress.Trouble("trial x voided", "queued again"),
+        SessionBegan(study="fake", total=8, todo=8, blocks=2, store="store/fake"),
+        TimeLeft(600.0, 500.0, 700.0),
+        StartBegan(start="b01", block=1, blocks=2, treatment={"nodes": 3}, trials=4),
+        PhaseEntered(Phase.DEPLOY, 300.0),
+        Waiting("1 of 3 nodes ready; n2 joins"),
+        TrialBegan(planned, 1, 1, 8),
+        PhaseEntered(Phase.MEASURE, 3600.0),
+        Ticked("l1", interval),
+        Sampled([Sample(1.0, "n1", "node_cpu_user_cores", 0.5), Sample(1.0, "n1", "node_cpu_system_cores", 0.25)]),
+        TrialSealed.of_record(sealed, "", 1, 8),
+        Trouble("trial x voided", "queued again"),
     ]
 
 
@@ -66,9 +65,9 @@ def test_a_phase_that_is_entered_again_is_said_once() -> None:
     publisher = Publisher(clock := Clock(), PlainView(lines.append, clock))
     phases = (Phase.DEPLOY, Phase.LEASE, Phase.DEPLOY, Phase.POPULATE, Phase.DEPLOY)
     for start in ("b01", "b02"):
-        publisher.tell(progress.StartBegan(start, 1, 2, {"nodes": 3}, 4))
+        publisher.tell(StartBegan(start=start, block=1, blocks=2, treatment={"nodes": 3}, trials=4))
         for phase in phases:
-            publisher.tell(progress.PhaseEntered(phase, 300.0))
+            publisher.tell(PhaseEntered(phase, 300.0))
     said = [line[9:].strip() for line in lines if "block" not in line]
     assert said == ["deploy", "populate", "deploy"] * 2
 
@@ -85,10 +84,10 @@ def test_plain_lines_say_what_matters_and_are_never_silent_for_long() -> None:
     assert "valid: 4.100 s, 24 op/s" in text
     assert "! trial x voided: queued again" in text
     before = len(lines)
-    publisher.tell(progress.Waiting("quiet: 2 compactions"))
+    publisher.tell(Waiting("quiet: 2 compactions"))
     assert len(lines) == before
     clock.now_s += 6
-    publisher.tell(progress.Waiting("quiet: 2 compactions"))
+    publisher.tell(Waiting("quiet: 2 compactions"))
     assert "still measure 6 s (timeout 60 min): quiet: 2 compactions" in lines[-1]
     clock.now_s += 6
     view.beat()
@@ -103,7 +102,7 @@ def test_plain_lines_say_what_matters_and_are_never_silent_for_long() -> None:
 def test_a_time_limit_is_shown_when_a_phase_is_late(gone_s: float, words: str) -> None:
     lines: list[str] = []
     publisher = Publisher(clock := Clock(), view := PlainView(lines.append, clock))
-    publisher.tell(progress.PhaseEntered(Phase.MEASURE, 3600.0, 5.0))
+    publisher.tell(PhaseEntered(Phase.MEASURE, 3600.0, 5.0))
     clock.now_s += gone_s
     view.beat()
     assert lines[-1].endswith(words)
@@ -138,7 +137,7 @@ def test_the_live_screen_fits_eighty_columns_and_shows_the_main_response() -> No
     cells = LiveCells(study(analysis={"response": "throughput_per_s"}))
     publisher = Publisher(clock, view := LiveView(out, cells, clock))
     first, *others = events()
-    publisher.tell(replace(first, response="throughput_per_s", at_most=True))
+    publisher.tell(first.model_copy(update={"response": "throughput_per_s", "at_most": True}))
     for event in others[:-2]:
         publisher.tell(event)
     clock.now_s += 3723
@@ -147,7 +146,7 @@ def test_the_live_screen_fits_eighty_columns_and_shows_the_main_response() -> No
         assert all(len(line) <= 80 for line in screen_part.plain.splitlines())
     for event in others[-2:]:
         publisher.tell(event)
-    publisher.tell(progress.Trouble("trial x voided: " + "many words " * 40, "queued again"))
+    publisher.tell(Trouble("trial x voided: " + "many words " * 40, "queued again"))
     out.print(view)
     lines = [line.rstrip() for line in out.file.getvalue().splitlines()]  # type: ignore[attr-defined]
     assert all(len(line) <= 80 for line in lines)
@@ -176,7 +175,7 @@ def test_the_cells_show_the_estimator_of_the_answer_over_this_session_and_earlie
     out = Console(file=io.StringIO(), width=100, force_terminal=False)
     publisher = Publisher(Clock(), view := LiveView(out, LiveCells(asked, records[:3]), Clock()))
     for place, sealed_record in enumerate(records[3:], start=4):
-        publisher.tell(progress.TrialSealed(sealed_record, place, 6))
+        publisher.tell(TrialSealed.of_record(sealed_record, "", place, 6))
     out.print(view)
     (answered,) = cell_values(records, asked)
     assert answered.value_text == "2.10 s"
@@ -199,7 +198,7 @@ def test_the_load_of_several_load_nodes_is_added_up() -> None:
     for t in range(3):
         for node, rate, p99 in (("l1", 100.0, 5.0), ("l2", 300.0, 40.0)):
             summary = replace(interval.summary, rate_per_s=rate, response_ms_p99=p99)
-            publisher.tell(progress.Ticked(node, replace(interval, t_s=50.0 + t, summary=summary)))
+            publisher.tell(Ticked(node, replace(interval, t_s=50.0 + t, summary=summary)))
     out.print(view)
     screen = out.file.getvalue()  # type: ignore[attr-defined]
     assert "400 op/s" in screen
@@ -216,8 +215,8 @@ def test_the_stopping_rule_is_said_before_the_first_block_and_after_each() -> No
     publisher = Publisher(Clock(), PlainView(lines.append, Clock()), live := LiveView(out, LiveCells(study()), Clock()))
     for blocks in (0, 3, 7):
         decision = decide(plan, sealed(plan, spread(0.4), blocks), rule)
-        publisher.tell(progress.StudyBegan("fake", 24, 12, 12, "store/fake", at_most=True))
-        publisher.tell(progress.Judged(decision))
+        publisher.tell(SessionBegan(study="fake", total=24, todo=12, blocks=12, store="store/fake", at_most=True))
+        publisher.tell(StoppingJudged(decision=decision))
     text = "\n".join(line[9:] for line in lines)
     assert "fake: 12 of at most 24 trials to do" in text
     assert "until half of each 95% interval is within 5% of its mean: from 6 to 12 starts, 2 h at most" in text
@@ -244,10 +243,12 @@ def test_an_interval_without_width_is_the_narrowest_of_a_decision() -> None:
     assert "1 node ±0.00%" not in decision_line(decision)
 
 
-def busy(waited_s: float) -> progress.QuietAwaited:
+def busy(waited_s: float) -> QuietAwaited | StillBusy:
     detail = "other programs on this machine kept 1.60 of 2 cores busy, among them java 1.50"
     reason = Reason(kind=ReasonKind.STEAL, measured=0.8, threshold=0.2, unit="of all CPU time", detail=detail)
-    return progress.QuietAwaited([reason], waited_s, 1800.0)
+    if waited_s:
+        return StillBusy([reason], waited_s, 1800.0)
+    return QuietAwaited(reasons=(reason,), wait_s=1800.0)
 
 
 BUSY_WORDS = (
@@ -264,7 +265,7 @@ def test_plain_lines_say_who_is_busy_and_do_not_flood() -> None:
         publisher.tell(busy(float(second)))
         view.beat()
         clock.now_s += 1
-    publisher.tell(progress.QuietReached(61.0))
+    publisher.tell(QuietReached(waited_s=61.0))
     first, *still, last = lines
     assert all(words in first for words in BUSY_WORDS), first
     assert [line.split("machine, ")[1].split(" (")[0] for line in still] == [
@@ -279,9 +280,9 @@ def test_the_screen_says_who_is_busy() -> None:
     console = Console(file=io.StringIO(), width=400, force_terminal=True, color_system=None)
     view = LiveView(console, LiveCells(study()), clock)
     publisher = Publisher(clock, view)
-    publisher.tell(progress.StudyBegan("fake", 8, 8, 2, "store/fake"))
+    publisher.tell(SessionBegan(study="fake", total=8, todo=8, blocks=2, store="store/fake"))
     publisher.tell(busy(0.0))
     _, now, _ = view.lines()
     assert all(words in now.plain for words in BUSY_WORDS), now.plain
-    publisher.tell(progress.QuietReached(5.0))
+    publisher.tell(QuietReached(waited_s=5.0))
     assert "quiet" not in view.lines()[1].plain

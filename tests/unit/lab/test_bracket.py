@@ -7,11 +7,11 @@ import itertools
 
 import pytest
 
+from steelyard.events.base import Silent
 from steelyard.lab.bracket import OPTIONS, PhaseLog
 from steelyard.model.errors import SiteError, SteelyardError, SystemFault
 from steelyard.model.study import Study
 from steelyard.model.trial import Phase
-from steelyard.progress.events import Silent
 
 
 def late(phase: Phase, blame: type[SteelyardError]) -> tuple[PhaseLog, SteelyardError]:

@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from steelyard.events.base import Silent
 from steelyard.judging.trial_responses import joined, responses
-from steelyard.progress.events import Silent
 from tests.unit.lab.fakes import CAPACITY_PER_S, Script, records_of, study, without_waiting
 from tests.unit.lab.test_conductor import conduct, stored
 from tests.unit.wire import made

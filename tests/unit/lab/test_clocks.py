@@ -14,6 +14,8 @@ import polars as pl
 import pytest
 
 from steelyard.engine.cassandra_stress import CassandraStress
+from steelyard.events.base import Silent
+from steelyard.events.shown import TimeLeft
 from steelyard.lab import clocks
 from steelyard.lab.cluster import Cluster
 from steelyard.lab.conductor import Conductor
@@ -22,7 +24,6 @@ from steelyard.model.errors import ClockError
 from steelyard.model.trial import ClockOffset, TrialRecord
 from steelyard.model.verdict_reasons import ReasonKind
 from steelyard.node.base import Node
-from steelyard.progress.events import Silent, TimeLeft
 from steelyard.report.prose import method_and_facts
 from steelyard.site.base import Request
 from steelyard.store import Store, StoreWriter

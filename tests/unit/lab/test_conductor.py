@@ -9,6 +9,9 @@ from typing import Any, ClassVar
 
 import pytest
 
+from steelyard.events.base import Event, Kept, Silent, Watcher
+from steelyard.events.kept import LaboratoryFailed, LinksMeasured, NodesGauged, StoppingJudged, TrialSealed
+from steelyard.events.shown import TimeLeft
 from steelyard.lab.conductor import Conductor, Outcome
 from steelyard.model.errors import EngineError, LastingSiteError, SiteError, SteelyardError, SystemFault
 from steelyard.model.moved_frames import MovedFrames
@@ -16,11 +19,9 @@ from steelyard.model.node_limits import NodeLimits
 from steelyard.model.study import Study
 from steelyard.node import gauge
 from steelyard.node.base import Node
-from steelyard.progress.events import Event, Silent, TimeLeft, TrialSealed, Watcher
 from steelyard.progress.state import beginning, expected_finish, fold
 from steelyard.reading.measured import with_links_after
-from steelyard.store import Store, StoreWriter, journal
-from steelyard.store.journal import NodesGauged, StoppingJudged
+from steelyard.store import Store, StoreWriter
 from tests.unit.lab.fakes import FakeParts, FakeSite, FakeSystem, Script, plan_of, study, without_waiting
 
 
@@ -201,14 +202,14 @@ def test_a_start_that_fails_because_its_link_broke_is_not_infeasible(script: Scr
     assert (
         conduct(script, study(data={"state": "continue"}, factors={"nodes": [3], "link": ["ethernet-100"]})).valid == 4
     )
-    failures = [one.event for one in stored(script).journal() if isinstance(one.event, journal.LaboratoryFailed)]
+    failures = [one.event for one in stored(script).journal() if isinstance(one.event, LaboratoryFailed)]
     assert [event.message for event in failures] == ["the link program ended with code -9"]
 
 
 def test_links_are_measured_before_and_after_and_told_where_they_differ(script: Script) -> None:
     conduct(script, study(data={"state": "continue"}, factors={"nodes": [1, 3], "link": ["ethernet-100"]}))
     store = stored(script)
-    after = [one.event for one in store.journal() if isinstance(one.event, journal.LinksMeasured)]
+    after = [one.event for one in store.journal() if isinstance(one.event, LinksMeasured)]
     assert sorted(len(event.links) for event in after) == [1, 1, 6, 6]
     assert {record.covariates["link_mbit_per_s"] for record in store.trials()} == {50.0}
     assert {"link_mbit_per_s_after"} <= set(with_links_after(store, store.trials())[0].covariates)
@@ -450,7 +451,7 @@ def test_limits_are_measured_before_and_after_a_start_that_has_any(
 @pytest.mark.usefixtures("gauged")
 def test_nodes_are_given_back_where_the_last_measurement_cannot_be_written(script: Script) -> None:
     class FullWriter(StoreWriter):
-        def event(self, event: journal.Event) -> None:
+        def event(self, event: Kept) -> None:
             if isinstance(event, NodesGauged) and event.gauged.moment == "after":
                 raise OSError(errno.ENOSPC, "No space left on device", "events.jsonl")
             super().event(event)

@@ -9,12 +9,12 @@ from typing import Any, cast
 
 import pytest
 
+from steelyard.events.base import Silent
 from steelyard.lab.data_state import DataState
 from steelyard.model.data_model import Schema, Table
 from steelyard.model.errors import SystemFault
 from steelyard.model.study import Data
 from steelyard.node.base import Node
-from steelyard.progress.events import Silent
 from steelyard.system.base import Endpoint
 from tests.unit.wire import made
 

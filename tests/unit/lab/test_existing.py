@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
+from steelyard.events.base import Silent
+from steelyard.events.shown import TimeLeft
 from steelyard.lab.conductor import Conductor
 from steelyard.model.errors import CommandFailed
 from steelyard.node.base import Node
 from steelyard.node.command import run
 from steelyard.node.machine import Machine
 from steelyard.plan.preflight import refusals
-from steelyard.progress.events import Silent, TimeLeft
 from steelyard.store import Store, StoreWriter
 from steelyard.system.base import Existing
 from tests.unit.lab.fakes import FakeParts, FakeSite, FakeSystem, Script, plan_of, study, without_waiting

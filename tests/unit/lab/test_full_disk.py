@@ -12,13 +12,15 @@ from typing import Any
 import pytest
 from tools.campaigns.small_disk import SmallDisk, mounted
 
+from steelyard.events.base import Kept
+from steelyard.events.kept import TrialSealed
 from steelyard.file_errors import foreseen
 from steelyard.lab.conductor import Outcome
 from steelyard.lab.disk_room import DiskRoom
 from steelyard.model.errors import FileError, SteelyardError
 from steelyard.node.base import Node
 from steelyard.plan.abilities import Abilities
-from steelyard.store import Store, StoreWriter, journal
+from steelyard.store import Store, StoreWriter
 from steelyard.store.write import TrialDraft
 from steelyard.verify.store import verification
 from tests.unit.lab.fakes import FakeParts, FakeSystem, Script, plan_of, study, without_waiting
@@ -102,8 +104,8 @@ def test_a_trial_whose_line_was_not_written_counts(tmp_path: Path, monkeypatch: 
     script = Script(tmp_path)
 
     class FullWriter(StoreWriter):
-        def event(self, event: journal.Event) -> None:
-            if isinstance(event, journal.TrialSealed):
+        def event(self, event: Kept) -> None:
+            if isinstance(event, TrialSealed):
                 raise OSError(errno.ENOSPC, "No space left on device", "events.jsonl")
             super().event(event)
 

@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
+from steelyard.events.base import Silent
+from steelyard.events.shown import TimeLeft
 from steelyard.lab.conductor import Conductor
 from steelyard.lab.lending import Lender, Lending
 from steelyard.leases.lease import Lease
 from steelyard.model.errors import SiteError, SystemFault
 from steelyard.model.facts import Role
 from steelyard.node.base import Node
-from steelyard.progress.events import Silent, TimeLeft
 from steelyard.site.base import Request, Reuses, Site
 from steelyard.store import Store, StoreWriter
 from tests.unit.lab.fakes import FakeParts, FakeSite, Script, plan_of, study, without_waiting

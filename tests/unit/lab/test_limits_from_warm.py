@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from steelyard.events.base import Silent
+from steelyard.events.kept import DisksLimited, ProcessorsLimited, StartReady
+from steelyard.events.shown import TimeLeft
 from steelyard.lab import cluster as cluster_module
 from steelyard.lab import limits_from_warm
 from steelyard.lab.conductor import Conductor, Outcome
@@ -16,9 +19,7 @@ from steelyard.model.errors import SteelyardError
 from steelyard.model.node_limits import DISK_RATES, NodeLimits
 from steelyard.model.trial import Phase
 from steelyard.node.base import Node
-from steelyard.progress.events import Silent, TimeLeft
 from steelyard.store import Store, StoreWriter
-from steelyard.store.journal import DisksLimited, ProcessorsLimited, StartReady
 from tests.unit.lab.fakes import FakeParts, FakeSite, Script, plan_of, study, without_waiting
 
 

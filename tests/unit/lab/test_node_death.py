@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
+from steelyard.events.base import Silent
+from steelyard.events.shown import TimeLeft
 from steelyard.lab.conductor import Conductor
 from steelyard.lab.node_death import while_alive
 from steelyard.lab.trial import TrialRunner
 from steelyard.model.errors import EngineError, NodeError, SteelyardError, SystemFault
 from steelyard.model.verdict_reasons import ReasonKind
 from steelyard.node.base import Node
-from steelyard.progress.events import Silent, TimeLeft
 from steelyard.store import Store, StoreWriter
 from tests.unit.lab.fakes import FakeParts, FakeSystem, Script, plan_of, study, without_waiting
 

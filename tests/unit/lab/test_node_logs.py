@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from steelyard.events.base import Silent
+from steelyard.events.shown import TimeLeft
 from steelyard.lab import trial
 from steelyard.lab.cluster import start_identity
 from steelyard.lab.conductor import Conductor
@@ -17,7 +19,6 @@ from steelyard.model.errors import NodeError, ProbeError
 from steelyard.model.sample import Sample
 from steelyard.node import files
 from steelyard.node.base import START, Node
-from steelyard.progress.events import Silent, TimeLeft
 from steelyard.store import Store, StoreWriter
 from tests.unit.lab.fakes import FakeParts, FakeSystem, Script, plan_of, study, without_waiting
 

@@ -10,14 +10,15 @@ from typing import Any
 
 import pytest
 
+from steelyard.events.base import Silent
+from steelyard.events.kept import NoiseFloorSought
+from steelyard.events.shown import TimeLeft
 from steelyard.judging.noise_floor import Circumstances, FoundFloor, KeptFloor, Spread
 from steelyard.lab.conductor import FAILED_STARTS_LIMIT, Conductor
 from steelyard.model.errors import SystemFault
 from steelyard.model.study import Study
 from steelyard.node import noise_floor as noise
-from steelyard.progress.events import Silent, TimeLeft
 from steelyard.store import Store, StoreWriter
-from steelyard.store.journal import NoiseFloorSought
 from steelyard.store.layout import NOISE_FLOOR
 from tests.unit.lab.fakes import FakeParts, Script, plan_of, study, without_waiting
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from steelyard.events.base import Silent
 from steelyard.lab.probe_processes import watched_nodes, watching
 from steelyard.model.errors import ProbeError
 from steelyard.model.sample import Metric, Sample
 from steelyard.node.base import Node
 from steelyard.probe.base import Placement, Watched, placements_of, with_way
-from steelyard.progress.events import Silent
 
 PRINT = "import sys, time\nfor line in sys.argv[1:]:\n    print(line, flush=True)\ntime.sleep(30)"
 MUTTER = "import sys, time\nprint('the port is closed', file=sys.stderr, flush=True)\ntime.sleep(30)"

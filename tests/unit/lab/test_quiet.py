@@ -11,15 +11,17 @@ from typing import Any
 
 import pytest
 
+from steelyard.events.base import Event, Silent
+from steelyard.events.kept import QuietAwaited, QuietReached
+from steelyard.events.shown import StillBusy, TimeLeft
 from steelyard.lab import quiet
 from steelyard.lab.conductor import Conductor, Outcome
 from steelyard.lab.quiet import Look, QuietGate, disturbed
+from steelyard.lab.recorder import Recorder
 from steelyard.model.errors import NotQuiet
 from steelyard.model.study import Limits, Study
 from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
 from steelyard.node.processor import MachineTime, RunningProgram
-from steelyard.progress import events
-from steelyard.progress.events import Silent, TimeLeft
 from steelyard.store import Store, StoreWriter, journal
 from tests.unit.lab.fakes import FakeParts, FakeSite, Script, plan_of, study, without_waiting
 
@@ -85,9 +87,9 @@ def machine(*busy: float, then: float = 0.0, **more: float) -> FakeMachine:
 class Heard:
     """A watcher that keeps what it was told."""
 
-    events: list[events.Event] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
 
-    def tell(self, event: events.Event) -> None:
+    def tell(self, event: Event) -> None:
         """Take note."""
         self.events.append(event)
 
@@ -101,14 +103,14 @@ def writer(tmp_path: Path) -> Iterator[StoreWriter]:
 
 def waited(
     gate: QuietGate, writer: StoreWriter, limits: Limits = LIMITS, stop: Callable[[], bool] = lambda: False
-) -> list[events.Event]:
+) -> list[Event]:
     heard = Heard()
-    asyncio.run(gate.wait(limits, lambda pid: pid == NODE_PID, heard, writer, stop))
+    asyncio.run(gate.wait(limits, lambda pid: pid == NODE_PID, Recorder(writer, heard), stop))
     return heard.events
 
 
 def journalled(writer: StoreWriter) -> list[Any]:
-    events_of_gate = (journal.QuietAwaited, journal.QuietReached)
+    events_of_gate = (QuietAwaited, QuietReached)
     return [entry.event for entry in Store(writer.folder).journal() if isinstance(entry.event, events_of_gate)]
 
 
@@ -134,21 +136,18 @@ def test_a_busy_machine_is_waited_for_until_it_was_quiet_for_a_while(writer: Sto
     busy = machine(3.0, 2.0, 2.0, 0.0, 2.0)
     told = waited(busy.gate(), writer)
     assert busy.slept_s == 4 + quiet.QUIET_S, "a second of quiet between busy ones is not enough"
-    awaited = [event for event in told if isinstance(event, events.QuietAwaited)]
-    assert [(event.waited_s, event.limit_s) for event in awaited] == [
-        (0.0, 60.0),
-        (1.0, 60.0),
-        (2.0, 60.0),
-        (4.0, 60.0),
-    ]
+    awaited = [event for event in told if isinstance(event, QuietAwaited)]
+    assert [event.wait_s for event in awaited] == [60.0]
+    still = [event for event in told if isinstance(event, StillBusy)]
+    assert [(event.waited_s, event.limit_s) for event in still] == [(1.0, 60.0), (2.0, 60.0), (4.0, 60.0)]
     assert (awaited[0].reasons[0].measured, awaited[0].reasons[0].threshold) == (pytest.approx(0.75), 0.2)
     assert awaited[0].reasons[0].detail == (
         "other programs on this machine kept 3.00 of 4 cores busy, among them cargo 3.00"
     )
-    assert told[-1] == events.QuietReached(7.0)
+    assert told[-1] == QuietReached(waited_s=7.0)
     first, last = journalled(writer)
     assert (first.name, first.wait_s, first.reasons) == ("quiet-awaited", 60.0, tuple(awaited[0].reasons))
-    assert last == journal.QuietReached(waited_s=7.0)
+    assert last == QuietReached(waited_s=7.0)
 
 
 def test_after_the_deadline_the_error_names_who_is_busy_the_limits_and_their_options(writer: StoreWriter) -> None:
@@ -176,7 +175,7 @@ def test_an_attempt_that_others_disturbed_is_not_repeated_before_it_is_quiet(wri
     gate.attempted(DISTURBED)
     told = waited(gate, writer)
     assert calm.slept_s == quiet.QUIET_S
-    assert [type(event) for event in told] == [events.QuietAwaited, events.QuietReached]
+    assert [type(event) for event in told] == [QuietAwaited, QuietReached]
     assert waited(gate, writer) == [], "once"
 
 
@@ -225,7 +224,7 @@ def test_it_stops_waiting_when_asked(writer: StoreWriter) -> None:
     busy = machine(then=3.0)
     waited(busy.gate(), writer, stop=lambda: next(asked))
     assert busy.slept_s == 2.0
-    assert isinstance(journal.read(writer.folder / "events.jsonl")[-1].event, journal.QuietAwaited)
+    assert isinstance(journal.read(writer.folder / "events.jsonl")[-1].event, QuietAwaited)
 
 
 # --- in a study -----------------------------------------------------------------------------------------------------

@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from steelyard.events.base import Silent
+from steelyard.events.kept import ServersWarmedUp
+from steelyard.events.shown import TimeLeft
 from steelyard.lab.conductor import Conductor
 from steelyard.model.data_model import Schema
 from steelyard.model.errors import EngineError
@@ -18,9 +21,7 @@ from steelyard.model.server_warm_up import ServerWarmUp
 from steelyard.model.study import Study
 from steelyard.model.trial import Phase, TrialRecord
 from steelyard.node.base import Node
-from steelyard.progress.events import Silent, TimeLeft
 from steelyard.store import Store, StoreWriter
-from steelyard.store.journal import ServersWarmedUp
 from tests.unit.lab.fakes import FakeEngine, FakeParts, FakeSystem, Script, plan_of, study, without_waiting
 
 

@@ -16,6 +16,8 @@ import pytest
 from steelyard import engine_order
 from steelyard.engine import agent as agent_engine
 from steelyard.engine.base import FallsSilent
+from steelyard.events.base import Silent
+from steelyard.events.shown import TimeLeft
 from steelyard.lab import probe_processes, silence
 from steelyard.lab.conductor import Conductor
 from steelyard.lab.node_death import while_alive
@@ -28,7 +30,6 @@ from steelyard.node.base import Node
 from steelyard.plugins import find
 from steelyard.plugins.find import Plugins
 from steelyard.plugins.parts import Parts
-from steelyard.progress.events import Silent, TimeLeft
 from steelyard.store import Store, StoreWriter
 from steelyard.system.base import Endpoint
 from steelyard.testing.cluster import running

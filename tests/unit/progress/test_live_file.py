@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
+from steelyard.events.base import Event
+from steelyard.events.kept import SessionBegan, StartBegan
+from steelyard.events.shown import PhaseEntered, Sampled, Ticked, TimeLeft, TrialBegan, Trouble, Waiting
 from steelyard.lab.conductor import Conductor
 from steelyard.model.sample import Sample
 from steelyard.model.secret import Concealer
 from steelyard.model.trial import Phase
-from steelyard.progress import events as progress
 from steelyard.progress import live_file
-from steelyard.progress.events import TimeLeft
 from steelyard.progress.live_file import LiveFile
 from steelyard.progress.publisher import Publisher
 from steelyard.progress.state import (
@@ -34,7 +35,7 @@ from steelyard.store import StoreWriter, layout
 from steelyard.wire.record import Interval
 from tests.unit.lab.fakes import FakeParts, Script, plan_of, records_of, study, without_waiting
 
-TROUBLE = progress.Trouble("a", "b")
+TROUBLE = Trouble("a", "b")
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ def said(writer: StoreWriter) -> Live:
     return live
 
 
-def told_to(writer: StoreWriter, *events: progress.Event) -> LiveFile:
+def told_to(writer: StoreWriter, *events: Event) -> LiveFile:
     """The file of these events, written once."""
     file = LiveFile(writer.folder, writer.conceal, lambda: 100.0)
     publisher = Publisher(lambda: 100.0, file)
@@ -70,15 +71,15 @@ def test_what_is_written_is_read(writer: StoreWriter) -> None:
     interval = an_interval()
     told_to(
         writer,
-        progress.StudyBegan("fake", 8, 8, 2, "folder"),
+        SessionBegan(study="fake", total=8, todo=8, blocks=2, store="folder"),
         TimeLeft(60.0, 30.0, 90.0),
-        progress.StartBegan("b01-1", 1, 2, {"nodes": 1}, 2),
-        progress.TrialBegan(planned, 2, 1, 8),
-        progress.PhaseEntered(Phase.MEASURE, 10.0),
-        progress.Waiting("the login with hunter22"),
-        progress.Ticked("l1", interval),
-        progress.Sampled([Sample(99.0, "n1", "node_cpu_user_cores", 0.5)]),
-        progress.Trouble("it slipped", "again"),
+        StartBegan(start="b01-1", block=1, blocks=2, treatment={"nodes": 1}, trials=2),
+        TrialBegan(planned, 2, 1, 8),
+        PhaseEntered(Phase.MEASURE, 10.0),
+        Waiting("the login with hunter22"),
+        Ticked("l1", interval),
+        Sampled([Sample(99.0, "n1", "node_cpu_user_cores", 0.5)]),
+        Trouble("it slipped", "again"),
     )
     found = said(writer)
     assert found.trial is not None
@@ -166,7 +167,7 @@ def test_it_is_replaced_and_goes(writer: StoreWriter) -> None:
 
 def test_what_is_kept_has_an_end(writer: StoreWriter) -> None:
     interval = an_interval()
-    told_to(writer, *[event for _ in range(1000) for event in (progress.Ticked("l1", interval), TROUBLE)])
+    told_to(writer, *[event for _ in range(1000) for event in (Ticked("l1", interval), TROUBLE)])
     assert (len(said(writer).seconds), len(said(writer).troubles)) == (LAST_SECONDS, LAST_TROUBLES)
 
 
@@ -185,23 +186,23 @@ def test_a_disk_that_takes_no_more_stops_nothing(writer: StoreWriter, tmp_path: 
 
 
 def test_one_view_that_fails_takes_nothing_from_the_other() -> None:
-    heard: list[tuple[str, progress.Event]] = []
-    tried: list[progress.Event] = []
+    heard: list[tuple[str, Event]] = []
+    tried: list[Event] = []
 
     class Gone:
-        def show(self, live: Live, event: progress.Event) -> None:
+        def show(self, live: Live, event: Event) -> None:
             tried.append(event)
             raise OSError("the terminal has gone")
 
     class Ear:
-        def show(self, live: Live, event: progress.Event) -> None:
+        def show(self, live: Live, event: Event) -> None:
             heard.append((live.waiting, event))
 
     publisher = Publisher(lambda: 1.0, Gone(), Ear())
-    publisher.tell(progress.Waiting("a"))
-    publisher.tell(progress.Waiting("b"))
-    assert heard == [("a", progress.Waiting("a")), ("b", progress.Waiting("b"))]
-    assert tried == [progress.Waiting("a")], "it is asked no more"
+    publisher.tell(Waiting("a"))
+    publisher.tell(Waiting("b"))
+    assert heard == [("a", Waiting("a")), ("b", Waiting("b"))]
+    assert tried == [Waiting("a")], "it is asked no more"
 
 
 def test_a_whole_study_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,7 +217,7 @@ def test_a_whole_study_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         class Reader:
             """Writes each state and reads it."""
 
-            def show(self, live: Live, event: progress.Event) -> None:
+            def show(self, live: Live, event: Event) -> None:
                 live_file.write(writer.folder, live, writer.conceal)
                 again = live_file.read(writer.folder)
                 assert again is not None

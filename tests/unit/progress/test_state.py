@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from steelyard.events.base import Event
+from steelyard.events.kept import QuietAwaited, QuietReached, StartBegan, TrialSealed
+from steelyard.events.shown import PhaseEntered, StillBusy, Ticked, TimeLeft, TrialBegan, Waiting
 from steelyard.model.trial import Phase
 from steelyard.model.verdict_reasons import Reason, ReasonKind
-from steelyard.progress import events
 from steelyard.progress.state import CellSoFar, Live, beginning, fold, second_of, slowest, throughput, with_trial
 from steelyard.wire.record import Interval
 from tests.unit.judging.test_attempts import record
@@ -19,7 +21,7 @@ INTERVAL = next(
 )
 
 
-def folded(*told: events.Event) -> Live:
+def folded(*told: Event) -> Live:
     live = beginning(1.0)
     for place, event in enumerate(told):
         live = fold(live, event, 2.0 + place)
@@ -28,38 +30,38 @@ def folded(*told: events.Event) -> Live:
 
 def test_the_treatment_is_that_of_the_trial_or_else_of_the_start() -> None:
     planned = PLAN.trials[0]
-    start = events.StartBegan("b01-1", 1, 2, {"nodes": 3}, 4)
+    start = StartBegan(start="b01-1", block=1, blocks=2, treatment={"nodes": 3}, trials=4)
     assert folded().treatment == {}
     assert folded(start).treatment == {"nodes": 3}
-    assert folded(start, events.TrialBegan(planned, 1, 1, 8)).treatment == planned.treatment
-    sealed = folded(start, events.TrialBegan(planned, 1, 1, 8), events.TrialSealed(record(planned), 1, 8))
+    assert folded(start, TrialBegan(planned, 1, 1, 8)).treatment == planned.treatment
+    sealed = folded(start, TrialBegan(planned, 1, 1, 8), TrialSealed.of_record(record(planned), "", 1, 8))
     assert (sealed.trial, sealed.number, sealed.treatment) == (None, 1, {"nodes": 3})
 
 
 def test_seconds_of_the_trial_before_are_kept_but_are_not_under_way() -> None:
-    tick, planned = events.Ticked("l1", INTERVAL), PLAN.trials[0]
-    live = folded(tick, tick, events.TrialBegan(planned, 1, 1, 8), tick)
+    tick, planned = Ticked("l1", INTERVAL), PLAN.trials[0]
+    live = folded(tick, tick, TrialBegan(planned, 1, 1, 8), tick)
     assert (len(live.seconds), len(live.current_seconds)) == (3, 1)
-    live = fold(live, events.TrialSealed(record(planned), 1, 8), 9.0)
+    live = fold(live, TrialSealed.of_record(record(planned), "", 1, 8), 9.0)
     assert (len(live.seconds), live.current_seconds) == (3, ())
 
 
 def test_a_phase_ends_what_was_waited_for() -> None:
-    live = folded(events.Waiting("quiet"), events.PhaseEntered(Phase.MEASURE, 60.0))
+    live = folded(Waiting("quiet"), PhaseEntered(Phase.MEASURE, 60.0))
     assert (live.waiting, live.phase.name if live.phase else "", live.t_s) == ("", "measure", 3.0)
 
 
 def test_a_wait_for_a_quiet_machine_lasts_until_it_is_quiet() -> None:
     reason = Reason(kind=ReasonKind.STEAL, measured=0.8, threshold=0.2, unit="of all CPU time")
-    live = folded(events.QuietAwaited([reason], 0.0, 60.0), events.QuietAwaited([reason], 1.0, 60.0))
+    live = folded(QuietAwaited(reasons=(reason,), wait_s=60.0), StillBusy([reason], 1.0, 60.0))
     assert live.quiet is not None
     assert (live.quiet.since_s, live.quiet.limit_s, live.quiet.reasons) == (2.0, 60.0, (reason,))
-    assert fold(live, events.QuietReached(4.0), 6.0).quiet is None
+    assert fold(live, QuietReached(waited_s=4.0), 6.0).quiet is None
 
 
 def test_a_time_left_that_is_no_number_is_not_told() -> None:
-    assert folded(events.TimeLeft(60.0, 50.0, float("inf"))).left is None
-    left = folded(events.TimeLeft(60.0, 50.0, 70.0)).left
+    assert folded(TimeLeft(60.0, 50.0, float("inf"))).left is None
+    left = folded(TimeLeft(60.0, 50.0, 70.0)).left
     assert left is not None
     assert (left.seconds, left.said_s) == (60.0, 2.0)
 

@@ -8,11 +8,11 @@ import polars as pl
 import pytest
 from statsmodels.stats.multitest import multipletests
 
+from steelyard.events.kept import LinksMeasured
 from steelyard.reading import read
 from steelyard.reading.comparison import compare, compare_each, opened
 from steelyard.reading.measured import with_links_after
 from steelyard.store import StoreWriter, layout
-from steelyard.store.journal import LinksMeasured
 from steelyard.store.modelled import open_store
 from steelyard.verify.store import verification
 from tests.unit.verify import made

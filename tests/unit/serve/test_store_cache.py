@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from steelyard.events.kept import SessionBegan
 from steelyard.model.trial import TrialRecord
 from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
 from steelyard.serve.store_cache import Shelf, Watched, find
 from steelyard.store import Store, layout
-from steelyard.store.journal import SessionBegan
 from tests.unit.serve.stores import a_record, write
 
 

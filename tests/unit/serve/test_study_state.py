@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from steelyard.analysis.treatments import label
+from steelyard.events.kept import QuietAwaited, QuietReached, StartBegan
+from steelyard.events.shown import TimeLeft
 from steelyard.format import clock
 from steelyard.model.estimate import Estimate
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
-from steelyard.progress import events
 from steelyard.progress.state import Left, Live, expected_finish, fold
 from steelyard.serve import cells_table, live_view, study_state
 from steelyard.serve.store_cache import StoreLook, Watched
@@ -157,20 +158,20 @@ def test_the_end_by_the_clock_has_a_range() -> None:
 
 
 def test_after_the_last_trial_the_end_is_what_is_still_done() -> None:
-    none_left = events.TimeLeft(0.0, 0.0, 0.0, trials=0)
+    none_left = TimeLeft(0.0, 0.0, 0.0, trials=0)
     assert expected_finish(fold(Live(t_s=NOW_S), none_left, NOW_S), NOW_S) == "", "nothing was begun"
-    live = fold(Live(t_s=NOW_S), events.StartBegan("s1", 1, 1, {}, 1), NOW_S)
+    live = fold(Live(t_s=NOW_S), StartBegan(start="s1", block=1, blocks=1, treatment={}, trials=1), NOW_S)
     assert expected_finish(fold(live, none_left, NOW_S), NOW_S).startswith("once the cluster is stopped and its nodes")
-    assert expected_finish(fold(live, events.TimeLeft(22.0, 10.0, 40.0, trials=1), NOW_S), NOW_S) == "within 40 s"
+    assert expected_finish(fold(live, TimeLeft(22.0, 10.0, 40.0, trials=1), NOW_S), NOW_S) == "within 40 s"
 
 
 def test_the_wait_for_a_quiet_machine_is_no_progress() -> None:
     live = Live(t_s=NOW_S, left=Left(seconds=600.0, low_s=300.0, high_s=1200.0, said_s=NOW_S))
-    live = fold(live, events.QuietAwaited([], 0.0, 1800.0), NOW_S)
+    live = fold(live, QuietAwaited(reasons=(), wait_s=1800.0), NOW_S)
     later_s = NOW_S + 1500
     expected = f"about {clock(later_s + 600, NOW_S)} ("
     assert expected_finish(live, later_s).startswith(expected)
-    live = fold(live, events.QuietReached(1500.0), later_s)
+    live = fold(live, QuietReached(waited_s=1500.0), later_s)
     assert expected_finish(live, later_s).startswith(expected)
 
 

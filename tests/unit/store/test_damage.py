@@ -16,12 +16,13 @@ from steelyard.cli.commands.compare import compare
 from steelyard.cli.commands.report import report
 from steelyard.cli.commands.status import status
 from steelyard.cli.commands.verify import EXIT_DIFFERENCE, EXIT_SOUND, verify
+from steelyard.events.kept import FolderMissed, NoiseFloorSought
 from steelyard.judging.noise_floor import KeptFloor
 from steelyard.model.errors import OtherFormatError, StoreError
 from steelyard.plan import expand
 from steelyard.reading import read
 from steelyard.serve.store_cache import Watched
-from steelyard.store import Store, StoreWriter, journal
+from steelyard.store import Store, StoreWriter
 from steelyard.verify.store import verification
 from tests.unit.cli.screen import Printed, printed
 from tests.unit.verify import made
@@ -216,8 +217,8 @@ def test_a_store_whose_deleted_trial_was_measured_again_verifies(store: Path) ->
     again(store)
     told_after = printed(lambda: verify(store))
     assert told_after.code == EXIT_SOUND, told_after.out
-    missed = [entry.event for entry in Store(store).journal() if isinstance(entry.event, journal.FolderMissed)]
-    assert missed == [journal.FolderMissed(folder=folder.name)]
+    missed = [entry.event for entry in Store(store).journal() if isinstance(entry.event, FolderMissed)]
+    assert missed == [FolderMissed(folder=folder.name)]
 
 
 def seal_as_failed(store: Path) -> Path:
@@ -444,7 +445,7 @@ def test_an_edited_noise_floor_is_passed_over(store: Path) -> None:
         held = Store(store).circumstances(records)[0]
         floor = KeptFloor(study="floor", made_s=1.0, pairs=6, holds_for=held, spreads=())
         sha256 = writer.noise_floor(floor)
-        writer.event(journal.NoiseFloorSought(found=True, study="floor", made_s=1.0, sha256=sha256))
+        writer.event(NoiseFloorSought(found=True, study="floor", made_s=1.0, sha256=sha256))
     opened = Store(store)
     assert opened.noise_floor(records).floor == floor
     assert opened.damages == ()

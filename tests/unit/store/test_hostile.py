@@ -17,11 +17,12 @@ from tools.campaigns.hostile_place import Place, resealed
 
 from steelyard.cli.commands.report import report
 from steelyard.cli.commands.verify import verify
+from steelyard.events.kept import SessionInterrupted
 from steelyard.model.errors import StoreError
 from steelyard.plan import expand
 from steelyard.plan.estimate import estimate
 from steelyard.reading import read
-from steelyard.store import Store, StoreWriter, journal, layout
+from steelyard.store import Store, StoreWriter, layout
 from steelyard.store.modelled import open_store
 from steelyard.store.parquet_size import size_of
 from steelyard.store.tables import MOST_ROWS, problem_in
@@ -88,7 +89,7 @@ def test_a_writer_removes_links_that_have_the_name_of_a_draft_and_not_what_they_
     (store / ".folder.tmp").mkdir()
     before = names(precious)
     with StoreWriter(store.parent, store.name) as writer:
-        writer.event(journal.SessionInterrupted())
+        writer.event(SessionInterrupted())
     assert names(precious) == before
     assert not [name for name in names(store) if name.endswith((".partial", ".tmp"))]
 

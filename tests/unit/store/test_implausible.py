@@ -14,6 +14,7 @@ import pytest
 from steelyard.cli.commands.report import report
 from steelyard.cli.commands.status import status
 from steelyard.cli.commands.verify import EXIT_DIFFERENCE, verify
+from steelyard.events.kept import SessionInterrupted
 from steelyard.model.plausible import LARGEST, number_in, read_json
 from steelyard.progress import live_file
 from steelyard.reading import read
@@ -177,7 +178,7 @@ def test_the_error_names_the_key_and_quotes_the_number() -> None:
 
 def test_journal_and_live_file_leave_the_field_out(tmp_path: Path) -> None:
     (entry,) = journal.entries('{"t_s": 1e308, "event": "session-interrupted"}\n')
-    assert (entry.t_s, entry.event) == (None, journal.SessionInterrupted())
+    assert (entry.t_s, entry.event) == (None, SessionInterrupted())
     readings = {"n1": {"values": {"node_cpu": 1e308}}, "n2": {"t_s": 5.0, "values": {"node_cpu": 0.5}}}
     said = {"format": 1, "t_s": 5.0, "total": 10**400, "nodes": readings}
     (tmp_path / ".live.json").write_text(json.dumps(said), encoding="utf-8")

@@ -10,6 +10,33 @@ from typing import Any
 import pytest
 from tools.campaigns.small_disk import mounted
 
+from steelyard.events.base import KINDS, Kept, Unknown
+from steelyard.events.kept import (
+    DisksLimited,
+    DraftRemoved,
+    FolderMissed,
+    FolderSetAside,
+    LaboratoryFailed,
+    LinksMeasured,
+    NodesGauged,
+    NoiseFloorSought,
+    ProcessorsLimited,
+    QuietAwaited,
+    QuietReached,
+    SealCorrected,
+    ServersWarmedUp,
+    SessionBegan,
+    SessionEnded,
+    SessionFailed,
+    SessionInterrupted,
+    StartBegan,
+    StartEnded,
+    StartFailed,
+    StartReady,
+    StoppingJudged,
+    StudyWritten,
+    TrialSealed,
+)
 from steelyard.judging.stopping import decide, rule_of
 from steelyard.model.gauged import Gauged
 from steelyard.model.server_warm_up import ServerWarmth
@@ -27,34 +54,30 @@ def decision() -> Any:
     return decide(plan_of(UNTIL), (), rule)
 
 
-EVENTS: tuple[journal.Event, ...] = (
-    journal.SessionBegan(todo=3, total=8, command=("steelyard", "run", "a.toml"), folder="/home/a", commit="c0ffee"),
-    journal.StartBegan(start="b01-1", block=1, trials=4),
-    journal.StartFailed(start="b01-1", message="no port", count=1),
-    journal.StartReady(start="b01-1", cluster="b01-1-abc"),
-    journal.NodesGauged(
+EVENTS: tuple[Kept, ...] = (
+    SessionBegan(todo=3, total=8, command=("steelyard", "run", "a.toml"), folder="/home/a", commit="c0ffee"),
+    StartBegan(start="b01-1", block=1, trials=4),
+    StartFailed(start="b01-1", message="no port", count=1),
+    StartReady(start="b01-1", cluster="b01-1-abc"),
+    NodesGauged(
         start="b01-1",
         gauged=Gauged(moment="before", asked={"cpus": 0.5}, measured={"n1": {"cpus": 0.49}}, problems={"n2": "no"}),
     ),
-    journal.LinksMeasured(start="b01-s1", cluster="b01-s1-x", links=({"from": "l1", "to": "n1", "rtt_ms_min": 0.1},)),
-    journal.ServersWarmedUp(
+    LinksMeasured(start="b01-s1", cluster="b01-s1-x", links=({"from": "l1", "to": "n1", "rtt_ms_min": 0.1},)),
+    ServersWarmedUp(
         start="b01-1",
         cluster="b01-1-abc",
         warmth=ServerWarmth(seconds=4.5, rounds=2, operations=99, reached=True),
     ),
-    journal.NodesGauged(start="b01-1", gauged=Gauged(moment="before", asked={"cpus": 0.4})),
-    journal.ProcessorsLimited(start="b01-1", cluster="b01-1-abc", cpus={"n1": 0.4}),
-    journal.DisksLimited(
-        start="b01-1", cluster="b01-1-abc", rates={"n1": {"limit_disk_write_bytes_per_s": 7_000_000.0}}
-    ),
-    journal.StartEnded(start="b01-1", phases=(PhaseTime(phase=Phase.DEPLOY, entered_s=1.0, left_s=2.0),)),
-    journal.LaboratoryFailed(start="b01-1", message="no disk", notes=("and no wipe",)),
-    journal.QuietAwaited(
-        reasons=(Reason(kind=ReasonKind.STEAL, measured=0.8, threshold=0.2, detail="a"),), wait_s=60.0
-    ),
-    journal.QuietReached(waited_s=7.0),
-    journal.TrialSealed(trial="a-s1-t1", attempt=2, outcome="invalid", reasons=("LAG",), record_sha256="ab"),
-    journal.SealCorrected(
+    NodesGauged(start="b01-1", gauged=Gauged(moment="before", asked={"cpus": 0.4})),
+    ProcessorsLimited(start="b01-1", cluster="b01-1-abc", cpus={"n1": 0.4}),
+    DisksLimited(start="b01-1", cluster="b01-1-abc", rates={"n1": {"limit_disk_write_bytes_per_s": 7_000_000.0}}),
+    StartEnded(start="b01-1", phases=(PhaseTime(phase=Phase.DEPLOY, entered_s=1.0, left_s=2.0),)),
+    LaboratoryFailed(start="b01-1", message="no disk", notes=("and no wipe",)),
+    QuietAwaited(reasons=(Reason(kind=ReasonKind.STEAL, measured=0.8, threshold=0.2, detail="a"),), wait_s=60.0),
+    QuietReached(waited_s=7.0),
+    TrialSealed(trial="a-s1-t1", attempt=2, outcome="invalid", reasons=("LAG",), record_sha256="ab"),
+    SealCorrected(
         line=3,
         instead_of="a-s1-t1",
         trial="a-s1-t1",
@@ -64,16 +87,16 @@ EVENTS: tuple[journal.Event, ...] = (
         record_sha256="ab",
         why="one digit",
     ),
-    journal.DraftRemoved(folder=".a-s1-t1.partial"),
-    journal.FolderSetAside(folder="a-s1-t1", to="set-aside/a-s1-t1", why="no record"),
-    journal.FolderMissed(folder="a-s1-t1"),
-    journal.StudyWritten(sha256={"study.toml": "ab"}),
-    journal.NoiseFloorSought(found=True, study="floor", made_s=1.0, sha256="ab"),
-    journal.NoiseFloorSought(found=False, why="none was measured"),
-    journal.StoppingJudged(decision=decision()),
-    journal.SessionEnded(valid=7, invalid=1, missing=0),
-    journal.SessionFailed(message="gave up", hint="fix it"),
-    journal.SessionInterrupted(),
+    DraftRemoved(folder=".a-s1-t1.partial"),
+    FolderSetAside(folder="a-s1-t1", to="set-aside/a-s1-t1", why="no record"),
+    FolderMissed(folder="a-s1-t1"),
+    StudyWritten(sha256={"study.toml": "ab"}),
+    NoiseFloorSought(found=True, study="floor", made_s=1.0, sha256="ab"),
+    NoiseFloorSought(found=False, why="none was measured"),
+    StoppingJudged(decision=decision()),
+    SessionEnded(valid=7, invalid=1, missing=0),
+    SessionFailed(message="gave up", hint="fix it"),
+    SessionInterrupted(),
 )
 
 
@@ -86,27 +109,27 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert tuple(entry.event for entry in read) == EVENTS
     assert [entry.number for entry in read] == list(range(1, len(EVENTS) + 1))
     assert all(entry.t_s is not None and entry.t_s > 1.7e9 for entry in read)
-    assert {type(event) for event in EVENTS} == set(journal.KINDS.values()), "each kind is in this test"
+    assert {type(event) for event in EVENTS} == set(KINDS.values()), "each kind is in this test"
 
 
 @pytest.mark.parametrize(
     ("line", "event"),
     [
-        ({"event": "judged", **decision().model_dump(mode="json")}, journal.StoppingJudged(decision=decision())),
-        ({"event": "session-interrupted", "by": "a later version"}, journal.SessionInterrupted()),
+        ({"event": "judged", **decision().model_dump(mode="json")}, StoppingJudged(decision=decision())),
+        ({"event": "session-interrupted", "by": "a later version"}, SessionInterrupted()),
     ],
 )  # fmt: skip
-def test_lines_are_read(line: dict[str, Any], event: journal.Event) -> None:
+def test_lines_are_read(line: dict[str, Any], event: Kept) -> None:
     (entry,) = journal.entries(json.dumps({"t_s": 5, **line}) + "\n")
     assert (entry.t_s, entry.event) == (5.0, event)
 
 
 def test_what_is_not_known_is_kept() -> None:
     (later,) = journal.entries(json.dumps({"t_s": 5.0, "event": "node-killed", "node": "n1"}))
-    assert later.event == journal.Unknown("node-killed", {"node": "n1"})
+    assert later.event == Unknown("node-killed", {"node": "n1"})
     assert later.fields() == {"t_s": 5.0, "event": "node-killed", "node": "n1"}
     (harmed,) = journal.entries(json.dumps({"t_s": 5.0, "event": "session-failed", "message": [1], "hint": ""}))
-    assert harmed.event == journal.Unknown(
+    assert harmed.event == Unknown(
         "session-failed", {"message": [1], "hint": ""}, "message: Input should be a valid string"
     )
 
@@ -114,24 +137,24 @@ def test_what_is_not_known_is_kept() -> None:
 @pytest.mark.parametrize("line", ["[]", "3", "null", '"x"', "{}", '{"event": ["x"]}', '{"event": null, "t_s": "?"}'])
 def test_a_line_without_a_name(line: str) -> None:
     (entry,) = journal.entries(line)
-    assert isinstance(entry.event, journal.Unknown)
+    assert isinstance(entry.event, Unknown)
     assert (entry.t_s, entry.event.name) == (None, "")
 
 
 @pytest.mark.parametrize("line", ['{"t_s": 5.0, "ev', "", "[" * 100_000])
 def test_a_torn_line_is_an_entry_without_an_event(line: str) -> None:
     entries = list(journal.entries(f'{line}\n{{"t_s": {10**400}, "event": "session-interrupted"}}\n'))
-    assert [entry.event for entry in entries] == [None, journal.SessionInterrupted()]
+    assert [entry.event for entry in entries] == [None, SessionInterrupted()]
     assert entries[1].t_s is None
 
 
 @pytest.mark.root
 def test_a_line_of_the_journal_is_whole_or_not_there(tmp_path: Path) -> None:
     with mounted(tmp_path / "disk", "2m") as disk, StoreWriter(disk.folder, "fake") as writer:
-        writer.event(journal.SessionFailed(message="before", hint=""))
+        writer.event(SessionFailed(message="before", hint=""))
         before = (disk.folder / "fake" / "events.jsonl").read_bytes()
         disk.fill()
         with pytest.raises(OSError, match=r"events\.jsonl") as caught:
-            writer.event(journal.SessionFailed(message="x" * 100_000, hint=""))
+            writer.event(SessionFailed(message="x" * 100_000, hint=""))
         assert caught.value.errno == errno.ENOSPC
         assert (disk.folder / "fake" / "events.jsonl").read_bytes() == before

@@ -8,18 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.store.journal import Entry, Event, SessionBegan, SessionEnded, SessionInterrupted, TrialSealed
+from steelyard.events.base import Kept
+from steelyard.events.kept import SessionBegan, SessionEnded, SessionInterrupted, TrialSealed
+from steelyard.store.journal import Entry
 from steelyard.store.looks import looks, number_of
 from steelyard.store.modelled import open_store
 from tests.unit.report import synthetic
 
 
-def journal(*events: Event | Sequence[Event]) -> tuple[Entry, ...]:
+def journal(*events: Kept | Sequence[Kept]) -> tuple[Entry, ...]:
     flat = [one for event in events for one in (event if isinstance(event, list) else [event])]
     return tuple(Entry(number, float(number), event) for number, event in enumerate(flat, start=1))
 
 
-def sealed(blocks: Iterable[int], *treatments: str, trials: Iterable[int] = (1,)) -> list[Event]:
+def sealed(blocks: Iterable[int], *treatments: str, trials: Iterable[int] = (1,)) -> list[Kept]:
     return [
         TrialSealed(trial=f"{treatment}-s{block}-t{trial}", attempt=1, outcome="valid", reasons=(), record_sha256="ab")
         for block in blocks
@@ -63,7 +65,7 @@ def test_trials_of_a_start_beyond_a_finished_plan_are_a_further_look() -> None:
     [SessionBegan(todo=1, total=6), AGAIN, ENDED],
     [SessionBegan(todo=3, total=9), *sealed((1, 2, 3), "cc"), ENDED],
 ], ids=["nothing was to do", "a trial was measured again", "a level was added"])  # fmt: skip
-def test_what_is_no_further_look(after: list[Event]) -> None:
+def test_what_is_no_further_look(after: list[Kept]) -> None:
     assert number_of(looks(journal(*FIRST, after))) == 1
 
 

@@ -13,12 +13,13 @@ import pytest
 from steelyard import study as studies
 from steelyard.cli.commands.check import check
 from steelyard.cli.commands.report import report
+from steelyard.events.base import Event
+from steelyard.events.shown import TimeLeft, Trouble
 from steelyard.lab.conductor import Conductor
 from steelyard.model.errors import EngineError, StudyError
 from steelyard.node import secrets
 from steelyard.node.base import Node
 from steelyard.plan import expand
-from steelyard.progress.events import Event, TimeLeft, Trouble
 from steelyard.store import Store, StoreWriter
 from steelyard.system.cassandra import _config, _facts
 from steelyard.system.cassandra._settings import Settings

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from steelyard.events.base import Unknown
+from steelyard.events.kept import DraftRemoved, SessionInterrupted
 from steelyard.model.errors import StoreError
 from steelyard.model.sample import Sample
 from steelyard.model.trial import TrialRecord
 from steelyard.store import Store, StoreWriter
-from steelyard.store.journal import DraftRemoved, SessionInterrupted, Unknown
 from steelyard.store.modelled import open_store
 from steelyard.store.write import sha256_of
 from tests.unit.judging.test_attempts import record as record_of

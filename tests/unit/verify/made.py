@@ -6,6 +6,7 @@ import random
 from collections.abc import Mapping
 from pathlib import Path
 
+from steelyard.events.kept import TrialSealed
 from steelyard.judging.covariates import covariates_of
 from steelyard.judging.measures import measures_of, readings_of_samples
 from steelyard.judging.trial_responses import responses
@@ -14,7 +15,6 @@ from steelyard.model.study import Study
 from steelyard.model.trial import Phase, PhaseTime, TrialRecord
 from steelyard.model.verdict_reasons import Verdict
 from steelyard.plan import expand
-from steelyard.store.journal import TrialSealed
 from steelyard.store.write import StoreWriter, record_sha256
 from steelyard.study.read import read_text
 from steelyard.wire.record import Done, Interval

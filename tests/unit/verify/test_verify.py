@@ -13,6 +13,7 @@ import pytest
 
 from steelyard.cli.commands.report import report
 from steelyard.cli.commands.verify import EXIT_DIFFERENCE, EXIT_SOUND, verify
+from steelyard.events.kept import NoiseFloorSought
 from steelyard.format import FORM, FORM_NAME
 from steelyard.judging.noise_floor import KeptFloor
 from steelyard.judging.stopping import decide, rule_of
@@ -21,7 +22,6 @@ from steelyard.model.errors import StoreError
 from steelyard.model.trial import Responses
 from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
 from steelyard.report.basics import embedded_data
-from steelyard.store.journal import NoiseFloorSought
 from steelyard.store.read import Store
 from steelyard.store.write import StoreWriter, sha256_of
 from steelyard.verify.checklist import CHECKS, HINTS, Book, Finding

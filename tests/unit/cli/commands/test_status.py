@@ -13,6 +13,8 @@ import pytest
 
 from steelyard.cli.commands.status import status
 from steelyard.cli.commands.verify import verify
+from steelyard.events.base import Kept
+from steelyard.events.kept import SessionBegan, SessionFailed, SessionInterrupted
 from steelyard.leases import records as lease_records
 from steelyard.model.secret import Concealer
 from steelyard.model.study import Limits
@@ -94,7 +96,7 @@ def test_a_wait_for_a_quiet_machine_is_shown_as_long_as_it_lasts(store: Path) ->
     assert "waiting" not in printed(lambda: status(store), 80).out, "its process was killed"
 
 
-BEGAN = journal.SessionBegan(todo=3, total=4, command=("steelyard", "run", "a study.toml"))
+BEGAN = SessionBegan(todo=3, total=4, command=("steelyard", "run", "a study.toml"))
 KILLED = "interrupted: it ended without a word (killed, or a power cut); run the same command to resume"
 
 
@@ -102,15 +104,15 @@ KILLED = "interrupted: it ended without a word (killed, or a power cut); run the
     ("events", "words"),
     [
         ([BEGAN], [KILLED, "resume: steelyard run 'a study.toml'", "`steelyard clean --dry-run` lists them"]),
-        ([BEGAN, journal.SessionInterrupted()], ["interrupted: it was stopped; run the same command to resume"]),
+        ([BEGAN, SessionInterrupted()], ["interrupted: it was stopped; run the same command to resume"]),
         (
-            [BEGAN, journal.SessionFailed(message="the machine was not quiet within 5 s", hint="see who is busy")],
+            [BEGAN, SessionFailed(message="the machine was not quiet within 5 s", hint="see who is busy")],
             ["failed: the machine was not quiet within 5 s; see who is busy", "resume: steelyard run"],
         ),
     ],
     ids=["killed", "stopped", "failed"],
 )
-def test_how_a_study_ended_is_said_first(store: Path, events: list[journal.Event], words: list[str]) -> None:
+def test_how_a_study_ended_is_said_first(store: Path, events: list[Kept], words: list[str]) -> None:
     (store / "events.jsonl").write_text("".join(journal.line(event, 1_790_000_000.0) for event in events))
     text = " ".join(printed(lambda: status(store), 200).out.split())
     assert [word for word in words if word not in text] == []
