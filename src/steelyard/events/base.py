@@ -1,4 +1,4 @@
-"""Events: one hierarchy for the journal and for whoever watches. Its class says whether an event is kept on the disk.
+"""Events: one hierarchy for the journal and for views. Its class says whether an event is kept on the disk.
 
 A kept event is a frozen value with a name; the fields that only watchers need (`live`) are not written.
 """

@@ -1,4 +1,4 @@
-"""Events of the journal (`events.jsonl`): one definition for its writer, its readers and whoever watches a study."""
+"""Events of the journal (`events.jsonl`): one definition for its writer, its readers and the views of a study."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ class Conductor:
         return None if self._rule is None else decide(self.plan, self._records, self._rule)
 
     def _tell_decision(self) -> None:
-        """Tell the decision once per whole block. Nothing is read back from the journal."""
+        """Report the decision once per whole block. Nothing is read back from the journal."""
         decision = self.decision()
         if decision is None or decision.blocks == self._judged:
             return
