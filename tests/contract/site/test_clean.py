@@ -60,7 +60,7 @@ def cleaned(*, dry_run: bool = False) -> tuple[int, str]:
 
 
 def nothing(state: Path) -> str:
-    return f"nothing is left over in {state}: {NO_RECORD}, and site fake found nothing besides\n"
+    return f"nothing is left over in {state}: {NO_RECORD}, and site fake found nothing else\n"
 
 
 def site_of(state: Path, fail: str = "") -> fake.FakeSite:

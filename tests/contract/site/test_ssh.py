@@ -275,7 +275,7 @@ def test_ssh_s_errors_carry_a_hint(shelf: Shelf, tmp_path: Path) -> None:
     cases = {
         "its key is not known here": config.replace(str(known), str(tmp_path / "empty")),
         "it refuses this user": config.replace(f"{shelf.folder}/user\n", f"{stranger}\n"),
-        "no sshd does": f"Port 23\n{config}",
+        "sshd does not answer": f"Port 23\n{config}",
         "its name does not resolve": f"Host {machine.address}\nHostName nowhere.invalid\nHost *\n{config}",
     }
     other = " ".join(stranger.with_suffix(".pub").read_text().split()[:2])

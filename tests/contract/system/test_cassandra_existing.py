@@ -64,11 +64,6 @@ def test_settings_that_contradict_are_refused(settings: dict[str, object], words
         Settings.model_validate(settings)
 
 
-def test_trials_of_managed_clusters_keep_their_ids() -> None:
-    unused = {"managed", "contact_points", "keyspace", "watched"}
-    assert not unused & Settings().model_dump(mode="json").keys()
-
-
 def test_what_cannot_be_asked_of_it_is_foretold() -> None:
     system = create(Settings(managed=False, contact_points=("10.0.0.1",)), Path("/none"))
     (problem,) = system.problems(3, Load(operations=1))
