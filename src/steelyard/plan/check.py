@@ -90,14 +90,15 @@ def weigh(
         until=stopping_forecast.blocks_needed(study, plan, history),
         machine=examined.machine,
         resolutions=resolution(study, whole, history, floor.floor),
-        warnings=(*_partly(plan, whole), *warnings(study, whole, plugins), *notes(plan, examined, abilities)),
+        warnings=(*_partly(plan, whole), *notes(plan, examined, abilities, whole)),
         refusals=examined.refusals,
     )
 
 
-def notes(plan: Plan, examined: preflight.Preflight, abilities: Abilities) -> Iterator[str]:
+def notes(plan: Plan, examined: preflight.Preflight, abilities: Abilities, whole: Plan | None = None) -> Iterator[str]:
     """Sentences on a study that can be run, which `check` and the beginning of a session print alike."""
     study, history, cores = examined.study, examined.history, examined.machine.cores
+    yield from warnings(study, whole or plan, abilities.plugins)
     yield from assumptions(plan, abilities)
     yield from load_feasibility.notes(plan, history, cores, abilities)
     yield from processor_quotas.notes(plan, cores, abilities)

@@ -11,9 +11,11 @@ import pytest
 
 from steelyard.cli.commands.check import check
 from steelyard.cli.commands.run import run
+from steelyard.lab.session import begin
 from steelyard.model.errors import StudyError
 from steelyard.plan import Machine, preflight
-from steelyard.plugins.find import Plugins
+from steelyard.plan.check import weigh
+from steelyard.plugins.find import Plugins, any_file
 from steelyard.store import StoreWriter
 from tests.unit.cli.screen import printed
 from tests.unit.judging.test_attempts import record
@@ -182,3 +184,15 @@ def test_who_reads_the_error_alone_has_every_hint() -> None:
         preflight.refuse(errors)
     assert caught.value.message == "a.toml:3: one\n  do this\na.toml:5: two"
     assert caught.value.hint == "2 errors"
+
+
+def test_a_session_notes_what_check_notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Assumptions about plug-ins, sizes of the design, the stopping rule: all that was `check`'s alone."""
+    monkeypatch.setenv("STEELYARD_STATE", str(tmp_path / "state"))
+    rule = "[design]\nstarts = 12\n[design.until]\nwidth_percent = 5\n"
+    path, store, lines = written(tmp_path, f"{rule}{FACTORS}"), tmp_path / "store", []
+    with begin(path, store, trust=any_file, say=lines.append):
+        said = [line.removeprefix("note: ") for line in lines]
+    checked = weigh(path, store, 1.0, any_file)
+    assert said == list(checked.warnings)
+    assert any("cluster sizes" in note for note in said), said
