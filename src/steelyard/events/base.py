@@ -15,10 +15,7 @@ from steelyard.model.value import Value
 
 
 class Event:
-    """Something that happened while a study was measured."""
-
-    kept: ClassVar[bool] = False
-    """Whether it is a line of the journal."""
+    """Something that happened while a study was measured; it is written to the journal if it is `Kept`."""
 
 
 KINDS: Final[dict[str, type[Kept]]] = {}
@@ -35,7 +32,6 @@ class Kept(Value, Event):
 
     model_config = ConfigDict(extra="ignore")
 
-    kept: ClassVar[bool] = True
     name: ClassVar[str]
 
     @classmethod

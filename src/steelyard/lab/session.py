@@ -129,7 +129,7 @@ class Session:
             conceal = self._writer.conceal
             error.message, error.hint = conceal.text(error.message), conceal.text(error.hint)
             with contextlib.suppress(OSError):
-                self._writer.event(SessionFailed(message=error.message, hint=error.hint))
+                self._conductor.watcher.tell(SessionFailed(message=error.message, hint=error.hint))
             raise
 
     async def _run(self, views: Sequence[View]) -> Outcome:
@@ -146,7 +146,7 @@ class Session:
                 return await self._task
             except asyncio.CancelledError:
                 self.interrupted = True
-                self._writer.event(SessionInterrupted())
+                self._conductor.watcher.tell(SessionInterrupted())
                 return self._conductor.outcome()
             finally:
                 for beat in beating:

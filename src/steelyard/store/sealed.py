@@ -127,7 +127,7 @@ def seals(entries: Iterable[journal.Entry]) -> dict[str, Seal]:
             case FolderSetAside(folder=folder):
                 known.pop(folder, None)
             case FolderMissed(folder=folder) if folder in known:
-                # What stands there later was measured after that line.
+                # Anything found there later was measured after that line.
                 known[folder] = Seal(known[folder].line, known[folder].event, None, missed=True)
     return known
 

@@ -89,12 +89,14 @@ def test_a_limit_under_the_system_s_need_is_refused(
 def test_loopback_addresses_and_plain_prefixes(rights: Rights, no_agent: list[Path], tmp_path: Path) -> None:
     site = local.create(LOOPBACK, tmp_path)
     lease = asyncio.run(site.lease(Request("s", 2, 2), hour()))
-    assert [node.address for node in lease.nodes] == ["127.113.0.1", "127.113.0.2", "127.0.0.1", "127.0.0.2"]
-    assert {node.prefix for node in lease.nodes} == {()}
-    facts = asyncio.run(site.facts(lease.nodes[0]))
-    assert facts["cgroup_version"] == "none"
-    assert "no permission" in facts["cgroup_problems"]
-    asyncio.run(site.release(lease))
+    try:
+        assert [node.address for node in lease.nodes] == ["127.113.0.1", "127.113.0.2", "127.0.0.1", "127.0.0.2"]
+        assert {node.prefix for node in lease.nodes} == {()}
+        facts = asyncio.run(site.facts(lease.nodes[0]))
+        assert facts["cgroup_version"] == "none"
+        assert "no permission" in facts["cgroup_problems"]
+    finally:
+        asyncio.run(site.release(lease))
     assert list((tmp_path / "nodes").iterdir()) == []
 
 
