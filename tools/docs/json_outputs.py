@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any, Final
 
 from pydantic import TypeAdapter
@@ -18,9 +21,9 @@ from steelyard.analysis import statistics
 from steelyard.analysis.cells import ObjectiveVerdict
 from steelyard.analysis.comparisons.confounders import Difference
 from steelyard.analysis.comparisons.two_sided import Contrast
-from steelyard.analysis.gate import Gate
 from steelyard.analysis.statistics.look import LookRow
 from steelyard.analysis.treatments import Treatment
+from steelyard.cli import commands
 from steelyard.judging.noise_floor import FoundFloor
 from steelyard.judging.stopping import Decision, Rule
 from steelyard.lab.conductor import Outcome
@@ -28,7 +31,6 @@ from steelyard.lab.leftovers import Found
 from steelyard.model.calibration import Calibration
 from steelyard.model.damage import Damage
 from steelyard.model.estimate import Estimate
-from steelyard.model.finding import Finding as MachineFinding
 from steelyard.model.named_level import Level
 from steelyard.model.plan import Plan
 from steelyard.model.study import About
@@ -39,7 +41,6 @@ from steelyard.plan.estimate import PlanEstimate
 from steelyard.plan.gate_forecast import GateForecast
 from steelyard.plan.stopping_forecast import Expected
 from steelyard.progress.reason_words import ReasonGroup
-from steelyard.reference.audit.finding import Audit
 from steelyard.reference.comparison import PublishedPair
 from steelyard.reference.tables import Table as PublishedTable
 from steelyard.selftest.stall import Proof
@@ -420,14 +421,22 @@ def _published(title: str, rows: Schema | None) -> Schema:
     return schema
 
 
+def _declared() -> dict[str, Callable[[], Schema]]:
+    """Schemas of the commands whose module declares the type that `--json` prints."""
+    modules = {one.name: import_module(f"{commands.__name__}.{one.name}") for one in iter_modules(commands.__path__)}
+    return {
+        name: partial(of, module.JSON_TYPE, f"steelyard {name} --json")
+        for name, module in modules.items()
+        if hasattr(module, "JSON_TYPE")
+    }
+
+
 SCHEMAS: Final[Mapping[str, Callable[[], Schema]]] = {
-    "audit": lambda: of(Audit, "steelyard audit --json"),
+    **_declared(),
     "calibrate": _calibrate,
     "check": lambda: of(Checked | Refused, "steelyard check --json"),
     "clean": lambda: of(Cleaned, "steelyard clean --json"),
     "compare": _compare,
-    "doctor": lambda: of(tuple[MachineFinding, ...], "steelyard doctor --json"),
-    "gate": lambda: of(Gate, "steelyard gate --json"),
     "load": lambda: of(tuple[Loaded, ...], "steelyard load --json"),
     "load-show": _shown,
     "reference-list": lambda: _published("steelyard reference list --json", {"type": "integer"}),
@@ -439,7 +448,8 @@ SCHEMAS: Final[Mapping[str, Callable[[], Schema]]] = {
     "verify": _verify,
 }
 """Name of the file to the function that makes the schema. The name is a command with `--json`, its words joined by
-hyphens. `load-show` is separate, because `load --show --json` prints other lines."""
+hyphens. A command whose output is one type declares it, as `JSON_TYPE` of its module; here are those that print more or
+less than a type. `load-show` is separate, because `load --show --json` prints other lines."""
 
 
 def text(name: str) -> str:

@@ -75,19 +75,28 @@ CONTENTS = {
     },
 }
 """Panel, command, its help. A command is the function of its name in its module; if it has subcommands, they
-are the module's `app`. Functions return the exit code."""
+are the module's `app`. Functions return the exit code. What else a command is made of: `cli/commands/__init__.py`."""
 USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
 """Errors raised by the library for arguments that it does not understand."""
 READING = frozenset(CONTENTS["Read"])
 """Commands that may be used while a study is measured: then they run at idle priority."""
+EXAMPLES = (
+    ("steelyard check studies/quickstart.toml", "What would this study do, and how long would it take?"),
+    ("steelyard run studies/quickstart.toml", "Measure; the same command resumes."),
+    ("steelyard report store/quickstart", "Write the page that answers the question."),
+)
+"""Examples of the whole, a line to type with its effect; those of a command are the `EXAMPLES` of its module."""
 UNCHANGED = ("stress", "ycsb", "agent")
 """Commands whose arguments, `--help` too, are read by themselves."""
 
 
 def command_line(wanted: str) -> typer.Typer:
     """Every command by its name and help; only the one that is `wanted` with its signature and body."""
+    known = any(wanted in commands for commands in CONTENTS.values())
+    module = importlib.import_module(f"steelyard.cli.commands.{wanted}") if known else None
     app = typer.Typer(
         help=HELP,
+        context_settings={"obj": (EXAMPLES, getattr(module, "EXAMPLES", ()))},
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
@@ -97,8 +106,8 @@ def command_line(wanted: str) -> typer.Typer:
     app.callback()(_root)
     for panel, commands in CONTENTS.items():
         for name, line in commands.items():
-            module = importlib.import_module(f"steelyard.cli.commands.{name}") if name == wanted else None
-            commands_of_its_own = getattr(module, "app", None)
+            body = module if name == wanted else None
+            commands_of_its_own = getattr(body, "app", None)
             if commands_of_its_own is not None:
                 app.add_typer(commands_of_its_own, name=name, help=line, rich_help_panel=panel)
             else:
@@ -112,7 +121,7 @@ def command_line(wanted: str) -> typer.Typer:
                     context_settings=settings,
                     add_help_option=not free,
                 )
-                register(getattr(module, name, _not_wanted))
+                register(getattr(body, name, _not_wanted))
     return app
 
 

@@ -95,7 +95,7 @@ def with_json() -> Iterator[str]:
 def test_no_json_is_without_a_schema() -> None:
     named = set(with_json())
     assert {"status", "selftest-stall", "reference-show"} <= named
-    assert named - set(json_outputs.SCHEMAS) == set(), "add it to tools/docs/json_outputs.py"
+    assert named - set(json_outputs.SCHEMAS) == set(), "declare JSON_TYPE in the command's module"
     assert set(json_outputs.SCHEMAS) - named == {"load-show"}
 
 

@@ -23,6 +23,11 @@ from steelyard.reference.printed import AS_PRINTED, Rounding
 from steelyard.reference.tables import UnknownReference
 from steelyard.shown_text import json_text
 
+EXAMPLES = (
+    ("steelyard audit summary.csv", "Do the numbers of this table agree with each other?"),
+    ("steelyard audit srinadhuni2018", "The same for a published study."),
+)
+JSON_TYPE = Audit
 EXIT_NOTHING, EXIT_CONTRADICTION, EXIT_UNCHECKED = 0, 1, 4
 """4, as of a gate that is undecided: no check could be made, which clears nothing."""
 

@@ -25,6 +25,10 @@ from steelyard.selftest import calibrate as engine
 from steelyard.selftest.calibrate import Step
 from steelyard.shown_text import json_text
 
+EXAMPLES = (
+    ("steelyard calibrate", "Measure the load engine for 20 s, and keep the result."),
+    ("steelyard calibrate --seconds 60", "The same for longer, on a machine that is not quiet."),
+)
 EXIT_DONE = 0
 FULL_FRACTION = 0.9
 """Below this share of its thread the generator was not the slower one, and its ceiling is extrapolated."""

@@ -21,6 +21,13 @@ from steelyard.plan import gate_forecast, preflight
 from steelyard.plan.check import Check, as_data, weigh
 from steelyard.shown_text import json_text
 
+EXAMPLES = (
+    ("steelyard check studies/quickstart.toml", "Treatments, order, time, memory, disk."),
+    ("steelyard check studies/richardson2017.toml --scale 0.01", "The same for a small trial run of the study."),
+    ("steelyard check mine.toml --without-missing", "Without levels whose part does not exist yet."),
+    ("steelyard check studies/quickstart.toml --json", "Everything as JSON."),
+    ("steelyard check mine.toml --trust", "Execute the Python files that it names as plug-ins."),
+)
 EXIT_DONE, EXIT_WRONG, EXIT_MISSING = 0, 2, 5
 
 

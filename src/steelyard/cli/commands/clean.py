@@ -22,6 +22,10 @@ from steelyard.leases import register as lease_register
 from steelyard.node.folders import STATE_VARIABLE, state_folder
 from steelyard.shown_text import json_text
 
+EXAMPLES = (
+    ("steelyard clean --dry-run", "What is left over?"),
+    ("steelyard clean", "Remove it."),
+)
 EXIT_DONE, EXIT_LABORATORY = 0, 3
 
 HIDDEN = (

@@ -27,6 +27,11 @@ from steelyard.reading.comparison import Comparison, opened
 from steelyard.report.figures import forest
 from steelyard.shown_text import json_text
 
+EXAMPLES = (
+    ("steelyard compare store/before store/after", "Two stores, treatment by treatment."),
+    ("steelyard compare store/quickstart --a nodes=1 --b nodes=2", "Two treatments of one store."),
+    ("steelyard compare store/quickstart richardson2017", "Own results against published ones."),
+)
 EXIT_DECIDED, EXIT_UNDECIDED, EXIT_FAILED = 0, 1, 1
 MOST_DIFFERENCES = 12
 """Lines of a kind on the screen; `--json` has all."""

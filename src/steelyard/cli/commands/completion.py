@@ -9,6 +9,11 @@ import typer
 
 from steelyard.cli.completion import VARIABLE
 
+EXAMPLES = (
+    ("steelyard completion bash", 'For ~/.bashrc: eval "$(steelyard completion bash)".'),
+    ("steelyard completion zsh", 'For ~/.zshrc, after compinit: eval "$(steelyard completion zsh)".'),
+    ("steelyard completion fish", "Save it as ~/.config/fish/completions/steelyard.fish."),
+)
 EXIT_DONE = 0
 BASH: Final = """\
 _steelyard_complete() {

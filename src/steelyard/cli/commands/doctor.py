@@ -35,6 +35,12 @@ from steelyard.plugins.parts import default_plug_in
 from steelyard.shown_text import json_text
 from steelyard.site.base import Request, Site
 
+EXAMPLES = (
+    ("steelyard doctor", "What this machine can do, and how to fix what it cannot."),
+    ("steelyard doctor --site shelf.toml", "Can the machines of this inventory be used? Changes nothing there."),
+    ("steelyard doctor --json", "The same as JSON."),
+)
+JSON_TYPE = tuple[Finding, ...]
 EXIT_DONE, EXIT_LABORATORY = 0, 3
 COMMAND_TIMEOUT_S = 10.0
 SEAMS = ("engine", "system", "site")

@@ -22,6 +22,11 @@ from steelyard.reading.report_input import report_input, sealed_trials
 from steelyard.store.modelled import open_store
 from steelyard.store.read import Store
 
+EXAMPLES = (
+    ("steelyard export store/quickstart --parquet trials.parquet", "One row per trial, for DuckDB, R and pandas."),
+    ("steelyard export store/quickstart --openmetrics load.om", "Samples and seconds, for Grafana."),
+    ("steelyard export store/quickstart --hdr logs --markdown page.md", "Histogram logs, and the answer on a page."),
+)
 EXIT_DONE, EXIT_DAMAGED = 0, 1
 SAY_EVERY_S: Final = 10.0
 """Between lines of progress where there is no terminal."""

@@ -18,6 +18,12 @@ from steelyard.reading import gate as gating
 from steelyard.reading.comparison import opened
 from steelyard.shown_text import json_text
 
+EXAMPLES = (
+    ("steelyard gate store/gate", "This commit against main: the two builds of studies/gate.toml."),
+    ("steelyard gate store/after --against store/before --margin 5%", "Two stores; up to 5% is no loss."),
+    ("steelyard gate store/gate --response time,p99 --junit gate.xml", "Two responses, a file for a service."),
+)
+JSON_TYPE = Gate
 EXIT_NOT_WORSE, EXIT_WORSE, EXIT_UNDECIDED = 0, 1, 4
 EXIT_CODES = {"not worse": EXIT_NOT_WORSE, "worse": EXIT_WORSE, "undecided": EXIT_UNDECIDED}
 STYLES = {"not worse": "green", "worse": "bold red", "undecided": "yellow"}

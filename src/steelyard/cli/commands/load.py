@@ -55,6 +55,11 @@ from steelyard.system.base import Endpoint
 from steelyard.tomlfile.problems import from_validation, problem
 from steelyard.workload.base import Explains, Workload
 
+EXAMPLES = (
+    ("steelyard load ycsb-a -c 10.0.0.1 --create --populate", "Create the tables and fill them."),
+    ("steelyard load ycsb-a -c 10.0.0.1 --rate 2000 -d 60", "Offer 2,000 operations per second for 60 s."),
+    ("steelyard load studies/workloads/timeseries.toml --show 5", "Print five operations; send nothing."),
+)
 EXIT_DONE, EXIT_ERRORS, EXIT_INTERRUPTED = 0, 1, 130
 DEFAULT_PORT = 9042
 DEFAULT_DURATION_S = 10.0

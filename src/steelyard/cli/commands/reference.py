@@ -20,6 +20,12 @@ from steelyard.reference import tables as shipped
 from steelyard.reference.tables import Row
 from steelyard.shown_text import json_text
 
+EXAMPLES = (
+    ("steelyard reference list", "Every shipped table, and where it was published."),
+    ("steelyard reference list --json", "The same as JSON."),
+    ("steelyard reference show richardson2017", "The tables of one study, with source and caveats."),
+    ("steelyard reference show srinadhuni2018 --json", "The same as JSON."),
+)
 EXIT_DONE = 0
 MOST_COLUMNS = 1_000
 

@@ -25,6 +25,11 @@ from steelyard.report.tables import analysed
 from steelyard.shown_text import visible
 from steelyard.store.modelled import open_store
 
+EXAMPLES = (
+    ("steelyard report store/quickstart", "Write store/quickstart/report.html."),
+    ("steelyard report store/quickstart --tables t --figures f", "Tables and figures as files, too."),
+    ("steelyard report store/quickstart --json", "Every table as JSON on standard output."),
+)
 EXIT_DONE, EXIT_SOME_INVALID = 0, 1
 
 

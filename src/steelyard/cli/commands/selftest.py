@@ -18,6 +18,10 @@ from steelyard.node.signals import interruptible
 from steelyard.selftest.stall import IN_FLIGHT, QUANTILE, Asked, Line, Proof, prove
 from steelyard.shown_text import json_text
 
+EXAMPLES = (
+    ("steelyard selftest stall", "1,000 operations per second for 20 s; the server stops for 2 s."),
+    ("steelyard selftest stall --seconds 40 --stall 4 --json", "Longer, and as JSON."),
+)
 EXIT_DONE, EXIT_FAILED = 0, 1
 LINES_A_HEADER = 20
 

@@ -32,6 +32,11 @@ from steelyard.serve.store_cache import Shelf, find
 from steelyard.serve.web import PageServer
 from steelyard.store import layout
 
+EXAMPLES = (
+    ("steelyard serve", "All studies below ./store; prints the address to open."),
+    ("steelyard serve store/quickstart --open", "One study, opened in the browser."),
+    ("steelyard serve --port 0", "On any free port."),
+)
 EXIT_INTERRUPTED = 130
 POLL_S = 0.2
 SCRATCH, LOCK, DOOR = "steelyard-serve-", ".lock", "open.html"

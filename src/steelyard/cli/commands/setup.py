@@ -28,6 +28,10 @@ from steelyard.plugins import find
 from steelyard.plugins.parts import default_plug_in
 from steelyard.site.base import Prepares
 
+EXAMPLES = (
+    ("steelyard setup cassandra", "Fetch Java and Cassandra."),
+    ("steelyard setup latte", "Fetch another load generator."),
+)
 EXIT_DONE, EXIT_STUDY, EXIT_LABORATORY = 0, 2, 3
 INSTALL_TIMEOUT_S = 900.0
 

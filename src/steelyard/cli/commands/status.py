@@ -57,6 +57,10 @@ from steelyard.store.modelled import open_store
 if TYPE_CHECKING:
     from steelyard.progress.state import Live
 
+EXAMPLES = (
+    ("steelyard status store/quickstart", "Progress, and why trials are not valid."),
+    ("steelyard status store/quickstart --all", "The same with every reason in full."),
+)
 MOST_MEASURED_AGAIN = 5
 """Trials that were measured again, without `--all`."""
 NOT_CHECKED = "tables, facts and logs of the trials are not checked here: `steelyard verify"

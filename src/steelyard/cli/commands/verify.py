@@ -18,6 +18,10 @@ from steelyard.store.modelled import open_store
 from steelyard.verify.checklist import CHECKS, HINTS, Verification
 from steelyard.verify.store import verification
 
+EXAMPLES = (
+    ("steelyard verify store/quickstart", "Checksums, plan, journal, and every number again."),
+    ("steelyard verify store/quickstart --report page.html", "A page that was saved elsewhere, too."),
+)
 EXIT_SOUND, EXIT_DIFFERENCE = 0, 1
 MOST_FINDINGS = 50
 """On the screen; `--json` has all."""

@@ -1,4 +1,4 @@
-"""Help of the commands as plain text: usage, purpose, arguments, options, examples.
+"""Help of the commands as plain text: usage, purpose, arguments, options, examples (the context's object).
 
 Written here and not by the library: that one shows types (`<float range> [x>=1e-06]`) and frames, and has no examples.
 """
@@ -9,8 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import typer.core
-
-from steelyard.cli.examples import EXAMPLES
 
 ANYTHING: Final = "VALUE"
 """Stands for the value of an option that does not name it."""
@@ -49,14 +47,12 @@ def _write(command: Any, ctx: Any, formatter: Any, panels: Mapping[str, Rows]) -
         if rows:
             with formatter.section(head):
                 formatter.write_dl(rows)
-    names: list[str] = []
-    while ctx.parent is not None:
-        names.insert(0, ctx.info_name)
-        ctx = ctx.parent
+    of_all, of_command = ctx.obj
     with formatter.section("Examples"):
-        for line, what in EXAMPLES.get(" ".join(names), ()):
-            formatter.write_text(f"# {what}")
-            formatter.write(f"  {line}\n")
+        for line, what in of_command if ctx.parent else of_all:
+            if ctx.command_path in line:
+                formatter.write_text(f"# {what}")
+                formatter.write(f"  {line}\n")
 
 
 def _plain(text: str) -> str:
