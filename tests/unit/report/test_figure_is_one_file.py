@@ -37,3 +37,12 @@ def test_a_figure_stands_at_the_end_of_its_section(monkeypatch: pytest.MonkeyPat
         figure = f'<figure id="another-{section.value}"'
         assert figure in inside, section
         assert page.count(figure) == 1
+
+
+def test_every_figure_has_its_place_on_the_page() -> None:
+    """The end of a section that it names, or a form of `report/forms.py` that draws it."""
+    of_page = page_input(synthetic.study(nodes=(1, 2, 3, 4, 5), workloads=("A", "E")))
+    page = build(of_page)
+    drawn = catalogue.of_results(of_page.results, of_page.records)
+    assert len(drawn) >= len(catalogue.MAKERS)
+    assert {name: page.count(f'<figure id="{name}"') for name in drawn} == dict.fromkeys(drawn, 1)

@@ -15,10 +15,9 @@ from steelyard.file_errors import foreseen
 from steelyard.judging.attempts import without_valid_attempt
 from steelyard.model.errors import StudyError
 from steelyard.reading.published import with_published
-from steelyard.reading.report_input import ReportInput, report_input
+from steelyard.reading.report_input import report_input
 from steelyard.report import export
-from steelyard.report.data.presentation import Figure, view
-from steelyard.report.figures import catalogue, node_traces, timelines
+from steelyard.report.figures import catalogue
 from steelyard.report.page import PAGE, build
 from steelyard.report.prose.methods_paragraph import paragraph
 from steelyard.report.tables import analysed
@@ -85,17 +84,7 @@ def report(
         written = export.tables(page_input.tables, analysed.every(page_input.results), tables)
         say(console, f"tables  {tables} ({len(written)} files)")
     if figures is not None:
-        written = export.figures(_figures(page_input), figures)
+        written = export.figures(catalogue.of_page(page_input), figures)
         say(console, f"figures {figures} ({len(written)} files)")
     whole = all(damage.harmless for damage in opened.damages)
     return EXIT_DONE if whole and not without_valid_attempt(page_input.records) else EXIT_SOME_INVALID
-
-
-def _figures(page_input: ReportInput) -> dict[str, Figure]:
-    by_name = catalogue.of_results(page_input.results, page_input.records)
-    for trace in page_input.traces:
-        figure = node_traces.figure(trace)
-        if figure is not None:
-            by_name[figure.name] = figure
-    shown = view(page_input.results)
-    return by_name | dict(timelines.all_figures(shown, page_input.timelines, page_input.curves))

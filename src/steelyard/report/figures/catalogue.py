@@ -10,10 +10,11 @@ from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.comparison import Comparison
 from steelyard.analysis.treatments import label
 from steelyard.model.trial import TrialRecord
+from steelyard.reading.report_input import ReportInput
 from steelyard.report.data.chart_rows import n_range
 from steelyard.report.data.presentation import Figure, Panel, View, view
 from steelyard.report.draw.plot import NARROW_PX, WIDE_PX
-from steelyard.report.figures import forest
+from steelyard.report.figures import forest, node_traces, timelines
 from steelyard.report.figures.box_plots import boxes, deviations
 from steelyard.report.figures.forest import ForestRow
 from steelyard.report.figures.interactions import profiles
@@ -66,12 +67,22 @@ MAKERS: Final[tuple[Callable[[View], Figure | None], ...]] = (
     rate_curves,
 )  # fmt: skip
 """Figures that need the results only. One that names its `Figure.section` is at the end of that section of the
-page; nothing else must know it."""
+page; nothing else must know it. Any other has its place in `report/forms.py`."""
 
 
 def of_results(results: Results, records: Sequence[TrialRecord]) -> dict[str, Figure]:
-    """Every figure that these results support, by name, except the time series of nodes (see `node_traces`)."""
+    """Every figure that these results support, by name; `of_page` adds those of nodes and of the time within trials."""
     this = view(results)
     figures = [maker(this) for maker in MAKERS]
     figures.append(order(this, records))
     return {figure.name: figure for figure in figures if figure is not None}
+
+
+def of_page(page_input: ReportInput) -> dict[str, Figure]:
+    """Every figure of a page, by name: of the results, of the nodes, and over the time of trials."""
+    of_nodes = [figure for trace in page_input.traces if (figure := node_traces.figure(trace)) is not None]
+    return {
+        **of_results(page_input.results, page_input.records),
+        **{figure.name: figure for figure in of_nodes},
+        **timelines.all_figures(view(page_input.results), page_input.timelines, page_input.curves),
+    }
