@@ -28,7 +28,7 @@ from steelyard.format import treatment_label
 from steelyard.heavy import pl
 from steelyard.model.named_level import level_key
 from steelyard.model.outcome import ANSWERED
-from steelyard.model.percentiles import quantile_buckets, supported
+from steelyard.model.percentiles import quantiles_ns, supported
 from steelyard.model.trial import PhaseTime, TrialRecord
 from steelyard.shown_text import visible
 from steelyard.store.read import Store
@@ -262,9 +262,9 @@ def _quantiles(family: Family, rows: pl.DataFrame, labels: Labels, families: _Fa
     for (end_s,), of_second in ordered:
         buckets = of_second.select("bucket_low_ns", "bucket_high_ns", "count").rows()
         operations = int(of_second["count"].sum())
-        for quantile, bucket in zip(QUANTILES, quantile_buckets(buckets, QUANTILES), strict=True):
-            if bucket is not None and supported(quantile, operations):
-                points[quantile].append((float(end_s), (bucket[0] + bucket[1]) / 2e9))
+        for quantile, value_ns in zip(QUANTILES, quantiles_ns(buckets, QUANTILES), strict=True):
+            if value_ns is not None and supported(quantile, operations):
+                points[quantile].append((float(end_s), value_ns / 1e9))
     for quantile, of_quantile in points.items():
         if of_quantile:
             times_s, values = zip(*of_quantile, strict=True)

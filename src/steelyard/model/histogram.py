@@ -1,9 +1,8 @@
-"""Histograms as tables of occupied buckets: merged by adding counts, never by averaging percentiles.
+"""Histograms as tables of occupied buckets; their percentiles are computed in `model/percentiles.py`.
 
-A bucket is `(low_ns, high_ns, count)` with both bounds inclusive. Buckets of one instrument have the same bounds
-wherever they occur, so the key of a merge is the lower bound.
-
-Percentiles of histograms: `model/percentiles.py`.
+They are merged by adding counts, never by averaging percentiles. A bucket is `(low_ns, high_ns, count)` with both
+bounds inclusive. Buckets of one instrument have the same bounds wherever they occur, so the key of a merge is the lower
+bound.
 """
 
 from __future__ import annotations

@@ -1,18 +1,19 @@
-"""Percentiles of histograms, and the least number of operations that supports one.
+"""How percentiles of histograms are computed, and the least number of operations that supports one.
 
-Every percentile of operations is computed here, from buckets as tuples, or in `percentile_frames`, from buckets as rows
-of a frame; a test checks that both agree. Each is the midpoint of its bucket; drop-ins print the upper bound.
-Intervals: `analysis/inference/percentile_intervals.py`. The agent's live figures:
-`crates/steelyard-load/src/histogram.rs`.
+Every percentile of operations is computed here, from buckets as tuples or as rows of a frame; a test checks that both
+agree. Each is the midpoint of its bucket. Two drop-ins print the upper bound of the same bucket, as their tools do:
+`dropin/stress/run/interval_stats.py` and `dropin/ycsb/measures.py`. Intervals:
+`analysis/inference/percentile_intervals.py`. The agent's live figures: `crates/steelyard-load/src/histogram.rs`.
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
+from steelyard.heavy import pl
 from steelyard.model.histogram import Bucket
 
 BEYOND = 10
@@ -45,7 +46,35 @@ def quantile_buckets(buckets: Sequence[Bucket], shares: Sequence[float]) -> list
     return [buckets[place] if place < len(buckets) else None for place in places]
 
 
+def quantiles_ns(buckets: Sequence[Bucket], shares: Sequence[float]) -> list[float | None]:
+    """Several quantiles, each as the midpoint of its bucket; None when empty."""
+    found = quantile_buckets(buckets, shares)
+    return [None if bucket is None else (bucket[0] + bucket[1]) / 2 for bucket in found]
+
+
 def quantile_ns(buckets: Sequence[Bucket], q: float) -> float | None:
     """The quantile as the midpoint of its bucket; None when empty."""
-    bucket = quantile_bucket(buckets, q)
-    return None if bucket is None else (bucket[0] + bucket[1]) / 2
+    return quantiles_ns(buckets, (q,))[0]
+
+
+def quantiles_by_group(
+    rows: pl.DataFrame, group: str, value: str, shares: Mapping[str, float]
+) -> dict[str, dict[int, float]]:
+    """The smallest `value` per group such that at least the given share of the group's `count` lies at or below it, for
+    each name in `shares`. Columns: `group` (integers), `value` (bucket midpoints) and `count`; groups without counts
+    are omitted."""
+    ordered = (
+        rows.group_by(group, value)
+        .agg(pl.col("count").sum())
+        .filter(pl.col("count") > 0)
+        .sort(group, value)
+        .with_columns(
+            pl.col("count").cum_sum().over(group).alias("seen"), pl.col("count").sum().over(group).alias("all")
+        )
+    )
+    return {
+        name: dict(
+            ordered.filter(pl.col("seen") >= share * pl.col("all")).group_by(group).agg(pl.col(value).min()).iter_rows()
+        )
+        for name, share in shares.items()
+    }

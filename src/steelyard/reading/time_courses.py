@@ -28,8 +28,7 @@ from steelyard.heavy import pl
 from steelyard.model.histogram import Bucket, total
 from steelyard.model.load import CAPACITY, CAPACITY_WARM_UP, MEASURE, POPULATE, WARM_UP, LoadPhase, Offered
 from steelyard.model.outcome import ANSWERED
-from steelyard.model.percentile_frames import quantiles
-from steelyard.model.percentiles import BEYOND, quantile_buckets, supported
+from steelyard.model.percentiles import BEYOND, quantiles_by_group, quantiles_ns, supported
 from steelyard.model.trial import CellKey, TrialRecord
 from steelyard.reading.node_strips import Strip, cpu_strips
 from steelyard.reading.server_metrics import StripGroup, Worst, paused_ms, pauses_of, server_strips, worst_window
@@ -259,7 +258,7 @@ def _windows(
 ) -> tuple[Window, ...]:
     totals = dict(answered.group_by("window").agg(pl.col("count").sum()).iter_rows())
     failed = dict(drawn.filter(~pl.col("answered")).group_by("window").agg(pl.col("count").sum()).iter_rows())
-    quantiles_ms = quantiles(answered, "window", "ms", QUANTILES)
+    quantiles_ms = quantiles_by_group(answered, "window", "ms", QUANTILES)
     windows = []
     for index in range(math.ceil(seconds / step_s - 1e-9)):
         first, last, count = index * step_s, min((index + 1) * step_s, seconds), totals.get(index, 0)
@@ -331,8 +330,8 @@ def curve(treatment: Mapping[str, Any], measure: str, histogram: pl.DataFrame, *
 
 def _at(buckets: Sequence[Bucket], shares: Sequence[float]) -> tuple[tuple[float, float], ...]:
     """Each share of operations with the time in ms that it did not exceed, by the middle of a bucket."""
-    pairs = zip(shares, quantile_buckets(buckets, shares), strict=True)
-    return tuple((share, (bucket[0] + bucket[1]) / 2e6) for share, bucket in pairs if bucket is not None)
+    pairs = zip(shares, quantiles_ns(buckets, shares), strict=True)
+    return tuple((share, value_ns / 1e6) for share, value_ns in pairs if value_ns is not None)
 
 
 def _shares(operations: int) -> Sequence[float]:

@@ -11,7 +11,7 @@ from steelyard.dropin.stress.run.interval_stats import Span
 from steelyard.dropin.ycsb.measures import Measure
 from steelyard.model import histogram, percentiles
 from steelyard.model.histogram import Bucket
-from steelyard.model.percentile_frames import quantiles
+from steelyard.model.percentiles import quantiles_by_group
 from steelyard.wire.tables import Histogram
 
 SHARES = {"none": 0.0, "p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999, "all": 1.0}
@@ -48,7 +48,7 @@ def test_rows_of_a_frame_have_the_same_quantiles(groups: list[list[int]]) -> Non
         for part in (count // 2, count - count // 2)
     ]
     frame = pl.DataFrame(rows, schema={"window": pl.Int64, "ms": pl.Float64, "count": pl.Int64}, orient="row")
-    found = quantiles(frame, "window", "ms", SHARES)
+    found = quantiles_by_group(frame, "window", "ms", SHARES)
     for name, q in SHARES.items():
         assert found[name] == {
             group: (percentiles.quantile_ns(table, q) or 0.0) / 1e6 for group, table in enumerate(tables)
@@ -71,5 +71,5 @@ def test_nothing_has_no_quantile() -> None:
     assert percentiles.quantile_bucket([(1, 2, 0), (3, 4, 1)], 0.0) == (3, 4, 1)
     assert (Span().upper_quantile_ms(0.5), Measure().upper_percentile_us(50)) == (0.0, 0)
     empty = pl.DataFrame(schema={"window": pl.Int64, "ms": pl.Float64, "count": pl.Int64})
-    assert quantiles(empty, "window", "ms", {"p50": 0.5}) == {"p50": {}}
+    assert quantiles_by_group(empty, "window", "ms", {"p50": 0.5}) == {"p50": {}}
     assert histogram.mean_ns([(0, 10, 1), (10, 20, 3)]) == pytest.approx(12.5)
