@@ -1,4 +1,4 @@
-"""Generated part of `schema/order.schema.json`: the definition of distributions. The rest is written by hand."""
+"""Generated part of `schema/order.schema.json`: distributions and choosers of keys. The rest is written by hand."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
-from steelyard.workload._distributions import DISTRIBUTIONS, Distribution, Parameter
+from steelyard.workload._distributions import CHOOSERS, DISTRIBUTIONS, Distribution, Parameter
 
 SCHEMA: Final = Path(__file__).resolve().parents[2] / "schema" / "order.schema.json"
 
 
 def text() -> str:
-    """The repository's schema with its definition of distributions brought up to date."""
+    """The repository's schema with its definitions of distributions and choosers brought up to date."""
     schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
-    schema["$defs"]["distribution"] = distribution()
+    schema["$defs"] |= {"distribution": distribution(), "chooser": {"enum": list(CHOOSERS)}}
     return json.dumps(schema, indent=2) + "\n"
 
 

@@ -183,9 +183,10 @@ fn checked(size: &DistributionSpec) -> Result<Form, OrderError> {
     }
 }
 
-/// The number that commons-math 3.2 draws with java.util.Random of that seed.
+/// The number that commons-math 3.2 draws with java.util.Random of that seed; the least of a distribution that the tool has not.
 fn draw(form: &Form, seed: i64) -> i64 {
     match form {
+        Form::Fixed(value) => *value,
         Form::Sequence(range) => range.min + seed % (range.max - range.min + 1),
         Form::Uniform(range) => range.uniform(JavaRandom::new(seed).next_double()),
         Form::Exponential(range, mean) => range.offset(mean * JavaRandom::new(seed).next_exponential()),
@@ -198,7 +199,7 @@ fn draw(form: &Form, seed: i64) -> i64 {
             quantized.value(random.next_double(), random.next_double())
         }
         Form::Inverted(of, range) => range.max.wrapping_sub(draw(of, seed).wrapping_sub(range.min)),
-        form => form.range().min,
+        Form::Zipfian(range, _) | Form::Scrambled(range, _) | Form::Hotspot(range, _) => range.min,
     }
 }
 
@@ -222,7 +223,8 @@ fn draw_real(form: &Form, seed: i64) -> f64 {
             let (min, max) = bounds(range);
             max - (draw_real(of, seed) - min)
         }
-        form => draw(form, seed) as f64,
+        Form::Fixed(_) | Form::Sequence(_) | Form::Quantized(_) => draw(form, seed) as f64,
+        Form::Zipfian(..) | Form::Scrambled(..) | Form::Hotspot(..) => draw(form, seed) as f64,
     }
 }
 

@@ -14,11 +14,10 @@ from steelyard.model.data_model import Schema, quoted
 from steelyard.model.errors import StudyError
 from steelyard.tomlfile.problems import Missing, problem
 from steelyard.workload import _models, _tables, _types
-from steelyard.workload._distributions import bounds, distribution, mean, short_form
+from steelyard.workload._distributions import CHOOSERS, bounds, distribution, mean, short_form
 from steelyard.workload._tables import Json, TableInfo
 from steelyard.workload.base import Explanation, OperationShape
 
-CHOOSERS = ("uniform", "zipfian", "latest", "hotspot", "sequential", "exponential")
 DEFAULT_PAGES = 100
 ONCE = {"name": "fixed", "value": 1.0}
 CERTAIN = ("key", "fixed")

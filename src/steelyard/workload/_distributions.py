@@ -3,6 +3,10 @@
 A new distribution is an entry in `DISTRIBUTIONS` here, its wire format in `crates/steelyard-wire/src/program.rs` and
 its sampling in `crates/steelyard-workload/src/distributions.rs`. The schema of orders and the reference page are
 generated from the entry. The short form is that of cassandra-stress's options.
+
+Choosers of keys that exist (`Chooser`) are another mechanism, YCSB's: they know which keys are written meanwhile. A new
+one is a name here, its wire format in `crates/steelyard-wire/src/order.rs` (`RequestDistribution`) and its choice in
+`crates/steelyard-workload/src/key_chooser.rs`.
 """
 
 from __future__ import annotations
@@ -11,10 +15,13 @@ import difflib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 SHORT = re.compile(r"\s*(~?)\s*([a-z][a-z-]*)\s*\((.*)\)\s*", re.IGNORECASE | re.DOTALL)
 RANGE = re.compile(r"\s*(-?[0-9_]+(?:\.[0-9]+)?)\s*\.\.\s*(-?[0-9_]+(?:\.[0-9]+)?)\s*")
+Chooser = Literal["uniform", "zipfian", "latest", "hotspot", "sequential", "exponential"]
+"""How an operation chooses among the keys that exist."""
+CHOOSERS: tuple[str, ...] = get_args(Chooser)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 
 from steelyard.model.data_model import CQL, Schema
 from steelyard.model.value import Value
+from steelyard.workload._distributions import Chooser
 
 KEYSPACE = "ycsb"
 TABLE = "usertable"
@@ -65,9 +66,7 @@ class Settings(Value):
     """Share of scans (scanproportion)."""
     read_modify_write_proportion: float = Field(default=0.0, ge=0, json_schema_extra=EASY)
     """Share of reads followed by an update of the same key (readmodifywriteproportion)."""
-    request_distribution: Literal["uniform", "zipfian", "latest", "hotspot", "sequential", "exponential"] = Field(
-        default="uniform", json_schema_extra=EASY
-    )
+    request_distribution: Chooser = Field(default="uniform", json_schema_extra=EASY)
     """Distribution of requested keys (requestdistribution)."""
     read_all_fields: bool = Field(default=True, json_schema_extra=EASY)
     """Whether reads and scans request the whole record or one field (readallfields)."""
