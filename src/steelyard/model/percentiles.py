@@ -48,8 +48,7 @@ def quantile_buckets(buckets: Sequence[Bucket], shares: Sequence[float]) -> list
 
 def quantiles_ns(buckets: Sequence[Bucket], shares: Sequence[float]) -> list[float | None]:
     """Several quantiles, each as the midpoint of its bucket; None when empty."""
-    found = quantile_buckets(buckets, shares)
-    return [None if bucket is None else (bucket[0] + bucket[1]) / 2 for bucket in found]
+    return [None if one is None else (one[0] + one[1]) / 2 for one in quantile_buckets(buckets, shares)]
 
 
 def quantile_ns(buckets: Sequence[Bucket], q: float) -> float | None:

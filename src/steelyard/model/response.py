@@ -124,10 +124,13 @@ class Response:
     source: Source = "records"
     measure: Measure | None = None
     """Computation from samples, if `source` is samples."""
-    dilates: Dilates = ""
-    """Whether it is a time or a rate of the hardware that a dilated study models."""
     less_is_better: bool | None = None
     """Which change is an improvement where `direction` does not say: of CPU less is better, though not faster."""
+
+    @property
+    def dilates(self) -> Dilates:
+        """Whether it is a time or a rate of the hardware that a dilated study models, by its unit."""
+        return "time" if self.unit == "ms" else "rate" if self.unit == "W" or self.unit.endswith("/s") else ""
 
     @property
     def called(self) -> str:

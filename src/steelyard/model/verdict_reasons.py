@@ -44,7 +44,8 @@ class KindFacts:
     of_generator: bool = False
     """Whether the load generator, not the system, limited the trial."""
     in_store: bool = False
-    """Whether the store's intervals and records hold all evidence for it, so that it can be judged again."""
+    """Whether the store's intervals and records hold all evidence for it, so that it can be judged again: then
+    `verify/recompute.py:_verdict` gives that evidence, too."""
     of_link: bool = False
     """Whether it concerns only trials over a link program."""
 

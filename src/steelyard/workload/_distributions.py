@@ -1,8 +1,9 @@
 """Distributions of numbers in workload files: `5`, `"uniform(1..100)"`, or a table with a `name`.
 
 A new distribution is an entry in `DISTRIBUTIONS` here, its wire format in `crates/steelyard-wire/src/program.rs` and
-its sampling in `crates/steelyard-workload/src/distributions.rs`. The schema of orders and the reference page are
-generated from the entry. The short form is that of cassandra-stress's options.
+its sampling in `crates/steelyard-workload/src/distributions.rs`; the compiler then names what else matches on `Form`.
+The schema of orders and the reference page are generated from the entry. The short form is that of cassandra-stress's
+options.
 
 Choosers of keys that exist (`Chooser`) are another mechanism, YCSB's: they know which keys are written meanwhile. A new
 one is a name here, its wire format in `crates/steelyard-wire/src/order.rs` (`RequestDistribution`) and its choice in
@@ -20,7 +21,7 @@ from typing import Any, Literal, get_args
 SHORT = re.compile(r"\s*(~?)\s*([a-z][a-z-]*)\s*\((.*)\)\s*", re.IGNORECASE | re.DOTALL)
 RANGE = re.compile(r"\s*(-?[0-9_]+(?:\.[0-9]+)?)\s*\.\.\s*(-?[0-9_]+(?:\.[0-9]+)?)\s*")
 Chooser = Literal["uniform", "zipfian", "latest", "hotspot", "sequential", "exponential"]
-"""How an operation chooses among the keys that exist."""
+"""Choice of an operation among the keys that exist."""
 CHOOSERS: tuple[str, ...] = get_args(Chooser)
 
 

@@ -23,7 +23,6 @@ RESPONSES = (
         compute=lambda measured: measured.capacity_per_s,
         direction=Direction.MORE_IS_FASTER,
         kept=Kept.NOT,
-        dilates="rate",
         main=True,
         on_page=False,
         order=35,

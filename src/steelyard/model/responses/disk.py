@@ -20,7 +20,6 @@ def _of(
         definition=f"{what}, the {HOWS[how]}.{f' {more}' if more else ''}",
         source="samples",
         measure=Measure(metrics=(metric,), how=how, scale=scale, shared=shared),
-        dilates="rate",
         less_is_better=True,
         on_page=on_page,
         order=order,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from steelyard.model.measure import How, Measure, Over, Per
 from steelyard.model.power import MEMORY, PACKAGES
-from steelyard.model.response import Dilates, Response
+from steelyard.model.response import Response
 
 WHAT = (
     "the database nodes' machines: of the whole machine by a meter, otherwise of processor packages and memory "
@@ -14,9 +14,8 @@ LOAD = "the load nodes' machines, read in the same way"
 
 
 def _of(
-    name: str, label: str, what: str, unit: str, how: How, per: Per, order: int, dilates: Dilates = "",
-    over: Over = "database",
-) -> Response:  # fmt: skip
+    name: str, label: str, what: str, unit: str, how: How, per: Per, order: int, over: Over = "database"
+) -> Response:
     return Response(
         name=name,
         label=label,
@@ -24,7 +23,6 @@ def _of(
         definition=f"{what} {WHAT if over == 'database' else LOAD}.",
         source="samples",
         measure=Measure((PACKAGES, MEMORY), how=how, over=over, per=per, probe="energy", power=True, shared="cpu"),
-        dilates=dilates,
         less_is_better=True,
         on_page=False,
         order=order,
@@ -32,7 +30,7 @@ def _of(
 
 
 RESPONSES = (
-    _of("power_watts_mean", "power of a database node", "Mean power of", "W", "mean", "", 160, "rate"),
+    _of("power_watts_mean", "power of a database node", "Mean power of", "W", "mean", "", 160),
     _of("energy_j_total", "energy", "Energy of", "J", "integral", "", 161),
     _of("energy_j_per_operation", "energy per operation", "Energy, over the operations answered without error, of",
         "J/operation", "integral", "operation", 162),

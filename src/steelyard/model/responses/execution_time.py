@@ -13,7 +13,6 @@ RESPONSES = (
         compute=lambda measured: measured.execution_ns / NS_PER_MS,
         direction=Direction.LESS_IS_FASTER,
         times_as="long",
-        dilates="time",
         kept=Kept.NOT,
         order=10,
     ),

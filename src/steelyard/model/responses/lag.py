@@ -15,7 +15,6 @@ RESPONSES = (
         definition="Lag (sent later than due) that 99% of the operations did not exceed.",
         compute=by_quantile_ms(P99, "lag", (*ANSWERED, Outcome.TIMEOUT.value)),
         percentile=P99,
-        dilates="time",
         less_is_better=True,
         on_page=False,
         order=60,

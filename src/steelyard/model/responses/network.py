@@ -14,7 +14,6 @@ def _of(name: str, label: str, definition: str, metric: str, how: How, unit: str
         definition=f"{definition}. Only of nodes with a network of their own.",
         source="samples",
         measure=Measure(metrics=(metric,), how=how, scale=scale),
-        dilates="" if how == "integral" else "rate",
         less_is_better=True,
         on_page=False,
         order=order,

@@ -12,7 +12,6 @@ RESPONSES = (
         name="response_ms_mean",
         label="mean response time",
         unit="ms",
-        dilates="time",
         definition=(
             "Mean response time: from when an operation was due to its answer. In a closed loop an operation is due "
             "when the last is answered, so a slow answer delays the next request instead of making it wait."
@@ -28,7 +27,6 @@ RESPONSES = (
             name=f"response_ms_{name}",
             label=LABELS.get(name, f"{100 * q:g}th percentile of response time"),
             unit="ms",
-            dilates="time",
             definition=f"Response time that {100 * q:g}% of the answered operations did not exceed.",
             compute=by_quantile_ms(q, "response"),
             from_due=True,
@@ -43,7 +41,6 @@ RESPONSES = (
         name="response_ms_max",
         label="longest response time",
         unit="ms",
-        dilates="time",
         definition="Longest response time of the trial.",
         compute=by_quantile_ms(1.0, "response"),
         from_due=True,

@@ -18,7 +18,6 @@ RESPONSES = (
         compute=_throughput,
         direction=Direction.MORE_IS_FASTER,
         kept=Kept.NOT,
-        dilates="rate",
         order=30,
     ),
 )
