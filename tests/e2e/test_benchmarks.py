@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from math import isfinite
 
 import pytest
 
@@ -29,4 +30,5 @@ def test_the_comparison_with_other_tools_runs() -> None:
     found = json.loads(done.stdout)
     ours = [row for row in found["null server"] if row["tool"] == "steelyard"]
     assert [row["what"].split(",")[0] for row in ours] == ["read", "write", "2000 reads a second"]
-    assert all(row["client cpu us/op"] > 0 and row["RSS MB"] > 0 for row in ours)
+    # A difference of two tiny runs, which may be 0 or less.
+    assert all(isfinite(row["client cpu us/op"]) and isfinite(row["RSS MB"]) for row in ours)

@@ -21,6 +21,7 @@ from steelyard.export import otava as otava_history
 from steelyard.model import percentiles
 from steelyard.node import java
 from steelyard.node.folders import cache_folder
+from steelyard.reading.within_trials import added_up, answered
 from steelyard.store.read import Store
 from tests.unit.cli.screen import printed
 from tests.unit.export import stores
@@ -77,8 +78,7 @@ def test_the_log_reader_of_the_library_reads_the_logs(folder: Path) -> None:
     by_share = {float(share): float(value) for value, share, *_ in rows}
     store = Store(folder / "store" / "quickstart")
     record = next(record for record in store.trials() if log.name.startswith(f"{record.id}.load1"))
-    own = store.histograms([record], ["measure"])
-    buckets = own.filter(own["measure"] == "response").select("bucket_low_ns", "bucket_high_ns", "count").rows()
+    buckets = added_up(answered(store, [record])).select("bucket_low_ns", "bucket_high_ns", "count").rows()
     for share in (0.5, 1.0):
         bucket = percentiles.quantile_bucket(buckets, share)
         assert bucket is not None

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.reading.report_input import ReportInput, report_input
+from steelyard.reading.reading import reading_of
+from steelyard.reading.report_input import ReportInput
 from steelyard.report.page import build
 from tests.e2e.chromium import Tab, tab
 from tests.unit.lab.fakes import Script, study, without_waiting
@@ -32,7 +33,7 @@ def searched(folder: Path) -> ReportInput:
     with pytest.MonkeyPatch.context() as patch:
         without_waiting(patch)
         conduct(script, chosen)
-    return report_input(stored(script), courses=False)
+    return reading_of(stored(script)).report_input(courses=False)
 
 
 @pytest.fixture(scope="module")

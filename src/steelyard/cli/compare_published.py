@@ -16,7 +16,7 @@ from steelyard.cli.terminal.wide_table import uncut
 from steelyard.model.errors import StudyError
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import label_of
-from steelyard.reading.comparison import Opened
+from steelyard.reading.opened import Opened
 from steelyard.reading.published import PublishedComparison, compare_with_published, tables_named
 from steelyard.reference import tables as shipped
 from steelyard.reference.audit.finding import figure

@@ -18,7 +18,6 @@ from steelyard.export.attempts import attempt_name, dilation_of
 from steelyard.format import treatment_label
 from steelyard.heavy import pl
 from steelyard.model.trial import TrialRecord
-from steelyard.reading.time_courses import measured
 from steelyard.shown_text import visible
 from steelyard.store.read import Store
 
@@ -36,7 +35,7 @@ def write(store: Store, records: Iterable[TrialRecord], folder: Path) -> int:
     written = 0
     folder = output_folder(folder)
     for record in records:
-        buckets = store.answered([record], measured(record), MEASURES).collect(engine="streaming")
+        buckets = store.answered([record], record.measured_phases, MEASURES).collect(engine="streaming")
         for (node,), of_node in buckets.group_by("node", maintain_order=True):
             with output(folder / f"{attempt_name(record)}.{node}.hdr") as file:
                 for text in _log(record, str(node), of_node):

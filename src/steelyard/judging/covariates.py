@@ -10,10 +10,14 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from steelyard.judging.dilation import COVARIATE as DILATION
+from steelyard.judging.dilation import modelled_links
+from steelyard.judging.gauge import AFTER
 from steelyard.judging.measures import cores_given
 from steelyard.model.facts import MACHINE, of_machines, role_of
 from steelyard.model.measure import MIB
 from steelyard.model.plausible import number_in
+from steelyard.model.trial import TrialRecord
 
 RTT = ("rtt_ms_min", "rtt_ms_mean")
 AMONG_DATABASES: Final = "databases"
@@ -37,6 +41,25 @@ def covariates_of(facts: Mapping[str, Mapping[str, str]], links: Sequence[Mappin
         if amounts and len(amounts) == len(databases):
             values[name] = math.fsum(amounts) / len(amounts)
     return values
+
+
+def with_links_after(
+    records: Sequence[TrialRecord], links: Mapping[str, Sequence[Mapping[str, Any]]]
+) -> tuple[TrialRecord, ...]:
+    """The records with the covariates of their start's links as measured after its last trial, whose names end in
+    `_after`; `links`: start to its paths. In modelled time if the record is."""
+    return tuple(
+        record.model_copy(update={"covariates": {**record.covariates, **_after(record, links[record.start])}})
+        if record.start in links
+        else record
+        for record in records
+    )
+
+
+def _after(record: TrialRecord, links: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    k = record.covariates.get(DILATION, 1.0)
+    measured = covariates_of({}, links if k == 1 else modelled_links(links, k))
+    return {f"{name}{AFTER}": value for name, value in measured.items()}
 
 
 def _of_links(links: Sequence[Mapping[str, Any]]) -> dict[str, float]:

@@ -62,6 +62,16 @@ def readings_of_samples(samples: Mapping[str, Iterable[Sample]]) -> Readings:
     return nodes
 
 
+def over_time(names: Collection[str]) -> tuple[str, ...]:
+    """Those of the responses that have a value in each second: means over time of samples."""
+    known = responses.measured_by_samples()
+    return tuple(
+        name
+        for name in names
+        if name in known and (measure := known[name].measure) and measure.how == "mean" and measure.per != "operation"
+    )
+
+
 def metrics_of(names: Collection[str]) -> frozenset[str]:
     """The metrics that these responses are computed from; `power.ANY` represents all in watts."""
     known = responses.measured_by_samples()

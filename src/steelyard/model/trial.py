@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
 from pydantic import ConfigDict, Field
 
 from steelyard.model.file_format import FileFormat
+from steelyard.model.load import MEASURE
 from steelyard.model.moved_frames import MovedFrames
 from steelyard.model.named_level import Level
 from steelyard.model.plausible import Moment
@@ -149,6 +150,14 @@ def cell_key(treatment: Mapping[str, Level]) -> CellKey:
     return tuple(sorted(treatment.items()))
 
 
+def by_cell(records: Iterable[TrialRecord]) -> dict[CellKey, list[TrialRecord]]:
+    """Records by their treatment; both in their order."""
+    cells: dict[CellKey, list[TrialRecord]] = {}
+    for record in records:
+        cells.setdefault(record.cell, []).append(record)
+    return cells
+
+
 class TrialRecord(Value):
     """The sealed trial. Written as a draft, completed afterwards, then renamed into place."""
 
@@ -220,6 +229,12 @@ class TrialRecord(Value):
     def cell(self) -> CellKey:
         """The key of its treatment."""
         return cell_key(self.treatment)
+
+    @property
+    def measured_phases(self) -> tuple[str, ...]:
+        """Names of the phases of the load on which its responses rest."""
+        load = self.settings.stated_load
+        return (MEASURE,) if load is None else load.measured
 
     @property
     def measured_span(self) -> tuple[float, float] | None:

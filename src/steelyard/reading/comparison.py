@@ -5,58 +5,28 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from pathlib import Path
 
 from steelyard.analysis import dilated
 from steelyard.analysis.comparisons import confounders, identical_systems
 from steelyard.analysis.comparisons.confounders import Difference
 from steelyard.analysis.comparisons.two_sided import Contrast, Pairing, Side, contrasts, pair
-from steelyard.analysis.frame import frame_of
 from steelyard.analysis.inference.multiplicity import adjusted
 from steelyard.analysis.statistics import noise_floor
 from steelyard.analysis.statistics.trend import Trend, trends
 from steelyard.analysis.treatments import label
-from steelyard.judging.looks import later, look_of
-from steelyard.judging.stopping import decision_of
+from steelyard.judging.looks import later
 from steelyard.model.errors import StudyError
-from steelyard.model.look import Look
 from steelyard.model.named_level import Level
 from steelyard.model.responses import every as every_response
 from steelyard.model.study import Study
-from steelyard.model.trial import TrialRecord
-from steelyard.reading.report_input import sealed_trials
-from steelyard.reading.seconds import of_treatments
+from steelyard.model.trial import by_cell
+from steelyard.reading.opened import Opened
+from steelyard.reading.within_trials import seconds_of_cells
 from steelyard.store.looks import number_of
-from steelyard.store.modelled import open_store
-from steelyard.store.read import Store
 
 SHORT = {"throughput": "throughput_per_s", "time": "execution_time_ms", "execution_time": "execution_time_ms",
          "p99": "response_ms_p99", "p95": "response_ms_p95", "p50": "response_ms_p50"}  # fmt: skip
 """Short names of responses that a command line may use."""
-
-
-@dataclass(frozen=True)
-class Opened:
-    """A store with its records and trial frame."""
-
-    store: Store
-    study: Study
-    """The study with the confidence of this look."""
-    records: tuple[TrialRecord, ...]
-    number: int = 1
-    """Which look at the store this is; compared with another, which one at both."""
-
-    @property
-    def folder(self) -> Path:
-        """The study's folder with links resolved: equal folders are the same store."""
-        return self.store.folder.resolve()
-
-    @cached_property
-    def look(self) -> Look:
-        """The look at the study that these trials give."""
-        plan, study = self.store.plan, self.study
-        return look_of(plan, self.records, study, self.number, decision_of(plan, self.records, study))
 
 
 @dataclass(frozen=True)
@@ -96,12 +66,6 @@ class Comparison:
         known = {side.name: dilated.sentence(dilated.dilations_of_frame(side.frame)) for side in (self.a, self.b)}
         stretched = [f"{name}: {sentence}" for name, sentence in known.items() if sentence]
         return (*confounders.warnings(self.differences), *stretched)
-
-
-def opened(path: str | Path) -> Opened:
-    """A store with its trials. Raises StoreError if it has none."""
-    store = open_store(Path(path))
-    return Opened(store, store.study, sealed_trials(store), store.look)
 
 
 def at_one_look(first: Opened, second: Opened) -> tuple[Opened, Opened]:
@@ -286,12 +250,13 @@ def _missing(first: Opened, second: Opened, a: Side, b: Side, pairing: Pairing) 
 
 def _trends(opened: Opened, side: Side, response: str, confidence: float) -> tuple[Trend, ...]:
     """Trends of the whole study, as its report has them: its tests are one family."""
-    seconds = of_treatments(opened.store, side.frame, opened.records, response)
-    return trends(side.frame, response, confidence, seconds)
+    used = opened.values_of(response)
+    cells = by_cell(record for record in opened.records if record.key in used)
+    return trends(side.frame, response, confidence, seconds_of_cells(opened.store, cells))
 
 
 def _floors(opened: Opened, side: Side, confidence: float) -> identical_systems.Floors:
-    return identical_systems.floors_of(side.frame, opened.store.noise_floor(opened.records), confidence, opened.study)
+    return identical_systems.floors_of(side.frame, opened.floor, confidence, opened.study)
 
 
 def _floor_sentence(opened: Opened, side: Side, response: str, floors: identical_systems.Floors) -> str:
@@ -310,9 +275,9 @@ def _designs(first: Opened, second: Opened, a: Side, b: Side) -> list[str]:
 
 def _sides(first: Opened, second: Opened, texts_a: Sequence[str], texts_b: Sequence[str]) -> tuple[Side, Side]:
     """Both sides with distinct names. Raises StudyError where both are the same trials."""
-    frame_a = replace(frame_of(first.records, first.study), look=first.look)
+    frame_a = replace(first.frame, look=first.look)
     alone = first.folder == second.folder
-    frame_b = frame_a if alone else replace(frame_of(second.records, second.study), look=second.look)
+    frame_b = frame_a if alone else replace(second.frame, look=second.look)
     names = dict.fromkeys([*frame_a.names, *frame_b.names])
     fixed_a = levels(texts_a, frame_a.factors, "--a")
     fixed_b = levels(texts_b, frame_b.factors, "--b")

@@ -29,7 +29,6 @@ from steelyard.model.study import SAME_FACTOR
 from steelyard.model.trial import TrialRecord
 from steelyard.reading.comparison import (
     Comparison,
-    Opened,
     at_one_look,
     fix,
     is_called,
@@ -37,6 +36,7 @@ from steelyard.reading.comparison import (
     paired_cells,
     response_named,
 )
+from steelyard.reading.opened import Opened
 
 BUILDS: Final = (*OF_THE_BUILD, SAME_FACTOR)
 """Factors that are compared where none is named, if they have two levels."""

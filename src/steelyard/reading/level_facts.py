@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from steelyard.analysis.treatments import NODES, label
-from steelyard.model.facts import MACHINE, of_machines, of_systems, role_of
+from steelyard.model.facts import MACHINE, emulated_processor, isolation, of_machines, of_systems, role_of
 from steelyard.model.named_level import Level
 from steelyard.model.trial import TrialRecord
 from steelyard.store.read import Store
@@ -18,6 +18,7 @@ from steelyard.store.read import Store
 OF_LEVELS: Final = ("limit_", "link", "node_disk_bytes", "vm_memory", "vm_processors", "dilation")
 """Prefixes of the names of facts that a level determines: with one start of each level nothing else separates them from
 those that differ from start to start, such as free memory."""
+VIRTUAL: Final = "virtual machine"
 Facts = Mapping[str, Mapping[str, str]]
 
 
@@ -28,6 +29,23 @@ class LevelFact:
     name: str
     value: str
     levels: tuple[str, ...]
+
+
+def facts_of_sites(store: Store, records: Iterable[TrialRecord]) -> Mapping[str, Mapping[str, str]]:
+    """Site to the facts of the first database node of its first trial that has any."""
+    of_sites: dict[str, Mapping[str, str]] = {}
+    for record in records:
+        if not of_sites.get(site := record.settings.site.name):
+            of_sites[site] = of_a_database(store.facts(record))
+    return of_sites
+
+
+def emulated(store: Store, records: Sequence[TrialRecord]) -> bool:
+    """Whether processors of any start on virtual machines were emulated; one trial of each such start is read."""
+    virtual = {site for site, facts in facts_of_sites(store, records).items() if isolation(facts) == VIRTUAL}
+    starts = {record.start: record for record in records if record.settings.site.name in virtual}
+    machines = (of_machines(store.facts(record)).values() for record in starts.values())
+    return any(emulated_processor(facts) for nodes in machines for facts in nodes)
 
 
 def level_facts(store: Store, records: Iterable[TrialRecord]) -> tuple[LevelFact, ...]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from steelyard.heavy import pl
-from steelyard.judging.measures import pieces_of, points
+from steelyard.judging.measures import Readings, pieces_of, points
+from steelyard.model import power
 from steelyard.model.measure import Measure
-from steelyard.reading.measured import readings_of_table
 
 CPU: Final = ("node_cpu_user_cores", "node_cpu_system_cores")
 
@@ -41,3 +41,16 @@ def strips_of(
         values = points(pieces or (), seconds, step_s)
         strips += [Strip(node, tuple(values))] if any(value is not None for value in values) else []
     return tuple(strips)
+
+
+def readings_of_table(samples: pl.DataFrame, metrics: Collection[str]) -> Readings:
+    """Samples with columns node, t_s, metric, value as readings by node and metric; `power.ANY` names all in watts."""
+    chosen = pl.col("metric").is_in(list(metrics))
+    if power.ANY in metrics:
+        chosen |= pl.col("metric").str.ends_with(power.ENDING)
+    wanted = samples.filter(chosen)
+    rows = wanted.select("node", "metric", "t_s", "value").drop_nulls().rows()
+    nodes: dict[str, dict[str, list[tuple[float, float]]]] = {str(node): {} for node in samples["node"].unique()}
+    for node, metric, t_s, value in sorted(rows):
+        nodes[node].setdefault(metric, []).append((t_s, value))
+    return nodes

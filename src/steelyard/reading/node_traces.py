@@ -19,16 +19,11 @@ class Trace:
     """Nodes of the system under test, shown first; all others are load nodes. Empty: not known."""
 
 
-def median_trials(records: Sequence[TrialRecord], used: Mapping[Attempt, float]) -> tuple[TrialRecord, ...]:
-    """One trial of each treatment: the middle one of its used trials by the main response (the lower of two middles).
-
-    `used` maps (trial id, attempt) of the used trials to their value.
-    """
-    groups: dict[CellKey, list[TrialRecord]] = {}
-    for record in records:
-        if record.key in used and not record.control:
-            groups.setdefault(record.cell, []).append(record)
+def median_trials(
+    cells: Mapping[CellKey, Sequence[TrialRecord]], values: Mapping[Attempt, float]
+) -> tuple[TrialRecord, ...]:
+    """One trial of each treatment: the middle one of its used trials by the response (the lower of two middles)."""
     return tuple(
-        sorted(group, key=lambda record: (used[record.key], record.begun_s))[(len(group) - 1) // 2]
-        for group in groups.values()
+        sorted(records, key=lambda record: (values[record.key], record.begun_s))[(len(records) - 1) // 2]
+        for records in cells.values()
     )

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
-from steelyard.analysis.frame import TrialFrame, frame_of
+from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import estimates
 from steelyard.analysis.inference.effect_sizes import TwoSamples, cohens_d
 from steelyard.analysis.treatments import label
@@ -21,13 +21,13 @@ from steelyard.model.named_level import Level
 from steelyard.model.responses import unit_of
 from steelyard.model.trial import TrialRecord
 from steelyard.model.trial_settings import TrialSettings
-from steelyard.reading.comparison import Opened, levels
+from steelyard.reading.comparison import levels
+from steelyard.reading.opened import Opened
 from steelyard.reading.report_input import ReportInput
 from steelyard.reference import tables as shipped
 from steelyard.reference.comparison import PublishedPair
 from steelyard.reference.mapping import PLACED, Own, clashes, lay_table, unpublished
 from steelyard.reference.tables import Table
-from steelyard.store.read import Store
 
 PROPORTIONS = ("read_proportion", "write_proportion", "update_proportion", "insert_proportion", "scan_proportion",
                "read_modify_write_proportion")  # fmt: skip
@@ -67,7 +67,7 @@ def compare_with_published(
     for an unknown name, or where own treatments cannot be distinguished.
     """
     tables = tables_named(name)
-    fixed = levels(a, frame_of(ours.records, ours.study).factors, "--a")
+    fixed = levels(a, ours.frame.factors, "--a")
     chosen = _chosen(tables, b)
     placed = _placed(tables, chosen)
     asked_for = set(chosen) & set(placed)
@@ -81,14 +81,14 @@ def compare_with_published(
     return PublishedComparison(name, tuple(rows), tuple(own), tuple(_remarks(tables, rows, own, placed)))
 
 
-def with_published(store: Store, page_input: ReportInput) -> ReportInput:
+def with_published(ours: Opened, page_input: ReportInput) -> ReportInput:
     """The report's input with published numbers next to its own, where the study has the name of a shipped publication;
     unchanged where it has not, or where nothing of the study can be compared with them."""
     name = page_input.study.study.name
     if name not in {table.source.name for table in shipped.tables().values()}:
         return page_input
     try:
-        comparison = compare_with_published(Opened(store, page_input.study, tuple(page_input.records)), name)
+        comparison = compare_with_published(ours, name)
     except StudyError:
         return page_input
     return replace(page_input, published=comparison.rows, published_name=name)
@@ -107,7 +107,7 @@ def lay(
     Raises StudyError where two treatments fit one number, or no valid trial is left."""
     forms = [table.form for table in tables if table.form]
     wanted = {form.response for form in forms} | {one.response for form in forms for one in form.numbers}
-    frame = frame_of(ours.records, ours.study)
+    frame = ours.frame
     own, values = _own(ours, frame, fixed, wanted)
     beside = {f"{PLACED}{column}": level for column, level in placed.items()}
     profiles = {name: place for form in forms for name, place in form.profiles.items()}

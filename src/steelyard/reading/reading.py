@@ -6,24 +6,22 @@ Every frame is a polars `DataFrame`. Everything is computed on first use, and on
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from steelyard.analysis.frame import TrialFrame, frame_of
-from steelyard.analysis.results import Results
 from steelyard.analysis.tables import columns, tables
 from steelyard.heavy import pl
-from steelyard.model.damage import Damage
 from steelyard.model.named_level import Level
-from steelyard.model.plan import Plan
-from steelyard.model.study import Study
-from steelyard.model.trial import CellKey, TrialRecord
-from steelyard.reading.comparison import Comparison, Opened, compare, opened
-from steelyard.reading.measured import with_links_after
+from steelyard.model.trial import TrialRecord, by_cell
+from steelyard.reading.comparison import Comparison, compare
 from steelyard.reading.node_usage import usage_of
-from steelyard.reading.published import PublishedComparison, compare_with_published
-from steelyard.reading.report_input import ReportInput, report_input, results_of
-from steelyard.reading.seconds import series
+from steelyard.reading.opened import Opened, sealed_trials
+from steelyard.reading.published import PublishedComparison, compare_with_published, with_published
+from steelyard.reading.report_input import ReportInput, report_input
+from steelyard.reading.within_trials import answered, series
+from steelyard.store.modelled import open_store
+from steelyard.store.read import Store
 
 COURSE_COLUMNS = ("trial_id", "attempt", "second", "response_ms_mean", "throughput_per_s")
 
@@ -34,55 +32,26 @@ def read(path: str | Path) -> Reading:
     Raises StoreError if there is none, if it has no sealed trial yet, or if its study cannot be read. Other damaged
     files are passed over, see `Reading.damages`.
     """
-    return Reading(opened(path))
+    return reading_of(open_store(Path(path)))
 
 
-class Reading:
+def reading_of(store: Store) -> Reading:
+    """A store's trials at its look. Raises StoreError if it has none."""
+    return Reading(store, store.study, sealed_trials(store), store.look)
+
+
+@dataclass(frozen=True, repr=False)
+class Reading(Opened):
     """One store, read once. Trials that are sealed later are not seen: read again."""
 
-    def __init__(self, source: Opened) -> None:
-        self._source = source
-
     def __repr__(self) -> str:
-        return f"Reading({self.study.study.name!r}, {len(self.records)} sealed attempts, {self._source.store.folder})"
-
-    @property
-    def study(self) -> Study:
-        """The study as it was last run."""
-        return self._source.study
-
-    @cached_property
-    def plan(self) -> Plan | None:
-        """The plan; None in a store that has none."""
-        return self._source.store.plan
-
-    @property
-    def damages(self) -> tuple[Damage, ...]:
-        """Files of the store that were passed over so far, or read although they were changed: what rests on them is
-        not in the numbers. It grows with what is read."""
-        return self._source.store.damages
-
-    @property
-    def records(self) -> tuple[TrialRecord, ...]:
-        """Every sealed attempt as `trial.json` has it, in order of time."""
-        return self._source.records
-
-    @cached_property
-    def frame(self) -> TrialFrame:
-        """The trial frame: what every function of `steelyard.analysis` takes. It has the measures that were sealed with
-        the trials, and the covariates of every start."""
-        return frame_of(with_links_after(self._source.store, self.records), self.study)
+        return f"Reading({self.study.study.name!r}, {len(self.records)} sealed attempts, {self.store.folder})"
 
     @property
     def trials(self) -> pl.DataFrame:
         """One row per attempt: id, block, start, outcome, a column per factor, a column per response (units are the
         last word of their names), `used` (valid and past the warm-up trials)."""
         return self.frame.data
-
-    @cached_property
-    def results(self) -> Results:
-        """All results of the analysis as typed values, as the report shows them."""
-        return results_of(self._source.store, self.records)
 
     @cached_property
     def tables(self) -> Mapping[str, pl.DataFrame]:
@@ -109,17 +78,12 @@ class Reading:
     def courses(self) -> pl.DataFrame:
         """One row per second of the measured phases of each used trial: `trial_id`, `attempt`, `second` (from 0),
         `response_ms_mean`, `throughput_per_s`; seconds without an answered operation have no row."""
-        used = {(str(row[0]), int(row[1])) for row in self.trials.filter("used").select("trial_id", "attempt").rows()}
-        groups: dict[CellKey, list[TrialRecord]] = {}
-        for record in self.records:
-            if record.key in used:
-                groups.setdefault(record.cell, []).append(record)
         frames = [
             frame.with_columns(
                 trial_id=pl.lit(trial_id), attempt=pl.lit(attempt, pl.Int64), second=pl.col("place").cast(pl.Int64)
             ).select(COURSE_COLUMNS)
-            for group in groups.values()
-            for (trial_id, attempt), frame in series(self._source.store, group)
+            for group in by_cell(self._used).values()
+            for (trial_id, attempt), frame in series(answered(self.store, group), group)
         ]
         return pl.concat(frames) if frames else pl.DataFrame(schema=dict.fromkeys(COURSE_COLUMNS, pl.Float64))
 
@@ -127,9 +91,13 @@ class Reading:
     def usage(self) -> pl.DataFrame:
         """One row per used trial, node and metric: `trial_id`, `attempt`, `node`, `role` (database or load), `metric`,
         `readings`, and `mean` and `max` over the measured phases without the warm-up, in the metric's unit."""
-        used = self.trials.filter("used").select("trial_id", "attempt").rows()
-        keys = {(str(trial), int(attempt)) for trial, attempt in used}
-        return usage_of(self._source.store, [record for record in self.records if record.key in keys])
+        return usage_of(self.store, self._used)
+
+    @property
+    def _used(self) -> list[TrialRecord]:
+        rows = self.trials.filter("used").select("trial_id", "attempt").rows()
+        keys = {(str(trial), int(attempt)) for trial, attempt in rows}
+        return [record for record in self.records if record.key in keys]
 
     def compare(
         self,
@@ -144,13 +112,14 @@ class Reading:
 
         See `steelyard.reading.comparison.compare`. Raises StudyError for what cannot be compared.
         """
-        second = self._source if other is None else other._source
-        return compare(self._source, second, a=a, b=b, response=response, margin_percent=margin_percent)
+        second = self if other is None else other
+        return compare(self, second, a=a, b=b, response=response, margin_percent=margin_percent)
 
     def published(self, name: str, *, a: Sequence[str] = (), b: Sequence[str] = ()) -> PublishedComparison:
         """Own results next to a publication that is shipped, such as `richardson2017`; see `compare_with_published`."""
-        return compare_with_published(self._source, name, a=a, b=b)
+        return compare_with_published(self, name, a=a, b=b)
 
     def report_input(self, *, courses: bool = True) -> ReportInput:
-        """Input of the page and its exports; without `courses` no time series within trials is read."""
-        return report_input(self._source.store, courses=courses, records=self.records, results=self.results)
+        """Input of the page and its exports, published numbers included; without `courses` no time series within trials
+        is read."""
+        return with_published(self, report_input(self, courses=courses))

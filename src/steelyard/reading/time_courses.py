@@ -26,10 +26,10 @@ from steelyard.events.kept import (
 )
 from steelyard.heavy import pl
 from steelyard.model.histogram import Bucket, total
-from steelyard.model.load import CAPACITY, CAPACITY_WARM_UP, MEASURE, POPULATE, WARM_UP, LoadPhase, Offered
+from steelyard.model.load import CAPACITY, CAPACITY_WARM_UP, POPULATE, WARM_UP, LoadPhase, Offered
 from steelyard.model.outcome import ANSWERED
 from steelyard.model.percentiles import BEYOND, quantiles_by_group, quantiles_ns, supported
-from steelyard.model.trial import CellKey, TrialRecord
+from steelyard.model.trial import CellKey, TrialRecord, by_cell
 from steelyard.reading.node_strips import Strip, cpu_strips
 from steelyard.reading.server_metrics import StripGroup, Worst, paused_ms, pauses_of, server_strips, worst_window
 from steelyard.store.journal import Entry
@@ -131,12 +131,6 @@ class Curve:
     """Share of operations at or below, and the time in ms; up to the last share that the count supports."""
     marks: Mapping[str, float] = field(default_factory=dict)
     """The percentiles of `MARKS` that the count supports, in ms."""
-
-
-def measured(record: TrialRecord) -> tuple[str, ...]:
-    """Names of the phases on which a trial's responses rest."""
-    load = record.settings.stated_load
-    return (MEASURE,) if load is None else load.measured
 
 
 def timeline(
@@ -315,6 +309,18 @@ def _events(happened: Sequence[tuple[float, str]], begun_s: float, seconds: floa
     return tuple(sorted(within))
 
 
+def curves(
+    histograms: Mapping[CellKey, pl.DataFrame], cells: Mapping[CellKey, Sequence[TrialRecord]]
+) -> tuple[Curve, ...]:
+    """Response and service time of each treatment, from the histograms added up over its used trials (`cells`)."""
+    each = (
+        curve(dict(cell), measure, merged.filter(pl.col("measure") == measure), trials=len(cells[cell]))
+        for cell, merged in histograms.items()
+        for measure in ("response", "service")
+    )
+    return tuple(one for one in each if one is not None)
+
+
 def curve(treatment: Mapping[str, Any], measure: str, histogram: pl.DataFrame, *, trials: int) -> Curve | None:
     """A percentile curve from a merged histogram with columns bucket_low_ns, bucket_high_ns and count."""
     ordered = histogram.sort("bucket_low_ns")
@@ -348,12 +354,8 @@ def picked(
 ) -> tuple[TrialRecord, ...]:
     """The trials that a page shows over time, `most` at most. For each treatment: the median trial, the fastest and the
     slowest, others evenly by rank, then unused attempts, the latest first. The treatments take turns."""
-    groups: dict[CellKey, list[TrialRecord]] = {}
-    for record in records:
-        if not record.control:
-            groups.setdefault(record.cell, []).append(record)
     queues = []
-    for group in groups.values():
+    for group in by_cell(record for record in records if not record.control).values():
         counted = [record for record in group if record.key in used]
         ranked = sorted(counted, key=lambda record: (used[record.key], record.begun_s))
         others = [record for record in group if record.key not in used]

@@ -66,6 +66,12 @@ def loaded(content: bytes | str, read_json: Callable[[bytes | str], Any] = read_
     return read
 
 
+def json_of(path: Path, below: Path | None = None, most_bytes: int = MOST_TEXT_BYTES) -> tuple[Any, str]:
+    """JSON of a regular file, and the hex SHA-256 of the content that was read; errors as `content_of` and `loaded`."""
+    content = content_of(path, below, most_bytes)
+    return loaded(content), hashlib.sha256(content).hexdigest()
+
+
 def problem_of(error: Exception) -> str:  # noqa: PLR0911 - one a kind of error
     """Reason why a file cannot be read or understood, in a few words of one line."""
     if isinstance(error, OSError) and error.strerror:

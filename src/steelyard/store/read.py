@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from steelyard import no_links
-from steelyard.events.kept import NoiseFloorSought
+from steelyard.events.kept import LinksMeasured, NoiseFloorSought
 from steelyard.format import count
 from steelyard.heavy import pl
 from steelyard.judging.noise_floor import Circumstances, FoundFloor, KeptFloor, circumstances, mismatch
@@ -27,11 +27,11 @@ from steelyard.model.outcome import ANSWERED
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.secret import redacted
 from steelyard.model.study import Study
-from steelyard.model.trial import TrialRecord
+from steelyard.model.trial import Attempt, TrialRecord
 from steelyard.store import journal, layout, sealed
 from steelyard.store.looks import looks, number_of
 from steelyard.store.measured_again import MeasuredAgain, measured_again
-from steelyard.store.plain_file import MOST_RECORD_BYTES, content_of, loaded, problem_of, sha256_of
+from steelyard.store.plain_file import MOST_RECORD_BYTES, content_of, json_of, loaded, problem_of, sha256_of
 from steelyard.store.plausible_rows import plausible
 from steelyard.store.tables import problem_in, table
 
@@ -51,6 +51,7 @@ class Store:
         self._damages: dict[str, Damage] = {}
         self._tables: dict[tuple[str, str], tuple[Path, ...]] = {}
         """Trial's folder and part to the files that are as they were sealed."""
+        self._facts: dict[Attempt, dict[str, dict[str, str]]] = {}
         self._journal: tuple[tuple[int, int], tuple[journal.Entry, ...]] | None = None
         if not no_links.is_there(folder / layout.STUDY_JSON):
             raise StoreError(
@@ -74,8 +75,7 @@ class Store:
         """The study as it was last run. Raises StoreError if it cannot be read."""
         path = self.folder / layout.STUDY_JSON
         try:
-            content = content_of(path)
-            read = loaded(content)
+            read, sha256 = json_of(path)
             if not isinstance(read, dict):
                 raise ValueError(f"a {type(read).__name__} where a table should be")
             if (version := read.get("format", READS)) != READS:
@@ -85,7 +85,7 @@ class Store:
             what = f"the study cannot be read: {problem_of(error)}"
             hint = "restore it from a copy, or remove the file: `steelyard run` rewrites it from the study file"
             raise StoreError(f"{path}: {what}", hint, path=str(path), what=what) from error
-        if not self._is_as_written(layout.STUDY_JSON, content):
+        if not self._is_as_written(layout.STUDY_JSON, sha256):
             hint = "restore it from a copy, or run the study again: it is rewritten from the study file"
             self._pass_over(Damage(file=path.name, what=CHANGED, effect="read as it is now", hint=hint))
         return study
@@ -109,15 +109,15 @@ class Store:
         except (OSError, ValueError, RecursionError) as error:
             what = f"the plan cannot be read: {problem_of(error)}"
             raise StoreError(f"{path}: {what}", PLAN_ANEW, path=str(path), what=what) from error
-        if not self._is_as_written(layout.PLAN, content):
+        if not self._is_as_written(layout.PLAN, hashlib.sha256(content).hexdigest()):
             raise StoreError(f"{path}: {CHANGED}", PLAN_ANEW, path=str(path), what=CHANGED)
         return plan
 
-    def _is_as_written(self, name: str, content: bytes) -> bool:
-        """Whether a session wrote this content; True where no line of the journal that can be read says."""
+    def _is_as_written(self, name: str, sha256: str) -> bool:
+        """Whether a session wrote a file of this SHA-256; True where no line of the journal that can be read says."""
         # The journal is written first: what is in the file is in the journal too.
         known = journal.written(self.journal(), name)
-        return not known or hashlib.sha256(content).hexdigest() in known
+        return not known or sha256 in known
 
     def trials(self) -> tuple[TrialRecord, ...]:
         """Every sealed attempt, in order of time. Treatments are named as in the current plan, so that trials from
@@ -156,13 +156,6 @@ class Store:
     def intervals(self, record: TrialRecord) -> pl.DataFrame:
         """Histogram buckets of every load node: `node` and the columns of `layout.INTERVAL_SCHEMA`."""
         return self._frames(record, layout.INTERVALS, layout.INTERVAL_SCHEMA)
-
-    def histograms(self, records: Iterable[TrialRecord], phases: Sequence[str]) -> pl.DataFrame:
-        """Buckets of response and service time of answered operations, summed over these trials, nodes and seconds of
-        the named phases: `measure`, `bucket_low_ns`, `bucket_high_ns`, `count`. Does not hold all rows in memory."""
-        keys = ("measure", "bucket_low_ns", "bucket_high_ns")
-        answered = self.answered(records, phases, ("response", "service"))
-        return answered.group_by(keys).agg(pl.col("count").sum()).collect(engine="streaming").sort(keys)
 
     def answered(
         self, records: Iterable[TrialRecord], phases: Sequence[str], measures: Sequence[str] = ("response",)
@@ -264,13 +257,15 @@ class Store:
         )
 
     def facts(self, record: TrialRecord) -> dict[str, dict[str, str]]:
-        """Facts by name: `n1`, `system:n1`, see `steelyard.model.facts`."""
-        read = {path: self._json(path, dict) for path in self._files(record, layout.FACTS, ".json")}
-        return {
-            layout.facts_name(path.stem): {name: fact for name, fact in facts.items() if isinstance(fact, str)}
-            for path, facts in read.items()
-            if facts is not None
-        }
+        """Facts by name: `n1`, `system:n1`, see `steelyard.model.facts`. Files are read once."""
+        if record.key not in self._facts:
+            read = {path: self._json(path, dict) for path in self._files(record, layout.FACTS, ".json")}
+            self._facts[record.key] = {
+                layout.facts_name(path.stem): {name: fact for name, fact in facts.items() if isinstance(fact, str)}
+                for path, facts in read.items()
+                if facts is not None
+            }
+        return self._facts[record.key]
 
     def links(self, record: TrialRecord) -> list[dict[str, Any]]:
         """Measured paths between the nodes of a trial."""
@@ -280,10 +275,17 @@ class Store:
             return []
         return (self._json(path, list) if self._is_sealed(record, name) else None) or []
 
+    @property
+    def links_after(self) -> dict[str, Sequence[Mapping[str, Any]]]:
+        """Start to the paths between its nodes as measured after its last trial. They are in the journal, because a
+        trial is sealed before it is known to be the last."""
+        events = (entry.event for entry in self.journal())
+        return {event.cluster: event.links for event in events if isinstance(event, LinksMeasured)}
+
     def _json(self, path: Path, form: type[Any]) -> Any:
         """Content of a file, without secrets; None, and a damage, if it is not of this form."""
         try:
-            read = loaded(content_of(path, self.folder, MOST_RECORD_BYTES))
+            read, _ = json_of(path, self.folder, MOST_RECORD_BYTES)
             if not isinstance(read, form):
                 raise ValueError(f"a {type(read).__name__} where a {form.__name__} should be")
         except (OSError, ValueError, RecursionError) as error:
@@ -306,17 +308,13 @@ class Store:
         why there is none."""
         path = self.folder / layout.NOISE_FLOOR
         sought = [entry.event for entry in self.journal() if isinstance(entry.event, NoiseFloorSought)]
-        sha256 = next((event.sha256 for event in reversed(sought) if event.found), None)
+        written = next((event.sha256 for event in reversed(sought) if event.found), None)
         try:
-            content = content_of(path, most_bytes=MOST_RECORD_BYTES)
-            floor = KeptFloor.model_validate(loaded(content))
-            problem = (
-                ""
-                if sha256 in (None, hashlib.sha256(content).hexdigest())
-                else "it was changed: its SHA-256 is not the journal's"
-            )
+            read, sha256 = json_of(path, most_bytes=MOST_RECORD_BYTES)
+            floor = KeptFloor.model_validate(read)
+            problem = "" if written in (None, sha256) else "it was changed: its SHA-256 is not the journal's"
         except FileNotFoundError:
-            if sha256 is None:
+            if written is None:
                 return FoundFloor()
             problem = "it is not there"
         except (OSError, ValueError) as error:

@@ -11,7 +11,6 @@ both are named.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -27,7 +26,7 @@ from steelyard.model.secret import redacted
 from steelyard.model.trial import TrialRecord
 from steelyard.store import journal, layout
 from steelyard.store.measured_again import reason_words
-from steelyard.store.plain_file import MOST_RECORD_BYTES, content_of, loaded, problem_of, sha256_of
+from steelyard.store.plain_file import MOST_RECORD_BYTES, json_of, problem_of, sha256_of
 
 FREE_TEXT = ("settings", "treatment", "verdict")
 """Fields of a trial's record that hold text from the study's author or from nodes: secrets in them are redacted."""
@@ -219,8 +218,7 @@ def _read(folder: Path, seal: Seal | None) -> tuple[TrialRecord, str]:
     if not folder.is_dir():
         raise _unfit(folder, "a file in the place of a trial's folder", "move it away")
     try:
-        content = content_of(path, folder.parent.parent, MOST_RECORD_BYTES)
-        read = loaded(content)
+        read, sha256 = json_of(path, folder.parent.parent, MOST_RECORD_BYTES)
         if not isinstance(read, dict):
             raise ValueError(f"a {type(read).__name__} where a table should be")
         version = read.get("format")
@@ -232,7 +230,6 @@ def _read(folder: Path, seal: Seal | None) -> tuple[TrialRecord, str]:
         raise _unfit(folder, f"it has no {layout.TRIAL_JSON}", RESTORE) from error
     except (OSError, ValueError, RecursionError) as error:
         raise _unfit(path, f"the record cannot be read: {problem_of(error)}", RESTORE) from error
-    sha256 = hashlib.sha256(content).hexdigest()
     differs = seal is not None and seal.sha256 not in (None, sha256)
     if version != READS and not differs:
         raise OtherFormatError(f"{path} {other_format(version)}", OTHER_VERSION, path=str(path))

@@ -25,7 +25,7 @@ from steelyard.model.response import NS_PER_MS, NS_PER_S, Kept
 from steelyard.model.study import Limits
 from steelyard.model.trial import Responses, TrialRecord
 from steelyard.model.verdict_reasons import Reason, ReasonKind, Speaks
-from steelyard.reading.measured import readings_of_table
+from steelyard.reading.node_strips import readings_of_table
 from steelyard.verify.checklist import Book
 from steelyard.verify.search import search
 from steelyard.wire.record import NO_SUMMARY, Counts, Done, Interval, nothing_done

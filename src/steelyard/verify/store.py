@@ -12,8 +12,7 @@ from steelyard.analysis.tables import tables
 from steelyard.format import count
 from steelyard.model.errors import SteelyardError
 from steelyard.model.trial import TrialRecord
-from steelyard.reading.published import with_published
-from steelyard.reading.report_input import report_input
+from steelyard.reading.reading import reading_of
 from steelyard.report.export import as_json
 from steelyard.report.page import PAGE, build
 from steelyard.store import layout
@@ -72,7 +71,7 @@ def _reports(store: Store, reports: Sequence[Path], book: Book) -> None:
         book.skip("a report: there is none, `steelyard report` creates one")
         return
     try:
-        now = with_published(store, report_input(store))
+        now = reading_of(store).report_input()
     except SteelyardError as error:
         book.check("report", False, str(chosen[0]), "the report cannot be made again", error.message)
         return

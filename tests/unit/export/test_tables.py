@@ -15,7 +15,7 @@ from steelyard.export import markdown, otava, parquet
 from steelyard.export.attempts import exported
 from steelyard.model import responses
 from steelyard.model.trial import Responses, TrialRecord
-from steelyard.reading.report_input import report_input
+from steelyard.reading.reading import read, reading_of
 from steelyard.store.read import Store
 from tests.unit.export import stores
 from tests.unit.verify import made
@@ -92,7 +92,7 @@ def test_cells_whose_names_differ_only_in_signs_keep_files_of_their_own(
 
 
 def test_the_page_has_answer_cells_comparisons_and_limits(store: Store, tmp_path: Path) -> None:
-    page_input = report_input(store, courses=False)
+    page_input = reading_of(store).report_input(courses=False)
     markdown.write(page_input, tmp_path / "page.md")
     text = (tmp_path / "page.md").read_text(encoding="utf-8")
     heads = [line for line in text.splitlines() if line.startswith("#")]
@@ -108,7 +108,7 @@ def test_the_page_has_answer_cells_comparisons_and_limits(store: Store, tmp_path
 
 
 def test_no_text_of_a_study_is_markup(store: Store) -> None:
-    page_input = report_input(store, courses=False)
+    page_input = reading_of(store).report_input(courses=False)
     results = page_input.results.model_copy(update={"title": "a <b>*title*</b>\nof two lines"})
     text = markdown.page(type(page_input)(**{**page_input.__dict__, "results": results}))
     assert text.startswith("# a &lt;b>\\*title\\*&lt;/b> of two lines\n")
@@ -116,7 +116,7 @@ def test_no_text_of_a_study_is_markup(store: Store) -> None:
 
 def test_a_level_in_the_cells_is_written_as_the_study_file_writes_it(tmp_path: Path) -> None:
     text = made.STUDY.replace("nodes = [1, 2]", "workload.read_all_fields = [false, true]")
-    page = markdown.page(report_input(Store(made.store(tmp_path, text=text))))
+    page = markdown.page(read(made.store(tmp_path, text=text)).report_input())
     cells = page[page.index("## Cells") : page.index("## Comparisons")]
     rows = [line.split(" | ")[0] for line in cells.splitlines() if line.startswith("| ")]
     assert rows[-2:] == ["| false", "| true"]

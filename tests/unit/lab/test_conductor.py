@@ -12,6 +12,7 @@ import pytest
 from steelyard.events.base import Event, Kept, Silent, Watcher
 from steelyard.events.kept import LaboratoryFailed, LinksMeasured, NodesGauged, StoppingJudged, TrialSealed
 from steelyard.events.shown import TimeLeft
+from steelyard.judging.covariates import with_links_after
 from steelyard.lab.conductor import Conductor, Outcome
 from steelyard.model.errors import EngineError, LastingSiteError, SiteError, SteelyardError, SystemFault
 from steelyard.model.moved_frames import MovedFrames
@@ -20,7 +21,6 @@ from steelyard.model.study import Study
 from steelyard.node import gauge
 from steelyard.node.base import Node
 from steelyard.progress.state import beginning, expected_finish, fold
-from steelyard.reading.measured import with_links_after
 from steelyard.store import Store, StoreWriter
 from tests.unit.lab.fakes import FakeParts, FakeSite, FakeSystem, Script, plan_of, study, without_waiting
 
@@ -212,7 +212,7 @@ def test_links_are_measured_before_and_after_and_told_where_they_differ(script: 
     after = [one.event for one in store.journal() if isinstance(one.event, LinksMeasured)]
     assert sorted(len(event.links) for event in after) == [1, 1, 6, 6]
     assert {record.covariates["link_mbit_per_s"] for record in store.trials()} == {50.0}
-    assert {"link_mbit_per_s_after"} <= set(with_links_after(store, store.trials())[0].covariates)
+    assert {"link_mbit_per_s_after"} <= set(with_links_after(store.trials(), store.links_after)[0].covariates)
 
 
 def test_a_fault_of_the_system_is_a_result_and_the_rest_goes_on(script: Script) -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.reading.comparison import Opened, opened
+from steelyard.reading import read
+from steelyard.reading.opened import Opened
 from tests.unit.report import synthetic
 from tests.unit.verify import made
 
@@ -18,9 +19,9 @@ def store(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Opened:
-    return opened(made.store(tmp_path_factory.mktemp("base")))
+    return read(made.store(tmp_path_factory.mktemp("base")))
 
 
 @pytest.fixture(scope="module")
 def other(tmp_path_factory: pytest.TempPathFactory) -> Opened:
-    return opened(made.store(tmp_path_factory.mktemp("other")))
+    return read(made.store(tmp_path_factory.mktemp("other")))

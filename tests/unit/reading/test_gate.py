@@ -11,8 +11,10 @@ import pytest
 from steelyard.model.errors import StoreError
 from steelyard.model.facts import system_facts_name
 from steelyard.model.trial import TrialRecord
-from steelyard.reading.comparison import Opened, is_called, opened
+from steelyard.reading import read
+from steelyard.reading.comparison import is_called
 from steelyard.reading.gate import _sides, gate
+from steelyard.reading.opened import Opened
 from steelyard.store.modelled import ModelledStore
 from tests.unit.analysis.made import FAULT, VOIDED
 from tests.unit.verify import made
@@ -97,6 +99,6 @@ def test_two_levels_of_a_build_are_the_sides_where_nobody_says_which(base: Opene
 
 def test_the_margin_of_the_study_counts_where_none_is_given(tmp_path: Path, base: Opened) -> None:
     text = made.STUDY + "\n[analysis]\nequivalence_margin_percent = 3\n"
-    own = opened(made.store(tmp_path, text=text))
+    own = read(made.store(tmp_path, text=text))
     assert gate(own, base).margin_percent == 3.0
     assert gate(own, base, margin_percent=1.0).margin_percent == 1.0

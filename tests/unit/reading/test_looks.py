@@ -9,8 +9,9 @@ import pytest
 
 from steelyard.judging.looks import later
 from steelyard.model.errors import StoreError
-from steelyard.reading.comparison import Opened, compare
+from steelyard.reading.comparison import compare
 from steelyard.reading.gate import gate
+from steelyard.reading.opened import Opened
 from steelyard.store.read import Store
 
 

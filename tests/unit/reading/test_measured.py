@@ -9,9 +9,9 @@ import pytest
 from statsmodels.stats.multitest import multipletests
 
 from steelyard.events.kept import LinksMeasured
+from steelyard.judging.covariates import with_links_after
 from steelyard.reading import read
-from steelyard.reading.comparison import compare, compare_each, opened
-from steelyard.reading.measured import with_links_after
+from steelyard.reading.comparison import compare, compare_each
 from steelyard.store import StoreWriter, layout
 from steelyard.store.modelled import open_store
 from steelyard.verify.store import verification
@@ -21,7 +21,7 @@ from tests.unit.verify import made
 def test_several_responses_are_compared_as_one_family_of_holms_correction(tmp_path: Path) -> None:
     names = ("execution_time_ms", "throughput_per_s", "response_ms_mean")
     other = made.store(tmp_path / "other", speed=1.01)
-    sides = opened(made.store(tmp_path)), opened(other)
+    sides = read(made.store(tmp_path)), read(other)
     together = compare_each(*sides, responses=names)
     alone = [compare(*sides, response=name) for name in names]
     assert [one.response for one in together] == list(names)
@@ -37,7 +37,7 @@ def test_several_responses_are_compared_as_one_family_of_holms_correction(tmp_pa
 
 def test_a_measure_is_compared_like_any_response(tmp_path: Path) -> None:
     folder = made.store(tmp_path, samples={1: 0.5, 2: 0.25})
-    source = opened(folder)
+    source = read(folder)
     (contrast,) = compare(source, source, a={"nodes": 1}, b={"nodes": 2}, response="cpu_percent_mean").contrasts
     assert contrast.ratio.value == pytest.approx(0.5)
     assert contrast.mean_a.value == pytest.approx(25.0)
@@ -54,7 +54,7 @@ def test_a_study_that_names_a_measure_has_it_in_every_table(tmp_path: Path) -> N
 
 def test_what_was_sealed_is_recomputed_by_verify(tmp_path: Path) -> None:
     folder = made.store(tmp_path, samples={1: 0.5, 2: 0.25})
-    source = opened(folder)
+    source = read(folder)
     path = sorted(folder.rglob(layout.TRIAL_JSON))[0]
     record = next(one for one in source.records if one.id == path.parent.name.partition("~")[0])
     assert {"cpu_percent_mean", "cpu_s_total"} <= set(record.measures)
@@ -92,6 +92,6 @@ def test_links_after_the_trials_are_in_the_time_of_those_before(
     with StoreWriter(tmp_path, folder.name) as writer:
         writer.event(LinksMeasured(start=start, cluster=start, links=(path,)))
     store = open_store(folder)
-    of = {record.start: record.covariates for record in with_links_after(store, store.trials())}
+    of = {record.start: record.covariates for record in with_links_after(store.trials(), store.links_after)}
     assert (of[start]["link_mbit_per_s_after"], of[start]["rtt_ms_min_after"]) == (rate, round_trip)
     assert not [name for other in of.keys() - {start} for name in of[other] if name.endswith("_after")]

@@ -8,8 +8,7 @@ import pytest
 from steelyard.judging.measures import measures_of, seconds_of
 from steelyard.model.power import MEMORY, PACKAGES, power_metrics
 from steelyard.model.trial import Phase, PhaseTime, TrialRecord
-from steelyard.reading.measured import readings_of_table
-from steelyard.reading.node_strips import cpu_strips
+from steelyard.reading.node_strips import cpu_strips, readings_of_table
 from steelyard.reading.node_traces import Trace
 from steelyard.reading.node_usage import measured_samples, use_of_nodes
 from steelyard.report.data.traces import readings, usage

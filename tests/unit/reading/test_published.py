@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.reading.comparison import opened
+from steelyard.reading import read
 from steelyard.reading.published import _place_of, facets
 from steelyard.reference.tables import tables
 from tests.unit.report import synthetic
@@ -60,5 +60,5 @@ def test_whether_nodes_are_in_containers_is_a_fact_of_theirs(tmp_path: Path) -> 
         "yes": synthetic.stored(tmp_path, container_engine="Docker 27"),
     }
     for contained, folder in stores.items():
-        ours = opened(folder)
+        ours = read(folder)
         assert facets(ours, ours.records[:1])["container"] == contained

@@ -15,7 +15,7 @@ import pytest
 from steelyard.analysis.statistics.trend import Trend
 from steelyard.model.errors import StoreError
 from steelyard.reading import read
-from steelyard.reading.comparison import compare, opened
+from steelyard.reading.comparison import compare
 from steelyard.reading.node_usage import measured_samples
 from steelyard.store.read import Store
 
@@ -111,7 +111,7 @@ def test_the_snippets_of_the_page_run(store: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_comparison_weighs_the_trends_that_the_report_names(store: Path) -> None:
-    reading, both = read(store), opened(store)
+    reading, both = read(store), read(store)
     compared = compare(both, both, a={"nodes": 1}, b={"nodes": 3})
     assert reading.results.of(Trend)
     assert compared.a.trends == compared.b.trends == reading.results.of(Trend)

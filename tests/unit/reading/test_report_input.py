@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.reading.report_input import report_input
+from steelyard.reading.reading import read
 from steelyard.report.prose.provenance import hardware
-from steelyard.store.read import Store
 from tests.unit.report import synthetic
 
 EMULATED = "The processors of virtual machines were emulated"
@@ -27,6 +26,6 @@ EMULATED = "The processors of virtual machines were emulated"
 def test_what_nodes_are_in_follows_from_their_facts(
     tmp_path: Path, facts: dict[str, str], enclosed: str, emulated: bool
 ) -> None:
-    page_input = report_input(Store(synthetic.stored(tmp_path, **facts)), courses=False)
+    page_input = read(synthetic.stored(tmp_path, **facts)).report_input(courses=False)
     assert (enclosed or "all nodes on one machine; Cassandra") in hardware(page_input)
     assert any(caveat.startswith(EMULATED) for caveat in page_input.results.caveats) == emulated

@@ -12,7 +12,7 @@ from steelyard.cli.commands.report import report
 from steelyard.model.errors import StoreError, StudyError
 from steelyard.model.plan import Plan
 from steelyard.model.verdict_reasons import Verdict
-from steelyard.reading.report_input import report_input
+from steelyard.reading.reading import read
 from steelyard.store.read import Store
 from steelyard.store.write import StoreWriter
 from tests.unit.cli.screen import printed
@@ -51,7 +51,7 @@ def test_two_things_on_stdout_are_refused(store: Path) -> None:
 
 
 def test_the_median_trial_has_a_strip_for_each_node(store: Path) -> None:
-    found = report_input(Store(store))
+    found = read(store).report_input()
     strips = {
         one.record.treatment["nodes"]: [strip.node for strip in one.strips] for one in found.timelines if one.middle
     }
@@ -60,18 +60,18 @@ def test_the_median_trial_has_a_strip_for_each_node(store: Path) -> None:
 
 
 def test_courses_and_curves_come_from_the_stored_intervals(store: Path) -> None:
-    found = report_input(Store(store))
+    found = read(store).report_input()
     assert len(found.timelines) == len(found.records) == 8
     assert sum(one.middle for one in found.timelines) == 2
     by_size = {curve.treatment["nodes"]: curve for curve in found.curves if curve.measure == "response"}
     assert set(by_size) == {1, 3}
     assert by_size[1].trials == 2
     assert by_size[1].operations == 2 * 15 * 1000
-    assert report_input(Store(store), courses=False).curves == ()
+    assert read(store).report_input(courses=False).curves == ()
 
 
 def test_load_nodes_are_told_from_database_nodes(store: Path) -> None:
-    found = report_input(Store(store))
+    found = read(store).report_input()
     assert {trace.databases for trace in found.traces} == {("n1",), ("n1", "n2", "n3")}
 
 
@@ -80,7 +80,7 @@ def test_a_store_without_trials_is_refused(tmp_path: Path) -> None:
     with StoreWriter(tmp_path, study.study.name) as writer:
         writer.intend(study, "", Plan(study="synthetic", seed=7, factors={}, hard=(), trials=()))
     with pytest.raises(StoreError, match="no sealed trial"):
-        report_input(Store(writer.folder))
+        read(writer.folder).report_input()
 
 
 def test_an_attempt_that_was_voided_and_repeated_does_not_count_against_the_exit_code(tmp_path: Path) -> None:

@@ -14,12 +14,11 @@ from steelyard.cli.commands.report import report
 from steelyard.cli.commands.status import status
 from steelyard.cli.commands.verify import verify
 from steelyard.model.study import Study
-from steelyard.reading.report_input import report_input
+from steelyard.reading.reading import read
 from steelyard.report.data.presentation import view
 from steelyard.report.prose import methods_paragraph
 from steelyard.report.prose.method_and_facts import asked
 from steelyard.report.tables.named_levels import named_levels
-from steelyard.store import Store
 from tests.unit.cli.screen import printed
 from tests.unit.verify import made
 
@@ -69,7 +68,7 @@ def test_the_page_and_the_methods_text_say_what_each_level_sets(store: Path, tmp
 
 
 def test_a_level_stands_for_its_number_in_regressions_and_on_axes(store: Path) -> None:
-    results = report_input(Store(store)).results
+    results = read(store).report_input().results
     assert results.size_factor == "machine"
     (line,) = results.of(Regression)
     assert line.published is not None
@@ -124,7 +123,7 @@ def test_laws_run_over_a_named_factor_that_counts_nodes(
     for level, number, written in zip(("small", "middle", "large"), numbers, (1, 2, 8), strict=True):
         at = text.index(f"[levels.machine.{level}]")
         text = text[:at] + text[at:].replace(f"number = {written}\n", f"number = {number}\n", 1)
-    fits = report_input(Store(made.store(tmp_path, text=text))).results.of(LawFit)
+    fits = read(made.store(tmp_path, text=text)).report_input().results.of(LawFit)
     assert {fit.factor for fit in fits} == sizes
     assert all(fit.n == 9 and fit.sizes == 3 for fit in fits)
 

@@ -19,6 +19,7 @@ from steelyard.analysis.statistics.trials import Point
 from steelyard.analysis.tables import sources, tables
 from steelyard.format import NONE
 from steelyard.model.study import Study
+from steelyard.model.trial import by_cell
 from steelyard.reading import time_courses
 from steelyard.reading.node_traces import Trace, median_trials
 from steelyard.reading.report_input import ReportInput
@@ -42,7 +43,7 @@ def page_input(study: Study, *, faults: bool = True) -> ReportInput:
     records = synthetic.records(study, faults=faults)
     results = analyse(records, study, seed=study.design.seed)
     used = {(point.trial_id, point.attempt): point.value for point in results.of(Point) if point.used}
-    shown = median_trials(records, used)
+    shown = median_trials(by_cell(one for one in records if one.key in used and not one.control), used)
     middle = {(record.id, record.attempt) for record in shown}
     courses = [
         time_courses.timeline(

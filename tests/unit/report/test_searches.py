@@ -12,7 +12,8 @@ from steelyard.analysis.statistics.scaling import Scaling
 from steelyard.analysis.statistics.search import SearchRow
 from steelyard.analysis.statistics.search_window import SearchWindow
 from steelyard.analysis.statistics.summary import Summary
-from steelyard.reading.report_input import ReportInput, report_input
+from steelyard.reading.reading import reading_of
+from steelyard.reading.report_input import ReportInput
 from steelyard.report.basics.theme import BAND
 from steelyard.report.figures import rate_curves
 from steelyard.report.figures.catalogue import of_results
@@ -38,7 +39,7 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> ReportInput:
     with pytest.MonkeyPatch.context() as patch:
         without_waiting(patch)
         conduct(script, chosen)
-    return report_input(stored(script), courses=False)
+    return reading_of(stored(script)).report_input(courses=False)
 
 
 def test_a_lower_bound_is_shown_as_such_and_averaged_with_nothing(searched: ReportInput) -> None:

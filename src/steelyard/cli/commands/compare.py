@@ -23,7 +23,8 @@ from steelyard.format import confidence_text
 from steelyard.model.errors import StudyError
 from steelyard.model.responses import better_of, label_of, unit_of
 from steelyard.reading import comparison as comparing
-from steelyard.reading.comparison import Comparison, opened
+from steelyard.reading.comparison import Comparison
+from steelyard.reading.reading import read
 from steelyard.report.figures import forest
 from steelyard.shown_text import json_text
 
@@ -87,13 +88,13 @@ def compare(
         from steelyard.cli.compare_published import compare_with_reference
 
         return compare_with_reference(
-            opened(a), b, fixed_a=fixed_a or (), fixed_b=fixed_b or (), response_name=response_name,
+            read(a), b, fixed_a=fixed_a or (), fixed_b=fixed_b or (), response_name=response_name,
             margin_percent=margin_percent, figure_path=figure, as_json=as_json,
         )  # fmt: skip
     if figure is not None:
         forest.refuse_other(figure)
-    first = opened(a)
-    second = first if b is None else opened(b)
+    first = read(a)
+    second = first if b is None else read(b)
     comparisons = comparing.compare_each(
         first, second, a=fixed_a or (), b=fixed_b or (), margin_percent=margin_percent,
         responses=response_list([response_name]) if response_name else (first.study.analysis.response,),

@@ -18,9 +18,7 @@ from steelyard.export.attempts import exported
 from steelyard.format import count, listed
 from steelyard.model.errors import StudyError
 from steelyard.model.trial import TrialRecord
-from steelyard.reading.report_input import report_input, sealed_trials
-from steelyard.store.modelled import open_store
-from steelyard.store.read import Store
+from steelyard.reading.reading import Reading, read
 
 EXAMPLES = (
     ("steelyard export store/quickstart --parquet trials.parquet", "One row per trial, for DuckDB, R and pandas."),
@@ -36,9 +34,7 @@ SAY_EVERY_S: Final = 10.0
 class Trials:
     """Contents of an export."""
 
-    store: Store
-    sealed: Sequence[TrialRecord]
-    """Every sealed attempt."""
+    reading: Reading
     chosen: Sequence[TrialRecord]
     """Those to export: without voided ones, unless they are asked for."""
     console: Console
@@ -104,16 +100,15 @@ def export(
         [place for item, place in wanted if not item.folder], [place for item, place in wanted if item.folder]
     )
     console = message_console()
-    opened = open_store(store)
-    sealed = sealed_trials(opened)
-    chosen = exported(sealed, voided=voided)
-    if len(chosen) < len(sealed):
-        say(console, f"without {count(len(sealed) - len(chosen), 'voided attempt')}: --voided exports them too")
+    reading = read(store)
+    chosen = exported(reading.records, voided=voided)
+    if left_out := len(reading.records) - len(chosen):
+        say(console, f"without {count(left_out, 'voided attempt')}: --voided exports them too")
     for item, place in wanted:
-        written = item.write(Trials(opened, sealed, chosen, console), place)
+        written = item.write(Trials(reading, chosen, console), place)
         say(console, f"{item.name:<11}  {place}" + (f" ({written})" if written else ""))
-    warn_of_damages(console, opened.damages)
-    return EXIT_DONE if all(damage.harmless for damage in opened.damages) else EXIT_DAMAGED
+    warn_of_damages(console, reading.damages)
+    return EXIT_DONE if all(damage.harmless for damage in reading.damages) else EXIT_DAMAGED
 
 
 def _refuse_shared(files: Sequence[Path], folders: Sequence[Path]) -> None:
@@ -129,10 +124,9 @@ def _refuse_shared(files: Sequence[Path], folders: Sequence[Path]) -> None:
 
 
 def _parquet(trials: Trials, place: Path) -> str:
-    from steelyard.analysis.frame import frame_of
     from steelyard.export import parquet
 
-    return count(parquet.write(frame_of(trials.sealed, trials.store.study), trials.chosen, place), "row")
+    return count(parquet.write(trials.reading.frame, trials.chosen, place), "row")
 
 
 def _otava(trials: Trials, place: Path) -> str:
@@ -144,20 +138,20 @@ def _otava(trials: Trials, place: Path) -> str:
 def _hdr(trials: Trials, place: Path) -> str:
     from steelyard.export import hdr
 
-    return count(hdr.write(trials.store, _followed(trials.chosen, "hdr", trials.console), place), "log")
+    return count(hdr.write(trials.reading.store, _followed(trials.chosen, "hdr", trials.console), place), "log")
 
 
 def _openmetrics(trials: Trials, place: Path) -> str:
     from steelyard.export import openmetrics
 
     followed = _followed(trials.chosen, "openmetrics", trials.console)
-    return count(openmetrics.write(trials.store, followed, place), "metric")
+    return count(openmetrics.write(trials.reading.store, followed, place), "metric")
 
 
 def _markdown(trials: Trials, place: Path) -> str:
     from steelyard.export import markdown
 
-    markdown.write(report_input(trials.store, courses=False, records=trials.sealed), place)
+    markdown.write(trials.reading.report_input(courses=False), place)
     return ""
 
 

@@ -15,7 +15,7 @@ from steelyard.cli.terminal.output import data_console, message_console, say, wa
 from steelyard.export import gate_files
 from steelyard.model.errors import StudyError
 from steelyard.reading import gate as gating
-from steelyard.reading.comparison import opened
+from steelyard.reading.reading import read
 from steelyard.shown_text import json_text
 
 EXAMPLES = (
@@ -86,8 +86,8 @@ def gate(
     OSError if a file cannot be written.
     """
     _refuse_one_file(junit, markdown)
-    judged = opened(store)
-    baseline = None if against is None else opened(against)
+    judged = read(store)
+    baseline = None if against is None else read(against)
     for side in (judged,) if baseline is None else (baseline, judged):
         warn_of_damages(message_console(), side.store.damages)
     verdict = gating.gate(

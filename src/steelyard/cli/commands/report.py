@@ -14,15 +14,13 @@ from steelyard.cli.terminal.output import message_console, say, warn_of_damages
 from steelyard.file_errors import foreseen
 from steelyard.judging.attempts import without_valid_attempt
 from steelyard.model.errors import StudyError
-from steelyard.reading.published import with_published
-from steelyard.reading.report_input import report_input
+from steelyard.reading.reading import read
 from steelyard.report import export
 from steelyard.report.figures import catalogue
 from steelyard.report.page import PAGE, build
 from steelyard.report.prose.methods_paragraph import paragraph
 from steelyard.report.tables import analysed
 from steelyard.shown_text import visible
-from steelyard.store.modelled import open_store
 
 EXAMPLES = (
     ("steelyard report store/quickstart", "Write store/quickstart/report.html."),
@@ -63,17 +61,17 @@ def report(
             key="--methods",
         )
     console = message_console()
-    opened = open_store(store)
-    page_input = report_input(opened, courses=output is not None or figures is not None or not (as_json or methods))
-    warn_of_damages(console, opened.damages)
+    reading = read(store)
+    page_input = reading.report_input(courses=output is not None or figures is not None or not (as_json or methods))
+    warn_of_damages(console, page_input.damages)
     if as_json:
         print(export.as_json(page_input.tables, columns(page_input.results)))
     if methods:
         print(visible(paragraph(page_input), lines=True), end="")
     if output is not None or not (as_json or methods):
-        path = output or opened.folder / PAGE
+        path = output or reading.store.folder / PAGE
         try:
-            write_output(path, build(with_published(opened, page_input)))
+            write_output(path, build(page_input))
         except OSError as error:
             if (failure := foreseen(error)) is None or output is not None:
                 raise
@@ -86,5 +84,5 @@ def report(
     if figures is not None:
         written = export.figures(catalogue.of_page(page_input), figures)
         say(console, f"figures {figures} ({len(written)} files)")
-    whole = all(damage.harmless for damage in opened.damages)
+    whole = all(damage.harmless for damage in page_input.damages)
     return EXIT_DONE if whole and not without_valid_attempt(page_input.records) else EXIT_SOME_INVALID

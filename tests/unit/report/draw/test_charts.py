@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from steelyard.analysis.analyse import analyse
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.trials import Point
+from steelyard.model.trial import by_cell
 from steelyard.reading.node_traces import Trace, median_trials
 from steelyard.report import draw
 from steelyard.report.basics import theme
@@ -232,7 +233,7 @@ def test_the_middle_trial_is_chosen() -> None:
     records = synthetic.records(study, faults=False)
     results = analyse(records, study, seed=1)
     used = {(point.trial_id, point.attempt): point.value for point in results.of(Point) if point.used}
-    shown = median_trials(records, used)
+    shown = median_trials(by_cell(records), used)
     assert len(shown) == 8
     for record in shown:
         values = sorted(used[one.id, one.attempt] for one in records if one.treatment == record.treatment)

@@ -1,18 +1,21 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from steelyard.analysis.analyse import analyse
+from steelyard.analysis.statistic import Within
 from steelyard.analysis.statistics.merit import Merit
 from steelyard.analysis.statistics.parts import PartMean
 from steelyard.analysis.statistics.percentile import TrialPercentile
 from steelyard.analysis.statistics.steady import Steady
 from steelyard.analysis.tables import tables
-from steelyard.reading.seconds import series, within_trials
+from steelyard.model.trial import Attempt, TrialRecord, by_cell
+from steelyard.reading.within_trials import answered, series, within_trials
 from steelyard.store import layout
 from steelyard.store.read import Store
 from tests.unit.analysis.made import cell, study
@@ -30,6 +33,14 @@ def intervals(rows: list[tuple[str, float, str, str, int, int]]) -> pl.DataFrame
         schema=layout.INTERVAL_SCHEMA,
         orient="row",
     )
+
+
+def seconds(store: Store, records: Sequence[TrialRecord]) -> list[tuple[Attempt, pl.DataFrame]]:
+    return series(answered(store, records), records)
+
+
+def within(store: Store, records: Sequence[TrialRecord]) -> Within:
+    return within_trials(store, by_cell(records), study().analysis).of_analysis
 
 
 class Folder(Store):
@@ -65,18 +76,18 @@ def store(tmp_path: Path) -> Folder:
 
 
 def test_the_milliseconds_in_which_the_last_operations_end_are_no_second(store: Folder) -> None:
-    whole = [frame.height for _, frame in series(store, store.records)]
+    whole = [frame.height for _, frame in seconds(store, store.records)]
     files = sorted(store.folder.glob("**/*.parquet"))
     assert len(files) == 4
     for file in files:
         rows = pl.read_parquet(file)
         stub = rows.filter(pl.col("t_s") == rows["t_s"].max()).with_columns(t_s=pl.col("t_s") + 1.0, seconds=0.004)
         pl.concat([rows, stub]).write_parquet(file)
-    assert [frame.height for _, frame in series(store, store.records)] == whole
+    assert [frame.height for _, frame in seconds(store, store.records)] == whole
 
 
 def test_load_nodes_are_added_up_and_only_answers_of_the_measured_phase_count(store: Folder) -> None:
-    first, second = (frame for _, frame in series(store, store.records))
+    first, second = (frame for _, frame in seconds(store, store.records))
     assert first.height == second.height == 24
     assert first["response_ms_mean"].to_list() == pytest.approx([15.0] * 24)
     assert second["response_ms_mean"].to_list() == pytest.approx([17.0] * 24)
@@ -91,13 +102,13 @@ def test_sums_do_not_depend_on_the_order_in_which_threads_add_up(tmp_path: Path)
     counts = [(rng.randrange(10**5, 10**9), rng.randrange(1, 999)) for _ in range(500)]
     rows = [("measure", 0.0, 1.0, "read", "ok", "response", low, low + 77, count) for low, count in counts]
     pl.DataFrame(rows, schema=layout.INTERVAL_SCHEMA, orient="row").write_parquet(folder / "l1.parquet")
-    ((_, one),) = series(made, records)
+    ((_, one),) = seconds(made, records)
     twice_ns, operations = sum((2 * low + 77) * count for low, count in counts), sum(count for _, count in counts)
     assert one["response_ms_mean"].to_list() == [twice_ns / operations / 2e6]
 
 
 def test_the_results_hold_parts_and_steady_states(store: Folder) -> None:
-    found = analyse(store.records, study(), seed=1, within=within_trials(store, store.records))
+    found = analyse(store.records, study(), seed=1, within=within(store, store.records))
     times = [one for one in found.of(PartMean) if one.response == "response_ms_mean"]
     assert [(one.parts, one.n) for one in times] == [(k, 2) for k in (2, 4, 8) for _ in range(k)]
     assert times[0].mean.value == pytest.approx(16)
@@ -112,7 +123,7 @@ def test_the_results_hold_parts_and_steady_states(store: Folder) -> None:
 
 def test_percentiles_of_each_trial_have_intervals_where_the_count_supports_them(store: Folder) -> None:
     """24 s of 3 operations at 10 ms and 3 at 20 ms: 144 operations have a median, but no p95 and no p99."""
-    found = analyse(store.records, study(), seed=1, within=within_trials(store, store.records))
+    found = analyse(store.records, study(), seed=1, within=within(store, store.records))
     first = {one.response: one for one in found.of(TrialPercentile) if one.trial_id == store.records[0].id}
     median = first["response_ms_p50"].percentile
     assert median is not None
@@ -125,5 +136,5 @@ def test_percentiles_of_each_trial_have_intervals_where_the_count_supports_them(
 
 def test_a_trial_without_intervals_has_no_parts(tmp_path: Path) -> None:
     records = cell([[100.0, 110.0]])
-    found = analyse(records, study(), seed=1, within=within_trials(Folder(tmp_path, records), records))
+    found = analyse(records, study(), seed=1, within=within(Folder(tmp_path, records), records))
     assert (found.of(PartMean), found.of(Steady)) == ((), ())

@@ -1,0 +1,229 @@
+"""Data within the trials: the interval tables of each treatment are read once, for seconds, percentiles and curves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from steelyard.analysis.inference import percentile_intervals
+from steelyard.analysis.statistic import Seconds, Within
+from steelyard.analysis.statistics.percentile import SHOWN, TOO_SHORT, TrialPercentile
+from steelyard.analysis.statistics.pooled_percentile import PooledPercentile
+from steelyard.heavy import pl
+from steelyard.judging.measures import metrics_of, over_time, seconds_of
+from steelyard.model import histogram, responses
+from steelyard.model.histogram import Bucket
+from steelyard.model.named_level import Level
+from steelyard.model.percentiles import BEYOND, needed, quantile_buckets, quantile_ns, supported
+from steelyard.model.study import AnalysisChoice
+from steelyard.model.trial import Attempt, CellKey, TrialRecord
+from steelyard.reading.node_strips import readings_of_table
+from steelyard.store import layout
+from steelyard.store.read import Store
+
+WHOLE = 0.5
+"""Least part of a trial's longest interval that an interval must have lasted to be a second of its series."""
+
+
+@dataclass(frozen=True)
+class TrialsWithin:
+    """Data within the used trials."""
+
+    of_analysis: Within
+    histograms: Mapping[CellKey, pl.DataFrame] = field(repr=False)
+    """Treatment to the buckets of response and service time, added up over its trials: `measure`, `bucket_low_ns`,
+    `bucket_high_ns`, `count`."""
+
+
+def within_trials(
+    store: Store, cells: Mapping[CellKey, Sequence[TrialRecord]], analysis: AnalysisChoice
+) -> TrialsWithin:
+    """Seconds, percentiles and histograms of the used trials of each treatment."""
+    per_treatment: list[Seconds] = []
+    quantiles: list[TrialPercentile] = []
+    pooled: list[PooledPercentile] = []
+    sampled: list[Seconds] = []
+    histograms: dict[CellKey, pl.DataFrame] = {}
+    named = over_time(analysis.needed)
+    for treatment, records in cells.items():
+        rows = answered(store, records, ("response", "service"))
+        histograms[treatment] = added_up(rows)
+        response = rows.filter(pl.col("measure") == "response")
+        own, of_cell = percentiles(response, records, dict(treatment), analysis.confidence)
+        quantiles += own
+        pooled += of_cell
+        per_treatment.append(Seconds(dict(treatment), series(response, records)))
+        if named:
+            sampled.append(Seconds(dict(treatment), [_sampled(store, record, named) for record in records]))
+    return TrialsWithin(
+        Within(seconds=per_treatment, percentiles=quantiles, pooled=pooled, sampled=sampled), histograms
+    )  # fmt: skip
+
+
+def seconds_of_cells(store: Store, cells: Mapping[CellKey, Sequence[TrialRecord]]) -> list[Seconds]:
+    """The seconds of the trials of each treatment."""
+    return [Seconds(dict(cell), series(answered(store, records), records)) for cell, records in cells.items()]
+
+
+def answered(store: Store, records: Sequence[TrialRecord], measures: Sequence[str] = ("response",)) -> pl.DataFrame:
+    """Buckets of answered operations in the measured phases of trials of one treatment, as `Store.answered`."""
+    columns = ("trial", "node", "t_s", "seconds", "measure", "bucket_low_ns", "bucket_high_ns", "count")
+    rows = store.answered(records, records[0].measured_phases, measures)
+    return rows.select(columns).collect(engine="streaming")
+
+
+def added_up(rows: pl.DataFrame) -> pl.DataFrame:
+    """Buckets added up over trials, nodes and seconds: `measure`, `bucket_low_ns`, `bucket_high_ns`, `count`."""
+    keys = ("measure", "bucket_low_ns", "bucket_high_ns")
+    return rows.group_by(keys).agg(pl.col("count").sum()).sort(keys)
+
+
+def series(rows: pl.DataFrame, records: Sequence[TrialRecord]) -> list[tuple[Attempt, pl.DataFrame]]:
+    """One frame per trial, a row per second of its measured phases in order: mean response time in ms, operations/s.
+
+    Load nodes are added up; seconds without an answered operation have no row, nor have those that were cut off: the
+    last interval of a phase may have lasted milliseconds, in which the last operations ended.
+    """
+    # Twice the sum of nanoseconds, whole numbers: sums of fractions would depend on the order in which threads add up.
+    twice_ns = (pl.col("bucket_low_ns") + pl.col("bucket_high_ns")) * pl.col("count")
+    intervals = rows.group_by("trial", "node", "t_s", "seconds").agg(
+        twice_ns.sum().alias("twice_ns"), pl.col("count").sum()
+    )
+    placed = intervals.with_columns(
+        # Clocks of load nodes differ by less than half an interval.
+        place=((pl.col("t_s") - pl.col("t_s").min().over("trial")) / pl.col("seconds").max().over("trial")).round()
+    )
+    summed = placed.group_by("trial", "place").agg(
+        (pl.col("twice_ns").sum() / pl.col("count").sum() / 2e6).alias("response_ms_mean"),
+        (pl.col("count").sum() / pl.col("seconds").max()).alias("throughput_per_s"),
+        lasted=pl.col("seconds").max(),
+    )
+    summed = summed.filter(pl.col("lasted") >= WHOLE * pl.col("lasted").max().over("trial")).drop("lasted")
+    attempts = {layout.trial_folder(record.id, record.attempt): record.key for record in records}
+    frames = summed.sort("trial", "place").partition_by("trial", maintain_order=True)
+    return [(attempts[str(frame["trial"][0])], frame) for frame in frames]
+
+
+def _sampled(store: Store, record: TrialRecord, names: Sequence[str]) -> tuple[Attempt, pl.DataFrame]:
+    """A row per second of a trial's measured phases in order: `place`, the second's number from 0, and a column for
+    each response, the mean over its nodes. Seconds that a node's readings do not cover have no row."""
+    readings, facts = readings_of_table(store.samples(record), metrics_of(names)), store.facts(record)
+    by_name = {name: seconds_of(name, record, readings, facts) for name in names}
+    length = max((len(values) for values in by_name.values()), default=0)
+    columns = {name: [*values, *[None] * (length - len(values))] for name, values in by_name.items()}
+    frame = pl.DataFrame({"place": range(length), **columns}, schema_overrides=dict.fromkeys(names, pl.Float64))
+    return record.key, frame.drop_nulls()
+
+
+def percentiles(
+    rows: pl.DataFrame, records: Sequence[TrialRecord], treatment: Mapping[str, Level], confidence: float
+) -> tuple[tuple[TrialPercentile, ...], tuple[PooledPercentile, ...]]:
+    """Percentiles of each of `records`, trials of one treatment, in order, and of all their operations together, from
+    response times (`answered`); a trial without an answered operation has none."""
+    if rows.is_empty():
+        return (), ()
+    buckets = _in_parts(rows)
+    whole = {
+        str(name): [(int(low), int(high), int(count)) for low, high, count in rows.iter_rows()]
+        for (name,), rows in buckets.group_by("trial", "low", "high")
+        .agg(pl.col("count").sum())
+        .sort("trial", "low")
+        .select("trial", "low", "high", "count")
+        .partition_by("trial", as_dict=True, include_key=False)
+        .items()
+    }
+    edges = pl.DataFrame(
+        [{"trial": name, **dict(zip(SHOWN, _edges(found), strict=True))} for name, found in whole.items()]
+    )
+    parts = _parts(buckets, edges)
+    estimated = []
+    for record in records:
+        key = layout.trial_folder(record.id, record.attempt)
+        if key in whole:
+            for name in SHOWN:
+                below = [(int(row["all"]), int(row[name])) for row in parts[key].iter_rows(named=True)]
+                estimated.append(_percentile(record, treatment, name, whole[key], below, confidence))
+    answered = [record for record in records if layout.trial_folder(record.id, record.attempt) in whole]
+    return tuple(estimated), _pooled(answered, treatment, tuple(whole.values()))
+
+
+def _pooled(
+    records: Sequence[TrialRecord], treatment: Mapping[str, Level], histograms: Sequence[Sequence[Bucket]]
+) -> tuple[PooledPercentile, ...]:
+    """Percentiles of the histograms of these trials added up."""
+    together = histogram.merge(histograms)
+    operations, totals = histogram.total(together), [histogram.total(one) for one in histograms]
+    rows = []
+    for name in SHOWN:
+        q = _share(name)
+        value = quantile_ns(together, q) if supported(q, operations) else None
+        rows.append(
+            PooledPercentile(
+                treatment=dict(treatment),
+                response=name,
+                unit="ms",
+                trials=len(records),
+                own=sum(supported(q, total) for total in totals),
+                starts=len({record.start for record in records}),
+                operations=operations,
+                needed=needed(q),
+                pooled=None if value is None else value / percentile_intervals.NS_PER_MS,
+            )
+        )
+    return tuple(rows)
+
+
+def _in_parts(rows: pl.DataFrame) -> pl.DataFrame:
+    """`trial`, `place` (part of time), `low`, `high`, `count`."""
+    middle = pl.col("t_s") + pl.col("seconds") / 2
+    begun, ended = (pl.col("t_s").min().over("trial"), (pl.col("t_s") + pl.col("seconds")).max().over("trial"))
+    # Whole seconds belong to one part: a trial of fewer seconds than PARTS has as many parts as seconds.
+    # A span of no length, as only a table that nobody measured has it, is one part.
+    part = ((middle - begun) / (ended - begun)).fill_nan(0.0).clip(0.0, 1.0)
+    place = (part * percentile_intervals.PARTS).floor().cast(pl.Int32)
+    named = rows.select("trial", "count", low="bucket_low_ns", high="bucket_high_ns", place=place)
+    return named.group_by("trial", "place", "low", "high").agg(pl.col("count").sum())
+
+
+def _share(name: str) -> float:
+    """The fraction of operations at or below the named percentile."""
+    q = responses.of(name).percentile
+    if q is None:
+        raise ValueError(f"{name} is not a percentile")
+    return q
+
+
+def _edges(buckets: Sequence[Bucket]) -> list[int]:
+    """Lower bounds of the buckets of the quantiles that are shown."""
+    chosen = quantile_buckets(buckets, [_share(name) for name in SHOWN])
+    return [(bucket or buckets[-1])[0] for bucket in chosen]
+
+
+def _parts(buckets: pl.DataFrame, edges: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """For each trial one row per part of time: `all`, and for each percentile the operations at or below it."""
+    rows = buckets.join(edges, on="trial").group_by("trial", "place").agg(
+        pl.col("count").sum().alias("all"),
+        *(pl.col("count").filter(pl.col("low") <= pl.col(name)).sum().alias(name) for name in SHOWN),
+    )  # fmt: skip
+    by_trial = rows.sort("trial", "place").partition_by("trial", as_dict=True, include_key=False)
+    return {str(name): part for (name,), part in by_trial.items()}
+
+
+def _percentile(
+    record: TrialRecord, treatment: Mapping[str, Level], name: str, buckets: Sequence[Bucket],
+    parts: Sequence[tuple[int, int]], confidence: float,
+) -> TrialPercentile:  # fmt: skip
+    q = _share(name)
+    operations, least = sum(count for _, _, count in buckets), needed(q)
+    estimate = percentile_intervals.quantile(buckets, q, parts, confidence)
+    note = ""
+    if estimate is None:
+        note = f"{operations:,} operations are too few: {least:,} are needed, so that {BEYOND} lie beyond"
+    elif estimate.low is None and estimate.high is None:
+        note = f"no interval: {len(parts)} s {TOO_SHORT}"
+    elif estimate.high is None:
+        note = "no upper end: too few operations lie beyond"
+    return TrialPercentile(
+        trial_id=record.id, attempt=record.attempt, treatment=dict(treatment), response=name, unit="ms",
+        operations=operations, needed=least, percentile=estimate, note=note,
+    )  # fmt: skip
