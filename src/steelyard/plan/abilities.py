@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from steelyard.judging.dilation import effective_load
 from steelyard.judging.settings_hash import canonical
-from steelyard.model.load import Load
 from steelyard.model.plan import Plan
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.workload_shape import DEFAULT_MIX, WorkloadShape
@@ -65,6 +63,11 @@ class Abilities(Parts):
         """Copies of each record."""
         system = self.system(settings)
         return system.copies(settings.site.nodes) if isinstance(system, Footprint) else ASSUMED_COPIES
+
+    def stored_bytes(self, settings: TrialSettings) -> float:
+        """Bytes that each database node stores, copies included."""
+        shape = self.shape(settings)
+        return shape.records * shape.record_bytes * self.copies(settings) / settings.site.nodes
 
     def disk_bytes(self, settings: TrialSettings, stored_bytes: float) -> int:
         """Peak disk use of the whole cluster while it stores `stored_bytes`."""
@@ -141,8 +144,3 @@ def explained(explanation: Explanation) -> WorkloadShape:
     for operation in explanation.operations:
         mix[operation.kind] = mix.get(operation.kind, 0.0) + operation.share
     return WorkloadShape(records=explanation.records, record_bytes=explanation.record_bytes, mix=mix or DEFAULT_MIX)
-
-
-def load_of(settings: TrialSettings) -> Load:
-    """Offered load of the trial, in the time of the clock."""
-    return effective_load(settings)
