@@ -153,7 +153,7 @@ def blocks_needed(study: Study, plan: Plan, history: Sequence[TrialRecord]) -> t
     return expected(rule, cap=max(1, plan.blocks), cells=cells, cvs=cvs)
 
 
-class Row(NamedTuple):
+class ForecastRow(NamedTuple):
     """Forecast for one coefficient of variation between starts."""
 
     expected: Expected
@@ -165,7 +165,7 @@ class Row(NamedTuple):
     remark: str
 
 
-def rows(needed: Sequence[Expected], study: Study, plan: Plan, cost: PlanEstimate) -> Iterator[Row]:
+def rows(needed: Sequence[Expected], study: Study, plan: Plan, cost: PlanEstimate) -> Iterator[ForecastRow]:
     """Blocks and hours for each coefficient of variation between starts."""
     rule = rule_of(study)
     a_block_s = cost.whole_s / max(1, plan.blocks)
@@ -177,7 +177,7 @@ def rows(needed: Sequence[Expected], study: Study, plan: Plan, cost: PlanEstimat
         )
         if expectation.low * a_block_s > most_s:
             remark = "out of time, wider than requested"
-        yield Row(expectation, expectation.cv not in CVS, low_s, high_s, remark)
+        yield ForecastRow(expectation, expectation.cv not in CVS, low_s, high_s, remark)
 
 
 def notes(study: Study, plan: Plan, cost: PlanEstimate) -> Iterator[str]:

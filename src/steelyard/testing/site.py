@@ -32,7 +32,7 @@ from steelyard.node.base import Node
 from steelyard.node.command import run
 from steelyard.node.kept import Kept
 from steelyard.plugins import find
-from steelyard.site.base import Request, Reuses, Site, Timed
+from steelyard.site.base import EstimatesLeaseTimes, Request, Reuses, Site
 from steelyard.testing.findings import check_findings
 
 COMMAND_TIMEOUT_S = 20.0
@@ -163,7 +163,7 @@ class SiteContract:
     def test_says_how_long_lending_takes(self, tmp_path: Path) -> None:
         """Estimated times, if any, are usable by a plan."""
         site = make_site(self.module, self.settings, tmp_path)
-        if isinstance(site, Timed):
+        if isinstance(site, EstimatesLeaseTimes):
             times = site.times(self.request())
             assert times == site.times(self.request())
             assert min(times.lease_s, times.release_s) >= 0
