@@ -28,7 +28,7 @@ from steelyard.lab.leftovers import Found
 from steelyard.model.calibration import Calibration
 from steelyard.model.damage import Damage
 from steelyard.model.estimate import Estimate
-from steelyard.model.finding import Finding as MachineFinding
+from steelyard.model.finding import Finding
 from steelyard.model.named_level import Level
 from steelyard.model.plan import Plan
 from steelyard.model.study import About
@@ -171,7 +171,7 @@ class Status(Value):
     damages: tuple[Damage, ...]
 
 
-class Side(Value):
+class ComparedSide(Value):
     """One side of a comparison."""
 
     name: str
@@ -182,8 +182,8 @@ class Side(Value):
 class Compared(Value):
     """Two stores, or two treatments of one."""
 
-    a: Side
-    b: Side
+    a: ComparedSide
+    b: ComparedSide
     looks: tuple[str, ...]
     """Which look this is, and whether a study is unfinished; empty at the only look of finished studies."""
     unit_of_replication: str
@@ -426,7 +426,7 @@ SCHEMAS: Final[Mapping[str, Callable[[], Schema]]] = {
     "check": lambda: of(Checked | Refused, "steelyard check --json"),
     "clean": lambda: of(Cleaned, "steelyard clean --json"),
     "compare": _compare,
-    "doctor": lambda: of(tuple[MachineFinding, ...], "steelyard doctor --json"),
+    "doctor": lambda: of(tuple[Finding, ...], "steelyard doctor --json"),
     "gate": lambda: of(Gate, "steelyard gate --json"),
     "load": lambda: of(tuple[Loaded, ...], "steelyard load --json"),
     "load-show": _shown,

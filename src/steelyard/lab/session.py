@@ -281,7 +281,7 @@ class _Called:
 class _Announced:
     """A view that shows other commands whether the study measures or waits."""
 
-    def __init__(self, session: reading_commands.Session) -> None:
+    def __init__(self, session: reading_commands.AnnouncedSession) -> None:
         self._session = session
 
     def show(self, live: Live, event: Event) -> None:

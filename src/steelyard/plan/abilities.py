@@ -54,7 +54,7 @@ class Abilities(Parts):
         """Expected times of a lease as the site declares them, otherwise assumed."""
         requests = requests_of("", settings, self.system(settings))
         times = [
-            site.times(request) if isinstance(site, sites.Timed) else ASSUMED_LEASE
+            site.times(request) if isinstance(site, sites.EstimatesLeaseTimes) else ASSUMED_LEASE
             for site, request in zip(self.sites(settings), requests, strict=True)
         ]
         return LeaseTimes(lease_s=sum(each.lease_s for each in times), release_s=sum(each.release_s for each in times))
@@ -118,7 +118,7 @@ def assumptions(plan: Plan, abilities: Abilities) -> Iterator[str]:
             )
     lending = {site.name: site for trial in plan.trials for site in abilities.sites(trial.settings)}
     for name, site in lending.items():
-        if not isinstance(site, sites.Timed):
+        if not isinstance(site, sites.EstimatesLeaseTimes):
             yield (
                 f"site {name} does not declare how long lending takes: {ASSUMED_LEASE.lease_s:g} s to lend and "
                 f"{ASSUMED_LEASE.release_s:g} s to take back assumed"

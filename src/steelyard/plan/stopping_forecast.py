@@ -151,7 +151,7 @@ def blocks_needed(rule: Rule | None, plan: Plan, history: Sequence[TrialRecord])
     return expected(rule, cap=max(1, plan.blocks), cells=cells, cvs=cvs)
 
 
-class Row(NamedTuple):
+class ForecastRow(NamedTuple):
     """Forecast for one coefficient of variation between starts."""
 
     expected: Expected
@@ -163,7 +163,7 @@ class Row(NamedTuple):
     remark: str
 
 
-def rows(needed: Sequence[Expected], rule: Rule | None, plan: Plan, cost: PlanEstimate) -> Iterator[Row]:
+def rows(needed: Sequence[Expected], rule: Rule | None, plan: Plan, cost: PlanEstimate) -> Iterator[ForecastRow]:
     """Blocks and hours for each coefficient of variation between starts."""
     a_block_s = cost.whole_s / max(1, plan.blocks)
     most_s = float("inf") if rule is None or rule.hours is None else rule.hours * SECONDS_PER_HOUR
@@ -174,7 +174,7 @@ def rows(needed: Sequence[Expected], rule: Rule | None, plan: Plan, cost: PlanEs
         )
         if expectation.low * a_block_s > most_s:
             remark = "out of time, wider than requested"
-        yield Row(expectation, expectation.cv not in CVS, low_s, high_s, remark)
+        yield ForecastRow(expectation, expectation.cv not in CVS, low_s, high_s, remark)
 
 
 def notes(rule: Rule | None, plan: Plan, cost: PlanEstimate) -> Iterator[str]:

@@ -13,7 +13,7 @@ from steelyard.cli.plugin_trust import trust_of
 from steelyard.cli.signature import Json, Margin, Scale, StoreRoot, StudyFile, Trusted, WithoutMissing, percent_of
 from steelyard.cli.terminal.check_output import draw
 from steelyard.cli.terminal.output import complain, data_console, message_console
-from steelyard.lab.quiet import Look, busy, look
+from steelyard.lab.quiet import ProcessorReading, busy, look
 from steelyard.model.errors import StudyError
 from steelyard.model.study import Study
 from steelyard.node.folders import state_folder
@@ -69,7 +69,7 @@ def check(
     return EXIT_WRONG if refused else EXIT_MISSING if missing else EXIT_DONE
 
 
-def _busy(checked: Check, before: Look) -> tuple[str, ...]:
+def _busy(checked: Check, before: ProcessorReading) -> tuple[str, ...]:
     if checked.cost is None:
         return ()
     sites = checked.abilities.sites(checked.runnable.trials[0].settings)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.model.response import NS_PER_MS, Direction, Kept, Response
+from steelyard.model.response import NS_PER_MS, Direction, Recomputable, Response
 
 RESPONSES = (
     Response(
@@ -14,7 +14,7 @@ RESPONSES = (
         direction=Direction.LESS_IS_FASTER,
         times_as="long",
         dilates="time",
-        kept=Kept.NOT,
+        kept=Recomputable.NOT,
         order=10,
     ),
 )
