@@ -42,7 +42,7 @@ SIZES: Final = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 @dataclass(frozen=True)
-class Scale:
+class UnitScale:
     """What values are multiplied with before they are shown, and the unit that they then have."""
 
     factor: float
@@ -64,11 +64,11 @@ class Scale:
         )
 
 
-def scale_for(unit: str, greatest: float) -> Scale:
+def scale_for(unit: str, greatest: float) -> UnitScale:
     """Seconds instead of milliseconds where the numbers are large; everything else as it is."""
     if unit == "ms" and greatest >= SECONDS_FROM_MS:
-        return Scale(0.001, "s")
-    return Scale(1.0, unit)
+        return UnitScale(0.001, "s")
+    return UnitScale(1.0, unit)
 
 
 def number(value: float | None, *, spread: float | None = None, digits: int = DIGITS, trim: bool | None = None) -> str:

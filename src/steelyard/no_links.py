@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 LINK: Final = "a symbolic link, which is not followed below a folder of results"
-NOT_REGULAR: Final = "it is no regular file"
+NOT_REGULAR: Final = "it is not a regular file"
 HARD_LINK: Final = "a hard link: the same file has other names too; copy the folder (cp -r) and use the copy"
 NOT_THEIRS: Final = "a hard link to a file of another user than the folder's"
 NO_NAME: Final = "no file of ours can have this name"

@@ -68,7 +68,7 @@ def check(folder: Path, contact: str, ca: Path) -> None:
 
 def check_without_password(folder: Path, contact: str) -> None:
     """Whoever brings none is told what is wanted."""
-    refused(drive(folder, order([contact])), 3, "wants a user and a password", "environment")
+    refused(drive(folder, order([contact])), 3, "requires a user and a password", "environment")
 
 
 def test_against_a_real_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,4 +90,4 @@ def test_against_a_real_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_a_node_without_encryption_says_so(real_node: RunningCluster, tmp_path: Path) -> None:
     ended = drive(tmp_path, order(real_node.contacts, tls={"verify": "none"}))
     assert ended.exit_code == 3, ended
-    refused(ended, 3, "TLS", "client encryption switched on")
+    refused(ended, 3, "TLS", "client encryption enabled")

@@ -92,7 +92,7 @@ def test_the_probe_reads_this_machine(emulated: list[str]) -> None:
             records = [wire.parse(probe.stdout.readline()) for _ in range(4)]
         finally:
             probe.kill()
-    samples = [record for record in records if isinstance(record, wire.Sample)]
+    samples = [record for record in records if isinstance(record, wire.SampleRecord)]
     assert samples
     assert samples[-1].values["machine_memory_available_bytes"] > 0
 

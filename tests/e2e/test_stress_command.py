@@ -125,7 +125,7 @@ def test_counters_rates_and_what_fails(tmp_path: Path) -> None:
         _, told = stress(["write", "n=1", "-sendto", "10.0.0.1"], tmp_path, 1)
         assert "-sendto" in told
     _, told = stress(["write", "n=1", *port], tmp_path, 1)
-    assert "is the cluster started" in told
+    assert "is the cluster running" in told
 
 
 @pytest.mark.agent

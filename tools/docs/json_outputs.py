@@ -172,7 +172,7 @@ class Status(Value):
     damages: tuple[Damage, ...]
 
 
-class Side(Value):
+class ComparedSide(Value):
     """One side of a comparison."""
 
     name: str
@@ -183,8 +183,8 @@ class Side(Value):
 class Compared(Value):
     """Two stores, or two treatments of one."""
 
-    a: Side
-    b: Side
+    a: ComparedSide
+    b: ComparedSide
     looks: tuple[str, ...]
     """Which look this is, and whether a study is unfinished; empty at the only look of finished studies."""
     unit_of_replication: str

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from steelyard.workload import _types
 from steelyard.workload._distributions import DISTRIBUTIONS, FIXED_MEANING, grammar
-from steelyard.workload._models import Column, File, Operation, Populate, Statement, Step, Steps, Table
+from steelyard.workload._models import Column, DeclaredTable, File, Operation, Populate, Statement, Step, Steps
 from tools.docs.study_file import properties, rows
 
 SECTIONS: tuple[tuple[str, str, type[BaseModel], tuple[str, ...]], ...] = (
@@ -20,7 +20,7 @@ SECTIONS: tuple[tuple[str, str, type[BaseModel], tuple[str, ...]], ...] = (
         File,
         ("parameters", "types", "tables", "statements", "populate", "operations"),
     ),
-    ("`[tables.NAME]`", "", Table, ()),
+    ("`[tables.NAME]`", "", DeclaredTable, ()),
     (
         "`[tables.NAME.columns]`, `[types.NAME]`, `[statements.NAME.values]`",
         'A type alone (`id = "uuid"`) is short for a table with that type. In `values`, a number or a text is short for a '

@@ -45,12 +45,12 @@ pub struct Arguments {
 #[derive(Debug, thiserror::Error)]
 enum EnterError {
     #[error(
-        "enter: cannot join the cgroup {path}: {source}; is it there, and are you allowed to write its cgroup.procs?"
+        "enter: cannot join the cgroup {path}: {source}; does it exist, and are you allowed to write its cgroup.procs?"
     )]
     Cgroup { path: PathBuf, source: io::Error },
     #[error("enter: cannot open the network namespace {path}: {source}; `ip netns` lists those that exist")]
     NetworkOpen { path: PathBuf, source: io::Error },
-    #[error("enter: cannot join the network namespace {path}: {source}; it takes CAP_SYS_ADMIN")]
+    #[error("enter: cannot join the network namespace {path}: {source}; this needs CAP_SYS_ADMIN")]
     NetworkJoin { path: PathBuf, source: io::Error },
     #[error("enter: cannot drop the capability {name} from the {set} set: {source}")]
     Capability {
@@ -178,7 +178,7 @@ fn execute(argv: &[OsString]) -> EnterError {
 fn parse_capability(text: &str) -> Result<CapabilitySet, String> {
     let upper = text.to_ascii_uppercase();
     let name = upper.strip_prefix("CAP_").unwrap_or(&upper);
-    CapabilitySet::from_name(name).ok_or_else(|| format!("no capability is called {text:?}; see capabilities(7)"))
+    CapabilitySet::from_name(name).ok_or_else(|| format!("{text:?} is not a capability; see capabilities(7)"))
 }
 
 fn capability_name(capability: CapabilitySet) -> String {

@@ -20,9 +20,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     match &arguments.live.config {
         Some(config) => link_live::run(config, &arguments.live),
         None if arguments.simulate => link_simulation::run(&arguments.simulation),
-        None => Err(Exit::boxed(
-            REFUSED,
-            "link: say what to do: --config FILE, or --simulate",
-        )),
+        None => Err(Exit::boxed(REFUSED, "link: needs --config FILE or --simulate")),
     }
 }

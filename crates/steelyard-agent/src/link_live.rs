@@ -183,7 +183,7 @@ fn parse_config(text: &[u8]) -> Result<(LinkConfig, Vec<TapConfig>), String> {
             .ok_or_else(|| wrong("mac", &port.mac, "02:00:00:00:00:01"))?;
         if taps.iter().any(|other| other.mac == mac) {
             return Err(format!(
-                "ports: {}: another port has the mac {} too",
+                "ports: {}: another port has the same mac {}",
                 port.name, port.mac
             ));
         }

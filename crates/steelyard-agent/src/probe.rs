@@ -59,7 +59,7 @@ enum ProbeError {
     Sample(#[from] SampleError),
     #[error("probe: cannot write to standard output: {0}")]
     Output(#[from] io::Error),
-    #[error("probe: cannot put a record into JSON: {0}")]
+    #[error("probe: cannot write a record as JSON: {0}")]
     Json(#[from] serde_json::Error),
     #[error(transparent)]
     Clock(#[from] OffsetError),

@@ -81,7 +81,7 @@ fn still_there(left: &[Process], refusal: Option<&io::Error>) -> String {
 
 fn parse_lease(text: &str) -> Result<String, String> {
     if text.trim().is_empty() {
-        return Err("a lease's id is not empty".to_owned());
+        return Err("the id of a lease must not be empty".to_owned());
     }
     Ok(text.to_owned())
 }

@@ -79,5 +79,5 @@ fn what_a_lease_started_is_ended() {
 fn an_empty_id_is_refused() {
     let output = agent().args(["sweep", "--lease", ""]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("not empty"), "{output:?}");
+    assert!(text(&output.stderr).contains("must not be empty"), "{output:?}");
 }

@@ -30,7 +30,7 @@ pub(crate) enum Unusable {
     #[error("X.509 version {0}")]
     Version(u8),
     /// The handshake's signature is not by the certificate's key, or of a kind that is not supported.
-    #[error("the signature of the handshake does not fit its key")]
+    #[error("the signature of the handshake does not match its key")]
     Key,
 }
 

@@ -98,7 +98,7 @@ impl ClientTls {
         let name = match &self.name {
             Some(name) => name.clone(),
             None => ServerName::try_from(part.to_owned())
-                .map_err(|_| TlsError::new("contacts", contact, "it has no name that a certificate could bear"))?,
+                .map_err(|_| TlsError::new("contacts", contact, "it has no name that a certificate could contain"))?,
         };
         let session = ClientConnection::new(Arc::clone(&self.config), name)
             .map_err(|error| TlsError::new("tls", contact, error.to_string()))?;
@@ -177,7 +177,7 @@ fn own_certificates(
     match Parts::of(&list[0]) {
         Some(parts) if parts.version != READABLE_VERSION => {
             let problem = format!(
-                "an X.509 certificate of version {}, and the TLS library takes version {READABLE_VERSION} only. Sign it \
+                "an X.509 certificate of version {}, and the TLS library accepts version {READABLE_VERSION} only. Sign it \
                  again with an extension: echo '{extension}' > v3.ext; openssl x509 -req -in REQUEST.csr -CA CA.pem \
                  -CAkey CA.key -CAcreateserial -days 365 -extfile v3.ext -out {path}",
                 parts.version

@@ -23,7 +23,7 @@ pub struct Explanation {
 }
 
 /// Hint where a server closed the connection during the handshake.
-pub const CLOSED_DURING_HANDSHAKE: &str = "is client encryption switched on at that port, and does it want a client's certificate \
+pub const CLOSED_DURING_HANDSHAKE: &str = "is client encryption enabled at that port, and does it require a client certificate \
                                            (tls.certificate, tls.key)?";
 
 /// Explains an error of a channel that is under TLS; `None` where it has nothing to do with TLS. `shaking`: the handshake
@@ -35,7 +35,7 @@ pub fn explain(error: &io::Error, shaking: bool) -> Option<Explanation> {
         Some(Error::InvalidMessage(_)) if shaking => return Some(without_tls()),
         Some(Error::AlertReceived(alert)) => (format!("refused the handshake: {alert:?}"), refusal(*alert)),
         Some(Error::PeerIncompatible(reason)) => (
-            format!("speaks no TLS that this client speaks: {reason:?}"),
+            format!("supports no version of TLS that this client supports: {reason:?}"),
             "allowed: TLS 1.2 (ECDHE) and 1.3",
         ),
         Some(other) => (
@@ -44,7 +44,7 @@ pub fn explain(error: &io::Error, shaking: bool) -> Option<Explanation> {
         ),
         None if shaking && matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::WouldBlock) => (
             "did not answer the TLS handshake in time".to_owned(),
-            "is client encryption switched on at that port? Else leave out tls",
+            "is client encryption enabled at that port? If not, leave out tls",
         ),
         None if shaking
             && matches!(
@@ -66,7 +66,7 @@ pub fn explain(error: &io::Error, shaking: bool) -> Option<Explanation> {
 pub fn without_tls() -> Explanation {
     Explanation {
         problem: "answers without TLS".to_owned(),
-        hint: "is client encryption switched on there? (client_encryption_options.enabled, native_transport_port_ssl); else \
+        hint: "is client encryption enabled there? (client_encryption_options.enabled, native_transport_port_ssl); if not, \
                leave out tls",
     }
 }
@@ -93,7 +93,7 @@ pub fn looks_like_tls(bytes: &[u8]) -> bool {
 
 fn certificate(reason: &CertificateError) -> (String, &'static str) {
     const ANEW: &str =
-        "is this machine's clock right? Else give the node a certificate that is valid now, or tls.verify = none";
+        "is this machine's clock right? If so, give the node a certificate that is valid now, or tls.verify = none";
     if let CertificateError::Other(other) = reason
         && let Some(unusable) = other.0.downcast_ref::<Unusable>()
     {
@@ -103,7 +103,7 @@ fn certificate(reason: &CertificateError) -> (String, &'static str) {
                 VERSION,
             ),
             Unusable::Key => (
-                "signs the handshake with a key that does not fit its certificate, or of a kind that is not supported"
+                "signs the handshake with a key that does not match its certificate, or is of an unsupported kind"
                     .to_owned(),
                 "allowed: RSA of 2048 to 8192 bits, P-256, P-384, Ed25519",
             ),
@@ -116,7 +116,10 @@ fn certificate(reason: &CertificateError) -> (String, &'static str) {
         }
         CertificateError::Expired => ("shows a certificate that has expired".to_owned(), ANEW),
         CertificateError::NotValidYetContext { time, not_before } => {
-            let problem = format!("shows a certificate that begins in {} days", days(*time, *not_before));
+            let problem = format!(
+                "shows a certificate that becomes valid in {} days",
+                days(*time, *not_before)
+            );
             (problem, ANEW)
         }
         CertificateError::NotValidYet => ("shows a certificate that is not valid yet".to_owned(), ANEW),
@@ -126,7 +129,7 @@ fn certificate(reason: &CertificateError) -> (String, &'static str) {
         ),
         CertificateError::BadSignature => (
             "shows a certificate that is not signed by the trusted authority of that name, but by another".to_owned(),
-            "name the PEM file of the cluster's authority (tls.ca): it may have been made anew; or tls.verify = none",
+            "name the PEM file of the cluster's authority (tls.ca): it may have been replaced; or tls.verify = none",
         ),
         CertificateError::NotValidForNameContext { expected, presented } => {
             let names = match presented.as_slice() {
@@ -158,7 +161,7 @@ const NAME: &str = "set tls.name to a name in the certificate, or tls.verify = c
 fn refusal(alert: AlertDescription) -> &'static str {
     match alert {
         AlertDescription::CertificateRequired | AlertDescription::NoCertificate => {
-            "it wants a client's certificate: tls.certificate and tls.key"
+            "it requires a client certificate: tls.certificate and tls.key"
         }
         AlertDescription::BadCertificate
         | AlertDescription::UnsupportedCertificate
@@ -169,9 +172,9 @@ fn refusal(alert: AlertDescription) -> &'static str {
             "does the node's trust store have the authority of tls.certificate, and is that valid now?"
         }
         AlertDescription::HandshakeFailure | AlertDescription::ProtocolVersion => {
-            "allowed: TLS 1.2 (ECDHE) and 1.3; or it wants a client's certificate (tls.certificate, tls.key)"
+            "allowed: TLS 1.2 (ECDHE) and 1.3; or it requires a client certificate (tls.certificate, tls.key)"
         }
-        _ => "look into the node's log",
+        _ => "see the node's log",
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn addresses(deadline: &Deadline) -> Result<Vec<SocketAddr>, Connecti
         },
     })?;
     if addresses.is_empty() {
-        return Err(bad("it stands for no address".to_owned()));
+        return Err(bad("it resolves to no address".to_owned()));
     }
     Ok(addresses)
 }

@@ -15,7 +15,7 @@ pub const PASSWORD_VARIABLE: &str = "STEELYARD_CQL_PASSWORD";
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectionError {
     /// Not an address, or none that is known.
-    #[error("{contact} is no address:port ({reason})")]
+    #[error("{contact} is not of the form address:port ({reason})")]
     Address {
         /// The contact.
         contact: String,
@@ -85,7 +85,7 @@ pub enum ConnectionError {
         wanted: &'static str,
     },
     /// Credentials are wanted and there are none.
-    #[error("{contact} wants a user and a password ({authenticator})")]
+    #[error("{contact} requires a user and a password ({authenticator})")]
     NoCredentials {
         /// The contact.
         contact: String,
@@ -170,25 +170,25 @@ impl ConnectionError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Address { .. } => "allowed: a name or an address, a colon, a port",
-            Self::UnknownName { .. } => "is the name spelt right? It is looked up from this machine",
+            Self::UnknownName { .. } => "is the name spelt correctly? It is resolved on this machine",
             Self::Connect { source, .. } if source.kind() == io::ErrorKind::ConnectionRefused => {
-                "is the cluster started, and is that its port for CQL (9042 by default)?"
+                "is the cluster running, and is that its port for CQL (9042 by default)?"
             }
             Self::Connect { .. } => "are address and port right, and does a firewall let this machine through?",
             Self::NoContact { .. } => {
-                "are these names, addresses and ports (for CQL 9042 by default) right, is the cluster started, and does a firewall let this machine through?"
+                "are these names, addresses and ports (for CQL 9042 by default) right, is the cluster running, and does a firewall let this machine through?"
             }
             Self::Closed { .. } | Self::Io { .. } | Self::Timeout { .. } => {
-                "is that the port for CQL (9042 by default), and is the node well? Its log may say why"
+                "is that the port for CQL (9042 by default), and is the node healthy? Its log may say why"
             }
-            Self::Protocol { .. } => "is that the port for CQL (9042 by default), and not another of the node's?",
-            Self::Unexpected { .. } => "is that a server that speaks the native protocol of Cassandra?",
+            Self::Protocol { .. } => "is that the node's port for CQL (9042 by default)?",
+            Self::Unexpected { .. } => "does that server speak the native protocol of Cassandra?",
             Self::NoCredentials { .. } => "set STEELYARD_CQL_USER and STEELYARD_CQL_PASSWORD in the environment",
             Self::Server { code, .. } if *code == steelyard_cql::code::BAD_CREDENTIALS => {
                 "STEELYARD_CQL_USER and STEELYARD_CQL_PASSWORD hold what was sent"
             }
             Self::Server { code, .. } if *code == steelyard_cql::code::UNAUTHORIZED => {
-                "GRANT this user what is missing, or name another user"
+                "GRANT the missing permission to this user, or name another user"
             }
             Self::Server { .. } => "do keyspace, table and columns exist, and may this user use them?",
             Self::NoCompression { .. } => "ask for another compression, or for none",

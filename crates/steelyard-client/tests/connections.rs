@@ -332,7 +332,7 @@ fn what_is_wrong_with_a_certificate_is_said() {
         good,
         Some(anew.trusted()),
         "not signed by the trusted authority of that name",
-        "made anew",
+        "have been replaced",
     );
     refused(old, Some(authority.trusted()), "expired", "valid now");
     refused(
@@ -376,7 +376,7 @@ fn tls_and_its_absence_are_told_apart() {
         plain,
         Some(authority.trusted()),
         "answers without TLS",
-        "client encryption switched on",
+        "client encryption enabled",
     );
     refused(encrypted, None, "speaks TLS", "set tls");
     // Java's servers say nothing to whoever does not speak TLS.
@@ -398,7 +398,7 @@ fn tls_and_its_absence_are_told_apart() {
         hangs_up_on(plain, |_| true),
         Some(authority.trusted()),
         "during the TLS handshake",
-        "client's certificate",
+        "client certificate",
     );
 }
 

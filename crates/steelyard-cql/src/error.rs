@@ -36,10 +36,10 @@ pub enum CqlError {
         limit: u64,
     },
     /// A compressed frame where no compression was agreed.
-    #[error("a compressed frame, though no compression was agreed")]
+    #[error("a compressed frame, although no compression was negotiated")]
     Compressed,
     /// A body that cannot be decompressed.
-    #[error("a compressed body that is not what {compression} makes")]
+    #[error("a compressed body that {compression} cannot decompress")]
     Corrupt {
         /// The compression that was agreed.
         compression: &'static str,
@@ -53,7 +53,7 @@ pub enum CqlError {
         bytes: usize,
     },
     /// A count that is negative, or above what the bytes behind it can hold.
-    #[error("{count} {what} are announced where the bytes that are left hold at most {most}")]
+    #[error("{count} {what} are announced, but the remaining bytes hold at most {most}")]
     Count {
         /// What is counted.
         what: &'static str,

@@ -95,7 +95,7 @@ pub struct Port {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ConfigError {
     /// A kind that this program does not have.
-    #[error("medium: kind {0:?} is not in this program")]
+    #[error("medium: this program has no kind {0:?}")]
     NotBuilt(&'static str),
     /// A dilation out of range.
     #[error("dilation: {0} is not from 0.01 to 1000")]

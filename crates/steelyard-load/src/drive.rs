@@ -131,7 +131,7 @@ pub fn run_on_go<C: Client>(
         match word {
             Word::Go { in_s } => Ok(Some(read + ahead(in_s)?)),
             _ => Err(DriveError::Word(
-                "word: an order with go takes no other word".to_owned(),
+                "word: an order with go accepts no other word".to_owned(),
             )),
         }
     })
@@ -197,7 +197,7 @@ pub fn run_by_words<C: Client>(
         let read = clock.now();
         let (plans, in_s) = match word {
             Word::Stop {} => return Ok(()),
-            Word::Go { .. } if gone => return Err(DriveError::Word("word: go was said before".to_owned())),
+            Word::Go { .. } if gone => return Err(DriveError::Word("word: go was already sent".to_owned())),
             Word::Go { in_s } => {
                 gone = true;
                 (std::mem::take(&mut warm_up), in_s)
@@ -216,7 +216,7 @@ pub fn run_by_words<C: Client>(
                 let reserved = TAKEN_NAMES.contains(&name.as_str()) || name == SETTLE;
                 let taken = reserved || !names.insert(name.clone());
                 if name.is_empty() || taken {
-                    let allowed = "a name that was not there before, nor populate, warm-up or search-settle";
+                    let allowed = "a new name other than populate, warm-up and search-settle";
                     return Err(refused(OrderError::new(
                         "word phase: name",
                         format!("{name:?}"),
@@ -425,7 +425,7 @@ fn phases(order: &Order) -> Result<Vec<PhasePlan>, OrderError> {
         let name = phase.name.as_str();
         let known = TAKEN_NAMES.contains(&name) || plans.iter().any(|plan| plan.name == name);
         if name.is_empty() || known {
-            let allowed = "names of which none is there twice, populate or warm-up";
+            let allowed = "distinct names other than populate and warm-up";
             return Err(OrderError::new("phases.name", format!("{name:?}"), allowed));
         }
         // Gaps are each phase's own; the first one's are those that it would have alone.

@@ -17,7 +17,7 @@ impl Histogram {
     /// An empty histogram.
     pub fn new() -> Result<Self, OrderError> {
         let counts = Hdr::new_with_bounds(1, MAX_NS, 3)
-            .map_err(|error| OrderError::new("histogram", error, "bounds that the library takes"))?;
+            .map_err(|error| OrderError::new("histogram", error, "bounds that the library accepts"))?;
         Ok(Self { counts })
     }
 

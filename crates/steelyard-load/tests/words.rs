@@ -84,16 +84,16 @@ fn words_that_are_not_possible_end_the_load_and_say_what_is() {
         (vec![phase("w1")], "phase \"w1\" before go"),
         (
             vec![Word::Go { in_s: 0.0 }, Word::Go { in_s: 0.0 }],
-            "go was said before",
+            "go was already sent",
         ),
         (vec![Word::Go { in_s: -1.0 }], "0 to 3600"),
         (
             vec![Word::Go { in_s: 0.0 }, phase("search-settle")],
-            "a name that was not there before",
+            "a new name other than",
         ),
         (
             vec![Word::Go { in_s: 0.0 }, phase("w1"), phase("w1")],
-            "a name that was not there before",
+            "a new name other than",
         ),
         (
             vec![Word::Go { in_s: 0.0 }, phase_word("w1", 1000.0, -1.0, 0.0)],
@@ -157,7 +157,7 @@ fn an_order_that_waits_for_go_starts_by_it_and_its_measured_phase_by_the_clock()
     let (ended, run) = drive_on_go(&order, Vec::new(), true);
     assert_eq!((ended, run.done.len()), (Ok(()), 0), "stopped before it began");
     let (ended, _) = drive_on_go(&order, vec![Word::Stop {}], false);
-    assert!(ended.unwrap_err().contains("takes no other word"));
+    assert!(ended.unwrap_err().contains("accepts no other word"));
     let (ended, _) = drive_on_go(&order, vec![Word::Go { in_s: -1.0 }], false);
     assert!(ended.unwrap_err().contains("word: in_s"));
     order.start_at_s = Some(4.0);

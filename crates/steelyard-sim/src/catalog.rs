@@ -61,7 +61,7 @@ impl Table {
     pub fn put(&mut self, key: RowKey, cells: impl Iterator<Item = (usize, Option<Box<[u8]>>)>) -> Result<(), Refusal> {
         let full = self.rows.len() >= MOST_ROWS;
         if full && !self.rows.contains_key(&key) {
-            let message = format!("the simulated cluster remembers at most {MOST_ROWS} rows a node");
+            let message = format!("the simulated cluster stores at most {MOST_ROWS} rows per node");
             return Err(Refusal {
                 code: code::OVERLOADED,
                 message,

@@ -115,7 +115,7 @@ impl Node {
                         version,
                         stream,
                         code::UNPREPARED,
-                        "this node did not prepare that",
+                        "this node did not prepare that statement",
                         &detail,
                     );
                     return Ok(Delivery::AtOnce);
@@ -154,7 +154,7 @@ impl Node {
             }
             Request::AuthResponse(_) => Err(Refusal {
                 code: code::PROTOCOL,
-                message: "nobody asked who you are".into(),
+                message: "no authentication was requested".into(),
             }),
         }
     }
@@ -332,7 +332,7 @@ impl Node {
         if plan.markers.len() != parameters.values.size_hint().0 {
             let (wanted, got) = (plan.markers.len(), parameters.values.size_hint().0);
             return Err(invalid(format!(
-                "the statement has {wanted} markers, but {got} values came"
+                "the statement has {wanted} markers, but {got} values were sent"
             )));
         }
         match &plan.action {

@@ -121,7 +121,7 @@ fn refusals_have_code_and_words() {
             code::INVALID,
             "Undefined column name b",
         ),
-        ("SELECT a FROM ks.t WHERE a = 5", code::INVALID, "by their key only"),
+        ("SELECT a FROM ks.t WHERE a = 5", code::INVALID, "only by their key"),
         ("SELECT a FROM t", code::INVALID, "No keyspace"),
         (
             "INSERT INTO ks.t (a) VALUES (5)",

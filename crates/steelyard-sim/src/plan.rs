@@ -277,7 +277,7 @@ fn key_terms(table: &Table, equal: &[(String, Term)], bound: &mut Bound) -> Resu
         let at = table.column(name)?;
         let Some(entry) = terms.get_mut(at) else {
             return Err(invalid(format!(
-                "the simulated cluster finds rows by their key only, not by {name}"
+                "the simulated cluster finds rows only by their key, not by {name}"
             )));
         };
         bound.note_column(table, term, at);
@@ -316,7 +316,7 @@ fn select(table: &Table, statement: &Statement, bound: &mut Bound) -> Result<Act
         let at = table.column(name)?;
         if !table.clustering.contains(&at) {
             return Err(invalid(format!(
-                "the simulated cluster bounds clustering columns only, not {name}"
+                "the simulated cluster supports bounds of clustering columns only, not of {name}"
             )));
         }
         bound.note_column(table, term, at);

@@ -21,7 +21,7 @@ pub fn broadcast(
 ) -> Result<(), String> {
     peers.iter().try_for_each(|peer| {
         send_to_peer(*peer, tls, keyspace, statement)
-            .map_err(|error| format!("the node {peer} did not carry out the statement: {error}"))
+            .map_err(|error| format!("the node {peer} did not execute the statement: {error}"))
     })
 }
 

@@ -200,7 +200,7 @@ impl Parser {
         }
         for part in key.iter().chain(&clustering) {
             if !columns.iter().any(|(column, _)| column == part) {
-                return Err(format!("the key {part} is no column"));
+                return Err(format!("the key {part} is not a column"));
             }
         }
         Ok(Statement::CreateTable {
@@ -439,7 +439,7 @@ impl Parser {
         match self.next() {
             Some(Token::Number(number)) => Ok(Term::Number(if negative { -number } else { number })),
             Some(Token::Text(text)) if !negative => Ok(Term::Text(text)),
-            _ => Err(format!("?, a number or 'text' expected, not {}", self.back())),
+            _ => Err(format!("expected ?, a number or 'text', not {}", self.back())),
         }
     }
 
@@ -475,7 +475,7 @@ impl Parser {
         match self.next() {
             Some(Token::Text(text)) => Ok(text),
             Some(Token::Number(number)) => Ok(number.to_string()),
-            _ => Err(format!("a literal expected, not {}", self.back())),
+            _ => Err(format!("expected a literal, not {}", self.back())),
         }
     }
 
@@ -493,7 +493,7 @@ impl Parser {
         if self.at == self.tokens.len() {
             Ok(())
         } else {
-            Err(format!("the end expected, not {}", self.read()))
+            Err(format!("expected the end, not {}", self.read()))
         }
     }
 
@@ -516,7 +516,7 @@ impl Parser {
     fn word(&mut self) -> Result<String, String> {
         match self.next() {
             Some(Token::Word(word)) => Ok(word),
-            _ => Err(format!("a name expected, not {}", self.back())),
+            _ => Err(format!("expected a name, not {}", self.back())),
         }
     }
 
@@ -538,7 +538,7 @@ impl Parser {
         if self.maybe(word) {
             Ok(())
         } else {
-            Err(format!("{} expected, not {}", word.to_uppercase(), self.read()))
+            Err(format!("expected {}, not {}", word.to_uppercase(), self.read()))
         }
     }
 
@@ -546,7 +546,7 @@ impl Parser {
         if self.maybe_symbol(symbol) {
             Ok(())
         } else {
-            Err(format!("{symbol:?} expected, not {}", self.read()))
+            Err(format!("expected {symbol:?}, not {}", self.read()))
         }
     }
 }

@@ -124,14 +124,17 @@ fn schema_statements() {
 #[test]
 fn what_is_not_understood_is_said() {
     for (text, part) in [
-        ("", "a name expected"),
+        ("", "expected a name"),
         ("GRANT ALL", "GRANT"),
-        ("SELECT a FROM", "a name expected, not the end"),
-        ("SELECT a FROM b WHERE c 5", "\"=\" expected"),
-        ("SELECT a FROM b ORDER BY c", "the end expected"),
+        ("SELECT a FROM", "expected a name, not the end"),
+        ("SELECT a FROM b WHERE c 5", "expected \"=\""),
+        ("SELECT a FROM b ORDER BY c", "expected the end"),
         ("INSERT INTO a (b, c) VALUES (?)", "2 columns but 1 values"),
         ("CREATE TABLE a (b text)", "PRIMARY KEY"),
-        ("CREATE TABLE a (b text, PRIMARY KEY (b, c))", "the key c is no column"),
+        (
+            "CREATE TABLE a (b text, PRIMARY KEY (b, c))",
+            "the key c is not a column",
+        ),
         ("CREATE TABLE a (b list<text, text>)", "type list"),
         ("CREATE TABLE a (b address)", "type address"),
         ("SELECT 'a", "not closed"),

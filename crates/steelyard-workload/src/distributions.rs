@@ -150,7 +150,7 @@ impl Form {
             return Err(OrderError::new(
                 "hotspot.data_fraction",
                 data_fraction,
-                "a fraction that leaves a number on either side that gets operations",
+                "a fraction that leaves a number on each side that gets operations",
             ));
         }
         Ok(Self::Hotspot(range, hotspot))
@@ -255,7 +255,7 @@ impl Range {
             return Err(OrderError::new(
                 name,
                 format!("{min}..{max}"),
-                "a min that is not above the max",
+                "a min not above the max",
             ));
         }
         Ok(Self { min, max })
@@ -320,7 +320,7 @@ fn beyond(name: &'static str, range: Range) -> Result<f64, OrderError> {
         return Err(OrderError::new(
             name,
             read,
-            "a max that is the min, or 2 above it or more",
+            "a max equal to the min, or at least 2 above it",
         ));
     }
     let probability = 1.0 - (1.0 / range.width()).sqrt();

@@ -81,7 +81,7 @@ impl KeyChooser {
                     return Err(OrderError::new(
                         "workload.records",
                         records,
-                        "2 and more with the distribution latest",
+                        "at least 2 with the distribution latest",
                     ));
                 }
                 Self::Latest(Latest::new(newest))

@@ -34,7 +34,7 @@ from steelyard.model.value import Value
 GateVerdict = Literal["not worse", "worse", "undecided"]
 
 
-class Case(Value):
+class GateCase(Value):
     """Side b against side a in one cell, by one response."""
 
     cell: Treatment
@@ -85,7 +85,7 @@ class Gate(Value):
     """The side that is judged."""
     margin_percent: float
     confidence: float
-    cases: tuple[Case, ...]
+    cases: tuple[GateCase, ...]
     warnings: tuple[str, ...] = ()
     """Differences between the sides apart from what is compared."""
     noise_floor: tuple[str, ...] = ()
@@ -135,7 +135,7 @@ def family_confidence(confidence: float, family: int) -> float:
     return 1 - (1 - confidence) / max(family, 1)
 
 
-def case_of(a: Side, b: Side, contrast: Contrast, margin_percent: float, family: int) -> Case:
+def case_of(a: Side, b: Side, contrast: Contrast, margin_percent: float, family: int) -> GateCase:
     """The case of a contrast, which is one of `family` cases of the gate."""
     response, plain = contrast.response, contrast.ratio
     pair = pair_of((a.frame, contrast.a), (b.frame, contrast.b), response)
@@ -157,7 +157,7 @@ def case_of(a: Side, b: Side, contrast: Contrast, margin_percent: float, family:
         decides = would.never() if more is None else would.would(more)
         why = f"{_reaches(plain, wide, response, margin_percent)}; {decides}"
     text = change_text(wide if verdict == "worse" else plain, response)
-    return Case(
+    return GateCase(
         cell=contrast.cell, response=response, unit=contrast.unit, verdict=verdict, why=why,
         sentence=_sentence(label(contrast.cell), response, verdict, text, margin_percent, why),
         mean_a=contrast.mean_a, mean_b=contrast.mean_b, change_percent=contrast.change_percent,
@@ -169,9 +169,11 @@ def case_of(a: Side, b: Side, contrast: Contrast, margin_percent: float, family:
     )  # fmt: skip
 
 
-def case_without_values(cell: Treatment, response: str, verdict: GateVerdict, why: str, margin_percent: float) -> Case:
+def case_without_values(
+    cell: Treatment, response: str, verdict: GateVerdict, why: str, margin_percent: float
+) -> GateCase:
     """A case in which a side has no value of the response."""
-    return Case(
+    return GateCase(
         cell=cell, response=response, unit=unit_of(response), verdict=verdict, why=why,
         sentence=f"{label(cell)}: {verdict}: {label_of(response)}: {why}",
         limit_percent=100 * (limit_of(response, margin_percent) - 1),

@@ -14,7 +14,7 @@ def described(create: str) -> list[dict[str, Any]] | None:
     """Rows as in system_schema.columns. None where only the server knows: types of the user's own, an unusual
     statement."""
     try:
-        defined = _tables.definition_of(_models.Table(create=create))
+        defined = _tables.definition_of(_models.DeclaredTable(create=create))
         types = {name: _types.parse(column.type).wire() for name, column in defined.specs.items()}
     except (cql_statement.CqlProblem, _types.TypeProblem, ValidationError):
         return None

@@ -9,7 +9,7 @@ from typing import Final
 from xml.etree import ElementTree
 
 from steelyard import shown_text
-from steelyard.analysis.gate import Case, Gate, margin_words
+from steelyard.analysis.gate import Gate, GateCase, margin_words
 from steelyard.analysis.wording import capital, change_text, quantities
 from steelyard.atomic_file import write_output
 from steelyard.format import confidence_text, number
@@ -47,7 +47,7 @@ def junit(gate: Gate) -> bytes:
     return bytes(ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
 
 
-def _test_case(suite: ElementTree.Element, gate: Gate, case: Case) -> None:
+def _test_case(suite: ElementTree.Element, gate: Gate, case: GateCase) -> None:
     name = _xml(f"{case.name}: {case.response}")
     element = ElementTree.SubElement(suite, "testcase", classname=_xml(gate.study), name=name, time="0")
     if case.verdict == "worse":
@@ -59,7 +59,7 @@ def _test_case(suite: ElementTree.Element, gate: Gate, case: Case) -> None:
     ElementTree.SubElement(element, "system-out").text = _xml("\n".join((case.sentence, *_details(gate, case))))
 
 
-def _details(gate: Gate, case: Case) -> list[str]:
+def _details(gate: Gate, case: GateCase) -> list[str]:
     """The numbers of a case, a line each."""
     lines = [f"margin: {margin_words(case.response, gate.margin_percent)}"]
     changes = [("interval", case.change_percent)]
@@ -105,7 +105,7 @@ def markdown(gate: Gate) -> str:
     return "\n".join(lines).rstrip() + f"\n\n<sub>{_cell(footer(gate))}</sub>\n"
 
 
-def shown_change(case: Case) -> Estimate | None:
+def shown_change(case: GateCase) -> Estimate | None:
     """The change with the interval that its verdict rests on."""
     return case.simultaneous_percent if case.verdict == "worse" else case.change_percent
 
@@ -124,7 +124,7 @@ def _cell(text: str) -> str:
     return shown_text.markdown(text)
 
 
-def _means(case: Case) -> tuple[str, str]:
+def _means(case: GateCase) -> tuple[str, str]:
     if case.mean_a is None or case.mean_b is None:
         return "-", "-"
     a, b = quantities([case.mean_a.value, case.mean_b.value], case.unit)
@@ -139,7 +139,7 @@ def _change(change: Estimate | None, response: str) -> str:
     return change_text(change.model_copy(update={"value": 1 + change.value / 100, **ends}), response)
 
 
-def _floor(case: Case) -> str:
+def _floor(case: GateCase) -> str:
     return "unknown" if case.floor_percent is None else f"{number(case.floor_percent.value, digits=2)}%"
 
 

@@ -22,7 +22,7 @@ from steelyard.reading.report_input import ReportInput
 from steelyard.report.export import markdown
 from steelyard.report.prose import provenance
 from steelyard.report.tables import answers
-from steelyard.report.tables.generic import Cell, Column, Table
+from steelyard.report.tables.generic import Cell, ShownColumn, Table
 from steelyard.shown_text import markdown_prose
 
 FURTHER: Final = ("throughput_per_s", "response_ms_p50", "response_ms_p99", "errors", "unsent")
@@ -68,10 +68,10 @@ def _cells(page_input: ReportInput) -> Table:
         if name != results.response and any(name == key for _, key in summaries) and (short or name != "unsent")
     ]
     columns = (
-        *(Column(factor, numeric=False) for factor in results.factors),
-        Column(results.response_label, results.unit),
-        *(Column(responses.label_of(name), responses.unit_of(name)) for name in further),
-        *(Column(name) for name in ("trials", "starts", "left out")),
+        *(ShownColumn(factor, numeric=False) for factor in results.factors),
+        ShownColumn(results.response_label, results.unit),
+        *(ShownColumn(responses.label_of(name), responses.unit_of(name)) for name in further),
+        *(ShownColumn(name) for name in ("trials", "starts", "left out")),
     )
     rows = []
     for cell in cell_values(page_input.records, study):
@@ -119,7 +119,7 @@ def _comparisons(results: Results) -> Table | None:
         f"Each level against its baseline; brackets are {confidence_text(results.confidence)} intervals over starts; "
         "trials and starts: of the baseline, of the level."
     )
-    return _cut(Table("comparisons", caption, tuple(Column(one, numeric=one in numeric) for one in names), cells))
+    return _cut(Table("comparisons", caption, tuple(ShownColumn(one, numeric=one in numeric) for one in names), cells))
 
 
 def _compared(row: Comparison) -> str:

@@ -41,7 +41,7 @@ Ours = Callable[[int], bool]
 
 
 @dataclass(frozen=True)
-class Look:
+class ProcessorReading:
     """The processor of this machine at one moment."""
 
     t_s: float
@@ -56,11 +56,11 @@ class Look:
     """Processes of these commands."""
 
 
-def look(state: Path) -> Look:
+def look(state: Path) -> ProcessorReading:
     """The processor now. `state`: where the laboratory's reading commands are recorded."""
     programs = census()
     spent = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return Look(
+    return ProcessorReading(
         t_s=time.monotonic(),
         machine=machine_time(),
         programs=programs,
@@ -70,7 +70,9 @@ def look(state: Path) -> Look:
     )
 
 
-def disturbed(before: Look, after: Look, ours: Ours, limits: Limits, *, named_only: bool = False) -> list[Reason]:
+def disturbed(
+    before: ProcessorReading, after: ProcessorReading, ours: Ours, limits: Limits, *, named_only: bool = False
+) -> list[Reason]:
     """Limits that were exceeded between two looks. Pure but for `ours`.
 
     Background load is what the machine did, without interrupts, this process, the reading commands and the study's own
@@ -97,14 +99,14 @@ def disturbed(before: Look, after: Look, ours: Ours, limits: Limits, *, named_on
     return disturbances([load], {THIS_MACHINE: machine.steal_s / machine.total_s}, limits)
 
 
-def disturbed_since(before: Look, state: Path, limits: Limits) -> list[Reason]:
+def disturbed_since(before: ProcessorReading, state: Path, limits: Limits) -> list[Reason]:
     """Limits that were exceeded since a look, while this process alone was the laboratory. Waits until LEAST_SPAN_S
     have passed."""
     time.sleep(max(0.0, LEAST_SPAN_S - (time.monotonic() - before.t_s)))
     return disturbed(before, look(state), lambda pid: False, limits)
 
 
-def busy(study: Study, sites: Sequence[Site], before: Look, state: Path) -> Iterator[str]:
+def busy(study: Study, sites: Sequence[Site], before: ProcessorReading, state: Path) -> Iterator[str]:
     """A note if this machine, on which nodes of these sites run, was too busy to measure on since a look."""
     if any(on_this_machine(site) for site in sites):
         for reason in disturbed_since(before, state, study.limits):
@@ -117,7 +119,7 @@ class QuietGate:
 
     def __init__(
         self,
-        look: Callable[[], Look],
+        look: Callable[[], ProcessorReading],
         *,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
@@ -153,7 +155,7 @@ class QuietGate:
 
     async def _watch(
         self,
-        began: Look,
+        began: ProcessorReading,
         limits: Limits,
         ours: Ours,
         watcher: Watcher,

@@ -184,10 +184,11 @@ def begin(
     """
     # Everything that passes until the first start is the first reading of whether the machine is quiet.
     gate = QuietGate(lambda: look(state_folder()))
-    path, root = Path(study), Path(store)
+    path = Path(study)
+    root = Path(store)
     plugins = Plugins(path.parent, trust)
     read, plan = preflight.read_and_expand(path, plugins, scale, leave_out_missing=without_missing)
-    preflight.refuse(preflight.missing(path, read, plan))
+    preflight.refuse(preflight.runnable(path, read, plan)[1])
     settings, abilities = [trial.settings for trial in plan.trials], Abilities(plugins)
     # Under the lock of the store: nobody else adds trials to what is examined.
     with _none_lost(), StoreWriter(root, read.study.name) as writer:
@@ -280,7 +281,7 @@ class _Called:
 class _Announced:
     """A view that shows other commands whether the study measures or waits."""
 
-    def __init__(self, session: reading_commands.Session) -> None:
+    def __init__(self, session: reading_commands.AnnouncedSession) -> None:
         self._session = session
 
     def show(self, live: Live, event: Event) -> None:

@@ -42,7 +42,7 @@ class Direction(Enum):
     """A difference is only called higher or lower: counts, and percentiles, which rest on a few operations."""
 
 
-class Kept(Enum):
+class Recomputable(Enum):
     """How far the intervals in the store allow a response to be recomputed."""
 
     WHOLE = "whole"
@@ -112,7 +112,7 @@ class Response:
     users."""
     percentile: float | None = None
     """The quantile, as a share of the operations; given only where the number of operations supports it."""
-    kept: Kept = Kept.WHOLE
+    kept: Recomputable = Recomputable.WHOLE
     main: bool = True
     """Whether a study may choose it as its main response, and a stopping rule may wait for it: all but counts."""
     head: str = ""

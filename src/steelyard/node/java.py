@@ -34,7 +34,7 @@ class Java:
 
 
 @dataclass(frozen=True)
-class Looked:
+class JavaSearch:
     """The result of a search: the first match, if any, and the versions of the others."""
 
     java: Java | None
@@ -81,7 +81,7 @@ async def candidates_on(node: Node) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(Path(line) for line in done.stdout.decode().splitlines() if line.startswith("/")))
 
 
-async def look(paths: Iterable[Path], major: int, node: Node | None = None) -> Looked:
+async def look(paths: Iterable[Path], major: int, node: Node | None = None) -> JavaSearch:
     """The first Java with that major version; None for `node` means this machine."""
     others: dict[Path, str] = {}
     for path in paths:
@@ -94,6 +94,6 @@ async def look(paths: Iterable[Path], major: int, node: Node | None = None) -> L
             continue
         parsed = parse_version(done.stderr.decode(errors="replace"))
         if parsed and parsed[0] == major:
-            return Looked(Java(path.resolve() if node is None else path, parsed[1]), others)
+            return JavaSearch(Java(path.resolve() if node is None else path, parsed[1]), others)
         others[path] = parsed[1] if parsed else "no version"
-    return Looked(None, others)
+    return JavaSearch(None, others)

@@ -32,7 +32,7 @@ WAITS = "waits"
 """Content of the record of a study that waits for a quiet machine."""
 
 
-class Session:
+class AnnouncedSession:
     """A study in progress, as other commands of this machine see it."""
 
     def __init__(self, record: Path) -> None:
@@ -48,7 +48,7 @@ class Session:
 
 
 @contextlib.contextmanager
-def session(state: Path) -> Iterator[Session]:
+def session(state: Path) -> Iterator[AnnouncedSession]:
     """Announce that this process measures a study. Where it cannot, reading commands keep their priority."""
     record = state / SESSIONS / f"{os.getpid()}.{start_ticks(os.getpid())}"
     with contextlib.suppress(OSError):
@@ -56,7 +56,7 @@ def session(state: Path) -> Iterator[Session]:
         _forget(record.parent, kept_s=0.0)
         record.touch()
     try:
-        yield Session(record)
+        yield AnnouncedSession(record)
     finally:
         with contextlib.suppress(OSError):
             record.unlink()

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from steelyard.judging.dilation import effective_load
 from steelyard.judging.settings_hash import canonical
-from steelyard.model.load import Load
 from steelyard.model.plan import Plan
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.workload_shape import DEFAULT_MIX, WorkloadShape
@@ -56,7 +54,7 @@ class Abilities(Parts):
         """Expected times of a lease as the site declares them, otherwise assumed."""
         requests = requests_of("", settings, self.system(settings))
         times = [
-            site.times(request) if isinstance(site, sites.Timed) else ASSUMED_LEASE
+            site.times(request) if isinstance(site, sites.EstimatesLeaseTimes) else ASSUMED_LEASE
             for site, request in zip(self.sites(settings), requests, strict=True)
         ]
         return LeaseTimes(lease_s=sum(each.lease_s for each in times), release_s=sum(each.release_s for each in times))
@@ -65,6 +63,11 @@ class Abilities(Parts):
         """Copies of each record."""
         system = self.system(settings)
         return system.copies(settings.site.nodes) if isinstance(system, Footprint) else ASSUMED_COPIES
+
+    def stored_bytes(self, settings: TrialSettings) -> float:
+        """Bytes that each database node stores, copies included."""
+        shape = self.shape(settings)
+        return shape.records * shape.record_bytes * self.copies(settings) / settings.site.nodes
 
     def disk_bytes(self, settings: TrialSettings, stored_bytes: float) -> int:
         """Peak disk use of the whole cluster while it stores `stored_bytes`."""
@@ -115,7 +118,7 @@ def assumptions(plan: Plan, abilities: Abilities) -> Iterator[str]:
             )
     lending = {site.name: site for trial in plan.trials for site in abilities.sites(trial.settings)}
     for name, site in lending.items():
-        if not isinstance(site, sites.Timed):
+        if not isinstance(site, sites.EstimatesLeaseTimes):
             yield (
                 f"site {name} does not declare how long lending takes: {ASSUMED_LEASE.lease_s:g} s to lend and "
                 f"{ASSUMED_LEASE.release_s:g} s to take back assumed"
@@ -141,8 +144,3 @@ def explained(explanation: Explanation) -> WorkloadShape:
     for operation in explanation.operations:
         mix[operation.kind] = mix.get(operation.kind, 0.0) + operation.share
     return WorkloadShape(records=explanation.records, record_bytes=explanation.record_bytes, mix=mix or DEFAULT_MIX)
-
-
-def load_of(settings: TrialSettings) -> Load:
-    """Offered load of the trial, in the time of the clock."""
-    return effective_load(settings)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from steelyard.format import data_size
+from steelyard.judging.design import Treatment
 from steelyard.judging.noise_floor import FoundFloor
+from steelyard.judging.stopping import Rule
 from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study
@@ -40,25 +42,34 @@ from steelyard.workload.base import Explains, Explanation
 
 @dataclass(frozen=True)
 class Check:
-    """Everything that `check` found out."""
+    """Everything that `check` found out. A study of which nothing can be run yet has no more than its plan."""
 
     study: Study
     plan: Plan
-    cost: PlanEstimate | None
-    """Of the trials whose parts exist; None if there are none."""
-    machine: Machine
-    resolutions: tuple[Resolution, ...]
-    warnings: tuple[str, ...]
-    refusals: tuple[StudyError, ...]
-    floor: FoundFloor
-    """The kept noise floor that it would be judged against."""
-    floor_words: str
+    runnable: Plan
+    """The trials whose parts exist."""
+    missing: tuple[StudyError, ...]
+    """Parts that the study names and that do not exist yet."""
+    treatments: tuple[Treatment, ...]
+    aliases: tuple[str, ...]
+    """Effects that a fraction cannot separate, in words; empty for other designs."""
+    workloads: Mapping[str, Explanation]
+    """Explanation of each workload that provides one, by name."""
     abilities: Abilities
     """The plug-ins that the study names."""
+    machine: Machine
+    cost: PlanEstimate | None = None
+    """Of the trials whose parts exist; None if there are none."""
+    resolutions: tuple[Resolution, ...] = ()
+    warnings: tuple[str, ...] = ()
+    refusals: tuple[StudyError, ...] = ()
+    floor: FoundFloor = field(default_factory=FoundFloor)
+    """The kept noise floor that it would be judged against."""
+    floor_words: str = "none: no part of this study can be run yet"
+    rule: Rule | None = None
+    """The stopping rule, if the study has one."""
     until: tuple[Expected, ...] = ()
     """Blocks that a stopping rule would need."""
-    missing: tuple[StudyError, ...] = ()
-    """Parts that the study names and that do not exist yet."""
     history: Sequence[TrialRecord] = ()
     """Trials that are already in the store."""
     gates: tuple[GateForecast, ...] = ()
@@ -71,23 +82,37 @@ def weigh(
     """Read, plan and weigh a study. Raises StudyError if it cannot be planned."""
     plugins = Plugins(study_path.parent, trust)
     study, whole = preflight.read_and_expand(study_path, plugins, scale, leave_out_missing=leave_out_missing)
-    missing, plan = preflight.missing(study_path, study, whole), preflight.available(whole)
+    plan, missing = preflight.runnable(study_path, study, whole)
+    abilities, fraction = Abilities(plugins), fraction_of(study, plugins)
+    planned = Check(
+        study=study,
+        plan=whole,
+        runnable=plan,
+        missing=missing,
+        treatments=treatments_of(study, plugins),
+        aliases=fraction.sentences() if fraction is not None else (),
+        workloads=_explanations(whole, abilities),
+        abilities=abilities,
+        machine=read_machine(cache_folder()),
+    )
     if not plan.trials:
-        return _only_planned(study, whole, plugins, missing)
-    abilities = Abilities(plugins)
+        return replace(
+            planned,
+            resolutions=resolution(study, whole),
+            warnings=warnings(study, whole, plugins),
+        )
     examined = preflight.examine(study_path, study, plan, abilities, store)
     study, history, cost = examined.study, examined.history, examined.cost
     floor, floor_words = floor_for(study, plan, abilities)
-    return Check(
-        missing=missing,
+    return replace(
+        planned,
+        study=study,
+        cost=cost,
+        history=history,
         floor=floor,
         floor_words=floor_words,
-        abilities=abilities,
-        history=history,
-        study=study,
-        plan=whole,
-        cost=cost,
-        until=stopping_forecast.blocks_needed(study, plan, history),
+        rule=examined.rule,
+        until=stopping_forecast.blocks_needed(examined.rule, plan, history),
         machine=examined.machine,
         resolutions=resolution(study, whole, history, floor.floor),
         warnings=(*_partly(plan, whole), *notes(plan, examined, abilities, whole)),
@@ -106,25 +131,8 @@ def notes(plan: Plan, examined: preflight.Preflight, abilities: Abilities, whole
     yield from empty_tables.notes(study, plan, abilities)
     yield from load_feasibility.doubtful_percentiles(study, plan, cores, abilities)
     yield from node_disks.notes(plan, history, abilities)
-    yield from stopping_forecast.notes(study, plan, examined.cost)
+    yield from stopping_forecast.notes(examined.rule, plan, examined.cost)
     yield from _store_room(examined.machine, examined.cost)
-
-
-def _only_planned(study: Study, plan: Plan, plugins: Plugins, missing: tuple[StudyError, ...]) -> Check:
-    """A study of which nothing can be run yet: without an estimate."""
-    return Check(
-        study=study,
-        plan=plan,
-        cost=None,
-        machine=read_machine(cache_folder()),
-        resolutions=resolution(study, plan),
-        warnings=warnings(study, plan, plugins),
-        refusals=(),
-        floor=FoundFloor(),
-        floor_words="none: no part of this study can be run yet",
-        abilities=Abilities(plugins),
-        missing=missing,
-    )
 
 
 def _partly(available: Plan, whole: Plan) -> Iterator[str]:
@@ -147,14 +155,7 @@ def _store_room(machine: Machine, cost: PlanEstimate) -> Iterator[str]:
         )
 
 
-def aliases_of(study: Study, plugins: Plugins) -> tuple[str, ...]:
-    """Effects that a fraction cannot separate, in words; nothing for other designs."""
-    fraction = fraction_of(study, plugins)
-    return fraction.sentences() if fraction is not None else ()
-
-
-def explanations(plan: Plan, abilities: Abilities) -> dict[str, Explanation]:
-    """Explanation of each workload that provides one, by name."""
+def _explanations(plan: Plan, abilities: Abilities) -> dict[str, Explanation]:
     first = {trial.settings.workload.name: trial.settings for trial in reversed(plan.trials)}
     workloads = {name: abilities.workload(settings) for name, settings in reversed(first.items())}
     return {name: workload.explain() for name, workload in workloads.items() if isinstance(workload, Explains)}
@@ -167,17 +168,15 @@ def as_data(checked: Check | None, refused: Sequence[StudyError]) -> dict[str, A
         return {"errors": errors}
     return {
         "study": checked.study.study.model_dump(mode="json"),
-        "treatments": list(treatments_of(checked.study, checked.abilities.plugins)),
-        "aliases": list(aliases_of(checked.study, checked.abilities.plugins)),
-        "workloads": {
-            name: asdict(explanation) for name, explanation in explanations(checked.plan, checked.abilities).items()
-        },
+        "treatments": list(checked.treatments),
+        "aliases": list(checked.aliases),
+        "workloads": {name: asdict(explanation) for name, explanation in checked.workloads.items()},
         "plan": checked.plan.model_dump(mode="json"),
         "estimate": None if checked.cost is None else checked.cost.model_dump(mode="json"),
         "machine": checked.machine.model_dump(mode="json"),
         "resolution": [item.model_dump(mode="json") for item in checked.resolutions],
         "warnings": list(checked.warnings),
-        "until": stopping_forecast.as_data(checked.until, checked.study),
+        "until": stopping_forecast.as_data(checked.until, checked.rule),
         "noise_floor": {"said": checked.floor_words, **checked.floor.model_dump(mode="json")},
         "missing": _errors(checked.missing),
         "gate": [item.model_dump(mode="json") for item in checked.gates],

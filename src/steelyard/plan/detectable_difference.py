@@ -78,6 +78,7 @@ def resolution(
     """Smallest detectable difference of each factor that varies. The CV comes from the history if that suffices,
     otherwise from this machine's noise floor, otherwise it is assumed."""
     kept = max(1, study.design.trials - study.analysis.warm_up_trials)
+    study = later(study, 1)
     return tuple(
         _resolved(study, plan, factor, kept, *_cv(history, floor, study, factor in plan.hard, kept))
         for factor, levels in plan.factors.items()
@@ -96,7 +97,7 @@ def _resolved(study: Study, plan: Plan, factor: str, kept: int, cv: float, sourc
         degrees = (len(combinations) - hard) * (starts - 1)
     elif hard and starts >= FEWEST_FOR_PLACE:
         degrees = starts - 2  # the place within the block takes one
-    freedom, confidence = n - 1 if degrees is None else degrees, later(study, 1).analysis.confidence
+    freedom, confidence = n - 1 if degrees is None else degrees, study.analysis.confidence
     effect, margin = detectable_effect(n, 1 - confidence, degrees=freedom), study.analysis.equivalence_margin_percent
     spread, passes = math.sqrt(math.log1p(cv**2) * (2 if hard else 2 / kept)), None
     if effect is not None and margin is not None:

@@ -13,11 +13,12 @@ from typing import Any
 
 from steelyard import engine_order
 from steelyard.engine.base import DrivenByWords, Selective
+from steelyard.judging.dilation import effective_load
 from steelyard.model.errors import EngineError, StudyError
 from steelyard.model.load import Load
 from steelyard.model.plan import Plan
 from steelyard.node import agent
-from steelyard.plan.abilities import Abilities, distinct, load_of
+from steelyard.plan.abilities import Abilities, distinct
 from steelyard.plugins.find import Plugins
 from steelyard.system.base import Endpoint
 from steelyard.workload.base import Workload
@@ -58,7 +59,7 @@ def refused(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
             continue
         if not isinstance(engine, Selective):
             continue
-        load = load_of(settings)
+        load = effective_load(settings)
         if any(offered.capacity_fraction is not None for offered in load.offered):
             # Its rates are known only when the cluster runs.
             continue

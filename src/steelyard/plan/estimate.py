@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from steelyard.judging.dilation import effective_load
 from steelyard.model.capacity import capacity_key
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
 from steelyard.model.trial import Phase, TrialRecord
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.value import Value
-from steelyard.plan.abilities import Abilities, load_of
+from steelyard.plan.abilities import Abilities
 from steelyard.plan.phase_times import (
     Corrections,
     capacity_s,
@@ -105,13 +106,12 @@ def estimate(
             filled.add(state)
             starts[trial.start] = (trial.settings.site.nodes, seconds)
             left_s += seconds if trial.start in unfinished else 0.0
-        if (
-            load_of(trial.settings).wants_capacity
-            and (asked := (trial.start, capacity_key(trial.settings))) not in measured
-        ):
+        load = effective_load(trial.settings)
+        if load.wants_capacity and (asked := (trial.start, capacity_key(trial.settings))) not in measured:
             measured.add(asked)
-            left_s += capacity_s(trial.settings) if trial.start in unfinished else 0.0
-            capacities_s += capacity_s(trial.settings)
+            seconds = capacity_s(load)
+            left_s += seconds if trial.start in unfinished else 0.0
+            capacities_s += seconds
         trials_s.append(_trial_s(trial, abilities, known, cores))
         left_s += 0.0 if trial.id in done else trials_s[-1]
     spread = HISTORY_SPREAD if known.trials else DEFAULT_SPREAD

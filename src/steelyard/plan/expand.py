@@ -40,7 +40,7 @@ Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
-class _Cell:
+class _Treated:
     """A treatment with its complete settings, or the control's extra trials of it."""
 
     treatment: dict[str, Level]
@@ -59,7 +59,7 @@ class _Start:
 
     levels: dict[str, Level]
     hash: str
-    cells: tuple[_Cell, ...]
+    cells: tuple[_Treated, ...]
     twin: int = 1
     """Number of this system, from 1, among the `twins` identical systems of a block; their starts are numbered in
     sequence."""
@@ -92,14 +92,14 @@ def expand(study: Study, plugins: Plugins | None = None) -> Plan:
 def _starts(
     study: Study, treatments: Sequence[Mapping[str, Level]], hard: Sequence[str], plugins: Plugins
 ) -> tuple[_Start, ...]:
-    cells: dict[str, list[_Cell]] = {}
+    cells: dict[str, list[_Treated]] = {}
     levels: dict[str, dict[str, Level]] = {}
     control, named = control_of(study), names_of(study)
     placed = [(treatment, False) for treatment in treatments] + ([(control, True)] if control is not None else [])
     for treatment, extra in placed:
         combination = {factor: treatment[factor] for factor in hard}
         settings = settings_of(study, treatment, plugins, named)
-        cell = _Cell(dict(treatment), settings, settings_hash(settings), extra)
+        cell = _Treated(dict(treatment), settings, settings_hash(settings), extra)
         levels.setdefault(canonical(combination), combination)
         cells.setdefault(canonical(combination), []).append(cell)
     twins = len(cells) if study.design.kind == "same" else 1
@@ -141,7 +141,7 @@ def _ordered_starts(study: Study, starts: Sequence[_Start], block: int) -> list[
     return [labelled[label] for label in balanced(len(starts), block)]
 
 
-def _ordered_trials(study: Study, start: _Start, block: int) -> Iterable[tuple[_Cell, int]]:
+def _ordered_trials(study: Study, start: _Start, block: int) -> Iterable[tuple[_Treated, int]]:
     """Cells and replicate numbers of one start, in order."""
     controls = _controls(study, start)
     if study.design.order == "published":
@@ -157,7 +157,7 @@ def _ordered_trials(study: Study, start: _Start, block: int) -> Iterable[tuple[_
 
 
 def _planned(
-    study: Study, hard: tuple[str, ...], block: int, start: _Start, cell: _Cell, replicate: int, position: int
+    study: Study, hard: tuple[str, ...], block: int, start: _Start, cell: _Treated, replicate: int, position: int
 ) -> PlannedTrial:
     number = (block - 1) * start.twins + start.twin
     return PlannedTrial(

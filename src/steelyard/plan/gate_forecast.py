@@ -16,13 +16,11 @@ from collections.abc import Callable, Sequence
 from steelyard.heavy import optimize
 from steelyard.judging import t_interval
 from steelyard.judging.looks import later
-from steelyard.judging.noise_floor import KeptFloor
 from steelyard.judging.t_interval import FEWEST_STARTS
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study
-from steelyard.model.trial import TrialRecord
 from steelyard.model.value import Value
-from steelyard.plan.detectable_difference import resolution
+from steelyard.plan.detectable_difference import Resolution
 
 POWER = 0.95
 """Chance that a gate should find the slowdown with."""
@@ -69,16 +67,15 @@ def chance_beyond(n: int, distance: float, spread: float, confidence: float) -> 
 
 
 def forecasts(
-    study: Study, plan: Plan, history: Sequence[TrialRecord], floor: KeptFloor | None, change_percent: float,
-    margin_percent: float,
-) -> tuple[GateForecast, ...]:  # fmt: skip
+    study: Study, plan: Plan, resolutions: Sequence[Resolution], change_percent: float, margin_percent: float
+) -> tuple[GateForecast, ...]:
     """A forecast for each factor that varies; none in a fraction, whose cells are not compared one by one."""
     if study.design.kind == "fractional":
         return ()
     kept = max(1, study.design.trials - study.analysis.warm_up_trials)
     confidence = later(study, 1).analysis.confidence
     rows = []
-    for item in resolution(study, plan, history, floor):
+    for item in resolutions:
         spread = item.cv * math.sqrt(2 if item.hard else 2 / kept)
         cells = {
             tuple(level for factor, level in trial.treatment.items() if factor != item.factor) for trial in plan.trials

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from steelyard.format import count
+from steelyard.judging.dilation import effective_load
 from steelyard.judging.load_response import operations_of
 from steelyard.judging.settings_hash import canonical
 from steelyard.model import responses
@@ -24,7 +25,7 @@ from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.value import Value
-from steelyard.plan.abilities import Abilities, load_of
+from steelyard.plan.abilities import Abilities
 from steelyard.plan.phase_times import closed_per_s, limited_times, treatment_hash
 from steelyard.plugins.find import Plugins
 from steelyard.store.plain_file import sha256_of
@@ -44,7 +45,7 @@ class ServiceTime(Value):
 def refusals(study: Study, plan: Plan, history: Sequence[TrialRecord], abilities: Abilities) -> Iterator[StudyError]:
     """Errors in loads that certainly cannot work."""
     for trial in _distinct(plan.trials):
-        load = load_of(trial.settings)
+        load = effective_load(trial.settings)
         yield from _too_long(load, study.limits.trial_timeout_s)
         yield from _too_few_for_the_load_nodes(load, trial.settings)
         yield from _no_trace(load, history, abilities.plugins)
@@ -89,7 +90,7 @@ def _without_percentiles(load: Load, study: Study) -> Iterator[StudyError]:
 def doubtful_percentiles(study: Study, plan: Plan, cores: int, abilities: Abilities) -> Iterator[str]:
     """Sentences on closed loops that end by time, whose operations are only estimated, and hardly enough."""
     for trial in _distinct(plan.trials):
-        load = load_of(trial.settings)
+        load = effective_load(trial.settings)
         if load.schedule != "closed" or load.phases or load.operations is not None or load.duration_s is None:
             continue
         about = load.duration_s * closed_per_s(load, limited_times(trial.settings, abilities, cores, warm=True))
@@ -122,7 +123,7 @@ def _overtaxed(
 ) -> Iterator[str]:
     """A sentence about each treatment that offers more than its limit of operations in flight can carry."""
     for trial in _distinct(trials):
-        load = load_of(trial.settings)
+        load = effective_load(trial.settings)
         for offered in load.offered:
             rate_per_s, threads = offered.peak_per_s(), load.threads_of(offered)
             if rate_per_s is None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from steelyard.judging import load_response
+from steelyard.judging.design import Treatment
+from steelyard.judging.fractional_design import Fraction
 from steelyard.judging.t_interval import FEWEST_STARTS
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study
@@ -20,20 +22,21 @@ MOST_ALIASES = 20
 
 def warnings(study: Study, plan: Plan, plugins: Plugins | None = None) -> tuple[str, ...]:
     """One sentence for each limitation of the design."""
+    treatments = treatments_of(study, plugins)
     return (
-        *_told_time(study, plugins),
+        *_told_time(study, treatments),
         *_filled_later(plan),
-        *_aliases(study, plugins),
+        *_aliases(fraction_of(study, plugins)),
         *_few(study, plan),
         *_order(study, plan),
-        *_entangled(study, plan, plugins),
-        *_unused_levels(study, plugins),
+        *_entangled(plan, treatments),
+        *_unused_levels(study, treatments),
     )
 
 
-def _told_time(study: Study, plugins: Plugins | None) -> Iterator[str]:
+def _told_time(study: Study, treatments: Sequence[Treatment]) -> Iterator[str]:
     """A sentence where trials last as long as the study says, and that is the response."""
-    if sentence := load_response.told_time(study, treatments_of(study, plugins)):
+    if sentence := load_response.told_time(study, treatments):
         yield f"{sentence[0].lower()}{sentence[1:]}"
 
 
@@ -46,15 +49,14 @@ def _filled_later(plan: Plan) -> Iterator[str]:
         )
 
 
-def _unused_levels(study: Study, plugins: Plugins | None) -> Iterator[str]:
+def _unused_levels(study: Study, treatments: Sequence[Treatment]) -> Iterator[str]:
     """Named levels that are defined and belong to no treatment."""
-    if left := unused(study, treatments_of(study, plugins)):
+    if left := unused(study, treatments):
         yield f"defined under [levels], but in no treatment: {', '.join(left)}"
 
 
-def _aliases(study: Study, plugins: Plugins | None) -> Iterator[str]:
+def _aliases(fraction: Fraction | None) -> Iterator[str]:
     """Aliases of a fractional design, one sentence each."""
-    fraction = fraction_of(study, plugins)
     if fraction is None:
         return
     sentences = fraction.sentences()
@@ -110,9 +112,8 @@ def _order(study: Study, plan: Plan) -> Iterator[str]:
         yield "data continues: what a trial writes is there for the next one, so trials of a start are not alike"
 
 
-def _entangled(study: Study, plan: Plan, plugins: Plugins | None) -> Iterator[str]:
+def _entangled(plan: Plan, treatments: Sequence[Treatment]) -> Iterator[str]:
     varied = [factor for factor, levels in plan.factors.items() if len(levels) > 1]
-    treatments = treatments_of(study, plugins)
     for first in varied:
         for second in varied:
             if first != second and determines(first, second, treatments):

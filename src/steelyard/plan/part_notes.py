@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from steelyard.format import duration, listed
+from steelyard.judging.dilation import effective_load
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study
 from steelyard.node.gauge import wanted
@@ -65,7 +66,7 @@ def _of_processors(plan: Plan, abilities: Abilities) -> Iterator[str]:
 def _of_probes(study: Study, plan: Plan, cores: int, abilities: Abilities) -> Iterator[str]:
     """A sentence for each probe that takes longer to read all of its metrics once than the shortest trial lasts."""
     asked = distinct(plan, "site", "system", "workload", "load", "node")
-    shortest_s = min(measured_s(settings, abilities.cluster_times(settings, cores)) for settings in asked)
+    shortest_s = min(measured_s(effective_load(one), abilities.cluster_times(one, cores)) for one in asked)
     for name in study.probes:
         probe = abilities.probe(name, study.probe.get(name, {}))
         if isinstance(probe, TakesTurns) and (turn_s := probe.turn_s(READ_EVERY_S)) > shortest_s:

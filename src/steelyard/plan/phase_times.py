@@ -16,18 +16,18 @@ from collections.abc import Sequence
 
 from pydantic import Field, ValidationError
 
-from steelyard.judging.dilation import effective_limits, effective_link
+from steelyard.judging.dilation import effective_limits, effective_link, effective_load
 from steelyard.link.linktest import expected_s
 from steelyard.model.errors import StudyError
 from steelyard.model.load import Load
-from steelyard.model.node_limits import LIMIT_SETTLE_S
+from steelyard.model.node_limits import LIMIT_SETTLE_S, NodeLimits
 from steelyard.model.server_warm_up import ServerWarmUp
 from steelyard.model.trial import Phase, TrialRecord
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.model.value import Value
 from steelyard.model.workload_shape import WorkloadShape
 from steelyard.node import gauge
-from steelyard.plan.abilities import Abilities, load_of
+from steelyard.plan.abilities import Abilities
 from steelyard.system.base import ClusterTimes, Dilates
 
 DRAIN_S = 0.6
@@ -106,11 +106,11 @@ def server_warm_up_s(settings: ServerWarmUp, history: Sequence[TrialRecord], *, 
 
 def trial_phases(settings: TrialSettings, abilities: Abilities, cores: int) -> dict[Phase, float]:
     """Expected seconds of the phases of a trial, whose limits are in force."""
-    cluster = limited_times(settings, abilities, cores, warm=True)
+    cluster, load = limited_times(settings, abilities, cores, warm=True), effective_load(settings)
     restored_s = _restore_s(settings.data.state, abilities.shape(settings), cluster)
     return {
         Phase.SETTLE: cluster.settle_s + restored_s,
-        Phase.MEASURE: load_of(settings).warm_up_s + measured_s(settings, cluster),
+        Phase.MEASURE: load.warm_up_s + measured_s(load, cluster),
         Phase.DRAIN: DRAIN_S,
         Phase.COLLECT: COLLECT_S,
     }
@@ -128,10 +128,9 @@ def _restore_s(state: str, shape: WorkloadShape, cluster: ClusterTimes) -> float
     return 0.0
 
 
-def measured_s(settings: TrialSettings, cluster: ClusterTimes) -> float:
+def measured_s(load: Load, cluster: ClusterTimes) -> float:
     """Expected seconds of the measured phases: whichever of operations and duration ends first. The length of a trace
     file is not looked up."""
-    load = load_of(settings)
     lasts_s = load.measured_s if load.measured_s is not None else math.inf
     if load.operations is not None:
         closed = closed_per_s(load, cluster)
@@ -145,9 +144,8 @@ def closed_per_s(load: Load, cluster: ClusterTimes) -> float:
     return min(load.threads * MS_PER_S / cluster.service_ms, cluster.most_per_s)
 
 
-def capacity_s(settings: TrialSettings) -> float:
+def capacity_s(load: Load) -> float:
     """Seconds of a capacity measurement, including its warm-up."""
-    load = load_of(settings)
     return load.warm_up_s + load.capacity_s + DRAIN_S
 
 
@@ -210,10 +208,13 @@ def treatment_hash(trial_id: str) -> str:
 
 def limited_times(settings: TrialSettings, abilities: Abilities, cores: int, *, warm: bool) -> ClusterTimes:
     """Expected times of the cluster under its limits. `warm`: whether those are in force, too, that begin only then."""
-    times = abilities.cluster_times(settings, cores)
-    if warm or not settings.node.processors_from_warm:
-        times = _in_quotas(times, settings, abilities, cores)
-    return _on_slow_disks(times, settings, abilities) if warm or not settings.node.disks_from_warm else times
+    times, limits = abilities.cluster_times(settings, cores), effective_limits(settings.node)
+    by_timers = isinstance(abilities.system(settings), Dilates)
+    if (warm or not limits.processors_from_warm) and limits.cpus is not None and not by_timers:
+        times = _in_quotas(times, settings, limits.cpus, cores)
+    if warm or not limits.disks_from_warm:
+        times = _on_slow_disks(times, limits, abilities.stored_bytes(settings), settings.data.state)
+    return times
 
 
 def slowed_from_start(settings: TrialSettings, abilities: Abilities) -> bool:
@@ -223,12 +224,9 @@ def slowed_from_start(settings: TrialSettings, abilities: Abilities) -> bool:
     return limits.cpus is not None and not limits.processors_from_warm and timed_by_processor
 
 
-def _in_quotas(times: ClusterTimes, settings: TrialSettings, abilities: Abilities, cores: int) -> ClusterTimes:
-    """Times under quotas of processors; those that are timers' of the system itself stay."""
-    quota, nodes = effective_limits(settings.node).cpus, settings.site.nodes
-    if quota is None or isinstance(abilities.system(settings), Dilates):
-        return times
-    share = cores / nodes
+def _in_quotas(times: ClusterTimes, settings: TrialSettings, quota: float, cores: int) -> ClusterTimes:
+    """Times under a quota of processors for each node."""
+    share = cores / settings.site.nodes
     slower = max(1.0, share / quota)
     most_per_s = times.most_per_s * settings.node.dilation / slower
     return times.model_copy(
@@ -241,15 +239,14 @@ def _in_quotas(times: ClusterTimes, settings: TrialSettings, abilities: Abilitie
     )
 
 
-def _on_slow_disks(times: ClusterTimes, settings: TrialSettings, abilities: Abilities) -> ClusterTimes:
-    """Times where each node's disk has rates. A kept state is on the machine's disk, so it is copied."""
-    limits, shape = effective_limits(settings.node), abilities.shape(settings)
-    each_bytes = shape.records * shape.record_bytes * abilities.copies(settings) / settings.site.nodes
+def _on_slow_disks(times: ClusterTimes, limits: NodeLimits, each_bytes: float, state: str) -> ClusterTimes:
+    """Times where each node's disk, which stores `each_bytes`, has rates. A kept state is on the machine's disk, so it
+    is copied."""
     update: dict[str, float] = {}
     if limits.disk_write_mb_per_s is not None:
         copied_s = each_bytes / (limits.disk_write_mb_per_s * BYTES_PER_MB)
         update["fill_s"] = max(times.fill_s, copied_s * WRITTEN_PER_STORED)
-        if settings.data.state != "truncate":
+        if state != "truncate":
             update["restore_s"] = max(times.restore_s, copied_s)
     if limits.disk_read_mb_per_s is not None:
         update["snapshot_s"] = max(times.snapshot_s, each_bytes / (limits.disk_read_mb_per_s * BYTES_PER_MB))

@@ -10,6 +10,7 @@ from pathlib import Path
 from steelyard import study as studies
 from steelyard.format import data_size
 from steelyard.judging import load_response
+from steelyard.judging.stopping import Rule, rule_of
 from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan
 from steelyard.model.server_warm_up import ServerWarmUp
@@ -43,6 +44,8 @@ class Preflight:
     """Trials that are already in its store."""
     machine: Machine
     cost: PlanEstimate
+    rule: Rule | None
+    """The stopping rule, if the study has one."""
     refusals: tuple[StudyError, ...]
     """Errors that prevent the start, each with its place in the study file; empty if there are none."""
 
@@ -58,20 +61,15 @@ def read_and_expand(
         raise studies.located([error], study_path)[0] from error
 
 
-def missing(study_path: Path, study: Study, plan: Plan) -> tuple[StudyError, ...]:
-    """The parts that a plan names and that do not exist yet, each at its place in the study file; the plan cannot be
-    run until they do."""
-    needed = Counter(part for parts in missing_parts(one.settings for one in plan.trials) for part in parts)
-    whole = len(plan.trials)
+def runnable(study_path: Path, study: Study, plan: Plan) -> tuple[Plan, tuple[StudyError, ...]]:
+    """The plan without the trials that need a part that does not exist yet, and these parts, each with its place in the
+    study file; the plan cannot be run until they exist."""
+    lacking = list(missing_parts(one.settings for one in plan.trials))
+    needed, whole = Counter(part for parts in lacking for part in parts), len(plan.trials)
     errors = [error_of(part, study, f"{trials:,} of {whole:,} trials need it") for part, trials in needed.items()]
-    return studies.located(errors, study_path)
-
-
-def available(plan: Plan) -> Plan:
-    """The plan without the trials that need a part that does not exist yet."""
-    lacking = missing_parts(one.settings for one in plan.trials)
     trials = tuple(trial for trial, parts in zip(plan.trials, lacking, strict=True) if not parts)
-    return plan if len(trials) == len(plan.trials) else plan.model_copy(update={"trials": trials})
+    rest = plan if len(trials) == whole else plan.model_copy(update={"trials": trials})
+    return rest, studies.located(errors, study_path)
 
 
 def examine(study_path: Path, study: Study, plan: Plan, abilities: Abilities, store: Path | None) -> Preflight:
@@ -90,7 +88,7 @@ def examine(study_path: Path, study: Study, plan: Plan, abilities: Abilities, st
         *refusals(study, plan, machine, history, cost, abilities),
         *refused_by_agent(plan, abilities),
     ]
-    return Preflight(study, history, machine, cost, studies.located(errors, study_path))
+    return Preflight(study, history, machine, cost, rule_of(study), studies.located(errors, study_path))
 
 
 def refuse(problems: Sequence[StudyError]) -> None:
@@ -108,22 +106,21 @@ def refusals(
     study: Study,
     plan: Plan,
     machine: Machine,
-    history: Sequence[TrialRecord] = (),
-    cost: PlanEstimate | None = None,
-    abilities: Abilities | None = None,
+    history: Sequence[TrialRecord],
+    cost: PlanEstimate,
+    abilities: Abilities,
 ) -> tuple[StudyError, ...]:
-    """Errors that prevent the plan on this machine; empty if there are none. `cost`: its estimate, if already made."""
-    abilities = abilities or Abilities()
+    """Errors that prevent the plan on this machine; empty if there are none."""
     errors = [
         *impossible(plan, machine, abilities),
+        *unreadable(study, plan, abilities),
         *load_feasibility.refusals(study, plan, history, abilities),
         *processor_quotas.refusals(plan, abilities),
         *node_disks.refusals(plan, history, abilities),
-        *unreadable(study, plan, abilities),
         *empty_tables.refusals(study, plan, abilities),
         *engines.unspoken(plan, abilities),
         *engines.refused(plan, abilities),
-        *_over(study, machine, cost or estimate(plan, study, history, cores=machine.cores, abilities=abilities)),
+        *_over(study, machine, cost),
     ]
     return tuple({error.message: error for error in errors}.values())
 

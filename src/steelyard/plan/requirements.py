@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from steelyard.format import count
+from steelyard.judging.dilation import effective_load
 from steelyard.judging.settings_hash import canonical
 from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.node.machine import Machine
-from steelyard.plan.abilities import Abilities, distinct, load_of, requests_of
+from steelyard.plan.abilities import Abilities, distinct, requests_of
 from steelyard.probe.base import ReadsWay, no_way
 from steelyard.site.base import Refusal, both_need, own_network, unenforced, unreached
 from steelyard.system.base import Existing, Offers, ValidatesLoad
@@ -79,7 +80,7 @@ def impossible(plan: Plan, machine: Machine, abilities: Abilities) -> Iterator[S
     for settings in every.values():
         system = abilities.system(settings)
         if isinstance(system, ValidatesLoad):
-            yield from system.problems(settings.site.nodes, load_of(settings))
+            yield from system.problems(settings.site.nodes, effective_load(settings))
     yield from _starts_anew(plan, abilities)
     refused: dict[tuple[str, str, str], set[int]] = {}
     for settings in distinct(plan, *CLUSTER):

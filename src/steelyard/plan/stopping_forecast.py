@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
 from steelyard.format import forecast
-from steelyard.judging.stopping import LEAST_WITHOUT_NOTE, Decision, Rule, coverage_percent, rule_of
+from steelyard.judging.stopping import LEAST_WITHOUT_NOTE, Decision, Rule, coverage_percent
 from steelyard.judging.t_interval import fewest, half_width, t_quantile
 from steelyard.model.plan import Plan
-from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.plan.detectable_difference import between_starts_cv
 from steelyard.plan.estimate import PlanEstimate
@@ -141,10 +140,9 @@ def likely_blocks(decision: Decision) -> int:
     return min(needed, decision.cap)
 
 
-def blocks_needed(study: Study, plan: Plan, history: Sequence[TrialRecord]) -> tuple[Expected, ...]:
+def blocks_needed(rule: Rule | None, plan: Plan, history: Sequence[TrialRecord]) -> tuple[Expected, ...]:
     """Blocks that the study would need for several coefficients of variation between starts, including the store's own
     if known; empty without a stopping rule."""
-    rule = rule_of(study)
     if rule is None:
         return ()
     cv, source = between_starts_cv(history, rule.response, rule.warm_up_trials)
@@ -153,7 +151,7 @@ def blocks_needed(study: Study, plan: Plan, history: Sequence[TrialRecord]) -> t
     return expected(rule, cap=max(1, plan.blocks), cells=cells, cvs=cvs)
 
 
-class Row(NamedTuple):
+class ForecastRow(NamedTuple):
     """Forecast for one coefficient of variation between starts."""
 
     expected: Expected
@@ -165,9 +163,8 @@ class Row(NamedTuple):
     remark: str
 
 
-def rows(needed: Sequence[Expected], study: Study, plan: Plan, cost: PlanEstimate) -> Iterator[Row]:
+def rows(needed: Sequence[Expected], rule: Rule | None, plan: Plan, cost: PlanEstimate) -> Iterator[ForecastRow]:
     """Blocks and hours for each coefficient of variation between starts."""
-    rule = rule_of(study)
     a_block_s = cost.whole_s / max(1, plan.blocks)
     most_s = float("inf") if rule is None or rule.hours is None else rule.hours * SECONDS_PER_HOUR
     for expectation in needed:
@@ -177,12 +174,11 @@ def rows(needed: Sequence[Expected], study: Study, plan: Plan, cost: PlanEstimat
         )
         if expectation.low * a_block_s > most_s:
             remark = "out of time, wider than requested"
-        yield Row(expectation, expectation.cv not in CVS, low_s, high_s, remark)
+        yield ForecastRow(expectation, expectation.cv not in CVS, low_s, high_s, remark)
 
 
-def notes(study: Study, plan: Plan, cost: PlanEstimate) -> Iterator[str]:
+def notes(rule: Rule | None, plan: Plan, cost: PlanEstimate) -> Iterator[str]:
     """Notes for the author of a stopping rule."""
-    rule = rule_of(study)
     if rule is None:
         return
     yield from _few_starts(rule)
@@ -210,9 +206,8 @@ def _few_starts(rule: Rule) -> Iterator[str]:
         )
 
 
-def as_data(forecasts: Sequence[Expected], study: Study) -> dict[str, Any] | None:
+def as_data(forecasts: Sequence[Expected], rule: Rule | None) -> dict[str, Any] | None:
     """The forecast for `--json`; None without a stopping rule."""
-    rule = rule_of(study)
     if rule is None:
         return None
     return {"rule": rule.model_dump(mode="json"), "expected": [vars(one) for one in forecasts]}

@@ -92,7 +92,7 @@ class OsProbe:
         except wire.RecordError as error:
             raise ProbeError(f"{node}: the probe: {error.message}", error.hint) from error
         match record:
-            case wire.Sample():
+            case wire.SampleRecord():
                 return [Sample(record.t_s, node, name, value) for name, value in record.values.items()]
             case wire.Hello():
                 return ()

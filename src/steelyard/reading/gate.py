@@ -9,8 +9,8 @@ from typing import Final
 from steelyard.analysis.comparisons.confounders import JARS, OF_THE_BUILD
 from steelyard.analysis.frame import factors_of
 from steelyard.analysis.gate import (
-    Case,
     Gate,
+    GateCase,
     GateVerdict,
     case_of,
     case_without_values,
@@ -218,7 +218,7 @@ def _fixed(texts: Sequence[str], factors: Mapping[str, Sequence[Level]], option:
 
 def _cases(
     comparison: Comparison, baseline: Opened, judged: Opened, margin_percent: float, family: int
-) -> Iterator[Case]:
+) -> Iterator[GateCase]:
     """A case for every cell that both sides have, in the order of the cells."""
     by_cell = {label(contrast.cell): contrast for contrast in comparison.contrasts}
     for cell, treatment_a, treatment_b in comparison.pairing.both:

@@ -25,7 +25,7 @@ SOURCE_FOLDER: Final = "templates"
 
 
 @dataclass(frozen=True)
-class Shown:
+class DrawnPanel:
     """A panel as it is in the page."""
 
     title: str
@@ -41,7 +41,7 @@ class Numbered:
 
     figure: Figure
     number: int
-    pictures: tuple[Shown, ...]
+    pictures: tuple[DrawnPanel, ...]
 
 
 class Drawing:
@@ -78,12 +78,12 @@ class Drawing:
         """The next figure, by its name in the catalogue; empty where the results do not support it."""
         return self.figure(self.figures.get(name))
 
-    def _panels(self, figure: Figure) -> Iterable[Shown]:
+    def _panels(self, figure: Figure) -> Iterable[DrawnPanel]:
         for index, panel in enumerate(figure.panels):
             name, narrow = f"{figure.name}-{index}", panel.narrow
             wide = self._drawn(panel.picture, figure, panel, name)
             small = self._drawn(narrow, figure, panel, f"{name}-narrow") if narrow else None
-            yield Shown(panel.title, wide, small, panel.values)
+            yield DrawnPanel(panel.title, wide, small, panel.values)
 
     def _drawn(self, picture: Picture, figure: Figure, panel: Panel, identity: str) -> Markup:
         parts = (figure.title, panel.title, "The numbers are in the tables of this section")

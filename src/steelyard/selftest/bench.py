@@ -1,7 +1,7 @@
 """Loopback test bench: a simulated server in its own process, and the load engine against it.
 
-Servers listen on a port that the kernel chooses, so ports cannot collide. The end of the block, even by an interrupt,
-ends the server, and wakes it first if it was stopped.
+Each server listens on a port that the kernel chooses, so that ports cannot collide. When the block ends, also by an
+interrupt, the server is resumed if it was suspended, and ended.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ RECORDS = 100_000
 FIELDS = tuple(f"field{number}" for number in range(10))
 FIELD_CHARS = 100
 TIMEOUT_MS = 10_000
-GOODS = "a server of Steelyard's own, on this machine's loopback"
 
 
 @dataclass(frozen=True)
@@ -48,14 +47,14 @@ class BenchServer:
         self.server.signal(signal.SIGSTOP)
 
     def go_on(self) -> None:
-        """Wake it with SIGCONT. Harmless if it runs."""
+        """Resume it with SIGCONT; without effect if it runs."""
         self.server.signal(signal.SIGCONT)
 
 
 @asynccontextmanager
 async def serving(*options: str) -> AsyncIterator[BenchServer]:
-    """Run `steelyard-agent sim` with these options and YCSB's table for the duration of the block. Raises EngineError
-    if it does not start."""
+    """Run `steelyard-agent sim` with these options and YCSB's table until the block ends. Raises EngineError if it does
+    not start."""
     with tempfile.TemporaryDirectory(prefix="steelyard-bench-") as folder:
         errors = Path(folder) / "sim.stderr"
         argv = [str(agent.find()), "sim", "--listen", f"{ADDRESS}:0", *options]
@@ -87,8 +86,10 @@ async def _contact(started: asyncio.subprocess.Process, errors: Path) -> str:
 
 def _silent(errors: Path) -> EngineError:
     text = errors.read_text(encoding="utf-8", errors="replace").strip()[-500:]
-    message = f"{GOODS}, did not come up within {LISTEN_TIMEOUT_S:g} s{': ' + text if text else ''}"
-    return EngineError(message, "`steelyard doctor` says whether the agent is of this version")
+    message = f"the simulated server on this machine's loopback did not start within {LISTEN_TIMEOUT_S:g} s"
+    return EngineError(
+        f"{message}: {text}" if text else message, "`steelyard doctor` shows whether the agent has this version"
+    )
 
 
 async def _create_table(contact: str) -> None:

@@ -30,16 +30,16 @@ PROPORTIONS: dict[Kind, dict[str, float]] = {"read": {"read": 1.0}, "write": {"u
 
 @dataclass(frozen=True)
 class Step:
-    """One part of a calibration, as it begins or has ended."""
+    """One part of a calibration, when it begins or when it has ended."""
 
     name: str
     seconds: float
     result: Ceiling | Slip | None = None
 
 
-async def calibrate(seconds: float, tell: Callable[[Step], None]) -> Calibration:
-    """Measure for about `seconds`; `tell` receives every step when it begins (`result` None) and ends. Raises
-    EngineError."""
+async def calibrate(seconds: float, on_step: Callable[[Step], None]) -> Calibration:
+    """Measure for about `seconds`; `on_step` receives every step when it begins (`result` None) and when it
+    has ended. Raises EngineError."""
     before, own = processor.machine_time(), os.times()
     drives: list[Driven] = []
     ceilings: list[Ceiling] = []
@@ -47,17 +47,17 @@ async def calibrate(seconds: float, tell: Callable[[Step], None]) -> Calibration
         for kind in PROPORTIONS:
             for in_flight in IN_FLIGHT:
                 step = Step(f"{kind}s of 1 KB, {in_flight} in flight", CEILING_SHARE * seconds)
-                tell(step)
+                on_step(step)
                 drives.append(await _saturate(server, kind, in_flight, step.seconds))
                 ceilings.append(ceiling_of(kind, in_flight, drives[-1].done))
-                tell(Step(step.name, step.seconds, ceilings[-1]))
+                on_step(Step(step.name, step.seconds, ceilings[-1]))
         step = Step(f"{SLIP_RATE_PER_S:,.0f} reads per second, open loop", SLIP_SHARE * seconds)
-        tell(step)
+        on_step(step)
         schedule = {"kind": "constant", "rate_per_s": SLIP_RATE_PER_S, "in_flight": SLIP_IN_FLIGHT}
         asked = order(server.contact, PROPORTIONS["read"], schedule, duration_s=step.seconds)
         drives.append(await drive(asked, step.seconds + GRACE_S))
         slip = slip_of(drives[-1])
-        tell(Step(step.name, step.seconds, slip))
+        on_step(Step(step.name, step.seconds, slip))
         ours_s = processor.process_time_s(server.server.pid)
     machine = processor.machine_time().since(before)
     now = os.times()
@@ -91,7 +91,7 @@ def ceiling_of(kind: Kind, in_flight: int, done: Done) -> Ceiling:
     """The ceiling from the end of a phase. Raises EngineError if any operation was not answered."""
     if done.errors or not done.operations:
         kinds = ", ".join(f"{count} {name}" for name, count in done.errors_by_kind.items())
-        raise EngineError(f"the null server left {done.errors} of the operations without an answer: {kinds}")
+        raise EngineError(f"the null server did not answer {done.errors} of the operations: {kinds}")
     seconds = done.execution_ns / 1e9
     return Ceiling(
         kind=kind,

@@ -1,14 +1,14 @@
 """Coordinated-omission proof: a server stalls, and different ways of measuring are compared with the exact result.
 
-Operations are due evenly over T seconds; the server stalls for S of them. What is due x seconds before it wakes is
-answered x seconds late, so the share of operations that take longer than x is (S - x) / T, and the quantile q of the
-response time is
+Operations are due evenly over T seconds; the server stalls for S of them. An operation that is due x seconds before the
+server wakes is answered x seconds late. The share of operations that take longer than x is thus (S - x) / T, and the
+quantile q of the response time is
 
     S - (1 - q) T        where (1 - q) T < S
 
-whatever the rate (the service time, and the time that the backlog takes to drain, are small against it). Service times
-hardly see the stall: only what was in flight when it began is slow once sent. A closed loop does not even send what was
-due meanwhile. See docs/explanation/coordinated-omission.md.
+at any rate, as the service time and the time to drain the backlog are small in comparison. Service times hardly show
+the stall: only operations that are in flight when it begins are slow after they are sent. A closed loop does not even
+send the operations that are due during the stall. See docs/explanation/coordinated-omission.md.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from steelyard.wire.record import Interval
 QUANTILE = 0.99
 IN_FLIGHT = 64
 TOLERANCE = 0.03
-"""Relative error allowed of the measured quantile."""
+"""Allowed relative error of the measured quantile."""
 SERVICE_TOLERANCE = 0.01
-"""Share of the stall by which the quantile of service times may move."""
+"""Share of the stall by which the quantile of service times may change."""
 LEAST_OPERATIONS = 2 * IN_FLIGHT * 100
-"""With fewer, the operations in flight when the stall begins are more than 0.5%, near what p99 shows."""
+"""With fewer operations, those in flight when the stall begins are more than 0.5% of all, close to what p99 shows."""
 MARGIN_S = 1.5
-"""Least seconds before and after the stall; the first interval gives the start of the load."""
+"""Minimum seconds before and after the stall; the first interval gives the start of the load."""
 LEAST_TRUTH_S = 0.1
 DRAIN_S = 1.0
 """Seconds after the server wakes in which operations still differ from those without a stall."""
@@ -145,11 +145,11 @@ class Line:
     response_ms_p99: float | None
     service_ms_p99: float | None
     stopped: bool
-    """Whether the server was stalled in it."""
+    """Whether the server was stalled during it."""
 
 
-async def prove(asked: Asked, tell: Callable[[Line], None]) -> Proof:
-    """Run the proof; `tell` receives every second. Raises EngineError if it failed."""
+async def prove(asked: Asked, on_second: Callable[[Line], None]) -> Proof:
+    """Run the proof; `on_second` receives every second of the open loop. Raises EngineError if the proof failed."""
     asked.check()
     course = _Course()
     service_us = f"{1e6 / asked.rate_per_s:g}"
@@ -161,7 +161,7 @@ async def prove(asked: Asked, tell: Callable[[Line], None]) -> Proof:
             if not course.begun.is_set():
                 course.begun_s = interval.t_s
                 course.begun.set()
-            tell(_line(interval, course))
+            on_second(_line(interval, course))
 
         async def stand_still() -> Driven | None:
             await _stall((null, slow), asked, course)
@@ -231,7 +231,7 @@ def _proof(asked: Asked, course: _Course, opened: Driven, other: Driven) -> Proo
     }
     lacking = [name for name, value in figures.items() if value is None]
     if lacking or course.stall_s == 0:
-        raise EngineError(f"the proof has no {', '.join(lacking) or 'stall'}: the load ended before it")
+        raise EngineError(f"the proof has no {', '.join(lacking) or 'stall'}: the load ended too early")
     return Proof(
         due=asked.due,
         sent=sum(interval.sent for interval in opened.intervals),

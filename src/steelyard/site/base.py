@@ -380,7 +380,7 @@ class LeaseTimes(Value):
 
 
 @runtime_checkable
-class Timed(Protocol):
+class EstimatesLeaseTimes(Protocol):
     """Ability: estimates how long lending takes. Without it, a plan assumes a time and reports the assumption."""
 
     def times(self, request: Request) -> LeaseTimes:

@@ -36,11 +36,11 @@ from steelyard.wire.word import PhaseWord
 from steelyard.workload.base import Workload
 
 MARK = "STEELYARD_CONTRACT"
-"""Environment variable of every process that an engine starts here, so that remaining ones can be found."""
+"""Environment variable of every process that an engine starts here, so that leftover processes can be found."""
 OPERATIONS = 600
 THREADS = 4
 SPOKEN_S = 3.0
-"""Duration of a load in which intervals are heard."""
+"""Duration of a load whose intervals are timed as they arrive."""
 LONG_S = 120.0
 """Duration of a load that no test waits for."""
 TIMEOUT_S = 60.0
@@ -50,7 +50,7 @@ POLL_S = 0.05
 END_TIMEOUT_S = 30.0
 """Time limit for an engine to end."""
 FORMAT = 1
-NOBODY = "127.0.0.1:1"
+NO_SERVER = "127.0.0.1:1"
 """A contact where no server listens."""
 
 Heard = list[tuple[str, Record]]
@@ -58,7 +58,7 @@ Heard = list[tuple[str, Record]]
 
 
 class EngineContract:
-    """Inherit, and set `module`; the rest has defaults."""
+    """Inherit it and set `module`; everything else has a default."""
 
     module: ClassVar[str]
     load_nodes: ClassVar[int] = 2
@@ -123,7 +123,7 @@ class EngineContract:
         assert left_over(nodes) == []
 
     def test_says_how_far_it_is_while_it_drives(self, tmp_path: Path) -> None:
-        """An engine that does not fall silent passes intervals on as they end, so that one which hangs is noticed."""
+        """An engine that is not `FallsSilent` reports each interval as it ends, so that a hung engine is noticed."""
         engine = self.engine()
         if isinstance(engine, FallsSilent):
             return
@@ -138,7 +138,7 @@ class EngineContract:
                 await engine.drive(order, nodes, take, TIMEOUT_S)
 
         asyncio.run(body())
-        assert said_s[Done] - said_s[Interval] > SPOKEN_S / 3, "its intervals came at the end"
+        assert said_s[Done] - said_s[Interval] > SPOKEN_S / 3, "its intervals arrived at the end"
 
     def test_carries_out_orders_one_after_the_other(self, tmp_path: Path) -> None:
         """Files that an order left in the node's folder do not affect the next one."""
@@ -188,15 +188,15 @@ class EngineContract:
         """A cluster that does not answer is an error with the node's name, not a load with errors."""
         nodes = self.nodes(tmp_path)
         with pytest.raises(EngineError, match="l1"):
-            asyncio.run(self._driven((NOBODY,), Load(operations=OPERATIONS, threads=THREADS), nodes))
+            asyncio.run(self._driven((NO_SERVER,), Load(operations=OPERATIONS, threads=THREADS), nodes))
         assert left_over(nodes) == []
 
     def test_what_it_cannot_is_refused_before_anything_starts(self, tmp_path: Path) -> None:
-        """An engine with `check` refuses an unsupported order with a reason, in `drive`, too."""
+        """An engine with `check` refuses an unsupported order with a reason, and so does its `drive`."""
         engine = self.engine()
         if not isinstance(engine, Selective):
             return
-        order = self.order((NOBODY,), Load(operations=OPERATIONS, threads=THREADS))
+        order = self.order((NO_SERVER,), Load(operations=OPERATIONS, threads=THREADS))
         engine.check(order, 1)
         strange = {**order, "workload": {"kind": "no-such-kind"}}
         with pytest.raises(EngineError) as refused:
@@ -208,8 +208,8 @@ class EngineContract:
         assert left_over(nodes) == []
 
     def test_takes_phases_as_they_are_decided(self, tmp_path: Path) -> None:
-        """An engine that is driven by words runs each phase when it is asked for, on every load node, and ends
-        with the last."""
+        """An engine that is driven by words runs each phase on every load node when the phase is requested, and
+        ends after the last."""
         engine = self.engine()
         if not isinstance(engine, DrivenByWords):
             return
@@ -246,7 +246,7 @@ class EngineContract:
         assert left_over(nodes) == []
 
     def test_a_load_by_words_that_nobody_answers_ends_with_the_reason(self, tmp_path: Path) -> None:
-        """A cluster that is not there ends the conversation too."""
+        """A cluster that does not answer also ends a load that is driven by words."""
         engine = self.engine()
         if not isinstance(engine, DrivenByWords):
             return
@@ -262,7 +262,7 @@ class EngineContract:
         with pytest.raises(EngineError, match="l1"):
             asyncio.run(
                 engine.drive_by_words(
-                    self.order((NOBODY,), load), nodes, lambda name, record: None, phases(), TIMEOUT_S
+                    self.order((NO_SERVER,), load), nodes, lambda name, record: None, phases(), TIMEOUT_S
                 )
             )
         assert asked == []
@@ -310,11 +310,11 @@ def _says_what_it_did(records: Sequence[Record]) -> int:
 
 
 async def _until_there(nodes: Sequence[Node], driving: asyncio.Future[Heard]) -> None:
-    """Wait until a process of the engine runs. Raises what ended the drive before, TimeoutError after a limit."""
+    """Wait until a process of the engine runs. Raises the error of a drive that ended before, and TimeoutError."""
     deadline = time.monotonic() + END_TIMEOUT_S
     while not left_over(nodes):
         if driving.done():
-            raise AssertionError(f"the load ended before it began: {driving.result()}")
+            raise AssertionError(f"the load ended before it was seen: {driving.result()}")
         if time.monotonic() > deadline:
             raise TimeoutError("no process of the engine was seen")
         await asyncio.sleep(POLL_S)

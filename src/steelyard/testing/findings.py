@@ -8,7 +8,7 @@ from steelyard.model.finding import Diagnoses
 
 
 def check_findings(plug_in: object) -> None:
-    """Findings, if the plug-in has any, have words, and a hint unless they are good."""
+    """Every finding has a text, and a hint unless it is good."""
     if isinstance(plug_in, Diagnoses):
         findings = asyncio.run(plug_in.findings())
         assert findings

@@ -3,7 +3,7 @@
     class TestMyProbe(ProbeContract):
         module = "path/to/my_probe.py"          # module name, entry point or path, as in a study
         lines = (b"1790000000.5 83",)           # lines of its command that show every metric
-        silent = (b"# time charge",)            # lines of its own that hold no reading
+        silent = (b"# time charge",)            # lines of its command without a reading
 
 The commands are run for real on this machine, for a few readings. A probe that reads a system through a way in gets one
 from `ways`.
@@ -35,21 +35,21 @@ INTERVAL_S = 0.3
 READINGS = 6
 READ_TIMEOUT_S = 30.0
 TOLERANCE = 2.0
-"""Factor by which the median gap between readings may be off on a busy machine."""
+"""Factor by which the median gap between readings may differ from the interval on a busy machine."""
 CLOCK_TOLERANCE_S = 2.0
 PREFIXES = ("machine_", "node_")
 
 
 class ProbeContract:
-    """Inherit, set `module` and `lines`; the rest has defaults."""
+    """Inherit it and set `module` and `lines`; everything else has a default."""
 
     module: ClassVar[str]
     lines: ClassVar[Sequence[bytes]]
     """Lines of the command that show every metric at least once."""
     silent: ClassVar[Sequence[bytes]] = ()
-    """Lines of the command that hold no reading: a greeting, a header, a gap."""
+    """Lines of the command without a reading: a greeting, a header, a gap."""
     wrong: ClassVar[Sequence[bytes]] = (b"no such line\n", b"\xff\xfe\x00\n", b"{\n")
-    """Lines that are not the command's own."""
+    """Lines that the command never prints."""
     settings: ClassVar[Mapping[str, Any]] = {}
     """Settings of the probe, as a study gives them."""
 
@@ -70,7 +70,7 @@ class ProbeContract:
         return placements_of(self.probe(), [Watched(self.node(tmp_path), (), self.ways(tmp_path))], interval_s)
 
     def test_says_what_it_reads(self) -> None:
-        """Metrics have unique names that say what they belong to, with unit and description."""
+        """Metrics have a unit, a description, and a unique name that says what they belong to."""
         probe = self.probe()
         names = [metric.name for metric in probe.metrics]
         assert probe.name
@@ -82,12 +82,12 @@ class ProbeContract:
             assert metric.description
 
     def test_its_command_is_words_and_starts_nothing(self, tmp_path: Path) -> None:
-        """Each command is argv, the same every time, includes the interval and speaks of the node."""
+        """Each command is an argv that contains the interval and the node, and is the same every time."""
         self.ways(tmp_path)
         before, probe = sorted(tmp_path.rglob("*")), self.probe()
         if isinstance(probe, OnEveryNode):
             argv = probe.command(self.node(tmp_path), INTERVAL_S, ())
-            assert not isinstance(argv, str), "a list of words, not a line for a shell"
+            assert not isinstance(argv, str), "a list of arguments, not a shell command"
         placements = self.placements(tmp_path)
         for placement in placements:
             assert placement.argv
@@ -96,7 +96,7 @@ class ProbeContract:
             assert set(placement.speaks_of) <= {self.node(tmp_path).name}
         assert self.placements(tmp_path) == placements
         slower = self.placements(tmp_path, 7.0)
-        assert [each.argv for each in slower] != [each.argv for each in placements], "the interval is in it"
+        assert [each.argv for each in slower] != [each.argv for each in placements], "it contains the interval"
         assert sorted(tmp_path.rglob("*")) == before, "nothing was started or written"
 
     def test_parsing_is_pure(self) -> None:
@@ -125,7 +125,7 @@ class ProbeContract:
                 list(self.probe().parse("n1", line))
 
     def test_reads_for_real(self, tmp_path: Path) -> None:
-        """The command prints lines at the interval, stamped with the node's time, and ends when told to."""
+        """The command prints lines at the interval, stamped with the node's time, and ends when asked to."""
         probe, node = self.probe(), self.node(tmp_path)
         (placement, *_) = self.placements(tmp_path)
         begun_s = time.time()

@@ -32,7 +32,7 @@ from steelyard.node.base import Node
 from steelyard.node.command import run
 from steelyard.node.kept import Kept
 from steelyard.plugins import find
-from steelyard.site.base import Request, Reuses, Site, Timed
+from steelyard.site.base import EstimatesLeaseTimes, Request, Reuses, Site
 from steelyard.testing.findings import check_findings
 
 COMMAND_TIMEOUT_S = 20.0
@@ -49,7 +49,7 @@ def make_site(module: str, settings: Mapping[str, Any], state: Path) -> Site:
 
 
 class SiteContract:
-    """Inherit, and set `module`; override `remains` to look for what else your site creates."""
+    """Inherit it and set `module`; override `remains` to look for everything else that your site creates."""
 
     module: ClassVar[str]
     settings: ClassVar[Mapping[str, Any]] = {}
@@ -83,7 +83,7 @@ class SiteContract:
                 # A mount may hide the folder from the node itself.
                 argv = ["stat", "-c", "%a", str(node.folder.parent)]
                 done = asyncio.run(run(None if node.files == "same" else node, argv, timeout_s=COMMAND_TIMEOUT_S))
-                assert done.stdout.split() == [b"700"], f"other accounts enter the folders of {node.name}"
+                assert done.stdout.split() == [b"700"], f"other accounts can enter the folders of {node.name}"
             assert lease.record.exists()
             assert lease.site == site.name
             assert _recorded(site) == []
@@ -125,7 +125,7 @@ class SiteContract:
             assert [node.address for node in first.nodes] == [node.address for node in second.nodes]
 
     def test_releases_twice(self, tmp_path: Path) -> None:
-        """Release removes running processes and files, and the second time finds nothing to do."""
+        """Release removes running processes and files, and a second release finds nothing to do."""
         with self._leased(tmp_path) as (site, lease):
             asyncio.run(_use_and_release(site, lease))
             assert self.remains(lease) == []
@@ -133,8 +133,8 @@ class SiteContract:
             assert self.remains(lease) == []
 
     def test_hands_a_lease_on(self, tmp_path: Path) -> None:
-        """A site that `Reuses` hands on the same nodes, empty, with nothing running, until another time that is in the
-        record; it does not hand on what cannot fulfil the request."""
+        """A site that `Reuses` hands on the same nodes, empty and with nothing running, and records the new end of the
+        lease; it does not hand on nodes that cannot fulfil the request."""
         with self._leased(tmp_path) as (site, lease):
             if not isinstance(site, Reuses):
                 return
@@ -163,7 +163,7 @@ class SiteContract:
     def test_says_how_long_lending_takes(self, tmp_path: Path) -> None:
         """Estimated times, if any, are usable by a plan."""
         site = make_site(self.module, self.settings, tmp_path)
-        if isinstance(site, Timed):
+        if isinstance(site, EstimatesLeaseTimes):
             times = site.times(self.request())
             assert times == site.times(self.request())
             assert min(times.lease_s, times.release_s) >= 0
@@ -268,13 +268,13 @@ async def _use(lease: Lease) -> list[int]:
 
 
 async def _runs(node: Node, pid: int) -> bool:
-    """Whether a process of the node's kernel lives; one that has only not been waited for does not."""
+    """Whether a process of the node's kernel is alive; a zombie is not."""
     texts = await files.texts(node, Path(f"/proc/{pid}/stat"))
     return any(text.rpartition(")")[2].split()[0] not in "ZX" for text in texts.values())
 
 
 async def _start_sleeper(node: Node) -> int:
-    """Id of a process that outlives the conductor; 0 where it is not one of this machine's."""
+    """Id of a process that outlives the conductor; 0 if it is not a process of this machine."""
     server = await _sleeper(node)
     return server.pid if node.processes == "same" else 0
 

@@ -62,7 +62,7 @@ def make_system(module: str, settings: Mapping[str, Any], cache_folder: Path) ->
 
 
 class SystemContract:
-    """Inherit, and set `module`; the rest has defaults."""
+    """Inherit it and set `module`; everything else has a default."""
 
     module: ClassVar[str]
     settings: ClassVar[Mapping[str, Any]] = {}
@@ -205,7 +205,7 @@ class SystemContract:
                         return fault.node == nodes[0].name
                     return False
 
-                await _until(reports_death, DEATH_TIMEOUT_S, "ready tells of the dead server")
+                await _until(reports_death, DEATH_TIMEOUT_S, "ready reports the dead server")
                 if isinstance(system, NoticesDeath):
                     fault, *others = [await system.death(node) for node in nodes]
                     assert fault is not None
@@ -294,7 +294,7 @@ class SystemContract:
             await _until(quiet, self.quiet_timeout_s, "an idle cluster becomes quiet")
 
     async def _ways_lead_there(self, system: System, node: Node) -> None:
-        """Ways into a running server, if the system says any: the same each time, CQL answers, named files exist."""
+        """Ways into a running server, if the system names any, are the same each time; CQL answers, and files exist."""
         if not isinstance(system, Observed):
             return
         ways = system.ways(node)
@@ -305,7 +305,7 @@ class SystemContract:
             assert await _cql(node, endpoint, ["SELECT key FROM system.local"]) == [1]
         for name, path in ((name, way) for name, way in ways.items() if way.startswith("/")):
             there = await run(node, ["test", "-e", path], timeout_s=COMMAND_TIMEOUT_S, check=False)
-            assert there.exit_code == 0, f"the way {name} names {path}, which is not there"
+            assert there.exit_code == 0, f"the way {name} names {path}, which does not exist"
 
     async def _start(self, system: System, nodes: Sequence[Node]) -> None:
         for node in nodes:

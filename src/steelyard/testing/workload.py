@@ -35,7 +35,7 @@ NOWHERE = ("127.0.0.1:9",)
 
 
 class WorkloadContract:
-    """Inherit, and set `module`; the rest has defaults."""
+    """Inherit it and set `module`; everything else has a default."""
 
     module: ClassVar[str]
     settings: ClassVar[Mapping[str, Any]] = {}
@@ -138,7 +138,7 @@ class WorkloadContract:
         assert {operation.kind for operation in explanation.operations} <= KINDS
         assert all(operation.bytes >= 0 and operation.does for operation in explanation.operations)
         writes = any(operation.kind not in ("read", "scan") for operation in explanation.operations if operation.share)
-        assert writes <= workload.writes, "what writes changes the data"
+        assert writes <= workload.writes, "an operation that writes changes the data"
 
 
 def operations(order: Mapping[str, Any], first: int, count: int) -> list[str]:

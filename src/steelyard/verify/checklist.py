@@ -56,7 +56,7 @@ HINTS: Final[dict[str, str]] = {
 """Kind of check to what to do about a difference."""
 
 
-class Finding(Value):
+class VerificationFinding(Value):
     """One value that does not match."""
 
     kind: str
@@ -85,7 +85,7 @@ class Verification(Value):
     trials: int
     made: dict[str, int]
     """Kind of check to number of checks made."""
-    findings: tuple[Finding, ...]
+    findings: tuple[VerificationFinding, ...]
     not_checked: dict[str, int] = Field(default_factory=dict)
     """Reason why checks could not be made, to their number."""
 
@@ -101,14 +101,14 @@ class Book:
     def __init__(self) -> None:
         self.made: Counter[str] = Counter()
         self.not_checked: Counter[str] = Counter()
-        self.findings: list[Finding] = []
+        self.findings: list[VerificationFinding] = []
 
     def check(self, kind: str, holds: bool, file: str, what: str, read: Any, recomputed: Any = "") -> bool:
         """Enter one check; a finding if it does not hold. Returns whether it holds."""
         self.made[kind] += 1
         if not holds:
             self.findings.append(
-                Finding(kind=kind, file=file, what=what, read=_shown(read), recomputed=_shown(recomputed))
+                VerificationFinding(kind=kind, file=file, what=what, read=_shown(read), recomputed=_shown(recomputed))
             )
         return holds
 
@@ -119,7 +119,7 @@ class Book:
     def remark(self, kind: str, file: str, what: str, read: Any) -> None:
         """Enter something that is not a difference."""
         self.made[kind] += 1
-        self.findings.append(Finding(kind=kind, weight="remark", file=file, what=what, read=_shown(read)))
+        self.findings.append(VerificationFinding(kind=kind, weight="remark", file=file, what=what, read=_shown(read)))
 
     @property
     def differences(self) -> int:
@@ -132,7 +132,7 @@ class Book:
         self.not_checked.update(other.not_checked)
         self.findings += other.findings if findings else ()
 
-    def causes_first(self) -> tuple[Finding, ...]:
+    def causes_first(self) -> tuple[VerificationFinding, ...]:
         """Findings in the order in which they are to be read: differences, then remarks, the report's last of each."""
         return tuple(sorted(self.findings, key=lambda one: (one.weight != "difference", one.kind == "report")))
 

@@ -21,7 +21,7 @@ from steelyard.model import responses as registered
 from steelyard.model.histogram import Bucket
 from steelyard.model.load import CAPACITY, Load
 from steelyard.model.outcome import Outcome, is_error
-from steelyard.model.response import NS_PER_MS, NS_PER_S, Kept
+from steelyard.model.response import NS_PER_MS, NS_PER_S, Recomputable
 from steelyard.model.study import Limits
 from steelyard.model.trial import Responses, TrialRecord
 from steelyard.model.verdict_reasons import Reason, ReasonKind, Speaks
@@ -133,13 +133,13 @@ def _responses(recorded: Responses, part: pl.DataFrame, where: str, what: str, o
     end = _end(recorded, outcomes)
     again = responses([_interval(part)], [end])
     every = [one for one in registered.every().values() if one.source == "records"]
-    by_kept = {kept: [one.name for one in every if one.kept is kept] for kept in Kept}
-    for name in (*by_kept[Kept.WHOLE], *(by_kept[Kept.OWN_ENGINE] if ours else ())):
+    by_kept = {kept: [one.name for one in every if one.kept is kept] for kept in Recomputable}
+    for name in (*by_kept[Recomputable.WHOLE], *(by_kept[Recomputable.OWN_ENGINE] if ours else ())):
         # A record from before a response was introduced does not have it; that is not a difference.
         if recorded.has(name):
             book.equal("response", where, f"{what}: {name}", recorded.of(name), again.of(name))
     if not ours:
-        counted = by_kept[Kept.OWN_ENGINE]
+        counted = by_kept[Recomputable.OWN_ENGINE]
         book.skip(f"{' and '.join(counted)} of a foreign engine, which counts them for itself", len(counted))
     limit = outcomes.get(Outcome.NOT_FOUND, 0)
     if ours:

@@ -182,7 +182,7 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
+class SampleRecord:
     """One reading of a probe."""
 
     record: Literal["sample"] = "sample"
@@ -200,7 +200,7 @@ class Failure:
     hint: str
 
 
-Record = Hello | Connected | Interval | Done | Sample | Failure
+Record = Hello | Connected | Interval | Done | SampleRecord | Failure
 """One line of output."""
 
 NO_SUMMARY: Final = Summary(

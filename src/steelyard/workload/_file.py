@@ -28,7 +28,7 @@ from steelyard.tomlfile.parse import parsed, text_of
 from steelyard.tomlfile.positions import key_lines, line_of
 from steelyard.tomlfile.problems import from_validation, problem, raise_all
 from steelyard.workload._compile import Compiled, compiled
-from steelyard.workload._models import MOST_RECORDS, Column, File, Operation, Populate, Statement, Step, Table
+from steelyard.workload._models import MOST_RECORDS, Column, DeclaredTable, File, Operation, Populate, Statement, Step
 from steelyard.workload.base import Explanation
 
 PARAMETER = re.compile(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)\}?")
@@ -110,7 +110,7 @@ MODELS: tuple[tuple[str, type[Value]], ...] = (
     ("values", Column),
     ("columns", Column),
     ("types", Column),
-    ("tables", Table),
+    ("tables", DeclaredTable),
     ("statements", Statement),
     ("steps", Step),
     ("operations", Operation),

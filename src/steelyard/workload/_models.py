@@ -102,7 +102,7 @@ class Column(Value):
         return "random" if given & set(MAKES["random"]) else None
 
 
-class Table(Value):
+class DeclaredTable(Value):
     """A table. Its columns are given in the order of CREATE TABLE."""
 
     primary_key: str = ""
@@ -225,7 +225,7 @@ class File(Value):
     workload and can be a factor of a study."""
     types: dict[str, dict[str, Column]] = Field(default_factory=dict)
     """User-defined types: name to fields."""
-    tables: dict[str, Table] = Field(min_length=1)
+    tables: dict[str, DeclaredTable] = Field(min_length=1)
     """Tables by name."""
     statements: dict[str, Statement] = Field(min_length=1)
     """Statements by name; a statement can be given as its CQL alone."""

@@ -109,7 +109,7 @@ def type_of(text: str, known: Mapping[str, CqlType], key: str, refuse: Refuse) -
 
 def table_of(
     name: str,
-    table: _models.Table,
+    table: _models.DeclaredTable,
     known: Mapping[str, CqlType],
     makes: Maker,
     refuse: Refuse,
@@ -167,7 +167,7 @@ class Definition:
     options: tuple[str, ...] = ()
 
 
-def _from_columns(table: _models.Table) -> Definition:
+def _from_columns(table: _models.DeclaredTable) -> Definition:
     """The definition from columns and primary key."""
     parts = []
     for name, spec in table.columns.items():
@@ -178,7 +178,7 @@ def _from_columns(table: _models.Table) -> Definition:
     return Definition(", ".join(parts), dict(table.columns), primary)
 
 
-def definition_of(table: _models.Table) -> Definition:
+def definition_of(table: _models.DeclaredTable) -> Definition:
     """The definition from a CREATE TABLE statement."""
     if table.primary_key:
         raise cql_statement.CqlProblem("primary_key is set by create")

@@ -134,7 +134,7 @@ def test_what_stands_in_the_way_is_named(tmp_path: Path) -> None:
             code, message = refusal(config)
             assert code == 1
             assert f"port n1: {INTERFACE} in /run/netns/{first.namespace}" in message
-            assert "there already" in message
+            assert "already exist" in message
     code, message = refusal(config)
     assert code == 1
     assert f"network namespace /run/netns/{first.namespace}" in message

@@ -210,11 +210,11 @@ CASES = [
         ["load.tls_certificate: read", "version 1", "openssl x509 -req", "-extfile v3.ext"],
     ),
     # Passwords.
-    (STRESS, "guarded", "", ["wants a user and a password", "-mode user= and password="]),
+    (STRESS, "guarded", "", ["requires a user and a password", "-mode user= and password="]),
     (STRESS, "guarded", "-mode user=me password=secret", ["incorrect", "-mode user= and password= hold what was sent"]),
-    (YCSB, "guarded", "", ["wants a user and a password", "-p cassandra.username="]),
+    (YCSB, "guarded", "", ["requires a user and a password", "-p cassandra.username="]),
     (YCSB, "guarded", "-p cassandra.username=me -p cassandra.password=secret", ["incorrect", "-p cassandra.username="]),
-    (LOAD, "guarded", "", ["wants a user and a password", "STEELYARD_CQL_USER"]),
+    (LOAD, "guarded", "", ["requires a user and a password", "STEELYARD_CQL_USER"]),
     # Tables.
     (STRESS, "plain", "", ["keyspace1", "makes keyspace and tables"]),
     (STRESS, "plain", "-schema keyspace=k", ["other columns: it lacks C0, C1", "it has key, c0", "-col n="]),

@@ -9,7 +9,7 @@ from steelyard.analysis.comparisons.identical_systems import Floors
 from steelyard.analysis.comparisons.level_pairs import LevelPair, pair_of
 from steelyard.analysis.comparisons.level_ratios import ratio_of
 from steelyard.analysis.comparisons.two_sided import Side, contrasts, pair
-from steelyard.analysis.gate import Case, case_of, family_confidence, limit_of, overall, verdict_of
+from steelyard.analysis.gate import GateCase, case_of, family_confidence, limit_of, overall, verdict_of
 from steelyard.analysis.inference.multiplicity import adjusted
 from steelyard.analysis.inference.power import more_starts_beyond
 from steelyard.judging.noise_floor import Spread
@@ -25,7 +25,7 @@ def ratio(low: float, high: float) -> Estimate:
     return Estimate(value=(low * high) ** 0.5, low=low, high=high, n=6, unit="", method="made")
 
 
-def cases_of(records_a, records_b, *, margin=2.0, response=TIME, floors=None) -> list[Case]:
+def cases_of(records_a, records_b, *, margin=2.0, response=TIME, floors=None) -> list[GateCase]:
     a, b = Side("a", frame(records_a)), Side("b", frame(records_b))
     compared = adjusted(contrasts(a, b, pair(a, b), response, 0.95, margin, floors))
     return [case_of(a, b, contrast, margin, len(compared)) for contrast in compared]

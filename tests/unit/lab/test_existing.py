@@ -17,10 +17,10 @@ from steelyard.model.errors import CommandFailed
 from steelyard.node.base import Node
 from steelyard.node.command import run
 from steelyard.node.machine import Machine
-from steelyard.plan.preflight import refusals
 from steelyard.store import Store, StoreWriter
 from steelyard.system.base import Existing
 from tests.unit.lab.fakes import FakeParts, FakeSite, FakeSystem, Script, plan_of, study, without_waiting
+from tests.unit.small_study import refused_on
 
 MACHINE = Machine(cores=2, memory_mb=8000, disk_free_bytes=10**12)
 
@@ -93,7 +93,7 @@ LOOPBACK = {"name": "local", "mode": "loopback"}
 )
 def test_what_it_cannot_be_asked_is_refused(changes: dict[str, Any], words: str) -> None:
     chosen = study(**{"system": EXISTING, "site": LOOPBACK, "design": {"starts": 1, "trials": 2}, **changes})
-    messages = [error.message for error in refusals(chosen, plan_of(chosen), MACHINE)]
+    messages = [error.message for error in refused_on(MACHINE, chosen, plan_of(chosen))]
     assert any(words in message for message in messages), messages
 
 
@@ -104,4 +104,4 @@ def test_what_it_can_be_asked_is_not() -> None:
         design={"starts": 1, "trials": 2},
         factors={"load.read_consistency": ["ONE", "QUORUM"]},
     )
-    assert refusals(chosen, plan_of(chosen), MACHINE) == ()
+    assert refused_on(MACHINE, chosen, plan_of(chosen)) == ()

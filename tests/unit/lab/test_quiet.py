@@ -16,7 +16,7 @@ from steelyard.events.kept import QuietAwaited, QuietReached
 from steelyard.events.shown import StillBusy, TimeLeft
 from steelyard.lab import quiet
 from steelyard.lab.conductor import Conductor, Outcome
-from steelyard.lab.quiet import Look, QuietGate, disturbed
+from steelyard.lab.quiet import ProcessorReading, QuietGate, disturbed
 from steelyard.lab.recorder import Recorder
 from steelyard.model.errors import NotQuiet
 from steelyard.model.study import Limits, Study
@@ -59,10 +59,10 @@ class FakeMachine:
         self.pass_by(seconds)
         await asyncio.sleep(0)
 
-    def look(self) -> Look:
+    def look(self) -> ProcessorReading:
         """The processor now."""
         used_s = self.totals["other"] + self.totals["node"]
-        return Look(
+        return ProcessorReading(
             t_s=self.now_s,
             machine=MachineTime(used_s, self.totals["steal"], CORES * self.now_s),
             programs={
@@ -196,20 +196,20 @@ def test_the_cluster_is_no_background_load(writer: StoreWriter) -> None:
 def test_while_clusters_come_and_go_only_named_programs_count(writer: StoreWriter) -> None:
     """A short-lived process of a starting cluster is nobody's afterwards."""
     before = machine().look()
-    after = Look(t_s=101.0, machine=MachineTime(3.0, 0.0, CORES * 101.0))
+    after = ProcessorReading(t_s=101.0, machine=MachineTime(3.0, 0.0, CORES * 101.0))
     assert disturbed(before, after, lambda pid: False, LIMITS)
     assert disturbed(before, after, lambda pid: False, LIMITS, named_only=True) == []
 
 
 def test_too_short_a_span_says_nothing() -> None:
     before = machine().look()
-    after = Look(t_s=100.1, machine=MachineTime(0.4, 0.0, CORES * 100.1))
+    after = ProcessorReading(t_s=100.1, machine=MachineTime(0.4, 0.0, CORES * 100.1))
     assert disturbed(before, after, lambda pid: False, LIMITS) == []
 
 
 def test_reading_commands_are_the_laboratorys_own() -> None:
-    before = Look(t_s=0.0, machine=MachineTime(0.0, 0.0, 0.0), reading_s={"7.1.report": 1.0})
-    after = Look(
+    before = ProcessorReading(t_s=0.0, machine=MachineTime(0.0, 0.0, 0.0), reading_s={"7.1.report": 1.0})
+    after = ProcessorReading(
         t_s=10.0, machine=MachineTime(9.0, 0.0, 40.0), reading_s={"7.1.report": 9.0, "8.2.status": 0.5},
         programs={(7, 1): RunningProgram("steelyard", 9.0)}, readers=frozenset({7}),
     )  # fmt: skip

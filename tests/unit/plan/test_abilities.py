@@ -49,7 +49,7 @@ def create(settings, state_folder):
 def planned(path: Path, scale: float) -> tuple[Study, Plan]:
     plugins = Plugins(path.parent)
     asked = read(path, scale=scale, plugins=plugins)
-    return asked, preflight.available(expand(asked, plugins))
+    return asked, preflight.runnable(path, asked, expand(asked, plugins))[0]
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "studies").glob("*.toml")), ids=lambda path: path.stem)

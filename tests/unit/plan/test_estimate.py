@@ -12,12 +12,13 @@ from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
 from steelyard.model.trial import Phase, PhaseTime, Responses, TrialRecord
 from steelyard.model.verdict_reasons import Verdict
-from steelyard.plan import Machine, expand, refusals, resolution
+from steelyard.plan import Machine, expand, resolution
 from steelyard.plan.abilities import Abilities
 from steelyard.plan.detectable_difference import detectable_effect, within_starts_cv
 from steelyard.plan.estimate import estimate
 from steelyard.plan.phase_times import corrections, start_phases
 from steelyard.plugins.find import Plugins
+from tests.unit.small_study import refused_on
 from tests.unit.study.paper import study
 
 LARGE = Machine(cores=2, memory_mb=64_000, disk_free_bytes=10**12)
@@ -132,7 +133,7 @@ def test_memory_and_disk_follow_the_largest_cluster() -> None:
 
 def messages(rest: str, machine: Machine = LARGE) -> str:
     asked, plan = planned(rest)
-    return "\n".join(error.message for error in refusals(asked, plan, machine))
+    return "\n".join(error.message for error in refused_on(machine, asked, plan))
 
 
 def test_a_plan_that_works_is_not_refused() -> None:

@@ -10,8 +10,9 @@ import pytest
 from scipy import stats
 
 from steelyard.cli.commands.check import check
-from steelyard.plan import expand
-from steelyard.plan.gate_forecast import MOST_BLOCKS, POWER, _forecast, chance_beyond, forecasts
+from steelyard.model.study import Study
+from steelyard.plan import expand, resolution
+from steelyard.plan.gate_forecast import MOST_BLOCKS, POWER, GateForecast, _forecast, chance_beyond, forecasts
 from steelyard.study import read_text
 from tests.unit.cli.screen import printed
 from tests.unit.small_study import SMALL_STUDY
@@ -49,9 +50,14 @@ def test_a_loss_that_no_such_gate_finds_has_no_number() -> None:
     assert few.power < 0.01
 
 
+def forecast_of(study: Study) -> tuple[GateForecast, ...]:
+    plan = expand(study)
+    return forecasts(study, plan, resolution(study, plan), 5.0, 2.0)
+
+
 def test_a_plan_says_how_many_blocks_it_needs() -> None:
     study = read_text(SMALL_STUDY.replace("starts = 2", "starts = 10"))
-    (item,) = forecasts(study, expand(study), (), None, 5.0, 2.0)
+    (item,) = forecast_of(study)
     assert (item.factor, item.comparisons, item.blocks, item.cv_source) == ("nodes", 1, 10, "assumed")
     assert item.blocks_needed is not None
     needed = item.blocks_needed
@@ -66,7 +72,7 @@ def test_a_plan_says_how_many_blocks_it_needs() -> None:
 def test_each_cell_is_a_comparison_and_more_of_them_need_more_blocks() -> None:
     alone = read_text(SMALL_STUDY)
     several = read_text(SMALL_STUDY + 'workload = ["ycsb-a", "ycsb-b", "ycsb-c"]\n')
-    first, second = (forecasts(study, expand(study), (), None, 5.0, 2.0)[0] for study in (alone, several))
+    first, second = (forecast_of(study)[0] for study in (alone, several))
     assert (first.comparisons, second.comparisons) == (1, 3)
     assert (first.blocks_needed or MOST_BLOCKS) < (second.blocks_needed or 0)
 
@@ -74,7 +80,7 @@ def test_each_cell_is_a_comparison_and_more_of_them_need_more_blocks() -> None:
 def test_each_response_is_a_comparison() -> None:
     alone = read_text(SMALL_STUDY)
     several = read_text(SMALL_STUDY + '[analysis]\nresponses = ["throughput_per_s", "response_ms_p99"]\n')
-    first, second = (forecasts(study, expand(study), (), None, 5.0, 2.0)[0] for study in (alone, several))
+    first, second = (forecast_of(study)[0] for study in (alone, several))
     assert (first.comparisons, second.comparisons) == (1, 3)
     assert (first.blocks_needed or MOST_BLOCKS) < (second.blocks_needed or 0)
 

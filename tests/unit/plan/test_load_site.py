@@ -12,12 +12,12 @@ from steelyard.model.errors import StudyError
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.plan import Machine, requirements
 from steelyard.plan.abilities import Abilities, requests_of
-from steelyard.plan.preflight import refusals
 from steelyard.plugins.find import Plugins
 from steelyard.plugins.parts import Parts
 from steelyard.site.base import Refusal, Request, patience_of, unreached
 from tests.conftest import Rights
 from tests.unit.lab.fakes import plan_of, study
+from tests.unit.small_study import refused_on
 
 MACHINE = Machine(cores=2, memory_mb=64_000, disk_free_bytes=10**12)
 INVENTORY = "".join(f'[[machine]]\nname = "pi{number}"\naddress = "10.0.0.{number}"\n' for number in (1, 2, 3))
@@ -34,7 +34,7 @@ def ssh(tmp_path: Path) -> dict[str, Any]:
 
 def refused(site: dict[str, Any], load_site: dict[str, Any], **changes: Any) -> Sequence[StudyError]:
     chosen = study(site=site, load_site=load_site, **changes)
-    return refusals(chosen, plan_of(chosen), MACHINE)
+    return refused_on(MACHINE, chosen, plan_of(chosen))
 
 
 def test_a_shelf_is_loaded_from_this_machine(ssh: dict[str, Any], rights: Rights) -> None:

@@ -38,7 +38,7 @@ def test_every_shipped_study_is_named_after_its_file_and_can_be_planned(path: Pa
     study, plan = planned(path.stem)
     assert study.study.name == path.stem
     assert plan.trials
-    assert estimate(preflight.available(plan), study, cores=2, abilities=Abilities(PLUGINS)).seconds > 0
+    assert estimate(preflight.runnable(path, study, plan)[0], study, cores=2, abilities=Abilities(PLUGINS)).seconds > 0
 
 
 def test_the_quickstart_takes_at_most_ten_minutes_and_starts_no_size_always_first() -> None:
@@ -52,7 +52,7 @@ def test_the_quickstart_takes_at_most_ten_minutes_and_starts_no_size_always_firs
 
 def missing(name: str) -> list[str]:
     study, plan = planned(name)
-    return [error.key for error in preflight.missing(STUDIES / f"{name}.toml", study, plan)]
+    return [error.key for error in preflight.runnable(STUDIES / f"{name}.toml", study, plan)[1]]
 
 
 def test_richardson2017_is_as_published() -> None:

@@ -15,14 +15,14 @@ from steelyard.report import export
 from steelyard.report.figures import catalogue
 from steelyard.report.tables import analysed
 from steelyard.report.tables import latex as exported
-from steelyard.report.tables.generic import Cell, Column, Table
+from steelyard.report.tables.generic import Cell, ShownColumn, Table
 from tests.unit.report import latex, synthetic
 
 HOSTILE = "50% & more_of_it {#1} $x^2$ ~\\\\ <b> | é Ω \u200b → − 5"
 TABLE = Table(
     "some-table",
     f"Caption {HOSTILE}",
-    (Column("name", numeric=False), Column("value", "ms"), Column("note", numeric=False)),
+    (ShownColumn("name", numeric=False), ShownColumn("value", "ms"), ShownColumn("note", numeric=False)),
     ((Cell(HOSTILE), Cell("1,235 [1, −2]"), Cell("[x]")), (Cell("[a|b]"), Cell("–"), Cell("long"))),
 )
 
@@ -37,7 +37,10 @@ def test_latex_is_escaped_and_would_compile() -> None:
 
 
 def test_a_table_that_is_too_wide_goes_into_blocks_that_name_their_rows() -> None:
-    columns = (Column("workload", numeric=False, term="factor"), *(Column(f"a long head {n}") for n in range(20)))
+    columns = (
+        ShownColumn("workload", numeric=False, term="factor"),
+        *(ShownColumn(f"a long head {n}") for n in range(20)),
+    )
     wide = Table("wide", "Wide.", columns, ((Cell("A"), *(Cell(str(n)) for n in range(20))),))
     blocks = latex.read(exported.table(wide, "wide"))
     assert len(blocks) > 2
@@ -49,7 +52,7 @@ def test_a_table_that_is_too_wide_goes_into_blocks_that_name_their_rows() -> Non
 
 
 def test_many_rows_are_a_longtable() -> None:
-    many = Table("many", "Many.", (Column("n"),), tuple((Cell(str(n)),) for n in range(100)))
+    many = Table("many", "Many.", (ShownColumn("n"),), tuple((Cell(str(n)),) for n in range(100)))
     text = exported.table(many, "many")
     assert "\\begin{longtable}" in text
     assert "\\begin{table}" not in text

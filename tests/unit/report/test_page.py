@@ -33,7 +33,7 @@ from steelyard.report.forms import OWN
 from steelyard.report.page import build
 from steelyard.report.prose import provenance
 from steelyard.report.tables import analysed
-from steelyard.report.tables.generic import Cell, Column, Table
+from steelyard.report.tables.generic import Cell, ShownColumn, Table
 from tests.unit.report import synthetic
 
 HOSTILE = '</script><script>alert("x")</script><img src=x onerror=alert(1)>'
@@ -365,7 +365,7 @@ def test_a_percentile_that_no_trial_supports_has_no_key_and_no_number() -> None:
 
 
 def test_columns_and_rows_without_content_are_left_out() -> None:
-    columns = (Column("a"), Column("b"), Column("c"))
+    columns = (ShownColumn("a"), ShownColumn("b"), ShownColumn("c"))
     cells = [("1", NONE, ""), ("2", NONE, "x")]
     table = Table("t", "T.", columns, tuple(tuple(Cell(text) for text in row) for row in cells))
     shown = table.without_empty_columns()

@@ -126,7 +126,7 @@ def test_a_page_replaces_a_link_and_a_pipe_is_no_report(store: Path, precious: P
     assert (store / "report.html").read_text().startswith("<!doctype html>")
     (store / "report.html").unlink()
     os.mkfifo(store / "report.html")
-    assert "no regular file" in printed(lambda: verify(store)).out
+    assert "not a regular file" in printed(lambda: verify(store)).out
 
 
 def test_a_table_that_becomes_a_link_after_it_was_judged_is_not_read(store: Path, precious: Path) -> None:

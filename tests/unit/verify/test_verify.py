@@ -24,7 +24,7 @@ from steelyard.model.verdict_reasons import Reason, ReasonKind, Verdict
 from steelyard.report.basics import embedded_data
 from steelyard.store.read import Store
 from steelyard.store.write import StoreWriter, sha256_of
-from steelyard.verify.checklist import CHECKS, HINTS, Book, Finding
+from steelyard.verify.checklist import CHECKS, HINTS, Book, VerificationFinding
 from steelyard.verify.stopping import stopping
 from steelyard.verify.store import verification
 from tests.unit.cli.screen import printed
@@ -53,13 +53,13 @@ def edit(path: Path, change: Callable[[dict], None]) -> None:
     path.write_text(json.dumps(read, indent=1))
 
 
-def differences(store: Path, *, page: bool = False) -> list[Finding]:
+def differences(store: Path, *, page: bool = False) -> list[VerificationFinding]:
     if not page:
         (store / "report.html").unlink()
     return [one for one in verification(Store(store)).findings if one.weight == "difference"]
 
 
-def kinds(found: list[Finding]) -> set[str]:
+def kinds(found: list[VerificationFinding]) -> set[str]:
     return {one.kind for one in found}
 
 
@@ -433,11 +433,11 @@ def test_a_page_of_before_a_trial_was_measured_again_is_a_remark(store: Path) ->
 
 
 def test_what_is_missing_is_expected_and_what_is_recomputed_is_read() -> None:
-    missing = Finding(
+    missing = VerificationFinding(
         kind="checksum", file="a", what="a file that the record names", read="no such file", recomputed="b"
     )
     assert missing.words() == "a: a file that the record names: expected b, found no such file"
-    again = Finding(kind="response", file="a", what="b", read="1", recomputed="2")
+    again = VerificationFinding(kind="response", file="a", what="b", read="1", recomputed="2")
     assert again.words() == "a: b: read 1, recomputed 2"
     assert set(HINTS) == set(CHECKS)
 

@@ -47,7 +47,7 @@ pub(super) fn read(arguments: &ReadArguments) -> Result<(), FilesError> {
     };
     let metadata = fs::metadata(path).map_err(failed)?;
     if !metadata.is_file() {
-        return Err(FilesError::refused("read", path, "it is no regular file"));
+        return Err(FilesError::refused("read", path, "it is not a regular file"));
     }
     let mut file = File::open(path).map_err(failed)?;
     let mut out = File::from(io::stdout().as_fd().try_clone_to_owned()?);

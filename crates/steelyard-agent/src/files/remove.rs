@@ -36,7 +36,7 @@ fn root(below: &Path) -> Result<PathBuf, FilesError> {
         return Err(FilesError::refused(
             "remove what is below",
             below,
-            "everything is; name the folder that is meant",
+            "that is the whole file system; name a folder",
         ));
     }
     Ok(root)
@@ -49,7 +49,7 @@ fn checked(path: &Path, root: &Path) -> Result<PathBuf, FilesError> {
         return refused("it names no file or folder".to_owned());
     };
     if path.components().any(|component| component == Component::ParentDir) {
-        return refused("it has .. in it".to_owned());
+        return refused("it contains ..".to_owned());
     }
     let parent = if parent.as_os_str().is_empty() {
         Path::new(".")

@@ -30,7 +30,7 @@ fn collect(root: &Path, below: &Path, files: &mut Vec<(String, u64)>, depth: usi
     let folder = root.join(below);
     let failed = FilesError::of("list", &folder);
     if depth == 0 {
-        return Err(FilesError::refused("list", &folder, "it is too deep a tree"));
+        return Err(FilesError::refused("list", &folder, "the tree is too deep"));
     }
     let entries = match fs::read_dir(&folder) {
         Ok(entries) => entries,
@@ -97,7 +97,7 @@ fn clone_entry(source: &Path, target: &Path, depth: usize) -> Result<(), FilesEr
         Err(FilesError::refused(
             "clone",
             source,
-            "it is neither a file nor a folder nor a link",
+            "it is not a file, a folder or a link",
         ))
     }
 }
@@ -105,7 +105,7 @@ fn clone_entry(source: &Path, target: &Path, depth: usize) -> Result<(), FilesEr
 fn clone_folder(source: &Path, target: &Path, metadata: &Metadata, depth: usize) -> Result<(), FilesError> {
     let failed = FilesError::of("clone", source);
     if depth == 0 {
-        return Err(FilesError::refused("clone", source, "it is too deep a tree"));
+        return Err(FilesError::refused("clone", source, "the tree is too deep"));
     }
     let is_new = match fs::create_dir(target) {
         Ok(()) => true,

@@ -53,7 +53,7 @@ enum StartError {
     Record { path: PathBuf, source: io::Error },
     #[error("keep: cannot open {path} for the output of the command: {source}")]
     Output { path: PathBuf, source: io::Error },
-    #[error("keep: cannot start the supervisor: {0}; is there a limit of processes or memory?")]
+    #[error("keep: cannot start the supervisor: {0}; is there a limit on processes or memory?")]
     Supervisor(io::Error),
     #[error("keep: the supervisor does not say whether the command was executed: {0}; the command was killed")]
     Silent(io::Error),

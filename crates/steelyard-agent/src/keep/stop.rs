@@ -80,7 +80,7 @@ fn end(record: &Record, grace: Duration) -> Result<(), String> {
 
 fn not_sent(record: &Record, error: &io::Error) -> String {
     format!(
-        "keep: cannot send a signal to process {} ({}): {error}; ask as the user who started it",
+        "keep: cannot send a signal to process {} ({}): {error}; try as the user who started it",
         record.pid,
         record.argv.join(" ")
     )

@@ -285,7 +285,7 @@ fn check(config: &WifiConfig, phy: Phy, ports: &[Port]) -> Result<(), ConfigErro
     if !(0.0..1.0).contains(&config.frame_error) {
         return fail(
             "frame_error",
-            format!("{} is no probability below 1", config.frame_error),
+            format!("{} is not a probability below 1", config.frame_error),
         );
     }
     let basic = phy.standard.basic_rates();
@@ -312,7 +312,7 @@ fn check(config: &WifiConfig, phy: Phy, ports: &[Port]) -> Result<(), ConfigErro
         if !stations.contains(&name.as_str()) {
             return fail(
                 "hidden",
-                format!("{name:?} is none of the stations {}", stations.join(", ")),
+                format!("{name:?} is not one of the stations {}", stations.join(", ")),
             );
         }
     }

@@ -173,7 +173,7 @@ fn steps(rates: &[f64], step_s: f64) -> Result<Shape, OrderError> {
         return Err(OrderError::new(
             "schedule.rates_per_s",
             read,
-            "rates of which one is above 0",
+            "rates of which at least one is above 0",
         ));
     }
     let starts = rates.iter().scan(0.0, |sum, rate| {

@@ -41,20 +41,20 @@ fn stamps(lines: impl BufRead, name: &str, speed: f64) -> Result<Arc<[u64]>, Ord
             .parse()
             .ok()
             .filter(|seconds: &f64| seconds.is_finite())
-            .ok_or_else(|| wrong(format!("line {number}: {text:?}"), "seconds, one number a line"))?;
+            .ok_or_else(|| wrong(format!("line {number}: {text:?}"), "seconds, one number per line"))?;
         let (first, last) = first_and_last.unwrap_or((seconds, seconds));
         if seconds < last {
             let read = format!("line {number}: {text} after {last}");
-            return Err(wrong(read, "time stamps of which none is before the one above it"));
+            return Err(wrong(read, "time stamps in ascending order"));
         }
         if stamps.len() == MAX_STAMPS {
-            return Err(wrong(format!("line {number}"), "20 million time stamps at most"));
+            return Err(wrong(format!("line {number}"), "at most 20 million time stamps"));
         }
         first_and_last = Some((first, seconds));
         stamps.push(((seconds - first) / speed * 1e9).round() as u64);
     }
     if stamps.is_empty() {
-        return Err(wrong("no time stamp".to_owned(), "seconds, one number a line"));
+        return Err(wrong("no time stamp".to_owned(), "seconds, one number per line"));
     }
     Ok(stamps.into())
 }

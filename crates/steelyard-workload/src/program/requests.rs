@@ -322,7 +322,7 @@ impl Compiler<'_> {
         };
         let of = Numbers::new(&select.of)?.within(0..=i64::MAX, "select.of")?;
         if select.divisor == 0 {
-            return Err(OrderError::new("select.divisor", 0, "1 and more"));
+            return Err(OrderError::new("select.divisor", 0, "at least 1"));
         }
         let divisor = select.divisor as f64;
         let share = (of.bounds().1 as f64 / divisor).min(1.0);
@@ -358,7 +358,7 @@ impl Compiler<'_> {
                 .iter()
                 .map(|statement| statement.name.as_str())
                 .collect();
-            let allowed = format!("each name once of {}", names.join(", "));
+            let allowed = format!("each of these names once: {}", names.join(", "));
             return Err(OrderError::new("statement", name, allowed));
         };
         let compiled = self
@@ -403,7 +403,7 @@ impl Compiler<'_> {
         let page_rows = statement.page_rows.unwrap_or(1);
         if pages == 0 || pages > MOST_PAGES || page_rows == 0 || page_rows > MOST_PAGE_ROWS {
             let read = format!("{pages} pages of {page_rows} rows");
-            return Err(OrderError::new("max_pages", read, "1 and more of 1 row and more"));
+            return Err(OrderError::new("max_pages", read, "at least 1 page of at least 1 row"));
         }
         Ok(Statement {
             name: statement.name.clone(),

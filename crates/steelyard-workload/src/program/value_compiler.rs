@@ -180,7 +180,7 @@ impl ValueCompiler {
         };
         if table.partition.is_empty() || table.clustering.len() > MOST_COLUMNS {
             let read = format!("{} and {} columns", table.partition.len(), table.clustering.len());
-            let allowed = format!("1 and more of the partition key, {MOST_COLUMNS} clustering columns at most");
+            let allowed = format!("at least 1 of the partition key, and at most {MOST_COLUMNS} clustering columns");
             return Err(OrderError::new("table", read, allowed));
         }
         let partition = table.partition.iter().map(|value| key(value, self.records));
@@ -239,7 +239,7 @@ impl ValueCompiler {
             return Err(OrderError::new(
                 "make.identity.bytes",
                 true,
-                format!("false: {cql_type} is no blob"),
+                format!("false: {cql_type} is not a blob"),
             ));
         }
         let most = match (modulo, scramble) {
@@ -291,7 +291,7 @@ impl ValueCompiler {
         };
         let CqlType::Native(native) = cql_type else {
             if number.is_some() {
-                let allowed = format!("numbers of what is in it, see of: {cql_type}");
+                let allowed = format!("numbers of its element types, see of: {cql_type}");
                 return Err(OrderError::new("make.number", "a number", allowed));
             }
             return self.collection(cql_type, size.as_ref(), of);
@@ -408,7 +408,7 @@ fn native(cql_type: &CqlType, make: &str) -> Result<Native, OrderError> {
     match cql_type {
         CqlType::Native(native) => Ok(*native),
         other => {
-            let allowed = format!("a type without types in it, as {make} makes numbers");
+            let allowed = format!("a type without element types, as {make} makes numbers");
             Err(OrderError::new("type", other, allowed))
         }
     }

@@ -298,7 +298,7 @@ impl ValueSource {
             Source::Random {
                 value, versioned: true, ..
             } if !matches!(value, RandomValue::Text { .. } | RandomValue::Blob { .. }) => {
-                Some("a versioned value that has no place for its version")
+                Some("a versioned value without a place for its version")
             }
             _ => None,
         }

@@ -17,7 +17,7 @@ from steelyard.cli.terminal.output import data_console, print_table, print_wrapp
 from steelyard.format import count
 from steelyard.model.errors import StudyError
 from steelyard.reference.audit import csv_input, shipped_tables
-from steelyard.reference.audit.finding import KINDS, Audit, Finding, cell_words, column_label, figure
+from steelyard.reference.audit.finding import KINDS, Audit, AuditFinding, cell_words, column_label, figure
 from steelyard.reference.audit.single_cell import Conventions
 from steelyard.reference.printed import AS_PRINTED, Rounding
 from steelyard.reference.tables import UnknownReference
@@ -134,7 +134,7 @@ def draw(outcome: Audit, console: Console) -> None:
         say(console, Text(f"not checked ({times:,}): {why}", style="dim"))
 
 
-def _head(finding: Finding) -> Text:
+def _head(finding: AuditFinding) -> Text:
     style = "bold red" if finding.weight == "contradiction" else "bold yellow"
     return Text.assemble(
         (f"{finding.weight}, {finding.kind}  ", style),
@@ -142,12 +142,12 @@ def _head(finding: Finding) -> Text:
     )
 
 
-def _numbers(finding: Finding) -> str:
+def _numbers(finding: AuditFinding) -> str:
     off = "" if finding.off_by is None else f"; off by {figure(abs(finding.off_by))}{_share(finding)}"
     return f"{column_label(finding.column)} {finding.printed}; should be {finding.should_be}{off}"
 
 
-def _share(finding: Finding) -> str:
+def _share(finding: AuditFinding) -> str:
     """Deviation in percent of the nearest possible value."""
     end = finding.high if finding.off_by is not None and finding.off_by > 0 else finding.low
     return f" ({abs(finding.off_by) / abs(end):.0%})" if end and finding.off_by else ""

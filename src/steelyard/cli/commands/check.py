@@ -13,11 +13,11 @@ from steelyard.cli.plugin_trust import trust_of
 from steelyard.cli.signature import Json, Margin, Scale, StoreRoot, StudyFile, Trusted, WithoutMissing, percent_of
 from steelyard.cli.terminal.check_output import draw
 from steelyard.cli.terminal.output import complain, data_console, message_console
-from steelyard.lab.quiet import Look, busy, look
+from steelyard.lab.quiet import ProcessorReading, busy, look
 from steelyard.model.errors import StudyError
 from steelyard.model.study import Study
 from steelyard.node.folders import state_folder
-from steelyard.plan import gate_forecast, preflight
+from steelyard.plan import gate_forecast
 from steelyard.plan.check import Check, as_data, weigh
 from steelyard.shown_text import json_text
 
@@ -59,8 +59,7 @@ def check(
         checked = weigh(study_path, store, scale, trust_of(trust), leave_out_missing=leave_out_missing)
         margin = _gate_margin(checked.study, gate_percent, margin_percent)
         if gate_percent is not None and margin is not None:
-            floor = checked.floor.floor
-            gates = gate_forecast.forecasts(checked.study, checked.plan, checked.history, floor, gate_percent, margin)
+            gates = gate_forecast.forecasts(checked.study, checked.plan, checked.resolutions, gate_percent, margin)
             checked = replace(checked, gates=gates)
         checked = replace(checked, warnings=(*_busy(checked, before), *checked.warnings))
         refused = checked.refusals
@@ -77,10 +76,10 @@ def check(
     return EXIT_WRONG if refused else EXIT_MISSING if missing else EXIT_DONE
 
 
-def _busy(checked: Check, before: Look) -> tuple[str, ...]:
+def _busy(checked: Check, before: ProcessorReading) -> tuple[str, ...]:
     if checked.cost is None:
         return ()
-    sites = checked.abilities.sites(preflight.available(checked.plan).trials[0].settings)
+    sites = checked.abilities.sites(checked.runnable.trials[0].settings)
     return tuple(busy(checked.study, sites, before, state_folder()))
 
 

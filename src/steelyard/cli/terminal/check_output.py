@@ -15,16 +15,14 @@ from steelyard.cli.terminal.load_output import explanation_sentence, explanation
 from steelyard.cli.terminal.output import print_table, titled_table
 from steelyard.format import clock, confidence_text, count, data_size, forecast, number, percent
 from steelyard.judging.looks import later
-from steelyard.judging.stopping import rule_of
 from steelyard.judging.t_interval import FEWEST_STARTS, POWER
 from steelyard.model.named_level import level_key
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
-from steelyard.plan import PlanEstimate, Resolution, preflight, start_order, stopping_forecast
-from steelyard.plan.check import Check, explanations
+from steelyard.plan import PlanEstimate, Resolution, start_order, stopping_forecast
+from steelyard.plan.check import Check
 from steelyard.plan.planned_links import links_of
 from steelyard.plan.requirements import MARGIN_MEMORY_MB
-from steelyard.study.treatments import treatments_of
 from steelyard.system.base import Existing
 
 MOST_RISE = 9.0
@@ -84,7 +82,7 @@ def _links(checked: Check) -> Table:
 
 
 def _workloads(checked: Check) -> Iterator[Table]:
-    for name, explanation in explanations(checked.plan, checked.abilities).items():
+    for name, explanation in checked.workloads.items():
         table = explanation_table(f"Workload {name}", explanation)
         table.caption = explanation_sentence(explanation)
         table.caption_justify = "left"
@@ -147,7 +145,7 @@ def _apart(item: Resolution | None) -> str:
 
 def _treatments(checked: Check, *, everything: bool) -> Table:
     design = checked.study.design
-    treatments = treatments_of(checked.study, checked.abilities.plugins)
+    treatments = checked.treatments
     title = f"{count(len(treatments), 'treatment')}, {design.kind}"
     factors = tuple(checked.plan.factors)
     table = titled_table(title, "", *factors, "starts", "trials", right=("starts", "trials"))
@@ -230,8 +228,7 @@ def _whose_memory(checked: Check, cost: PlanEstimate) -> str:
 
 def _of_existing(checked: Check) -> bool:
     abilities = checked.abilities
-    trials = preflight.available(checked.plan).trials
-    return all(isinstance(abilities.system(trial.settings), Existing) for trial in trials)
+    return all(isinstance(abilities.system(trial.settings), Existing) for trial in checked.runnable.trials)
 
 
 def _needs(checked: Check) -> Table:
@@ -271,7 +268,7 @@ def _until(checked: Check) -> Table:
     """Duration of a study with a stopping rule, by the variation of its starts."""
     table = titled_table(_rule_in_words(checked), "CV between starts", "blocks", "time, 8 in 10 studies", "")
     rows = (
-        () if checked.cost is None else stopping_forecast.rows(checked.until, checked.study, checked.plan, checked.cost)
+        () if checked.cost is None else stopping_forecast.rows(checked.until, checked.rule, checked.plan, checked.cost)
     )
     for row in rows:
         known = ", as in this store" if row.of_the_store else ""
@@ -283,7 +280,7 @@ def _until(checked: Check) -> Table:
 
 
 def _rule_in_words(checked: Check) -> str:
-    rule = rule_of(checked.study)
+    rule = checked.rule
     if rule is None:
         return ""
     hours = f", {rule.hours:g} hours at most" if rule.hours else ""

@@ -6,7 +6,7 @@ The capacity of each number of nodes, C(n), is read as any response is: `TrialFr
 
 from __future__ import annotations
 
-from steelyard.model.response import Direction, Kept, Response
+from steelyard.model.response import Direction, Recomputable, Response
 
 CAPACITY = "capacity_per_s"
 
@@ -22,7 +22,7 @@ RESPONSES = (
         ),
         compute=lambda measured: measured.capacity_per_s,
         direction=Direction.MORE_IS_FASTER,
-        kept=Kept.NOT,
+        kept=Recomputable.NOT,
         main=True,
         on_page=False,
         order=35,

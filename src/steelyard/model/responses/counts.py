@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.model.response import Kept, Response
+from steelyard.model.response import Recomputable, Response
 
 RESPONSES = (
     Response(
@@ -13,7 +13,7 @@ RESPONSES = (
         compute=lambda measured: measured.operations,
         whole=True,
         main=False,
-        kept=Kept.OWN_ENGINE,
+        kept=Recomputable.OWN_ENGINE,
         on_page=False,
         order=20,
     ),
@@ -25,7 +25,7 @@ RESPONSES = (
         compute=lambda measured: measured.errors,
         whole=True,
         main=False,
-        kept=Kept.OWN_ENGINE,
+        kept=Recomputable.OWN_ENGINE,
         on_page=False,
         order=21,
     ),
@@ -50,7 +50,7 @@ RESPONSES = (
         compute=lambda measured: measured.unsent,
         whole=True,
         main=False,
-        kept=Kept.NOT,
+        kept=Recomputable.NOT,
         on_page=False,
         order=22,
     ),
@@ -62,7 +62,7 @@ RESPONSES = (
         compute=lambda measured: measured.not_found,
         whole=True,
         main=False,
-        kept=Kept.NOT,
+        kept=Recomputable.NOT,
         on_page=False,
         order=23,
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.model.response import NS_PER_MS, Direction, Kept, Response
+from steelyard.model.response import NS_PER_MS, Direction, Recomputable, Response
 
 RESPONSES = (
     Response(
@@ -13,7 +13,7 @@ RESPONSES = (
         compute=lambda measured: measured.execution_ns / NS_PER_MS,
         direction=Direction.LESS_IS_FASTER,
         times_as="long",
-        kept=Kept.NOT,
+        kept=Recomputable.NOT,
         order=10,
     ),
 )

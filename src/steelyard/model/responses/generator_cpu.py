@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.model.response import NS_PER_US, Kept, Measured, Response
+from steelyard.model.response import NS_PER_US, Measured, Recomputable, Response
 
 
 def _per_operation_us(measured: Measured) -> float | None:
@@ -16,7 +16,7 @@ RESPONSES = (
         unit="µs/operation",
         definition="User and system time of the load generator over the operations answered without error.",
         compute=_per_operation_us,
-        kept=Kept.NOT,
+        kept=Recomputable.NOT,
         less_is_better=True,
         head="generator CPU",
         order=70,

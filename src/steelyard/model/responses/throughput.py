@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.model.response import NS_PER_S, Direction, Kept, Measured, Response
+from steelyard.model.response import NS_PER_S, Direction, Measured, Recomputable, Response
 
 
 def _throughput(measured: Measured) -> float | None:
@@ -17,7 +17,7 @@ RESPONSES = (
         definition="Operations answered without error over execution time.",
         compute=_throughput,
         direction=Direction.MORE_IS_FASTER,
-        kept=Kept.NOT,
+        kept=Recomputable.NOT,
         order=30,
     ),
 )

@@ -59,7 +59,7 @@ OF_NAMES: Final = ("metric", "response")
 """Columns whose levels are names of columns themselves."""
 
 
-class Finding(Value):
+class AuditFinding(Value):
     """One number that contradicts the others, or that is misleading."""
 
     kind: str
@@ -100,7 +100,7 @@ class Audit(Value):
     """Findings in one or more tables, and counts of checks."""
 
     name: str
-    findings: tuple[Finding, ...]
+    findings: tuple[AuditFinding, ...]
     made: dict[str, int]
     """Kind to number of checks made."""
     left_out: dict[str, int] = Field(default_factory=dict)
@@ -115,7 +115,7 @@ class Ledger:
     """Collects checks and findings; every check function writes to it. Pure."""
 
     def __init__(self) -> None:
-        self.findings: list[Finding] = []
+        self.findings: list[AuditFinding] = []
         self.made: dict[str, int] = {}
         self.left_out: dict[str, int] = {}
         self.used: set[str] = set()
@@ -170,7 +170,7 @@ class Ledger:
         ends = should if isinstance(should, Interval) else None
         off = None if ends is None or printed.interval is None else ends.gap(printed.interval)
         self.findings.append(
-            Finding(
+            AuditFinding(
                 kind=kind,
                 weight=weight,
                 table=place.table,

@@ -9,7 +9,7 @@ from steelyard.analysis.statistics.law import LawFit
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.statistics.trials import Point
 from steelyard.analysis.treatments import label
-from steelyard.format import Scale, number
+from steelyard.format import UnitScale, number
 from steelyard.model.responses import unit_of
 from steelyard.model.trial import CellKey, cell_key
 from steelyard.report.basics.theme import MAX_LINES
@@ -87,13 +87,13 @@ def point_tip(this: View, point: Point) -> str:
     )
 
 
-def law_scale(this: View, law: LawFit) -> tuple[float, Scale] | None:
+def law_scale(this: View, law: LawFit) -> tuple[float, UnitScale] | None:
     """Factor from a law's curve to its response, and the response's scale.
 
     The factor is the operations of a trial where the curve is the time of one operation. None if trials differ in
     operations, as there is no common factor.
     """
-    scale = this.scale if law.response == this.results.response else Scale(1.0, unit_of(law.response))
+    scale = this.scale if law.response == this.results.response else UnitScale(1.0, unit_of(law.response))
     if law.load == "saturated":
         return 1.0, scale
     amounts = {
@@ -105,7 +105,7 @@ def law_scale(this: View, law: LawFit) -> tuple[float, Scale] | None:
     return (amounts.pop(), scale) if len(amounts) == 1 else None
 
 
-def law_curve(law: LawFit, per: float, scale: Scale) -> list[FittedPoint]:
+def law_curve(law: LawFit, per: float, scale: UnitScale) -> list[FittedPoint]:
     """A law's curve with its band, in the unit that is shown; `per` and `scale` are those of `law_scale`."""
     series = label(law.others)
     return [

@@ -10,7 +10,7 @@ from steelyard.analysis.statistic import Section
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.statistics.trials import Point
 from steelyard.analysis.treatments import label
-from steelyard.format import Scale, scale_for
+from steelyard.format import UnitScale, scale_for
 from steelyard.model.named_level import Level
 from steelyard.report.basics.theme import MAX_LINES, SERIES
 from steelyard.report.draw.charts import Positions, Styles
@@ -51,7 +51,7 @@ def panels_of(drawn: Sequence[tuple[str, Callable[[float], Picture]]]) -> tuple[
 
 
 @dataclass(frozen=True)
-class Course:
+class SeriesRows:
     """The numbers of a time series, as rows: for hover texts, print and screen readers."""
 
     heads: tuple[tuple[str, str], ...]
@@ -71,7 +71,7 @@ class Figure:
     key_title: str = ""
     dense: bool = False
     """Whether three panels are side by side instead of two."""
-    course: Course | None = None
+    course: SeriesRows | None = None
     zoom: str = ""
     """`xy` or `x`: the axes that the page's zoom scales, in all panels together; `each`: both axes, panel by panel, as
     axes differ; empty: no zoom."""
@@ -86,7 +86,7 @@ class View:
     results: Results
     axis: str
     """The factor on the x axis; empty if the study has none."""
-    scale: Scale
+    scale: UnitScale
     series: tuple[str, ...]
     """Labels of the combinations of the other factors, in the study's order."""
 

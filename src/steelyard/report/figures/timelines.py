@@ -17,7 +17,7 @@ from steelyard.reading.server_metrics import StripGroup, Worst
 from steelyard.reading.time_courses import BANDS_A_DECADE, QUANTILES, Curve, Span, Timeline, Window
 from steelyard.report.basics.theme import ALERT, BAND, GRID, INK, SERIES
 from steelyard.report.data.chart_rows import n_range
-from steelyard.report.data.presentation import Course, Figure, Key, Panel, View, panels_of
+from steelyard.report.data.presentation import Figure, Key, Panel, SeriesRows, View, panels_of
 from steelyard.report.draw import marks
 from steelyard.report.draw.axes import Axis, measured, x_axis, y_axis
 from steelyard.report.draw.charts import style
@@ -139,7 +139,7 @@ def figure(timeline: Timeline) -> Figure:
     )
     paused = timeline.paused_ms or (None,) * len(timeline.windows)
     rows = zip(timeline.windows, paused, strict=True)
-    course = Course(
+    course = SeriesRows(
         _heads(shown, pauses=bool(timeline.paused_ms)),
         tuple(
             (*_course_row(window, shown), *([_milliseconds(ms)] if timeline.paused_ms else [])) for window, ms in rows

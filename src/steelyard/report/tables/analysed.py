@@ -18,7 +18,7 @@ from steelyard.format import NONE, number, p_value, with_interval
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import label_of
 from steelyard.report.data.presentation import View, view
-from steelyard.report.tables.generic import Cell, Column, Table
+from steelyard.report.tables.generic import Cell, ShownColumn, Table
 
 UNKNOWN: Final = "none"
 """The verdict of a statistic that had too little to judge."""
@@ -103,8 +103,8 @@ def _table(this: View, source: Source, title: str, *, most: int | None = None) -
         marks += [f"{column.called.capitalize()} {letter}: {text}" for text, letter in letters[column.name].items()]
         values[column.name] = [letters[column.name].get(value, value) for value in values[column.name]]
     factors = [factor for factor in this.results.factors if any(factor in of for of in levels)]
-    heads = [Column(factor, term="factor", numeric=_numeric(this, factor)) for factor in factors]
-    heads += [Column("compared", term="comparison", numeric=False)] if contrast else []
+    heads = [ShownColumn(factor, term="factor", numeric=_numeric(this, factor)) for factor in factors]
+    heads += [ShownColumn("compared", term="comparison", numeric=False)] if contrast else []
     heads += [_column(this, column, values) for column in kept]
     rows = tuple(
         (
@@ -176,14 +176,14 @@ def _in_unit(column: TableColumn) -> bool:
     return column.unit.startswith(IN_UNIT)
 
 
-def _column(this: View, column: TableColumn, values: Mapping[str, Sequence[Any]]) -> Column:
+def _column(this: View, column: TableColumn, values: Mapping[str, Sequence[Any]]) -> ShownColumn:
     numeric = column.kind in (Kind.WHOLE, Kind.NUMBER, Kind.ESTIMATE)
     unit = ""
     if _in_unit(column):
         units = {_unit(this, response, unit) for response, unit in _responses(this, values)}
         unit = units.pop() if len(units) == 1 else ""
     about = column.meaning if column.unit == IN_UNIT else column.about
-    return Column(column.called, unit, numeric=numeric, about=about)
+    return ShownColumn(column.called, unit, numeric=numeric, about=about)
 
 
 def _responses(this: View, values: Mapping[str, Sequence[Any]]) -> list[tuple[str, str]]:

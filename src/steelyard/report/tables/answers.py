@@ -13,7 +13,7 @@ from typing import Final
 from steelyard.analysis.narrative.answer_display import BASELINE, Notes, both_sides, names_both_sides
 from steelyard.analysis.narrative.answer_table import AnswerRow, AnswerTable
 from steelyard.format import NONE
-from steelyard.report.tables.generic import Cell, Column, Table
+from steelyard.report.tables.generic import Cell, ShownColumn, Table
 
 DECIDED: Final = ("slower", "faster", "higher", "lower", "equivalent")
 TWO: Final = 2
@@ -71,15 +71,15 @@ def _change(row: AnswerRow) -> Cell:
 
 def _side_by_side(
     found: AnswerTable, lines: Sequence[Sequence[AnswerRow]], notes: Notes
-) -> tuple[tuple[Column, ...], tuple[tuple[Cell, ...], ...]]:
+) -> tuple[tuple[ShownColumn, ...], tuple[tuple[Cell, ...], ...]]:
     first = lines[0]
     named = any(rows[0].line for rows in lines)
     columns = (
-        *((Column("", numeric=False),) if named else ()),
-        *(Column(row.level_text, term="value of a level") for row in first),
-        Column(f"{first[1].level_text} against {first[0].level_text}", term="change from the baseline"),
-        Column("verdict", numeric=False, term="verdict of a level"),
-        *(() if found.same_n else (Column("n", numeric=False, term="n of a level"),)),
+        *((ShownColumn("", numeric=False),) if named else ()),
+        *(ShownColumn(row.level_text, term="value of a level") for row in first),
+        ShownColumn(f"{first[1].level_text} against {first[0].level_text}", term="change from the baseline"),
+        ShownColumn("verdict", numeric=False, term="verdict of a level"),
+        *(() if found.same_n else (ShownColumn("n", numeric=False, term="n of a level"),)),
     )
     rows = tuple(
         (
@@ -101,19 +101,19 @@ def _both(base: AnswerRow, level: AnswerRow) -> str:
 
 def _one_below_another(
     found: AnswerTable, lines: Sequence[Sequence[AnswerRow]], notes: Notes
-) -> tuple[tuple[Column, ...], tuple[tuple[Cell, ...], ...]]:
+) -> tuple[tuple[ShownColumn, ...], tuple[tuple[Cell, ...], ...]]:
     named = any(rows[0].line for rows in lines)
     valued = any(row.value_text for row in found.rows)
     pairs = names_both_sides(found)
     baselines = {row.baseline_text for row in found.rows}
     against = f"against {baselines.pop()}" if len(baselines) == 1 and not pairs else "change"
     columns = (
-        *((Column("", numeric=False),) if named else ()),
-        Column("compared" if pairs else found.factor, term="comparison" if pairs else "factor", numeric=False),
-        *((Column("value", term="value of a level"),) if valued else ()),
-        Column(against, term="change from the baseline"),
-        Column("verdict", numeric=False, term="verdict of a level"),
-        *(() if found.same_n else (Column("n", numeric=False, term="n of a level"),)),
+        *((ShownColumn("", numeric=False),) if named else ()),
+        ShownColumn("compared" if pairs else found.factor, term="comparison" if pairs else "factor", numeric=False),
+        *((ShownColumn("value", term="value of a level"),) if valued else ()),
+        ShownColumn(against, term="change from the baseline"),
+        ShownColumn("verdict", numeric=False, term="verdict of a level"),
+        *(() if found.same_n else (ShownColumn("n", numeric=False, term="n of a level"),)),
     )
     rows = tuple(
         (

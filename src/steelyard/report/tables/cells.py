@@ -14,7 +14,7 @@ from steelyard.analysis.wording import capital
 from steelyard.format import NONE, note_letter, number
 from steelyard.model import responses
 from steelyard.report.data.presentation import View
-from steelyard.report.tables.generic import Cell, Column, Table, estimate_cell, factor_columns, level_cells, plain
+from steelyard.report.tables.generic import Cell, ShownColumn, Table, estimate_cell, factor_columns, level_cells, plain
 
 WITH_INTERVAL: Final = ("response_ms_p50", "response_ms_p95", "response_ms_p99")
 """Responses that a figure draws with intervals, so that the table shows intervals too."""
@@ -25,16 +25,16 @@ def cells(this: View) -> Table:
     unit = this.scale.unit
     columns = (
         *factor_columns(this.results),
-        Column("n", "trials", about=meaning(Summary, "n")),
-        Column("starts", about=meaning(Summary, "starts")),
-        Column("left out", term="left out"),
-        Column("geometric mean", unit, about=meaning(AnswerRow, "value")),
-        Column("sd", unit, about=meaning(Summary, "sd")),
-        Column("min", unit, about=meaning(Summary, "min")),
-        Column("25%", unit, about=meaning(Summary, "q1")),
-        Column("median", unit, about=meaning(Summary, "median")),
-        Column("75%", unit, about=meaning(Summary, "q3")),
-        Column("max", unit, about=meaning(Summary, "max")),
+        ShownColumn("n", "trials", about=meaning(Summary, "n")),
+        ShownColumn("starts", about=meaning(Summary, "starts")),
+        ShownColumn("left out", term="left out"),
+        ShownColumn("geometric mean", unit, about=meaning(AnswerRow, "value")),
+        ShownColumn("sd", unit, about=meaning(Summary, "sd")),
+        ShownColumn("min", unit, about=meaning(Summary, "min")),
+        ShownColumn("25%", unit, about=meaning(Summary, "q1")),
+        ShownColumn("median", unit, about=meaning(Summary, "median")),
+        ShownColumn("75%", unit, about=meaning(Summary, "q3")),
+        ShownColumn("max", unit, about=meaning(Summary, "max")),
     )
     letters = _letters(this.results.of(Exclusion))
     rows = []
@@ -79,7 +79,7 @@ def response_medians(this: View) -> Table | None:
     units = {one.response: one.unit for one in summaries}
     columns = (
         *factor_columns(this.results),
-        *(Column(one.called, _short(units[one.name]), about=one.definition) for one in shown),
+        *(ShownColumn(one.called, _short(units[one.name]), about=one.definition) for one in shown),
     )
     by_cell = {(tuple(one.treatment.items()), one.response): one for one in summaries}
     rows = []

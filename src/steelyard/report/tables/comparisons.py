@@ -10,7 +10,7 @@ from steelyard.analysis.treatments import label
 from steelyard.analysis.wording import change_value, interval_text
 from steelyard.format import NONE, number, p_value
 from steelyard.report.data.presentation import View
-from steelyard.report.tables.generic import Cell, Column, Table, plain
+from steelyard.report.tables.generic import Cell, ShownColumn, Table, plain
 
 
 def comparisons(this: View) -> Table | None:
@@ -20,16 +20,16 @@ def comparisons(this: View) -> Table | None:
         return None
     floors = any(comparison.floor_percent is not None for comparison in compared)
     columns = (
-        Column("", numeric=False),
-        Column("compared", numeric=False, term="comparison"),
-        Column("change", about=meaning(Comparison, "change_percent")),
-        Column("interval", term="interval"),
-        Column("n", "trials", about=meaning(Summary, "n")),
-        Column("starts", about=meaning(Summary, "starts")),
-        *((Column("noise floor", "%", about=meaning(Comparison, "floor_percent")),) if floors else ()),
-        Column("p", "Holm", about=meaning(Comparison, "p_holm")),
-        Column("more", "starts", about=meaning(Comparison, "more_starts")),
-        Column("verdict", numeric=False, term="verdict of a level"),
+        ShownColumn("", numeric=False),
+        ShownColumn("compared", numeric=False, term="comparison"),
+        ShownColumn("change", about=meaning(Comparison, "change_percent")),
+        ShownColumn("interval", term="interval"),
+        ShownColumn("n", "trials", about=meaning(Summary, "n")),
+        ShownColumn("starts", about=meaning(Summary, "starts")),
+        *((ShownColumn("noise floor", "%", about=meaning(Comparison, "floor_percent")),) if floors else ()),
+        ShownColumn("p", "Holm", about=meaning(Comparison, "p_holm")),
+        ShownColumn("more", "starts", about=meaning(Comparison, "more_starts")),
+        ShownColumn("verdict", numeric=False, term="verdict of a level"),
     )
     rows = []
     for comparison in compared:

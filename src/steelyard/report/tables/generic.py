@@ -13,7 +13,7 @@ from steelyard.report.basics.definitions import OF_THE_PAGE
 
 
 @dataclass(frozen=True)
-class Column:
+class ShownColumn:
     """Head of a column. `term` is the key of its definition; `numeric` columns are set to the right."""
 
     name: str
@@ -44,7 +44,7 @@ class Table:
 
     name: str
     caption: str
-    columns: tuple[Column, ...]
+    columns: tuple[ShownColumn, ...]
     rows: tuple[tuple[Cell, ...], ...]
     title: str = ""
     """Title of the fold over the table; empty: the first sentence of its caption."""
@@ -90,9 +90,9 @@ def level_cells(results: Results, treatment: Mapping[str, Level]) -> list[Cell]:
     return [plain(treatment.get(name, NONE)) for name in results.factors]
 
 
-def factor_columns(results: Results) -> list[Column]:
+def factor_columns(results: Results) -> list[ShownColumn]:
     """The heads of these cells."""
     return [
-        Column(name, term="factor", numeric=all(isinstance(level, int | float) for level in levels))
+        ShownColumn(name, term="factor", numeric=all(isinstance(level, int | float) for level in levels))
         for name, levels in results.factors.items()
     ]

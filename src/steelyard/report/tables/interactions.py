@@ -8,7 +8,7 @@ from steelyard.analysis.treatments import label
 from steelyard.analysis.wording import capital
 from steelyard.format import NONE, confidence_text, number, p_value, with_interval
 from steelyard.report.data.presentation import View
-from steelyard.report.tables.generic import Cell, Column, Table
+from steelyard.report.tables.generic import Cell, ShownColumn, Table
 
 NAME = "interaction"
 WHYS = {NOISE: "noise", TRENDS: "trends"}
@@ -21,16 +21,16 @@ def interactions(this: View) -> Table | None:
     if not rows:
         return None
     columns = (
-        Column("", numeric=False),
-        Column("compared", numeric=False, term="comparison"),
-        Column("by", numeric=False, about=meaning(Interaction, "by")),
-        Column("ratios", about="Level over baseline, at the other factor's baseline, then at its level."),
-        Column("ratio of ratios", about=meaning(Interaction, "ratio_of_ratios")),
-        Column("p", "Holm", about=meaning(Interaction, "p_holm")),
-        Column("verdict of ratios", numeric=False, about=meaning(Interaction, "verdict")),
-        Column("difference of differences", about=meaning(Interaction, "difference_of_differences")),
-        Column("p of differences", "Holm", about=meaning(Interaction, "p_holm_of_differences")),
-        Column("verdict of differences", numeric=False, about=meaning(Interaction, "verdict_of_differences")),
+        ShownColumn("", numeric=False),
+        ShownColumn("compared", numeric=False, term="comparison"),
+        ShownColumn("by", numeric=False, about=meaning(Interaction, "by")),
+        ShownColumn("ratios", about="Level over baseline, at the other factor's baseline, then at its level."),
+        ShownColumn("ratio of ratios", about=meaning(Interaction, "ratio_of_ratios")),
+        ShownColumn("p", "Holm", about=meaning(Interaction, "p_holm")),
+        ShownColumn("verdict of ratios", numeric=False, about=meaning(Interaction, "verdict")),
+        ShownColumn("difference of differences", about=meaning(Interaction, "difference_of_differences")),
+        ShownColumn("p of differences", "Holm", about=meaning(Interaction, "p_holm_of_differences")),
+        ShownColumn("verdict of differences", numeric=False, about=meaning(Interaction, "verdict_of_differences")),
     )
     confidence = f"{confidence_text(this.results.confidence)}"
     caption = (

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Final
 
-from steelyard.report.tables.generic import Column, Table
+from steelyard.report.tables.generic import ShownColumn, Table
 
 LINE_LETTERS: Final = 84
 """Letters in a footnote-sized line of an article (345 pt); the most that a block of columns takes."""
@@ -98,7 +98,7 @@ def _alignment(grid: Table, places: Sequence[int]) -> str:
     return "".join(column_format(place) for place in places)
 
 
-def _heads(columns: Sequence[Column]) -> list[str]:
+def _heads(columns: Sequence[ShownColumn]) -> list[str]:
     lines = ["    " + " & ".join(escaped(column.name) for column in columns) + r" \\"]
     if any(column.unit for column in columns):
         lines.append("    " + " & ".join(escaped(column.unit) for column in columns) + r" \\")

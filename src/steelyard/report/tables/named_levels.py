@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from steelyard.format import NONE
 from steelyard.model.study import Study
-from steelyard.report.tables.generic import Cell, Column, Table
+from steelyard.report.tables.generic import Cell, ShownColumn, Table
 
 NAME = "levels"
 
@@ -25,9 +25,9 @@ def named_levels(study: Study) -> Table | None:
     if not rows:
         return None
     columns = (
-        Column("factor", numeric=False, term="factor"),
-        Column("level", numeric=False, term="factor"),
-        Column("sets", numeric=False, term="fields of a named level"),
-        Column("stands for", term="number of a named level"),
+        ShownColumn("factor", numeric=False, term="factor"),
+        ShownColumn("level", numeric=False, term="factor"),
+        ShownColumn("sets", numeric=False, term="fields of a named level"),
+        ShownColumn("stands for", term="number of a named level"),
     )
     return Table(NAME, "What each named level sets.", columns, rows)

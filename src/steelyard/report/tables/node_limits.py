@@ -9,7 +9,7 @@ from steelyard.format import NONE, count, listed, number, percent
 from steelyard.judging.gauge import SPEED, TOLERANCE, GaugedLimit, limits_of
 from steelyard.model.gauged import Gauged
 from steelyard.model.trial import TrialRecord
-from steelyard.report.tables.generic import Cell, Column, Table
+from steelyard.report.tables.generic import Cell, ShownColumn, Table
 
 NAME = "node-limits"
 PERIOD = "limit_cpu_period_ms"
@@ -43,15 +43,15 @@ def node_limits(
     if not rows:
         return None
     columns = (
-        *((Column("profile", numeric=False, term="profile of a node"),) if several else ()),
-        Column("limit", numeric=False, term="limit of a node"),
-        Column("unit", numeric=False, term="limit of a node"),
-        Column("asked", term="asked of a node"),
-        Column("measured", term="measured on a node"),
-        Column("least", term="measured on a node"),
-        Column("most", term="measured on a node"),
-        Column("n", term="measured on a node"),
-        Column("odd nodes", numeric=False, term="odd node"),
+        *((ShownColumn("profile", numeric=False, term="profile of a node"),) if several else ()),
+        ShownColumn("limit", numeric=False, term="limit of a node"),
+        ShownColumn("unit", numeric=False, term="limit of a node"),
+        ShownColumn("asked", term="asked of a node"),
+        ShownColumn("measured", term="measured on a node"),
+        ShownColumn("least", term="measured on a node"),
+        ShownColumn("most", term="measured on a node"),
+        ShownColumn("n", term="measured on a node"),
+        ShownColumn("odd nodes", numeric=False, term="odd node"),
     )
     caption = (
         "Limits of the database nodes, asked and measured: before each start and after its last trial, one node after "

@@ -11,7 +11,7 @@ from steelyard.analysis.statistics.regression import Regression
 from steelyard.analysis.treatments import label
 from steelyard.format import NONE, number, p_value
 from steelyard.report.data.presentation import View
-from steelyard.report.tables.generic import Cell, Column, Table, estimate_cell, number_cell, plain
+from steelyard.report.tables.generic import Cell, ShownColumn, Table, estimate_cell, number_cell, plain
 
 FORMS: Final = ("start means", "trials, as published")
 
@@ -23,14 +23,14 @@ def regressions(this: View) -> Table | None:
         return None
     unit = this.scale.unit
     columns = (
-        Column("", numeric=False),
-        Column("fitted to", numeric=False, term="form of a regression"),
-        Column("n", about=meaning(Fit, "n")),
-        Column("slope", f"{unit}/{'node' if this.axis == 'nodes' else 'step'}", about=meaning(Fit, "slope")),
-        Column("std. error", unit, about=meaning(Fit, "std_err")),
-        Column("intercept", unit, about=meaning(Fit, "intercept")),
-        Column("r", about=meaning(Fit, "r")),
-        Column("p", about=meaning(Fit, "p")),
+        ShownColumn("", numeric=False),
+        ShownColumn("fitted to", numeric=False, term="form of a regression"),
+        ShownColumn("n", about=meaning(Fit, "n")),
+        ShownColumn("slope", f"{unit}/{'node' if this.axis == 'nodes' else 'step'}", about=meaning(Fit, "slope")),
+        ShownColumn("std. error", unit, about=meaning(Fit, "std_err")),
+        ShownColumn("intercept", unit, about=meaning(Fit, "intercept")),
+        ShownColumn("r", about=meaning(Fit, "r")),
+        ShownColumn("p", about=meaning(Fit, "p")),
     )
     rows: list[tuple[Cell, ...]] = []
     for regression in fitted:
@@ -67,13 +67,13 @@ def laws(this: View) -> Table | None:
         return None
     names = list(dict.fromkeys(name for law in fitted for name in law.parameters))
     columns = (
-        Column("", numeric=False),
-        Column("law", numeric=False, about=meaning(LawFit, "law")),
-        Column("sizes", about=meaning(LawFit, "sizes")),
-        Column("n", "starts", about=meaning(Fit, "n")),
-        *(Column(name.removesuffix("_nodes"), about=meaning(LawFit, name)) for name in names),
-        Column("AICc", about=meaning(LawFit, "aicc")),
-        Column("peak", "nodes", about=meaning(LawFit, "peak_nodes")),
+        ShownColumn("", numeric=False),
+        ShownColumn("law", numeric=False, about=meaning(LawFit, "law")),
+        ShownColumn("sizes", about=meaning(LawFit, "sizes")),
+        ShownColumn("n", "starts", about=meaning(Fit, "n")),
+        *(ShownColumn(name.removesuffix("_nodes"), about=meaning(LawFit, name)) for name in names),
+        ShownColumn("AICc", about=meaning(LawFit, "aicc")),
+        ShownColumn("peak", "nodes", about=meaning(LawFit, "peak_nodes")),
     )
     rows = tuple(
         (

@@ -16,7 +16,7 @@ from steelyard.analysis.treatments import label
 from steelyard.format import NONE, count, listed, number
 from steelyard.report.data.presentation import View
 from steelyard.report.tables.analysed import grid
-from steelyard.report.tables.generic import Cell, Column, Table, factor_columns, level_cells, number_cell, plain
+from steelyard.report.tables.generic import Cell, ShownColumn, Table, factor_columns, level_cells, number_cell, plain
 
 UNKNOWN = "none"
 STATES = ("steady", "warm-up", "drifting", UNKNOWN)
@@ -30,14 +30,14 @@ def warm_ups(this: View) -> Table | None:
     unit = this.scale.unit
     columns = (
         *factor_columns(this.results),
-        Column("start", numeric=False, about=meaning(Point, "start")),
-        Column("n", "trials", about=meaning(Summary, "n")),
-        Column("fixed cut", "trials", about=meaning(WarmUp, "fixed_cut")),
-        Column("detected cut", "trials", about=meaning(WarmUp, "detected_cut")),
-        Column("found", numeric=False, about=meaning(WarmUp, "verdict")),
-        Column("mean of all", unit, about=meaning(Summary, "mean")),
-        Column("after fixed cut", unit, about=meaning(Summary, "mean")),
-        Column("after detected cut", unit, about=meaning(Summary, "mean")),
+        ShownColumn("start", numeric=False, about=meaning(Point, "start")),
+        ShownColumn("n", "trials", about=meaning(Summary, "n")),
+        ShownColumn("fixed cut", "trials", about=meaning(WarmUp, "fixed_cut")),
+        ShownColumn("detected cut", "trials", about=meaning(WarmUp, "detected_cut")),
+        ShownColumn("found", numeric=False, about=meaning(WarmUp, "verdict")),
+        ShownColumn("mean of all", unit, about=meaning(Summary, "mean")),
+        ShownColumn("after fixed cut", unit, about=meaning(Summary, "mean")),
+        ShownColumn("after detected cut", unit, about=meaning(Summary, "mean")),
     )
     rows = []
     for warm_up in starts:
@@ -85,11 +85,11 @@ def steady(this: View) -> Table | None:
     if not groups or all(trial.verdict == UNKNOWN for trial in this.results.of(Steady)):
         return None
     columns = (
-        Column("treatment", numeric=False, term="factor"),
-        Column("n", "trials", about=meaning(Summary, "n")),
-        *(Column(state, "trials", term="steady state of a trial") for state in STATES),
-        Column("cut", "s, median", about=meaning(Steady, "detected_cut")),
-        Column("greatest cut", "s", about=meaning(Steady, "detected_cut")),
+        ShownColumn("treatment", numeric=False, term="factor"),
+        ShownColumn("n", "trials", about=meaning(Summary, "n")),
+        *(ShownColumn(state, "trials", term="steady state of a trial") for state in STATES),
+        ShownColumn("cut", "s, median", about=meaning(Steady, "detected_cut")),
+        ShownColumn("greatest cut", "s", about=meaning(Steady, "detected_cut")),
     )
     rows = []
     for treatment, group in groups.items():

@@ -17,7 +17,7 @@ from steelyard.reading.server_metrics import server_metrics
 from steelyard.reading.time_courses import MARKS, Curve
 from steelyard.report.data.presentation import View
 from steelyard.report.data.traces import RESOURCES, usage
-from steelyard.report.tables.generic import Cell, Column, Table
+from steelyard.report.tables.generic import Cell, ShownColumn, Table
 
 
 def parts(this: View) -> Table | None:
@@ -30,10 +30,10 @@ def parts(this: View) -> Table | None:
         groups.setdefault((label(part_mean.treatment), part_mean.response, part_mean.parts), []).append(part_mean)
     most = max(part_mean.parts for part_mean in part_means)
     columns = (
-        Column("treatment", numeric=False, term="factor"),
-        Column("response", numeric=False, term="response of parts"),
-        Column("n", "trials", about=meaning(Summary, "n")),
-        *(Column(f"part {part}", about=meaning(PartMean, "mean")) for part in range(1, most + 1)),
+        ShownColumn("treatment", numeric=False, term="factor"),
+        ShownColumn("response", numeric=False, term="response of parts"),
+        ShownColumn("n", "trials", about=meaning(Summary, "n")),
+        *(ShownColumn(f"part {part}", about=meaning(PartMean, "mean")) for part in range(1, most + 1)),
     )
     rows = []
     for (treatment, response, _), group in groups.items():
@@ -72,11 +72,11 @@ def curves(percentile_curves: Sequence[Curve]) -> Table | None:
     if not shown:
         return None
     columns = (
-        Column("treatment", numeric=False, term="factor"),
-        Column("measured", numeric=False, term="response and service time"),
-        Column("trials", about=meaning(Summary, "n")),
-        Column("operations", about=responses.of("operations").definition),
-        *(Column(name, "ms", term="percentile of a curve") for name in shown),
+        ShownColumn("treatment", numeric=False, term="factor"),
+        ShownColumn("measured", numeric=False, term="response and service time"),
+        ShownColumn("trials", about=meaning(Summary, "n")),
+        ShownColumn("operations", about=responses.of("operations").definition),
+        *(ShownColumn(name, "ms", term="percentile of a curve") for name in shown),
     )
     rows = tuple(
         (
@@ -110,11 +110,11 @@ def nodes(traces: Sequence[Trace]) -> Table | None:
     if not used:
         return None
     columns = (
-        Column("treatment", numeric=False, term="factor"),
-        Column("trial", numeric=False, about=meaning(Point, "trial_id")),
-        Column("node", numeric=False, term="node"),
+        ShownColumn("treatment", numeric=False, term="factor"),
+        ShownColumn("trial", numeric=False, about=meaning(Point, "trial_id")),
+        ShownColumn("node", numeric=False, term="node"),
         *(
-            Column(f"{title.partition(',')[0]} {word}", title.partition(", ")[2], term="readings of a node")
+            ShownColumn(f"{title.partition(',')[0]} {word}", title.partition(", ")[2], term="readings of a node")
             for _, title, word in shown
         ),
     )
@@ -159,13 +159,13 @@ def servers(traces: Sequence[Trace]) -> Table | None:
     if not rows:
         return None
     columns = (
-        Column("treatment", numeric=False, term="factor"),
-        Column("trial", numeric=False, about=meaning(Point, "trial_id")),
-        Column("metric", numeric=False, term="metric of a server"),
-        Column("readings", term="readings of a server"),
-        Column("mean", term="mean of a server's metric"),
-        Column("greatest", term="greatest of a server's metric"),
-        Column("of node", numeric=False, term="node"),
+        ShownColumn("treatment", numeric=False, term="factor"),
+        ShownColumn("trial", numeric=False, about=meaning(Point, "trial_id")),
+        ShownColumn("metric", numeric=False, term="metric of a server"),
+        ShownColumn("readings", term="readings of a server"),
+        ShownColumn("mean", term="mean of a server's metric"),
+        ShownColumn("greatest", term="greatest of a server's metric"),
+        ShownColumn("of node", numeric=False, term="node"),
     )
     caption = (
         "Metrics that the database reported in the trials drawn above: every metric that its nodes have and load nodes "

@@ -16,7 +16,7 @@ from steelyard.model.trial import TrialRecord
 from steelyard.model.verdict_reasons import Reason, ReasonKind
 from steelyard.report.data.presentation import View
 from steelyard.report.prose.benchmarking_crimes.crime import Crime
-from steelyard.report.tables.generic import Cell, Column, Table, factor_columns, level_cells, plain
+from steelyard.report.tables.generic import Cell, ShownColumn, Table, factor_columns, level_cells, plain
 
 CEILING = "ceiling"
 
@@ -52,9 +52,9 @@ def generator(records: Sequence[TrialRecord]) -> Table | None:
         ),
     )  # fmt: skip
     columns = (
-        Column("check", numeric=False, term="check of the generator"),
-        Column("found", numeric=False, term="check of the generator"),
-        Column("limit", numeric=False, term="check of the generator"),
+        ShownColumn("check", numeric=False, term="check of the generator"),
+        ShownColumn("found", numeric=False, term="check of the generator"),
+        ShownColumn("limit", numeric=False, term="check of the generator"),
     )
     caption = "The load generator: whether it, and not the system, limited a trial."
     return Table("generator", caption, columns, tuple(tuple(Cell(text, tone="long") for text in row) for row in rows))
@@ -84,9 +84,9 @@ def _crimes(name: str, checks: Sequence[Crime], caption: str, title: str = "") -
         for crime in checks
     )
     columns = (
-        Column("crime", term="crime", numeric=False),
-        Column("evidence", term="evidence of a crime", numeric=False),
-        Column("fix", term="hint of a crime", numeric=False),
+        ShownColumn("crime", term="crime", numeric=False),
+        ShownColumn("evidence", term="evidence of a crime", numeric=False),
+        ShownColumn("fix", term="hint of a crime", numeric=False),
     )
     return Table(name, caption, columns, rows, title)
 
@@ -97,13 +97,13 @@ def exclusions(records: Sequence[TrialRecord]) -> Table | None:
     if not lost:
         return None
     columns = (
-        Column("trial", numeric=False, about=meaning(Point, "trial_id")),
-        Column("attempt", about=meaning(Point, "attempt")),
-        Column("treatment", numeric=False, term="factor"),
-        Column("began", "UTC", numeric=False, term="began"),
-        Column("outcome", numeric=False, term="verdict"),
-        Column("blamed", numeric=False, term="blamed"),
-        Column("reason", numeric=False, term="verdict"),
+        ShownColumn("trial", numeric=False, about=meaning(Point, "trial_id")),
+        ShownColumn("attempt", about=meaning(Point, "attempt")),
+        ShownColumn("treatment", numeric=False, term="factor"),
+        ShownColumn("began", "UTC", numeric=False, term="began"),
+        ShownColumn("outcome", numeric=False, term="verdict"),
+        ShownColumn("blamed", numeric=False, term="blamed"),
+        ShownColumn("reason", numeric=False, term="verdict"),
     )
     rows = tuple(
         (
@@ -148,20 +148,20 @@ def trials(this: View, records: Sequence[TrialRecord]) -> Table:
     points = {(point.trial_id, point.attempt): point for point in this.results.of(Point)}
     unit = this.scale.unit
     columns = (
-        Column("#", about=meaning(Point, "position")),
-        Column("trial", numeric=False, about=meaning(Point, "trial_id")),
-        Column("attempt", about=meaning(Point, "attempt")),
+        ShownColumn("#", about=meaning(Point, "position")),
+        ShownColumn("trial", numeric=False, about=meaning(Point, "trial_id")),
+        ShownColumn("attempt", about=meaning(Point, "attempt")),
         *factor_columns(this.results),
-        Column("block", about=meaning(Point, "block")),
-        Column("start", about=meaning(Point, "start")),
-        Column("order", "in start", about=meaning(Point, "order_in_start")),
-        Column("began", "UTC", numeric=False, term="began"),
-        Column(this.results.response_label, unit, about=responses.of(this.results.response).definition),
-        Column("throughput", "op/s", about=responses.of("throughput_per_s").definition),
-        Column("p50", "ms", about=responses.of("response_ms_p50").definition),
-        Column("p99", "ms", about=responses.of("response_ms_p99").definition),
-        Column("errors", about=responses.of("errors").definition),
-        Column("counts", numeric=False, term="counts"),
+        ShownColumn("block", about=meaning(Point, "block")),
+        ShownColumn("start", about=meaning(Point, "start")),
+        ShownColumn("order", "in start", about=meaning(Point, "order_in_start")),
+        ShownColumn("began", "UTC", numeric=False, term="began"),
+        ShownColumn(this.results.response_label, unit, about=responses.of(this.results.response).definition),
+        ShownColumn("throughput", "op/s", about=responses.of("throughput_per_s").definition),
+        ShownColumn("p50", "ms", about=responses.of("response_ms_p50").definition),
+        ShownColumn("p99", "ms", about=responses.of("response_ms_p99").definition),
+        ShownColumn("errors", about=responses.of("errors").definition),
+        ShownColumn("counts", numeric=False, term="counts"),
     )
     rows = []
     for place, record in enumerate(records, start=1):

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 from typer.testing import CliRunner
 
-from steelyard.analysis.gate import Case, Gate
+from steelyard.analysis.gate import Gate, GateCase
 from steelyard.cli import main
 from steelyard.cli.commands import compare as compare_command
 from steelyard.cli.commands.gate import EXIT_CODES, gate
@@ -138,7 +138,7 @@ def test_names_are_no_markup_and_xml_can_hold_them() -> None:
 @pytest.mark.parametrize("words", ["", "1 more block", "24 blocks in a new study (about 5 h)"])
 def test_further_blocks_are_told_only_where_their_number_is_known(words: str) -> None:
     ratio = Estimate(value=1.0, low=-5.0, high=7.0, n=6, unit="%", method="made")
-    case = Case(
+    case = GateCase(
         cell={"nodes": 2}, response="execution_time_ms", unit="ms", verdict="undecided", sentence="undecided",
         change_percent=ratio, limit_percent=2.0, advice=words,
     )  # fmt: skip

@@ -24,7 +24,7 @@ from steelyard.dropin.stress.parse.settings import (
     Log,
     Population,
     Rate,
-    Schema,
+    SchemaOptions,
     Settings,
 )
 
@@ -250,7 +250,7 @@ def _errors(words: Sequence[str]) -> Errors:
     return Errors("ignore" in given, tries, "skip-read-validation" not in given)
 
 
-def _schema(words: Sequence[str]) -> Schema:
+def _schema(words: Sequence[str]) -> SchemaOptions:
     given = sections.SCHEMA.read(words)
     replication = pairs("-schema replication", given["replication"]) if "replication" in given else {}
     strategy = replication.pop("strategy", "SimpleStrategy")
@@ -262,7 +262,7 @@ def _schema(words: Sequence[str]) -> Schema:
         if not number.isdigit():
             raise Refused("-schema replication", f"{name}={number}", "this is not a number of replicas", "as 3")
     compaction = pairs("-schema compaction", given["compaction"]) if "compaction" in given else {}
-    return Schema(
+    return SchemaOptions(
         keyspace=given.value("keyspace="),
         strategy=strategy,
         options=replication,

@@ -99,7 +99,7 @@ class Errors:
 
 
 @dataclass(frozen=True)
-class Schema:
+class SchemaOptions:
     """Keyspace and tables that a write creates."""
 
     keyspace: str
@@ -158,7 +158,7 @@ class Settings:
     insert: Insert
     columns: Columns
     errors: Errors
-    schema: Schema
+    schema: SchemaOptions
     connection: Connection
     log: Log
     graph: Graph

@@ -88,7 +88,7 @@ def columns_of(rows: Sequence[Mapping[str, Any]]) -> tuple[Column, ...]:
 
 
 @dataclass(frozen=True)
-class Table:
+class ProfileTable:
     """A table with the distributions of its values."""
 
     profile: Profile
@@ -96,7 +96,7 @@ class Table:
     rows: Rows
 
     @classmethod
-    def of(cls, profile: Profile, columns: tuple[Column, ...]) -> Table:
+    def of(cls, profile: Profile, columns: tuple[Column, ...]) -> ProfileTable:
         """Raises Refused for a missing table."""
         if not any(column.role == "partition_key" for column in columns):
             raise Refused(
@@ -244,7 +244,7 @@ def _no_column(profile: Profile, where: str, name: str, columns: Sequence[Column
     return Refused(where, name, "the table has no such column", _names(columns))
 
 
-def remarks(settings: Settings, table: Table) -> list[str]:
+def remarks(settings: Settings, table: ProfileTable) -> list[str]:
     """Notes on parts of the profile without effect, or with another one than in cassandra-stress."""
     profile, sentences = table.profile, []
     clustering = [profile.spec(one.name).cluster or fixed(1) for one in table.columns if one.role == "clustering"]
@@ -335,7 +335,7 @@ class Rows:
         return max(1, math.ceil(mean + 8 * math.sqrt(mean * (1 - select.greatest))))
 
 
-def plan(settings: Settings, table: Table) -> Plan:
+def plan(settings: Settings, table: ProfileTable) -> Plan:
     """The plan of the command `user`. Raises Refused for what is not supported."""
     profile = table.profile
     statements, operations, counted = [], [], {}
@@ -358,7 +358,7 @@ def plan(settings: Settings, table: Table) -> Plan:
     )
 
 
-def _insert(settings: Settings, table: Table) -> tuple[dict[str, Any], dict[str, Any], Counting]:
+def _insert(settings: Settings, table: ProfileTable) -> tuple[dict[str, Any], dict[str, Any], Counting]:
     profile, rows = table.profile, table.rows
     partitions = settings.insert.partitions or profile.partitions
     select = settings.insert.select or profile.select
@@ -386,7 +386,7 @@ def _insert(settings: Settings, table: Table) -> tuple[dict[str, Any], dict[str,
     return statement, step, counting
 
 
-def _insertion(table: Table) -> dict[str, Any]:
+def _insertion(table: ProfileTable) -> dict[str, Any]:
     """The UPDATE that cassandra-stress prepares; INSERT for a table of key columns only."""
     keys = [one for one in table.columns if one.role in KEYS]
     others = [one for one in table.columns if one not in keys]
@@ -415,7 +415,7 @@ def _assignment(column: Column) -> str:
     return f"{name} = {name} + ?" if added else f"{name} = ?"
 
 
-def _query(table: Table, query: Query) -> tuple[dict[str, Any], Counting]:
+def _query(table: ProfileTable, query: Query) -> tuple[dict[str, Any], Counting]:
     where = f"{table.profile.path}: queries: {query.name}"
     values, partition = [], {}
     for index, (name, comparison) in enumerate(markers(table.profile, query)):

@@ -71,7 +71,7 @@ def columns_before(profile: Profile, rows: Sequence[Mapping[str, Any]]) -> tuple
     return None if expected is None else profile_orders.columns_of(expected)
 
 
-def plan(settings: Settings, tables: Sequence[profile_orders.Table]) -> Plan:
+def plan(settings: Settings, tables: Sequence[profile_orders.ProfileTable]) -> Plan:
     """One plan of all profiles. Raises Refused for what is not supported."""
     profiles = [table.profile for table in tables]
     plans = []

@@ -9,7 +9,7 @@ from steelyard import hdrlog
 from steelyard.model.histogram import Bucket
 
 
-class Log:
+class LogWriter:
     """Writer of one log; its times are relative to the second in which it began."""
 
     def __init__(self, out: TextIO, began_s: float) -> None:

@@ -133,8 +133,10 @@ async def _of_profiles(
     asking = Asking.of(settings, contacts, tools)
     questions = [profile_orders.schema_question(one) for one in profiles]
 
-    def compiled(columns: Sequence[tuple[profile_orders.Column, ...]]) -> tuple[list[profile_orders.Table], Plan]:
-        tables = [profile_orders.Table.of(*pair) for pair in zip(profiles, columns, strict=True)]
+    def compiled(
+        columns: Sequence[tuple[profile_orders.Column, ...]],
+    ) -> tuple[list[profile_orders.ProfileTable], Plan]:
+        tables = [profile_orders.ProfileTable.of(*pair) for pair in zip(profiles, columns, strict=True)]
         return tables, several_profiles.plan(settings, tables)
 
     answers = await asking.rows(questions)

@@ -280,13 +280,13 @@ class Action:
         return None if seconds is None else max(1, round(1000 * seconds / self.settings.log.interval_ms))
 
     @contextlib.asynccontextmanager
-    async def _histograms(self, voice: Voice | None) -> AsyncIterator[hdr.Log | None]:
+    async def _histograms(self, voice: Voice | None) -> AsyncIterator[hdr.LogWriter | None]:
         path = self.settings.log.histograms
         if path is None or voice is None:
             yield None
             return
         with opened("-log hdrfile=", path) as out:
-            yield hdr.Log(out, time.time())
+            yield hdr.LogWriter(out, time.time())
 
     def _count_failures(self, interval: Interval, failed: dict[str, int]) -> None:
         for operation, counting in self.plan.counted.items():

@@ -20,7 +20,7 @@ class Recorder:
     plan: Plan
     time_of: str
     voice: Voice | None
-    histograms: hdr.Log | None
+    histograms: hdr.LogWriter | None
     paced: bool
     uncertainty: Uncertainty = field(default_factory=Uncertainty)
     spans: dict[str, Span] = field(default_factory=dict)

@@ -81,7 +81,7 @@ def planned(
     path = read(tmp_path, text).path
     settings = parse_settings.read(f"user profile={path} ops({ops}) n=100 -rate threads=1 {more}".split())
     found = profile_orders.columns_of(columns or COLUMNS)
-    plan = several_profiles.plan(settings, [profile_orders.Table.of(*several_profiles.read(settings), found)])
+    plan = several_profiles.plan(settings, [profile_orders.ProfileTable.of(*several_profiles.read(settings), found)])
     program = json.loads(json.dumps(plan.program(), allow_nan=False))
     jsonschema.validate({**PROGRAM, "workload": program}, SCHEMA, cls=jsonschema.Draft202012Validator)
     return plan
