@@ -20,7 +20,7 @@ from steelyard.shown_text import json_text
 
 EXAMPLES = (
     ("steelyard gate store/gate", "This commit against main: the two builds of studies/gate.toml."),
-    ("steelyard gate store/after --against store/before --margin 5%", "Two stores; up to 5% is no loss."),
+    ("steelyard gate store/after --against store/before --margin 5%", "Two stores; up to 5% is not a loss."),
     ("steelyard gate store/gate --response time,p99 --junit gate.xml", "Two responses, a file for a service."),
 )
 JSON_TYPE = Gate
