@@ -16,7 +16,7 @@ from steelyard.cli.commands.verify import verify
 from steelyard.model.study import Study
 from steelyard.reading.reading import read
 from steelyard.report.data.presentation import view
-from steelyard.report.prose import methods_paragraph
+from steelyard.report.prose import method_and_facts
 from steelyard.report.prose.method_and_facts import asked
 from steelyard.report.tables.named_levels import named_levels
 from tests.unit.cli.screen import printed
@@ -139,4 +139,4 @@ def test_levels_and_settings_of_a_listed_design_are_known_to_the_page() -> None:
     names = {fact.name for fact in asked(chosen)}
     assert not names & {"system.name", "site.nodes", "system.service_us"}
     assert "load.threads" in names
-    assert "What each named level sets: machine large (8): nodes = 4" in methods_paragraph._named_levels(chosen)
+    assert "What each named level sets: machine large (8): nodes = 4" in method_and_facts._named_levels(chosen)

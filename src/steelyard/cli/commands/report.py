@@ -18,7 +18,7 @@ from steelyard.reading.reading import read
 from steelyard.report import export
 from steelyard.report.figures import catalogue
 from steelyard.report.page import PAGE, build
-from steelyard.report.prose.methods_paragraph import paragraph
+from steelyard.report.prose.method_and_facts import paragraph
 from steelyard.report.tables import analysed
 from steelyard.shown_text import visible
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import steelyard
 from steelyard.analysis import dilated
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.main_effect import MainEffect
@@ -21,7 +23,7 @@ from steelyard.model.study import ALIASES, Limits, Study
 from steelyard.model.trial import ClockOffset, TrialRecord
 from steelyard.model.verdict_reasons import ReasonKind
 from steelyard.progress.reason_words import other_limits
-from steelyard.report.prose import node_limits
+from steelyard.reading.report_input import ReportInput
 
 MS_PER_S: Final = 1000
 SHARED_WORDS: Final = {
@@ -32,6 +34,13 @@ SHARED_WORDS: Final = {
     "kernel": "kernel",
     "clock": "clock",
 }
+HARDWARE: Final = {
+    "cpu_model": "processor", "cores": "cores", "memory_mb": "memory (MB)", "kernel": "kernel",
+    "virtualisation": "virtualisation",
+    "vm_accelerator": "virtual machine by", "java": "Java", "disk": "disk", "architecture": "architecture",
+}  # fmt: skip
+"""Facts that readers of a paper need, with their names in the text."""
+LINE: Final = 100
 
 
 @dataclass(frozen=True)
@@ -41,6 +50,53 @@ class Fact:
     name: str
     value: str
     nodes: str = ""
+
+
+def paragraph(page_input: ReportInput) -> str:
+    """The whole text: paragraphs with lines of at most 100 characters, ready for a methods section."""
+    paragraphs = [
+        *method(page_input.study, page_input.plan, page_input.records, page_input.results),
+        _named_levels(page_input.study),
+        _hardware(page_input.facts),
+        _settings(page_input),
+        _artefacts(page_input),
+    ]
+    return "\n\n".join(textwrap.fill(text, LINE, break_on_hyphens=False) for text in paragraphs if text) + "\n"
+
+
+def _named_levels(study: Study) -> str:
+    stated = [
+        f"{factor} {level}{f' ({number})' if (number := named.number_in_words()) else ''}: {named.fields_in_words()}"
+        for factor, levels in study.tried.items()
+        for level in levels
+        if (named := study.named_level(factor, level)) is not None
+    ]
+    return f"What each named level sets: {'; '.join(stated)}." if stated else ""
+
+
+def _hardware(facts: Mapping[str, Mapping[str, str]]) -> str:
+    groups: dict[str, list[str]] = {}
+    for name, node_facts in of_machines(facts).items():
+        known = [f"{called} {node_facts[fact]}" for fact, called in HARDWARE.items() if node_facts.get(fact)]
+        if known:
+            groups.setdefault(", ".join(known), []).append("the machine" if name == MACHINE else f"node {name}")
+    machines = [f"{listed(sorted(names))}: {text}" for text, names in groups.items()]
+    return f"Hardware and kernel, as the nodes report them: {'; '.join(machines)}." if machines else ""
+
+
+def _settings(page_input: ReportInput) -> str:
+    settings = "; ".join(f"{fact.name} = {fact.value}" for fact in asked(page_input.study))
+    return f"Settings that differ from the laboratory's defaults: {settings}." if settings else ""
+
+
+def _artefacts(page_input: ReportInput) -> str:
+    sealed = sum(bool(record.checksums) for record in page_input.records)
+    return (
+        f"The order was drawn with seed {page_input.study.design.seed}; each trial's operations were drawn with a seed "
+        f"that its record keeps. The store holds the raw histograms, samples and facts of {count(sealed, 'attempt')} "
+        f"with their SHA-256 checksums, and the study file; tables and figures were made by Steelyard "
+        f"{steelyard.__version__} from it."
+    )
 
 
 def method(study: Study, plan: Plan | None, records: Sequence[TrialRecord], results: Results) -> tuple[str, ...]:
@@ -73,7 +129,7 @@ def _system(study: Study, records: Sequence[TrialRecord]) -> str:
     shares = shared(records)
     if shares:
         sentence += f" All nodes shared {shares}."
-    sentence += "".join(f" {text}" for text in (*node_limits.sentences(records), _dilation(study)) if text)
+    sentence += "".join(f" {text}" for text in (*_limits_in_force(records), _dilation(study)) if text)
     sentence += (
         " "
         + {
@@ -87,6 +143,41 @@ def _system(study: Study, records: Sequence[TrialRecord]) -> str:
         }[study.data.state]
     )
     return sentence
+
+
+def _limits_in_force(records: Sequence[TrialRecord]) -> list[str]:
+    """A sentence on limits of processors, and one on those of disks, where trials have any."""
+    nodes = [record.settings.node for record in records]
+    warmed_up = any(record.server_warm_up for record in records)
+    quotas = [node.cpus for node in nodes if node.cpus is not None]
+    amounts = listed([f"{cpus:g}" for cpus in sorted(set(quotas))], "or")
+    processors = f"Processor limits ({amounts} processors for each database node)"
+    slow_disks = [node for node in nodes if node.slow_disk]
+    return [
+        *_sentence(processors, [node.cpus_from for node in nodes if node.cpus is not None], len(nodes), warmed_up),
+        *_sentence(
+            "Limits of the rates of each database node's disk",
+            [node.disk_rates_from for node in slow_disks],
+            len(nodes),
+            warmed_up,
+        ),
+    ]
+
+
+def _sentence(limits: str, begin: Sequence[str | None], attempts: int, warmed_up: bool) -> list[str]:
+    """`LIMITS were in force in each start from ... on.`; nothing where no attempt has them. `begin`: `warm`, `start` or
+    none, for each attempt that has."""
+    if not begin:
+        return []
+    when = [
+        f"once its cluster was ready{' and warm' if warmed_up else ''}: nodes started and were filled without them"
+        if since == "warm"
+        else "from the lease of its nodes: also while they started, were filled and warmed up"
+        for since in sorted({since or "start" for since in begin}, reverse=True)
+    ]
+    without = attempts - len(begin)
+    rest = f"; {count(without, 'attempt')} had none" if without else ""
+    return [f"{limits} were in force in each start {', or '.join(when)}{rest}."]
 
 
 def _load_nodes(study: Study) -> str:

@@ -11,7 +11,7 @@ from steelyard.model.study import Study
 from steelyard.report.figures import catalogue
 from steelyard.report.prose.benchmarking_crimes.commission import crimes
 from steelyard.report.prose.benchmarking_crimes.crime import Crime
-from steelyard.report.prose.methods_paragraph import paragraph
+from steelyard.report.prose.method_and_facts import paragraph
 from steelyard.store.measured_again import MeasuredAgain
 from tests.unit.report import synthetic
 from tests.unit.report.test_page import page_input
