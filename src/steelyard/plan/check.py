@@ -36,7 +36,7 @@ from steelyard.plan.gate_forecast import GateForecast
 from steelyard.plan.noise_floor import floor_for
 from steelyard.plan.stopping_forecast import Expected
 from steelyard.plugins.find import Plugins, Trust, no_file
-from steelyard.study.treatments import fraction_of, treatments_of
+from steelyard.study.treatments import treatments_and_fraction
 from steelyard.workload.base import Explains, Explanation
 
 
@@ -83,13 +83,13 @@ def weigh(
     plugins = Plugins(study_path.parent, trust)
     study, whole = preflight.read_and_expand(study_path, plugins, scale, leave_out_missing=leave_out_missing)
     plan, missing = preflight.runnable(study_path, study, whole)
-    abilities, fraction = Abilities(plugins), fraction_of(study, plugins)
+    abilities, (treatments, fraction) = Abilities(plugins), treatments_and_fraction(study, plugins)
     planned = Check(
         study=study,
         plan=whole,
         runnable=plan,
         missing=missing,
-        treatments=treatments_of(study, plugins),
+        treatments=treatments,
         aliases=fraction.sentences() if fraction is not None else (),
         workloads=_explanations(whole, abilities),
         abilities=abilities,

@@ -14,7 +14,7 @@ from steelyard.plan.expand import determines
 from steelyard.plan.start_order import MOST_SHARE, share_of_places
 from steelyard.plugins.find import Plugins
 from steelyard.study.levels import unused
-from steelyard.study.treatments import fraction_of, treatments_of
+from steelyard.study.treatments import treatments_and_fraction
 
 LEAST_SIZES_FOR_LAWS = 5
 MOST_ALIASES = 20
@@ -22,11 +22,11 @@ MOST_ALIASES = 20
 
 def warnings(study: Study, plan: Plan, plugins: Plugins | None = None) -> tuple[str, ...]:
     """One sentence for each limitation of the design."""
-    treatments = treatments_of(study, plugins)
+    treatments, fraction = treatments_and_fraction(study, plugins)
     return (
         *_told_time(study, treatments),
         *_filled_later(plan),
-        *_aliases(fraction_of(study, plugins)),
+        *_aliases(fraction),
         *_few(study, plan),
         *_order(study, plan),
         *_entangled(plan, treatments),

@@ -60,7 +60,9 @@ def start_phases(
     state; without server warm-up, a start that fills the tables and takes a snapshot is then wiped and started again
     from it. `links`: whether all paths between the nodes are measured, before its first trial and after its last."""
     lease = abilities.lease_times(settings)
-    limits = effective_limits(settings.node)
+    link = effective_link(settings.link, settings.node.dilation)
+    links_s = expected_s(link, settings.load_nodes, settings.site.nodes) if links else 0.0
+    gauge_s = gauge.expected_s(effective_limits(settings.node)) * settings.site.nodes
     cluster = limited_times(settings, abilities, cores, warm=False)
     populate_s = cluster.schema_s
     starts = 1
@@ -74,9 +76,6 @@ def start_phases(
             if not warmed_up:
                 populate_s += cluster.schema_s + cluster.restore_s
                 starts = 2
-    gauge_s = gauge.expected_s(limits) * settings.site.nodes
-    link = effective_link(settings.link, settings.node.dilation)
-    links_s = expected_s(link, settings.load_nodes, settings.site.nodes) if links else 0.0
     return {
         Phase.LEASE: lease.lease_s,
         Phase.DEPLOY: cluster.start_s * starts + gauge_s + links_s,
@@ -208,12 +207,12 @@ def treatment_hash(trial_id: str) -> str:
 
 def limited_times(settings: TrialSettings, abilities: Abilities, cores: int, *, warm: bool) -> ClusterTimes:
     """Expected times of the cluster under its limits. `warm`: whether those are in force, too, that begin only then."""
-    times, limits = abilities.cluster_times(settings, cores), effective_limits(settings.node)
-    by_timers = isinstance(abilities.system(settings), Dilates)
+    limits, by_timers = effective_limits(settings.node), isinstance(abilities.system(settings), Dilates)
+    times, stored_bytes = abilities.cluster_times(settings, cores), abilities.stored_bytes(settings)
     if (warm or not limits.processors_from_warm) and limits.cpus is not None and not by_timers:
         times = _in_quotas(times, settings, limits.cpus, cores)
     if warm or not limits.disks_from_warm:
-        times = _on_slow_disks(times, limits, abilities.stored_bytes(settings), settings.data.state)
+        times = _on_slow_disks(times, limits, stored_bytes, settings.data.state)
     return times
 
 

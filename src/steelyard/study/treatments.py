@@ -30,10 +30,17 @@ def treatments_of(study: Study, plugins: Plugins | None = None) -> tuple[Treatme
 
     Raises StudyError for a fractional design without a fraction.
     """
+    return treatments_and_fraction(study, plugins)[0]
+
+
+def treatments_and_fraction(
+    study: Study, plugins: Plugins | None = None
+) -> tuple[tuple[Treatment, ...], Fraction | None]:
+    """`treatments_of` and `fraction_of` together."""
     fraction = fraction_of(study, plugins)
     if fraction is None and study.design.kind == "fractional":
         raise _fraction_problems(study, plugins)[0]
-    return treatments_of_design(study, fraction)
+    return treatments_of_design(study, fraction), fraction
 
 
 def fraction_of(study: Study, plugins: Plugins | None = None) -> Fraction | None:

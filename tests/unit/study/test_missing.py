@@ -150,7 +150,7 @@ def test_run_refuses_what_is_missing(tmp_path: Path) -> None:
     path.write_text(text(SITES))
     study, plan = preflight.read_and_expand(path, Plugins(tmp_path))
     with pytest.raises(StudyError, match=r"paper\.toml:21: factors\.site: site ec2 does not exist yet"):
-        preflight.refuse(preflight.missing(path, study, plan))
+        preflight.refuse(preflight.runnable(path, study, plan)[1])
 
 
 def test_a_sub_table_holds_the_settings_of_one_plug_in() -> None:
