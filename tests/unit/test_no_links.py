@@ -50,9 +50,9 @@ def store(tmp_path: Path) -> Path:
     ("make", "why"),
     [
         (link, "a symbolic link"),
-        (os.mkfifo, "no regular file"),
-        (bound_socket, "no regular file"),
-        (Path.mkdir, "no regular file"),
+        (os.mkfifo, "not a regular file"),
+        (bound_socket, "not a regular file"),
+        (Path.mkdir, "not a regular file"),
         (large, "at most 100"),
         (lambda path: None, "No such file"),
     ],

@@ -397,15 +397,15 @@ def _no_rate(rules: SearchRules, usable: Sequence[Window], windows: int) -> Sear
     return SearchResult(
         outcome="no-rate",
         windows=windows,
-        reason=f"no rate meets the limits ({_limits(rules)}); at the lowest rate tried, {_lowest(usable)}",
+        reason=f"the lowest rate tried misses {_limits(rules)}: {_lowest(usable)}",
     )
 
 
 def _not_found(rules: SearchRules, usable: Sequence[Window], windows: int, reason: str) -> SearchResult:
-    """The windows ran out before a rate was found that meets the limits: rates below those tried may."""
+    """The result if the windows ran out before any rate met the limits; rates below those tried may meet them."""
     return SearchResult(
         outcome="not-found", windows=windows,
-        reason=f"{reason}, before a rate was found that meets the limits ({_limits(rules)}); at the lowest rate tried, "
+        reason=f"{reason}, before any rate met the limits ({_limits(rules)}); at the lowest rate tried, "
         f"{_lowest(usable)}; lower rates may meet them: raise load.most_windows or lower load.first_rate_per_s",
     )  # fmt: skip
 

@@ -69,7 +69,7 @@ KINDS: dict[str, tuple[str, Machine, str]] = {
     "protocol": (
         "# another protocol\n",
         LARGE,
-        r"paper\.toml:15: workload .* uses cql, system .* speaks http",
+        r"paper\.toml:15: workload .* uses cql, but system .* speaks http",
     ),
     "secret": (
         '[system.yaml]\npassword = "env:STEELYARD_NOT_THERE"\n',

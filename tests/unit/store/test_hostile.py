@@ -126,7 +126,7 @@ def test_a_page_replaces_a_link_and_a_pipe_is_no_report(store: Path, precious: P
     assert (store / "report.html").read_text().startswith("<!doctype html>")
     (store / "report.html").unlink()
     os.mkfifo(store / "report.html")
-    assert "no regular file" in printed(lambda: verify(store)).out
+    assert "not a regular file" in printed(lambda: verify(store)).out
 
 
 def test_a_table_that_becomes_a_link_after_it_was_judged_is_not_read(store: Path, precious: Path) -> None:
@@ -214,7 +214,7 @@ def test_times_that_no_calendar_has_are_named(store: Path) -> None:
 def test_a_record_that_is_larger_than_any_is_named(store: Path) -> None:
     trial = min((store / layout.TRIALS).iterdir())
     os.truncate(trial / layout.TRIAL_JSON, 10 << 30)
-    assert "at most 8,388,608 of such a file are read" in printed(lambda: verify(store)).out
+    assert "such a file may have at most 8,388,608" in printed(lambda: verify(store)).out
     assert len(Store(store).trials()) == 5
 
 
