@@ -31,7 +31,7 @@ def sync_folder(folder: Path) -> None:
 
 def write_output(path: Path, content: str | bytes) -> None:
     """Write what a user asked for to the place that the user named, whole or not at all; its folder is created. A link
-    is followed, but not below a store: that may be somebody else's. What is no regular file (a terminal, a pipe) is
+    is followed, but not below a store: that may be somebody else's. What is not a regular file (a terminal, a pipe) is
     written to as it is, but replaced below a store. Raises OSError that names the path."""
     with output(path) as file:
         file.write(_bytes(content))
@@ -66,7 +66,7 @@ def output_folder(path: Path) -> Path:
 def replace_file(path: Path, content: str | bytes, draft: Path | None = None, *, sync: bool = True) -> None:
     """Write a text (as UTF-8) or bytes into a draft in the same folder, put it on disk, and rename it to `path`.
 
-    `draft`: a name for it that nobody else writes; else `.NAME.RANDOM.tmp`. It is left behind only by a kill. Without
+    `draft`: a name for it that no one else writes; else `.NAME.RANDOM.tmp`. It is left behind only by a kill. Without
     `sync` the content may be lost in a power cut, but is never half there otherwise. Raises OSError that names `path`;
     the old file is then what it was.
     """

@@ -90,7 +90,7 @@ class Gate(Value):
     """Differences between the sides apart from what is compared."""
     noise_floor: tuple[str, ...] = ()
     looks: tuple[str, ...] = ()
-    """Which look at the studies this is, where they may go on: `look 2, at 98.75%`."""
+    """Which look at the studies this is, where they may continue: `look 2, at 98.75%`."""
     remarks: tuple[str, ...] = ()
     """Cells of one side only, trials that failed."""
 

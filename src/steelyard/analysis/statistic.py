@@ -148,4 +148,4 @@ class Statistic(Generic[AnyRow]):
     of_records: bool = False
     """Its rows are of trials or starts whatever the response: further responses of a study do not repeat them."""
     without_size: bool = False
-    """Its rows are over sizes: the factor of sizes is no column."""
+    """Its rows are over sizes: the factor of sizes is not a column."""

@@ -56,7 +56,7 @@ EXAMPLES: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
     ),
     "gate": (
         ("steelyard gate store/gate", "This commit against main: the two builds of studies/gate.toml."),
-        ("steelyard gate store/after --against store/before --margin 5%", "Two stores; up to 5% is no loss."),
+        ("steelyard gate store/after --against store/before --margin 5%", "Two stores; up to 5% is not a loss."),
         (
             "steelyard gate store/gate --response time,p99 --junit gate.xml",
             "Two responses, a file for a service.",

@@ -38,7 +38,7 @@ def due(totals: Done) -> int:
 
 
 def sentences(totals: Done, schedule: Mapping[str, Any], duration_s: float | None) -> list[str]:
-    """Operations not sent, and the rate not reached; none where the rate was reached."""
+    """Operations not sent, and the rate not reached; none if the rate was reached."""
     lines = []
     if totals.unsent:
         ending = (

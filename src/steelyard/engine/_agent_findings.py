@@ -43,7 +43,7 @@ def _calibrated() -> Finding:
         if any(one.kind == kind for one in ceilings.ceilings)
     )
     text = (
-        f"{peaks} a second for each worker at most, {ceilings.slip.pacing_ms_p99 * 1000:,.0f} us late at p99, "
+        f"{peaks} per second for each worker at most, {ceilings.slip.pacing_ms_p99 * 1000:,.0f} us late at p99, "
         f"{data_size(ceilings.memory_bytes)}; {datetime.fromtimestamp(ceilings.made_s):%Y-%m-%d %H:%M}"
     )
     try:

@@ -212,7 +212,7 @@ def _near_limit(windows: Sequence[Window]) -> list[Window]:
 
 def _dispersion(windows: Sequence[Window], fitted: Sequence[float]) -> float:
     """Variance of q in a window of one second where q is 1, from the spread between batches; it grows with q and falls
-    with the window's length. 0 where no window has batches."""
+    with the window's length. 0 if no window has batches."""
     spreads = zip(windows, fitted, strict=True)
     each = [w.spread**2 * w.seconds / m for w, m in spreads if w.used <= FARTHEST_USED]
     return math.fsum(each) / len(each) if each else 0.0
@@ -274,7 +274,7 @@ def _next_without_line(usable: Sequence[Window], center: float) -> float:
 
 
 def _pooled_range(rules: SearchRules, usable: Sequence[Window], middle: float) -> tuple[float, float]:
-    """The range outside of which pooled windows contradict the limit, whatever the slope: q rises with the rate, so
+    """The range outside which pooled windows contradict the limit, whatever the slope: q rises with the rate, so
     windows from a rate up to the estimate that use clearly less than 1 together show that this rate meets the limits;
     above the estimate likewise. 0, or `GROWTH` times the estimate, where none do. Several pools are tried, so each has
     half of the error that is allowed (Bonferroni)."""

@@ -106,7 +106,7 @@ class Narrowing(Value):
     mean: float | None = None
     """Mean over start means, in the response's unit; None without any."""
     half_width_percent: float | None = None
-    """Half of the t interval over start means, in per cent of their mean; None below three starts, or for a mean of
+    """Half of the t interval over start means, in percent of their mean; None below three starts, or for a mean of
     0."""
     faults: int = 0
     """Trials in which the system under test failed."""

@@ -62,7 +62,7 @@ def of_own_clock(nodes: Sequence[Node]) -> tuple[Node, ...]:
 
 
 async def read(nodes: Sequence[Node], timeout_s: float = TIMEOUT_S) -> dict[str, Reading]:
-    """The clocks of nodes against the conductor's, by name; empty where all share it. Raises ClockError that names the
+    """The clocks of nodes against the conductor's, by name; empty if all share it. Raises ClockError that names the
     first node whose clock cannot be read."""
     apart = of_own_clock(nodes)
     readings = await together(_read(node, timeout_s) for node in apart)

@@ -109,7 +109,7 @@ class Cluster:
 
     async def limit(self, asked: NodeLimits, workload: Workload, watcher: Watcher) -> InForce:
         """Put limits in force that begin when the cluster is warm, after the data of the first trial (`workload`) are
-        back; returns them by node, nothing where there are none or they are in force already. Raises SiteError."""
+        back; returns them by node, nothing if there are none or they are in force already. Raises SiteError."""
         limits = effective_limits(asked)
         if not limits.limited_when_warm:
             return InForce()
@@ -147,8 +147,8 @@ class Cluster:
         return self.load_site if self.load_site is not None and node.role == "load" else self.site
 
     def owns(self, pid: int) -> bool:
-        """Whether a process of this machine belongs to this start: its nodes, its load, its probes, and
-        what its lease runs for them, such as a link or virtual machines."""
+        """Whether a process of this machine belongs to this start: its nodes, its load, its probes, and what its lease
+        runs for them, such as a link or virtual machines."""
         start = self.loaders[0].environment.get(START, "")
         of_start = pid in self.readings.process_ids or has_variable(pid, START, start)
         return of_start or has_variable(pid, MARKER, self.lease.id)
@@ -161,7 +161,7 @@ class Cluster:
 
     @property
     def links_s(self) -> float:
-        """Expected seconds of measuring all paths in full; 0 where only round trips are measured."""
+        """Expected seconds of measuring all paths in full; 0 if only round trips are measured."""
         return 0.0 if self.link is None else expected_s(self.link, len(self.loaders), len(self.databases))
 
     @property
@@ -477,8 +477,8 @@ async def _undo_after(first: BaseException, undo: Undo) -> None:
 
 
 async def _undo(undo: Undo, *, keep: bool) -> None:
-    """Wipe and release. The site's release ends what is left, so a failing wipe is no error of its own; what is wrong
-    with this machine (a full disk) is raised after the release."""
+    """Wipe and release. The site's release ends what is left, so a failing wipe is not an error of its own; what is
+    wrong with this machine (a full disk) is raised after the release."""
     trouble: Exception | None = None
     try:
         async with undo.phases.bracket(Phase.WIPE, undo.limit_s, SiteError):

@@ -1,9 +1,9 @@
 """Wait for a quiet machine: no trial begins while other programs, or other guests of the hardware, take more of the
 processor than the verdict on a trial allows.
 
-On a quiet machine nothing waits: the readings are those of the attempt before, and of the time that passes anyway until
-a trial can begin. Only if one of them is over a limit is the machine watched, second by second, until it was quiet for
-QUIET_S. Only for sites whose nodes run on this machine: nodes elsewhere are judged by their probes alone.
+On a quiet machine nothing waits: the readings are those of the previous attempt, and of the time that passes anyway
+until a trial can begin. Only if one of them is over a limit is the machine watched, second by second, until it was
+quiet for QUIET_S. Only for sites whose nodes run on this machine: nodes elsewhere are judged by their probes alone.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class QuietGate:
         self._sleep = sleep
         self._last = look()
         self._known: Sequence[Reason] = ()
-        """Disturbances of the attempt before."""
+        """Disturbances of the previous attempt."""
         self._alone = True
         """Whether no cluster was started yet since the last look, so that the machine's time can be attributed."""
 

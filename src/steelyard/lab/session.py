@@ -121,7 +121,7 @@ class Session:
 
     async def run(self, *views: View) -> Outcome:
         """Measure what is missing; return when that is done or the session is stopped. To cancel this call is to stop.
-        Raises SteelyardError when the laboratory cannot go on."""
+        Raises SteelyardError when the laboratory cannot continue."""
         try:
             with _none_lost():
                 return await self._run(views)
@@ -189,7 +189,7 @@ def begin(
     read, plan = preflight.read_and_expand(path, plugins, scale, leave_out_missing=without_missing)
     preflight.refuse(preflight.missing(path, read, plan))
     settings, abilities = [trial.settings for trial in plan.trials], Abilities(plugins)
-    # Under the lock of the store: nobody else adds trials to what is examined.
+    # Under the lock of the store: no one else adds trials to what is examined.
     with _none_lost(), StoreWriter(root, read.study.name) as writer:
         for line in damage_lines(writer.damages):
             say(line)

@@ -143,7 +143,7 @@ class Offered(Value):
         return self.rate_per_s
 
     def operations_within(self, seconds: float) -> float | None:
-        """Number of operations due within the first `seconds`, the integral of the rate; None where `peak_per_s` is
+        """Number of operations due within the first `seconds`, the integral of the rate; None if `peak_per_s` is
         None."""
         match self.schedule:
             case "ramp":

@@ -85,7 +85,7 @@ class NodeLimits(Value):
 
     @property
     def disk_size_bytes(self) -> float | None:
-        """Size of a node's own disk; None where it has none of its own."""
+        """Size of a node's own disk; None if it has none of its own."""
         return (self.disk_gb or DEFAULT_DISK_GB) * 1e9 if self.own_disk else None
 
     @property

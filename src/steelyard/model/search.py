@@ -16,7 +16,7 @@ SATURATED_BELOW = 0.95
 SATURATED_ERRORS = 0.01
 """Saturation: a window with a greater share of failed operations is beyond it."""
 THROUGHPUT_FRACTION, ERROR_FRACTION = "throughput_fraction", "error_fraction"
-"""Values of a window that are no responses of a trial: throughput over offered rate; failed over all operations."""
+"""Values of a window that are not responses of a trial: throughput over offered rate; failed over all operations."""
 MOST_USED = 20.0
 """Most that a window uses of its limit: how far beyond it lies says nothing more."""
 
@@ -68,7 +68,7 @@ class Window(Value):
     limit over those that it allows; of other limits, the measured value over the limit. `met` goes by the percentile
     itself, so close to 1 the two may differ."""
     spread: float
-    """Standard error of `used`, from the spread between batches of the window; 0 where the limit is not on a
+    """Standard error of `used`, from the spread between batches of the window; 0 if the limit is not on a
     percentile, and without operations."""
     generator: str = ""
     """Failure of the load generator, in words; such a window says nothing about the system."""

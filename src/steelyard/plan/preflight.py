@@ -163,9 +163,9 @@ def _over(study: Study, machine: Machine, cost: PlanEstimate) -> Iterator[StudyE
 
 
 def server_warm_up_decided(study: Study, plan: Plan, stored: ServerWarmUp | None, abilities: Abilities) -> Study:
-    """The study with `mode` on or off. One whose store has trials goes on as these were made (`stored`); a change that
-    its file asks for is refused by `changed_study`. Otherwise auto is on if a system of the plan compiles code while it
-    runs."""
+    """The study with `mode` on or off. One whose store has trials continues as these were made (`stored`); a change
+    that its file asks for is refused by `changed_study`. Otherwise auto is on if a system of the plan compiles code
+    while it runs."""
     if stored is not None:
         return study.model_copy(update={"server_warm_up": stored})
     settings = {trial.settings.system.name: trial.settings for trial in plan.trials}

@@ -217,7 +217,7 @@ def _is_file(path: Path) -> bool:
 
 
 def find(seam: str, name: str) -> ModuleType:
-    """The module of a plug-in outside of a study: installed, or a file whose path the user typed, which is trusted and
+    """The module of a plug-in outside a study: installed, or a file whose path the user typed, which is trusted and
     relative to the working directory. Raises StudyError."""
     return Plugins(trust=any_file).find(seam, name)
 

@@ -47,13 +47,13 @@ SHORTLY_S = 120.0
 
 
 class _Part(Value):
-    """A part of the state. What a later version adds is passed over."""
+    """A part of the state. What a later version adds is skipped."""
 
     model_config = ConfigDict(extra="ignore")
 
 
 class StartUnderWay(_Part):
-    """The start of a cluster whose trials are under way."""
+    """The start of a cluster whose trials are in progress."""
 
     start: str
     treatment: dict[str, Level]
@@ -61,7 +61,7 @@ class StartUnderWay(_Part):
 
 
 class TrialUnderWay(_Part):
-    """The attempt that is under way."""
+    """The attempt that is in progress."""
 
     id: str
     treatment: dict[str, Level] = Field(default_factory=dict)
@@ -180,7 +180,7 @@ class Live(_Part):
     seconds: tuple[LoadSecond, ...] = ()
     """The newest `LAST_SECONDS`, oldest first."""
     seconds_under_way: int = 0
-    """Number of them, from the newest, that are of the trial under way, or came since the last one ended."""
+    """Number of them, from the newest, that are of the trial in progress, or came since the last one ended."""
     nodes: dict[str, NodeReadings] = Field(default_factory=dict)
     troubles: tuple[TroubleNoted, ...] = ()
     """The last `LAST_TROUBLES`, oldest first."""
@@ -190,14 +190,14 @@ class Live(_Part):
 
     @property
     def treatment(self) -> Mapping[str, Level]:
-        """Of the trial under way; between trials that of the start, as far as it is known."""
+        """Of the trial in progress; between trials that of the start, as far as it is known."""
         if self.trial is not None:
             return self.trial.treatment
         return self.start.treatment if self.start is not None else {}
 
     @property
     def current_seconds(self) -> tuple[LoadSecond, ...]:
-        """Seconds of load of the trial under way, or since the last one ended."""
+        """Seconds of load of the trial in progress, or since the last one ended."""
         return self.seconds[len(self.seconds) - min(self.seconds_under_way, len(self.seconds)) :]
 
 

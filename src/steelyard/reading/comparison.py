@@ -272,7 +272,7 @@ def _texts(chosen: Mapping[str, Level] | Sequence[str]) -> Sequence[str]:
 
 
 def _missing(first: Opened, second: Opened, a: Side, b: Side, pairing: Pairing) -> list[str]:
-    """Cells that only one side has, and a remark on trials in both stores: a copy is no second measurement."""
+    """Cells that only one side has, and a remark on trials in both stores: a copy is not a second measurement."""
     missing = [f"only {a.name} has {label(cell)}" for cell in pairing.only_a]
     missing += [f"only {b.name} has {label(cell)}" for cell in pairing.only_b]
     if first.folder != second.folder:

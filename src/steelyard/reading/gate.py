@@ -113,7 +113,7 @@ def _refuse_unfinished(opened: Opened) -> None:
         raise StoreError(
             f"{folder}: the study is not finished: {opened.look.missing} of {count(len(plan.trials), 'trial')} are "
             "missing",
-            f"`steelyard run` goes on with it; a gate that looks before the end would err more often than it says "
+            f"`steelyard run` continues with it; a gate that looks before the end would err more often than it says "
             f"(`steelyard compare {folder}` shows what there is)",
             path=str(folder),
         )

@@ -32,7 +32,7 @@ def read(path: str | Path) -> Reading:
     """A `Reading` of the study's folder at `path`, or of the only one in it.
 
     Raises StoreError if there is none, if it has no sealed trial yet, or if its study cannot be read. Other damaged
-    files are passed over, see `Reading.damages`.
+    files are skipped, see `Reading.damages`.
     """
     return Reading(opened(path))
 
@@ -58,7 +58,7 @@ class Reading:
 
     @property
     def damages(self) -> tuple[Damage, ...]:
-        """Files of the store that were passed over so far, or read although they were changed: what rests on them is
+        """Files of the store that were skipped so far, or read although they were changed: what rests on them is
         not in the numbers. It grows with what is read."""
         return self._source.store.damages
 

@@ -115,7 +115,7 @@ class Timeline:
     server: tuple[StripGroup, ...] = ()
     """Metrics that the database reports; empty without its own metrics."""
     paused_ms: tuple[float | None, ...] = ()
-    """The longest pause of any node in each window; empty where pauses were not watched."""
+    """The longest pause of any node in each window; empty if pauses were not watched."""
     worst: Worst | None = None
     """The window with the highest percentile, where pauses were watched."""
 
@@ -149,7 +149,7 @@ def timeline(
     middle: bool = False,
     samples: pl.DataFrame | None = None,
 ) -> Timeline | None:
-    """A trial over time, from the store's intervals; None where it is too short. `samples`: of its nodes, for a strip
+    """A trial over time, from the store's intervals; None if it is too short. `samples`: of its nodes, for a strip
     each."""
     drawn = intervals.filter(~pl.col("phase").is_in(NOT_DRAWN) & (pl.col("measure") == "response"))
     if drawn.is_empty():

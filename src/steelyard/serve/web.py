@@ -168,7 +168,7 @@ class PageServer(ThreadingHTTPServer):
                 self._ends[connection] = time.monotonic() + seconds
 
     def service_actions(self) -> None:
-        """Between requests, a few times a second: end what takes too long."""
+        """Between requests, a few times per second: end what takes too long."""
         now_s = time.monotonic()
         with self._guard:
             for connection in [one for one, end_s in self._ends.items() if end_s < now_s]:
@@ -178,7 +178,7 @@ class PageServer(ThreadingHTTPServer):
                     connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A connection that breaks off is no news; anything else is a fault of ours."""
+        """A connection that breaks off is not news; anything else is a fault of ours."""
         error = sys.exception()
         if not isinstance(error, OSError):
             self.complain(f"{type(error).__name__}: {error}")

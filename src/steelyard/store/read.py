@@ -43,7 +43,7 @@ MOST_LINES: Final = 5
 
 
 class Store:
-    """One study's folder. What cannot be read is passed over and kept in `damages`, as far as an answer is possible
+    """One study's folder. What cannot be read is skipped and kept in `damages`, as far as an answer is possible
     without it; otherwise a StoreError names the file."""
 
     def __init__(self, folder: Path) -> None:
@@ -221,7 +221,7 @@ class Store:
         return not problem
 
     def _files(self, record: TrialRecord, part: str, suffix: str) -> list[Path]:
-        """Files of a part of a trial that are as they were sealed, by name. Others are passed over: what is not there,
+        """Files of a part of a trial that are as they were sealed, by name. Others are skipped: what is not there,
         what was changed, what the record does not know."""
         folder = self.folder_of(record)
         try:
@@ -258,7 +258,7 @@ class Store:
             Damage(
                 file=no_links.name_below(path, self.folder),
                 what=what,
-                effect="passed over: what rests on it is left out",
+                effect="skipped: what rests on it is left out",
                 hint=f"restore it from a copy, or remove the trial's folder: {MEASURED_AGAIN}",
             )
         )
@@ -323,8 +323,8 @@ class Store:
             problem = f"it cannot be read: {problem_of(error)}"
         if problem:
             hint = "restore it from a copy; the next `steelyard run` rewrites it"
-            self._pass_over(Damage(file=path.name, what=problem, effect="passed over", hint=hint))
-            return FoundFloor(why=f"{path}: {problem}, and was passed over")
+            self._pass_over(Damage(file=path.name, what=problem, effect="skipped", hint=hint))
+            return FoundFloor(why=f"{path}: {problem}, and was skipped")
         why = mismatch(floor, self.circumstances(records))
         if why:
             return FoundFloor(why=f"{path.name} of study {floor.study} does not hold: {why}")
@@ -344,7 +344,7 @@ class Store:
             more = f" and {len(torn) - MOST_LINES} more" if len(torn) > MOST_LINES else ""
             what = f"{lines}{more} cannot be read: {journal.why_unreadable(torn, last)}"
             effect = "skipped; what was noted there is not known"
-            hint = "restore it from a copy if you have one; `steelyard run` goes on without these lines"
+            hint = "restore it from a copy if you have one; `steelyard run` continues without these lines"
             damage = Damage(file=layout.EVENTS, what=what, effect=effect, hint=hint, harmless=True)
             self._pass_over(damage)
         return tuple(entry for entry in entries if entry.event is not None)

@@ -54,7 +54,7 @@ class Seal:
     """Line of the journal."""
     event: TrialSealed
     sha256: str | None
-    """SHA-256 of its record; None where the journal says it of a measurement that is gone."""
+    """SHA-256 of its record; None if the journal says it of a measurement that is gone."""
     missed: bool = False
     """Whether a session has found since that it is not there."""
 

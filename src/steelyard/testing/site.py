@@ -274,7 +274,7 @@ async def _runs(node: Node, pid: int) -> bool:
 
 
 async def _start_sleeper(node: Node) -> int:
-    """Id of a process that outlives the conductor; 0 where it is not one of this machine's."""
+    """Id of a process that outlives the conductor; 0 if it is not one of this machine's."""
     server = await _sleeper(node)
     return server.pid if node.processes == "same" else 0
 

@@ -212,7 +212,7 @@ WRONG = [
     ("LIMIT :most", "LIMIT :moist", 25, "has no value: set values.moist"),
     ("values.since = ", "values.sinse = ", 26, "is not a marker of the statement; did you mean 'since'?"),
     ('values.most = { type = "int", value = "$most" }', 'values.most = { type = "int", value = "${most}0" }', 27,
-     "is no int: a whole number"),
+     "is not a value of int: a whole number"),
     ('keys = "zipfian"', 'keys = "zipfan"', 33, "did you mean 'zipfian'?"),
     ('keys = "uniform(0..999)"', 'keys = "uniform(-5..999)"', 43, "keys cannot be negative"),
     ('statement = "get"', 'statement = "got"', 34, "unknown statement; did you mean 'get'?"),

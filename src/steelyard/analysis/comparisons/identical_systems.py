@@ -87,11 +87,11 @@ def spread_of(rows: pl.DataFrame, response: str) -> Spread | None:
 def floor_percent(
     spread: Spread, a: Sequence[int], b: Sequence[int], shared: Shared, confidence: float = 0.95
 ) -> Estimate | None:
-    """The change, in per cent, that this share of comparisons of identical systems stays below.
+    """The change, in percent, that this share of comparisons of identical systems stays below.
 
-    `a` and `b`: trials of each start of either side; `shared`: what the sides have in common. None where
-    the spread rests on fewer than LEAST_DEGREES. Its interval: z sqrt(v) over the chi-squared interval of v; the value
-    has t in place of z, so that it holds although v is only estimated.
+    `a` and `b`: trials of each start of either side; `shared`: what the sides have in common. None if the spread rests
+    on fewer than LEAST_DEGREES. Its interval: z sqrt(v) over the chi-squared interval of v; the value has t in place of
+    z, so that it holds although v is only estimated.
     """
     variance = _variance(spread, a, b, shared)
     if variance is None:
@@ -159,7 +159,7 @@ class Floors:
 
     def of(self, response: str, a: Sequence[int], b: Sequence[int], shared: Shared) -> Floor | None:
         """The floor of a comparison whose sides have starts with these numbers of trials; `shared`: what these have in
-        common. None where there is none."""
+        common. None if there is none."""
         for spread, source in self.spreads(response):
             percent = floor_percent(spread, a, b, shared, self.confidence)
             if percent is not None:

@@ -71,7 +71,7 @@ class LevelPair:
 
     @cached_property
     def gap(self) -> Gap | None:
-        """Mean logarithm of the level minus that of the baseline; None where a value is not above 0."""
+        """Mean logarithm of the level minus that of the baseline; None if a value is not above 0."""
         if not self.positive:
             return None
         a, b = ([math.log(value) for value in side] for side in (self.baseline, self.level))
@@ -89,7 +89,7 @@ class LevelPair:
     @property
     def p(self) -> float | None:
         """Two-sided p that the ratio is 1, by the test whose interval `level_ratios.ratio_of` gives: below 1 -
-        confidence where that leaves 1 out. None where there is no interval."""
+        confidence where that leaves 1 out. None if there is no interval."""
         return None if self.gap is None or self.lacks else self.gap.p()
 
     def tost_p(self, margin_percent: float | None) -> float | None:
@@ -173,7 +173,8 @@ def pair_of_levels(
 def level_pairs(
     frame: TrialFrame, response: str, factor: str, baseline: Level, level: Level, others: Treatment
 ) -> tuple[LevelPair, ...]:
-    """The two levels over start means (from three a level on) and over trials; empty if either has no used trial.
+    """The two levels over start means (with three or more per level) and over trials; empty if either has no used
+    trial.
 
     Start means are those that the ratio of the two levels rests on (`pair_of`).
     """

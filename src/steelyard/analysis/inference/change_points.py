@@ -4,10 +4,10 @@ Binary segmentation by ranks. The statistic of a place k with at least two value
 mean ranks before and after it, in standard errors; the greatest is compared with series of this length without a change
 (A. N. Pettitt, A non-parametric approach to the change-point problem, Journal of the Royal Statistical Society C 28(2),
 1979, with the weighting of D. M. Hawkins, Testing a sequence of observations for a shift in location, Journal of the
-American Statistical Association 72, 1977). Each side of a change is then searched on its own, as E-divisive does
-(D. S. Matteson, N. A. James, Journal of the American Statistical Association 109, 2014; D. Daly et al., The use of
-change point detection to identify software performance regressions, ICPE 2020). Ranks, because one outlier is no change
-of level.
+American Statistical Association 72, 1977). Each side of a change is then searched on its own, as E-divisive does (D. S.
+Matteson, N. A. James, Journal of the American Statistical Association 109, 2014; D. Daly et al., The use of change
+point detection to identify software performance regressions, ICPE 2020). Ranks, because one outlier is not a change of
+level.
 
 Reference series without a change: permutations for trials and starts. Consecutive seconds are correlated, and against
 permutations almost any series would show a change; they are compared with first-order autoregressions of the same

@@ -36,7 +36,7 @@ class LawChoice(Row):
     sizes: int
     """Different sizes."""
     law: str | None = None
-    """The preferred law: usl, amdahl, linear or broken; none where none was fitted, or the data do not decide."""
+    """The preferred law: usl, amdahl, linear or broken; none if none was fitted, or the data do not decide."""
     contention: RatioOrNone = None
     """Contention, sigma of the preferred law; of the universal law where none is preferred or linear scaling is. None
     of a broken line, or where these laws are refused."""

@@ -34,7 +34,7 @@ class ResponseFloor(MeasuredRow):
     trials: int
     """Used trials of them."""
     between_cv: FractionOrNone = None
-    """Coefficient of variation between starts; none where it is not known."""
+    """Coefficient of variation between starts; none if it is not known."""
     within_cv: FractionOrNone = None
     """Coefficient of variation between the trials of a start."""
     level_starts: int

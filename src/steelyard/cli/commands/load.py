@@ -328,7 +328,7 @@ def show(order: Mapping[str, Any], count: int, as_json: bool) -> int:
             message = f"{count:,} operations were not generated within {SHOW_TIMEOUT_S:g} s"
             raise EngineError(message, "--show fewer") from None
     if done.returncode != 0:
-        raise EngineError(done.stderr.strip() or f"the agent ended with {done.returncode}")
+        raise EngineError(done.stderr.strip() or f"the agent exited with code {done.returncode}")
     if as_json:
         sys.stdout.write(shown_json(done.stdout))
         return EXIT_DONE

@@ -63,7 +63,7 @@ def draw(checked: Check, console: Console, *, everything: bool) -> None:
 
 
 def _sites(plan: Plan) -> Table:
-    """The sites of databases and of load nodes; empty where one site lends both."""
+    """The sites of databases and of load nodes; empty if one site lends both."""
     table = titled_table("Sites", "nodes", "site", "number")
     apart = [trial.settings for trial in plan.trials if trial.settings.load_site.name]
     lent = [("database nodes", settings.site.name, settings.site.nodes) for settings in apart]

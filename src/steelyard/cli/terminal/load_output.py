@@ -204,7 +204,7 @@ def sentences(phase: PhaseOutcome) -> list[str]:
 
 
 def estimates(phase: PhaseOutcome, course: percentile_intervals.HistogramSeries | None) -> dict[float, Estimate | None]:
-    """Share to the percentile of response time of all operations with its interval; None where the count is too small.
+    """Share to the percentile of response time of all operations with its interval; None if the count is too small.
 
     Without the course of the phase there is no interval.
     """
@@ -308,7 +308,7 @@ def _phase_data(
 
 
 def _number(histogram: Histogram, q: float) -> float | None:
-    """A percentile in ms; None where the count does not support it."""
+    """A percentile in ms; None if the count does not support it."""
     ns = histogram.quantile_ns(q) if supported(q, histogram.n) else None
     return None if ns is None else ns / NS_PER_MS
 

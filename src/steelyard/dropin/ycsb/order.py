@@ -102,7 +102,7 @@ def compile_command(command: Command, seed: int) -> Compiled:
     duration_s = values.integer("maxexecutiontime", 0, 0, 10**8) or None
     if operations is None and duration_s is None:
         read = values.text("operationcount")
-        raise wrong("operationcount", read, ("1 and more",), "and there is no maxexecutiontime")
+        raise wrong("operationcount", read, ("at least 1",), "and there is no maxexecutiontime")
     workload = ycsb.Core("ycsb", _settings(command, values, operations or 0))
     load = Load(
         schedule="closed" if rate is None else "constant",
@@ -183,7 +183,7 @@ def _operations(command: Command, values: Values) -> int | None:
         name = "insertcount" if "insertcount" in values else "recordcount"
         operations = values.integer(name, 0)
         if operations == 0:
-            raise wrong(name, values.text(name), ("1 and more",), "there is nothing to load")
+            raise wrong(name, values.text(name), ("at least 1",), "there is nothing to load")
         return operations
     return values.integer("operationcount", 0) or None
 
@@ -198,7 +198,7 @@ def _span(command: Command, values: Values) -> tuple[int, int]:
             raise _beyond(start, count, records)
         return start, count
     if records == 0:
-        raise wrong("recordcount", values.text("recordcount"), ("1 and more",), "how many records were loaded?")
+        raise wrong("recordcount", values.text("recordcount"), ("at least 1",), "how many records were loaded?")
     count = values.integer("insertcount", records - start, -MOST)
     if count < 1 or start + count > records:
         raise _beyond(start, count, records)

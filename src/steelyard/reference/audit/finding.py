@@ -76,7 +76,7 @@ class Finding(Value):
     """The range that the other numbers allow, in words, rounding included."""
     low: float | None = None
     high: float | None = None
-    """Ends of the range that the other numbers allow; None where unbounded."""
+    """Ends of the range that the other numbers allow; None if unbounded."""
     off_by: float | None = None
     """Distance from the printed interval to the range that the other numbers allow; positive: too large."""
     because: str

@@ -35,7 +35,7 @@ OF_THE_PAGE: Final[dict[str, str]] = {
     "hint of a crime": "What to do, or how to read the page as it is.",
     "value of a level": ("Geometric mean of the level's start means. The change is the quotient of two of them."),
     "change from the baseline": (
-        "In per cent of the baseline's value between half and double, otherwise as a multiple of it; in brackets the "
+        "In percent of the baseline's value between half and double, otherwise as a multiple of it; in brackets the "
         "interval over starts."
     ),
     "verdict of a level": (

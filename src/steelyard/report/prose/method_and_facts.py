@@ -313,7 +313,7 @@ def _circumstances(records: Sequence[TrialRecord]) -> str:
 
 
 def _clocks(records: Sequence[TrialRecord]) -> str:
-    """Corrections of times from nodes with clocks of their own; empty where there are none."""
+    """Corrections of times from nodes with clocks of their own; empty if there are none."""
     by_node: dict[str, list[ClockOffset]] = {}
     for record in records:
         for clock in record.clocks:

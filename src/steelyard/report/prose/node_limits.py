@@ -28,7 +28,7 @@ def sentences(records: Sequence[TrialRecord]) -> list[str]:
 
 
 def _sentence(limits: str, begin: Sequence[str | None], attempts: int, warmed_up: bool) -> list[str]:
-    """`LIMITS were in force in each start from ... on.`; nothing where no attempt has them. `begin`: `warm`, `start` or
+    """`LIMITS were in force in each start from ... on.`; nothing if no attempt has them. `begin`: `warm`, `start` or
     none, for each attempt that has."""
     if not begin:
         return []

@@ -147,7 +147,7 @@ def _word(value: Any) -> str:
 
 
 def _lettered(column: TableColumn, values: Sequence[Any]) -> dict[str, str]:
-    """Long texts that several rows repeat, with a letter for each; empty where rows differ."""
+    """Long texts that several rows repeat, with a letter for each; empty if rows differ."""
     texts = [value for value in values if isinstance(value, str) and len(value) > LONG]
     distinct = list(dict.fromkeys(texts))
     if column.kind is not Kind.TEXT or len(distinct) == len(texts) or len(distinct) > MOST_LETTERS:

@@ -159,7 +159,7 @@ def shown(address: str) -> str:
 def answers(daemon: Daemon) -> str:
     """Reason why no daemon answers; empty if one does. Read-only."""
     answer = _call([*daemon.client, "version", "--format", "{{.Server.Version}}"])
-    return "" if answer.returncode == 0 else _last_line(answer.stderr) or f"it ended with {answer.returncode}"
+    return "" if answer.returncode == 0 else _last_line(answer.stderr) or f"it exited with code {answer.returncode}"
 
 
 def shows(daemon: Daemon, *words: str) -> bool:

@@ -135,11 +135,11 @@ def not_pulled(name: str, error: CommandFailed, here: Sequence[str], *, own: boo
     if error.exit_code is None:
         why = f"`docker pull {name}` did not end within {PULL_TIMEOUT_S:g} s"
     elif unreached:
-        why = f"its registry could not be reached: `docker pull {name}` ended with: {answer}"
+        why = f"its registry could not be reached: `docker pull {name}` failed: {answer}"
     elif absent:
-        why = f"its registry has no public image of that name: `docker pull {name}` ended with: {answer}"
+        why = f"its registry has no public image of that name: `docker pull {name}` failed: {answer}"
     else:
-        why = f"it could not be pulled: `docker pull {name}` ended with: {answer}"
+        why = f"it could not be pulled: `docker pull {name}` failed: {answer}"
     named = [tag for tag in here if not tag.startswith(REPOSITORY) and "<none>" not in tag][:MOST_NAMED]
     hints = [
         "check its name" if absent else "check this machine's network and Docker's proxy",

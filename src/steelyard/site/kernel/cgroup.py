@@ -142,7 +142,7 @@ def choose(mounts: Sequence[Mount], enabled: frozenset[str], own_path: str) -> H
         base, controllers, why = _delegated(unified, own_path)
         problems += why
     if base is not None and controllers:
-        # A group that holds processes can only go on handing down what it hands down already.
+        # A group that holds processes can only continue handing down what it hands down already.
         file = "cgroup.subtree_control" if _blocked(base) else "cgroup.controllers"
         on_demand = frozenset(_read(base / file).split()) & set(ON_DEMAND)
     if not mounts:
@@ -340,7 +340,7 @@ def cores_in(text: str) -> frozenset[int]:
 
 
 def cores_handed_down(hierarchies: Hierarchies) -> frozenset[int]:
-    """Cores that the group above our nodes' can give them; empty where the kernel does not say. Read-only."""
+    """Cores that the group above our nodes' can give them; empty if the kernel does not say. Read-only."""
     place = hierarchies.cpuset or hierarchies.version_2
     if place is None:
         return frozenset()

@@ -114,7 +114,7 @@ async def bootstrap(
     )
     if code != 0:
         errors = [line for line in lines if line.startswith(("E:", "W:"))] or lines
-        raise SiteError(f"debootstrap ended with {code}: {' | '.join(errors[-NAMED_LINES:])}", otherwise)
+        raise SiteError(f"debootstrap exited with code {code}: {' | '.join(errors[-NAMED_LINES:])}", otherwise)
     for folder in DISPENSABLE:
         await asyncio.to_thread(shutil.rmtree, root / folder, ignore_errors=True)
 

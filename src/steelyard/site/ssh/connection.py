@@ -195,7 +195,7 @@ def of_node(name: str, prefix: Sequence[str], controls: Path | None = None) -> C
 
 
 def _escaped(path: Path) -> str:
-    """A path in the form of ssh's options, in which per cent signs are special."""
+    """A path in the form of ssh's options, in which percent signs are special."""
     return str(path).replace("%", "%%")
 
 

@@ -38,7 +38,7 @@ class Common(Value):
     hardware: str = Field(default="", max_length=100)
     """Label of the hardware, such as `Raspberry Pi 4, 4 GB`; it is among the facts of the node."""
     folder: str = DEFAULT_FOLDER
-    """Steelyard's own folder on the machine; nothing is ever created or removed outside of it. `~/` is the user's
+    """Steelyard's own folder on the machine; nothing is ever created or removed outside it. `~/` is the user's
     home there."""
     role: Literal["", "database", "load"] = ""
     """Role of the machine; either, if empty."""

@@ -197,7 +197,7 @@ class SshSite:
         async def claim() -> None:
             former.extend(await _claim(connection, node, record.id, self._terms(record)))
 
-        # What is under way on the machine cannot be called back: it must be there, or not, when the lease is undone.
+        # What is in progress on the machine cannot be called back: it must be there, or not, when the lease is undone.
         await to_the_end(claim())
         await ssh_agent.bring(connection, Path(str(node.cache)), program)
         for identity in former:
@@ -220,8 +220,7 @@ class SshSite:
 
 
 async def _look(identity: str, place: Place, connection: Connection, ssh_config: str) -> tuple[Node, AgentProgram]:
-    """The node that a machine becomes, and the agent for it, after a look that changes nothing. Raises
-    SiteError."""
+    """The node that a machine becomes, and the agent for it, after a look that changes nothing. Raises SiteError."""
     machine = await identify(connection, place.machine.folder)
     address = await ssh_connection.address(place.machine, ssh_config)
     if machine.addresses and address not in machine.addresses:

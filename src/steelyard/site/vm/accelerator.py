@@ -45,13 +45,13 @@ class Accelerator(Value):
     why: str
     """Observation, in words."""
     tried: datetime | None = None
-    """When a guest was booted to find out; None where none was."""
+    """When a guest was booted to find out; None if none was."""
 
     @property
     def words(self) -> list[str]:
         """Options of QEMU. Emulated machines keep to four levels of page tables, which are quicker to walk."""
         if self.name == "kvm":
-            # Time that the machines of a lease take from each other is no disturbance from outside.
+            # Time that the machines of a lease take from each other is not a disturbance from outside.
             return ["-accel", "kvm", "-cpu", "host,kvm-steal-time=off"]
         return ["-accel", f"tcg,thread=multi,tb-size={TRANSLATED_MB}", "-cpu", "max,la57=off"]
 
@@ -158,7 +158,7 @@ async def _trial_boot(image: Image, caller: Node) -> tuple[bool, str]:
     if scripts.TRIED in done.stdout.decode(errors="replace"):
         return True, "a guest booted under KVM"
     lines = done.stderr.decode(errors="replace").strip().splitlines()
-    return False, f"a guest under KVM did not boot: {lines[-1] if lines else f'QEMU ended with {done.exit_code}'}"
+    return False, f"a guest under KVM did not boot: {lines[-1] if lines else f'QEMU exited with code {done.exit_code}'}"
 
 
 def _read(image: Image, qemu: str) -> _Kept | None:

@@ -310,9 +310,9 @@ DENIED = "Error response from daemon: pull access denied for cassandr, repositor
 @pytest.mark.parametrize(
     ("answer", "code", "words", "hinted"),
     [
-        (UNREACHABLE, 1, "its registry could not be reached: `docker pull cassandra:5` ended with: Error", "network"),
+        (UNREACHABLE, 1, "its registry could not be reached: `docker pull cassandra:5` failed: Error", "network"),
         (DENIED, 1, "its registry has no public image of that name: `docker pull", "check its name"),
-        ("no space left on device", 1, "it could not be pulled: `docker pull cassandra:5` ended with: no space", ""),
+        ("no space left on device", 1, "it could not be pulled: `docker pull cassandra:5` failed: no space", ""),
         ("", None, "`docker pull cassandra:5` did not end within 1200 s", "network"),
     ],
 )

@@ -71,7 +71,7 @@ class Population:
 
 @dataclass(frozen=True)
 class Insert:
-    """How partitions are written; None where the command line has no value."""
+    """How partitions are written; None if the command line has no value."""
 
     partitions: Distribution | None
     batch: str | None

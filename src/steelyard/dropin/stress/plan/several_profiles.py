@@ -64,7 +64,7 @@ def _of(name: str, profiles: Sequence[Profile]) -> tuple[Profile, str]:
 
 def columns_before(profile: Profile, rows: Sequence[Mapping[str, Any]]) -> tuple[profile_orders.Column, ...] | None:
     """The columns of the table before anything is created: as the server has them (`rows`), else as the definition
-    will make them. None where only the server knows."""
+    will make them. None if only the server knows."""
     if rows or not profile.creations():
         return profile_orders.columns_of(rows)
     expected = table_definition.described(profile.table_cql or "")

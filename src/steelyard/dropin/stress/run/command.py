@@ -174,7 +174,7 @@ def addresses(connection: Connection) -> list[str]:
             known = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except OSError as error:
             if len(connection.nodes) > 1:
-                # One dead node of several: the agent says so, and goes on.
+                # One dead node of several: the agent says so, and continues.
                 contacts.append(with_port(host, port))
                 continue
             raise Refused(

@@ -306,7 +306,7 @@ class Action:
                 if "batch too large" in text.lower():
                     self.voice.note(f"  {SMALLER_BATCHES}")
         if not self.settings.errors.ignore:
-            self.voice.note("  the load ends at the first interval with one; `-errors ignore` goes on and counts them")
+            self.voice.note("  the load ends at the first interval with one; `-errors ignore` counts them instead")
 
     def _say_connected(self, record: Connected) -> None:
         if self._connected:
