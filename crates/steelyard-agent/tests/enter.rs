@@ -81,7 +81,7 @@ fn failures_say_which_step_and_path() {
         (
             vec!["--drop-capability", "nonsense", "--", "true"],
             2,
-            "no capability is called",
+            "unknown capability",
         ),
         (vec!["true"], 2, "Usage"),
     ] {

@@ -55,7 +55,7 @@ fn parts_of_a_file_are_read() {
         let output = files(&["read", &missing]);
         assert_eq!((output.status.code(), output.stdout.len()), (Some(3), 0), "{output:?}");
     }
-    refused(&files(&["read", &scratch.path("")]), "no regular file");
+    refused(&files(&["read", &scratch.path("")]), "not a regular file");
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn only_what_is_below_the_root_is_removed() {
         (scratch.path("outside/keep"), "not below"),
         (scratch.path("root-2"), "not below"),
         (scratch.path("root/way-out/keep"), "not below"),
-        (scratch.path("root/../outside"), "has .. in it"),
+        (scratch.path("root/../outside"), "contains '..'"),
         (scratch.path("root/tree/.."), "names no file"),
         ("/".to_owned(), "names no file"),
         ("root/file".to_owned(), "not below"),

@@ -126,7 +126,7 @@ fn certificate(reason: &CertificateError) -> (String, &'static str) {
         ),
         CertificateError::BadSignature => (
             "shows a certificate that is not signed by the trusted authority of that name, but by another".to_owned(),
-            "name the PEM file of the cluster's authority (tls.ca): it may have been made anew; or tls.verify = none",
+            "name the PEM file of the cluster's authority (tls.ca): it may have been replaced; or tls.verify = none",
         ),
         CertificateError::NotValidForNameContext { expected, presented } => {
             let names = match presented.as_slice() {

@@ -53,7 +53,7 @@ pub enum CqlError {
         bytes: usize,
     },
     /// A count that is negative, or above what the bytes behind it can hold.
-    #[error("{count} {what} are announced where the bytes that are left hold at most {most}")]
+    #[error("{count} {what} are announced, but the remaining bytes hold at most {most}")]
     Count {
         /// What is counted.
         what: &'static str,

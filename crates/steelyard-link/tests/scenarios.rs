@@ -136,7 +136,7 @@ fn wrong_settings_are_named() {
         (|s| s.medium.retry_limit = Some(0), "retry_limit"),
         (
             |s| s.medium.frame_error = 1.0,
-            "frame_error: 1 is no probability below 1",
+            "frame_error: 1 is not a probability below 1",
         ),
         (
             |s| s.medium.phy = "802.11x".to_owned(),

@@ -89,11 +89,11 @@ fn words_that_are_not_possible_end_the_load_and_say_what_is() {
         (vec![Word::Go { in_s: -1.0 }], "0 to 3600"),
         (
             vec![Word::Go { in_s: 0.0 }, phase("search-settle")],
-            "a name that was not there before",
+            "a new name other than populate",
         ),
         (
             vec![Word::Go { in_s: 0.0 }, phase("w1"), phase("w1")],
-            "a name that was not there before",
+            "a new name other than populate",
         ),
         (
             vec![Word::Go { in_s: 0.0 }, phase_word("w1", 1000.0, -1.0, 0.0)],

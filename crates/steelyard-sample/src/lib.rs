@@ -36,7 +36,7 @@ pub enum SampleError {
         source: std::io::Error,
     },
     /// A folder that is no cgroup.
-    #[error("{path} is no cgroup: it has no file cgroup.procs")]
+    #[error("{path} is not a cgroup: it has no file cgroup.procs")]
     NoCgroup {
         /// The folder.
         path: PathBuf,

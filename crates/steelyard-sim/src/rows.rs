@@ -270,7 +270,7 @@ fn value<'a>(term: &'a Term, kind: &ColumnType, values: &Values<'a>) -> Result<O
             Ok(Some(Cow::Owned(number.to_be_bytes().to_vec())))
         }
         (Term::Number(number), ColumnType::Int) => {
-            let number = i32::try_from(*number).map_err(|_| invalid(format!("{number} is no int")))?;
+            let number = i32::try_from(*number).map_err(|_| invalid(format!("{number} is not an int")))?;
             Ok(Some(Cow::Owned(number.to_be_bytes().to_vec())))
         }
         (term, kind) => Err(invalid(format!("{term:?} does not fit a column of type {kind:?}"))),

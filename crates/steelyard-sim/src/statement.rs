@@ -200,7 +200,7 @@ impl Parser {
         }
         for part in key.iter().chain(&clustering) {
             if !columns.iter().any(|(column, _)| column == part) {
-                return Err(format!("the key {part} is no column"));
+                return Err(format!("the key {part} is not a column"));
             }
         }
         Ok(Statement::CreateTable {

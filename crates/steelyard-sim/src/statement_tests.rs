@@ -131,7 +131,10 @@ fn what_is_not_understood_is_said() {
         ("SELECT a FROM b ORDER BY c", "the end expected"),
         ("INSERT INTO a (b, c) VALUES (?)", "2 columns but 1 values"),
         ("CREATE TABLE a (b text)", "PRIMARY KEY"),
-        ("CREATE TABLE a (b text, PRIMARY KEY (b, c))", "the key c is no column"),
+        (
+            "CREATE TABLE a (b text, PRIMARY KEY (b, c))",
+            "the key c is not a column",
+        ),
         ("CREATE TABLE a (b list<text, text>)", "type list"),
         ("CREATE TABLE a (b address)", "type address"),
         ("SELECT 'a", "not closed"),

@@ -336,7 +336,7 @@ fn check(workload: &Ycsb, field_count: u32, share: Share) -> Result<(), OrderErr
     let w = workload;
     let fraction = |value: f64| (0.0..=1.0).contains(&value);
     let shares = w.proportions.shares();
-    ensure(w.records > 0, "workload.records", &w.records, "1 and more")?;
+    ensure(w.records > 0, "workload.records", &w.records, "at least 1")?;
     let keys = w
         .insert_start
         .checked_add(w.records)
@@ -347,7 +347,7 @@ fn check(workload: &Ycsb, field_count: u32, share: Share) -> Result<(), OrderErr
         &w.records,
         "key numbers below 2^62",
     )?;
-    ensure(field_count > 0, "fields", &field_count, "1 and more")?;
+    ensure(field_count > 0, "fields", &field_count, "at least 1")?;
     let of = (1..=MOST_SHARES).contains(&share.of);
     ensure(of, "share.of", &share.of, "1 to a million")?;
     ensure(
@@ -360,7 +360,7 @@ fn check(workload: &Ycsb, field_count: u32, share: Share) -> Result<(), OrderErr
         shares.iter().all(|share| *share >= 0.0) && w.proportions.sum() > 0.0 && w.proportions.sum().is_finite(),
         "workload.proportions",
         &format!("{shares:?}"),
-        "numbers of 0 and more with a sum above 0",
+        "numbers of at least 0 with a sum above 0",
     )?;
     let padding = w.zero_padding;
     ensure(

@@ -30,7 +30,7 @@ async def _agent() -> Finding:
 
 def _calibrated() -> Finding:
     """Capability of the load engine here, by the last calibration."""
-    hint = "steelyard calibrate (20 s): without it, the generator's limit can be mistaken for the system's"
+    hint = "run `steelyard calibrate` (20 s): without it, the generator's limit can be mistaken for the system's"
     try:
         ceilings = calibration.read(calibration.path_in(state_folder()))
     except SteelyardError as error:

@@ -191,7 +191,7 @@ class Cluster:
         """Have the engine run phases as they are decided; as `drive`. Raises EngineError if it cannot."""
         engine = self.engine
         if not isinstance(engine, DrivenByWords):
-            raise EngineError("this engine takes no phases while it runs", 'load.engine = "agent"')
+            raise EngineError("this engine accepts no phases while it runs", 'set load.engine = "agent"')
         listening = Listening(self.engine, order, self.loaders)
         taken = listening.to(self._on_our_clock(on_record))
         driving = engine.drive_by_words(order, self.loaders, taken, phases, timeout_s)
@@ -292,7 +292,7 @@ async def started(
         except Exception as second:
             first.add_note(f"while cleaning up: {second}")
         if broken is not None:
-            raise SiteError(broken, "`steelyard doctor` says what this machine can do") from first
+            raise SiteError(broken, "run `steelyard doctor` to see what this machine can do") from first
         raise
     await to_the_end(_undo(undo, keep=True))
 

@@ -225,7 +225,7 @@ def owner(pid: int | None = None) -> Owner:
     number = os.getpid() if pid is None else pid
     ticks = start_ticks(number)
     if ticks is None:
-        raise SiteError(f"there is no process {number}")
+        raise SiteError(f"process {number} does not exist")
     return Owner(pid=number, start_ticks=ticks, boot_id=boot_id(), pid_namespace=_pid_namespace())
 
 

@@ -242,7 +242,7 @@ class AnalysisChoice(Value):
         if limit is not None and limit.response not in main_names():
             near = difflib.get_close_matches(limit.response, main_names(), n=1)
             hint = f"; did you mean {near[0]!r}?" if near else f": {', '.join(main_names())}"
-            raise ValueError(f"there is no response {limit.response!r}{hint}")
+            raise ValueError(f"unknown response {limit.response!r}{hint}")
         return objective
 
     @property

@@ -146,7 +146,7 @@ def _over(study: Study, machine: Machine, cost: PlanEstimate) -> Iterator[StudyE
     if cost.disk_bytes > machine.disk_free_bytes:
         yield StudyError(
             f"about {data_size(cost.disk_bytes)} of disk are needed, but {data_size(machine.disk_free_bytes)} are free",
-            "fewer records, or another folder",
+            "use fewer records or another folder",
             key="workload.records",
         )
     budget_h = study.design.time_budget_h
@@ -156,7 +156,7 @@ def _over(study: Study, machine: Machine, cost: PlanEstimate) -> Iterator[StudyE
     if budget_h is not None and hours > budget_h:
         yield StudyError(
             f"design.time_budget_h = {budget_h:g}: about {hours:.1f} hours are needed",
-            "fewer treatments, starts, trials or operations" + (", or design.until.hours" if until else ""),
+            "use fewer treatments, starts, trials or operations" + (", or design.until.hours" if until else ""),
             key="design.time_budget_h",
             read=budget_h,
         )

@@ -257,7 +257,7 @@ def response_named(name: str | None, study: Study) -> str:
     near = difflib.get_close_matches(name, [*known, *SHORT], n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
     raise StudyError(
-        f"--response {name}: there is no such response",
+        f"--response {name}: unknown response",
         f"{hint}there are: {', '.join([*SHORT, *known])}",
         key="--response",
     )

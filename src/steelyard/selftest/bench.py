@@ -88,7 +88,7 @@ async def _contact(started: asyncio.subprocess.Process, errors: Path) -> str:
 def _silent(errors: Path) -> EngineError:
     text = errors.read_text(encoding="utf-8", errors="replace").strip()[-500:]
     message = f"{GOODS}, did not come up within {LISTEN_TIMEOUT_S:g} s{': ' + text if text else ''}"
-    return EngineError(message, "`steelyard doctor` says whether the agent is of this version")
+    return EngineError(message, "run `steelyard doctor` to see whether the agent has this version")
 
 
 async def _create_table(contact: str) -> None:

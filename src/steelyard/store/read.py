@@ -92,7 +92,7 @@ class Store:
 
     @property
     def plan(self) -> Plan | None:
-        """The plan; None, and a damage, if it is not there, cannot be read or was changed."""
+        """The plan; None, and a damage, if it is missing, unreadable or changed."""
         try:
             return self.read_plan()
         except StoreError as error:
@@ -101,7 +101,7 @@ class Store:
             return None
 
     def read_plan(self) -> Plan:
-        """The plan. Raises StoreError if it is not there, cannot be read or was changed."""
+        """The plan. Raises StoreError if it is missing, unreadable or changed."""
         path = self.folder / layout.PLAN
         try:
             content = content_of(path)
@@ -126,7 +126,7 @@ class Store:
         for damage in kept.damages:
             self._pass_over(damage)
         if kept.records and not self.journal():
-            what = "the journal is not there, or has no line that can be read"
+            what = "the journal is missing or has no readable line"
             self._pass_over(Damage(file=layout.EVENTS, what=what, effect="nothing says which records were sealed"))
         plan = self.plan
         named = {trial.id: trial for trial in plan.trials} if plan else {}
@@ -241,7 +241,7 @@ class Store:
         try:
             read = sha256_of(path, self.folder)
         except FileNotFoundError:
-            what = "it is not there"
+            what = "it is missing"
         except OSError as error:
             what = problem_of(error)
         else:
@@ -318,7 +318,7 @@ class Store:
         except FileNotFoundError:
             if sha256 is None:
                 return FoundFloor()
-            problem = "it is not there"
+            problem = "it is missing"
         except (OSError, ValueError) as error:
             problem = f"it cannot be read: {problem_of(error)}"
         if problem:

@@ -56,7 +56,7 @@ class Seal:
     sha256: str | None
     """SHA-256 of its record; None if the journal says it of a measurement that is gone."""
     missed: bool = False
-    """Whether a session has found since that it is not there."""
+    """Whether a session has since found it missing."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Attempts:
     unfit: Mapping[str, Damage]
     """Other entries by their name."""
     gone: Mapping[str, Damage]
-    """Folders that the journal says were sealed and that are not there."""
+    """Folders that were sealed according to the journal but are missing."""
     changed_lines: tuple[ChangedLine, ...] = ()
     """Lines of the journal that were changed, although their trials were not."""
 
@@ -150,7 +150,7 @@ def attempts(store: Path, sealed: Mapping[str, Seal]) -> Attempts:
     missed = {
         name: Damage(
             file=f"{layout.TRIALS}/{name}",
-            what=f"the journal says that it was sealed as {_as(seal.event)}, and it is not there",
+            what=f"the journal says that it was sealed as {_as(seal.event)}, but it is missing",
             effect=NOT_COUNTED,
             hint="restore it from a copy; otherwise the next `steelyard run` measures what is missing",
         )

@@ -51,7 +51,7 @@ def _fraction_problems(study: Study, plugins: Plugins | None) -> list[StudyError
     design, factors = study.design, factors_of(study)
     two = [factor for factor, levels in factors.items() if len(levels) == 2]
     if len(two) > fractional_design.MOST_FACTORS:
-        what = f"{len(two)} factors of two levels; a fraction takes at most {fractional_design.MOST_FACTORS}"
+        what = f"{len(two)} factors of two levels; a fraction can have at most {fractional_design.MOST_FACTORS}"
         return [problem("factors", Missing(), what)]
     if bool(design.generators) == (design.resolution is not None):
         what = "a fractional design needs generators or a resolution, not both"

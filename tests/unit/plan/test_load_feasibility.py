@@ -100,7 +100,7 @@ def test_each_phase_is_looked_at_with_its_peak_and_its_places() -> None:
             'schedule = "constant"\ncapacity_fraction = 0.5\ncapacity_s = 4000\n',
             "load.capacity_s = 4000 s: longer than limits.trial_timeout_s = 3600",
         ),
-        ('schedule = "trace"\ntrace = "nowhere.txt"\n', "there is no trace nowhere.txt"),
+        ('schedule = "trace"\ntrace = "nowhere.txt"\n', "trace nowhere.txt not found"),
     ],
 )
 def test_what_cannot_work_is_refused(rest: str, said: str) -> None:

@@ -63,7 +63,7 @@ KINDS: dict[str, tuple[str, Machine, str]] = {
     "trace": (
         'schedule = "trace"\ntrace = "nowhere.txt"\n',
         LARGE,
-        r"paper\.toml:21: there is no trace nowhere\.txt",
+        r"paper\.toml:21: trace nowhere\.txt not found",
     ),
     "engine": ('engine = "cassandra-stress"\n', LARGE, r"paper\.toml:20: engine cassandra-stress cannot run"),
     "protocol": (

@@ -155,7 +155,7 @@ CASES = {
     + "".join(
         f"{name} = {list(range(1, 101))}\n" for name in ("nodes", "load.threads", "load.timeout_ms", "site.load_nodes")
     ).replace("site.load_nodes = " + str(list(range(1, 101))), "site.memory_mb = " + str(list(range(16, 116)))),
-    "load.engine = 'agnet': there is no such engine": 'engine = "agnet"\n',
+    "load.engine = 'agnet': unknown engine": 'engine = "agnet"\n',
 }
 
 
@@ -181,7 +181,7 @@ def test_a_wrong_value_of_a_plug_in() -> None:
 def test_an_unknown_plug_in_names_the_nearest() -> None:
     error = wrong("", HEAD.replace("[site]\nname = ", "[site]\nname = 'lokal' # "))
     assert error.message.startswith(
-        "paper.toml:9: site.name = 'lokal': there is no site 'lokal'; did you mean 'local'?"
+        "paper.toml:9: site.name = 'lokal': unknown site 'lokal'; did you mean 'local'?"
     )
 
 

@@ -195,7 +195,7 @@ WRONG = [
     ("most = 20", "copy = 20", 7, "not allowed as the name of a parameter"),
     ('records = 100', 'recrods = 100', 2, "recrods = 100: no such key; did you mean 'records'?"),
     ('primary_key = "part, id"', 'primary_key = "part, idd"', 10, "idd is not a column; allowed: part, id"),
-    ('id = "bigint"', 'id = "bigant"', 14, "there is no type 'bigant'; did you mean 'bigint'?"),
+    ('id = "bigint"', 'id = "bigant"', 14, "unknown type 'bigant'; did you mean 'bigint'?"),
     ('id = "bigint"', 'id = { type = "list<bigint>" }', 14, "make = 'key' makes numbers"),
     ('size = 40 }', 'seize = 40 }', 15, "no such key; did you mean 'size'?"),
     ('size = 40 }', 'size = "unifrom(1..2)" }', 15, "did you mean 'uniform'?"),
@@ -203,7 +203,7 @@ WRONG = [
     ('size = 40 }', 'size = 40, count = 3 }', 15, "size belongs to make = 'random', this is 'row'"),
     ('value = true }', 'value = "yes" }', 17, "is not a value of boolean: true or false"),
     ('value = true }', 'make = "draw" }', 17, "make = 'draw' needs number"),
-    ('"$groups"', '"$group"', 13, "there is no such parameter; did you mean '$groups'?"),
+    ('"$groups"', '"$group"', 13, "unknown parameter; did you mean '$groups'?"),
     ('most = 20', 'most = 20\nleast = 1', 8, "is not used"),
     ('most = 20', 'records = 20', 7, "not allowed as the name of a parameter"),
     ("INTO rows (part", "INTO row (part", 20, "is not a table of this file; did you mean 'rows'?"),
@@ -259,7 +259,7 @@ def test_settings_are_the_file_s_and_take_its_place() -> None:
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"weights": {"gett": 1}}, "there is no operation 'gett'; allowed: get, add, list"),
+        ({"weights": {"gett": 1}}, "unknown operation 'gett'; allowed: get, add, list"),
         ({"weights": {"get": 0, "add": 0, "list": 0}}, "all weights are 0"),
         ({"groups": "many"}, "valid integer"),
         ({"groups": 0}, "w.toml:13"),
@@ -325,11 +325,11 @@ def test_a_study_names_the_file_beside_it_and_varies_it(tmp_path: Path, monkeypa
 def test_what_is_wrong_is_told_of_the_study_and_of_the_file(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match=r"s\.toml:13: .*did you mean 'workload\.groups'"):
         planned(tmp_path, study=STUDY.replace("workload.groups", "workload.gruops"))
-    with pytest.raises(StudyError, match=r"s\.toml:\d+: .*there is no operation 'ad'"):
+    with pytest.raises(StudyError, match=r"s\.toml:\d+: .*unknown operation 'ad'"):
         planned(tmp_path, study=STUDY.replace("weights.add", "weights.ad"))
     with pytest.raises(StudyError, match=r"w\.toml:2: recrods"):
         planned(tmp_path, SMALL.replace("records", "recrods"))
-    with pytest.raises(StudyError, match=r"there is no workload file nothing\.toml"):
+    with pytest.raises(StudyError, match=r"workload file nothing\.toml not found"):
         planned(tmp_path, study=STUDY.replace("w.toml", "nothing.toml"))
 
 

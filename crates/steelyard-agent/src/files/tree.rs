@@ -10,7 +10,7 @@ use serde_json::json;
 use super::error::{FilesError, is_missing};
 use crate::atomic_file::create_parents;
 
-/// Deeper trees are circles, or damage.
+/// Deeper trees are link loops or damaged.
 pub(super) const DEEPEST: usize = 128;
 
 pub(super) fn list(folder: &Path) -> Result<(), FilesError> {
@@ -30,7 +30,7 @@ fn collect(root: &Path, below: &Path, files: &mut Vec<(String, u64)>, depth: usi
     let folder = root.join(below);
     let failed = FilesError::of("list", &folder);
     if depth == 0 {
-        return Err(FilesError::refused("list", &folder, "it is too deep a tree"));
+        return Err(FilesError::refused("list", &folder, "the tree is too deep"));
     }
     let entries = match fs::read_dir(&folder) {
         Ok(entries) => entries,
@@ -94,18 +94,14 @@ fn clone_entry(source: &Path, target: &Path, depth: usize) -> Result<(), FilesEr
             .and_then(|()| link_or_copy(source, target, &metadata))
             .map_err(FilesError::of("create", target))
     } else {
-        Err(FilesError::refused(
-            "clone",
-            source,
-            "it is neither a file nor a folder nor a link",
-        ))
+        Err(FilesError::refused("clone", source, "it is not a file, folder or link"))
     }
 }
 
 fn clone_folder(source: &Path, target: &Path, metadata: &Metadata, depth: usize) -> Result<(), FilesError> {
     let failed = FilesError::of("clone", source);
     if depth == 0 {
-        return Err(FilesError::refused("clone", source, "it is too deep a tree"));
+        return Err(FilesError::refused("clone", source, "the tree is too deep"));
     }
     let is_new = match fs::create_dir(target) {
         Ok(()) => true,

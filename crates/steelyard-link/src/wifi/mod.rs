@@ -285,7 +285,7 @@ fn check(config: &WifiConfig, phy: Phy, ports: &[Port]) -> Result<(), ConfigErro
     if !(0.0..1.0).contains(&config.frame_error) {
         return fail(
             "frame_error",
-            format!("{} is no probability below 1", config.frame_error),
+            format!("{} is not a probability below 1", config.frame_error),
         );
     }
     let basic = phy.standard.basic_rates();

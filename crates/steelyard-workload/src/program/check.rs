@@ -31,13 +31,13 @@ pub(super) fn check(program: &Program, order: &Order) -> Result<(), OrderError> 
         "numbers below 2^62",
     )?;
     let stride = program.populate_stride;
-    ensure(stride > 0, "workload.populate_stride", stride.to_string(), "1 and more")?;
+    ensure(stride > 0, "workload.populate_stride", stride.to_string(), "at least 1")?;
     let counts = [program.operations.len(), program.statements.len()];
     ensure(
         counts.iter().all(|count| *count < MOST),
         "workload",
         format!("{counts:?} operations and statements"),
-        "65534 of each at most",
+        "at most 65534 of each",
     )?;
     let fraction = program.validate_fraction;
     ensure(
@@ -52,14 +52,14 @@ pub(super) fn check(program: &Program, order: &Order) -> Result<(), OrderError> 
             steps > 0,
             "workload.populate",
             "no step".to_owned(),
-            "one step and more",
+            "at least one step",
         );
     }
     ensure(
         !program.operations.is_empty(),
         "workload.operations",
         "none".to_owned(),
-        "one and more",
+        "at least one",
     )?;
     for operation in &program.operations {
         let name = format!("no step of {}", operation.name);
@@ -67,7 +67,7 @@ pub(super) fn check(program: &Program, order: &Order) -> Result<(), OrderError> 
             !operation.steps.is_empty(),
             "workload.operations",
             name,
-            "one step and more",
+            "at least one step",
         )?;
     }
     Ok(())

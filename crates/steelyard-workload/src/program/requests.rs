@@ -269,7 +269,7 @@ impl Compiler<'_> {
                     .collect::<Result<_, _>>()?;
                 let mut most = (repeat.bounds().1 * statements.len() as i64) as f64;
                 let select = match select {
-                    Some(_) if !next_key => return Err(OrderError::new("select", "some", "none without next_key")),
+                    Some(_) if !next_key => return Err(OrderError::because("select", "requires next_key")),
                     Some(select) => {
                         let (select, rows) = self.select(select, &statements)?;
                         most *= rows;
@@ -300,7 +300,7 @@ impl Compiler<'_> {
                     Some(number) => Err(OrderError::new(
                         "statements",
                         &self.statements[*number].name,
-                        "statements that write, in a batch",
+                        "only statements that write, in a batch",
                     )),
                     None => Ok(Request::Batch(Box::new(batch))),
                 }
@@ -314,15 +314,11 @@ impl Compiler<'_> {
             .first()
             .and_then(|number| self.statements[*number].table.clone());
         let Some(table) = table else {
-            return Err(OrderError::new(
-                "select",
-                "some",
-                "none where the statement has no table",
-            ));
+            return Err(OrderError::because("select", "requires a statement with a table"));
         };
         let of = Numbers::new(&select.of)?.within(0..=i64::MAX, "select.of")?;
         if select.divisor == 0 {
-            return Err(OrderError::new("select.divisor", 0, "1 and more"));
+            return Err(OrderError::new("select.divisor", 0, "at least 1"));
         }
         let divisor = select.divisor as f64;
         let share = (of.bounds().1 as f64 / divisor).min(1.0);
@@ -358,7 +354,7 @@ impl Compiler<'_> {
                 .iter()
                 .map(|statement| statement.name.as_str())
                 .collect();
-            let allowed = format!("each name once of {}", names.join(", "));
+            let allowed = format!("{}, each defined once", names.join(", "));
             return Err(OrderError::new("statement", name, allowed));
         };
         let compiled = self
@@ -388,7 +384,7 @@ impl Compiler<'_> {
             return Err(OrderError::new("expect", why, allowed));
         }
         if values.iter().any(ValueSource::is_any) {
-            return Err(OrderError::new("values.make", "any", "any in expect only"));
+            return Err(OrderError::because("values.make", "any is allowed only in expect"));
         }
         let is_part = |number: &u16| values.get(usize::from(*number)).is_some_and(|value| !value.is_null());
         if !statement.partition_key.iter().all(is_part) {
@@ -403,7 +399,7 @@ impl Compiler<'_> {
         let page_rows = statement.page_rows.unwrap_or(1);
         if pages == 0 || pages > MOST_PAGES || page_rows == 0 || page_rows > MOST_PAGE_ROWS {
             let read = format!("{pages} pages of {page_rows} rows");
-            return Err(OrderError::new("max_pages", read, "1 and more of 1 row and more"));
+            return Err(OrderError::new("max_pages", read, "at least 1 page of at least 1 row"));
         }
         Ok(Statement {
             name: statement.name.clone(),

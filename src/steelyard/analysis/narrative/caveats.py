@@ -80,7 +80,7 @@ def caveats(study: Study, results: Results, *, simulated: bool = False, emulated
         sentences.append(
             "With two starts per level the intervals are wide; more starts narrow them, more trials hardly do."
             if results.of(MainEffect)
-            else f"Two starts of a level give no interval: it takes {FEWEST_STARTS}, however many trials there are."
+            else f"Two starts of a level give no interval: it needs {FEWEST_STARTS}, however many trials there are."
         )
     if results.of(Exclusion):
         sentences.append(_left_out(results.of(Exclusion), results.trials))

@@ -24,7 +24,7 @@ from steelyard.store.read import Store
 
 EXIT_DONE, EXIT_DAMAGED = 0, 1
 SAY_EVERY_S: Final = 10.0
-"""Between lines of progress where there is no terminal."""
+"""Interval between lines of progress without a terminal."""
 
 
 @dataclass(frozen=True)

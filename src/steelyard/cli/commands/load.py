@@ -127,7 +127,7 @@ def load(
     contacts = with_ports(contact or ()) or (UNUSED_CONTACTS if show_count is not None else ())
     if not contacts:
         raise StudyError(
-            "name the cluster: --contact ADDRESS[:PORT]", "or --show 5 to see what the workload would send"
+            "name the cluster: --contact ADDRESS[:PORT]", "or use --show 5 to see what the workload would send"
         )
     endpoint = Endpoint(source.protocol, contacts, schema.keyspace, schema.table)
     wanted, drives = _load_of(fields, filling=create or populate)

@@ -138,7 +138,7 @@ def _apart(item: Resolution | None) -> str:
     if item.n < 2:
         return "nothing: one start per level has no error term"
     if item.hard and item.n < FEWEST_STARTS:
-        return f"nothing: an interval takes {FEWEST_STARTS} starts per level"
+        return f"nothing: an interval needs {FEWEST_STARTS} starts per level"
     if item.difference is None:
         return "nothing: at this confidence the interval is unbounded"
     rise = f"{math.ceil(100 * item.difference)}%" if item.difference < MOST_RISE else "tenfold"

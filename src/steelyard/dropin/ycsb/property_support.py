@@ -57,7 +57,7 @@ ONLY_OFF: Mapping[str, tuple[str, str]] = {
 """Accepted only with this value."""
 
 REFUSED: Mapping[str, str] = {
-    "fieldlengthhistogram": "lengths from a histogram file are not there; fieldlengthdistribution: constant, uniform "
+    "fieldlengthhistogram": "lengths cannot come from a histogram file; fieldlengthdistribution: constant, uniform "
     "or zipfian",
     "measurement.raw.output_file": "individual operations are not kept, so there is no measurementtype raw",
     "measurement.raw.no_summary": "individual operations are not kept, so there is no measurementtype raw",

@@ -125,7 +125,7 @@ def running(client: str) -> Looked:
     LOOK_TIMEOUT_S. Read-only."""
     path = program(client)
     if path is None:
-        return Looked(None, f"there is no program {client}")
+        return Looked(None, f"program {client} not found")
     if client == "podman":
         answer = _call([path, "version", "--format", "{{.Client.Version}}"])
         return Looked(Daemon(path)) if answer.returncode == 0 else Looked(None, _last_line(answer.stderr))
@@ -220,7 +220,7 @@ async def ensure(own: Own, client: str) -> Daemon:
     daemon = Daemon(client, own.address, own=True)
     dockerd = program("dockerd")
     if dockerd is None:
-        raise LastingSiteError("there is no program dockerd", "Debian: apt-get install docker.io")
+        raise LastingSiteError("program dockerd not found", "install it; on Debian: apt-get install docker.io")
     started: subprocess.Popen[bytes] | None = None
     if not lives(own):
         await stop(own)
@@ -234,7 +234,7 @@ async def ensure(own: Own, client: str) -> Daemon:
             if started is not None:
                 started.terminate()
             await stop(own)
-            raise SiteError(f"dockerd did not start: {log}", "`steelyard doctor` shows what this machine can do")
+            raise SiteError(f"dockerd did not start: {log}", "run `steelyard doctor` to see what this machine can do")
         await asyncio.sleep(POLL_S)
     return daemon
 

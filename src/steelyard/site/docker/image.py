@@ -144,7 +144,7 @@ def not_pulled(name: str, error: CommandFailed, here: Sequence[str], *, own: boo
     hints = [
         "check its name" if absent else "check this machine's network and Docker's proxy",
         "`docker save` it where it is and `docker load` it " + ("in a Docker that runs here" if own else "here"),
-        'have Steelyard build its own (site.image = "", `steelyard setup docker`)',
+        'let Steelyard build its own (site.image = "", `steelyard setup docker`)',
         *([f"name an image that is present ({', '.join(named)})"] if named else []),
     ]
     return f"the image {name} is not here, and {why}", "; or ".join(hints)

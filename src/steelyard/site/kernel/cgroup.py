@@ -217,7 +217,7 @@ def make(hierarchies: Hierarchies, identity: str, node: str, limits: NodeLimits,
     except OSError as error:
         raise SiteError(
             f"cannot make the control groups of {node}: {error.filename}: {error.strerror}",
-            "`steelyard doctor` shows what this machine can do",
+            "run `steelyard doctor` to see what this machine can do",
         ) from error
 
 

@@ -98,7 +98,7 @@ async def bootstrap(
     mounts goes with it. Takes root and a minute or two. Raises SiteError."""
     debootstrap = program("debootstrap")
     if debootstrap is None:
-        raise SiteError("there is no program debootstrap", f"apt-get install debootstrap; or {otherwise}")
+        raise SiteError("program debootstrap not found", f"install debootstrap with apt-get; or {otherwise}")
     what = f"{wanted.suite} with {', '.join(wanted.packages)}"
     say(f"building an image of {what} from {wanted.mirror}: this takes a minute or two, once")
     options = [f"--variant={VARIANT}", f"--include={','.join(wanted.packages)}"]

@@ -309,7 +309,7 @@ async def _run(identity: str, name: str, *words: str, timeout_s: float = COMMAND
         await run(marked({MARKER: identity}), argv, timeout_s=timeout_s)
     except CommandFailed as error:
         why = error.stderr_tail.strip() or error.message
-        raise SiteError(f"{name} failed: {why}", "`steelyard doctor` shows what this machine can do") from error
+        raise SiteError(f"{name} failed: {why}", "run `steelyard doctor` to see what this machine can do") from error
 
 
 def _read(path: Path) -> str:

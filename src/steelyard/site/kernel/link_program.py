@@ -148,7 +148,7 @@ class LinkProgram:
     def _not_ready(self, exit_code: int | None) -> SiteError:
         """Error for a program that refused its configuration, ended, or was silent for too long (no exit code)."""
         name, said_last = f"link {self._link.name}: the link program", _tail(self._log)
-        hint = "`steelyard doctor` shows whether this machine has TAP devices"
+        hint = "run `steelyard doctor` to see whether this machine has TAP devices"
         if exit_code == REFUSED:
             return LastingSiteError(f"{name} refused its configuration{said_last}", "change section link of the study")
         if exit_code is not None:

@@ -285,5 +285,5 @@ async def _tc(identity: str, name: str, lines: Sequence[str]) -> None:
         reason = error.stderr_tail.strip() or error.message
         raise SiteError(
             f"cannot make the link of lease {identity} in {name}, {BRIDGE}: {reason}",
-            "`steelyard doctor` shows what this kernel has",
+            "run `steelyard doctor` to see what this kernel has",
         ) from error

@@ -77,7 +77,7 @@ HINTS: Sequence[tuple[str, str, str]] = (
     ),
     (
         "Network is unreachable",
-        "there is no route to its network",
+        "no route to its network",
         "check `ip route` on this machine",
     ),
     (
@@ -90,7 +90,7 @@ HINTS: Sequence[tuple[str, str, str]] = (
 
 
 class Unreachable(SiteError):
-    """A machine to which there is no connection."""
+    """A machine that cannot be connected to."""
 
 
 @dataclass(frozen=True)

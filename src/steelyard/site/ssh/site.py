@@ -114,7 +114,7 @@ class SshSite:
         """Take back everything belonging to the lease, on every machine that can be reached. Idempotent. If one
         cannot, the record is kept and SiteError is raised."""
         controls = ssh_connection.control_folder()
-        hint = "its record is kept: run `steelyard clean` when the machine is back"
+        hint = "run `steelyard clean` when the machine is back: its record is kept"
         async with taking_back(lease, hint) as attempt:
             await attempt(*(_take_back(lease.id, node, controls) for node in lease.nodes))
 
@@ -268,7 +268,7 @@ async def _claim(connection: Connection, node: Node, identity: str, terms: tuple
     if done.exit_code == scripts.SAME_MACHINE:
         raise SiteError(
             f"{connection.name}: another machine of the inventory has the same folder {folder}",
-            "it is the same machine, or they share a home: give each a `folder` on its own disk",
+            "give each a `folder` on its own disk: they are one machine or share a home",
         )
     if done.exit_code != 0:
         why = done.stderr.decode(errors="replace").strip()

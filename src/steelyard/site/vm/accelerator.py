@@ -80,7 +80,7 @@ class _Kept(Value):
 def unusable(device: Path = DEVICE) -> str:
     """Reason why KVM cannot even be tried; empty if it can. Read-only."""
     if not device.exists():
-        return f"there is no {device}"
+        return f"{device} does not exist"
     return "" if os.access(device, os.R_OK | os.W_OK) else f"this user may not use {device}"
 
 
@@ -111,7 +111,7 @@ async def version(caller: Node) -> str:
     """Version of QEMU, as it reports itself. Raises SiteError."""
     path = program(QEMU)
     if path is None:
-        raise SiteError(f"there is no program {QEMU}", "`steelyard setup vm`, or: apt-get install qemu-system-x86")
+        raise SiteError(f"program {QEMU} not found", "run `steelyard setup vm`, or: apt-get install qemu-system-x86")
     try:
         done = await run(caller, [path, "--version"], timeout_s=TRIAL_TIMEOUT_S)
     except CommandFailed as error:

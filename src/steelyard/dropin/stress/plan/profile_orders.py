@@ -100,7 +100,7 @@ class Table:
         """Raises Refused for a missing table."""
         if not any(column.role == "partition_key" for column in columns):
             raise Refused(
-                f"{profile.path}: table", profile.qualified, "the table is not there", "table_definition: CREATE ..."
+                f"{profile.path}: table", profile.qualified, "the table does not exist", "table_definition: CREATE ..."
             )
         for name in profile.columns:
             if name not in {column.name for column in columns}:

@@ -45,7 +45,7 @@ def read(settings: Settings) -> tuple[Profile, ...]:
             if len(profiles) > 1:
                 known = [f"{one.spec_name}.{name}" for one in profiles.values() for name in (INSERT, *one.queries)]
             absent = operation == "validate"
-            why = "validate and token_range_queries are not there" if absent else f"no such query in {profile.path}"
+            why = "validate and token_range_queries are not supported" if absent else f"no such query in {profile.path}"
             raise unknown("user ops", name, why, known)
     return tuple(profiles.values())
 

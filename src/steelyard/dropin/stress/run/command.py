@@ -148,7 +148,7 @@ async def _of_profiles(
             if profile.keyspace_cql and (note := await asking.is_there(profile.keyspace.strip('"'))):
                 _note(speaker, f"{note}: keyspace_definition changes nothing")
             if profile.table_cql and columns:
-                _note(speaker, f"table {profile.qualified} is there already: table_definition changes nothing")
+                _note(speaker, f"table {profile.qualified} already exists: table_definition changes nothing")
         await asking.rows(creations)
         speaker.say_here("Created schema.")
         answers = await asking.rows(questions)
