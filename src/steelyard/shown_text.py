@@ -40,7 +40,7 @@ MARKUP_OF_PROSE: Final = re.compile(r"([\\|`*]|\](?=[(\[:])|~(?=~)|(?<=~)~|(?<![
 """What remains of it in sentences and numbers, in which brackets are intervals and words have underscores."""
 ENTITY: Final = re.compile(r"&(?=#?\w+;)")
 AT_BEGINNING: Final = re.compile(r"^(\d*)([-+](?=\s|$|-)|=(?==|$)|[#>]|[.)](?=\s|$))")
-"""Of headings, quotes, lists, lines below headings, and rules."""
+"""First characters of headings, quotes, lists, lines below headings, and rules."""
 
 
 def visible(text: str, *, lines: bool = False) -> str:

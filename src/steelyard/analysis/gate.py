@@ -62,7 +62,7 @@ class Case(Value):
     blocks_s: float | None = None
     """Duration of these at the pace of the stores, seconds."""
     advice: str = ""
-    """The same in words, and whether it takes a new study: `14 more blocks (about 2 h 50 min)`."""
+    """The same in words, and whether it requires a new study: `14 more blocks (about 2 h 50 min)`."""
     starts_a: int = 0
     starts_b: int = 0
     n_a: int = 0

@@ -73,7 +73,7 @@ class _Line:
     """The line of ln q over the rate near the estimate."""
 
     rate_per_s: float
-    """Where it crosses 0."""
+    """Rate at which it crosses 0."""
     slope: float
     """Change of ln q per operation/s, less `CAUTION`; above 0."""
     nearby: tuple[Window, ...]
@@ -311,7 +311,7 @@ def _next_near_line(line: _Line, precision: float) -> float:
 
 
 def knee_per_s(windows: Sequence[Window]) -> float | None:
-    """The knee: of the rates tried, the one with the greatest *power*, rate over mean response time (Kleinrock 1979,
+    """The knee: of the rates tried, the one with the largest *power*, rate over mean response time (Kleinrock 1979,
     *Power and deterministic rules of thumb*, ICC). None if that is the lowest or the highest rate tried."""
     powers: dict[float, list[float]] = {}
     for window in windows:

@@ -11,7 +11,7 @@ from steelyard.model.gauged import Gauged
 from steelyard.model.link import LinkChoice
 
 TOLERANCE = 0.1
-"""Deviation from what was asked, or from the other nodes, from which on a node stands out; of a link's numbers, too."""
+"""Deviation from what was asked, or from the other nodes, from which a node stands out; of a link's numbers, too."""
 SPEED = "work_per_cpu_s"
 BASE_ROUND_TRIP_MS: Final = 0.5
 """Round trip of kernels and programs at both ends, apart from the link's own: a measured one may be longer by this."""

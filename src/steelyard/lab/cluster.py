@@ -477,7 +477,7 @@ async def _undo_after(first: BaseException, undo: Undo) -> None:
 
 
 async def _undo(undo: Undo, *, keep: bool) -> None:
-    """Wipe and release. The site's release ends what is left, so a failing wipe is not an error of its own; what is
+    """Wipe and release. The site's release ends what is left, so a failing wipe is not a separate error; what is
     wrong with this machine (a full disk) is raised after the release."""
     trouble: Exception | None = None
     try:

@@ -184,6 +184,6 @@ def not_quiet(reasons: Sequence[Reason], limits: Limits) -> NotQuiet:
     return NotQuiet(
         f"the machine was not quiet{within}: {busy}",
         "no trial is lost: run the same command to resume when the machine is quiet; or wait longer "
-        "(limits.quiet_wait_s, --quiet-wait); or raise the limit in the study, and its trials are measured next to the "
+        "(limits.quiet_wait_s, --quiet-wait); or raise the limit in the study, then its trials are measured despite the "
         "other load",
     )

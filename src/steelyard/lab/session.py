@@ -246,7 +246,7 @@ def measure(
 
 
 def _in_a_loop(make: Callable[[], Coroutine[Any, Any, object]], stop: Callable[[], None] = lambda: None) -> None:
-    """Run a coroutine to its end, in a thread of its own where this one has an event loop already, such as a
+    """Run a coroutine to its end, in its own thread where this one has an event loop already, such as a
     notebook's. There, ctrl-C calls `stop`."""
     try:
         asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""Percentiles of histograms, and the least number of operations that supports one.
+"""Percentiles of histograms, and the minimum number of operations that supports one.
 
 Every percentile of operations is computed here, from buckets as tuples, or in `percentile_frames`, from buckets as rows
 of a frame; a test checks that both agree. Each is the midpoint of its bucket; drop-ins print the upper bound.
@@ -20,7 +20,7 @@ BEYOND = 10
 
 
 def needed(q: float) -> int:
-    """The least number of operations that supports a percentile: BEYOND above it, and as many below it."""
+    """The smallest number of operations that supports a percentile: BEYOND above it, and as many below it."""
     return math.ceil(BEYOND / min(q, 1 - q) - 1e-6)
 
 

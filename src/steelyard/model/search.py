@@ -64,7 +64,7 @@ class Window(Value):
     met: bool
     """Whether all limits are met."""
     used: float
-    """The greatest share of a limit that is used, above 1 where a limit is not met: operations beyond a percentile's
+    """The largest share of a limit that is used, above 1 where a limit is not met: operations beyond a percentile's
     limit over those that it allows; of other limits, the measured value over the limit. `met` goes by the percentile
     itself, so close to 1 the two may differ."""
     spread: float
@@ -103,7 +103,7 @@ class SearchResult(Value):
     high_per_s: float | None = None
     """The interval within the trial: how well its windows fix the rate. It holds no difference between trials."""
     knee_per_s: float | None = None
-    """Of the rates tried, the one with the greatest rate over mean response time; None if it is the lowest or the
+    """Of the rates tried, the one with the largest rate over mean response time; None if it is the lowest or the
     highest."""
     windows: int
     reason: str

@@ -30,7 +30,7 @@ from steelyard.model.server_warm_up import ServerWarmUp
 from steelyard.model.value import Value
 
 LEAST_STARTS = 6
-"""Least number of starts for an interval: below six values a median has no interval at 95% (its confidence level is
+"""Minimum number of starts for an interval: below six values a median has no interval at 95% (its confidence level is
 at most 1 - 2 x 0.5^5 = 93.75%), and t intervals that stop a study cover too little."""
 SAME_FACTOR = "label"
 """The factor in a study of identical systems: it sets nothing."""
@@ -288,7 +288,7 @@ class About(Value):
 class Study(Value):
     """One study file. Any field below `site`, `system`, `workload`, `load`, `data`, `node`, `link`, `load_site` can be
     a factor, by its dotted name; `nodes` is short for `site.nodes` and `workload` for `workload.name`. A factor whose
-    levels are under `levels` has a name of its own."""
+    levels are under `levels` has its own name."""
 
     format: FileFormat = 1
     """Version of the study file's format."""

@@ -108,7 +108,7 @@ class ReasonKind(StrEnum):
     CLOCK = (
         "clock of a node wrong",
         KindFacts(
-            "a node with a clock of its own: how far its offset to the conductor's clock moved during the trial, plus "
+            "a node with its own clock: how far its offset to the conductor's clock moved during the trial, plus "
             "the error of measuring it, above `clock_s`; or the offset could not be measured",
             limit="clock_s", void=True,
         ),

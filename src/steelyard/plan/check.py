@@ -45,7 +45,7 @@ class Check:
     study: Study
     plan: Plan
     cost: PlanEstimate | None
-    """Of the trials whose parts exist; None if there are none."""
+    """Estimate for the trials whose parts exist; None if there are none."""
     machine: Machine
     resolutions: tuple[Resolution, ...]
     warnings: tuple[str, ...]

@@ -49,7 +49,7 @@ class _Misses:
     """Reads of a treatment that find nothing."""
 
     share: float
-    """Of all operations, those that read missing rows when the trial begins."""
+    """Fraction of operations that read missing rows when the trial begins."""
     sure: bool
     """Whether they void the trial for sure."""
     never: bool

@@ -62,7 +62,7 @@ class PluginFile:
 
     @property
     def sha256(self) -> str:
-        """Of its content."""
+        """SHA-256 of its content."""
         return hashlib.sha256(self.content).hexdigest()
 
 

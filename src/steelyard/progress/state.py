@@ -86,7 +86,7 @@ class AwaitedQuiet(_Part):
     """The machine is not quiet, and no trial begins until it is."""
 
     reasons: tuple[Reason, ...] = ()
-    """Of the newest second that was not quiet: what is over its limit, and who is busy."""
+    """Reasons in the newest second that was not quiet: what is over its limit, and what is busy."""
     since_s: Moment
     limit_s: float
     """Longest wait, seconds."""
@@ -185,12 +185,12 @@ class Live(_Part):
     troubles: tuple[TroubleNoted, ...] = ()
     """The last `LAST_TROUBLES`, oldest first."""
     decision: Decision | None = None
-    """Of the stopping rule, after the last whole block."""
+    """Decision of the stopping rule after the last whole block."""
     cells: tuple[CellSoFar, ...] = ()
 
     @property
     def treatment(self) -> Mapping[str, Level]:
-        """Of the trial in progress; between trials that of the start, as far as it is known."""
+        """Treatment of the trial in progress; between trials that of the start, as far as it is known."""
         if self.trial is not None:
             return self.trial.treatment
         return self.start.treatment if self.start is not None else {}
@@ -359,7 +359,7 @@ Time = Literal["response_ms_p50", "response_ms_p99", "service_ms_p99", "lag_ms_p
 
 
 def slowest(seconds: Sequence[LoadSecond], time: Time) -> dict[int, float]:
-    """The greatest such time of all load nodes, by second: percentiles of several nodes cannot be averaged."""
+    """The largest such time of all load nodes, by second: percentiles of several nodes cannot be averaged."""
     greatest: dict[int, float] = {}
     for second in seconds:
         value: float | None = getattr(second, time)

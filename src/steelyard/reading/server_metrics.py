@@ -184,7 +184,7 @@ class ServerMetric:
     mean: float
     greatest: float
     node: str
-    """The node of the greatest reading."""
+    """The node of the largest reading."""
 
 
 def server_metrics(

@@ -40,7 +40,7 @@ MARKS: Final = {**QUANTILES, "p99.99": 0.9999, "p99.999": 0.99999}
 STEPS_S: Final = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
 FEWEST_WINDOWS: Final = 5
 ENOUGH_WINDOWS: Final = 12
-"""Least number of windows: they are not widened further to support a percentile."""
+"""Minimum number of windows: they are not widened further to support a percentile."""
 MOST_WINDOWS: Final = 180
 BANDS_A_DECADE: Final = 10
 BOOKKEEPING: Final = frozenset(

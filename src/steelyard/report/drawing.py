@@ -48,7 +48,7 @@ class Drawing:
     """Input of a page, and its pen."""
 
     def __init__(self, page_input: ReportInput, own: frozenset[type[Row]]) -> None:
-        """`own`: row types of the statistics that have forms of their own."""
+        """`own`: row types of the statistics that have their own forms."""
         self.page_input, self.results, self.records = page_input, page_input.results, page_input.records
         self.own, self.published = own, bool(page_input.study.study.source)
         self.this = view(page_input.results)
@@ -108,7 +108,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Form:
-    """Content of a section of the page in a form of its own."""
+    """Content of a section of the page in its own form."""
 
     section: str
     """Anchor of the section."""

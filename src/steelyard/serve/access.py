@@ -32,7 +32,7 @@ LONGEST_NONCE: Final = 64
 SOCKETS: Final = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 """Sockets of this machine with their addresses and users, see proc_net_tcp.rst of the kernel's documentation."""
 READINGS: Final = 2
-"""Of each table: a long one is read in pieces, and a line may move meanwhile."""
+"""Reads of each table: a long one is read in pieces, and a line may move meanwhile."""
 ROOT: Final = 0
 
 

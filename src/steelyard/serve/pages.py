@@ -52,7 +52,7 @@ class Page:
     say: str = ""
     """Read out by screen readers when it changes."""
     poll: str = ""
-    """Where news of it are; empty if it never changes."""
+    """Address of its updates; empty if it never changes."""
     live: bool = False
     """Whether a study is in progress on it."""
     next_ms: int = SLOW_MS

@@ -1,4 +1,4 @@
-"""Report jobs: reports made on demand by `steelyard report`, in a process of their own.
+"""Report jobs: reports made on demand by `steelyard report`, in their own process.
 
 A process, because a big store takes seconds and hundreds of megabytes: the other requests continue, what it took is
 given back, and the end of the server ends it. One at a time and with low priority, because a study may be measuring on

@@ -44,7 +44,7 @@ LINES: Final = 200
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a study is."""
+    """State of a study."""
 
     state: str
     why: str = ""

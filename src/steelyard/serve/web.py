@@ -115,7 +115,7 @@ class PageServer(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """Where it is, without the token."""
+        """Its address, without the token."""
         address = str(self.server_address[0])
         return f"http://[{address}]:{self.port}" if ":" in address else f"http://{address}:{self.port}"
 
@@ -127,7 +127,7 @@ class PageServer(ThreadingHTTPServer):
         self.server_name, self.server_port = str(self.server_address[0]), self.port
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """In a thread of its own, if there is a place; otherwise it is refused."""
+        """In its own thread, if there is a place; otherwise it is refused."""
         if not self._places.acquire(blocking=False):
             if self._refusals.acquire(blocking=False):
                 threading.Thread(target=self._refuse, args=(request,), daemon=True).start()

@@ -42,7 +42,7 @@ CORRECTED_BY_RUN: Final = (
 )
 SHA256: Final = re.compile(r"[0-9a-f]{64}")
 DIGITS_ALIKE: Final = 32
-"""Equal digits of two SHA-256 from which on one was made of the other by hand: 4 of the 64 are equal by chance, and of
+"""Equal digits of two SHA-256 from which one was made of the other by hand: 4 of the 64 are equal by chance, and of
 10^15 pairs not one has 32."""
 
 

@@ -26,7 +26,7 @@ MAY_BE_MISSING = ("site", "system")
 LINKS = find.shipped_values("link")
 PROFILES = find.shipped_values("profile")
 LEAST_LIKENESS = 0.6
-"""Likeness (`difflib`) to an existing name from which on a name is a spelling mistake."""
+"""Likeness (`difflib`) to an existing name from which a name is a spelling mistake."""
 
 
 class Unchecked(BaseModel):

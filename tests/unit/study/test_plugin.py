@@ -73,7 +73,7 @@ def test_two_studies_at_a_time_find_each_its_own_files(tmp_path: Path) -> None:
     assert first.file("stamps.txt", "trace", "load.trace").read_text() == "first"
     assert second.file("stamps.txt", "trace", "load.trace").read_text() == "second"
     assert first.file("stamps.txt", "trace", "load.trace").read_text() == "first"
-    with pytest.raises(StudyError, match="trace stamps not found"):
+    with pytest.raises(StudyError, match=r"trace stamps\.txt not found"):
         Plugins().file("stamps.txt", "trace", "load.trace")
 
 

@@ -180,9 +180,7 @@ def test_a_wrong_value_of_a_plug_in() -> None:
 
 def test_an_unknown_plug_in_names_the_nearest() -> None:
     error = wrong("", HEAD.replace("[site]\nname = ", "[site]\nname = 'lokal' # "))
-    assert error.message.startswith(
-        "paper.toml:9: site.name = 'lokal': unknown site 'lokal'; did you mean 'local'?"
-    )
+    assert error.message.startswith("paper.toml:9: site.name = 'lokal': unknown site 'lokal'; did you mean 'local'?")
 
 
 def test_a_file_that_is_no_plug_in(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ class Forecast:
         return f"about {self.blocks(more)} would {what}, {WITH_POWER}{cost}"
 
     def never(self) -> str:
-        """That no number of blocks would decide."""
+        """A sentence that no number of blocks would decide."""
         return f"not even {MOST_STARTS:,} more blocks would decide"
 
     def blocks(self, more: int) -> str:

@@ -98,7 +98,7 @@ def floor_percent(
         return None
     v, degrees = variance
     z, root = float(stats.norm.ppf(0.5 + confidence / 2)), math.sqrt(v)
-    what = f"paired by {shared}" if shared else "on starts of their own"
+    what = f"paired by {shared}" if shared else "on their own starts"
     method = f"change that {confidence_text(confidence)} of comparisons of identical systems stay below, {_sizes(a, b)}"
     degrees_text = estimates.degrees_text(degrees)
     method += f", {what}; t with {degrees_text} degrees of freedom (Satterthwaite), chi-squared interval"

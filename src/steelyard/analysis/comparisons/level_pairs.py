@@ -3,7 +3,7 @@
 Over start means a difference generalises to new starts. Over trials it is the published studies' form: trials of one
 start are repeated measures of it, so such intervals are too narrow.
 
-The plan is a randomised complete block design, and is analysed as one: levels that need clusters of their own are
+The plan is a randomised complete block design, and is analysed as one: levels that need their own clusters are
 paired by block, the others by start. What a block adds to all of its starts, or a start to all of its trials, is then
 in neither the difference nor its error.
 """
@@ -158,7 +158,7 @@ def _units(frame: TrialFrame, treatment: Treatment, response: str, shared: Share
 
 
 def baseline_of(levels: Sequence[Level]) -> Level:
-    """The level that others are compared with: the smallest number, otherwise the first level of the study."""
+    """The level that others are compared with: the lowest number, otherwise the first level of the study."""
     numbers = [level for level in levels if isinstance(level, int | float) and not isinstance(level, bool)]
     return min(numbers) if len(numbers) == len(levels) else levels[0]
 

@@ -92,8 +92,8 @@ def no_verdict(ratio: Estimate) -> str:
 
 
 def centre(means: Sequence[float], unit: str, confidence: float | None) -> Estimate:
-    """The value of a level: the geometric mean of its start means, t interval on logarithms from three starts on; none
-    where `confidence` is None.
+    """The value of a level: the geometric mean of its start means, t interval on logarithms with three or more starts;
+    none where `confidence` is None.
 
     Two such values over the starts that a comparison rests on have its ratio as their quotient.
     """

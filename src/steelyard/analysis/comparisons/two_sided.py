@@ -84,7 +84,7 @@ class Contrast(Judged):
     more: power.More | None = None
     """If undecided: further starts per side that would decide with power 80%, if change and spread stay."""
     advice: str = ""
-    """The same in short, and whether it takes a new study: `for 3% 14 more blocks (about 2 h 50 min)`."""
+    """The same in short, and whether it requires a new study: `for 3% 14 more blocks (about 2 h 50 min)`."""
     more_s: float | None = None
     """Duration of these at the pace of the stores, seconds: one more block of each for one more start per side."""
     p: float | None = None

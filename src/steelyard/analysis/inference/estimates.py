@@ -234,7 +234,7 @@ def of_deviation(degrees: float, confidence: float) -> tuple[float, float]:
 def quartile(values: Sequence[float], fraction: float, unit: str, confidence: float, over: str = "trials") -> Estimate:
     """A quantile with order statistics as its interval, whatever the distribution.
 
-    Ends x(r) and x(s): the greatest r with P(Binomial(n, fraction) < r) <= tail and the least s with P(Binomial(n,
+    Ends x(r) and x(s): the largest r with P(Binomial(n, fraction) < r) <= tail and the smallest s with P(Binomial(n,
     fraction) >= s) <= tail (H. A. David, H. N. Nagaraja, Order Statistics, 3rd edition, section 7.1); none if n is
     too small for either, for quartiles at 95% below 13.
     """

@@ -281,7 +281,7 @@ def lack_of_fit(sizes: Sequence[float], demands: Sequence[float], solution: Solu
 
 
 def peak(interval: Interval, n: int, largest: float) -> Estimate | None:
-    """Size of the greatest throughput: all m for which 1 - sigma - kappa m^2 does not differ from 0 (Fieller)."""
+    """Size of the largest throughput: all m for which 1 - sigma - kappa m^2 does not differ from 0 (Fieller)."""
     sigma, kappa = float(interval.solution.theta[1]), float(interval.solution.theta[2])
     if kappa * largest**2 <= FLAT or sigma >= 1 - FLAT:
         return None

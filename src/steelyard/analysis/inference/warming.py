@@ -28,7 +28,7 @@ from steelyard.model.estimate import Estimate
 ALPHA = 0.05
 """Chance of any alarm in a study without a trend, after Holm's correction over all of its tests."""
 CORRELATION = 0.3
-"""Assumed correlation of consecutive trials, and the least of seconds."""
+"""Assumed correlation of consecutive trials, and the smallest of seconds."""
 HIGHEST = 0.95
 """Seconds more correlated than this are not tested."""
 CERTAIN = 1.5

@@ -100,7 +100,7 @@ def caveats(study: Study, results: Results, *, simulated: bool = False, emulated
 
 
 def _cold(study: Study, results: Results, simulated: bool) -> list[str]:
-    """That the servers were not warmed up, and what follows from it; empty if they were, or need it not."""
+    """A sentence that the servers were not warmed up, and its consequence; empty if they were or need not be."""
     if not _may_be_cold(study, simulated):
         return []
     published = ", as published" if study.design.order == "published" else ""

@@ -82,11 +82,11 @@ class LawFit(MeasuredRow):
     kappa: RatioOrNone = None
     """Coherency: the cost of nodes agreeing with each other, per pair."""
     peak_nodes: Annotated[Estimate | None, Column(unit="nodes")] = None
-    """Size of the greatest throughput, sqrt((1 - sigma) / kappa); none if the law has none."""
+    """Size of the largest throughput, sqrt((1 - sigma) / kappa); none if the law has none."""
     knee_nodes: Annotated[Estimate | None, Column(unit="nodes")] = None
-    """Of a broken line, the size from which on throughput stays the same."""
+    """Size from which the throughput of a broken line stays the same."""
     ceiling: InUnitOrNone = None
-    """Of a broken line, the throughput beyond the knee."""
+    """Throughput of a broken line beyond its knee."""
     residual_sd: RatioOrNone = None
     """Standard deviation of the residuals of the logarithm."""
     aicc: Annotated[float | None, Column(unit=NO_UNIT, head="AICc")] = None
@@ -279,8 +279,7 @@ def laws_of_load(frame: TrialFrame, study: Study, size: str | None, rng: np.rand
 
 
 def counts_nodes(frame: TrialFrame, study: Study, size: str) -> bool:
-    """Whether a factor is the number of nodes, also under a name of its own: each level counts as the nodes that
-    it sets."""
+    """Whether a factor is the number of nodes, also under its own name: each level counts as the nodes that it sets."""
     numbers = frame.numbers.get(size, {})
     return size in NODES or (
         bool(numbers)

@@ -50,7 +50,7 @@ SURE = 0.9
 """A law with this weight or more is preferred; below it the data do not decide."""
 WORTH_SAYING = 0.05
 NEAR = 0.9
-"""Of the load generator's limit of CPU time: from this share on, a plateau is called near its ceiling."""
+"""Share of the load generator's limit of CPU time from which a plateau is called near its ceiling."""
 US_PER_S = 1e6
 LACKS = 0.01
 """Below this p of the lack of fit, no law describes the sizes."""

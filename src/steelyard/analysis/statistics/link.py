@@ -34,7 +34,7 @@ class LinkNumber(Row):
     after: Annotated[float | None, IN_UNIT] = None
     """Measured after the last trial, mean over starts; none if no start came so far."""
     least: Annotated[float, IN_UNIT]
-    """The least of all these, before and after."""
+    """The smallest of all these, before and after."""
     most: Annotated[float, IN_UNIT]
     """The most."""
     starts: int

@@ -51,13 +51,13 @@ class Summary(MeasuredTreatment):
     median: InUnitOrNone = None
     """Median over used trials; order-statistic interval from 6 independent trials on."""
     median_of_starts: InUnitOrNone = None
-    """Median of start medians, order-statistic interval from 6 starts on: also describes new starts."""
+    """Median of start medians, order-statistic interval with 6 or more starts: also describes new starts."""
     q3: Annotated[Estimate | None, Column(unit=IN_UNIT, head="75%")] = None
     """Third quartile over used trials, interpolated; order-statistic interval from 13 independent trials on."""
     max: Annotated[Estimate | None, Column(unit=IN_UNIT, bare=True)] = None
-    """Greatest value over used trials: as measured, without an interval."""
+    """Largest value over used trials: as measured, without an interval."""
     range: Annotated[Estimate | None, Column(unit=IN_UNIT, bare=True)] = None
-    """Greatest less least value: as measured, without an interval."""
+    """Largest minus smallest value, as measured, without an interval."""
     exclusions: Annotated[tuple[Exclusion, ...], HIDDEN] = ()
     start_means: Annotated[tuple[float, ...], HIDDEN] = ()
     whiskers: Annotated[tuple[float, float] | None, HIDDEN] = None

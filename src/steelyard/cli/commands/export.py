@@ -45,7 +45,7 @@ class Format:
     """One format, and where it was asked for."""
 
     name: str
-    """Of its option, without the dashes."""
+    """Name of its option, without the dashes."""
     place: Path | None
     """File or folder to write; None if the format is not asked for."""
     write: Callable[[Trials, Path], str]

@@ -223,7 +223,7 @@ def _in_start(plan: Plan, trials: Sequence[PlannedTrial]) -> Iterator[str]:
 
 
 def _whose_memory(checked: Check, cost: PlanEstimate) -> str:
-    """That it is the laboratory's, where the nodes take none of this machine's."""
+    """A note that it is the laboratory's, if the nodes use none of this machine's."""
     own = cost.memory_mb == MARGIN_MEMORY_MB
     return ", the laboratory's own: the cluster exists" if own and _of_existing(checked) else ""
 

@@ -45,7 +45,7 @@ class Lines:
         self.begun_s = 0.0
         self.lines = 0
         self.courses: dict[str, percentile_intervals.HistogramSeries] = {}
-        """Of each phase, the response times of its intervals: what its percentiles' intervals rest on."""
+        """Response times of each phase's intervals, from which the intervals of its percentiles follow."""
 
     def connected(self, record: Connected) -> None:
         """Destination of the load."""
@@ -249,7 +249,7 @@ def _kinds(errors: Mapping[str, int]) -> str:
 
 
 def _worst(histogram: Histogram) -> str:
-    """The p99, or the greatest value of few."""
+    """The p99, or the largest value of few."""
     if supported(0.99, histogram.n) or histogram.max_ns is None:
         return f"p99 {_ms(histogram, 0.99)} ms"
     return f"at most {number(histogram.max_ns / NS_PER_MS, digits=3, trim=True)} ms"

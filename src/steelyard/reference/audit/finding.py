@@ -18,7 +18,7 @@ Weight = Literal["contradiction", "remark"]
 KINDS: Mapping[str, str] = {
     "count": "the count is the one that the design says",
     "order": "minimum, percentiles and maximum rise: min <= median <= p95 <= p99 <= max",
-    "mean": "the mean lies between the least and the greatest that the order statistics allow",
+    "mean": "the mean lies between the smallest and the largest that the order statistics allow",
     "range": "range = max - min; interquartile range = third quartile - first",
     "deviation": "the standard deviation is possible for count, range, quartiles and mean",
     "two groups": "the cell does not fall into two groups of values",
@@ -93,7 +93,7 @@ class Place(NamedTuple):
     line: int
     cell: Mapping[str, str]
     lines: Mapping[str, int] = {}
-    """Line of each number by its column, where they are on lines of their own."""
+    """Line of each number by its column, where they are on their own lines."""
 
 
 class Audit(Value):

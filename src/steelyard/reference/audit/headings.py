@@ -31,7 +31,7 @@ SUMMARIES: Final[Mapping[str, tuple[str, ...]]] = {
                    "coefficient of variation percent"),
     "cv": ("cv", "rsd", "coefficient of variation", "cov", "relative standard deviation"),
 }  # fmt: skip
-"""Statistics of a group of values, and their phrases. Quartiles and percentiles have a grammar of their own."""
+"""Statistics of a group of values, and their phrases. Quartiles and percentiles have their own grammar."""
 WHOLE: Final[Mapping[str, tuple[str, ...]]] = {
     "slope": ("slope",), "intercept": ("intercept",), "r": ("r", "r value", "pearson r"), "p": ("p", "p value"),
     "std_err": ("std err", "stderr"), "cohens_d": ("cohens d", "cohen s d", "d"),

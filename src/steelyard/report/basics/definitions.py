@@ -57,7 +57,7 @@ OF_THE_PAGE: Final[dict[str, str]] = {
     "metric of a server": "Quantity that a probe reads from the database itself, such as the pauses of its collector.",
     "readings of a server": "Readings of all database nodes in the measured phase.",
     "mean of a server's metric": "Mean of these readings, all nodes alike.",
-    "greatest of a server's metric": "The greatest of these readings.",
+    "greatest of a server's metric": "The largest of these readings.",
     "check of the generator": "A check of the load generator: the number found and the limit.",
 }
 """Term to definition."""

@@ -76,7 +76,7 @@ class Figure:
     """`xy` or `x`: the axes that the page's zoom scales, in all panels together; `each`: both axes, panel by panel, as
     axes differ; empty: no zoom."""
     section: Section | None = None
-    """Section of the page whose last element it is; None if the page's template gives it a place of its own."""
+    """Section of the page whose last element it is; None if the page's template gives it its own place."""
 
 
 @dataclass(frozen=True)

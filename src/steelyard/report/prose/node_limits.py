@@ -1,4 +1,4 @@
-"""Limits of the database nodes in sentences: how much, and from when on."""
+"""Limits of the database nodes in sentences: how much, and from when."""
 
 from __future__ import annotations
 

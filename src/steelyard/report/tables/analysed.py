@@ -43,7 +43,7 @@ LONG: Final = 40
 
 
 def grids(this: View, own: frozenset[type[Row]], *, published: bool) -> dict[str, list[Table]]:
-    """Tables by the anchor of their section, in order: without `own`, those with a form of their own, and those that
+    """Tables by the anchor of their section, in order: without `own`, those with their own form, and those that
     say nothing on a page. `published`: whether the study names a publication."""
     by_anchor: dict[str, list[Table]] = {}
     for statistic in statistics.every():

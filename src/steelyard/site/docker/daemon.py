@@ -83,7 +83,7 @@ class Looked:
 
 @dataclass(frozen=True)
 class Own:
-    """Places of a daemon of our own."""
+    """Places of our own daemon."""
 
     folder: Path
     """Socket, process id, log and running state; on a file system that a restart of the machine empties."""
@@ -193,7 +193,7 @@ async def ask(
 
 
 def processes(own: Own) -> dict[int, str]:
-    """Living processes of a daemon of our own: process id to name."""
+    """Living processes of our own daemon: process id to name."""
     wanted = f"{MARKER}={own.folder}".encode()
     alive: dict[int, str] = {}
     for entry in os.listdir("/proc"):
@@ -299,7 +299,7 @@ async def _gone(own: Own, within_s: float, *, kill: bool = False) -> bool:
 
 
 def users(except_for: str) -> list[str]:
-    """Leases of any state folder that use the daemon of our own, also left over or without a record."""
+    """Leases of any state folder that use our own daemon, also left over or without a record."""
     return [
         identity
         for identity, entry in lease_register.entries().items()
@@ -309,7 +309,7 @@ def users(except_for: str) -> list[str]:
 
 
 def _uses_own(record: Path) -> bool:
-    """Whether a record is of a lease with a daemon of our own. Only the site and the daemon count: the rest of the
+    """Whether a record is of a lease with our own daemon. Only the site and the daemon count: the rest of the
     record may not be readable here."""
     try:
         fields = json.loads(record.read_text(encoding="utf-8"))

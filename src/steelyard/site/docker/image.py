@@ -128,7 +128,7 @@ async def _pull(daemon: Daemon, identity: str, name: str, say: Say) -> None:
 
 def not_pulled(name: str, error: CommandFailed, here: Sequence[str], *, own: bool) -> tuple[str, str]:
     """Message and hint for an image that a daemon neither has nor could pull. `here`: names of the images that it has;
-    `own`: it is a daemon of our own. Pure."""
+    `own`: it is our own daemon. Pure."""
     answer = " ".join(error.stderr_tail.split()) or error.message
     unreached = any(words in answer.lower() for words in UNREACHED)
     absent = not unreached and any(words in answer.lower() for words in ABSENT)

@@ -213,7 +213,7 @@ class Ratio:
 
     @property
     def greatest(self) -> float:
-        """The greatest possible ratio."""
+        """The largest possible ratio."""
         return min(1.0, self.of.high / self.divisor)
 
 

@@ -22,7 +22,7 @@ class Command:
     """Number and unit, such as `(15, "MINUTES")`."""
     uncertainty: float | None
     measurements: tuple[int, int]
-    """With `uncertainty`: the least and the greatest number of measurements."""
+    """With `uncertainty`: the smallest and the largest number of measurements."""
     warm_up: bool
     truncate: Literal["never", "once", "always"]
     consistency: str
