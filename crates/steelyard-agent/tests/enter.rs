@@ -60,7 +60,7 @@ fn failures_say_which_step_and_path() {
         (
             vec!["--", "no-such-program-here"],
             127,
-            "no program no-such-program-here",
+            "program no-such-program-here not found",
         ),
         (vec!["--", "/etc/passwd"], 1, "cannot execute /etc/passwd"),
         (

@@ -120,8 +120,8 @@ fn only_what_is_below_the_root_is_removed() {
         (scratch.path("root-2"), "not below"),
         (scratch.path("root/way-out/keep"), "not below"),
         (scratch.path("root/../outside"), "contains '..'"),
-        (scratch.path("root/tree/.."), "names no file"),
-        ("/".to_owned(), "names no file"),
+        (scratch.path("root/tree/.."), "does not name a file"),
+        ("/".to_owned(), "does not name a file"),
         ("root/file".to_owned(), "not below"),
     ] {
         refused(&remove(&path), reason);

@@ -183,7 +183,7 @@ def not_quiet(reasons: Sequence[Reason], limits: Limits) -> NotQuiet:
     within = f" within {duration(limits.quiet_wait_s)}" if limits.quiet_wait_s > 0 else ""
     return NotQuiet(
         f"the machine was not quiet{within}: {busy}",
-        "no trial is lost: run the same command to resume when the machine is quiet; or wait longer "
-        "(limits.quiet_wait_s, --quiet-wait); or raise the limit in the study, then its trials are measured despite the "
-        "other load",
+        "no trial is lost: run the same command to resume when the machine is quiet, wait longer "
+        "(limits.quiet_wait_s, --quiet-wait), or raise the limit in the study: its trials are then measured "
+        "despite the other load",
     )

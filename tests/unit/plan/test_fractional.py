@@ -58,7 +58,7 @@ def test_aliases_are_said_before_the_study() -> None:
         ("resolution = 6", "no half of 4 factors"),
         ('generators = { "load.routing" = "nodes" }', "nodes and load.routing would always move together"),
         ('generators = { "load.routing" = "nodes * workload" }', "workload is not a factor of two levels"),
-        ("resolution = 4\ntreatments = [{ nodes = 1 }]", "treatments belong to a listed design"),
+        ("resolution = 4\ntreatments = [{ nodes = 1 }]", "treatments apply only to a listed design"),
     ],
 )
 def test_designs_that_are_refused(design: str, words: str) -> None:

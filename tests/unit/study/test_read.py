@@ -106,7 +106,7 @@ CASES = {
     "paper.toml:20: load.read_consistency = 'QOURUM': not allowed; did you mean 'QUORUM'?": (
         'read_consistency = "QOURUM"\n'
     ),
-    "paper.toml:18: load: rate_per_s belongs to schedule constant or poisson, this one is closed": "rate_per_s = 10\n",
+    "paper.toml:18: load: rate_per_s applies only to schedule constant or poisson": "rate_per_s = 10\n",
     "paper.toml:24: load.phases.0.schedule = 'poison': not allowed; did you mean 'poisson'?": (
         '\n[[load.phases]]\nname = "a"\nduration_s = 1\nschedule = "poison"\n'
     ),
@@ -142,12 +142,12 @@ CASES = {
         '"load.threads" = [1, 2]\n'
     ),
     "design.treatments: a listed design needs treatments": '[design]\nkind = "listed"\n',
-    "paper.toml:20: design.treatments: treatments belong to a listed design": "[[design.treatments]]\nnodes = 1\n",
+    "paper.toml:20: design.treatments: treatments apply only to a listed design": "[[design.treatments]]\nnodes = 1\n",
     "paper.toml:26: design.treatments.1.nodes: every treatment must give its level": (
         '[design]\nkind = "listed"\n\n[[design.treatments]]\nnodes = 1\nload.threads = 1\n'
         "[[design.treatments]]\nload.threads = 2\n"
     ),
-    "design.base: a base belongs to a one-at-a-time design": "[design.base]\nnodes = 1\n[factors]\nnodes = [1]\n",
+    "design.base: a base applies only to a one-at-a-time design": "[design.base]\nnodes = 1\n[factors]\nnodes = [1]\n",
     "paper.toml:21: design.control.nodes = 2: not a level of nodes; allowed: 1, 3": (
         "[design.control]\nnodes = 2\n[factors]\nnodes = [1, 3]\n"
     ),

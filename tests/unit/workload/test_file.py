@@ -200,7 +200,7 @@ WRONG = [
     ('size = 40 }', 'seize = 40 }', 15, "no such key; did you mean 'size'?"),
     ('size = 40 }', 'size = "unifrom(1..2)" }', 15, "did you mean 'uniform'?"),
     ('size = 40 }', 'size = -1 }', 15, "a size cannot be below 0"),
-    ('size = 40 }', 'size = 40, count = 3 }', 15, "size belongs to make = 'random', this is 'row'"),
+    ('size = 40 }', 'size = 40, count = 3 }', 15, "size applies only to make = 'random', but this is 'row'"),
     ('value = true }', 'value = "yes" }', 17, "is not a value of boolean: true or false"),
     ('value = true }', 'make = "draw" }', 17, "make = 'draw' needs number"),
     ('"$groups"', '"$group"', 13, "unknown parameter; did you mean '$groups'?"),

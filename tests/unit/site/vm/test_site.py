@@ -121,7 +121,7 @@ def test_an_image_is_built_on_debian_only(tmp_path: Path) -> None:
     (tmp_path / "etc/os-release").write_text("ID=ubuntu\nVERSION_CODENAME=noble\n")
     with pytest.raises(SiteError, match="on Debian only"):
         vm_image.recipe(tmp_path, "x86_64")
-    with pytest.raises(SiteError, match="need x86_64, this is aarch64"):
+    with pytest.raises(SiteError, match="need x86_64, but this is aarch64"):
         vm_image.recipe(tmp_path, "aarch64")
 
 
