@@ -125,7 +125,7 @@ fn an_order_with_words_has_no_stop_of_its_own() {
     let mut order = order_by_words();
     order.stop = seconds(1.0);
     let (ended, _) = drive_by_words(&order, vec![]);
-    assert!(ended.unwrap_err().contains("phases and stop come as words"));
+    assert!(ended.unwrap_err().contains("which arrive as words"));
 }
 
 /// Carries out an order that waits for `go`, with these words.

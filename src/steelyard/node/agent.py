@@ -1,4 +1,4 @@
-"""Search for the agent program, beside the interpreter first, so that a virtual environment need not be active."""
+"""Search for the agent program, next to the interpreter first, so that a virtual environment need not be active."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ while :; do
   sleep "$1" || exit 0
 done 2> /dev/null
 """
-"""Prints two readings per line, so that each line tells what occurred between them. The shell reads the files itself
+"""Prints two readings per line, so that each line shows what occurred between them. The shell reads the files itself
 and falls back to `vcgencmd` if the kernel has no such file. Bits are hexadecimal, with or without 0x."""
 
 BOARDS = "machine_raspberry_pi_boards"

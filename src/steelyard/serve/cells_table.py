@@ -25,7 +25,7 @@ from steelyard.model.trial import CellKey, TrialRecord, cell_key
 from steelyard.serve.store_cache import StoreLook
 
 FURTHER: Final = ("throughput_per_s", "response_ms_p99")
-"""Responses that are shown besides the study's main response."""
+"""Responses that are shown together with the study's main response."""
 COURSE: Final = 24
 """Points of the course of an interval's width."""
 

@@ -123,7 +123,7 @@ class Site(Protocol):
         ...
 
     def refuse(self, request: Request, memory_mb_per_node: int | None) -> str | None:
-        """Why this site cannot fulfil the request (memory, addresses, privileges), or None. Read-only."""
+        """Reason why this site cannot fulfil the request (memory, addresses, privileges), or None. Read-only."""
         ...
 
 
@@ -156,7 +156,7 @@ def own_network(site: Site) -> bool:
 
 
 def unreached(databases: Site, load: Site) -> str | None:
-    """Why load nodes of one site cannot reach databases of another, as far as the sites know, or None."""
+    """Reason why load nodes of one site cannot reach databases of another, as far as the sites know, or None."""
     if own_network(load):
         return f"load nodes of site {load.name} have a separate network without access to {databases.name}"
     if not on_this_machine(databases):
@@ -282,7 +282,7 @@ apply."""
 
 
 def unenforced(site: Site, request: Request) -> str | None:
-    """Why a site cannot enforce the limits of a request or make its link; None if it can."""
+    """Reason why a site cannot enforce the limits of a request or make its link; None if it can."""
     enforced = site.limits if isinstance(site, Limiting) else frozenset()
     asked = request.limits.model_dump(exclude_defaults=True, exclude=set(NO_AMOUNTS))
     if not isinstance(site, Throttling):
@@ -345,7 +345,7 @@ class Prepares(Protocol):
 
 @runtime_checkable
 class UsesHelpers(Protocol):
-    """Ability: uses programs on this machine besides its nodes, such as a container daemon. Their processor time
+    """Ability: uses programs on this machine in addition to its nodes, such as a container daemon. Their processor time
     belongs to no node and is not background load."""
 
     def helper_times_s(self, programs: Mapping[tuple[int, int], RunningProgram]) -> Mapping[str, float]:
@@ -354,7 +354,7 @@ class UsesHelpers(Protocol):
 
 
 def helpers_time_s(sites: Iterable[Site], programs: Mapping[tuple[int, int], RunningProgram]) -> float:
-    """Processor seconds so far of the programs that sites use besides their nodes; 0 without any. Pure."""
+    """Processor seconds so far of the programs that sites use in addition to their nodes; 0 without any. Pure."""
     by_name = {site.name: site for site in sites if isinstance(site, UsesHelpers)}
     return sum(sum(site.helper_times_s(programs).values()) for site in by_name.values())
 

@@ -82,16 +82,16 @@ def design_problems(study: Study, plugins: Plugins) -> list[StudyError]:
     elif design.kind == "same":
         problems += _same_problems(study)
     elif design.treatments:
-        what = f"treatments apply only to a listed design, but this is {design.kind}"
+        what = f"treatments are allowed only in a listed design, but this is {design.kind}"
         problems.append(problem("design.treatments", Missing(), what))
     if design.kind == "fractional" and not problems:
         problems += _fraction_problems(study, plugins)
     if design.base and design.kind not in ("one-at-a-time", "same"):
-        what = f"a base applies only to a one-at-a-time design, but this is {design.kind}"
+        what = f"a base is allowed only in a one-at-a-time design, but this is {design.kind}"
         problems.append(problem("design.base", Missing(), what))
     for name in ("generators", "resolution") if design.kind != "fractional" else ():
         if getattr(design, name):
-            what = f"{name} apply only to a fractional design, but this is {design.kind}"
+            what = f"design.{name} is allowed only in a fractional design, but this is {design.kind}"
             problems.append(problem(f"design.{name}", getattr(design, name), what))
     for table, levels_ in (("design.base", design.base), ("design.control", design.control or {})):
         problems += _membership_problems(table, levels_, factors) if design.kind != "same" else []

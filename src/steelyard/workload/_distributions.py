@@ -81,7 +81,7 @@ DISTRIBUTIONS: Mapping[str, Distribution] = {
         (Parameter("shape", required=True), Parameter("quanta", int, nullable=True)),
     ),
 }
-"""Every distribution with bounds. `fixed(value)` and `inverted`, which reverses another one, exist besides."""
+"""Every distribution with bounds. `fixed(value)` and `inverted`, which reverses another one, exist as well."""
 NAMES = ("fixed", *DISTRIBUTIONS)
 FIXED_MEANING = "always the same"
 

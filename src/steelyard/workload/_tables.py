@@ -52,7 +52,7 @@ class ColumnInfo:
 
     @property
     def make(self) -> str:
-        """How the value is made: key, random, draw, row or fixed."""
+        """Source of the value: key, random, draw, row or fixed."""
         return str(self.value["make"]["kind"])
 
 

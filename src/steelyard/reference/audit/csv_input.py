@@ -208,7 +208,7 @@ def _entries(sheet: Sheet, roles: Mapping[str, Heading], rounding: Rounding) -> 
         first = seen.setdefault(tuple(whole.values()), record.line)
         if first != record.line and whole:
             problem = f"the same cell as in line {first}: {cell_text(whole)}"
-            raise wrong(sheet.path, record.line, "", problem, "add a column that tells them apart")
+            raise wrong(sheet.path, record.line, "", problem, "add a column that distinguishes them")
         numbers = [
             _number(sheet.path, label, record.fields[label], roles[label], style, rounding)
             for label in numeric if label in record.fields

@@ -129,7 +129,7 @@ def test_without_the_device_machines_are_emulated(image: Image, tmp_path: Path) 
     device, caller = tmp_path / "kvm", lease_records.marked({})
     chosen = asyncio.run(accelerator.choose("auto", image, caller, device=device))
     assert chosen == Accelerator(name="tcg", why=f"{device} does not exist")
-    with pytest.raises(SiteError, match="KVM does not work here: there is no"):
+    with pytest.raises(SiteError, match=r"KVM does not work here: .* does not exist"):
         asyncio.run(accelerator.choose("kvm", image, caller, device=device))
 
 
