@@ -142,12 +142,12 @@ CASES = {
         '"load.threads" = [1, 2]\n'
     ),
     "design.treatments: a listed design needs treatments": '[design]\nkind = "listed"\n',
-    "paper.toml:20: design.treatments: treatments are allowed only in a listed design": "[[design.treatments]]\nnodes = 1\n",
+    "paper.toml:20: design.treatments: treatments are allowed only in a listed": "[[design.treatments]]\nnodes = 1\n",
     "paper.toml:26: design.treatments.1.nodes: every treatment must give its level": (
         '[design]\nkind = "listed"\n\n[[design.treatments]]\nnodes = 1\nload.threads = 1\n'
         "[[design.treatments]]\nload.threads = 2\n"
     ),
-    "design.base: a base is allowed only in a one-at-a-time design": "[design.base]\nnodes = 1\n[factors]\nnodes = [1]\n",
+    "design.base: a base is allowed only in a one-at-a-time": "[design.base]\nnodes = 1\n[factors]\nnodes = [1]\n",
     "paper.toml:21: design.control.nodes = 2: not a level of nodes; allowed: 1, 3": (
         "[design.control]\nnodes = 2\n[factors]\nnodes = [1, 3]\n"
     ),
