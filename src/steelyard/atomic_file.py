@@ -17,7 +17,7 @@ from typing import BinaryIO
 from steelyard import no_links
 
 NAME_CHARS = 50
-"""Of the file's name in that of its draft: names have 255 bytes at most."""
+"""Maximum length of the file's name within its draft's name: names have at most 255 bytes."""
 
 
 def sync_folder(folder: Path) -> None:
@@ -31,8 +31,8 @@ def sync_folder(folder: Path) -> None:
 
 def write_output(path: Path, content: str | bytes) -> None:
     """Write what a user asked for to the place that the user named, whole or not at all; its folder is created. A link
-    is followed, but not below a store: that may be somebody else's. What is no regular file (a terminal, a pipe) is
-    written to as it is, but replaced below a store. Raises OSError that names the path."""
+    is followed, but not below a store: that may belong to another user. What is not a regular file (a terminal, a pipe)
+    is written to as it is, but replaced below a store. Raises OSError that names the path."""
     with output(path) as file:
         file.write(_bytes(content))
 
@@ -66,7 +66,7 @@ def output_folder(path: Path) -> Path:
 def replace_file(path: Path, content: str | bytes, draft: Path | None = None, *, sync: bool = True) -> None:
     """Write a text (as UTF-8) or bytes into a draft in the same folder, put it on disk, and rename it to `path`.
 
-    `draft`: a name for it that nobody else writes; else `.NAME.RANDOM.tmp`. It is left behind only by a kill. Without
+    `draft`: a name for it that no one else writes; else `.NAME.RANDOM.tmp`. It is left behind only by a kill. Without
     `sync` the content may be lost in a power cut, but is never half there otherwise. Raises OSError that names `path`;
     the old file is then what it was.
     """
@@ -94,7 +94,7 @@ def _replacement(path: Path, folder: int, draft: Path | None, *, sync: bool) -> 
     name = draft.name if draft else f".{path.name[:NAME_CHARS]}.{secrets.token_hex(8)}.tmp"
     try:
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(name, dir_fd=folder)  # what a kill left behind, or somebody laid there
+            os.unlink(name, dir_fd=folder)  # left behind by a kill, or put there by another process
         # Made here: nothing that has the name is opened, and no link is followed.
         handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666, dir_fd=folder)
         with os.fdopen(handle, "wb") as file:

@@ -168,7 +168,7 @@ def closed_loop(load: Load, threads: int, seconds: float) -> Load:
 
 
 def briefly(load: Load, seconds: float) -> Load:
-    """The load for so many seconds without a warm-up of its own, for the server warm-up: the first phase of several,
+    """The load for so many seconds without its own warm-up, for the server warm-up: the first phase of several,
     one operation in flight where the rate is not constant."""
     first = load.offered[0]
     threads = load.threads_of(first)
@@ -194,8 +194,8 @@ def filling_operations(workload: Workload) -> int:
 
 
 def populate(endpoint: Endpoint, schema: Schema, workload: Workload, threads: int) -> dict[str, Any]:
-    """The order that fills the table. Not measured; the data do not depend on the trial's seed.
-    Written at ALL, so that no replica of the snapshot lacks a row."""
+    """The order that fills the table. Not measured; the data do not depend on the trial's seed. Written at ALL, so that
+    no replica of the snapshot lacks a row."""
     return {
         **_common("populate", endpoint, schema, workload),
         "seed": POPULATE_SEED,

@@ -1,7 +1,7 @@
-"""Foreseen errors of disks: what the kernel says of a full, read-only, failing or forbidden file, in words for people.
+"""Foreseen disk errors, explained for people: full, read-only and failing disks, and files without permission.
 
-Whoever writes lets OSError pass; the places that decide what comes next (the command line, the conductor) ask
-`foreseen`.
+Code that writes files lets OSError propagate; the callers that decide what happens next (the command line, the
+conductor) use `foreseen`.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 FORBIDDEN = frozenset({errno.EACCES, errno.EPERM})
 BROKEN = frozenset({errno.EIO, errno.ESTALE, errno.ENXIO, errno.ENODEV})
 UNFIT = frozenset({errno.EISDIR, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP})
-"""Names that cannot be files. Not a file that is missing: whoever expects one says so, else it is a fault of ours."""
+"""Invalid file names. Missing files are excluded: either the caller reports them, or they are a bug of ours."""
 TOO_MANY = frozenset({errno.EMFILE, errno.ENFILE})
 WHOLE_DISK = FULL | BROKEN | {errno.EROFS}
-"""Whatever is attempted next on the same disk fails too."""
+"""Errors after which further attempts on the same disk fail too."""
 RUST_ERROR = re.compile(r"\(os error (\d+)\)")
-"""What libraries written in Rust (polars) add to the text of an error that the kernel gave them."""
+"""Suffix that Rust libraries (polars) add to the kernel's error text."""
 
 
 def of_the_disk(error: BaseException) -> bool:
-    """Whether a full, read-only or failing disk is to blame: it stops whatever is attempted next, too."""
+    """Whether the cause is a full, read-only or failing disk, on which further attempts fail too."""
     number, _ = _of(error)
     return number in WHOLE_DISK
 
 
 def foreseen(error: BaseException) -> FileError | None:
-    """The error for people, if the disk or a file's permissions are to blame: the file, free space, what to do. None
-    for anything else."""
+    """The error for people if its cause is the disk or a file's permissions: the file, free space, what to do. None for
+    other errors."""
     if isinstance(error, FileError):
         return error
     number, path = _of(error)
@@ -48,29 +48,29 @@ def foreseen(error: BaseException) -> FileError | None:
 
 
 def _words(number: int, path: str, reason: str) -> tuple[str, str]:
-    """What happened, and what to do; empty if nothing is known. `reason`: the words of the
-    kernel, or of whoever refused."""
+    """What happened and what to do; empty if unknown. `reason`: the words of the kernel, or of the code that
+    refused."""
     what = hint = ""
     if number in FULL:
-        what, hint = f" cannot be written: {_full(number, path)}", f"free some space, or name another folder, {AGAIN}"
+        what, hint = f" cannot be written: {_full(number, path)}", f"free some space or use another folder, {AGAIN}"
     elif number == errno.EROFS:
-        what, hint = " cannot be written: the file system is read-only", f"mount it writable, or name another, {AGAIN}"
+        what, hint = " cannot be written: the file system is read-only", f"mount it writable or use another, {AGAIN}"
     elif number in FORBIDDEN:
         what = f": permission denied for user {_user()}{_owner(path)}"
-        hint = f"give this user the right to it, or name another place, {AGAIN}"
+        hint = f"grant this user access or use another folder, {AGAIN}"
     elif number in BROKEN:
         what = f" cannot be read or written: {os.strerror(number)}"
-        hint = "the disk may be failing: read the kernel's messages (dmesg), and copy the store to another one"
+        hint = "the disk may be failing: check the kernel's messages (dmesg), and copy the store to another disk"
     elif number in TOO_MANY:
         what = " cannot be opened: too many files are open"
-        hint = "close other programs of this user, or allow more open files (ulimit -n)"
+        hint = "close other programs of this user, or raise the limit of open files (ulimit -n)"
     elif number in UNFIT:
-        what, hint = f": {reason[:1].lower()}{reason[1:]}", "name another file or folder"
+        what, hint = f": {reason[:1].lower()}{reason[1:]}", "use another file or folder"
     return (f"{path or 'a file'}{what}", hint) if what else ("", "")
 
 
 def _of(error: BaseException) -> tuple[int, str]:
-    """The kernel's number of an error, 0 if it has none, and the file if it is known."""
+    """The error number (0 if there is none) and the file if known."""
     if isinstance(error, OSError):
         name = error.filename
         path = os.fsdecode(name) if isinstance(name, str | bytes | os.PathLike) else ""
@@ -83,12 +83,12 @@ def _full(number: int, path: str) -> str:
     if number == errno.EDQUOT:
         return f"the disk quota of user {_user()} is used up"
     if number == errno.EFBIG:
-        return "it would be larger than a file may be"
+        return "it would exceed the maximum file size"
     return f"the disk is full{free_space(Path(path)) if path else ''}"
 
 
 def free_space(path: Path) -> str:
-    """` (120 KiB of 300 KiB are free)`, or that no more files fit; empty if it is not known."""
+    """` (120 KiB of 300 KiB are free)`, or that no more files fit; empty if unknown."""
     try:
         existing = next(folder for folder in (path.absolute(), *path.absolute().parents) if folder.exists())
         usage, files = shutil.disk_usage(existing), os.statvfs(existing)
@@ -107,7 +107,7 @@ def _user() -> str:
 
 
 def _owner(path: str) -> str:
-    """`; it belongs to root`, of the file or of the nearest folder that there is; empty if it is not known."""
+    """`; PATH belongs to root` for the file or its nearest existing folder; empty if unknown."""
     if not path:
         return ""
     for place in (Path(path).absolute(), *Path(path).absolute().parents):

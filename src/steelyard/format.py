@@ -1,8 +1,8 @@
-"""Formatting of quantities for people: numbers, per cent, p-values, durations, times, sizes, plurals, treatments.
+"""Formatting of quantities for people: numbers, percentages, p-values, durations, times, sizes, plurals, treatments.
 
-The one formatter for terminal, page and browser. Numbers have as many digits as they deserve, a real minus sign, commas
-at the thousands and a per cent sign without a space. The browser's script has the same rule for the numbers that it
-writes itself (`report/templates/format.js`).
+This is the only formatter for terminal, page and browser. Numbers have as many digits as their precision supports, a
+real minus sign, commas between thousands and a percent sign without a space. The browser's script applies the same rule
+to the numbers that it writes itself (`report/templates/format.js`).
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from steelyard.model.estimate import Estimate
 from steelyard.model.named_level import Level
 
 NONE: Final = "–"
-"""What stands where there is no number."""
+"""Shown in place of a missing number."""
 
 FORM: Final = 1
-"""Number of the forms of this module, raised with every change of one. A page says in which one it is written, so that
-texts in different forms are not compared."""
+"""Version of this module's formats, raised with every change. A page states its version, so that texts in different
+formats are not compared."""
 
 FORM_NAME: Final = "steelyard-format"
-"""Name of the page's meta element that says it."""
+"""Name of the page's meta element that holds the version."""
 
 MINUS: Final = "−"
 DIGITS: Final = 4
-"""Significant digits of a number whose spread is not known."""
+"""Significant digits of a number of unknown spread."""
 SECONDS_FROM_MS: Final = 10_000.0
-"""From this many milliseconds on, seconds are easier to read."""
+"""Times of at least this many milliseconds are shown in seconds."""
 NODES: Final = ("nodes", "site.nodes")
-"""Factors that are a number of nodes."""
+"""Factors that count nodes."""
 LEAST_P: Final = 0.001
 MOST_P: Final = 0.995
 ALPHABET: Final = 26
@@ -43,7 +43,7 @@ SIZES: Final = ("B", "KiB", "MiB", "GiB", "TiB")
 
 @dataclass(frozen=True)
 class UnitScale:
-    """What values are multiplied with before they are shown, and the unit that they then have."""
+    """A factor applied to values before they are shown, and the resulting unit."""
 
     factor: float
     unit: str
@@ -65,17 +65,17 @@ class UnitScale:
 
 
 def scale_for(unit: str, greatest: float) -> UnitScale:
-    """Seconds instead of milliseconds where the numbers are large; everything else as it is."""
+    """Seconds instead of milliseconds if the numbers are large; other units unchanged."""
     if unit == "ms" and greatest >= SECONDS_FROM_MS:
         return UnitScale(0.001, "s")
     return UnitScale(1.0, unit)
 
 
 def number(value: float | None, *, spread: float | None = None, digits: int = DIGITS, trim: bool | None = None) -> str:
-    """A number; with `spread` (half-width of its interval, or standard deviation) it keeps two digits of that.
+    """A number; with `spread` (half-width of its interval, or standard deviation), to two significant digits of it.
 
-    `trim` drops zeros at the end, for a number that stands alone; False keeps them, for a column. Without either, those
-    of a whole number are dropped, unless `spread` says that they mean something.
+    `trim=True` drops trailing zeros, for a number that stands alone; False keeps them, for a column. By default, those
+    of a whole number are dropped unless `spread` makes them significant.
     """
     if value is None or not math.isfinite(value):
         return NONE
@@ -93,7 +93,7 @@ def number(value: float | None, *, spread: float | None = None, digits: int = DI
 
 
 def interval(estimate: Estimate | None) -> str:
-    """`[low, high]`, or nothing where n supports none."""
+    """`[low, high]`; empty if n does not support an interval."""
     if estimate is None or estimate.low is None or estimate.high is None:
         return ""
     spread = (estimate.high - estimate.low) / 2
@@ -110,16 +110,17 @@ def with_interval(estimate: Estimate | None) -> str:
 
 
 def signed(value: float, *, digits: int = 2) -> str:
-    """An estimate with its sign and so many significant digits: `+1.3`, `−31`, `−5.0`."""
+    """An estimate with its sign and `digits` significant digits: `+1.3`, `−31`, `−5.0`."""
     sign = MINUS if value < 0 else "+"
     return sign + number(abs(value), digits=digits, trim=False)
 
 
 def p_value(p: float | None) -> str:
-    """A p-value with two significant digits: `0.23`, `0.034`, `0.0034`; `< 0.001` below, `> 0.99` from 0.995 on.
+    """A p-value with two significant digits: `0.23`, `0.034`, `0.0034`; `< 0.001` below that, `> 0.99` at 0.995 or
+    more.
 
-    More digits say nothing: a p-value from a replication of the study would be quite another. The ends are those of the
-    AMA Manual of Style, 11th edition, section 19.5 (P < .001, P > .99).
+    More digits carry no information: a replication of the study would give quite a different p-value. The limits are
+    those of the AMA Manual of Style, 11th edition, section 19.5 (P < .001, P > .99).
     """
     if p is None or not math.isfinite(p):
         return NONE
@@ -131,13 +132,13 @@ def p_value(p: float | None) -> str:
 
 
 def p_equals(p: float | None) -> str:
-    """A p-value behind the letter p in a sentence: `= 0.034`, `< 0.001`, `unknown`."""
+    """A p-value as it follows the letter p in a sentence: `= 0.034`, `< 0.001`, `unknown`."""
     text = p_value(p)
     return "unknown" if text == NONE else text if text[0] in "<>" else f"= {text}"
 
 
 def percent(fraction: float | None, *, digits: int = 2) -> str:
-    """A fraction in per cent, with so many significant digits: `40%`, `0.41%`; whole from 10 on."""
+    """A fraction as a percentage with `digits` significant digits: `40%`, `0.41%`; whole at 10% or more."""
     if fraction is None or not math.isfinite(fraction):
         return NONE
     return f"{number(100 * fraction, digits=digits, trim=True)}%"
@@ -159,13 +160,13 @@ def listed(words: Sequence[str], last: str = "and") -> str:
 
 
 def note_letter(place: int) -> str:
-    """Letter of the note at a place from 0 on: `a` to `z`, then `aa`, `ab`: no two places have the same."""
+    """Unique letter of the note at an index, counted from 0: `a` to `z`, then `aa`, `ab`."""
     before, letter = divmod(place, ALPHABET)
     return (note_letter(before - 1) if before else "") + chr(ord("a") + letter)
 
 
 def treatment_label(treatment: Mapping[str, Level]) -> str:
-    """A treatment: `workload A, 3 nodes`; nodes come last."""
+    """A treatment in words, number of nodes last: `workload A, 3 nodes`."""
     ordered = sorted(treatment.items(), key=lambda item: item[0] in NODES)
     return ", ".join(level_label(name, level) for name, level in ordered) or "all trials"
 
@@ -178,12 +179,12 @@ def level_label(name: str, level: Level) -> str:
 
 
 def moment(seconds: float | None) -> str:
-    """A time in UTC, to the second: in whatever outlives the machine's time zone."""
+    """A time in UTC, to the second, for everything that may be read in another time zone."""
     return NONE if seconds is None else f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def clock(seconds: float | None, now_s: float | None, *, to_the_second: bool = False) -> str:
-    """A time by the clock of this machine: `14:03`, `14:03:21`; with the day where it is not that of `now_s`."""
+    """A time by the clock of this machine: `14:03`, `14:03:21`; with the day unless it is that of `now_s`."""
     when, now = _local(seconds), _local(now_s)
     if when is None:
         return NONE
@@ -197,13 +198,13 @@ def _local(seconds: float | None) -> datetime | None:
     try:
         return None if seconds is None else datetime.fromtimestamp(seconds)
     except (OverflowError, OSError, ValueError):
-        # No time of any study: it comes from a file that may be anybody's.
+        # Not a time of any study: it comes from a file of unknown origin.
         return None
 
 
 def duration(seconds: float | None) -> str:
-    """A length of time in its one or two greatest units: `4.2 s`, `38 s`, `4 min 05 s`, `12 min`, `1 h 30 min`,
-    `3 days 04 h`. A smaller unit that is 0 is left out."""
+    """A duration in its one or two largest units: `4.2 s`, `38 s`, `4 min 05 s`, `12 min`, `1 h 30 min`, `3 days 04 h`.
+    A smaller unit that is 0 is left out."""
     if seconds is None or not math.isfinite(seconds):
         return NONE
     return _short(max(0.0, seconds)) if seconds < 90 * MINUTE_S - 30 else _long(seconds)
@@ -225,14 +226,14 @@ def _long(seconds: float) -> str:
 
 
 def _two_units(amount: int, size: int, greater: str, smaller: str) -> str:
-    """An amount of the smaller unit, of which `size` make one of the greater."""
+    """An amount of the smaller unit, `size` of which make one of the larger."""
     rest = amount % size
     return f"{amount // size:,} {greater}" + (f" {rest:02d} {smaller}" if rest else "")
 
 
 def forecast(seconds: float | None) -> str:
-    """A length of time that is a guess, with the digits that a guess deserves: `4.2 s`, `50 s`, `40 min`, `2 h 50 min`,
-    `3 days`: tens of minutes from one hour on, whole days from three on."""
+    """An estimated duration, coarsely rounded: `4.2 s`, `50 s`, `40 min`, `2 h 50 min`, `3 days`. From one hour, tens
+    of minutes; from three days, whole days."""
     if seconds is None or not math.isfinite(seconds):
         return NONE
     step_s = 0.1
@@ -253,7 +254,7 @@ def data_size(size: float | None) -> str:
 
 
 def data_rate(bytes_per_s: float | None) -> str:
-    """Bytes a second in decimal units, as disks and networks are sold: `1.5 MB/s`, `120 MB/s`, `0.02 MB/s`."""
+    """Bytes per second in decimal units, as disks and networks are sold: `1.5 MB/s`, `120 MB/s`, `0.02 MB/s`."""
     if bytes_per_s is None or not math.isfinite(bytes_per_s):
         return NONE
     return f"{number(bytes_per_s / 1e6, digits=2, trim=True)} MB/s"

@@ -1,8 +1,9 @@
-"""Files and folders of somebody else, opened without following a link.
+"""Untrusted files and folders, opened without following links.
 
-What lies below a folder may have been put there by anybody: a link would lead a reader or a writer to another file of
-its user, a pipe would block it, a device would act. The folder itself is the user's own choice, and may be reached by
-links. Each step below it is opened from the one before, so that nobody can exchange a folder meanwhile.
+Anything below a folder may come from another user: a link could lead a reader or writer to another of its user's files,
+a pipe would block it, a device would have side effects. The folder itself is the user's choice and may be reached
+through links. Each step below it is opened relative to the previous one, so that no other process can replace a folder
+meanwhile.
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ NO_NAME: Final = "no file of ours can have this name"
 
 STORE_SIGN: Final = "study.json"
 BESIDE_IT: Final = ("plan.jsonl", "trials", "events.jsonl")
-"""What a study's folder in a store has, and at least one of what lies beside it (`store.layout`)."""
+"""Files that identify a study's folder in a store: the first, and at least one of the others (`store.layout`)."""
 LONGEST_NAME: Final = 400
-"""Of a file that is told; names of ours have up to 300 characters with their folders."""
+"""Maximum length of a name in messages; our own names have up to 300 characters including folders."""
 MOST_LINKS: Final = 40
-"""That are followed to a place: as many as the kernel follows."""
+"""Maximum number of links to follow, the same as the kernel's."""
 
 
 class Kind(Enum):
-    """What an entry of a folder is, itself and not behind a link."""
+    """Kind of a folder's entry itself, not of a link's target."""
 
     FILE = "regular file"
     FOLDER = "folder"
@@ -40,8 +41,8 @@ class Kind(Enum):
 
 
 def place_of(path: Path) -> tuple[Path, Path | None]:
-    """Where a path of the user's own leads, and the store that it is in, if any: links are followed up to there, and
-    none below it. Raises OSError for a circle of links."""
+    """The target of a path given by the user, and the store that contains it, if any: links are followed up to the
+    store, but not below it. Raises OSError for a link loop."""
     waiting, place, links = [*reversed(path.absolute().parts[1:])], Path("/"), 0
     store: Path | None = None
     while waiting:
@@ -64,13 +65,13 @@ def place_of(path: Path) -> tuple[Path, Path | None]:
 
 
 def _is_store(folder: Path) -> bool:
-    # Without a plan, trials and a journal nothing of a study is read, and a project may have a study.json of its own.
+    # A project may have its own study.json; without a plan, trials or a journal, no study is read from a folder.
     return is_there(folder / STORE_SIGN) and any(is_there(folder / name) for name in BESIDE_IT)
 
 
 def open_folder(folder: Path, below: Path, *, make: bool = False) -> int:
-    """Descriptor of a folder; each step below `below` is a folder and no link. With `make` missing ones are created.
-    Raises OSError that names the folder."""
+    """Descriptor of a folder; every step below `below` must be a folder, not a link. With `make`, missing ones are
+    created. Raises OSError that names the folder."""
     _refuse_name(folder, below)
     at = os.open(below, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -101,8 +102,8 @@ def _is_link(name: str, at: int) -> bool:
 
 
 def open_file(path: Path, below: Path, flags: int = os.O_RDONLY, *, to_write: bool = False) -> int:
-    """Descriptor of a regular file; no link is followed below `below`. It is made if `flags` say so. One with another
-    name, by which it may be somebody else's, is opened only to read, and only where its owner is the folder's: so are
+    """Descriptor of a regular file; no link is followed below `below`. `flags` may create it. A file with several hard
+    links may belong to another user: it is opened only for reading, and only if it has the folder's owner, as in
     backups made of hard links. `to_write`: it is written later. Raises OSError that names the path."""
     _refuse_name(path, below)
     at = open_folder(path.parent, below)
@@ -113,7 +114,7 @@ def open_file(path: Path, below: Path, flags: int = os.O_RDONLY, *, to_write: bo
         except FileNotFoundError:
             if not flags & os.O_CREAT:
                 raise
-        # Not blocked by a pipe that took its place meanwhile.
+        # Does not block on a pipe that replaced the file meanwhile.
         handle = os.open(path.name, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666, dir_fd=at)
         try:
             _refuse_other(os.fstat(handle), linked_of)
@@ -128,7 +129,7 @@ def open_file(path: Path, below: Path, flags: int = os.O_RDONLY, *, to_write: bo
 
 
 def content(path: Path, below: Path, most_bytes: int) -> bytes:
-    """Content of such a file, of at most `most_bytes`. Raises OSError that names the path."""
+    """Content of a file opened as by `open_file`, at most `most_bytes`. Raises OSError that names the path."""
     with opened(path, below, most_bytes) as file:
         content = file.read(most_bytes + 1)
         refuse_larger(len(content), most_bytes, path)  # it grew meanwhile
@@ -136,7 +137,7 @@ def content(path: Path, below: Path, most_bytes: int) -> bytes:
 
 
 def opened(path: Path, below: Path, most_bytes: int) -> BinaryIO:
-    """Such a file to read, of at most `most_bytes`. Raises OSError that names the path."""
+    """A file opened for reading as by `open_file`, at most `most_bytes`. Raises OSError that names the path."""
     file = os.fdopen(open_file(path, below), "rb")
     try:
         refuse_larger(os.fstat(file.fileno()).st_size, most_bytes, path)
@@ -147,14 +148,14 @@ def opened(path: Path, below: Path, most_bytes: int) -> BinaryIO:
 
 
 def refuse_larger(size: int, most_bytes: int, path: Path) -> None:
-    """Raises OSError if a file is larger than any of its kind."""
+    """Raise OSError if a file is larger than any file of its kind."""
     if size > most_bytes:
-        problem = f"it has {size:,} bytes, and at most {most_bytes:,} of such a file are read"
+        problem = f"it has {size:,} bytes; such a file may have at most {most_bytes:,}"
         raise OSError(errno.EOVERFLOW, problem, str(path))
 
 
 def entries(folder: Path, below: Path) -> Mapping[str, Kind]:
-    """Names in a folder, in order, and what each is. Raises OSError that names the folder."""
+    """Sorted names in a folder with their kinds. Raises OSError that names the folder."""
     at = open_folder(folder, below)
     try:
         with os.scandir(at) as listed:
@@ -165,7 +166,7 @@ def entries(folder: Path, below: Path) -> Mapping[str, Kind]:
 
 
 def is_file(path: Path, below: Path) -> bool:
-    """Whether `open_file` would open it, or could with another user's rights."""
+    """Whether `open_file` would open it, possibly only with another user's rights."""
     try:
         os.close(open_file(path, below))
     except PermissionError:
@@ -176,13 +177,13 @@ def is_file(path: Path, below: Path) -> bool:
 
 
 def is_there(path: Path) -> bool:
-    """Whether there is anything of this name, a link that leads nowhere too."""
+    """Whether an entry of this name exists, including a broken link."""
     return os.path.lexists(path)
 
 
 def name_below(path: Path, below: Path) -> str:
-    """The name of a file below a folder as text: bytes that are not UTF-8 are escaped, and a very long name is cut. A
-    path that is not below the folder, as a record may name one, is given whole."""
+    """The relative name of a file below a folder as text: bytes that are not UTF-8 are escaped, and a very long name is
+    shortened. A path outside the folder, which a record may name, is returned whole."""
     name = str(path.relative_to(below) if path.is_relative_to(below) else path)
     name = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME // 2]}…{name[-LONGEST_NAME // 2 :]}"
     return name.encode("utf-8", "backslashreplace").decode("utf-8")
@@ -195,7 +196,7 @@ def _kind(entry: os.DirEntry[str]) -> Kind:
 
 
 def _refuse_other(status: os.stat_result, linked_of: int | None) -> None:
-    """Raises OSError for what is no regular file, or has another name and is not of the user `linked_of`."""
+    """Raise OSError unless it is a regular file without further hard links, or with some and owned by `linked_of`."""
     if stat.S_ISLNK(status.st_mode):
         raise OSError(errno.ELOOP, LINK)
     if not stat.S_ISREG(status.st_mode):
@@ -207,7 +208,7 @@ def _refuse_other(status: os.stat_result, linked_of: int | None) -> None:
 def _refuse_name(path: Path, below: Path) -> None:
     try:
         parts = path.relative_to(below).parts
-        "/".join(parts).encode("utf-8")  # as names of files of ours are
+        "/".join(parts).encode("utf-8")  # as our own file names are
     except ValueError as error:
         raise OSError(errno.EINVAL, NO_NAME, repr(str(path))) from error
     if "\0" in str(path) or ".." in parts:

@@ -40,7 +40,7 @@ MARKUP_OF_PROSE: Final = re.compile(r"([\\|`*]|\](?=[(\[:])|~(?=~)|(?<=~)~|(?<![
 """What remains of it in sentences and numbers, in which brackets are intervals and words have underscores."""
 ENTITY: Final = re.compile(r"&(?=#?\w+;)")
 AT_BEGINNING: Final = re.compile(r"^(\d*)([-+](?=\s|$|-)|=(?==|$)|[#>]|[.)](?=\s|$))")
-"""Of headings, quotes, lists, lines below headings, and rules."""
+"""First characters of headings, quotes, lists, lines below headings, and rules."""
 
 
 def visible(text: str, *, lines: bool = False) -> str:
@@ -58,12 +58,12 @@ def csv_cell(text: str) -> str:
 
 
 def markdown(text: str) -> str:
-    """A name or a message in Markdown that is no markup, on one line."""
+    """A name or a message in Markdown that is not markup, on one line."""
     return _beginning(MARKUP.sub(r"\\\1", ENTITY.sub("&amp;", _line(text))))
 
 
 def markdown_prose(text: str) -> str:
-    """A sentence of ours in Markdown, on one line: texts of others in it are no markup. What stands between backticks
+    """A sentence of ours in Markdown, on one line: texts of others in it are not markup. What stands between backticks
     is code."""
     parts = CODE.split(_line(text))
     return _beginning("".join(_in_code(part) if place % 2 else _unmarked(part) for place, part in enumerate(parts)))

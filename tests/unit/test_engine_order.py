@@ -55,7 +55,7 @@ def test_a_trace_is_found_and_one_that_is_not_there_is_said(tmp_path: Path) -> N
     found = made(schedule="trace", trace=str(path), speed=2)
     valid(found)
     assert found["schedule"] == {"kind": "trace", "in_flight": 1, "file": str(path), "speed": 2.0}
-    with pytest.raises(StudyError, match="there is no trace nowhere"):
+    with pytest.raises(StudyError, match="trace nowhere not found"):
         made(schedule="trace", trace="nowhere")
 
 

@@ -87,7 +87,7 @@ def test_a_noise_floor(tmp_path: Path, number: int) -> None:
     change(path, number)
     found = noise_floor.find(tmp_path, [floor.holds_for])
     assert found.floor is None
-    assert f"{path} has format {number}, this version reads 1 and was passed over" in found.why
+    assert f"{path} has format {number}, this version reads 1 and was skipped" in found.why
     assert "measures it" in found.why
 
 

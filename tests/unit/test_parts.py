@@ -26,7 +26,7 @@ def test_an_inventory_is_beside_the_study(tmp_path: Path) -> None:
 
 
 def test_one_that_is_not_there_is_named_with_its_key(tmp_path: Path) -> None:
-    with pytest.raises(StudyError, match=r"there is no inventory shelf\.toml") as missing:
+    with pytest.raises(StudyError, match=r"inventory shelf\.toml not found") as missing:
         Parts(Plugins(tmp_path), state_folder=tmp_path / "state").site(SETTINGS)
     assert missing.value.key == "site.inventory"
 

@@ -44,13 +44,11 @@ pub struct Arguments {
 /// Which step failed, on what.
 #[derive(Debug, thiserror::Error)]
 enum EnterError {
-    #[error(
-        "enter: cannot join the cgroup {path}: {source}; does it exist, and are you allowed to write its cgroup.procs?"
-    )]
+    #[error("enter: cannot join the cgroup {path}: {source}; does it exist, and may you write its cgroup.procs?")]
     Cgroup { path: PathBuf, source: io::Error },
     #[error("enter: cannot open the network namespace {path}: {source}; `ip netns` lists those that exist")]
     NetworkOpen { path: PathBuf, source: io::Error },
-    #[error("enter: cannot join the network namespace {path}: {source}; this needs CAP_SYS_ADMIN")]
+    #[error("enter: cannot join the network namespace {path}: {source}; this requires CAP_SYS_ADMIN")]
     NetworkJoin { path: PathBuf, source: io::Error },
     #[error("enter: cannot drop the capability {name} from the {set} set: {source}")]
     Capability {
@@ -68,7 +66,7 @@ enum EnterError {
 pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     match enter(arguments) {
         EnterError::Execute { program, source } if source.kind() == io::ErrorKind::NotFound => {
-            eprintln!("steelyard-agent: enter: there is no program {program} in PATH ({source})");
+            eprintln!("steelyard-agent: enter: program {program} not found in PATH ({source})");
             std::process::exit(NOT_EXECUTED.into())
         }
         error => Err(error.into()),
@@ -178,7 +176,7 @@ fn execute(argv: &[OsString]) -> EnterError {
 fn parse_capability(text: &str) -> Result<CapabilitySet, String> {
     let upper = text.to_ascii_uppercase();
     let name = upper.strip_prefix("CAP_").unwrap_or(&upper);
-    CapabilitySet::from_name(name).ok_or_else(|| format!("{text:?} is not a capability; see capabilities(7)"))
+    CapabilitySet::from_name(name).ok_or_else(|| format!("unknown capability {text:?}; see capabilities(7)"))
 }
 
 fn capability_name(capability: CapabilitySet) -> String {

@@ -141,7 +141,7 @@ fn read_order(path: &Path) -> Result<Order, String> {
 fn parse_order(text: &str) -> Result<Order, String> {
     // The version first: another version's other fields would only mislead.
     let value: serde_json::Value =
-        serde_json::from_str(text).map_err(|error| format!("the order is not JSON: {error}"))?;
+        serde_json::from_str(text).map_err(|error| format!("the order is not valid JSON: {error}"))?;
     let format = value.get("format").ok_or("the order has no format")?;
     if format.as_u64() != Some(u64::from(FORMAT)) {
         return Err(format!("format: read {format}; allowed: {FORMAT}"));

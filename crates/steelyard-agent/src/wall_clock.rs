@@ -14,7 +14,7 @@ pub(crate) struct WallClock {
 
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "{name}: read {text:?}; allowed: seconds from -{limit} to {limit}. Unset it outside of tests",
+    "{name}: read {text:?}; allowed: seconds from -{limit} to {limit}. Unset it outside tests",
     name = OFFSET_VARIABLE,
     limit = LARGEST_OFFSET_S
 )]

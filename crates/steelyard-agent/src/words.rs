@@ -58,7 +58,7 @@ fn next(lines: &mut impl BufRead) -> Result<Word, String> {
     }
     serde_json::from_slice(&line).map_err(|error| {
         let quote = String::from_utf8_lossy(&line[..line.len().min(LONGEST_QUOTE)]);
-        format!("words: {:?} is not a word: {error}", quote.trim_end())
+        format!("words: {:?} is not a valid word: {error}", quote.trim_end())
     })
 }
 
@@ -90,7 +90,7 @@ mod tests {
             ("{\"word\":\"go\"}\n", "closed before the last word"),
             ("{\"word\":\"halt\"}\n", "unknown variant `halt`"),
             ("{\"word\":\"go\",\"at\":1}\n", "unknown field `at`"),
-            ("gibberish\n", "\"gibberish\" is not a word"),
+            ("gibberish\n", "\"gibberish\" is not a valid word"),
         ] {
             let (words, stopped) = all(text);
             let error = words.into_iter().find_map(Result::err).unwrap();

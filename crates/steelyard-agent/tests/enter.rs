@@ -60,7 +60,7 @@ fn failures_say_which_step_and_path() {
         (
             vec!["--", "no-such-program-here"],
             127,
-            "no program no-such-program-here",
+            "program no-such-program-here not found",
         ),
         (vec!["--", "/etc/passwd"], 1, "cannot execute /etc/passwd"),
         (
@@ -81,7 +81,7 @@ fn failures_say_which_step_and_path() {
         (
             vec!["--drop-capability", "nonsense", "--", "true"],
             2,
-            "is not a capability",
+            "unknown capability",
         ),
         (vec!["true"], 2, "Usage"),
     ] {

@@ -178,10 +178,7 @@ fn the_record_is_there_before_the_command_is_executed() {
 fn a_command_that_cannot_be_executed_leaves_no_record() {
     let keeper = Keeper::new();
     for (argv, message) in [
-        (
-            "no-such-program-here",
-            "there is no program no-such-program-here in PATH",
-        ),
+        ("no-such-program-here", "program no-such-program-here not found in PATH"),
         ("/etc/passwd", "cannot execute /etc/passwd: Permission denied"),
     ] {
         let output = keeper.start(&[argv]);

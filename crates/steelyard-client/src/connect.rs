@@ -65,7 +65,7 @@ pub fn connect(order: &Order, slots: &[u32]) -> Result<(Vec<CqlClient>, Connecte
         }
     }
     if routing.connections() > MAX_CONNECTIONS {
-        let allowed = "at most 65535 connections per thread, over all nodes and shards";
+        let allowed = "at most 65535 connections per thread over all nodes and shards";
         return Err(OrderError::new("connections_per_node", per_shard, allowed).into());
     }
     let shared = Arc::new(Shared {

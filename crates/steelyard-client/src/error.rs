@@ -15,7 +15,7 @@ pub const PASSWORD_VARIABLE: &str = "STEELYARD_CQL_PASSWORD";
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectionError {
     /// Not an address, or none that is known.
-    #[error("{contact} is not of the form address:port ({reason})")]
+    #[error("{contact} is not an address:port ({reason})")]
     Address {
         /// The contact.
         contact: String,
@@ -75,7 +75,7 @@ pub enum ConnectionError {
         source: CqlError,
     },
     /// An answer that does not belong to the request.
-    #[error("{contact} answered {what} where {wanted} was due")]
+    #[error("{contact} answered {what}, but {wanted} was expected")]
     Unexpected {
         /// The contact.
         contact: String,

@@ -332,7 +332,7 @@ fn what_is_wrong_with_a_certificate_is_said() {
         good,
         Some(anew.trusted()),
         "not signed by the trusted authority of that name",
-        "have been replaced",
+        "been replaced",
     );
     refused(old, Some(authority.trusted()), "expired", "valid now");
     refused(

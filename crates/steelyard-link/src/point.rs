@@ -294,7 +294,7 @@ fn check(config: &PointConfig) -> Result<(), ConfigError> {
         Err(ConfigError::Setting(name, format!("{value} is not from 0 to {what}")))
     };
     if let Some(rate_mbit) = config.rate_mbit.filter(|rate| !(*rate > 0.0 && rate.is_finite())) {
-        let message = format!("{rate_mbit} is not above 0; null means no limit");
+        let message = format!("{rate_mbit} is not above 0; use null for no limit");
         return Err(ConfigError::Setting("rate_mbit", message));
     }
     within("delay_ms", config.delay_ms, MOST_DELAY_MS, "60000")?;

@@ -48,7 +48,7 @@ pub enum TapError {
     #[error("cannot open the network namespace {path}: {source}; `ip netns` lists those that exist")]
     NamespaceOpen { path: PathBuf, source: io::Error },
     /// It is no network namespace, or cannot be joined.
-    #[error("cannot join the network namespace {path}: {source}; this needs CAP_SYS_ADMIN")]
+    #[error("cannot join the network namespace {path}: {source}; this requires CAP_SYS_ADMIN")]
     NamespaceJoin { path: PathBuf, source: io::Error },
     /// The kernel has no TAP devices, or not for us.
     #[error("cannot open /dev/net/tun: {source}; `modprobe tun` loads the driver")]

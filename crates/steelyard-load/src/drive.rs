@@ -120,8 +120,8 @@ pub fn run_on_go<C: Client>(
     out: &mut impl Write,
 ) -> Result<(), DriveError> {
     if order.action == Action::Populate || order.words || order.start_at_s.is_some() {
-        let allowed = "action load without words and start_at_s";
-        return Err(OrderError::new("go", true, allowed).into());
+        let problem = "requires action load without words and start_at_s";
+        return Err(OrderError::because("go", problem).into());
     }
     run_from(clients, order, clock, stop, out, || {
         let Some(word) = next_word(words, stop)? else {
@@ -216,7 +216,7 @@ pub fn run_by_words<C: Client>(
                 let reserved = TAKEN_NAMES.contains(&name.as_str()) || name == SETTLE;
                 let taken = reserved || !names.insert(name.clone());
                 if name.is_empty() || taken {
-                    let allowed = "a new name other than populate, warm-up and search-settle";
+                    let allowed = "a new name other than populate, warm-up or search-settle";
                     return Err(refused(OrderError::new(
                         "word phase: name",
                         format!("{name:?}"),
@@ -272,13 +272,12 @@ fn next_word(words: &Receiver<Result<Word, String>>, stop: &AtomicBool) -> Resul
 fn word_plans(order: &Order) -> Result<Vec<PhasePlan>, OrderError> {
     limits(order)?;
     if order.action == Action::Populate {
-        return Err(OrderError::new("words", "true with action populate", "action load"));
+        return Err(OrderError::because("words", "requires action load, not populate"));
     }
     if !order.phases.is_empty() || order.stop.operations.is_some() || order.stop.duration_s.is_some() {
-        return Err(OrderError::new(
+        return Err(OrderError::because(
             "words",
-            "true with phases or a stop",
-            "neither: phases and stop come as words",
+            "cannot be combined with phases or stop, which arrive as words",
         ));
     }
     if order.warm_up_s <= 0.0 {
@@ -307,7 +306,7 @@ fn phase_of_word(
     Ok(plans)
 }
 
-/// A phase finds the connections and places in flight that the order's schedule has asked for.
+/// Checks that a phase fits the connections and in-flight slots that the order's schedule requested.
 fn in_flight_fits(schedule: &Schedule, order: &Order, workers: u32) -> Result<(), OrderError> {
     let (_, there) = order.schedule.in_flight();
     let (field, wanted) = schedule.in_flight();
@@ -377,7 +376,7 @@ fn limits(order: &Order) -> Result<(), OrderError> {
     Ok(())
 }
 
-/// Phases of which each begins when the one before has ended, answered or not, in sequences; between two of them all answers are waited for.
+/// Sequences of phases: each phase begins when the previous one has ended, answered or not; between sequences all answers are awaited.
 fn phase_plans(order: &Order) -> Result<Vec<Vec<PhasePlan>>, OrderError> {
     limits(order)?;
     let stop = order.stop;
@@ -406,7 +405,7 @@ fn phase_plans(order: &Order) -> Result<Vec<Vec<PhasePlan>>, OrderError> {
     }
     let ends_by_itself = matches!(order.schedule, Schedule::Trace { .. });
     if stop.operations.is_none() && stop.duration_s.is_none() && !ends_by_itself {
-        return Err(OrderError::new("stop", "neither", "operations, duration_s or both"));
+        return Err(OrderError::because("stop", "requires operations, duration_s or both"));
     }
     sequences.push(vec![single(MEASURE, stop.operations, stop.duration_s, 0)?]);
     Ok(sequences)
@@ -414,10 +413,9 @@ fn phase_plans(order: &Order) -> Result<Vec<Vec<PhasePlan>>, OrderError> {
 
 fn phases(order: &Order) -> Result<Vec<PhasePlan>, OrderError> {
     if order.stop.operations.is_some() || order.stop.duration_s.is_some() {
-        return Err(OrderError::new(
+        return Err(OrderError::because(
             "stop",
-            "an end",
-            "nothing: each of the phases has its own",
+            "cannot be combined with phases, which have their own durations",
         ));
     }
     let mut plans: Vec<PhasePlan> = Vec::new();
@@ -425,7 +423,7 @@ fn phases(order: &Order) -> Result<Vec<PhasePlan>, OrderError> {
         let name = phase.name.as_str();
         let known = TAKEN_NAMES.contains(&name) || plans.iter().any(|plan| plan.name == name);
         if name.is_empty() || known {
-            let allowed = "distinct names other than populate and warm-up";
+            let allowed = "unique names other than populate and warm-up";
             return Err(OrderError::new("phases.name", format!("{name:?}"), allowed));
         }
         // Gaps are each phase's own; the first one's are those that it would have alone.

@@ -89,11 +89,11 @@ fn words_that_are_not_possible_end_the_load_and_say_what_is() {
         (vec![Word::Go { in_s: -1.0 }], "0 to 3600"),
         (
             vec![Word::Go { in_s: 0.0 }, phase("search-settle")],
-            "a new name other than",
+            "a new name other than populate",
         ),
         (
             vec![Word::Go { in_s: 0.0 }, phase("w1"), phase("w1")],
-            "a new name other than",
+            "a new name other than populate",
         ),
         (
             vec![Word::Go { in_s: 0.0 }, phase_word("w1", 1000.0, -1.0, 0.0)],
@@ -125,7 +125,7 @@ fn an_order_with_words_has_no_stop_of_its_own() {
     let mut order = order_by_words();
     order.stop = seconds(1.0);
     let (ended, _) = drive_by_words(&order, vec![]);
-    assert!(ended.unwrap_err().contains("phases and stop come as words"));
+    assert!(ended.unwrap_err().contains("which arrive as words"));
 }
 
 /// Carries out an order that waits for `go`, with these words.

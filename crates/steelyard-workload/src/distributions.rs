@@ -252,11 +252,7 @@ impl Form {
 impl Range {
     fn new(name: &'static str, min: i64, max: i64) -> Result<Self, OrderError> {
         if min > max {
-            return Err(OrderError::new(
-                name,
-                format!("{min}..{max}"),
-                "a min not above the max",
-            ));
+            return Err(OrderError::new(name, format!("{min}..{max}"), "min <= max"));
         }
         Ok(Self { min, max })
     }
@@ -317,11 +313,7 @@ impl Range {
 fn beyond(name: &'static str, range: Range) -> Result<f64, OrderError> {
     if range.max.abs_diff(range.min) == 1 {
         let read = format!("{}..{}", range.min, range.max);
-        return Err(OrderError::new(
-            name,
-            read,
-            "a max equal to the min, or at least 2 above it",
-        ));
+        return Err(OrderError::new(name, read, "max = min, or max >= min + 2"));
     }
     let probability = 1.0 - (1.0 / range.width()).sqrt();
     Ok(-(1.0 - probability).ln())

@@ -3,29 +3,31 @@
 use std::borrow::Cow;
 use std::fmt::Display;
 
-/// The order asks for something that is not possible: which field, what was read, what is allowed.
+/// The order asks for something impossible: which field, and what is wrong with it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{field}: read {read}; allowed: {allowed}")]
+#[error("{field}: {problem}")]
 pub struct OrderError {
     /// Path of the field in the order.
     pub field: Cow<'static, str>,
-    /// What the order says there.
-    pub read: String,
-    /// What it may say.
-    pub allowed: Cow<'static, str>,
+    /// What is wrong with it: what was read and what is allowed, or a sentence.
+    pub problem: Cow<'static, str>,
 }
 
 impl OrderError {
-    /// The error for one field.
-    pub fn new(field: impl Into<Cow<'static, str>>, read: impl Display, allowed: impl Into<Cow<'static, str>>) -> Self {
+    /// The error for a field with another value than those allowed.
+    pub fn new(field: impl Into<Cow<'static, str>>, read: impl Display, allowed: impl Display) -> Self {
+        Self::because(field, format!("read {read}; allowed: {allowed}"))
+    }
+
+    /// The error for a field, with a sentence that says why.
+    pub fn because(field: impl Into<Cow<'static, str>>, problem: impl Into<Cow<'static, str>>) -> Self {
         Self {
             field: field.into(),
-            read: read.to_string(),
-            allowed: allowed.into(),
+            problem: problem.into(),
         }
     }
 
-    /// The same error, of a field within `path`.
+    /// The same error for a field within `path`.
     pub fn within(mut self, path: impl Display) -> Self {
         self.field = format!("{path}.{}", self.field).into();
         self

@@ -81,7 +81,7 @@ impl KeyChooser {
                     return Err(OrderError::new(
                         "workload.records",
                         records,
-                        "at least 2 with the distribution latest",
+                        "at least 2 for the distribution latest",
                     ));
                 }
                 Self::Latest(Latest::new(newest))
@@ -133,7 +133,7 @@ fn hotspot(keys: &KeySpace) -> Result<Hotspot, OrderError> {
         return Err(OrderError::new(
             "workload.hotspot_data_fraction",
             keys.hotspot_data_fraction,
-            "a fraction of the records that leaves at least one on each side that operations go to",
+            "a fraction that leaves at least one record in each part that operations use",
         ));
     }
     Ok(chooser)

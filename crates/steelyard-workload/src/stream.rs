@@ -25,7 +25,7 @@ pub fn settle(order: &mut Order) -> Result<(), OrderError> {
     let operations = match &order.workload {
         Workload::Program(program) if alone && keys > 0 => program::operations_of_keys(order, program)?,
         _ => {
-            let allowed = "at least 1, with action load of a program, without warm_up_s and phases";
+            let allowed = "at least 1, and only for action load of a program without warm_up_s and phases";
             return Err(OrderError::new("stop.keys", keys, allowed));
         }
     };

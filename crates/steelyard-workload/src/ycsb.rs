@@ -360,7 +360,7 @@ fn check(workload: &Ycsb, field_count: u32, share: Share) -> Result<(), OrderErr
         shares.iter().all(|share| *share >= 0.0) && w.proportions.sum() > 0.0 && w.proportions.sum().is_finite(),
         "workload.proportions",
         &format!("{shares:?}"),
-        "numbers from 0 with a sum above 0",
+        "numbers of at least 0 with a sum above 0",
     )?;
     let padding = w.zero_padding;
     ensure(

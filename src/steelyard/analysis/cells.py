@@ -44,7 +44,7 @@ class CellValue(Value):
     starts: int
     """Starts that the used trials came from."""
     value: Estimate | None = None
-    """Geometric mean of start means, with an interval from three starts on; None without a used trial."""
+    """Geometric mean of start means, with an interval for three or more starts; None without a used trial."""
     value_text: str = ""
     """The value with its unit, the same unit in all cells: `902 ms`; empty without a used trial."""
 

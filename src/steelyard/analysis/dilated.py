@@ -29,7 +29,7 @@ def dilations_of_frame(frame: TrialFrame) -> tuple[float, ...]:
 
 
 def sentence(dilations: Sequence[float]) -> str:
-    """Quantities divided and multiplied; empty where nothing is dilated."""
+    """Quantities divided and multiplied; empty if nothing is dilated."""
     stretched = [k for k in dilations if k != 1]
     if not stretched:
         return ""

@@ -62,7 +62,7 @@ class GateCase(Value):
     blocks_s: float | None = None
     """Duration of these at the pace of the stores, seconds."""
     advice: str = ""
-    """The same in words, and whether it takes a new study: `14 more blocks (about 2 h 50 min)`."""
+    """The same in words, and whether it requires a new study: `14 more blocks (about 2 h 50 min)`."""
     starts_a: int = 0
     starts_b: int = 0
     n_a: int = 0
@@ -90,7 +90,7 @@ class Gate(Value):
     """Differences between the sides apart from what is compared."""
     noise_floor: tuple[str, ...] = ()
     looks: tuple[str, ...] = ()
-    """Which look at the studies this is, where they may go on: `look 2, at 98.75%`."""
+    """Which look at the studies this is, where they may continue: `look 2, at 98.75%`."""
     remarks: tuple[str, ...] = ()
     """Cells of one side only, trials that failed."""
 

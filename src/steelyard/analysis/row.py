@@ -51,7 +51,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Hidden:
-    """A field that is no column."""
+    """A field that is not a column."""
 
 
 @dataclass(frozen=True)

@@ -139,7 +139,7 @@ class Statistic(Generic[AnyRow]):
     sentence_order: int = LAST
     """Rank of its sentences among those of all statistics: the most important first."""
     least_sizes: int = 0
-    """Least number of sizes with which the report's page shows it; files and downloads always have it."""
+    """Minimum number of sizes with which the report's page shows it; files and downloads always have it."""
     published_form: bool = False
     """In the form of a published study: the page has it in its section where the study names a publication, otherwise
     in the appendix."""
@@ -148,4 +148,4 @@ class Statistic(Generic[AnyRow]):
     of_records: bool = False
     """Its rows are of trials or starts whatever the response: further responses of a study do not repeat them."""
     without_size: bool = False
-    """Its rows are over sizes: the factor of sizes is no column."""
+    """Its rows are over sizes: the factor of sizes is not a column."""

@@ -17,7 +17,7 @@ from steelyard.model.estimate import Estimate
 MOST_NAMED = 3
 LEAST_PERCENT: Final = 0.5
 MOST_PERCENT: Final = 2.0
-"""Ratios from half to double are shown as a change in per cent, others as a ratio."""
+"""Ratios from half to double are shown as a change in percent, others as a ratio."""
 TENFOLD: Final = 10.0
 WIDEST: Final = 100.0
 """An interval whose upper end is more times its lower end than this says nothing that deserves digits."""
@@ -53,7 +53,7 @@ def scale(values: Sequence[float], unit: str) -> tuple[float, str]:
 def change_text(ratio: Estimate, response: str) -> str:
     """A ratio as people read it, with its interval where it has one: `+18% [3, 35]`, `3.1 times as long [2.2, 4.4]`.
 
-    A change in per cent of the baseline from half to double, a ratio beyond. An interval wider than a hundredfold has
+    A change in percent of the baseline from half to double, a ratio beyond. An interval wider than a hundredfold has
     no ends, and an end beyond tenfold is said in words.
     """
     value = change_value(ratio, response)
@@ -81,12 +81,12 @@ def times_as(response: str) -> str:
 
 
 def in_percent(ratio: Estimate) -> bool:
-    """Whether a ratio is shown as a change in per cent: from half to double."""
+    """Whether a ratio is shown as a change in percent: from half to double."""
     return LEAST_PERCENT <= ratio.value <= MOST_PERCENT
 
 
 def interval_text(ratio: Estimate) -> str:
-    """`[3, 35]` in the form of the ratio's own text (per cent, or times); empty where it has no interval."""
+    """`[3, 35]` in the form of the ratio's own text (percent, or times); empty if it has no interval."""
     if ratio.low is None or ratio.high is None:
         return ""
     if ratio.low <= 0 or ratio.high > WIDEST * ratio.low:
@@ -108,13 +108,13 @@ def _percent_end(end: float, places: int) -> str:
 
 
 def signed_percent(percent: float, places: int) -> str:
-    """A change in per cent with its sign; nothing but zeros has none: `+18`, `−4.1`, `0.0`."""
+    """A change in percent with its sign; nothing but zeros has none: `+18`, `−4.1`, `0.0`."""
     text = _fixed(percent, places)
     return f"+{text}" if percent > 0 and text.strip("0.") else text
 
 
 def _percent_places(ratio: Estimate) -> int:
-    """Places of a change in per cent: two digits of the half-width, or of the change itself; at most two places."""
+    """Places of a change in percent: two digits of the half-width, or of the change itself; at most two places."""
     low, high = ratio.low, ratio.high
     size = 100 * (abs(ratio.value - 1) if low is None or high is None else (high - low) / 2)
     return 0 if size == 0 else max(0, min(2, 1 - math.floor(math.log10(size) + ROUNDING)))

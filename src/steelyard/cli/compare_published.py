@@ -161,7 +161,7 @@ def _ours(row: PublishedPair) -> str:
 
 
 def _change(row: PublishedPair) -> str:
-    """The change of ours against the published number; none where the two are not comparable."""
+    """The change of ours against the published number; none if the two are not comparable."""
     if row.change_percent is None or row.verdict == "not comparable":
         return "-"
     low, high = (None if end is None else max(1 + end / 100, 0.0) for end in (row.low, row.high))

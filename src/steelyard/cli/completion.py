@@ -25,7 +25,7 @@ VARIABLE: Final = "_STEELYARD_COMPLETE"
 MOST_ENTRIES: Final = 2_000
 """Entries of a folder that are looked at."""
 MOST_BYTES: Final = 8 << 20
-"""Of a study whose levels are offered."""
+"""Maximum size of a study whose levels are offered."""
 MOST_LEVELS: Final = 200
 
 

@@ -19,10 +19,10 @@ from steelyard.node.folders import state_folder
 from steelyard.plugins.find import PluginFile, Trust, any_file
 
 KEPT = "trusted-plugins.jsonl"
-"""In the state folder: a line for each yes."""
+"""File in the state folder, with a line for each yes."""
 MODE = 0o600
 MOST_BYTES = 4_000_000
-"""Of the kept answers; more are not read."""
+"""Maximum bytes of the kept answers that are read."""
 
 
 def trust_of(given: bool) -> Trust:

@@ -167,7 +167,7 @@ def _seconds(value: float) -> str:
 
 
 def spark(values: Sequence[float]) -> str:
-    """A line of small bars, from 0 to the greatest value, of the newest values."""
+    """A line of small bars, from 0 to the largest value, of the newest values."""
     shown = values[-SPARK_WIDTH:]
     top = max(shown, default=0.0)
     if top <= 0:

@@ -19,7 +19,7 @@ def percent_of(text: str | float) -> float:
     try:
         percent = float(str(text).strip().removesuffix("%").strip())
     except ValueError:
-        raise typer.BadParameter(f"{text!r} is not a number of per cent, such as 2%") from None
+        raise typer.BadParameter(f"{text!r} is not a percentage, such as 2%") from None
     if not LEAST_MARGIN <= percent <= MOST_MARGIN:
         raise typer.BadParameter(f"{text} is not from {LEAST_MARGIN:g}% to {MOST_MARGIN:g}%")
     return percent
@@ -51,7 +51,7 @@ Margin = Annotated[
         "--margin",
         parser=percent_of,
         metavar="PERCENT",
-        help="Changes up to this many per cent are equivalent, such as 2%; otherwise the study's margin.",
+        help="Changes up to this many percent are equivalent, such as 2%; otherwise the study's margin.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print data as JSON on standard output.")]

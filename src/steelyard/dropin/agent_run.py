@@ -1,4 +1,4 @@
-"""Run one order with our agent on this machine, outside of a study; every drop-in uses it.
+"""Run one order with our agent on this machine, outside a study; every drop-in uses it.
 
     outcome = await drive(order, on_interval=print_status)
     outcome.main.histogram("response", "read").quantile_ns(0.99)
@@ -102,8 +102,8 @@ async def drive(
 ) -> LoadResult:
     """Run an order (a dict as the agent reads it, see schema/order.example.json) with `steelyard-agent load`.
 
-    It goes on without contacts that do not answer, as long as one does (`Connected.absent`), and ends `DRAIN_S` and the
-    answers to what is in flight after a time limit, unless the order says otherwise.
+    It continues without contacts that do not answer, as long as one does (`Connected.absent`), and ends `DRAIN_S` and
+    the answers to what is in flight after a time limit, unless the order says otherwise.
 
     `variables`: environment variables of the agent, such as `credentials()`. The first SIGINT or SIGTERM, or setting
     `stop`, ends the load early; the outcome holds what was done by then. A second signal ends it at once, as

@@ -1,4 +1,4 @@
-"""Why the server does not know what a load names: keyspace and table are not there, or the table has other columns."""
+"""Why the server does not know what a load names: keyspace or table do not exist, or the table has other columns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Rows = Callable[[Sequence[str]], Awaitable[Sequence[Sequence[Mapping[str, Any]]]
 
 
 async def explained(error: EngineError, schema: Schema, rows: Rows, absent: str, other: str) -> EngineError:
-    """The error with a hint that fits: `absent` where keyspace or table are not there; where a table has other columns,
+    """The error with a hint that fits: `absent` if keyspace or table do not exist; where a table has other columns,
     which, and then `other`."""
     message = error.message.lower()
     if any(words in message for words in ABSENT):

@@ -28,7 +28,7 @@ def asked_per_s(schedule: Mapping[str, Any]) -> float | None:
 
 
 def least_per_s(totals: Done, rate_per_s: float) -> float:
-    """The rate of answers from which on the offered one counts as reached."""
+    """The rate of answers from which the offered one counts as reached."""
     return rate_per_s * (LEAST_SHARE - CHANCE / math.sqrt(max(1, due(totals))))
 
 
@@ -38,7 +38,7 @@ def due(totals: Done) -> int:
 
 
 def sentences(totals: Done, schedule: Mapping[str, Any], duration_s: float | None) -> list[str]:
-    """Operations not sent, and the rate not reached; none where the rate was reached."""
+    """Operations not sent, and the rate not reached; none if the rate was reached."""
     lines = []
     if totals.unsent:
         ending = (

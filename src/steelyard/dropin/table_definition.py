@@ -11,7 +11,7 @@ from steelyard.workload import _models, _tables, _types
 
 
 def described(create: str) -> list[dict[str, Any]] | None:
-    """Rows as in system_schema.columns. None where only the server knows: types of the user's own, an unusual
+    """Rows as in system_schema.columns. None if only the server knows: types of the user's own, an unusual
     statement."""
     try:
         defined = _tables.definition_of(_models.DeclaredTable(create=create))

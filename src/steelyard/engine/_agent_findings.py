@@ -30,7 +30,7 @@ async def _agent() -> Finding:
 
 def _calibrated() -> Finding:
     """Capability of the load engine here, by the last calibration."""
-    hint = "steelyard calibrate (20 s): without it, the generator's limit can be mistaken for the system's"
+    hint = "run `steelyard calibrate` (20 s): without it, the generator's limit can be mistaken for the system's"
     try:
         ceilings = calibration.read(calibration.path_in(state_folder()))
     except SteelyardError as error:
@@ -43,7 +43,7 @@ def _calibrated() -> Finding:
         if any(one.kind == kind for one in ceilings.ceilings)
     )
     text = (
-        f"{peaks} a second for each worker at most, {ceilings.slip.pacing_ms_p99 * 1000:,.0f} us late at p99, "
+        f"{peaks} per second for each worker at most, {ceilings.slip.pacing_ms_p99 * 1000:,.0f} us late at p99, "
         f"{data_size(ceilings.memory_bytes)}; {datetime.fromtimestamp(ceilings.made_s):%Y-%m-%d %H:%M}"
     )
     try:

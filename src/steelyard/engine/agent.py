@@ -62,8 +62,8 @@ class AgentEngine:
         phases: AsyncIterator[PhaseWord],
         timeout_s: float,
     ) -> None:
-        """Run an order whose phases come as words. Raises EngineError if a generator fails, ends too soon,
-        or does not end in time."""
+        """Run an order whose phases come as words. Raises EngineError if a generator fails, ends too soon, or does not
+        end in time."""
         await _talk(order, nodes, on_record, lambda talk: talk.say(phases), timeout_s)
 
     async def findings(self) -> Sequence[Finding]:
@@ -159,7 +159,7 @@ class Talk:
 
 
 def _share_of_word(word: Word, index: int, of: int) -> Word:
-    """The word for one load node: its part of the places in flight."""
+    """The word for one load node: its part of the in-flight slots."""
     return replace(word, schedule=_part(word.schedule, index, of)) if isinstance(word, PhaseWord) else word
 
 
@@ -172,9 +172,8 @@ async def carry_out(
     words: bool = False,
     on_start: Callable[[asyncio.subprocess.Process], None] | None = None,
 ) -> None:
-    """Run an order on one node with `workers` threads, until the agent ends; `on_start` receives its process,
-    with a standard input if there are to be `words`.
-    Raises EngineError, with the generator's message, if it fails."""
+    """Run an order on one node with `workers` threads, until the agent ends; `on_start` receives its process, with a
+    standard input if there are to be `words`. Raises EngineError, with the generator's message, if it fails."""
     path = node.folder / "order.json"
     order = await _with_files(order, node)
     await put(node, path, json.dumps(order, indent=1).encode())
@@ -212,7 +211,7 @@ async def _carry_out(
         raise EngineError(f"{node.name}: {failure.message}", failure.hint)
     if code != 0:
         tail = errors.read_text(errors="replace")[-STDERR_TAIL_CHARS:].strip()
-        raise EngineError(f"{node.name}: the load generator ended with {code}: {tail}")
+        raise EngineError(f"{node.name}: the load generator exited with code {code}: {tail}")
 
 
 async def _with_files(order: Mapping[str, Any], node: Node) -> dict[str, Any]:
@@ -251,7 +250,7 @@ def _share(order: Mapping[str, Any], index: int, of: int) -> dict[str, Any]:
 
 
 def _part(schedule: Mapping[str, Any], index: int, of: int) -> dict[str, Any]:
-    """A schedule with one load node's part of the places in flight."""
+    """A schedule with one load node's part of the in-flight slots."""
     mine = dict(schedule)
     for key in ("threads", "in_flight"):
         if key in mine:

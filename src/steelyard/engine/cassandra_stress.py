@@ -104,7 +104,7 @@ async def _drive_one(
         tail = " | ".join(text for text in output.tail if text.strip())[-500:]
         with contextlib.suppress(OSError):
             tail = f"{tail} {errors.read_text(errors='replace')[-500:]}".strip()
-        raise EngineError(f"{node.name}: cassandra-stress ended with {code}: {tail}")
+        raise EngineError(f"{node.name}: cassandra-stress exited with code {code}: {tail}")
     with errors.open(errors="replace") as messages:
         on_record(node.name, output.done(messages, cpu.busiest_thread_fraction))
 

@@ -158,7 +158,7 @@ class LatteEngine:
             await end(process, DRAIN_GRACE_S)
         if code != 0:
             tail = log.read_text(errors="replace")[-500:].strip()
-            raise EngineError(f"{node.name}: latte ended with {code}: {tail}")
+            raise EngineError(f"{node.name}: latte exited with code {code}: {tail}")
         if order["action"] == "populate":
             on_record(node.name, populated(order, began_s, time.time()))
             return

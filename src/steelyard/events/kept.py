@@ -170,7 +170,7 @@ class QuietAwaited(Kept):
 
 
 class QuietReached(Kept):
-    """The machine was quiet again, and the study went on."""
+    """The machine was quiet again, and the study continued."""
 
     name = "quiet-reached"
     waited_s: float
@@ -237,7 +237,7 @@ class DraftRemoved(Kept):
 
 
 class FolderSetAside(Kept):
-    """An entry of the folder `trials` that is no sealed attempt was moved out of the way, and kept."""
+    """An entry of the folder `trials` that is not a sealed attempt was moved out of the way, and kept."""
 
     name = "set-aside"
     folder: str
@@ -273,7 +273,7 @@ class NoiseFloorSought(Kept):
     """Name of the study that measured it."""
     made_s: Moment | None = None
     sha256: str | None = None
-    """SHA-256 of `noise-floor.json`; None where there is none."""
+    """SHA-256 of `noise-floor.json`; None if there is none."""
 
 
 class StoppingJudged(Kept):

@@ -39,12 +39,12 @@ class TimeLeft(Event):
     low_s: float
     high_s: float
     trials: int | None = None
-    """Trials that are left, the one under way not counted; None if that was not said."""
+    """Trials that are left, the one in progress not counted; None if that was not said."""
 
 
 @dataclass(frozen=True)
 class TrialBegan(Event):
-    """A trial is under way."""
+    """A trial is in progress."""
 
     planned: PlannedTrial
     attempt: int

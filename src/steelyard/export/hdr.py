@@ -22,7 +22,7 @@ from steelyard.shown_text import visible
 from steelyard.store.read import Store
 
 VERSION: Final = "1.3"
-"""Of the log format: the first with tags. The histograms in it are in encoding V2."""
+"""Version of the log format: the first with tags. Its histograms are in encoding V2."""
 MEASURES: Final = ("response", "service")
 NOT_IN_A_TAG: Final = re.compile(r"[\s,]+")
 

@@ -30,7 +30,7 @@ FURTHER: Final = ("throughput_per_s", "response_ms_p50", "response_ms_p99", "err
 TERMS: Final = ("Cite",)
 """Terms of the report's provenance that hold for this page, too."""
 MOST_ROWS: Final = 200
-"""Rows of a table; a longer one belongs into a file of its own."""
+"""Rows of a table; a longer one belongs in its own file."""
 
 
 def write(page_input: ReportInput, path: Path) -> None:

@@ -50,7 +50,7 @@ class _Times:
     """Families of one measure of answered operations."""
 
     within: Family
-    """Counters with the label `le`, for `histogram_quantile`. They are no family of type histogram: the reference
+    """Counters with the label `le`, for `histogram_quantile`. They are not a family of type histogram: the reference
     parser (prometheus_client 0.26) loses samples of a histogram that has several time stamps."""
     total: Family
     quantile: Family

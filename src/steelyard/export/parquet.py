@@ -16,7 +16,7 @@ from steelyard.model.trial import TrialRecord
 
 
 def _phase_responses(record: TrialRecord) -> str | None:
-    """Responses of each phase of the load; None where it has one only."""
+    """Responses of each phase of the load; None if it has one only."""
     phases = {name: responses.model_dump(mode="json") for name, responses in record.phase_responses.items()}
     return json.dumps(phases) if phases else None
 

@@ -26,7 +26,7 @@ INTERVAL_S = 1.0
 SLACK_S = 0.05
 MOST_NAMED, NAMED_CORES = 3, 0.02
 LEAST_READINGS = 3
-"""Least number of whole seconds within the measured phase; with fewer, a difference of two means is too coarse."""
+"""Minimum number of whole seconds within the measured phase; with fewer, a difference of two means is too coarse."""
 BUSY = ("machine_cpu_user_fraction", "machine_cpu_system_fraction")
 INTERRUPTS = "machine_cpu_interrupt_fraction"
 STEAL = "machine_cpu_steal_fraction"

@@ -73,7 +73,7 @@ class _Line:
     """The line of ln q over the rate near the estimate."""
 
     rate_per_s: float
-    """Where it crosses 0."""
+    """Rate at which it crosses 0."""
     slope: float
     """Change of ln q per operation/s, less `CAUTION`; above 0."""
     nearby: tuple[Window, ...]
@@ -212,7 +212,7 @@ def _near_limit(windows: Sequence[Window]) -> list[Window]:
 
 def _dispersion(windows: Sequence[Window], fitted: Sequence[float]) -> float:
     """Variance of q in a window of one second where q is 1, from the spread between batches; it grows with q and falls
-    with the window's length. 0 where no window has batches."""
+    with the window's length. 0 if no window has batches."""
     spreads = zip(windows, fitted, strict=True)
     each = [w.spread**2 * w.seconds / m for w, m in spreads if w.used <= FARTHEST_USED]
     return math.fsum(each) / len(each) if each else 0.0
@@ -274,7 +274,7 @@ def _next_without_line(usable: Sequence[Window], center: float) -> float:
 
 
 def _pooled_range(rules: SearchRules, usable: Sequence[Window], middle: float) -> tuple[float, float]:
-    """The range outside of which pooled windows contradict the limit, whatever the slope: q rises with the rate, so
+    """The range outside which pooled windows contradict the limit, whatever the slope: q rises with the rate, so
     windows from a rate up to the estimate that use clearly less than 1 together show that this rate meets the limits;
     above the estimate likewise. 0, or `GROWTH` times the estimate, where none do. Several pools are tried, so each has
     half of the error that is allowed (Bonferroni)."""
@@ -311,7 +311,7 @@ def _next_near_line(line: _Line, precision: float) -> float:
 
 
 def knee_per_s(windows: Sequence[Window]) -> float | None:
-    """The knee: of the rates tried, the one with the greatest *power*, rate over mean response time (Kleinrock 1979,
+    """The knee: of the rates tried, the one with the largest *power*, rate over mean response time (Kleinrock 1979,
     *Power and deterministic rules of thumb*, ICC). None if that is the lowest or the highest rate tried."""
     powers: dict[float, list[float]] = {}
     for window in windows:
@@ -397,15 +397,15 @@ def _no_rate(rules: SearchRules, usable: Sequence[Window], windows: int) -> Sear
     return SearchResult(
         outcome="no-rate",
         windows=windows,
-        reason=f"no rate meets the limits ({_limits(rules)}); at the lowest rate tried, {_lowest(usable)}",
+        reason=f"the lowest rate tried misses {_limits(rules)}: {_lowest(usable)}",
     )
 
 
 def _not_found(rules: SearchRules, usable: Sequence[Window], windows: int, reason: str) -> SearchResult:
-    """The windows ran out before a rate was found that meets the limits: rates below those tried may."""
+    """The result if the windows ran out before any rate met the limits; rates below those tried may meet them."""
     return SearchResult(
         outcome="not-found", windows=windows,
-        reason=f"{reason}, before a rate was found that meets the limits ({_limits(rules)}); at the lowest rate tried, "
+        reason=f"{reason}, before any rate met the limits ({_limits(rules)}); at the lowest rate tried, "
         f"{_lowest(usable)}; lower rates may meet them: raise load.most_windows or lower load.first_rate_per_s",
     )  # fmt: skip
 

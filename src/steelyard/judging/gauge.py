@@ -11,7 +11,7 @@ from steelyard.model.gauged import Gauged
 from steelyard.model.link import LinkChoice
 
 TOLERANCE = 0.1
-"""Deviation from what was asked, or from the other nodes, from which on a node stands out; of a link's numbers, too."""
+"""Deviation from what was asked, or from the other nodes, from which a node stands out; of a link's numbers, too."""
 SPEED = "work_per_cpu_s"
 BASE_ROUND_TRIP_MS: Final = 0.5
 """Round trip of kernels and programs at both ends, apart from the link's own: a measured one may be longer by this."""
@@ -74,7 +74,7 @@ class AskedAndMeasured(NamedTuple):
     """Name of the covariate that is the measured number."""
     unit: str
     asked: float | None
-    """None where the link does not say, or nothing single can be said: of a radio channel that stations share."""
+    """None if the link does not say, or nothing single can be said: of a radio channel that stations share."""
     measured: float
     differs: bool
     """Whether it differs from what was asked by more than TOLERANCE. Loss never does: too few frames are sent
@@ -82,7 +82,7 @@ class AskedAndMeasured(NamedTuple):
 
 
 def asked_and_measured(link: LinkChoice, covariates: Mapping[str, float], end: str = "") -> Iterator[AskedAndMeasured]:
-    """The numbers of a link that a start has measured in full; none where only round trips were measured. `end`: AFTER
+    """The numbers of a link that a start has measured in full; none if only round trips were measured. `end`: AFTER
     for those after the last trial."""
     if f"link_mbit_per_s{end}" not in covariates:
         return

@@ -70,7 +70,7 @@ def _brief(load: Mapping[str, Any]) -> bool:
 
 
 def operations_of(load: Mapping[str, Any]) -> float | None:
-    """The most operations that a trial of this load can have; None where the system decides, or a trace file."""
+    """The most operations that a trial of this load can have; None if the system decides, or a trace file."""
     if phases := load.get("phases") or ():
         due = [phase.operations_within(phase.duration_s) for phase in phases]
     elif load.get("duration_s") is not None:
@@ -95,8 +95,8 @@ def _schedules(load: Mapping[str, Any]) -> list[str]:
 
 
 def told_time(study: Study, treatments: Iterable[Mapping[str, Level]]) -> str:
-    """Why the execution time of a study's trials is no result, and what to name instead, as a sentence; empty if it is
-    one, or is not the response."""
+    """Why the execution time of a study's trials is not a result, and what to name instead, as a sentence; empty if it
+    is one, or is not the response."""
     loads = loads_of(study, treatments)
     if study.analysis.response != EXECUTION_TIME or not loads or not all(lasts_as_told(load) for load in loads):
         return ""

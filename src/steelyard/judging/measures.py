@@ -99,7 +99,7 @@ def measures_of(
 def seconds_of(
     name: str, record: TrialRecord, readings: Readings, facts: Facts, step_s: float = 1.0
 ) -> list[float | None]:
-    """A measure in each step of the measured span, the mean over its nodes; None where a node's readings do not cover
+    """A measure in each step of the measured span, the mean over its nodes; None if a node's readings do not cover
     it. Empty if a node has none. The measure is a mean over time."""
     measure, span = _measure(responses.of(name)), record.measured_span
     if span is None:

@@ -35,7 +35,7 @@ class Spread(Value):
     """Mean square of the starts' means, times the number of trials per start; None with one start."""
     between_degrees: int = 0
     in_block_mean_square: float | None = None
-    """The same of starts about the mean of their block; None where no block has two."""
+    """The same of starts about the mean of their block; None if no block has two."""
     in_block_degrees: int = 0
     within_mean_square: float | None = None
     """Mean square of the trials about their start's mean; None if no start has two trials."""

@@ -75,7 +75,7 @@ def used_beyond(limit: Limit, intervals: Sequence[Interval]) -> tuple[float, flo
 
 
 def binding_limit(rules: SearchRules, values: Mapping[str, float | None]) -> Limit:
-    """The limit of which a window with these values uses the greatest share: one that it misses, if it misses any.
+    """The limit of which a window with these values uses the largest share: one that it misses, if it misses any.
     `SUSTAINED` counts only where it is missed."""
 
     def share(limit: Limit) -> tuple[float, bool]:

@@ -31,7 +31,7 @@ class Service:
     count: int
     mean_ns: float
     variance: float
-    """Of single operations, ns^2."""
+    """Variance of single operations, ns^2."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def workload_warmth(rounds: Sequence[Round], name: str, workloads: int = 1) -> W
     anything; None if it served nothing in the last.
 
     The noise of the logarithm of a ratio of two means is, by the delta method, sqrt(v1 / (n1 m1^2) + v2 / (n2 m2^2));
-    operations of one second are more alike than that allows for, which the least noise makes up for.
+    operations of one second are more alike than that allows for, which the minimum noise makes up for.
     """
     last = rounds[-1].services.get(name)
     if last is None:
@@ -101,7 +101,7 @@ def _cpu_us(one: Round, node: str) -> float | None:
 
 def still_falling(warmth: ServerWarmth) -> float:
     """Logarithm of the factor by which the times of a start may fall in one more round of its server warm-up: 0 if it
-    is warm, otherwise the greatest fall of the last round, at least its noise; infinite where one round showed none."""
+    is warm, otherwise the largest fall of the last round, at least its noise; infinite where one round showed none."""
     if warmth.reached:
         return 0.0
     changes = [(one.change_percent, one.noise_percent) for one in warmth.workloads.values()]

@@ -28,8 +28,8 @@ from steelyard.model.trial import TrialRecord
 from steelyard.model.value import Value
 
 LEAST_YIELD = 0.5
-"""Once the least number of starts is reached, a treatment is not waited for if less than this share of its starts gave
-a value: that it fails is the result."""
+"""Once the minimum number of starts is reached, a treatment is not waited for if less than this share of its starts
+gave a value: that it fails is the result."""
 SECONDS_PER_HOUR = 3600
 
 
@@ -43,7 +43,7 @@ LEAST_WITHOUT_NOTE = 10
 """Smaller least numbers of starts, down to `model.study.LEAST_STARTS`, are allowed but cause a note."""
 SIMULATED_CONFIDENCE = 0.95
 SIMULATED_COVERAGE_PERCENT: dict[int, float] = {2: 87.9, 6: 92.3, 10: 93.2, 20: 94.1}
-"""Least number of starts to the minimum share of 95% intervals that contained the truth in a study of one treatment,
+"""Minimum number of starts to the minimum share of 95% intervals that contained the truth in a study of one treatment,
 whatever its CV, as simulated by `steelyard.plan.stopping_forecast`; see docs/howto/replicate-until-narrow.md. The
 share is higher for treatments with equal variation that wait for one another."""
 
@@ -106,12 +106,12 @@ class Narrowing(Value):
     mean: float | None = None
     """Mean over start means, in the response's unit; None without any."""
     half_width_percent: float | None = None
-    """Half of the t interval over start means, in per cent of their mean; None below three starts, or for a mean of
+    """Half of the t interval over start means, in percent of their mean; None below three starts, or for a mean of
     0."""
     faults: int = 0
     """Trials in which the system under test failed."""
     state: State
-    """too few starts: below the least number; narrowing, and once the study has stopped too wide: wider than the
+    """too few starts: below the minimum number; narrowing, and once the study has stopped too wide: wider than the
     target; not waited for: fewer than half of its starts gave a value."""
 
 
@@ -128,7 +128,7 @@ class Decision(Value):
     cap: int
     """Number of planned blocks."""
     needed: int
-    """Number of blocks needed so far: the block of the stop, or the least number to continue to."""
+    """Number of blocks needed so far: the block of the stop, or the minimum number to continue to."""
     hours: float
     """Hours of measuring in these blocks."""
     cells: tuple[Narrowing, ...]
@@ -326,7 +326,7 @@ def _place(treatment: Mapping[str, Level], plan: Plan) -> tuple[int, ...]:
 
 
 def whole_blocks(trials: Sequence[PlannedTrial], records: Iterable[TrialRecord], attempts: int) -> int:
-    """Number of blocks, from the first on, whose trials are all settled."""
+    """Number of blocks, from the first, whose trials are all settled."""
     by_id = attempts_by_id(records)
     open_blocks = [trial.block for trial in trials if not settled(by_id.get(trial.id, ()), attempts)]
     last = max((trial.block for trial in trials), default=0)

@@ -19,7 +19,7 @@ POWER = 0.8
 FEWEST_STARTS = 3
 """Start means below which there is no interval over starts: with one degree of freedom t spans a hundredfold."""
 FEWEST_FOR_PLACE = 6
-"""Blocks from which on the place within the block is taken out of an error, for a degree of freedom: of four blocks the
+"""Blocks from which the place within the block is taken out of an error, for a degree of freedom: of four blocks the
 interval would be 35% wider, of six it is 8%."""
 
 

@@ -1,4 +1,4 @@
-"""Verdict on a trial: a pure function of the evidence and the limits."""
+"""Verdict on a trial, a pure function of the evidence and the limits."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from steelyard.model.verdict_reasons import GUESTS, Reason, ReasonKind, Verdict
 from steelyard.wire.record import Done, Interval
 
 CEILING_UNKNOWN = "the generator's ceiling is unknown"
-NO_CALIBRATION = "there is no calibration: `steelyard calibrate`"
+NO_CALIBRATION = "not calibrated, run `steelyard calibrate`"
 SAID = "; servers said: "
-"""Separator between the kinds of errors and their texts, which raw files do not contain."""
+"""Separator between the kinds of errors and the servers' texts, which raw files do not contain."""
 HIGH_QUANTILE = 0.9
 FAULT = "machine_fault_"
-"""Prefix of the names of metrics whose readings other than 0 void a trial."""
+"""Name prefix of metrics whose nonzero readings void a trial."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Everything that determines whether a trial counts. Times in seconds since the epoch."""
+    """Everything that determines whether a trial counts. Times are in seconds since the epoch."""
 
     load: Load
     intervals: Sequence[Interval]
@@ -52,25 +52,25 @@ class Evidence:
     own: OwnTime = field(default_factory=OwnTime)
     clocks: Sequence[ClockOffset] = ()
     clock_step: ClockStep | None = None
-    """Movement of the conductor's clock."""
+    """Step of the conductor's clock."""
     moved_frames: MovedFrames | None = None
-    """Frames that the link program moved, and their delay."""
+    """Frames that the link program moved, and their delays."""
     calibration: Calibration | None = None
     """Calibration of the generator that drove this trial."""
     no_calibration: str = NO_CALIBRATION
-    """Reason why there is no calibration."""
+    """Why there is no calibration."""
     differing: Mapping[str, Mapping[str, tuple[str, str]]] = field(default_factory=dict)
-    """Node to settings that differ: name -> (asked, in force)."""
+    """Node to settings that differ: name -> (requested, in force)."""
     still_busy: Mapping[str, float] = field(default_factory=dict)
     search: SearchResult | None = None
     """Outcome of the search, if the load is one."""
 
 
 def judge(evidence: Evidence, limits: Limits) -> Verdict:
-    """Verdict on a trial: valid if there is no reason against it; unknown if the engine never reported the end of a
-    phase."""
+    """Verdict on a trial: unknown if the engine never reported the end of a phase, invalid with any reason against it,
+    otherwise valid."""
     if not evidence.dones:
-        return Verdict(outcome="unknown", reasons=(Reason(kind=ReasonKind.INCOMPLETE, detail="no end of the phase"),))
+        return Verdict(outcome="unknown", reasons=(Reason(kind=ReasonKind.INCOMPLETE, detail="the phase never ended"),))
     disturbed, unseen = _surroundings(evidence, limits)
     searched = evidence.load.schedule == "search"
     reasons = (
@@ -92,8 +92,8 @@ def judge(evidence: Evidence, limits: Limits) -> Verdict:
 
 
 def _of_search(evidence: Evidence) -> tuple[Reason, ...]:
-    """A search judges generator, rate and errors window by window: a rate that is not reached, and errors beyond the
-    limit, are its result. What remains is a search without the number that was asked for."""
+    """Reasons against a search: it did not find the requested number. It judges generator, rate and errors window by
+    window itself: a rate that is not reached, or errors beyond the limit, are its result."""
     result = evidence.search
     if result is None or result.outcome == "found":
         return ()
@@ -108,7 +108,8 @@ def _of_search(evidence: Evidence) -> tuple[Reason, ...]:
 
 
 def of_generator(evidence: Evidence, limits: Limits) -> tuple[Reason, ...]:
-    """Limits that the load generator exceeded: late operations, too busy a thread, too near its ceiling."""
+    """Limits that the load generator exceeded: late operations, an overloaded thread, or a rate too near its
+    ceiling."""
     reasons = (*_pacing(evidence, limits), *_generator(evidence, limits))
     return tuple(reason for reason in reasons if reason.kind.about.of_generator)
 
@@ -116,15 +117,15 @@ def of_generator(evidence: Evidence, limits: Limits) -> tuple[Reason, ...]:
 def over(
     kind: ReasonKind, measured: float | None, limit: float, unit: str = "", detail: str = ""
 ) -> tuple[Reason, ...]:
-    """The reason, if the measured value crosses its limit; none without a measured value."""
+    """The reason if the measured value crosses its limit; none if nothing was measured."""
     if measured is None or not kind.about.speaks.crossed(measured, limit):
         return ()
     return (Reason(kind=kind, measured=measured, threshold=limit, unit=unit, detail=detail),)
 
 
 def _pacing(evidence: Evidence, limits: Limits) -> list[Reason]:
-    """LAG: operations that the generator sent late although it could have sent them in time. RATE: operations that were
-    due and never sent because the system accepted no more, so that the load was not the treatment's."""
+    """LAG for operations that the generator sent late although it could have sent them in time; RATE for operations
+    that were due but never sent because the system accepted no more, so that the load was not the treatment's."""
     if not evidence.load.is_open:
         return []
     late_ms = quantile_ms(merged(evidence.intervals, "pacing"), 0.99)
@@ -152,9 +153,9 @@ def _generator(evidence: Evidence, limits: Limits) -> list[Reason]:
 
 
 def used_ceiling_fraction(evidence: Evidence) -> float | None:
-    """Fraction of its calibrated ceiling that a generator reached: the 90th percentile over intervals, so that a
-    changing rate is judged where it is high, and a burst after a stall does not count. None without a calibration, or
-    without operations."""
+    """Fraction of its calibrated ceiling that a generator reached. It is the 90th percentile over intervals, so that a
+    changing rate is judged where it is high, and a burst after a stall does not count. None without a calibration or
+    operations."""
     if evidence.calibration is None:
         return None
     in_flight = max(1, evidence.load.threads // len(evidence.dones))
@@ -194,7 +195,7 @@ def _answers(evidence: Evidence, limits: Limits) -> list[Reason]:
     ]  # fmt: skip
     if asked is None:
         return reasons
-    # What was never sent is RATE's.
+    # Operations that were never sent count under RATE.
     ended = everything + sum(done.unsent for done in evidence.dones)
     return [*reasons, *over(ReasonKind.INCOMPLETE, ended, asked, "operations")]
 
@@ -215,7 +216,7 @@ def _errors(evidence: Evidence) -> str:
 
 
 def _instruments(evidence: Evidence, limits: Limits) -> list[Reason]:
-    """PROBE_GAP for each probe on each node: a running probe must not hide a silent one."""
+    """PROBE_GAP for each probe on each node, so that a running probe does not hide a silent one."""
     reasons: list[Reason] = []
     begun_s, ended_s = _span(evidence)
     for (probe, node), times_s in sorted(evidence.heard.items()):
@@ -225,7 +226,7 @@ def _instruments(evidence: Evidence, limits: Limits) -> list[Reason]:
 
 
 def _clocks(evidence: Evidence, limits: Limits) -> list[Reason]:
-    """CLOCK for each node whose times may be wrong by more than the limit after their correction."""
+    """CLOCK for each node whose corrected times may still be wrong by more than the limit."""
     reasons: list[Reason] = []
     for clock in evidence.clocks:
         moved = f"by {clock.before_s:.3f} s before the trial and by {clock.after_s:.3f} s after it"
@@ -235,7 +236,7 @@ def _clocks(evidence: Evidence, limits: Limits) -> list[Reason]:
 
 
 def _clock_step(step: ClockStep | None, limits: Limits) -> tuple[Reason, ...]:
-    """CLOCK_STEP: the times of the trial are by two clocks."""
+    """CLOCK_STEP if the conductor's clock was set during the trial, so that its times do not share one clock."""
     if step is None:
         return ()
     way = "forward" if step.moved_s > 0 else "back"
@@ -244,7 +245,7 @@ def _clock_step(step: ClockStep | None, limits: Limits) -> tuple[Reason, ...]:
 
 
 def link_program(moved: MovedFrames | None, limits: Limits) -> list[Reason]:
-    """LINK_LATE, LINK_STALLED and LINK_UNREAD: the link program fell behind the link that it emulates."""
+    """LINK_LATE, LINK_STALLED and LINK_UNREAD if the link program fell behind the link that it emulates."""
     if moved is None:
         return []
     latest = f"the latest of {moved.delivered:,} frames came {_digits(moved.late_ms_max)} ms after its time"
@@ -258,7 +259,7 @@ def link_program(moved: MovedFrames | None, limits: Limits) -> list[Reason]:
 
 
 def _digits(value: float) -> str:
-    """Three digits, and never a power of ten."""
+    """Three significant digits, never in scientific notation."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
@@ -268,18 +269,18 @@ def _span(evidence: Evidence) -> tuple[float, float]:
 
 
 def _surroundings(evidence: Evidence, limits: Limits) -> tuple[list[Reason], tuple[str, ...]]:
-    """Disturbances during the trial; and a note where they are unknown."""
+    """Disturbances during the trial, and a note if they are unknown."""
     begun_s, ended_s = _span(evidence)
     steals = {node: steal_fraction(samples, begun_s, ended_s) for node, samples in evidence.samples.items()}
     machines = background_load(evidence.samples, evidence.machines, evidence.own, begun_s, ended_s)
     reasons = disturbances(machines or (), steals, limits)
     if machines is None and evidence.samples:
-        return reasons, ("background load is unknown: too short a trial, or a node whose CPU time is not measured",)
+        return reasons, ("background load is unknown: the trial was too short, or CPU time was not measured on a node",)
     return reasons, ()
 
 
 def _hardware(evidence: Evidence) -> list[Reason]:
-    """HARDWARE for each fault of each node: a board that its firmware slows down is not the hardware of the study."""
+    """HARDWARE for each fault of each node: a board that its firmware throttles is not the hardware of the study."""
     begun_s, ended_s = _span(evidence)
     reasons: list[Reason] = []
     for node, samples in sorted(evidence.samples.items()):
@@ -294,8 +295,8 @@ def _hardware(evidence: Evidence) -> list[Reason]:
 
 
 def disturbances(machines: Sequence[BackgroundLoad], steals: Mapping[str, float], limits: Limits) -> list[Reason]:
-    """STEAL: time used by other guests of the hardware (`steals`: node to fraction, the worst counts) or by other
-    programs on a machine. The same rule judges a trial and decides whether the machine is quiet before it."""
+    """STEAL: time used by other guests of the hardware (`steals`: node to fraction, the highest counts) or by other
+    programs on a machine. The same rule decides whether the machine is quiet before a trial."""
     readings = []
     if steals:
         worst = max(sorted(steals), key=lambda node: steals[node])
@@ -311,7 +312,7 @@ def disturbances(machines: Sequence[BackgroundLoad], steals: Mapping[str, float]
 
 
 def _reading_commands(own: OwnTime) -> tuple[str, ...]:
-    """The laboratory's own `status`, `report` and `serve` during the trial, which are not background load."""
+    """A note on the laboratory's own `status`, `report` and `serve` during the trial, which are not background load."""
     if own.reading_cores < NAMED_CORES:
         return ()
     return (f"reading commands of Steelyard kept {own.reading_cores:.2f} cores busy, at idle priority",)
@@ -321,7 +322,8 @@ def _cluster(evidence: Evidence) -> list[Reason]:
     reasons = []
     for node, settings in sorted(evidence.differing.items()):
         for name, (asked, in_force) in sorted(settings.items()):
-            reasons.append(Reason(kind=ReasonKind.SETTINGS, detail=f"{node}: {name} is {in_force}, asked for {asked}"))
+            detail = f"{node}: {name} is {in_force}, not the requested {asked}"
+            reasons.append(Reason(kind=ReasonKind.SETTINGS, detail=detail))
     for what, amount in sorted(evidence.still_busy.items()):
         reasons += over(ReasonKind.STILL_BUSY, amount, 0, what)
     return reasons

@@ -1,6 +1,6 @@
 """Clocks of nodes against the conductor's: measured before and after each trial, and corrected for at intake.
 
-A node whose kernel is another than the conductor's has a clock of its own. Its offset follows from a few round trips to
+A node whose kernel is another than the conductor's has its own clock. Its offset follows from a few round trips to
 `steelyard-agent clock`, by Cristian's method: in the shortest one, the node's reading belongs to the middle, give or
 take half of the round trip (F. Cristian, "Probabilistic clock synchronization", Distributed Computing 3, 1989). Times
 that such a node says are put on the conductor's clock as they come in; what the store holds is on one clock.
@@ -62,7 +62,7 @@ def of_own_clock(nodes: Sequence[Node]) -> tuple[Node, ...]:
 
 
 async def read(nodes: Sequence[Node], timeout_s: float = TIMEOUT_S) -> dict[str, Reading]:
-    """The clocks of nodes against the conductor's, by name; empty where all share it. Raises ClockError that names the
+    """The clocks of nodes against the conductor's, by name; empty if all share it. Raises ClockError that names the
     first node whose clock cannot be read."""
     apart = of_own_clock(nodes)
     readings = await together(_read(node, timeout_s) for node in apart)

@@ -109,7 +109,7 @@ class Cluster:
 
     async def limit(self, asked: NodeLimits, workload: Workload, watcher: Watcher) -> InForce:
         """Put limits in force that begin when the cluster is warm, after the data of the first trial (`workload`) are
-        back; returns them by node, nothing where there are none or they are in force already. Raises SiteError."""
+        back; returns them by node, nothing if there are none or they are in force already. Raises SiteError."""
         limits = effective_limits(asked)
         if not limits.limited_when_warm:
             return InForce()
@@ -147,8 +147,8 @@ class Cluster:
         return self.load_site if self.load_site is not None and node.role == "load" else self.site
 
     def owns(self, pid: int) -> bool:
-        """Whether a process of this machine belongs to this start: its nodes, its load, its probes, and
-        what its lease runs for them, such as a link or virtual machines."""
+        """Whether a process of this machine belongs to this start: its nodes, its load, its probes, and what its lease
+        runs for them, such as a link or virtual machines."""
         start = self.loaders[0].environment.get(START, "")
         of_start = pid in self.readings.process_ids or has_variable(pid, START, start)
         return of_start or has_variable(pid, MARKER, self.lease.id)
@@ -161,7 +161,7 @@ class Cluster:
 
     @property
     def links_s(self) -> float:
-        """Expected seconds of measuring all paths in full; 0 where only round trips are measured."""
+        """Expected seconds of measuring all paths in full; 0 if only round trips are measured."""
         return 0.0 if self.link is None else expected_s(self.link, len(self.loaders), len(self.databases))
 
     @property
@@ -191,7 +191,7 @@ class Cluster:
         """Have the engine run phases as they are decided; as `drive`. Raises EngineError if it cannot."""
         engine = self.engine
         if not isinstance(engine, DrivenByWords):
-            raise EngineError("this engine takes no phases while it runs", 'load.engine = "agent"')
+            raise EngineError("this engine accepts no phases while it runs", 'set load.engine = "agent"')
         listening = Listening(self.engine, order, self.loaders)
         taken = listening.to(self._on_our_clock(on_record))
         driving = engine.drive_by_words(order, self.loaders, taken, phases, timeout_s)
@@ -292,7 +292,7 @@ async def started(
         except Exception as second:
             first.add_note(f"while cleaning up: {second}")
         if broken is not None:
-            raise SiteError(broken, "`steelyard doctor` says what this machine can do") from first
+            raise SiteError(broken, "run `steelyard doctor` to see what this machine can do") from first
         raise
     await to_the_end(_undo(undo, keep=True))
 
@@ -477,8 +477,8 @@ async def _undo_after(first: BaseException, undo: Undo) -> None:
 
 
 async def _undo(undo: Undo, *, keep: bool) -> None:
-    """Wipe and release. The site's release ends what is left, so a failing wipe is no error of its own; what is wrong
-    with this machine (a full disk) is raised after the release."""
+    """Wipe and release. The site's release ends what is left, so a failing wipe is not a separate error; what is
+    wrong with this machine (a full disk) is raised after the release."""
     trouble: Exception | None = None
     try:
         async with undo.phases.bracket(Phase.WIPE, undo.limit_s, SiteError):

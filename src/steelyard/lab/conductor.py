@@ -130,7 +130,7 @@ class Conductor:
         self.finishing = True
 
     async def run(self) -> Outcome:
-        """Do what is missing. Raises SteelyardError when the laboratory cannot go on."""
+        """Do what is missing. Raises SteelyardError when the laboratory cannot continue."""
         todo = self._missing()
         began = provenance.session_began(len(todo), len(self.plan.trials))
         shown = {

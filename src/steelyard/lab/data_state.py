@@ -41,7 +41,7 @@ class DataState:
     timeout_s: float
     current: str = EMPTY
     """Key of the filled state that is in the tables, or DIRTY, or EMPTY; SPENT: by the server warm-up, so that
-    nothing goes on from it."""
+    nothing continues from it."""
     created: set[Schema] = field(default_factory=set)
     """Whose tables there are."""
 

@@ -32,7 +32,7 @@ class DiskRoom:
     abilities: Abilities
     free_bytes: Callable[[Path], int] = lambda folder: shutil.disk_usage(folder).free
     largest_bytes: int = STORE_BYTES_PER_TRIAL // 2
-    """Of the largest trial that was sealed so far."""
+    """Bytes of the largest trial sealed so far."""
 
     def sealed(self, record: TrialRecord) -> None:
         """Take note of how large a trial is in the store."""

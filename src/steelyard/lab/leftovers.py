@@ -92,7 +92,9 @@ async def sweep(sites: Sequence[Site], *, dry_run: bool = False) -> list[Found]:
 def _described(lease: Lease) -> Found:
     record = lease_records.read(lease.record)
     processes = lease_processes.of(lease.id)
-    gone = "; ".join(filter(None, (f"{NO_RECORD}: there is no {lease.record}", lease_processes.described(processes))))
+    gone = "; ".join(
+        filter(None, (f"{NO_RECORD}: {lease.record} does not exist", lease_processes.described(processes)))
+    )
     return Found(
         site=lease.site,
         lease=lease.id,

@@ -1,7 +1,7 @@
 """The leases that a study holds: taken for a start, given back after it, or handed on where their site can.
 
-A start takes one lease, or two where another site lends its load nodes. Each site keeps its
-own record, lends and takes back on its own; the laboratory sees one lease with the nodes of both.
+A start needs one lease, or two if another site lends its load nodes. Each site keeps its own record, lends and takes
+back on its own; the laboratory sees one lease with the nodes of both.
 """
 
 from __future__ import annotations
@@ -92,8 +92,7 @@ class Lending:
 
     @asynccontextmanager
     async def session(self) -> AsyncIterator[None]:
-        """Release what is held at the end of the block. The first error wins; one of the release is added as a
-        note."""
+        """Release what is held at the end of the block. The first error wins; one of the release is added as a note."""
         try:
             yield
         except BaseException as first:

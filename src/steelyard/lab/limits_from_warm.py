@@ -20,9 +20,9 @@ from steelyard.site.base import Site, Throttling
 
 LIMIT_TIMEOUT_S: Final = 60.0
 PROCESSORS_FROM: Final = "limit_cpus_from"
-"""The fact of a database node whose processors are limited from when the cluster is warm on."""
+"""The fact of a database node whose processors are limited once the cluster is warm."""
 DISK_RATES_FROM: Final = "limit_disk_rates_from"
-"""The fact of a database node whose disk is limited from when the cluster is warm on."""
+"""The fact of a database node whose disk is limited once the cluster is warm."""
 FROM_START: Final = '{} = "start" has them in force from when the nodes are lent'
 
 
@@ -34,7 +34,7 @@ class InForce:
     disk_rates: dict[str, dict[str, float]] = field(default_factory=dict)
     """Rates in bytes/s and operations/s, by the names of facts."""
     since: dict[str, str] = field(default_factory=dict)
-    """Facts of every node: from when on they are in force."""
+    """Facts of every node: when they come into force."""
 
 
 async def lift(site: Site, lease: Lease, limits: NodeLimits) -> None:

@@ -55,7 +55,7 @@ def keep(folder: Path, *, scaled: bool) -> str:
     measured = identical_systems.measured(frame, study.study.name, of[0]) if of else None
     if measured is None:
         least = identical_systems.LEAST_DEGREES
-        return f"no noise floor is kept: it needs {least + 1} starts or more with two used trials or more in some"
+        return f"no noise floor is kept: it needs at least {least + 1} starts with two or more used trials in some"
     where = kept.write(state_folder(), measured)
     floors = identical_systems.floors_of(frame, None, study.analysis.confidence, study)
     table = noise_floor.noise_floor(frame, study.analysis.response, floors, study)

@@ -1,9 +1,9 @@
 """Wait for a quiet machine: no trial begins while other programs, or other guests of the hardware, take more of the
 processor than the verdict on a trial allows.
 
-On a quiet machine nothing waits: the readings are those of the attempt before, and of the time that passes anyway until
-a trial can begin. Only if one of them is over a limit is the machine watched, second by second, until it was quiet for
-QUIET_S. Only for sites whose nodes run on this machine: nodes elsewhere are judged by their probes alone.
+On a quiet machine nothing waits: the readings are those of the previous attempt, and of the time that passes anyway
+until a trial can begin. Only if one of them is over a limit is the machine watched, second by second, until it was
+quiet for QUIET_S. Only for sites whose nodes run on this machine: nodes elsewhere are judged by their probes alone.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class QuietGate:
         self._sleep = sleep
         self._last = look()
         self._known: Sequence[Reason] = ()
-        """Disturbances of the attempt before."""
+        """Disturbances of the previous attempt."""
         self._alone = True
         """Whether no cluster was started yet since the last look, so that the machine's time can be attributed."""
 
@@ -185,7 +185,7 @@ def not_quiet(reasons: Sequence[Reason], limits: Limits) -> NotQuiet:
     within = f" within {duration(limits.quiet_wait_s)}" if limits.quiet_wait_s > 0 else ""
     return NotQuiet(
         f"the machine was not quiet{within}: {busy}",
-        "no trial is lost: run the same command to resume when the machine is quiet; or wait longer "
-        "(limits.quiet_wait_s, --quiet-wait); or raise the limit in the study, and its trials are measured next to the "
-        "other load",
+        "no trial is lost: run the same command to resume when the machine is quiet, wait longer "
+        "(limits.quiet_wait_s, --quiet-wait), or raise the limit in the study: its trials are then measured "
+        "despite the other load",
     )

@@ -10,7 +10,7 @@ from steelyard.store import StoreWriter
 class Recorder:
     """Writes an event down, if its class says so, then passes it on.
 
-    A watcher that cannot take any more (a closed terminal, a full disk) is left out from then on: nothing that only
+    A watcher that cannot take any more (a closed terminal, a full disk) is left out afterwards: nothing that only
     looks may stop a study, least of all its clean-up. A journal that cannot be written stops it.
     """
 

@@ -76,7 +76,7 @@ class SearchInProgress:
         return engine_order.search_schedule(self._load, rate_per_s)
 
     def _state(self, next_window: NextWindow) -> str:
-        """The window under way and the verdict on the one before, for views."""
+        """The window in progress and the verdict on the previous one, for views."""
         place = f"window {len(self.windows) + 1} of at most {self.rules.most_windows}"
         text = f"search: {place} at {number(next_window.rate_per_s)}/s"
         return f"{text}; {verdict(self.rules, self.windows[-1])}" if self.windows else text

@@ -121,7 +121,7 @@ class Session:
 
     async def run(self, *views: View) -> Outcome:
         """Measure what is missing; return when that is done or the session is stopped. To cancel this call is to stop.
-        Raises SteelyardError when the laboratory cannot go on."""
+        Raises SteelyardError when the laboratory cannot continue."""
         try:
             with _none_lost():
                 return await self._run(views)
@@ -190,7 +190,7 @@ def begin(
     read, plan = preflight.read_and_expand(path, plugins, scale, leave_out_missing=without_missing)
     preflight.refuse(preflight.runnable(path, read, plan)[1])
     settings, abilities = [trial.settings for trial in plan.trials], Abilities(plugins)
-    # Under the lock of the store: nobody else adds trials to what is examined.
+    # Under the lock of the store: no one else adds trials to what is examined.
     with _none_lost(), StoreWriter(root, read.study.name) as writer:
         for line in damage_lines(writer.damages):
             say(line)
@@ -247,7 +247,7 @@ def measure(
 
 
 def _in_a_loop(make: Callable[[], Coroutine[Any, Any, object]], stop: Callable[[], None] = lambda: None) -> None:
-    """Run a coroutine to its end, in a thread of its own where this one has an event loop already, such as a
+    """Run a coroutine to its end, in its own thread where this one has an event loop already, such as a
     notebook's. There, ctrl-C calls `stop`."""
     try:
         asyncio.get_running_loop()

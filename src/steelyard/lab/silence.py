@@ -43,11 +43,11 @@ class Hearing(Generic[Who]):
         self._heard[who] = self._monotonic()
 
     def forget(self, who: Who) -> None:
-        """It need not say anything any more."""
+        """Stop expecting it to report."""
         self._heard.pop(who, None)
 
     def silences_s(self) -> dict[Who, float]:
-        """For how long each has said nothing."""
+        """Seconds for which each has been silent."""
         now = self._monotonic()
         away_s, self._looked = now - self._looked, now
         if away_s > LOOK_S:

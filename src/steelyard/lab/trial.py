@@ -236,8 +236,7 @@ class TrialRunner:
         return self._link_fault()
 
     def _link_fault(self) -> Verdict | None:
-        """The verdict on a trial whose nodes were no longer joined by the link that was asked for; None if they
-        are."""
+        """The verdict on a trial whose nodes were no longer joined by the link that was asked for; None if they are."""
         failure = self.cluster.link_failure
         reason = Reason(kind=ReasonKind.LAB_FAULT, detail=failure or "")
         return Verdict(outcome="invalid", reasons=(reason,)) if failure else None
@@ -360,7 +359,7 @@ class TrialRunner:
     async def _search(
         self, course: Course, load: Load, driving: Mapping[str, Any], take: Callable[[str, Record], None]
     ) -> None:
-        """Drive the windows of a search; their names are the trial's measured phases from then on."""
+        """Drive the windows of a search; their names are the trial's measured phases afterwards."""
         limits = self.study.limits
 
         def of_generator(intervals: Sequence[Interval], dones: Sequence[Done]) -> str:
@@ -413,7 +412,7 @@ class TrialRunner:
                 f"{threads:,} in flight carry about {carries_per_s:,.0f} op/s at the warm-up's service time; "
                 f"{peak_per_s:,.0f} op/s are offered"
             )
-            self.watcher.tell(Trouble(message, "the trial goes on: what finds no place is sent late"))
+            self.watcher.tell(Trouble(message, "the trial continues: what finds no place is sent late"))
 
     def _own_time_s(self) -> float:
         """Processor seconds of this process and of its probes so far."""

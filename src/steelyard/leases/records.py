@@ -40,7 +40,7 @@ ID_PATTERN = re.compile(r"[0-9a-f]{8}")
 FIRST_PID_NAMESPACE: Final = 0xEFFFFFFC
 """Inode of the namespace of process ids that a machine begins with (PROC_PID_INIT_INO of the kernel)."""
 MOST_BYTES: Final = 8 << 20
-"""Of a record."""
+"""Maximum size of a record."""
 LOCK_TIMEOUT_S = 10.0
 LOCK_POLL_S = 0.02
 
@@ -225,7 +225,7 @@ def owner(pid: int | None = None) -> Owner:
     number = os.getpid() if pid is None else pid
     ticks = start_ticks(number)
     if ticks is None:
-        raise SiteError(f"there is no process {number}")
+        raise SiteError(f"process {number} does not exist")
     return Owner(pid=number, start_ticks=ticks, boot_id=boot_id(), pid_namespace=_pid_namespace())
 
 

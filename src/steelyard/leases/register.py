@@ -40,7 +40,7 @@ class Entry(NamedTuple):
     """The path of its record, as its owner sees files."""
     site: str
     owner: lease_records.Owner | None
-    """None where the entry cannot be read."""
+    """None if the entry cannot be read."""
 
     @property
     def seen(self) -> Path:
@@ -179,8 +179,8 @@ def abandoned_elsewhere(state: Path, now: datetime) -> dict[str, Path]:
 
 def is_abandoned(path: Path, now: datetime) -> bool:
     """Whether the lease with its record at this path is abandoned, or the record is gone. One that cannot be read is of
-    another format, or of another user: its owner takes it back. Any process can name any path: one that is
-    there and no plain file is no record."""
+    another format, or of another user: its owner takes it back. Any process can name any path: one that is there and no
+    plain file is not a record."""
     try:
         if path.exists() and not path.is_file():
             return False

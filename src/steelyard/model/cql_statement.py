@@ -1,7 +1,7 @@
 """Partial parser of CQL statements: table, column of each marker, selected columns.
 
-The server reports errors in a statement. This parser reads only what is needed for the markers' values, and raises an
-error where it does not know.
+The server reports errors in a statement. This parser reads only what the markers' values require, and raises an error
+for anything else that it would have to understand.
 """
 
 from __future__ import annotations
@@ -43,16 +43,17 @@ class Token:
 
 @dataclass(frozen=True)
 class Marker:
-    """A place for a value."""
+    """A placeholder for a value."""
 
     name: str
-    """Name in the file: the text after the colon, otherwise the column, `limit`, `ttl` or `timestamp`."""
+    """Name in the workload file: the text after the colon, otherwise the column, `limit`, `ttl` or `timestamp`."""
     column: str
-    """The column that the value is compared with or written to; empty for limits."""
+    """Column that the value is compared with or written to; empty for LIMITS."""
     relation: str
-    """`=`, `<` ...; `values` for a column of INSERT, `set` for one that UPDATE assigns, `limit`."""
+    """An operator such as `=`, `values` for a column of INSERT, `set` for one that UPDATE assigns, or a word of
+    LIMITS."""
     within: str = ""
-    """`element` or `key` if the value is one entry of a collection, `list` after IN."""
+    """`element` or `key` for one entry of a collection, `list` after IN, `same` within its parentheses."""
     condition: bool = False
     """Whether it follows IF."""
     at: int = 0
@@ -145,19 +146,19 @@ def _table(words: Sequence[Token], verb: str) -> str:
         if word.kind == "word" and word.text == before and index + 1 < len(words) and _is_name(words[index + 1]):
             dotted = index + 3 < len(words) and words[index + 2].text == "."
             return words[index + 3 if dotted else index + 1].text
-    raise CqlProblem(f"no table behind {before.upper()}")
+    raise CqlProblem(f"no table after {before.upper()}")
 
 
 def _inserted(words: Sequence[Token]) -> tuple[str, ...]:
     texts = [word.text if word.kind != "text" else "" for word in words]
     if "values" not in texts:
-        raise CqlProblem("INSERT needs (columns) VALUES (values)")
+        raise CqlProblem("INSERT requires (columns) VALUES (values)")
     opening, closing = texts.index("(") if "(" in texts else 0, texts.index("values")
     return tuple(word.text for word in words[opening:closing] if _is_name(word))
 
 
 def _assigned(words: Sequence[Token], verb: str) -> tuple[str, ...]:
-    """Columns that UPDATE sets, or DELETE names."""
+    """Columns that UPDATE sets or DELETE names."""
     if verb == "delete":
         end = next((index for index, word in enumerate(words) if word.text == "from"), 0)
         return tuple(word.text for word in words[1:end] if _is_name(word))
@@ -208,22 +209,22 @@ def _markers(cql: str, words: Sequence[Token], verb: str, inserted: tuple[str, .
             continue
         if verb == "insert" and index > values_at and depth == 1:
             if place >= len(inserted):
-                raise CqlProblem(f"more values than the {len(inserted)} columns of INSERT")
+                raise CqlProblem(f"INSERT has more values than its {len(inserted)} columns")
             marker = Marker(inserted[place], inserted[place], "values")
         else:
             marker = _looked_back(words, index)
         named = replace(marker, name=word.text or marker.name, at=word.at)
         if not named.name:
             raise CqlProblem(
-                f"at character {word.at + 1}: this marker's column is unclear; give it a name, such as "
-                "`:since`, and a value with a type below `values`"
+                f"at character {word.at + 1}: the column of this marker is unclear; name it, for example "
+                "`:since`, and add a value with a type under `values`"
             )
         markers.append(replace(named, condition=behind_if is not None and index > behind_if))
     return tuple(markers)
 
 
 def _looked_back(words: Sequence[Token], index: int) -> Marker:
-    """The marker after a column and an operator, or after LIMIT and similar words; else a marker without a name."""
+    """The marker after a column and an operator, or after a word of LIMITS; otherwise a marker without a name."""
     at = index - 1
     before = words[at]
     if before.kind == "word" and before.text in LIMITS:
@@ -251,7 +252,7 @@ def _looked_back(words: Sequence[Token], index: int) -> Marker:
 
 
 def _opening(words: Sequence[Token], at: int) -> int | None:
-    """Index of the parenthesis that is open at a token, if there are only markers and commas between them."""
+    """Index of the open parenthesis before a token, if only markers and commas are between them."""
     while at >= 0 and (words[at].kind == "marker" or words[at].text == ","):
         at -= 1
     return at if at >= 1 and words[at].text == "(" else None
@@ -264,7 +265,7 @@ def _is_assignment(words: Sequence[Token], at: int) -> bool:
 
 
 def qualified(cql: str, keyspace: str) -> str:
-    """The statement with `keyspace` before its table, unless it has one."""
+    """The statement with its table qualified by `keyspace`, unless it already has one."""
     words = tokens(cql)
     before = {"select": "from", "delete": "from", "insert": "into", "update": "update"}[words[0].text]
     for index, word in enumerate(words[:-1]):

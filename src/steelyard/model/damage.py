@@ -17,7 +17,7 @@ DAMAGED: Final = "damaged: "
 
 
 class Damage(Value):
-    """One file or folder that is passed over, or read although it was changed."""
+    """One file or folder that is skipped, or read although it was changed."""
 
     file: str
     """Path relative to the study's folder."""

@@ -71,7 +71,7 @@ class CommandFailed(NodeError):
     def __init__(
         self, node: str, argv: Sequence[str], exit_code: int | None, stderr_tail: str = "", hint: str = ""
     ) -> None:
-        end = "did not end in time" if exit_code is None else f"ended with {exit_code}"
+        end = "did not end in time" if exit_code is None else f"exited with code {exit_code}"
         tail = f": {stderr_tail.strip()}" if stderr_tail.strip() else ""
         super().__init__(f"{node or 'this machine'}: {' '.join(argv[:6])} {end}{tail}", hint, node=node)
         self.argv = tuple(argv)

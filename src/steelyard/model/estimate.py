@@ -7,11 +7,11 @@ from collections.abc import Callable
 from steelyard.model.value import Value
 
 Ends = tuple[float | None, float | None]
-"""Low and high end of an interval; None where there is none."""
+"""Low and high end of an interval; None if there is none."""
 
 
 class Estimate(Value):
-    """`low` and `high` are None where n does not support an interval; `method` says how it was computed."""
+    """`low` and `high` are None if n does not support an interval; `method` says how it was computed."""
 
     value: float
     low: float | None = None

@@ -43,14 +43,14 @@ def of_machines(facts: Mapping[str, _Facts]) -> dict[str, _Facts]:
 
 
 def isolation(node_facts: Mapping[str, str]) -> Isolation:
-    """Enclosure of the node with these facts; empty where they do not say."""
+    """Enclosure of the node with these facts; empty if they do not say."""
     if CONTAINER_ENGINE in node_facts:
         return "container"
     return "virtual machine" if _VM_EMULATOR in node_facts else ""
 
 
 def emulated_processor(node_facts: Mapping[str, str]) -> bool:
-    """Whether the node's processor is emulated in software, so that its times are no hardware's."""
+    """Whether the node's processor is emulated in software, so that its times are not hardware's."""
     return node_facts.get(_VM_ACCELERATOR) == _EMULATION
 
 

@@ -31,7 +31,7 @@ def other_format(read: object) -> str:
 
 
 def refusal(error: Exception) -> str:
-    """The same of a file that could not be validated; empty where its format is not the reason."""
+    """The same of a file that could not be validated; empty if its format is not the reason."""
     if not isinstance(error, ValidationError):
         return ""
     faults = (fault for fault in error.errors(include_url=False) if fault["type"] == OTHER_FORMAT)

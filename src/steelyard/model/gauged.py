@@ -15,7 +15,7 @@ class Gauged(Value):
     moment: Literal["before", "after"]
     """before: the lease was new, and nothing ran; after: the system under test had been stopped and its data wiped."""
     asked: dict[str, float] = Field(default_factory=dict)
-    """Limit to its number. Instead of `memory_mb`: with swap `memory_and_swap_mb`, of a node with a kernel of its own
+    """Limit to its number. Instead of `memory_mb`: with swap `memory_and_swap_mb`, of a node with its own kernel
     that has no more memory `machine_memory_mb`."""
     measured: dict[str, dict[str, float]] = Field(default_factory=dict)
     """Node to what was measured: the limits, and `work_per_cpu_s`, the speed of a core: million rounds of

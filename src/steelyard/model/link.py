@@ -40,7 +40,7 @@ class LinkChoice(Value):
     """nodal: the network of the site as it is; ethernet-100, ethernet-1000, wan-20ms, 802.11b, 802.11g, 802.11n: see
     `docs/howto/measure-over-other-links.md`; or the path of a TOML file, relative to the study."""
     medium: Literal["switched", "802.11"] | None = None
-    """switched: each node has a link of its own to a switch; 802.11: all nodes share one half-duplex radio channel with
+    """switched: each node has its own link to a switch; 802.11: all nodes share one half-duplex radio channel with
     an access point, which relays."""
     rate_mbit: float | None = Field(default=None, gt=0, le=100_000)
     """Medium switched: rate of each node's link in each direction, 10^6 bit/s of Ethernet frames without preamble,
@@ -118,8 +118,8 @@ class LinkChoice(Value):
 
     @property
     def goodput_mbit_per_s(self) -> float | None:
-        """Capacity of one TCP connection, 10^6 bit/s of payload; None without a rate, and on a shared
-        medium, where it depends on who else sends."""
+        """Capacity of one TCP connection, 10^6 bit/s of payload; None without a rate, and on a shared medium, where it
+        depends on who else sends."""
         if self.rate_mbit is None:
             return None
         mtu = self.mtu or DEFAULT_MTU

@@ -105,7 +105,7 @@ class Offered(Value):
         given = {name for name in Offered.model_fields if getattr(self, name) is not None} - {"schedule"}
         for name in sorted(given - {*needs, *takes}):
             belongs = [kind for kind in TAKES if name in (*NEEDS.get(kind, ()), *TAKES[kind])]
-            raise ValueError(f"{name} belongs to schedule {' or '.join(belongs)}, this one is {self.schedule}")
+            raise ValueError(f"{name} applies only to schedule {' or '.join(belongs)}, but this is {self.schedule}")
         for name in needs:
             if name not in given:
                 raise ValueError(f"schedule {self.schedule} needs {name}")
@@ -143,7 +143,7 @@ class Offered(Value):
         return self.rate_per_s
 
     def operations_within(self, seconds: float) -> float | None:
-        """Number of operations due within the first `seconds`, the integral of the rate; None where `peak_per_s` is
+        """Number of operations due within the first `seconds`, the integral of the rate; None if `peak_per_s` is
         None."""
         match self.schedule:
             case "ramp":
@@ -258,7 +258,7 @@ class Load(Offered):
         fields = type(self).model_fields
         for name in SEARCHES:
             if getattr(self, name) != fields[name].default:
-                raise ValueError(f"{name} belongs to schedule search, this one is {self.schedule}")
+                raise ValueError(f"{name} applies only to schedule search, but this is {self.schedule}")
         if self.phases:
             return self._phased()
         if self.operations is None and self.duration_s is None and self.schedule != "trace":

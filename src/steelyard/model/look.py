@@ -11,13 +11,13 @@ class Look(Value):
     number: int = 1
     """From 1; a further look is one after trials were added to a plan that was finished."""
     several: bool = False
-    """Whether the study has said beforehand that it may go on."""
+    """Whether the study has said beforehand that it may continue."""
     confidence: float = 0.95
     """Confidence of the intervals at this look."""
     done: int = 0
     """Whole blocks."""
     planned: int = 0
-    """Planned blocks; 0 where the plan is not known."""
+    """Planned blocks; 0 if the plan is not known."""
     at_most: bool = False
     """Whether a stopping rule may end the study before its last block."""
     missing: int = 0

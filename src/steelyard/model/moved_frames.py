@@ -26,8 +26,8 @@ class MovedFrames(Value):
     late_ms_max: float
     """The same, the latest frame."""
     stalled_s: float
-    """Time for which the program stood still: pauses of 1 ms and more, added up, each short by up to 5 ms where nothing
-    was under way; and silence at the end."""
+    """Time for which the program stood still: pauses of 1 ms or more, added up, each short by up to 5 ms where nothing
+    was in flight; and silence at the end."""
     cpu_s: float
     """Processor time of the program."""
 

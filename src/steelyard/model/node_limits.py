@@ -46,7 +46,7 @@ class NodeLimits(Value):
     swap_mb: int | None = Field(default=None, ge=0)
     """Swap in MiB that each database node may use beyond `memory_mb`; none: no swap where `memory_mb` is limited."""
     disk_gb: float | None = Field(default=None, gt=0, le=16_000)
-    """Size in GB (10^9 bytes) of a file system of its own for each database node; none: none of its own, or 16 GB where
+    """Size in GB (10^9 bytes) of each database node's own file system; none: no own file system, or 16 GB where
     a limit of the disk needs one. Its file takes no more room than is written."""
     disk_read_mb_per_s: float | None = Field(default=None, gt=0)
     """Bytes that each database node may read from its disk, MB/s (10^6 bytes); none: no limit."""
@@ -85,12 +85,12 @@ class NodeLimits(Value):
 
     @property
     def disk_size_bytes(self) -> float | None:
-        """Size of a node's own disk; None where it has none of its own."""
+        """Size of a node's own disk; None if it has none of its own."""
         return (self.disk_gb or DEFAULT_DISK_GB) * 1e9 if self.own_disk else None
 
     @property
     def own_disk(self) -> bool:
-        """Whether a node needs a file system of its own."""
+        """Whether a node needs its own file system."""
         return self.disk_gb is not None or self.slow_disk
 
     @property

@@ -21,7 +21,7 @@ BEYOND = 10
 
 
 def needed(q: float) -> int:
-    """The least number of operations that supports a percentile: BEYOND above it, and as many below it."""
+    """The smallest number of operations that supports a percentile: BEYOND above it, and as many below it."""
     return math.ceil(BEYOND / min(q, 1 - q) - 1e-6)
 
 

@@ -19,7 +19,7 @@ PACKAGES, MEMORY = "machine_package_power_watts", "machine_memory_power_watts"
 
 def power_metrics(present: Collection[str]) -> tuple[str, ...]:
     """The metrics that make up a node's power, of those that it has: a meter's alone, otherwise the processor's own
-    counts, otherwise all that are in watts. Memory without its processor is no power of a machine."""
+    counts, otherwise all that are in watts. Memory without its processor is not the power of a machine."""
     for whole in WHOLE:
         if whole in present:
             return (whole,)

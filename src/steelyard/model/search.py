@@ -16,7 +16,7 @@ SATURATED_BELOW = 0.95
 SATURATED_ERRORS = 0.01
 """Saturation: a window with a greater share of failed operations is beyond it."""
 THROUGHPUT_FRACTION, ERROR_FRACTION = "throughput_fraction", "error_fraction"
-"""Values of a window that are no responses of a trial: throughput over offered rate; failed over all operations."""
+"""Values of a window that are not responses of a trial: throughput over offered rate; failed over all operations."""
 MOST_USED = 20.0
 """Most that a window uses of its limit: how far beyond it lies says nothing more."""
 
@@ -64,11 +64,11 @@ class Window(Value):
     met: bool
     """Whether all limits are met."""
     used: float
-    """The greatest share of a limit that is used, above 1 where a limit is not met: operations beyond a percentile's
+    """The largest share of a limit that is used, above 1 where a limit is not met: operations beyond a percentile's
     limit over those that it allows; of other limits, the measured value over the limit. `met` goes by the percentile
     itself, so close to 1 the two may differ."""
     spread: float
-    """Standard error of `used`, from the spread between batches of the window; 0 where the limit is not on a
+    """Standard error of `used`, from the spread between batches of the window; 0 if the limit is not on a
     percentile, and without operations."""
     generator: str = ""
     """Failure of the load generator, in words; such a window says nothing about the system."""
@@ -103,7 +103,7 @@ class SearchResult(Value):
     high_per_s: float | None = None
     """The interval within the trial: how well its windows fix the rate. It holds no difference between trials."""
     knee_per_s: float | None = None
-    """Of the rates tried, the one with the greatest rate over mean response time; None if it is the lowest or the
+    """Of the rates tried, the one with the largest rate over mean response time; None if it is the lowest or the
     highest."""
     windows: int
     reason: str

@@ -24,7 +24,7 @@ class ServerWarmUp(Value):
 
     mode: Literal["auto", "on", "off"] = "auto"
     """auto: on if the system says that its servers compile code while they run (Cassandra does). A store that was begun
-    without server warm-up goes on without it."""
+    without server warm-up continues without it."""
     deadline_s: float = Field(default=60.0, gt=0, le=86_400)
     """No round is begun that would end after this many seconds; what was not reached by then is recorded."""
     threads: int = Field(default=64, ge=1, le=100_000)
@@ -50,7 +50,7 @@ class NodeWarmth(Value):
     """CPU time of the node at the study's own load, divided by the operations of the whole cluster; None if it cannot
     be read, or is not needed because the compiler is known."""
     cpu_change_percent: float | None = None
-    """Its change since the round before."""
+    """Its change since the previous round."""
 
 
 class WorkloadWarmth(Value):
@@ -59,7 +59,7 @@ class WorkloadWarmth(Value):
     service_ms: float
     """Mean."""
     change_percent: float | None = None
-    """Its change since the round before; None after one round."""
+    """Its change since the previous round; None after one round."""
     noise_percent: float | None = None
     """A fall of less than this is noise."""
 

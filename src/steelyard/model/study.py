@@ -30,7 +30,7 @@ from steelyard.model.server_warm_up import ServerWarmUp
 from steelyard.model.value import Value
 
 LEAST_STARTS = 6
-"""Least number of starts for an interval: below six values a median has no interval at 95% (its confidence level is
+"""Minimum number of starts for an interval: below six values a median has no interval at 95% (its confidence level is
 at most 1 - 2 x 0.5^5 = 93.75%), and t intervals that stop a study cover too little."""
 SAME_FACTOR = "label"
 """The factor in a study of identical systems: it sets nothing."""
@@ -96,7 +96,7 @@ class Until(Value):
     block, from sealed trials only; `design.starts` is the maximum, and is planned beforehand."""
 
     width_percent: float = Field(gt=0, le=100)
-    """The target: half the width of the t interval of a treatment's mean over its start means, in per cent of that
+    """The target: half the width of the t interval of a treatment's mean over its start means, in percent of that
     mean, is at most this. A ratio of two such means has an interval about 1.4 times as wide."""
     least_starts: int = Field(default=10, le=1000, json_schema_extra={"minimum": LEAST_STARTS})
     """No interval is evaluated before every treatment has this many starts. Values below 10 cause a note."""
@@ -183,12 +183,12 @@ class Limits(Value):
     how much the clock's offset moved during the trial, plus the error of measuring it."""
     clock_step_s: float = Field(default=0.1, gt=0)
     """Largest jump of this machine's clock while the load runs; all times of a trial come from it. NTP's gradual
-    correction (up to 500 ppm) is no jump."""
+    correction (up to 500 ppm) is not a jump."""
     link_late_ms: float = Field(default=0.25, gt=0)
     """The largest mean lateness of frames that the link program delivers: what it adds to each frame of a request, on
     top of the link that was asked for."""
     link_stalled_fraction: float = Field(default=0.01, gt=0, le=1)
-    """The largest part of the time for which the link program may stall, in pauses of 1 ms and more. In a closed
+    """The largest part of the time for which the link program may stall, in pauses of 1 ms or more. In a closed
     loop a pause delays only what is in flight, so the mean does not show it."""
     link_unread_fraction: float = Field(default=0.001, ge=0, le=1)
     """Frames that the kernel dropped because the link program did not read them in time, as a fraction of all that
@@ -242,7 +242,7 @@ class AnalysisChoice(Value):
         if limit is not None and limit.response not in main_names():
             near = difflib.get_close_matches(limit.response, main_names(), n=1)
             hint = f"; did you mean {near[0]!r}?" if near else f": {', '.join(main_names())}"
-            raise ValueError(f"there is no response {limit.response!r}{hint}")
+            raise ValueError(f"unknown response {limit.response!r}{hint}")
         return objective
 
     @property
@@ -288,7 +288,7 @@ class About(Value):
 class Study(Value):
     """One study file. Any field below `site`, `system`, `workload`, `load`, `data`, `node`, `link`, `load_site` can be
     a factor, by its dotted name; `nodes` is short for `site.nodes` and `workload` for `workload.name`. A factor whose
-    levels are under `levels` has a name of its own."""
+    levels are under `levels` has its own name."""
 
     format: FileFormat = 1
     """Version of the study file's format."""

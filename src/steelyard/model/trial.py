@@ -49,7 +49,7 @@ class PhaseTime(Value):
 
 
 class Responses(Value):
-    """Responses of a trial: its dependent variables. None where the trial has no such number.
+    """Responses of a trial: its dependent variables. None if the trial has no such number.
 
     `steelyard.model.responses` defines them. Responses that code accesses by name are fields; any other is stored
     next to them under its name, and read with `of`.
@@ -122,7 +122,7 @@ class ClockOffset(Value):
 
 SLEW = 500e-6
 """How much faster or slower than time a clock may be made to run, to bring it near the right time: the kernel's limit
-(adjtimex(2), 500 ppm). It is no step."""
+(adjtimex(2), 500 ppm). It is not a step."""
 
 
 class ClockStep(Value):
@@ -200,9 +200,9 @@ class TrialRecord(Value):
     moved_frames: MovedFrames | None = None
     """Frames that the link program moved while the load ran, by the clock, and their delay; None without one."""
     clocks: tuple[ClockOffset, ...] = ()
-    """Offsets of the nodes whose clock is not the conductor's; empty where all share it."""
+    """Offsets of the nodes whose clock is not the conductor's; empty if all share it."""
     clock_step: ClockStep | None = None
-    """How far the conductor's wall clock moved against its monotonic one while the load ran; None where no load ran to
+    """How far the conductor's wall clock moved against its monotonic one while the load ran; None if no load ran to
     its end."""
     capacity: Capacity | None = None
     """Capacity of the start that served the trial, if the load is a fraction of it."""

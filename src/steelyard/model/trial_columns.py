@@ -31,5 +31,5 @@ COVARIATE: Final = "covariate_"
 
 
 def is_column(name: str) -> bool:
-    """Whether the frame has, or could have, a column of this name that is no factor's."""
+    """Whether the frame has, or could have, a column of this name that is not a factor's."""
     return name in FIELDS or name in DERIVED or name in responses.every() or name.startswith(COVARIATE)

@@ -98,7 +98,7 @@ class TrialSettings(RootModel[dict[str, Any]]):
         return {name: table for name, table in self.root.items() if name != section}
 
     def at(self, name: str) -> Level | None:
-        """The level of a field by its dotted name, such as `system.heap_mb`; None where it is not set."""
+        """The level of a field by its dotted name, such as `system.heap_mb`; None if it is not set."""
         table: Any = self.root
         for key in name.split("."):
             if not isinstance(table, Mapping) or key not in table:

@@ -109,7 +109,7 @@ class ReasonKind(StrEnum):
     CLOCK = (
         "clock of a node wrong",
         KindFacts(
-            "a node with a clock of its own: how far its offset to the conductor's clock moved during the trial, plus "
+            "a node with its own clock: how far its offset to the conductor's clock moved during the trial, plus "
             "the error of measuring it, above `clock_s`; or the offset could not be measured",
             limit="clock_s", void=True,
         ),
@@ -134,7 +134,7 @@ class ReasonKind(StrEnum):
     LINK_STALLED = (
         "the link program stood still",
         KindFacts(
-            "pauses of the link program of 1 ms and more, added up, of the time in which the load ran, above "
+            "pauses of the link program of 1 ms or more, added up, of the time in which the load ran, above "
             "`link_stalled_fraction`",
             invalid_if="the link program stands still for more than {link_stalled_fraction} of the time",
             limit="link_stalled_fraction", void=True, in_store=True, of_link=True,
@@ -230,8 +230,7 @@ class ReasonKind(StrEnum):
 
 
 GUESTS: Final = "other guests"
-"""Prefix of the detail of a STEAL reason about other guests of the hardware; any other is about
-other programs."""
+"""Prefix of the detail of a STEAL reason about other guests of the hardware; any other is about other programs."""
 
 
 class Reason(Value):

@@ -21,7 +21,7 @@ ARCHITECTURES = {
     "armv8l": "armv7",
 }
 """Output of `uname -m`, and suffix of the agent's name."""
-HINT = "in a checkout: make agents"
+HINT = "run `make agents` in a checkout"
 
 
 def candidates(architecture: str) -> tuple[Path, ...]:
@@ -41,10 +41,10 @@ def find(architecture: str) -> Path:
     """Path of the agent for an architecture, the output of `uname -m`. Raises EngineError with the hint."""
     if architecture not in ARCHITECTURES:
         known = ", ".join(dict.fromkeys(ARCHITECTURES.values()))
-        raise EngineError(f"there is no agent for processors of type {architecture}", f"available: {known}")
+        raise EngineError(f"no agent supports processors of type {architecture}", f"use one of {known}")
     for path in candidates(architecture):
         if path.is_file() and os.access(path, os.X_OK):
             return path
     folders = ", ".join(dict.fromkeys(str(path.parent) for path in candidates(architecture)))
     name = f"{agent.PROGRAM}-{ARCHITECTURES[architecture]}"
-    raise EngineError(f"there is no agent for {architecture}: no {name} in {folders}", HINT)
+    raise EngineError(f"agent for {architecture} not found: no {name} in {folders}", HINT)

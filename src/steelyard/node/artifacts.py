@@ -1,7 +1,7 @@
 """Checksums of fetched programs: the expected content of each file, and the refusal of any other before it runs.
 
 A list has a line per file, as `sha256sum` writes them. For the versions that are fetched by default it is shipped; for
-any other one it is written at the first use, next to the files, and holds from then on.
+any other one it is written at the first use, next to the files, and holds afterwards.
 """
 
 from __future__ import annotations

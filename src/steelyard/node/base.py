@@ -60,13 +60,13 @@ class Node:
     """Name of the kernel that the node runs on, whose clock and /proc it has; empty for the conductor's. Nodes with
     equal names share processor, memory and clock."""
     agent: str = ""
-    """Path of steelyard-agent as the node sees it; empty where it is the conductor's own."""
+    """Path of steelyard-agent as the node sees it; empty if it is the conductor's own."""
     cache: Path | None = None
-    """Folder on the node that outlives the lease; None where it is the conductor's own."""
+    """Folder on the node that outlives the lease; None if it is the conductor's own."""
     memory_mb: int | None = None
     cpus: float | None = None
     cgroups: tuple[Path, ...] = ()
-    """cgroup directories of this machine that hold the node's processes; empty where there are none."""
+    """cgroup directories of this machine that hold the node's processes; empty if there are none."""
     own_disk: bool = False
     """Whether `folder` is a file system on a block device that nothing but the node uses, whose counters are its."""
     environment: dict[str, str] = field(default_factory=dict)

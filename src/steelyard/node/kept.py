@@ -41,7 +41,7 @@ class Kept:
     argv: tuple[str, ...]
     """Command line in force while it lives, otherwise as requested."""
     ended: str = ""
-    """Ending of the process: `killed by SIGKILL`, `ended with code 1`; `ended` if that is not known, empty while it
+    """Ending of the process: `killed by SIGKILL`, `exited with code 1`; `ended` if that is not known, empty while it
     lives."""
 
 
@@ -136,7 +136,7 @@ def how_ended(ended: Mapping[str, Any] | None) -> str:
     if not ended:
         return "ended"
     if "signal" not in ended:
-        return f"ended with code {ended.get('code')}"
+        return f"exited with code {ended.get('code')}"
     try:
         return f"killed by {signals.Signals(int(ended['signal'])).name}"
     except ValueError:

@@ -44,7 +44,7 @@ def find(state: Path, of: Sequence[Circumstances]) -> FoundFloor:
             floor = KeptFloor.model_validate(read_json(path.read_text(encoding="utf-8")))
         except (OSError, ValueError, RecursionError) as error:  # torn, of another user, or in another format
             what = refusal(error) or f"cannot be read ({type(error).__name__})"
-            reasons.append(f"{path} {what} and was passed over")
+            reasons.append(f"{path} {what} and was skipped")
             continue
         if why := mismatch(floor, of):
             reasons.append(f"the floor of study {floor.study} does not hold: {why}")

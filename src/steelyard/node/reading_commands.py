@@ -22,7 +22,7 @@ from steelyard.node.processor import RunningProgram, census, process_time_s, sta
 
 FOLDER, SESSIONS = "readers", "sessions"
 LASTING = frozenset({"serve"})
-"""Commands that go on until they are stopped."""
+"""Commands that run until they are stopped."""
 FOLLOWING_S = 0.5
 """Interval at which such a command checks whether a study has begun or ended."""
 KEPT_S = 3600.0
@@ -40,7 +40,7 @@ class AnnouncedSession:
         self._waits = False
 
     def waits(self, now: bool) -> None:
-        """Say whether the study waits for a quiet machine: until it goes on nothing is measured."""
+        """Say whether the study waits for a quiet machine: until it continues nothing is measured."""
         if now != self._waits:
             self._waits = now
             with contextlib.suppress(OSError):
@@ -162,7 +162,7 @@ def taken_s(before: Mapping[str, float], after: Mapping[str, float]) -> float:
 
 
 def _begin(command: str, state: Path) -> Path | None:
-    """The record; None where there can be none, or where the parent has one: the time of its children is its own."""
+    """The record; None if there can be none, or where the parent has one: the time of its children is its own."""
     folder, ticks = state / FOLDER, start_ticks(os.getpid())
     if any(name.startswith(f"{os.getppid()}.") and name.count(".") == 2 for name in _names(state / FOLDER)):
         return None

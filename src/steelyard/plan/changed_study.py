@@ -74,7 +74,7 @@ def _refuse_rule(before: Study, after: Study, records: Sequence[TrialRecord]) ->
 
 def _refuse_server_warm_up(before: Study, after: Study, records: Sequence[TrialRecord]) -> None:
     """Raise StudyError if the file asks for another server warm-up than the sealed trials had. A file that says nothing
-    of it goes on as the store began."""
+    of it continues as the store began."""
     old, new = before.server_warm_up, after.server_warm_up
     same = new.mode in {"auto", old.mode}
     alike = old.mode == "off" or all(

@@ -5,7 +5,7 @@ section 2.4). Levels are compared in pairs (`analysis.comparisons.level_pairs`).
 alpha/2, f)) = power for noncentral T with noncentrality d sqrt(n) and f = n - 1 degrees of freedom:
 
 * a factor that needs a new cluster is compared block by block: n blocks, and the difference of logarithms is d sqrt(2)
-  times the deviation of the starts' means within blocks; from six blocks on the place takes a degree of freedom;
+  times the deviation of the starts' means within blocks; with six or more blocks the place takes a degree of freedom;
 * a factor that varies within starts is compared start by start: n starts with k trials of each level, and the
   difference of logarithms is d times the deviation of trials times sqrt(2 / k).
 
@@ -134,7 +134,7 @@ def within_starts_cv(history: Sequence[TrialRecord], response: str, warm_up_tria
 
 def between_starts_cv(history: Sequence[TrialRecord], response: str, warm_up_trials: int = 0) -> tuple[float, str]:
     """Median over pairs of treatments of the coefficient of variation of the starts' means within blocks, and where it
-    comes from; over treatments, of all their starts, where no two had starts of their own in the same blocks."""
+    comes from; over treatments, of all their starts, where no two had their own starts in the same blocks."""
     groups = _groups(history, response, warm_up_trials)
     means = [{start: statistics.fmean(values) for start, values in starts.items()} for starts in groups.values()]
     block = {record.start: record.block for record in history}

@@ -49,7 +49,7 @@ class _Misses:
     """Reads of a treatment that find nothing."""
 
     share: float
-    """Of all operations, those that read missing rows when the trial begins."""
+    """Fraction of operations that read missing rows when the trial begins."""
     sure: bool
     """Whether they void the trial for sure."""
     never: bool
@@ -64,7 +64,7 @@ def refusals(study: Study, plan: Plan, abilities: Abilities) -> Iterator[StudyEr
             hint = (
                 'data.state = "restore" fills the tables; a workload that writes the rows first does too'
                 if key == "data.state"
-                else "fill the tables, with workload.records and the file's [populate]"
+                else "populate the tables with workload.records and the file's [populate]"
             )
             yield StudyError(
                 f"{_words(settings, misses)}, but {empty}: more than limits.not_found_fraction = "

@@ -1,6 +1,6 @@
-"""Check of a plan against its engines, before anything starts: unsupported protocols and loads.
+"""Checks of a plan against its engines before anything starts: unsupported protocols and loads.
 
-The agent makes one operation of each workload and sends nothing: only it knows the CQL types of a program.
+The agent generates one operation of each workload without sending it: only the agent knows the CQL types of a program.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from steelyard.system.base import Endpoint
 from steelyard.workload.base import Workload
 
 MOST_ASKED = 64
-"""Maximum number of workload settings that the agent tries; further ones are not checked."""
+"""Maximum number of workload settings that the agent tries; others are not checked."""
 TIMEOUT_S = 30.0
 PROGRAM = "program"
 STATEMENT = re.compile(r"statements\.([A-Za-z0-9_-]+)")
@@ -37,7 +37,7 @@ def unspoken(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
         if system.protocol != workload.protocol:
             name = settings.workload.name
             yield StudyError(
-                f"workload {name} uses {workload.protocol}, system {settings.system.name} speaks {system.protocol}",
+                f"workload {name} uses {workload.protocol}, but system {settings.system.name} speaks {system.protocol}",
                 "choose another workload or another system",
                 key="workload.name",
                 read=name,
@@ -45,14 +45,14 @@ def unspoken(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
 
 
 def refused(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
-    """Each treatment's load that its engine refuses. Engines without `check` are not asked."""
+    """Errors for loads that their engine refuses. Engines without `check` accept every load."""
     for settings in distinct(plan, "workload", "load", "site", "load_site", "node"):
         name = settings.engine
         engine = abilities.engine(settings)
         if settings.load.schedule == "search" and not isinstance(engine, DrivenByWords):
             yield StudyError(
                 f"engine {name} cannot search: it accepts no further phases while it runs",
-                'load.engine = "agent", or a fixed schedule',
+                'use load.engine = "agent" or another schedule',
                 key="load.engine",
                 read=name,
             )
@@ -61,7 +61,7 @@ def refused(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
             continue
         load = effective_load(settings)
         if any(offered.capacity_fraction is not None for offered in load.offered):
-            # Its rates are known only when the cluster runs.
+            # Its rates are known only once the cluster runs.
             continue
         for order in _orders(abilities.workload(settings), load, settings.data.populate_threads, abilities.plugins):
             try:
@@ -71,7 +71,7 @@ def refused(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
 
 
 def _orders(workload: Workload, load: Load, threads: int, plugins: Plugins) -> tuple[dict[str, Any], ...]:
-    """Orders that fill a table and load it, with an address that nothing is sent to."""
+    """Orders that populate and load a table, with an address to which nothing is sent."""
     schema = workload.schema()
     endpoint = Endpoint(workload.protocol, ("127.0.0.1:9042",), schema.keyspace, schema.table)
     return (
@@ -81,7 +81,7 @@ def _orders(workload: Workload, load: Load, threads: int, plugins: Plugins) -> t
 
 
 def refused_by_agent(plan: Plan, abilities: Abilities) -> tuple[StudyError, ...]:
-    """Errors in workloads that are programs; none if no agent is installed."""
+    """Errors in workloads of kind program; none if no agent is installed."""
     try:
         agent.find()
     except EngineError:
@@ -96,7 +96,7 @@ def refused_by_agent(plan: Plan, abilities: Abilities) -> tuple[StudyError, ...]
 
 
 def _place(plugins: Plugins, name: str, refusal: str) -> str:
-    """Name of the workload; for a file also the line of the statement that the agent names."""
+    """Name of the workload, for a file with the line of the statement that the agent names."""
     source = getattr(plugins.find("workload", name), "source", None)
     statement = STATEMENT.search(refusal)
     line = source.place(f"statements.{statement[1]}") if source is not None and statement else 0
@@ -112,7 +112,7 @@ def _refusals(workload: Workload, plugins: Plugins) -> Iterator[str]:
         try:
             done = subprocess.run(argv, input=text, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
         except subprocess.TimeoutExpired:
-            yield f"the agent did not generate one operation of it within {TIMEOUT_S:g} s"
+            yield f"the agent did not generate an operation within {TIMEOUT_S:g} s"
             continue
         if done.returncode != 0:
             yield done.stderr.strip().removeprefix("steelyard-agent: ")

@@ -25,7 +25,7 @@ from steelyard.plan.detectable_difference import Resolution
 POWER = 0.95
 """Chance that a gate should find the slowdown with."""
 MOST_BLOCKS, MOST_CHANGE = 1000, 10.0
-"""Most blocks, and the greatest distance from the margin in logarithms, that are looked at."""
+"""Most blocks, and the largest distance from the margin in logarithms, that are looked at."""
 
 
 class GateForecast(Value):

@@ -1,9 +1,9 @@
-"""Feasibility of loads: too few in flight for the rate or the load nodes, too few operations for a percentile, too long
-for the limit, no usable trace.
+"""Feasibility checks on loads: concurrency too low for the rate or the load nodes, too few operations for a percentile,
+longer than the time limit, unusable trace.
 
-Little's law: the mean number in flight is the rate times the mean time of one operation, whatever the distributions
-(Little, "A proof for the queuing formula L = lambda W", Operations Research 9, 1961). So with at most n in flight, no
-more than n / service time operations per second are carried, and a load that offers more is a queue that grows.
+Little's law: the mean number in flight is the rate times the mean time of one operation, for any distribution (Little,
+"A proof for the queuing formula L = lambda W", Operations Research 9, 1961). With at most n in flight, a cluster
+therefore carries at most n / service time operations per second; if a load offers more, its queue keeps growing.
 """
 
 from __future__ import annotations
@@ -36,27 +36,27 @@ LONGEST_READ = 40
 
 
 class ServiceTime(Value):
-    """A mean service time, and where it comes from."""
+    """A mean service time and its source."""
 
     ms: float
     source: str
 
 
 def refusals(study: Study, plan: Plan, history: Sequence[TrialRecord], abilities: Abilities) -> Iterator[StudyError]:
-    """Errors in loads that certainly cannot work."""
+    """Errors for loads that cannot possibly work."""
     for trial in _distinct(plan.trials):
         load = effective_load(trial.settings)
         yield from _too_long(load, study.limits.trial_timeout_s)
         yield from _too_few_for_the_load_nodes(load, trial.settings)
         yield from _no_trace(load, history, abilities.plugins)
-        if not history and "-scale-" not in study.study.name:  # what has begun goes on; a scaled study is a rehearsal
+        if not history and "-scale-" not in study.study.name:  # a begun study continues; a scaled one is a rehearsal
             yield from _without_percentiles(load, study)
     yield from _unsearched(study, plan)
 
 
 def _too_few_for_the_load_nodes(load: Load, settings: TrialSettings) -> Iterator[StudyError]:
-    """Places in flight are divided among the load nodes, and each drives at least one: fewer would be rounded up, and
-    the trial would not be its treatment."""
+    """In-flight slots are divided among the load nodes, and each needs at least one. Fewer would be rounded up, and the
+    trial would not run its treatment."""
     load_nodes = settings.load_nodes
     field = "load_site.nodes" if settings.load_site.name else "site.load_nodes"
     named = "threads of load.phases" if load.phases else "load.threads"
@@ -66,29 +66,29 @@ def _too_few_for_the_load_nodes(load: Load, settings: TrialSettings) -> Iterator
     for key, threads in places.items():
         if threads < load_nodes:
             yield StudyError(
-                f"{key} is {threads}, and there are {load_nodes} load nodes: each has at least one operation in flight",
-                f"{key} = {load_nodes} or more, or {field} = {threads} or fewer",
+                f"{key} is {threads}, but each of the {load_nodes} load nodes needs at least one operation in flight",
+                f"set {key} to {load_nodes} or more, or {field} to {threads} or fewer",
                 key=key.removeprefix("threads of "),
                 read=threads,
             )
 
 
 def _without_percentiles(load: Load, study: Study) -> Iterator[StudyError]:
-    """An error for each percentile of which no trial can have a value, by its operations or by rate and duration."""
+    """An error for each percentile that no trial has enough operations for."""
     most = operations_of({name: getattr(load, name) for name in Load.model_fields})
     key = "operations" if load.operations is not None else "phases" if load.phases else "duration_s"
     for name, least in study.analysis.operations_needed.items():
         if most is not None and most < least:
             yield StudyError(
-                f"{name} needs {least:,} operations per trial, and load.{key} gives {most:,.0f}: no trial would have a "
+                f"{name} needs {least:,} operations per trial, but load.{key} gives {most:,.0f}: no trial would have a "
                 "value",
-                ", or ".join(["longer trials", *responses.lower_percentiles(name, most)[:1]]),
+                "use " + ", or ".join(["longer trials", *responses.lower_percentiles(name, most)[:1]]),
                 key=f"load.{key}",
             )
 
 
 def doubtful_percentiles(study: Study, plan: Plan, cores: int, abilities: Abilities) -> Iterator[str]:
-    """Sentences on closed loops that end by time, whose operations are only estimated, and hardly enough."""
+    """Warnings about timed closed loops that are expected to finish too few operations for a percentile."""
     for trial in _distinct(plan.trials):
         load = effective_load(trial.settings)
         if load.schedule != "closed" or load.phases or load.operations is not None or load.duration_s is None:
@@ -97,14 +97,14 @@ def doubtful_percentiles(study: Study, plan: Plan, cores: int, abilities: Abilit
         for name, least in study.analysis.operations_needed.items():
             if about < least:
                 yield (
-                    f"{name} needs {least:,} operations per trial, and in load.duration_s = {load.duration_s:g} about "
-                    f"{about:,.0f} are expected: such trials have no value"
+                    f"{name} needs {least:,} operations per trial, but only about {about:,.0f} are expected in "
+                    f"load.duration_s = {load.duration_s:g}: such trials have no value"
                 )
 
 
 def notes(plan: Plan, history: Sequence[TrialRecord], cores: int, abilities: Abilities) -> tuple[str, ...]:
-    """Bounds by Little's law on loads still to be offered. Not a refusal: offering more than a cluster carries is a
-    legitimate question, and a study that has begun must be able to continue."""
+    """Warnings by Little's law about loads that have not run yet. They are not refusals: offering more than a cluster
+    carries is a legitimate question, and a study that has begun must be able to continue."""
     return tuple(dict.fromkeys(_overtaxed(_missing(plan, history), history, cores, abilities)))
 
 
@@ -121,7 +121,7 @@ def _missing(plan: Plan, history: Sequence[TrialRecord]) -> list[PlannedTrial]:
 def _overtaxed(
     trials: Sequence[PlannedTrial], history: Sequence[TrialRecord], cores: int, abilities: Abilities
 ) -> Iterator[str]:
-    """A sentence about each treatment that offers more than its limit of operations in flight can carry."""
+    """A sentence about each treatment that offers more than its concurrency can carry."""
     for trial in _distinct(trials):
         load = effective_load(trial.settings)
         for offered in load.offered:
@@ -144,17 +144,17 @@ def _said(offered: Offered, threads: int, rate_per_s: float, known: ServiceTime,
 
 def _by_rule(trial: PlannedTrial, abilities: Abilities, cores: int) -> ServiceTime:
     ms = abilities.cluster_times(trial.settings, cores).service_ms
-    return ServiceTime(ms=ms, source="a rule of thumb for a lightly loaded cluster")
+    return ServiceTime(ms=ms, source="rule of thumb for a lightly loaded cluster")
 
 
 def _service_time(trial: PlannedTrial, history: Sequence[TrialRecord]) -> ServiceTime | None:
-    """Service time of the treatment itself if this store has it, otherwise the shortest one for the same cluster and
-    workload under other loads."""
+    """The treatment's own service time if this store has it, otherwise the shortest one for the same cluster and
+    workload under another load."""
     same, others = [], []
     cluster = _cluster(trial.settings)
     for record in history:
         ms = record.responses.service_ms_mean
-        # Attempts that the laboratory spoilt are excluded; overloads of the system count.
+        # Attempts that the laboratory spoiled are excluded; overloads of the system count.
         if not ms or not record.verdict.final:
             continue
         if treatment_hash(record.id) == treatment_hash(trial.id):
@@ -179,7 +179,7 @@ def _too_long(load: Load, limit_s: float) -> Iterator[StudyError]:
         yield StudyError(
             f"the {load.most_windows} windows of a search, with the warm-up, take about "
             f"{load.warm_up_s + measured_s:g} s: longer than limits.trial_timeout_s = {limit_s:g}",
-            "fewer load.most_windows, a shorter load.window_s, or a higher limits.trial_timeout_s",
+            "lower load.most_windows or load.window_s, or raise limits.trial_timeout_s",
             key="load.most_windows",
             read=load.most_windows,
         )
@@ -191,8 +191,8 @@ def _too_long(load: Load, limit_s: float) -> Iterator[StudyError]:
 
 
 def _unsearched(study: Study, plan: Plan) -> Iterator[StudyError]:
-    """Errors of named responses that some of the treatments do not have: capacity without a search, or the execution
-    time of one, which only says how long it searched."""
+    """Errors for named responses that some treatments cannot have: capacity without a search, or the execution time of
+    a search, which only shows how long it searched."""
     schedules = {trial.settings.load.schedule for trial in plan.trials}
     for key, name in named_responses(study).items():
         if "search" in schedules and name == "execution_time_ms":
@@ -205,8 +205,8 @@ def _unsearched(study: Study, plan: Plan) -> Iterator[StudyError]:
         if name == CAPACITY and schedules != {"search"}:
             others = ", ".join(sorted(schedules - {"search"}))
             yield StudyError(
-                f"no trial with schedule {others} has a capacity: only a search finds one",
-                'load.schedule = "search" with load.objective, or another response',
+                f"trials with schedule {others} have no capacity: only a search finds one",
+                'use load.schedule = "search" with load.objective, or name another response',
                 key=key,
                 read=name,
             )
@@ -218,7 +218,7 @@ def _beyond(parts: Sequence[tuple[str, float]], limit_s: float) -> Iterator[Stud
         return
     names = " + ".join(f"load.{name}" for name, seconds in parts if seconds)
     yield StudyError(
-        f"{names} = {whole_s:g} s: longer than limits.trial_timeout_s = {limit_s:g}, no trial could end",
+        f"{names} = {whole_s:g} s: longer than limits.trial_timeout_s = {limit_s:g}, so no trial could finish",
         "shorten it, or raise limits.trial_timeout_s (leave room for a backlog at the end)",
         key=f"load.{max(parts, key=lambda part: part[1])[0]}",
         read=whole_s,
@@ -239,19 +239,18 @@ def _no_trace(load: Load, history: Sequence[TrialRecord], plugins: Plugins) -> I
 
 
 def _changed_trace(name: str, path: Path, key: str, history: Sequence[TrialRecord]) -> Iterator[StudyError]:
-    """An error if a trace's file changed: trials refer to it by name and would count as replicates of each other."""
+    """An error if a trace file has changed: trials refer to it by name, so trials of different traces would count as
+    replicates."""
     digest = sha256_of(path)
     others = [record for record in history if record.versions.get(f"trace {name}", digest) != digest]
     if others:
-        message = (
-            f"{path} has been changed: {len(others)} sealed trials of this store were driven by its earlier content"
-        )
-        yield StudyError(message, "give the new trace a separate file, or the study another name", key=key, read=name)
+        message = f"{path} has changed: {len(others)} sealed trials of this store were driven by its earlier content"
+        yield StudyError(message, "put the new trace in another file, or rename the study", key=key, read=name)
 
 
 def _wrong_trace(path: Path, key: str) -> Iterator[StudyError]:
-    """The first line that the agent would refuse."""
-    hint = "one time in seconds per line, in ascending order; lines that begin with # are skipped"
+    """An error for the first line that the agent would refuse."""
+    hint = "write one time in seconds per line, in ascending order; lines that begin with # are skipped"
     last_s: float | None = None
     with path.open(encoding="utf-8", errors="replace") as lines:
         for number, line in enumerate(lines, start=1):
@@ -268,4 +267,4 @@ def _wrong_trace(path: Path, key: str) -> Iterator[StudyError]:
                 return
             last_s = stamp_s
     if last_s is None:
-        yield StudyError(f"{path}: it has no time stamps", hint, key=key)
+        yield StudyError(f"{path} has no time stamps", hint, key=key)

@@ -81,7 +81,7 @@ def _few(study: Study, plan: Plan) -> Iterator[str]:
         elif study.design.starts < FEWEST_STARTS:
             yield (
                 f"no interval and no verdict for {factor}: each of its levels has {study.design.starts} starts, and "
-                f"an interval takes {FEWEST_STARTS}; give design.starts = 3 or more"
+                f"an interval needs {FEWEST_STARTS}; set design.starts to 3 or more"
             )
     kept = study.design.trials - study.analysis.warm_up_trials
     if kept == 1 and any(factor not in plan.hard for factor in varied):

@@ -38,7 +38,7 @@ MIN_OBSERVED_S = 0.05
 """Shorter phases are excluded from the correction."""
 MS_PER_S = 1000.0
 SERVER_WARM_UP_PART = 0.8
-"""Of its deadline, that a server warm-up takes if nothing is known."""
+"""Fraction of its deadline that a server warm-up is assumed to take if nothing is known."""
 START_CORES = 2.0
 """Processors that a starting server can keep busy: a Java machine compiles while it runs. The rules of thumb of
 Cassandra, 3.3 s to start, are from a machine of two cores."""

@@ -143,7 +143,7 @@ def _over(study: Study, machine: Machine, cost: PlanEstimate) -> Iterator[StudyE
     if cost.disk_bytes > machine.disk_free_bytes:
         yield StudyError(
             f"about {data_size(cost.disk_bytes)} of disk are needed, but {data_size(machine.disk_free_bytes)} are free",
-            "fewer records, or another folder",
+            "use fewer records or another folder",
             key="workload.records",
         )
     budget_h = study.design.time_budget_h
@@ -153,16 +153,16 @@ def _over(study: Study, machine: Machine, cost: PlanEstimate) -> Iterator[StudyE
     if budget_h is not None and hours > budget_h:
         yield StudyError(
             f"design.time_budget_h = {budget_h:g}: about {hours:.1f} hours are needed",
-            "fewer treatments, starts, trials or operations" + (", or design.until.hours" if until else ""),
+            "use fewer treatments, starts, trials or operations" + (", or design.until.hours" if until else ""),
             key="design.time_budget_h",
             read=budget_h,
         )
 
 
 def server_warm_up_decided(study: Study, plan: Plan, stored: ServerWarmUp | None, abilities: Abilities) -> Study:
-    """The study with `mode` on or off. One whose store has trials goes on as these were made (`stored`); a change that
-    its file asks for is refused by `changed_study`. Otherwise auto is on if a system of the plan compiles code while it
-    runs."""
+    """The study with `mode` on or off. One whose store has trials continues as these were made (`stored`); a change
+    that its file asks for is refused by `changed_study`. Otherwise auto is on if a system of the plan compiles code
+    while it runs."""
     if stored is not None:
         return study.model_copy(update={"server_warm_up": stored})
     settings = {trial.settings.system.name: trial.settings for trial in plan.trials}

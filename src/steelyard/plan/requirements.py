@@ -107,7 +107,7 @@ def _starts_anew(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
         why = f"the factor {hard[0]} needs a new cluster for each level" if hard else "design.starts requires them"
         yield StudyError(
             f"an existing cluster is not restarted, but the plan has {len(existing)} starts: {why}",
-            "design.starts = 1, more trials instead, and only factors that need no new cluster",
+            "set design.starts = 1 with more trials, and only factors that need no new cluster",
             key=f"factors.{hard[0]}" if hard else "design.starts",
         )
 
@@ -157,7 +157,7 @@ def _too_little_memory(settings: TrialSettings, machine: Machine, abilities: Abi
             f"{count(nodes, 'node needs', 'nodes need')} {needed_mb:,} MiB of memory "
             f"({(needed_mb - MARGIN_MEMORY_MB) // nodes:,} each, plus the laboratory's {MARGIN_MEMORY_MB}), "
             f"this machine has {machine.memory_mb:,} available",
-            "fewer nodes or a smaller heap",
+            "use fewer nodes or a smaller heap",
             key="site.nodes",
             read=nodes,
         )

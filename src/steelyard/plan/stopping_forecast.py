@@ -1,7 +1,7 @@
 """Forecast of a stopping rule by Monte Carlo simulation: blocks and hours until the intervals are narrow enough.
 
 A study that stops when its intervals look narrow prefers samples whose spread came out too small by chance, so its 95%
-intervals contain the truth less often than 95% of the time. By how much depends on the least number of starts;
+intervals contain the truth less often than 95% of the time. By how much depends on the minimum number of starts;
 `stopped` measures it.
 """
 
@@ -62,7 +62,7 @@ def stopped(
 ) -> Stopped:
     """Simulate `studies` studies of `cells` treatments whose start means vary with this coefficient of variation.
 
-    The true mean is 1. Each study stops after the first block, from the least number of starts on, in which every
+    The true mean is 1. Each study stops after the first block, from the minimum number of starts on, in which every
     treatment's interval is narrow enough, as `judging.stopping.decide` does, or after `cap` blocks.
     """
     import numpy as np
@@ -120,7 +120,7 @@ def expected(rule: Rule, *, cap: int, cells: int, cvs: Sequence[float] = CVS) ->
 
 
 def starts_for(cv: float, rule: Rule, cap: int) -> int:
-    """The fewest starts, from the least number up to `cap`, whose interval is narrow enough if the spread is `cv`."""
+    """The fewest starts, from the minimum number up to `cap`, whose interval is narrow enough if the spread is `cv`."""
     return (
         fewest(lambda n: 100 * half_width(cv, n, rule.confidence) <= rule.width_percent, cap, rule.least_starts) or cap
     )
@@ -128,7 +128,7 @@ def starts_for(cv: float, rule: Rule, cap: int) -> int:
 
 def likely_blocks(decision: Decision) -> int:
     """Number of blocks that the study will have at its end if the spreads stay as they are: between the number needed
-    so far and the cap. The least number while no treatment has two starts."""
+    so far and the cap. The smallest number while no treatment has two starts."""
     if not decision.go_on:
         return decision.blocks
     rule, needed = decision.rule, decision.needed

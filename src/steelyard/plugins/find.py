@@ -62,7 +62,7 @@ class PluginFile:
 
     @property
     def sha256(self) -> str:
-        """Of its content."""
+        """SHA-256 of its content."""
         return hashlib.sha256(self.content).hexdigest()
 
 
@@ -151,7 +151,7 @@ class Plugins:
         path = next((place for place in places if _is_file(place)), None)
         if path is None:
             looked = " and ".join(dict.fromkeys(str(place) for place in places))
-            raise StudyError(f"there is no {what} {name}", f"looked at {looked}", key=key, read=name)
+            raise StudyError(f"{what} {name} not found", f"looked at {looked}", key=key, read=name)
         return path
 
     def has_values(self, kind: str, name: str) -> bool:
@@ -169,7 +169,7 @@ class Plugins:
         """The plug-in of a Python file, which is read, and asked about, once. Raises StudyError."""
         path = self._places[0] / name
         if not name.endswith(PYTHON_FILE) or not _is_file(path):
-            raise StudyError(f"there is no {seam} plug-in at {path}", self._where(name), key=f"{seam}.name", read=name)
+            raise StudyError(f"{seam} plug-in not found at {path}", self._where(name), key=f"{seam}.name", read=name)
         path = path.resolve()
         if (seam, path) not in self._code:
             try:
@@ -217,7 +217,7 @@ def _is_file(path: Path) -> bool:
 
 
 def find(seam: str, name: str) -> ModuleType:
-    """The module of a plug-in outside of a study: installed, or a file whose path the user typed, which is trusted and
+    """The module of a plug-in outside a study: installed, or a file whose path the user typed, which is trusted and
     relative to the working directory. Raises StudyError."""
     return Plugins(trust=any_file).find(seam, name)
 
@@ -238,7 +238,7 @@ def _named(seam: str, name: str) -> ModuleType:
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
     hint = f"did you mean {near[0]!r}? " if near else ""
     raise StudyError(
-        f"there is no {seam} {name!r}",
+        f"unknown {seam} {name!r}",
         f"{hint}allowed: {', '.join(known)}; {how_to_add(seam)}",
         key=f"{seam}.name",
         read=name,

@@ -1,10 +1,9 @@
 """Garbage collection probe: the pauses that a Java server writes into its collector's log (`-Xlog:gc`).
 
 Read are collectors that log their pauses under the tag `gc`: Serial, Parallel, G1, Shenandoah. ZGC logs its pauses
-under `gc,phases`, which the laboratory's servers do not write.
-The agent follows the log (`steelyard-agent tail`) and prints what was added, once per interval; this module reads the
-lines. Each pause is a sample at the instant of its end, with its length, so that it can be compared with the second
-that it fell in.
+under `gc,phases`, which the laboratory's servers do not write. The agent follows the log (`steelyard-agent tail`) and
+prints what was added, once per interval; this module reads the lines. Each pause is a sample at the instant of its end,
+with its length, so that it can be compared with the second that it fell in.
 """
 
 from __future__ import annotations
@@ -49,8 +48,8 @@ class GcProbe:
             name="node_gc_paused_fraction",
             unit="fraction",
             cumulative=True,
-            description="length of the pauses that ended since the sample before, over the time since; above 1 after a "
-            "pause that was longer than that",
+            description="length of the pauses that ended since the previous sample, over the time since; above 1 after "
+            "a longer pause",
         ),
         Metric(name="node_heap_after_gc_bytes", unit="bytes", description="heap in use after a pause"),
     )

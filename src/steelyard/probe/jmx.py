@@ -120,7 +120,7 @@ def _amount(name: str, unit: str, description: str, of: str) -> tuple[Metric, Co
 
 
 def _p99(name: str, description: str, of_us: str) -> tuple[Metric, Compute]:
-    # A server that served none says 0, which is no time.
+    # A server that served none says 0, which is not a time.
     metric = Metric(name=name, unit="ms", description=f"{description}, over the last minutes, weighted to the latest")
     return metric, lambda reading: reading.now.get(of_us, 0.0) / US_PER_MS or math.nan
 

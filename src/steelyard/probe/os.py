@@ -53,7 +53,7 @@ METRICS = (
     _change("node_throttled_fraction", "fraction", "share of quota periods in which the node used up its CPU"),
     _amount("node_memory_bytes", "bytes", "memory charged to the node: its cgroup's, or resident in its processes"),
     _amount("node_memory_rss_bytes", "bytes", "anonymous memory of the node: heaps and stacks, no page cache"),
-    _change("node_memory_limit_hits", "hits", "times the memory limit was hit since the sample before"),
+    _change("node_memory_limit_hits", "hits", "times the memory limit was hit since the previous sample"),
     _change("node_disk_read_bytes_per_s", "bytes/s", "read from the node's own disk, or for its processes"),
     _change("node_disk_write_bytes_per_s", "bytes/s", "written to the node's own disk, or dirtied by its processes"),
     _change("node_disk_read_operations_per_s", "operations/s", "reads that the node's own disk completed"),

@@ -1,8 +1,8 @@
-"""Raspberry Pi probe: whether the firmware slows the board down (too little voltage, too hot), temperature, frequency.
+"""Raspberry Pi probe: throttling by the firmware (under-voltage, overheating), temperature and frequency.
 
-The firmware says so by bits (`node/raspberry_pi.py`). A board that was slowed down during a trial is not the hardware
-that the study names, so such a reading voids the trial: metrics whose names begin with `machine_fault_` do
-(`judging/verdict.py`). On any other machine the probe reads nothing, and reports that.
+The firmware reports throttling as bits (`node/raspberry_pi.py`). A board that was throttled during a trial is not the
+hardware that the study names, so a nonzero reading of a `machine_fault_` metric voids the trial (`judging/verdict.py`).
+On any other machine the probe only reports `machine_raspberry_pi_boards` = 0.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ while :; do
   sleep "$1" || exit 0
 done 2> /dev/null
 """
-"""Two readings per line, so that each line says what has occurred between them. The shell reads the files itself;
-`vcgencmd` is asked where the kernel has no such file. Bits are hexadecimal, with or without 0x."""
+"""Prints two readings per line, so that each line shows what occurred between them. The shell reads the files itself
+and falls back to `vcgencmd` if the kernel has no such file. Bits are hexadecimal, with or without 0x."""
 
 BOARDS = "machine_raspberry_pi_boards"
 TEMPERATURE = "machine_temperature_celsius"
@@ -38,39 +38,39 @@ FREQUENCY = "machine_frequency_hz"
 
 
 class RaspberryPiProbe:
-    """The firmware's own readings."""
+    """Reads the state that the firmware reports."""
 
     name = "raspberry-pi"
     metrics = (
-        Metric(name=BOARDS, unit="boards", description="boards whose firmware answers; 0: this is not a Raspberry Pi"),
+        Metric(name=BOARDS, unit="boards", description="boards whose firmware answers; 0: not a Raspberry Pi"),
         Metric(
             name="machine_fault_under_voltage",
             unit="fault",
-            description="1: less than 4.63 V, now or since the sample before",
+            description="1: below 4.63 V, now or since the previous sample",
         ),
         Metric(
             name="machine_fault_frequency_capped",
             unit="fault",
-            description="1: the ARM frequency was capped, now or since the sample before",
+            description="1: the ARM frequency was capped, now or since the previous sample",
         ),
         Metric(
-            name="machine_fault_throttled", unit="fault", description="1: throttled, now or since the sample before"
+            name="machine_fault_throttled", unit="fault", description="1: throttled, now or since the previous sample"
         ),
         Metric(
             name="machine_fault_soft_temperature_limit",
             unit="fault",
-            description="1: above the soft limit, now or since the sample before",
+            description="1: above the soft limit, now or since the previous sample",
         ),
         Metric(name=TEMPERATURE, unit="degrees Celsius", description="temperature of the processor"),
         Metric(name=FREQUENCY, unit="hertz", description="current frequency of the first core"),
     )
 
     def command(self, node: Node, interval_s: float, process_ids: Sequence[int]) -> Sequence[str]:
-        """argv of a shell that asks the firmware once per interval."""
+        """argv of a shell that queries the firmware once per interval."""
         return ["sh", "-c", SCRIPT, "raspberry-pi", f"{interval_s:g}"]
 
     def parse(self, node: str, line: bytes) -> Iterable[Sample]:
-        """Samples on a line of two readings. Raises ProbeError on any other line."""
+        """Samples from a line with two readings. Raises ProbeError on any other line."""
         try:
             (_, before), (at_s, now) = (_reading(part) for part in line.decode().split(" | "))
             samples = [Sample(at_s, node, BOARDS, float("throttled" in now))]
@@ -85,12 +85,12 @@ class RaspberryPiProbe:
             if "frequency" in now:
                 samples.append(Sample(at_s, node, FREQUENCY, int(now["frequency"]) * 1000.0))
         except (ValueError, KeyError) as error:
-            raise ProbeError(f"{node}: not a line of the probe raspberry-pi: {line[:200]!r}") from error
+            raise ProbeError(f"{node}: not a line of the raspberry-pi probe: {line[:200]!r}") from error
         return samples
 
 
 def _between(before: int, now: int) -> list[tuple[str, float]]:
-    """1 for each fault that holds now, or has occurred between two readings for the first time since the start."""
+    """1 for each fault that is present now, or that first occurred since boot between the two readings."""
     occurred = now | (now & ~before) >> SINCE_START
     return [(name, float(occurred >> index & 1)) for index, name in enumerate(FAULTS)]
 
@@ -103,7 +103,7 @@ def _bits(text: str) -> int:
 
 
 def _reading(text: str) -> tuple[float, dict[str, str]]:
-    """Time, and the words of one reading."""
+    """Time and values of one reading."""
     time_s, *words = text.split()
     values = dict(word.partition("=")[::2] for word in words)
     if not values.keys() <= {"throttled", "temperature", "frequency"}:
@@ -112,5 +112,5 @@ def _reading(text: str) -> tuple[float, dict[str, str]]:
 
 
 def create() -> RaspberryPiProbe:
-    """The probe; no side effects."""
+    """Create the probe; no side effects."""
     return RaspberryPiProbe()

@@ -1,6 +1,6 @@
-"""Reasons of verdicts in few words: by kind, with count, range of the measured numbers, limit and the option's name.
+"""Short texts of verdict reasons by kind: count, range of the measured numbers, limit, and the option's name.
 
-And limits that attempts were judged by and that are no longer the study's.
+Also lists limits that attempts were judged by but that the study no longer has.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from steelyard.model.value import Value
 from steelyard.model.verdict_reasons import GUESTS, Reason, ReasonKind
 
 SHARE: Final = "of "
-"""Beginning of the unit of a share."""
+"""Prefix of the units of shares."""
 MOST_DETAIL: Final = 200
 DIGITS: Final = 3
 MORE_DIGITS: Final = 5
 NO_THRESHOLDS: Final = frozenset({"attempts", "quiet_wait_s", "start_timeout_s", "trial_timeout_s"})
-"""Limits that bound the work of the laboratory and judge no trial."""
+"""Limits on the laboratory's own work, by which no trial is judged."""
 
 
 class ReasonGroup(Value):
@@ -31,14 +31,14 @@ class ReasonGroup(Value):
     kind: str
     count: int
     low: float | None = None
-    """Least of the measured numbers."""
+    """Smallest measured number."""
     high: float | None = None
     limit: float | None = None
     unit: str = ""
     option: str = ""
-    """The option of the study that is the limit: `limits.NAME`."""
+    """The study's option that sets the limit: `limits.NAME`."""
     detail: str = ""
-    """Common detail, where no number was measured and all have the same."""
+    """Detail, shortened, if no number was measured."""
 
     @property
     def words(self) -> str:
@@ -47,7 +47,7 @@ class ReasonGroup(Value):
             return self.detail
         ends = (self.low, self.high)
         alike = {_quantity(value, self.unit) for value in ends if value != self.limit}
-        # What crossed the limit must not look like it.
+        # A number that crossed the limit must not round to it.
         digits = MORE_DIGITS if self.limit is not None and _quantity(self.limit, self.unit) in alike else DIGITS
         numbers = dict.fromkeys(_quantity(end, self.unit, digits) for end in ends)
         unit = f" {self.unit}" if self.unit else ""
@@ -63,7 +63,7 @@ class ReasonGroup(Value):
 
 
 def groups(reasons: Iterable[Reason]) -> tuple[ReasonGroup, ...]:
-    """Reasons by kind, the most frequent first."""
+    """Reasons grouped by kind, the most frequent first."""
     by_kind: dict[tuple[str, str], list[Reason]] = {}
     for reason in reasons:
         by_kind.setdefault((_name(reason), option_of(reason)), []).append(reason)
@@ -89,25 +89,25 @@ def _group(kind: str, option: str, members: Sequence[Reason]) -> ReasonGroup:
 
 
 def short(reason: Reason) -> str:
-    """One reason: `background load: 93% of all CPU time, limit 20%, limits.background_cpu_fraction`, and what else is
-    known of it."""
+    """One reason: `background load: 93% of all CPU time, limit 20%, limits.background_cpu_fraction`, with its
+    detail."""
     (group,) = groups([reason])
     detail = f" ({reason.detail})" if reason.detail and reason.measured is not None else ""
     return f"{group.kind}{f': {group.words}' if group.words else ''}{detail}"
 
 
 def waiting_words(reasons: Iterable[Reason], waited_s: float, limit_s: float) -> str:
-    """The wait for a quiet machine: who is busy, the limit, its option, and how long is waited at most."""
+    """A sentence on the wait for a quiet machine: what is busy, the limit, its option, and the maximum wait."""
     busy = "; ".join(short(reason) for reason in reasons)
     if limit_s <= 0:
-        return f"the machine is busy, and looked at once more: {busy}"
+        return f"the machine is busy, checking it once more: {busy}"
     waited = f"{duration(math.floor(waited_s))} of at most " if waited_s >= 1 else "at most "
     return f"waiting for a quiet machine, {waited}{duration(limit_s)} (limits.quiet_wait_s): {busy}"
 
 
 def other_limits(records: Iterable[TrialRecord], limits: Limits) -> tuple[str, ...]:
-    """A sentence, without a full stop, for each limit and each value of it that attempts were judged by and that the
-    study does not have: `2 attempts were judged by limits.steal_fraction = 0.1; the study has 0.2`."""
+    """A sentence without a full stop for each limit value that attempts were judged by but that the study no longer
+    has: `2 attempts were judged by limits.steal_fraction = 0.1; the study has 0.2`."""
     others = Counter(
         (name, getattr(record.limits, name))
         for record in records
@@ -122,7 +122,7 @@ def other_limits(records: Iterable[TrialRecord], limits: Limits) -> tuple[str, .
 
 
 def option_of(reason: Reason) -> str:
-    """The option of a study that is the limit of a reason; empty where there is none."""
+    """The study's option that sets a reason's limit; empty if none does."""
     if reason.kind is ReasonKind.STEAL:
         field = "steal_fraction" if reason.detail.startswith(GUESTS) else "background_cpu_fraction"
     else:

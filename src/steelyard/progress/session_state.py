@@ -31,7 +31,7 @@ LOCKS: Final = Path("/proc/locks")
 def session_state(  # noqa: PLR0911 - one a way to end
     journal: Sequence[Entry], *, planned: int, missing: int, silent_s: float | None
 ) -> tuple[str, str]:
-    """State, and a sentence about it; empty where the state says it all.
+    """State, and a sentence about it; empty if the state says it all.
 
     `planned`, `missing`: trials of the plan, and those still to do. `silent_s`: seconds since the study last spoke in
     its live file; None without one.
@@ -63,13 +63,13 @@ def _without_a_word(silent_s: float | None) -> str:
 
 
 def command_of(journal: Sequence[Entry]) -> tuple[str, ...]:
-    """Command of the newest session; empty where the journal does not say."""
+    """Command of the newest session; empty if the journal does not say."""
     began = (entry.event for entry in reversed(journal) if isinstance(entry.event, SessionBegan))
     return next((event.command for event in began), ())
 
 
 def began_of(journal: Sequence[Entry]) -> float:
-    """When the newest session began, seconds since the epoch; 0 where the journal does not say."""
+    """When the newest session began, seconds since the epoch; 0 if the journal does not say."""
     began = (entry.t_s for entry in reversed(journal) if isinstance(entry.event, SessionBegan))
     return next(began, None) or 0.0
 

@@ -47,13 +47,13 @@ SHORTLY_S = 120.0
 
 
 class _Part(Value):
-    """A part of the state. What a later version adds is passed over."""
+    """A part of the state. What a later version adds is skipped."""
 
     model_config = ConfigDict(extra="ignore")
 
 
 class StartUnderWay(_Part):
-    """The start of a cluster whose trials are under way."""
+    """The start of a cluster whose trials are in progress."""
 
     start: str
     treatment: dict[str, Level]
@@ -61,7 +61,7 @@ class StartUnderWay(_Part):
 
 
 class TrialUnderWay(_Part):
-    """The attempt that is under way."""
+    """The attempt that is in progress."""
 
     id: str
     treatment: dict[str, Level] = Field(default_factory=dict)
@@ -86,7 +86,7 @@ class AwaitedQuiet(_Part):
     """The machine is not quiet, and no trial begins until it is."""
 
     reasons: tuple[Reason, ...] = ()
-    """Of the newest second that was not quiet: what is over its limit, and who is busy."""
+    """Reasons in the newest second that was not quiet: what is over its limit, and what is busy."""
     since_s: Moment
     limit_s: float
     """Longest wait, seconds."""
@@ -180,24 +180,24 @@ class Live(_Part):
     seconds: tuple[LoadSecond, ...] = ()
     """The newest `LAST_SECONDS`, oldest first."""
     seconds_under_way: int = 0
-    """Number of them, from the newest, that are of the trial under way, or came since the last one ended."""
+    """Number of them, from the newest, that are of the trial in progress, or came since the last one ended."""
     nodes: dict[str, NodeReadings] = Field(default_factory=dict)
     troubles: tuple[TroubleNoted, ...] = ()
     """The last `LAST_TROUBLES`, oldest first."""
     decision: Decision | None = None
-    """Of the stopping rule, after the last whole block."""
+    """Decision of the stopping rule after the last whole block."""
     cells: tuple[CellSoFar, ...] = ()
 
     @property
     def treatment(self) -> Mapping[str, Level]:
-        """Of the trial under way; between trials that of the start, as far as it is known."""
+        """Treatment of the trial in progress; between trials that of the start, as far as it is known."""
         if self.trial is not None:
             return self.trial.treatment
         return self.start.treatment if self.start is not None else {}
 
     @property
     def current_seconds(self) -> tuple[LoadSecond, ...]:
-        """Seconds of load of the trial under way, or since the last one ended."""
+        """Seconds of load of the trial in progress, or since the last one ended."""
         return self.seconds[len(self.seconds) - min(self.seconds_under_way, len(self.seconds)) :]
 
 
@@ -359,7 +359,7 @@ Time = Literal["response_ms_p50", "response_ms_p99", "service_ms_p99", "lag_ms_p
 
 
 def slowest(seconds: Sequence[LoadSecond], time: Time) -> dict[int, float]:
-    """The greatest such time of all load nodes, by second: percentiles of several nodes cannot be averaged."""
+    """The largest such time of all load nodes, by second: percentiles of several nodes cannot be averaged."""
     greatest: dict[int, float] = {}
     for second in seconds:
         value: float | None = getattr(second, time)

@@ -221,7 +221,7 @@ def response_named(name: str | None, study: Study) -> str:
     near = difflib.get_close_matches(name, [*known, *SHORT], n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
     raise StudyError(
-        f"--response {name}: there is no such response",
+        f"--response {name}: unknown response",
         f"{hint}there are: {', '.join([*SHORT, *known])}",
         key="--response",
     )
@@ -236,7 +236,7 @@ def _texts(chosen: Mapping[str, Level] | Sequence[str]) -> Sequence[str]:
 
 
 def _missing(first: Opened, second: Opened, a: Side, b: Side, pairing: Pairing) -> list[str]:
-    """Cells that only one side has, and a remark on trials in both stores: a copy is no second measurement."""
+    """Cells that only one side has, and a remark on trials in both stores: a copy is not a second measurement."""
     missing = [f"only {a.name} has {label(cell)}" for cell in pairing.only_a]
     missing += [f"only {b.name} has {label(cell)}" for cell in pairing.only_b]
     if first.folder != second.folder:

@@ -113,7 +113,7 @@ def _refuse_unfinished(opened: Opened) -> None:
         raise StoreError(
             f"{folder}: the study is not finished: {opened.look.missing} of {count(len(plan.trials), 'trial')} are "
             "missing",
-            f"`steelyard run` goes on with it; a gate that looks before the end would err more often than it says "
+            f"`steelyard run` continues with it; a gate that looks before the end would err more often than it says "
             f"(`steelyard compare {folder}` shows what there is)",
             path=str(folder),
         )
@@ -124,7 +124,7 @@ def _refuse_further_look(opened: Opened) -> None:
     if not opened.look.final:
         raise StoreError(
             f"{opened.store.folder}: {opened.look.sentence}",
-            'analysis.looks = "several" from the first trial on lets a gate look again, at 97.5%, 98.75% and so on '
+            'set analysis.looks = "several" before the first trial: a gate can then look again, at 97.5%, 98.75% ... '
             f"(`steelyard compare {opened.store.folder}` shows what there is)",
             path=str(opened.store.folder),
         )
@@ -142,7 +142,7 @@ def _refuse_changed_builds(opened: Opened) -> None:
     if changed:
         raise StoreError(
             f"{opened.store.folder}: the jars of a build changed while it was measured: {listed(sorted(changed[0]))}",
-            "give each build a folder of its own, and measure again into another store",
+            "give each build its own folder, and measure again into another store",
             path=str(opened.store.folder),
         )
 

@@ -49,7 +49,7 @@ def use_of_nodes(samples: pl.DataFrame, span: Span | None) -> pl.DataFrame:
 
 
 def usage_of(store: Store, records: Sequence[TrialRecord]) -> pl.DataFrame:
-    """Mean and greatest reading of each metric on each node over the measured phases of these trials, without their
+    """Mean and highest reading of each metric on each node over the measured phases of these trials, without their
     warm-up: the columns of `SCHEMA`, by trial, node and metric. A trial without samples has no rows."""
     frames = [pl.DataFrame(schema=SCHEMA)]
     for record in records:

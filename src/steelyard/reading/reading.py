@@ -30,7 +30,7 @@ def read(path: str | Path) -> Reading:
     """A `Reading` of the study's folder at `path`, or of the only one in it.
 
     Raises StoreError if there is none, if it has no sealed trial yet, or if its study cannot be read. Other damaged
-    files are passed over, see `Reading.damages`.
+    files are skipped, see `Reading.damages`.
     """
     return reading_of(open_store(Path(path)))
 

@@ -60,7 +60,7 @@ class ReportInput:
     published_name: str = ""
     """Name of that publication."""
     damages: Sequence[Damage] = ()
-    """Files of the store that were passed over, or read although they were changed."""
+    """Files of the store that were skipped, or read although they were changed."""
     gaugings: Sequence[tuple[str, Gauged]] = ()
     """Limits of the nodes as measured, before and after each start that asked for any."""
     measured_again: Sequence[MeasuredAgain] = ()

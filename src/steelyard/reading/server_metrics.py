@@ -147,7 +147,7 @@ class Worst:
 
 
 def worst_window(windows: Sequence[HasPercentiles], pauses: Pauses, from_s: float) -> Worst | None:
-    """The window from `from_s` on with the highest percentile, the first of equals; None where no window has one, or
+    """The window from `from_s` on with the highest percentile, the first of equals; None if no window has one, or
     pauses were not watched.
 
     An operation counts in the window in which it was answered, so one that took as long as the percentile says may have
@@ -184,7 +184,7 @@ class ServerMetric:
     mean: float
     greatest: float
     node: str
-    """The node of the greatest reading."""
+    """The node of the largest reading."""
 
 
 def server_metrics(

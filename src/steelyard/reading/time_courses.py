@@ -39,7 +39,7 @@ MARKS: Final = {**QUANTILES, "p99.99": 0.9999, "p99.999": 0.99999}
 STEPS_S: Final = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
 FEWEST_WINDOWS: Final = 5
 ENOUGH_WINDOWS: Final = 12
-"""Least number of windows: they are not widened further to support a percentile."""
+"""Minimum number of windows: they are not widened further to support a percentile."""
 MOST_WINDOWS: Final = 180
 BANDS_A_DECADE: Final = 10
 BOOKKEEPING: Final = frozenset(
@@ -114,7 +114,7 @@ class Timeline:
     server: tuple[StripGroup, ...] = ()
     """Metrics that the database reports; empty without its own metrics."""
     paused_ms: tuple[float | None, ...] = ()
-    """The longest pause of any node in each window; empty where pauses were not watched."""
+    """The longest pause of any node in each window; empty if pauses were not watched."""
     worst: Worst | None = None
     """The window with the highest percentile, where pauses were watched."""
 
@@ -142,7 +142,7 @@ def timeline(
     middle: bool = False,
     samples: pl.DataFrame | None = None,
 ) -> Timeline | None:
-    """A trial over time, from the store's intervals; None where it is too short. `samples`: of its nodes, for a strip
+    """A trial over time, from the store's intervals; None if it is too short. `samples`: of its nodes, for a strip
     each."""
     drawn = intervals.filter(~pl.col("phase").is_in(NOT_DRAWN) & (pl.col("measure") == "response"))
     if drawn.is_empty():

@@ -85,7 +85,7 @@ def lay(
     """Compare one own estimate with one printed number. `reasons`: why they are not comparable.
 
     They agree if our interval (our value, if it has none) and the interval of the printed digits overlap. Otherwise the
-    result is the change in per cent; its interval is [ours.low / published.high - 1, ours.high / published.low - 1] for
+    result is the change in percent; its interval is [ours.low / published.high - 1, ours.high / published.low - 1] for
     positive numbers, so that it includes the rounding of both sides.
     """
     published = printed.interval

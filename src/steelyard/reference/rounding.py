@@ -72,7 +72,7 @@ class Interval(NamedTuple):
         return not self.within(other).empty
 
     def gap(self, other: Interval) -> float:
-        """Distance from this interval up to (positive) or down to (negative) the other; 0 where they meet."""
+        """Distance from this interval up to (positive) or down to (negative) the other; 0 if they meet."""
         if self.meets(other):
             return 0.0
         return other.low - self.high if other.low > self.high else other.high - self.low

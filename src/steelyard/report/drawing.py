@@ -48,7 +48,7 @@ class Drawing:
     """Input of a page, and its pen."""
 
     def __init__(self, page_input: ReportInput, own: frozenset[type[Row]]) -> None:
-        """`own`: row types of the statistics that have forms of their own."""
+        """`own`: row types of the statistics that have their own forms."""
         self.page_input, self.results, self.records = page_input, page_input.results, page_input.records
         self.own, self.published = own, bool(page_input.study.study.source)
         self.this = view(page_input.results)
@@ -68,14 +68,14 @@ class Drawing:
         return Markup(getattr(self.environment.get_template(f"{template}.html.j2").module, name)(*values, **named))
 
     def figure(self, figure: Figure | None) -> Markup:
-        """The next figure of the page; empty where there is none."""
+        """The next figure of the page; empty if there is none."""
         if figure is None:
             return Markup()
         numbered = Numbered(figure, self._number("figure"), tuple(self._panels(figure)))
         return self.block("figure", numbered, template="parts")
 
     def named(self, name: str) -> Markup:
-        """The next figure, by its name in the catalogue; empty where the results do not support it."""
+        """The next figure, by its name in the catalogue; empty if the results do not support it."""
         return self.figure(self.figures.get(name))
 
     def _panels(self, figure: Figure) -> Iterable[DrawnPanel]:
@@ -92,7 +92,7 @@ class Drawing:
         return Markup(picture.in_page(self.texts, title=title, identity=identity))
 
     def table(self, table: Table | None, *, macro: str = "table", own: bool = True, **look: Any) -> Markup:
-        """The next table of the page, without empty columns unless its columns are those of a statistic; empty where
+        """The next table of the page, without empty columns unless its columns are those of a statistic; empty if
         there is none."""
         if table is None:
             return Markup()
@@ -108,7 +108,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Form:
-    """Content of a section of the page in a form of its own."""
+    """Content of a section of the page in its own form."""
 
     section: str
     """Anchor of the section."""

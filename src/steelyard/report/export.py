@@ -46,7 +46,7 @@ def markdown(table: Table) -> str:
 
 
 def as_csv(frame: pl.DataFrame) -> str:
-    """A table as CSV: texts are no formulas, see `steelyard.shown_text.csv_cell`; all else has its full precision."""
+    """A table as CSV: texts are not formulas, see `steelyard.shown_text.csv_cell`; all else has its full precision."""
     texts = [name for name, dtype in frame.schema.items() if dtype == pl.String]
     shown = frame.with_columns(pl.col(name).map_elements(csv_cell, return_dtype=pl.String) for name in texts)
     return shown.rename({name: csv_cell(name) for name in shown.columns}).write_csv()

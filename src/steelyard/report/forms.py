@@ -1,4 +1,4 @@
-"""Content of each section of the page in a form of its own, in the order of the page; every other statistic is shown as
+"""Content of each section of the page in its own form, in the order of the page; every other statistic is shown as
 the table that its rows define."""
 
 from __future__ import annotations
@@ -228,4 +228,4 @@ FORMS: Final[tuple[Form, ...]] = (
 )
 """In the order of the page within each section."""
 OWN: Final = frozenset(row for form in FORMS for row in form.of)
-"""Row types of the statistics that have a form of their own."""
+"""Row types of the statistics that have their own form."""

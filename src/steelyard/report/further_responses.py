@@ -26,7 +26,7 @@ SECTIONS: Final = (Section.ANSWER, Section.EVERY_CELL, Section.SIZE, Section.INT
                    Section.VALIDITY)  # fmt: skip
 """Sections of the page whose tables a further response has, too, in the order of the page."""
 PLAIN: Final = frozenset((Trend, Course))
-"""Statistics that have a form of their own for the main response only."""
+"""Statistics that have their own form for the main response only."""
 
 
 def named(results: Results) -> tuple[str, str]:

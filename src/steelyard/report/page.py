@@ -133,7 +133,7 @@ def _sections(drawing: Drawing) -> Iterator[PageSection]:
 
 
 def _content(drawing: Drawing, section: PageSection, tables: Sequence[Table]) -> Markup:
-    """Parts with a form of their own, then further figures, then the tables of all other statistics."""
+    """Parts with their own form, then further figures, then the tables of all other statistics."""
     forms = [form for form in FORMS if form.section == section.anchor and _enough_sizes(drawing, form.of)]
     own = [form.html(drawing) for form in forms if not form.last]
     own += [drawing.figure(one) for one in drawing.figures.values() if one.section == section.anchor]

@@ -88,7 +88,7 @@ def _silent(errors: Path) -> EngineError:
     text = errors.read_text(encoding="utf-8", errors="replace").strip()[-500:]
     message = f"the simulated server on this machine's loopback did not start within {LISTEN_TIMEOUT_S:g} s"
     return EngineError(
-        f"{message}: {text}" if text else message, "`steelyard doctor` shows whether the agent has this version"
+        f"{message}: {text}" if text else message, "run `steelyard doctor` to see whether the agent has this version"
     )
 
 

@@ -1,7 +1,7 @@
 """Access to the server: a secret token in the address, then a cookie. Other users of this machine read nothing.
 
 A loopback address is open to everybody who has an account on the machine. So the first request must have the token that
-the command printed; the answer sets a cookie that holds it, and the address is shown without it from then on.
+the command printed; the answer sets a cookie that holds it, and the address is shown without it afterwards.
 
 When the server has ended, another user may bind its port, and a page that is still open would ask him for news. So a
 page asks without the cookie: it proves each request with a key that only pages of this process have, and believes only
@@ -32,7 +32,7 @@ LONGEST_NONCE: Final = 64
 SOCKETS: Final = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 """Sockets of this machine with their addresses and users, see proc_net_tcp.rst of the kernel's documentation."""
 READINGS: Final = 2
-"""Of each table: a long one is read in pieces, and a line may move meanwhile."""
+"""Reads of each table: a long one is read in pieces, and a line may move meanwhile."""
 ROOT: Final = 0
 
 
@@ -52,7 +52,7 @@ def write_private(path: Path, text: str) -> None:
 def is_of_another_user(peer: tuple[Any, ...], own: tuple[Any, ...], sockets: Sequence[Path] = SOCKETS) -> bool:
     """Whether the other end of a connection within this machine may be a socket of another user, neither root nor ours:
     one that may have our cookie, since browsers send it to every port of an address. `peer` and `own`: the addresses
-    of both ends, as Python gives them. True for one that the kernel does not list; False where it has no list."""
+    of both ends, as Python gives them. True for one that the kernel does not list; False if it has no list."""
     ends = {(local, remote) for local in _as_listed(peer) for remote in _as_listed(own)}
     listed = False
     for path in [*sockets] * READINGS:

@@ -25,7 +25,7 @@ from steelyard.model.trial import CellKey, TrialRecord, cell_key
 from steelyard.serve.store_cache import StoreLook
 
 FURTHER: Final = ("throughput_per_s", "response_ms_p99")
-"""Responses that are shown next to the study's main response."""
+"""Responses that are shown together with the study's main response."""
 COURSE: Final = 24
 """Points of the course of an interval's width."""
 
@@ -54,7 +54,7 @@ class Cell:
     values: tuple[Value, ...]
     """The main response, then `FURTHER`."""
     half_percent: float | None
-    """Half of the main response's interval over its mean, per cent; None where n supports no interval."""
+    """Half of the main response's interval over its mean, percent; None if n supports no interval."""
     course: tuple[float, ...]
     """The same after each of the last trials (or starts, where the interval is over starts), oldest first."""
     left_out: str
@@ -156,7 +156,7 @@ def _half_percent(estimate: Estimate | None) -> float | None:
 
 
 def _course(values: Sequence[float], confidence: float) -> list[float]:
-    """Half-widths in per cent of the mean of the first 3, 4, ... values."""
+    """Half-widths in percent of the mean of the first 3, 4, ... values."""
     first = max(FEWEST_STARTS, len(values) - COURSE + 1)
     widths = [
         _half_percent(estimates.geometric_mean(values[:n], "", confidence, "", FEWEST_STARTS))
@@ -175,7 +175,7 @@ def _place(study: Study, treatment: Mapping[str, Level]) -> tuple[tuple[int, str
 
 
 def width(cell: Cell) -> str:
-    """`±1.9%`; empty where there is no interval."""
+    """`±1.9%`; empty if there is no interval."""
     return "" if cell.half_percent is None else f"±{number(cell.half_percent, digits=2)}%"
 
 

@@ -1,7 +1,7 @@
 """View of a study in progress: phase, seconds of load, drawings and nodes. Pure.
 
-All of it is drawn from the state that the live file says, which is no result: nothing here is an estimate, and nothing
-is kept.
+All of it is drawn from the state that the live file says, which is not a result: nothing here is an estimate, and
+nothing is kept.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def _gone(look: StoreLook, live: Live, now_s: float) -> str:
 
 
 def _expected_s(look: StoreLook, live: Live) -> float | None:
-    """Duration of a measured phase by its settings; None where a number of operations decides."""
+    """Duration of a measured phase by its settings; None if a number of operations decides."""
     if look.plan is None or live.trial is None or live.phase is None:
         return None
     trial_id = live.trial.id

@@ -52,12 +52,12 @@ class Page:
     say: str = ""
     """Read out by screen readers when it changes."""
     poll: str = ""
-    """Where news of it are; empty if it never changes."""
+    """Address of its updates; empty if it never changes."""
     live: bool = False
     """Whether a study is in progress on it."""
     next_ms: int = SLOW_MS
     go: str = ""
-    """Where to go on."""
+    """Where to continue."""
     links: tuple[tuple[str, str], ...] = ()
     here: str = ""
 
@@ -94,7 +94,7 @@ def quoted(name: str) -> str:
 
 
 def encoded(text: str) -> bytes:
-    """UTF-8, with `?` for what is no text: one invalid byte must not hide the rest of the file."""
+    """UTF-8, with `?` for what is not text: one invalid byte must not hide the rest of the file."""
     return text.encode("utf-8", errors="replace")
 
 
@@ -217,7 +217,7 @@ def _head(name: str, stands: Standing, look: StoreLook | None, now_s: float) -> 
 
 
 def working(job: Job, gone_s: float, what: str) -> Page:
-    """Progress of a job; goes on automatically to what was asked for: report, tables or figures."""
+    """Progress of a job; continues automatically to what was asked for: report, tables or figures."""
     base = address(job.name)
     again, ready = f"{base}/{what}?now=1", f"{base}/{what}?of={job.number}"
     part = _part("working", "working.html.j2", job=job, name=job.name, gone=duration(gone_s), again=again)

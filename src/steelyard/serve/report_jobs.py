@@ -1,8 +1,8 @@
-"""Report jobs: reports made on demand by `steelyard report`, in a process of their own.
+"""Report jobs: reports made on demand by `steelyard report`, in their own process.
 
-A process, because a big store takes seconds and hundreds of megabytes: the other requests go on, what it took is given
-back, and the end of the server ends it. One at a time and with low priority, because a study may be measuring on this
-machine. What is made lies in a scratch folder, never in the store.
+A process, because a big store takes seconds and hundreds of megabytes: the other requests continue, what it took is
+given back, and the end of the server ends it. One at a time and with low priority, because a study may be measuring on
+this machine. What is made lies in a scratch folder, never in the store.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ class Maker:
         self._worker.start()
 
     def ask(self, name: str, kind: Kind, store: Path, changed: str) -> Job:
-        """The job of this state of the store: done, in progress, or begun now. A failed one is
-        tried again. Raises Crowded if too much waits."""
+        """The job of this state of the store: done, in progress, or begun now. A failed one is tried again. Raises
+        Crowded if too much waits."""
         with self._guard:
             for earlier in self._things.values():
                 if (earlier.name, earlier.kind, earlier.changed, earlier.store) == (name, kind, changed, store) and (
@@ -172,7 +172,7 @@ class Maker:
             if code in (0, 1) and (job.folder / PAGE).is_file():
                 return ""
             text = (job.folder / "said.txt").read_text(encoding="utf-8", errors="replace").strip()
-            return redacted_text(text)[-SAID_CHARS:] or f"it ended with {code} and printed nothing"
+            return redacted_text(text)[-SAID_CHARS:] or f"it exited with code {code} and printed nothing"
         except OSError as error:
             return f"it could not be made: {error}"
 

@@ -74,7 +74,7 @@ class Routes:
         self._maker = maker
         self._clock = clock
         self._page_key = page_key
-        """With which pages prove what they ask, see `access`."""
+        """Secret with which pages prove their requests, see `access`."""
         self._cells: defaultdict[str, Cells] = defaultdict(Cells)
         self._drawn: dict[str, tuple[tuple[StoreLook | None, ...], float, Page]] = {}
 

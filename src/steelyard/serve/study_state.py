@@ -44,11 +44,11 @@ LINES: Final = 200
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a study is."""
+    """State of a study."""
 
     state: str
     why: str = ""
-    """A sentence next to the state; empty where the state says it all."""
+    """A sentence next to the state; empty if the state says it all."""
     planned: int = 0
     done: int = 0
     """Trials of the plan that need no further attempt."""

@@ -115,7 +115,7 @@ class PageServer(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """Where it is, without the token."""
+        """Its address, without the token."""
         address = str(self.server_address[0])
         return f"http://[{address}]:{self.port}" if ":" in address else f"http://{address}:{self.port}"
 
@@ -127,7 +127,7 @@ class PageServer(ThreadingHTTPServer):
         self.server_name, self.server_port = str(self.server_address[0]), self.port
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """In a thread of its own, if there is a place; otherwise it is refused."""
+        """In its own thread, if there is a place; otherwise it is refused."""
         if not self._places.acquire(blocking=False):
             if self._refusals.acquire(blocking=False):
                 threading.Thread(target=self._refuse, args=(request,), daemon=True).start()
@@ -168,7 +168,7 @@ class PageServer(ThreadingHTTPServer):
                 self._ends[connection] = time.monotonic() + seconds
 
     def service_actions(self) -> None:
-        """Between requests, a few times a second: end what takes too long."""
+        """Between requests, a few times per second: end what takes too long."""
         now_s = time.monotonic()
         with self._guard:
             for connection in [one for one, end_s in self._ends.items() if end_s < now_s]:
@@ -178,7 +178,7 @@ class PageServer(ThreadingHTTPServer):
                     connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A connection that breaks off is no news; anything else is a fault of ours."""
+        """A connection that breaks off is not news; anything else is a fault of ours."""
         error = sys.exception()
         if not isinstance(error, OSError):
             self.complain(f"{type(error).__name__}: {error}")

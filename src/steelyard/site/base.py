@@ -1,7 +1,7 @@
-"""Plug-in interface `site`: lends nodes under a lease with an end.
+"""Plug-in interface `site`: lends nodes under a lease that expires.
 
-A plug-in module defines `Settings` (a pydantic model), and `create(settings, state_folder) -> Site`. Where settings
-name files in the study's folder, `FILES` lists them (setting to what the file is); `create` gets their absolute paths.
+A plug-in module defines `Settings` (a pydantic model) and `create(settings, state_folder) -> Site`. If settings name
+files in the study's folder, `FILES` lists them (setting to what the file is); `create` gets their absolute paths.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from steelyard.node.processor import RunningProgram
 
 NO_LIMITS = NodeLimits()
 LETTERS: Mapping[Role, str] = {"database": "n", "load": "l"}
-"""First letters of nodes' names."""
+"""First letters of node names by role."""
 
 
 class Refusal(str):
-    """Reason of a refusal that knows which key of the study is at fault, with a hint.
+    """Reason for a refusal that names the offending key of the study, with a hint.
 
-    `Site.refuse` may return one in place of a plain text; without it, the errors point to the number of nodes.
+    `Site.refuse` may return one instead of plain text; errors from plain text point to the number of nodes.
     """
 
     __slots__ = ("hint", "key")
 
     key: str
-    """Dotted name of the field, such as `node.memory_mb`. `site.` stands for the section of the site that refuses."""
+    """Dotted name of the field, such as `node.memory_mb`. `site.` means the section of the refusing site."""
     hint: str
-    """Hint, if the reason contains none."""
+    """Hint, unless the reason contains one."""
 
     def __new__(cls, reason: str, key: str, hint: str = "") -> Self:
         """A reason with its key."""
@@ -56,7 +56,7 @@ class Refusal(str):
 
 
 def hint_of(reason: str) -> str:
-    """Hint to show when a refused lease is requested anyway."""
+    """Hint to show if a refused lease is requested anyway."""
     return (reason.hint if isinstance(reason, Refusal) else "") or "run `steelyard doctor` for details"
 
 
@@ -66,34 +66,33 @@ class Request:
 
     study: str
     database_nodes: int
-    """None where another site lends them, or where the cluster exists."""
+    """0 if another site lends the database nodes or the cluster already exists."""
     load_nodes: int = 1
-    """None where another site lends them."""
+    """0 if another site lends the load nodes."""
     limits: NodeLimits = NO_LIMITS
-    """Limits of each database node, already divided by the dilation; only a site that is `Limiting` gets any."""
+    """Limits of each database node, already divided by the dilation; only a `Limiting` site gets any."""
     link: LinkChoice = PLAIN
-    """Link between the nodes, with all its numbers; only a site that is `Linking` gets another than the network that it
-    has."""
+    """Link between the nodes, with all its numbers; only a `Linking` site gets one other than its existing network."""
     seed: int = 0
-    """Determines what a site draws at random, such as lost frames."""
+    """Seed of what a site draws at random, such as lost frames."""
     dilation: float = 1.0
-    """By how much time is stretched (`judging.dilation`): rates of links are divided by it, delays multiplied."""
+    """Factor by which time is stretched (`judging.dilation`): link rates are divided by it, delays multiplied."""
 
     @property
     def places(self) -> tuple[tuple[Role, int], ...]:
-        """The nodes by role and number, from 1: those of the databases first."""
+        """The nodes by role and number, counted from 1, database nodes first."""
         wanted: tuple[tuple[Role, int], ...] = (("database", self.database_nodes), ("load", self.load_nodes))
         return tuple((role, number) for role, count in wanted for number in range(1, count + 1))
 
 
 def node_name(role: Role, number: int) -> str:
-    """Name of a node in its lease: n1, n2, ... of databases, l1, ... of load nodes."""
+    """Name of a node in its lease: n1, n2, ... for database nodes, l1, ... for load nodes."""
     return f"{LETTERS[role]}{number}"
 
 
 def requests_of(study: str, databases: int, settings: TrialSettings, seed: int = 0) -> tuple[Request, ...]:
-    """The requests of a start that lends that many database nodes: to the site of the databases, and to that of the
-    load nodes, if it is another."""
+    """The requests of a start with that many database nodes: to the databases' site and, if it is another, to the load
+    nodes' site."""
     limits, dilation, load_nodes = effective_limits(settings.node), settings.node.dilation, settings.load_nodes
     if not settings.load_site.name:
         return (Request(study, databases, load_nodes, limits, settings.link, seed, dilation),)
@@ -108,11 +107,11 @@ class Site(Protocol):
     """Resources that the nodes share: cpu, memory, disk, clock, network, kernel."""
 
     async def lease(self, request: Request, until: datetime) -> Lease:
-        """Lend nodes. The lease is recorded before anything is created. Raises SiteError."""
+        """Lend nodes. Records the lease before creating anything. Raises SiteError."""
         ...
 
     async def release(self, lease: Lease) -> None:
-        """Take back everything belonging to the lease: processes, networks, limits, folders. Idempotent."""
+        """Remove everything belonging to the lease: processes, networks, limits, folders. Idempotent."""
         ...
 
     async def leftovers(self) -> Sequence[Lease]:
@@ -129,30 +128,30 @@ class Site(Protocol):
 
 
 def on_this_machine(site: Site) -> bool:
-    """Whether all nodes of a site run on the conductor's machine, so that its readings of the processor are theirs."""
+    """Whether all nodes of a site run on the conductor's machine, so that its processor readings cover them."""
     return "cpu" in site.shares
 
 
 @runtime_checkable
 class Joins(Protocol):
-    """Ability: gives nodes their own network only where nothing else must be reached."""
+    """Ability: isolates its nodes in their own network, unless they must reach something else."""
 
     def joined(self) -> Site:
-        """The site with nodes in this machine's network, for a start whose other nodes are of another site; itself,
-        where its settings ask for their own networks."""
+        """The site with its nodes in this machine's network, for a start with nodes of another site; itself if its
+        settings request separate networks."""
         ...
 
 
 @runtime_checkable
 class Entered(Protocol):
-    """Ability: programs of this machine reach its nodes, although these have their own network, as containers on
-    a bridge have."""
+    """Ability: this machine's programs reach its nodes although these have their own network, such as containers on a
+    bridge."""
 
     entered: bool
 
 
 def own_network(site: Site) -> bool:
-    """Whether a site gives its nodes a network on the conductor's machine that leads nowhere else."""
+    """Whether a site's nodes have a network on the conductor's machine that leads nowhere else."""
     return on_this_machine(site) and "network" not in site.shares
 
 
@@ -171,20 +170,18 @@ def unreached(databases: Site, load: Site) -> str | None:
 
 @runtime_checkable
 class Limiting(Protocol):
-    """Ability: holds database nodes to the limits of a request. A study that limits nodes on a site without it is
-    refused."""
+    """Ability: enforces the requested limits of database nodes. Without it, a study that limits nodes is refused."""
 
     limits: frozenset[str]
-    """The fields of section `node` that it enforces."""
+    """The fields of the `node` section that it enforces."""
 
 
 @runtime_checkable
 class Linking(Protocol):
-    """Ability: joins its nodes by the link of a request. A study that asks for a link on a site without it is
-    refused."""
+    """Ability: connects its nodes by the requested link. Without it, a study that requests a link is refused."""
 
     links: frozenset[str]
-    """The media that it can make: values of `link.medium`."""
+    """The media that it can emulate: values of `link.medium`."""
 
     def link_failure(self, lease: Lease) -> str | None:
         """Reason why the link of a lease of this site no longer works as requested, or None."""
@@ -193,17 +190,17 @@ class Linking(Protocol):
 
 @runtime_checkable
 class CountsFrames(Protocol):
-    """Ability: counts what it moves between the nodes of a lease by its own program, and how late. A trial during
-    which the program fell behind is voided."""
+    """Ability: counts the frames that its own program moves between the nodes of a lease, and their delay. A trial
+    during which the program fell behind is voided."""
 
     async def moved_frames(self, lease: Lease, begun_s: float, ended_s: float) -> MovedFrames | None:
-        """Traffic between two times (seconds since the epoch); None where no program moves frames."""
+        """Traffic between two times (seconds since the epoch); None if no program moves frames."""
         ...
 
 
 @runtime_checkable
 class DescribesLinks(Protocol):
-    """Ability: names the mechanism of a link before anything is lent."""
+    """Ability: names the mechanism of a link before lending."""
 
     def link_made_by(self, link: LinkChoice) -> str:
         """Mechanism of the link, in a few words. Pure."""
@@ -216,7 +213,7 @@ def link_failure(site: Site, lease: Lease) -> str | None:
 
 
 async def moved_frames(site: Site, lease: Lease, begun_s: float, ended_s: float) -> MovedFrames | None:
-    """Traffic of a site's link program between the nodes of a lease in a time; None without one."""
+    """Traffic of a site's link program between the nodes of a lease within a time; None without such a program."""
     return await site.moved_frames(lease, begun_s, ended_s) if isinstance(site, CountsFrames) else None
 
 
@@ -226,19 +223,19 @@ WRITE_OUT_TIMEOUT_S = 300.0
 
 @runtime_checkable
 class Throttling(Protocol):
-    """Ability: sets and lifts limits of nodes that run, so that a cluster starts and warms up without them. A study
-    whose limits begin when the cluster is warm is refused on a site without it."""
+    """Ability: sets and lifts limits of running nodes, so that a cluster can start and warm up without them. Without
+    it, a study whose limits begin once the cluster is warm is refused."""
 
     async def throttle(self, lease: Lease, limits: NodeLimits, *, limited: bool) -> None:
-        """Set those limits of a lease's database nodes that begin when they are warm, or lift them: of processes that
-        run and of those that start later. `limits`: those of the request, some of which the site may not have.
-        Idempotent. Raises SiteError."""
+        """Set or lift the limits of a lease's database nodes that begin once they are warm, for running and future
+        processes. `limits`: those of the request, some of which the site may not support. Idempotent. Raises
+        SiteError."""
         ...
 
 
 QUOTA = "a quota of CPU time"
-"""Name of a site's enforcement that can give any part of a processor; others give whole ones, which no dilation
-divides."""
+"""Name of the enforcement that can grant any part of a processor; others grant whole ones, which dilation cannot
+divide."""
 
 
 @runtime_checkable
@@ -246,32 +243,31 @@ class DescribesCpuLimits(Protocol):
     """Ability: names its enforcement of `node.cpus`, which differs between sites."""
 
     def cpus_by(self, limits: NodeLimits) -> str:
-        """Its enforcement, in words such as `a quota of CPU time`. Pure."""
+        """The enforcement in words, such as `a quota of CPU time`. Pure."""
         ...
 
 
 @runtime_checkable
 class HasLeaseNotes(Protocol):
-    """Ability: has notes for the user before it lends, such as an image still to be pulled."""
+    """Ability: gives the user notes before it lends, such as an image still to be pulled."""
 
     def notes(self, request: Request) -> Sequence[str]:
-        """A sentence per note, in which `run` is what lends. Read-only, within seconds."""
+        """One sentence per note; `run` is the command that lends. Read-only, takes seconds at most."""
         ...
 
 
 @runtime_checkable
 class SelectsMachines(Protocol):
-    """Ability: knows before it lends which machines a request gets, so that two requests of a start get no machine
-    twice."""
+    """Ability: knows before lending which machines a request gets, so that two requests of a start never share one."""
 
     def machines(self, request: Request) -> Mapping[str, str]:
-        """Address of a machine, the same in every study and file, to its name for people. Pure but for the
+        """Address of each machine, the same in every study and file, to its display name. Pure, except for reading the
         files that settings name."""
         ...
 
 
 def both_need(sites: Sequence[Site], requests: Sequence[Request]) -> str:
-    """Machines that the databases and the load nodes of a start would both get, in words; empty if there are none."""
+    """Names of machines that both the databases and the load nodes of a start would get; empty if none."""
     picked = [
         site.machines(request) if isinstance(site, SelectsMachines) else {}
         for site, request in zip(sites, requests, strict=True)
@@ -281,11 +277,12 @@ def both_need(sites: Sequence[Site], requests: Sequence[Request]) -> str:
 
 
 NO_AMOUNTS = frozenset({"cpus_from", "disk_rates_from", "dilation", "profile"})
-"""Fields of section `node` that a site need not enforce: they say when and how much of the others, or name them."""
+"""Fields of the `node` section that a site need not enforce: they name the others, or set when and how far these
+apply."""
 
 
 def unenforced(site: Site, request: Request) -> str | None:
-    """Reason why a site cannot enforce the limits of a request, or make its link; None if it can."""
+    """Reason why a site cannot enforce the limits of a request or make its link; None if it can."""
     enforced = site.limits if isinstance(site, Limiting) else frozenset()
     asked = request.limits.model_dump(exclude_defaults=True, exclude=set(NO_AMOUNTS))
     if not isinstance(site, Throttling):
@@ -303,12 +300,12 @@ def unenforced(site: Site, request: Request) -> str | None:
 
 
 class Patience(Value):
-    """Seconds after which the laboratory gives up waiting for a site's nodes."""
+    """Seconds after which the laboratory stops waiting for a site's nodes."""
 
     lease_s: float = Field(default=60.0, gt=0)
     """Until the nodes are lent."""
     release_s: float = Field(default=60.0, gt=0)
-    """Until data are wiped, and again until the nodes are taken back."""
+    """Until data are wiped, and again until the nodes are released."""
     inspect_s: float = Field(default=120.0, gt=0)
     """Timeout until all nodes have reported their facts."""
     first_reading_s: float = Field(default=10.0, gt=0)
@@ -320,13 +317,13 @@ PATIENCE = Patience()
 
 @runtime_checkable
 class Patient(Protocol):
-    """Ability: needs other waits than PATIENCE, as machines do that are far away or have to boot."""
+    """Ability: needs longer waits than PATIENCE, such as machines that are far away or must boot."""
 
     patience: Patience
 
 
 def patience_of(*sites: Site) -> Patience:
-    """The waits of a site; of several, which lend one after the other and are inspected together."""
+    """The combined waits of sites that lend one after the other and are inspected together."""
     waits = [site.patience if isinstance(site, Patient) else PATIENCE for site in sites]
     return Patience(
         lease_s=sum(each.lease_s for each in waits),
@@ -342,22 +339,22 @@ class Prepares(Protocol):
     calls it."""
 
     async def prepare(self) -> None:
-        """Get everything ready on this machine. Slow only the first time. Raises SiteError."""
+        """Prepare everything on this machine. Slow only the first time. Raises SiteError."""
         ...
 
 
 @runtime_checkable
 class UsesHelpers(Protocol):
-    """Ability: needs programs of this machine in addition to its nodes, such as a container daemon. Their processor
-    time belongs to no node and is no background load."""
+    """Ability: uses programs on this machine in addition to its nodes, such as a container daemon. Their processor time
+    belongs to no node and is not background load."""
 
     def helper_times_s(self, programs: Mapping[tuple[int, int], RunningProgram]) -> Mapping[str, float]:
-        """Processor seconds of such programs so far, by name, in a census of processes. Pure."""
+        """Processor seconds of such programs so far, by name, from a census of processes. Pure."""
         ...
 
 
 def helpers_time_s(sites: Iterable[Site], programs: Mapping[tuple[int, int], RunningProgram]) -> float:
-    """Processor seconds so far of the programs that sites need in addition to their nodes; 0 without any. Pure."""
+    """Processor seconds so far of the programs that sites use in addition to their nodes; 0 without any. Pure."""
     by_name = {site.name: site for site in sites if isinstance(site, UsesHelpers)}
     return sum(sum(site.helper_times_s(programs).values()) for site in by_name.values())
 
@@ -367,7 +364,7 @@ class Reuses(Protocol):
     """Ability: hands a lease on from one start of a cluster to the next, so that nothing is created again."""
 
     async def recycle(self, lease: Lease, request: Request, until: datetime) -> Lease | None:
-        """The same machines for another request, with empty folders and nothing running, until another time; None where
+        """The same machines for another request until another time, with empty folders and nothing running; None if
         the lease cannot fulfil it. The record is rewritten before anything else. Raises SiteError."""
         ...
 

@@ -63,7 +63,7 @@ def entries(text: str, conceal: Callable[[Any], Any] = lambda fields: fields) ->
 
 
 def read(path: Path, conceal: Callable[[Any], Any] = lambda fields: fields) -> tuple[Entry, ...]:
-    """Every line of the journal at `path`; none if there is no such file. Raises StoreError if it is no regular
+    """Every line of the journal at `path`; none if there is no such file. Raises StoreError if it is not a regular
     file."""
     try:
         text = content_of(path).decode("utf-8", errors="replace")

@@ -17,7 +17,7 @@ LIVE = ".live.json"
 LIVE_FORMAT = 1
 TRIALS = "trials"
 SET_ASIDE = "set-aside"
-"""Folder of what was in `trials` and is no sealed attempt."""
+"""Folder of what was in `trials` and is not a sealed attempt."""
 
 TRIAL_JSON = "trial.json"
 LINKS_JSON = "links.json"

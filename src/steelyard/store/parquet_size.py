@@ -18,11 +18,11 @@ TAIL_BYTES: Final = 8
 MOST_FOOTER_BYTES: Final = 2 << 20
 """130 groups of rows, as 33 million rows have, need 0.3 MB."""
 HEADER_BYTES: Final = 64 << 10
-"""Of a page, with statistics of long texts."""
+"""Limit of a page's header, with statistics of long texts."""
 MOST_PAGES: Final = 100_000
 """In a file: polars puts 1 MB or 20,000 values into one."""
 MOST_DEPTH: Final = 12
-"""Of structures within each other."""
+"""Maximum nesting of structures."""
 INTEGERS: Final = (4, 5, 6)
 TRUE, FALSE = 1, 2
 DICTIONARY_PAGE: Final = 2
@@ -43,7 +43,7 @@ class Size:
 
     rows: int
     unpacked_bytes: int
-    """Of all pages."""
+    """Unpacked bytes of all pages."""
 
 
 def size_of(handle: int) -> Size:

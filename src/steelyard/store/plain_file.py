@@ -25,11 +25,12 @@ LONGEST_PROBLEM = 200
 OF_TABLES = ("polars", "pyo3_runtime")
 """Libraries whose errors speak of their own insides when a table is torn."""
 MOST_RECORD_BYTES: Final = 8 << 20
-"""Of a record, facts, links, a noise floor, a live file. Links grow most: 100 nodes have 10,000 paths of 150 bytes."""
+"""Limit of a record, facts, links, a noise floor, a live file. Links grow most: 100 nodes have 10,000 paths of 150
+B."""
 MOST_TEXT_BYTES: Final = 64 << 20
-"""Of a study, a plan or a journal: 40,000 trials of 1.5 KB each, of which 1 min each would take a month."""
+"""Limit of a study, a plan or a journal: 40,000 trials of 1.5 KB; at 1 min each they would take a month."""
 MOST_PAGE_BYTES: Final = 256 << 20
-"""Of a report that is verified; a page of ours is held under 30 MB."""
+"""Limit of a report to verify; our own pages are kept under 30 MB."""
 MOST_FILE_BYTES: Final = 1 << 30
 """Of a file whose checksum is computed: of logs a node is read 64 MiB, and see `tables.MOST_ROWS`."""
 

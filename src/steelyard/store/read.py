@@ -43,7 +43,7 @@ MOST_LINES: Final = 5
 
 
 class Store:
-    """One study's folder. What cannot be read is passed over and kept in `damages`, as far as an answer is possible
+    """One study's folder. What cannot be read is skipped and kept in `damages`, as far as an answer is possible
     without it; otherwise a StoreError names the file."""
 
     def __init__(self, folder: Path) -> None:
@@ -92,7 +92,7 @@ class Store:
 
     @property
     def plan(self) -> Plan | None:
-        """The plan; None, and a damage, if it is not there, cannot be read or was changed."""
+        """The plan; None, and a damage, if it is missing, unreadable or changed."""
         try:
             return self.read_plan()
         except StoreError as error:
@@ -101,7 +101,7 @@ class Store:
             return None
 
     def read_plan(self) -> Plan:
-        """The plan. Raises StoreError if it is not there, cannot be read or was changed."""
+        """The plan. Raises StoreError if it is missing, unreadable or changed."""
         path = self.folder / layout.PLAN
         try:
             content = content_of(path)
@@ -126,7 +126,7 @@ class Store:
         for damage in kept.damages:
             self._pass_over(damage)
         if kept.records and not self.journal():
-            what = "the journal is not there, or has no line that can be read"
+            what = "the journal is missing or has no readable line"
             self._pass_over(Damage(file=layout.EVENTS, what=what, effect="nothing says which records were sealed"))
         plan = self.plan
         named = {trial.id: trial for trial in plan.trials} if plan else {}
@@ -214,7 +214,7 @@ class Store:
         return not problem
 
     def _files(self, record: TrialRecord, part: str, suffix: str) -> list[Path]:
-        """Files of a part of a trial that are as they were sealed, by name. Others are passed over: what is not there,
+        """Files of a part of a trial that are as they were sealed, by name. Others are skipped: what is not there,
         what was changed, what the record does not know."""
         folder = self.folder_of(record)
         try:
@@ -234,7 +234,7 @@ class Store:
         try:
             read = sha256_of(path, self.folder)
         except FileNotFoundError:
-            what = "it is not there"
+            what = "it is missing"
         except OSError as error:
             what = problem_of(error)
         else:
@@ -251,7 +251,7 @@ class Store:
             Damage(
                 file=no_links.name_below(path, self.folder),
                 what=what,
-                effect="passed over: what rests on it is left out",
+                effect="skipped: what rests on it is left out",
                 hint=f"restore it from a copy, or remove the trial's folder: {MEASURED_AGAIN}",
             )
         )
@@ -316,13 +316,13 @@ class Store:
         except FileNotFoundError:
             if written is None:
                 return FoundFloor()
-            problem = "it is not there"
+            problem = "it is missing"
         except (OSError, ValueError) as error:
             problem = f"it cannot be read: {problem_of(error)}"
         if problem:
             hint = "restore it from a copy; the next `steelyard run` rewrites it"
-            self._pass_over(Damage(file=path.name, what=problem, effect="passed over", hint=hint))
-            return FoundFloor(why=f"{path}: {problem}, and was passed over")
+            self._pass_over(Damage(file=path.name, what=problem, effect="skipped", hint=hint))
+            return FoundFloor(why=f"{path}: {problem}, and was skipped")
         why = mismatch(floor, self.circumstances(records))
         if why:
             return FoundFloor(why=f"{path.name} of study {floor.study} does not hold: {why}")
@@ -342,7 +342,7 @@ class Store:
             more = f" and {len(torn) - MOST_LINES} more" if len(torn) > MOST_LINES else ""
             what = f"{lines}{more} cannot be read: {journal.why_unreadable(torn, last)}"
             effect = "skipped; what was noted there is not known"
-            hint = "restore it from a copy if you have one; `steelyard run` goes on without these lines"
+            hint = "restore it from a copy if you have one; `steelyard run` continues without these lines"
             damage = Damage(file=layout.EVENTS, what=what, effect=effect, hint=hint, harmless=True)
             self._pass_over(damage)
         return tuple(entry for entry in entries if entry.event is not None)

@@ -41,7 +41,7 @@ CORRECTED_BY_RUN: Final = (
 )
 SHA256: Final = re.compile(r"[0-9a-f]{64}")
 DIGITS_ALIKE: Final = 32
-"""Equal digits of two SHA-256 from which on one was made of the other by hand: 4 of the 64 are equal by chance, and of
+"""Equal digits of two SHA-256 from which one was made of the other by hand: 4 of the 64 are equal by chance, and of
 10^15 pairs not one has 32."""
 
 
@@ -53,9 +53,9 @@ class Seal:
     """Line of the journal."""
     event: TrialSealed
     sha256: str | None
-    """SHA-256 of its record; None where the journal says it of a measurement that is gone."""
+    """SHA-256 of its record; None if the journal says it of a measurement that is gone."""
     missed: bool = False
-    """Whether a session has found since that it is not there."""
+    """Whether a session has since found it missing."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Attempts:
     unfit: Mapping[str, Damage]
     """Other entries by their name."""
     gone: Mapping[str, Damage]
-    """Folders that the journal says were sealed and that are not there."""
+    """Folders that were sealed according to the journal but are missing."""
     changed_lines: tuple[ChangedLine, ...] = ()
     """Lines of the journal that were changed, although their trials were not."""
 
@@ -149,7 +149,7 @@ def attempts(store: Path, sealed: Mapping[str, Seal]) -> Attempts:
     missed = {
         name: Damage(
             file=f"{layout.TRIALS}/{name}",
-            what=f"the journal says that it was sealed as {_as(seal.event)}, and it is not there",
+            what=f"the journal says that it was sealed as {_as(seal.event)}, but it is missing",
             effect=NOT_COUNTED,
             hint="restore it from a copy; otherwise the next `steelyard run` measures what is missing",
         )

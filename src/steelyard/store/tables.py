@@ -18,10 +18,10 @@ from steelyard.store.plain_file import MOST_FILE_BYTES, problem_of
 from steelyard.store.plausible_rows import plausible_row
 
 MOST_ROWS: Final = 1 << 25
-"""Of a table. The largest of a real study: an hour (`limits.trial_timeout_s`) of two operations, with 500 occupied
-buckets in each of four measures every second, has 14.4 million."""
+"""Maximum rows of a table. The largest of a real study: an hour (`limits.trial_timeout_s`) of two operations, with 500
+occupied buckets in each of four measures every second, has 14.4 million."""
 MOST_UNPACKED_BYTES: Final = 1 << 30
-"""Of a table's pages; those 14.4 million rows have 0.3 GB."""
+"""Maximum unpacked bytes of a table's pages; those 14.4 million rows have 0.3 GB."""
 
 
 def unreadable_table() -> tuple[type[Exception], ...]:

@@ -175,7 +175,7 @@ class StoreWriter:
                 path=str(self.folder),
             ) from error
         self.damages: tuple[Damage, ...] = ()
-        """Damages of the store as it was opened. What is no sealed attempt has been set aside."""
+        """Damages of the store as it was opened. What is not a sealed attempt has been set aside."""
         try:
             self.damages = self._repair()
         except BaseException:
@@ -202,8 +202,8 @@ class StoreWriter:
         self._lock.close()
 
     def _repair(self) -> tuple[Damage, ...]:
-        """Make the store fit to be written: files that are no files are refused, a torn journal is terminated, what is
-        no sealed attempt is set aside. Returns all damages."""
+        """Make the store fit to be written: files that are not regular are refused, a torn journal is terminated, what
+        is no sealed attempt is set aside. Returns all damages."""
         for name in (layout.STUDY_TOML, layout.STUDY_JSON, layout.PLAN, layout.EVENTS, layout.NOISE_FLOOR):
             with _theirs(self.folder / name), contextlib.suppress(FileNotFoundError):
                 os.close(no_links.open_file(self.folder / name, self.folder, to_write=True))

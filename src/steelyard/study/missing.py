@@ -26,7 +26,7 @@ MAY_BE_MISSING = ("site", "system")
 LINKS = find.shipped_values("link")
 PROFILES = find.shipped_values("profile")
 LEAST_LIKENESS = 0.6
-"""Likeness (`difflib`) to an existing name from which on a name is a spelling mistake."""
+"""Likeness (`difflib`) to an existing name from which a name is a spelling mistake."""
 
 
 class Unchecked(BaseModel):
@@ -147,7 +147,7 @@ def misspelt(settings: Mapping[str, Any]) -> Iterator[StudyError]:
         section, _, key = field.partition(".")
         name = settings.get(section, {}).get(key) or ""
         if name and name not in known and not is_path(name) and not _is_missing(name, known):
-            yield problem(field, name, f"there is no such {section if key == 'name' else key}", known)
+            yield problem(field, name, f"unknown {section if key == 'name' else key}", known)
 
 
 def error_of(part: MissingPart, study: Study, needed: str) -> StudyError:

@@ -31,7 +31,7 @@ def probe_problems(study: Study, plugins: Plugins) -> list[StudyError]:
 def _of_one(name: str, table: Mapping[str, Any], model: type[BaseModel] | None) -> list[StudyError]:
     prefix = f"probe.{name}"
     if model is None:
-        what = "no such key: this probe takes no settings"
+        what = "no such key: this probe has no settings"
         return [problem(f"{prefix}.{key}", read, what) for key, read in table.items()]
     allowed = tuple(model.model_fields)
     open_ended = model.model_config.get("extra") == "allow"

@@ -200,7 +200,7 @@ def _unknown_plugins(raw: Mapping[str, Any], plugins: Plugins) -> list[StudyErro
             except StudyError as error:
                 errors.append(problem(key, name, error.in_a_line))
         elif isinstance(name, str) and name not in (known := find.names(seam)):
-            errors.append(problem(key, name, f"there is no such {seam}", known))
+            errors.append(problem(key, name, f"unknown {seam}", known))
     return errors
 
 

@@ -58,7 +58,7 @@ def _fraction_problems(study: Study, plugins: Plugins | None) -> list[StudyError
     design, factors = study.design, factors_of(study)
     two = [factor for factor, levels in factors.items() if len(levels) == 2]
     if len(two) > fractional_design.MOST_FACTORS:
-        what = f"{len(two)} factors of two levels; a fraction takes at most {fractional_design.MOST_FACTORS}"
+        what = f"{len(two)} factors of two levels; a fraction can have at most {fractional_design.MOST_FACTORS}"
         return [problem("factors", Missing(), what)]
     if bool(design.generators) == (design.resolution is not None):
         what = "a fractional design needs generators or a resolution, not both"
@@ -89,16 +89,16 @@ def design_problems(study: Study, plugins: Plugins) -> list[StudyError]:
     elif design.kind == "same":
         problems += _same_problems(study)
     elif design.treatments:
-        what = f"treatments belong to a listed design, this one is {design.kind}"
+        what = f"treatments are allowed only in a listed design, but this is {design.kind}"
         problems.append(problem("design.treatments", Missing(), what))
     if design.kind == "fractional" and not problems:
         problems += _fraction_problems(study, plugins)
     if design.base and design.kind not in ("one-at-a-time", "same"):
-        what = f"a base belongs to a one-at-a-time design, this one is {design.kind}"
+        what = f"a base is allowed only in a one-at-a-time design, but this is {design.kind}"
         problems.append(problem("design.base", Missing(), what))
     for name in ("generators", "resolution") if design.kind != "fractional" else ():
         if getattr(design, name):
-            what = f"{name} belong to a fractional design, this one is {design.kind}"
+            what = f"design.{name} is allowed only in a fractional design, but this is {design.kind}"
             problems.append(problem(f"design.{name}", getattr(design, name), what))
     for table, levels_ in (("design.base", design.base), ("design.control", design.control or {})):
         problems += _membership_problems(table, levels_, factors) if design.kind != "same" else []

@@ -40,7 +40,7 @@ TOKENS = re.compile(
     r"'[^'\n]*'|#[^\n]*|[\[\]{}]",
     re.DOTALL,
 )
-"""Strings and comments, which are passed over, and brackets."""
+"""Strings and comments, which are skipped, and brackets."""
 
 
 def text_of(path: Path, what: str) -> str:

@@ -12,7 +12,7 @@ BARE_END = " \t\r\n=.]#,{}[\"'"
 
 def key_lines(text: str) -> dict[str, int]:
     """Dotted key -> line, from 1. Array items count from 0: `design.treatments.0.nodes`; keys lose their quotes."""
-    scanner = _Scanner(text.removeprefix("\ufeff"))  # a byte order mark, which the parser passes over, too
+    scanner = _Scanner(text.removeprefix("\ufeff"))  # a byte order mark, which the parser skips, too
     scanner.document()
     return scanner.lines
 

@@ -107,7 +107,7 @@ def _translate(details: ErrorDetails, prefix: str, model: type[BaseModel], also:
 
 
 def _range(field: FieldInfo | None) -> str:
-    """`, at least 1 and at most 9`: the bounds of a number; empty where it has none."""
+    """`, at least 1 and at most 9`: the bounds of a number; empty if it has none."""
     bounds = []
     for item in field.metadata if field else ():
         for name, text in BOUNDS.values():

@@ -67,7 +67,7 @@ class VerificationFinding(Value):
     what: str
     read: str
     recomputed: str = ""
-    """The expected value; empty where it is not known."""
+    """The expected value; empty if it is not known."""
 
     def words(self) -> str:
         """The finding as a line."""
@@ -123,7 +123,7 @@ class Book:
 
     @property
     def differences(self) -> int:
-        """Number of findings that are no remarks."""
+        """Number of findings that are not remarks."""
         return sum(finding.weight == "difference" for finding in self.findings)
 
     def take(self, other: Book, *, findings: bool) -> None:

@@ -1,6 +1,6 @@
 """Integrity of files: existence, checksum, format.
 
-Files are read a second time, without the store's own reader, so that a mistake of the reader is found too.
+Files are read again without the store's own reader, so that a bug in that reader is found too.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from steelyard.store.tables import problem_in, table
 from steelyard.verify.checklist import Book
 
 MOST_FOLDERS: Final = 20
-"""Within each other, in a trial's folder. What is deeper is named, and not looked into."""
+"""Maximum nesting of folders in a trial's folder. A deeper folder is reported by name and not opened."""
 
 
 def sealed_folders(store: Path) -> list[Path]:
-    """Folders of sealed attempts, by name."""
+    """Folders of sealed attempts, sorted by name."""
     folders = (name for name, kind in _listed(store / layout.TRIALS, store).items() if kind is no_links.Kind.FOLDER)
     return [store / layout.TRIALS / name for name in folders if not name.startswith(layout.PARTIAL_PREFIX)]
 
 
 def _listed(folder: Path, store: Path) -> Mapping[str, no_links.Kind]:
-    """Names in a folder; none if it is none of the store's: what should be there is missed by other checks."""
+    """Names in a folder; none if it is not the store's own: other checks report what is missing from it."""
     try:
         return no_links.entries(folder, store)
     except OSError:
@@ -38,7 +38,7 @@ def _listed(folder: Path, store: Path) -> Mapping[str, no_links.Kind]:
 
 
 def _names(folder: Path, store: Path, part: str = "") -> Iterator[str]:
-    """Everything in a trial's folder and its folders that is no folder, relative to it."""
+    """Relative paths of everything but folders in a trial's folder and below it."""
     for name, kind in _listed(folder / part, store).items():
         if kind is no_links.Kind.FOLDER and part.count("/") < MOST_FOLDERS:
             yield from _names(folder, store, f"{part}{name}/")
@@ -47,7 +47,7 @@ def _names(folder: Path, store: Path, part: str = "") -> Iterator[str]:
 
 
 def read_record(store: Path, folder: Path, book: Book) -> TrialRecord | None:
-    """The record as on disk; None, and a finding, if it cannot be read."""
+    """The record as stored on disk; None, with a finding, if it cannot be read."""
     path = folder / layout.TRIAL_JSON
     where = no_links.name_below(path, store)
     try:
@@ -72,9 +72,9 @@ def checksums(store: Path, folder: Path, record: TrialRecord, book: Book) -> Non
         where = no_links.name_below(folder / name, store)
         wanted = record.checksums.get(name)
         if name not in there:
-            book.check("checksum", False, where, "a file that the record names", "no such file", f"SHA-256 {wanted}")
+            book.check("checksum", False, where, "file", "missing", f"SHA-256 {wanted}")
         elif wanted is None:
-            book.check("checksum", False, where, "a file", "there", "the record names none")
+            book.check("checksum", False, where, "file", "present", "not listed in the record")
         else:
             try:
                 read = sha256_of(folder / name, store)
@@ -84,7 +84,7 @@ def checksums(store: Path, folder: Path, record: TrialRecord, book: Book) -> Non
 
 
 def frames(store: Path, folder: Path, part: str, book: Book) -> pl.DataFrame | None:
-    """All Parquet files of a part of a trial, with their columns checked; None if one cannot be read."""
+    """All Parquet files of one part of a trial, with checked columns; None if one cannot be read."""
     schema: layout.Columns = layout.INTERVAL_SCHEMA if part == layout.INTERVALS else layout.SAMPLE_SCHEMA
     tables = [pl.DataFrame(schema={"node": pl.String, **schema})]
     whole = True
@@ -107,8 +107,8 @@ def frames(store: Path, folder: Path, part: str, book: Book) -> pl.DataFrame | N
 def facts(
     store: Path, folder: Path, record: TrialRecord, book: Book
 ) -> tuple[dict[str, dict[str, str]], list[dict[str, Any]]] | None:
-    """Check that facts and links are JSON of the expected form. Gives facts by name, and links; None if one of them
-    cannot be read, or is named by the record and not there."""
+    """Check that facts and links are JSON of the expected form. Returns facts by name, and links; None if any is
+    unreadable or listed in the record but missing."""
     known: dict[str, dict[str, str]] = {}
     links: list[dict[str, Any]] = []
     named = (name for name in record.checksums if name == layout.LINKS_JSON or name.startswith(f"{layout.FACTS}/"))
@@ -116,7 +116,7 @@ def facts(
     there = [folder / layout.FACTS / name for name in _listed(folder / layout.FACTS, store) if name.endswith(".json")]
     for path in [*there, folder / layout.LINKS_JSON]:
         if not no_links.is_file(path, store):
-            # One that is named and not there, or no regular file, is a finding of the checksums.
+            # A listed one that is missing, or is not a regular file, is reported by `checksums`.
             continue
         form = list if path.name == layout.LINKS_JSON else dict
         content: Any = None

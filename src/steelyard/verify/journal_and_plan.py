@@ -68,7 +68,7 @@ def limits(folder: Path, records: Mapping[Key, tuple[TrialRecord, str]], book: B
 
 
 def entries_of(folder: Path) -> tuple[Entry, ...]:
-    """The journal; empty if it is no file, which is a finding of `journal`."""
+    """The journal; empty if it is not a file, which is a finding of `journal`."""
     try:
         return read(folder / layout.EVENTS)
     except StoreError:

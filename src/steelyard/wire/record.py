@@ -265,4 +265,4 @@ def _format_of(line: bytes | str) -> object:
 def _wrong(line: bytes | str, error: ValidationError) -> str:
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     place = ".".join(str(part) for part in first["loc"])
-    return f"{line[:LONGEST_QUOTE]!r} is no record: {f'{place}: ' if place else ''}{first['msg']}"
+    return f"{line[:LONGEST_QUOTE]!r} is not a record: {f'{place}: ' if place else ''}{first['msg']}"

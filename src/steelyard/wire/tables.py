@@ -15,7 +15,7 @@ Cell = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Histogram:
-    """Occupied buckets in order of value. Times in nanoseconds; None where there is no value."""
+    """Occupied buckets in order of value. Times in nanoseconds; None if there is no value."""
 
     buckets: tuple[Bucket, ...] = ()
 

@@ -32,7 +32,7 @@ class PhaseWord:
     settle_s: float = 0.0
     """Seconds of the same schedule right before it, recorded as phase `search-settle`."""
     in_s: float = 0.0
-    """Seconds from reading the word, or from the end of the phase before if that is later, to its start."""
+    """Seconds from reading the word, or from the end of the previous phase if that is later, to its start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

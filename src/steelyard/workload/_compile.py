@@ -24,7 +24,7 @@ CERTAIN = ("key", "fixed")
 """Values that are functions of the key alone, the same for all of its rows."""
 COMPARABLE = ("key", "fixed", "random")
 IDENTIFYING = (*COMPARABLE, "row")
-"""Values of a primary key that identify the row. If a key has many rows, they also depend on the row."""
+"""Values of a primary key that identify the row. With many rows per key, they also depend on the row."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class _Statement:
     table: TableInfo
     markers: tuple[Json, ...]
     own: tuple[bool, ...]
-    """Whether each marker has its column's default value."""
+    """For each marker, whether it has its column's default value."""
     spec: _models.Statement
 
 
@@ -96,7 +96,7 @@ class _Compiler:
         self._weights(weights)
         for index, operation in enumerate(operations):
             if records == 0 and operation["keys"]["kind"] == "existing" and weights.get(operation["name"], 0) > 0:
-                what = "chooses a record that exists, but records is 0: use new, or a distribution of numbers"
+                what = "chooses an existing record, but records is 0: use new or a distribution of numbers"
                 self.refuse(problem(f"operations.{index}.keys", self.file.operations[index].keys, what))
         if self.errors:
             return None
@@ -158,7 +158,7 @@ class _Compiler:
         for column in dict.fromkeys(unknown):
             self.refuse(problem(f"{key}.cql", column, f"is not a column of {table.name}", tuple(table.columns)))
         if reading.writes and (spec.page_rows or spec.max_pages or spec.wants_row is not None):
-            self.refuse(problem(key, Missing(), "page_rows, max_pages and wants_row belong to a SELECT"))
+            self.refuse(problem(key, Missing(), "page_rows, max_pages and wants_row apply only to a SELECT"))
         if unknown:
             return
         markers = [self._marker(name, spec, table, marker) for marker in reading.markers]
@@ -200,7 +200,7 @@ class _Compiler:
         if marker.relation in LIMITS:
             return _types.CqlType(LIMITS[marker.relation])
         if column is None:
-            self.refuse(problem(key, Missing(), "needs a type: the marker is compared with no column"))
+            self.refuse(problem(key, Missing(), "requires a type: the marker is not compared with a column"))
             return None
         if marker.within == "list":
             return _types.CqlType("list", (column.kind,))
@@ -232,16 +232,16 @@ class _Compiler:
         }
 
     def _qualified(self, statement: _Statement) -> str:
-        """The statement with the keyspace before its table."""
+        """The statement with its table qualified by the keyspace."""
         return cql_statement.qualified(statement.reading.cql, self.keyspace)
 
     def _fills(self, name: str) -> Json:
-        """The fields of a statement that determine the rows that it writes."""
+        """The fields of a statement that determine which rows it writes."""
         fields = self._statement_fields(name)
         return {key: fields[key] for key in ("cql", "values")}
 
     def _places(self, statement: _Statement) -> dict[str, int]:
-        """Columns with an equality: column to index of the marker."""
+        """Index of the marker by column, for columns with an equality."""
         return {
             marker.column: index
             for index, marker in enumerate(statement.reading.markers)
@@ -312,7 +312,7 @@ class _Compiler:
         for name in names:
             if name not in self.file.statements:
                 end = "statement" if step.statement is not None else "batch"
-                self.refuse(problem(f"{place}.{end}", name, "there is no such statement", tuple(self.file.statements)))
+                self.refuse(problem(f"{place}.{end}", name, "unknown statement", tuple(self.file.statements)))
         known = [self.statements[name] for name in names if name in self.statements]
         if step.statement is not None:
             return {"kind": "execute", "statement": step.statement}
@@ -337,7 +337,7 @@ class _Compiler:
             inserts = [name for name, one in self.statements.items() if one.reading.verb == "insert"]
             if len(inserts) != 1 and not self.errors:
                 what = (
-                    f"must be given: {len(inserts)} statements are an INSERT, so it is unclear which fills the tables"
+                    f"must be given: {len(inserts)} statements are INSERTs, so it is unclear which one fills the tables"
                 )
                 self.refuse(problem("populate", Missing(), what, tuple(self.file.statements), near=False))
             return [{"kind": "execute", "statement": name} for name in inserts[:1]], 1
@@ -365,7 +365,7 @@ class _Compiler:
             return {"kind": "existing", "distribution": text}
         if "(" not in text and not text.isdigit():
             forms = ("new", *CHOOSERS, "or a distribution such as 'zipfian(0..999)'")
-            self.refuse(problem(key, text, "there is no such choice of keys", forms))
+            self.refuse(problem(key, text, "unknown choice of keys", forms))
             return {"kind": "new"}
         try:
             number = distribution(text)
@@ -373,16 +373,16 @@ class _Compiler:
             self.refuse(problem(key, text, str(error)))
             return {"kind": "new"}
         if bounds(number)[0] < 0:
-            self.refuse(problem(key, text, "keys are numbers from 0"))
+            self.refuse(problem(key, text, "keys cannot be negative"))
         return {"kind": "drawn", "number": number}
 
     def _weights(self, weights: Mapping[str, float]) -> None:
         names = [operation.name for operation in self.file.operations]
         for index, name in enumerate(names):
             if name in names[:index]:
-                self.refuse(problem(f"operations.{index}.name", name, "an operation of this name already exists"))
+                self.refuse(problem(f"operations.{index}.name", name, "is already the name of another operation"))
         if math.fsum(weights.get(name, 0.0) for name in names) <= 0:
-            self.refuse(problem("operations", Missing(), "the weights are all 0"))
+            self.refuse(problem("operations", Missing(), "all weights are 0"))
 
     def _explanation(self, program: Json, populate: Sequence[Json], stride: int) -> Explanation:
         total = math.fsum(operation["weight"] for operation in program["operations"])
@@ -406,7 +406,7 @@ class _Compiler:
         )
 
     def _bytes(self, step: Json) -> float:
-        """Bytes of the values in a request."""
+        """Approximate bytes of the values in a request."""
         each = sum(_tables.bytes_of(value) for name in _names(step) for value in self.statements[name].markers)
         return each * (mean(step["repeat"]) if step["kind"] == "batch" else 1.0)
 

@@ -33,16 +33,16 @@ class Parameter:
     kind: type[int] | type[float] = float
     required: bool = False
     nullable: bool = False
-    """Whether the order may use null for the default."""
+    """Whether an order may use null for the default."""
     holds: Callable[[float], bool] = lambda value: value > 0
-    """Whether a value is allowed."""
+    """Predicate of the allowed values."""
     must: str = "above 0"
-    """Description of the allowed values, for people."""
+    """The allowed values in words."""
 
 
 @dataclass(frozen=True)
 class Distribution:
-    """Description of a distribution with the bounds `min` and `max`, for workload files and the reference page."""
+    """A distribution with the bounds `min` and `max`, as described in workload files and on the reference page."""
 
     meaning: str
     parameters: tuple[Parameter, ...] = ()
@@ -60,13 +60,13 @@ def _share(name: str) -> Parameter:
 
 DISTRIBUTIONS: Mapping[str, Distribution] = {
     "sequence": Distribution(
-        "min, min + 1, ... max, min again: by the operation's index, or by the key where it makes a stored value"
+        "min, min + 1, ... max, then min again: by the operation's index, or by the key for a stored value"
     ),
     "uniform": Distribution(
-        "each alike; whole bounds give whole numbers, bounds with a fraction all between", real=True
+        "all equally often; whole bounds give whole numbers, fractional bounds also fractions", real=True
     ),
     "zipfian": Distribution(
-        "the lowest most often; theta 0.99 if it is not given",
+        "the lowest most often; theta is 0.99 by default",
         (Parameter("theta", holds=lambda value: 0 < value < 1, must="above 0 and below 1"),),
         mean_at=0.2,
     ),
@@ -78,18 +78,18 @@ DISTRIBUTIONS: Mapping[str, Distribution] = {
     ),
     "exponential": Distribution("cassandra-stress's EXP", mean_at=0.2),
     "gaussian": Distribution(
-        "cassandra-stress's GAUSSIAN; the middle and a sixth of the width if mean and deviation are not given",
+        "cassandra-stress's GAUSSIAN; by default the mean is the middle and the deviation a sixth of the width",
         (
             Parameter("mean", nullable=True, holds=lambda _: True),
             Parameter("deviation", nullable=True),
         ),
     ),
     "extreme": Distribution(
-        "cassandra-stress's EXTREME (Weibull); with `quanta` its QEXTREME",
+        "cassandra-stress's EXTREME (Weibull), or QEXTREME with `quanta`",
         (Parameter("shape", required=True), Parameter("quanta", int, nullable=True)),
     ),
 }
-"""Every distribution with bounds. In addition there are `fixed(value)`, and `inverted`, which reverses another one."""
+"""Every distribution with bounds. `fixed(value)` and `inverted`, which reverses another one, exist as well."""
 NAMES = ("fixed", *DISTRIBUTIONS)
 FIXED_MEANING = "always the same"
 
@@ -97,7 +97,7 @@ FIXED_MEANING = "always the same"
 def distribution(read: object) -> dict[str, Any]:
     """Parse a distribution into its form in the agent's order. Raises ValueError with the allowed forms."""
     if isinstance(read, bool) or not isinstance(read, (int, float, str, Mapping)):
-        raise ValueError(f"must be a number, or a distribution such as 'uniform(1..100)': {', '.join(NAMES)}")
+        raise ValueError(f"must be a number or a distribution such as 'uniform(1..100)': {', '.join(NAMES)}")
     if isinstance(read, (int, float)):
         return {"name": "fixed", "value": float(read)}
     return _checked(_short(read) if isinstance(read, str) else dict(read))
@@ -108,7 +108,7 @@ def _known(name: str) -> str:
     if lower not in NAMES:
         near = difflib.get_close_matches(lower, NAMES, n=1, cutoff=0.4)
         hint = f"did you mean {near[0]!r}? " if near else ""
-        raise ValueError(f"there is no distribution {name!r}; {hint}allowed: {', '.join(NAMES)}")
+        raise ValueError(f"unknown distribution {name!r}; {hint}allowed: {', '.join(NAMES)}")
     return lower
 
 
@@ -119,7 +119,7 @@ def _short(text: str) -> dict[str, Any]:
             return {"name": "fixed", "value": float(text)}
         except ValueError:
             raise ValueError(
-                f"{text!r} is not a distribution; write a number, or NAME(min..max) with one of {', '.join(NAMES)}"
+                f"{text!r} is not a distribution; write a number or NAME(min..max), with NAME one of {', '.join(NAMES)}"
             ) from None
     inverted, name, inside = match[1], _known(match[2]), match[3]
     inner = _fixed(inside) if name == "fixed" else _ranged(name, inside)
@@ -130,7 +130,7 @@ def _fixed(inside: str) -> dict[str, Any]:
     try:
         return {"name": "fixed", "value": float(inside)}
     except ValueError:
-        raise ValueError(f"fixed(VALUE) takes one number, not {inside!r}") from None
+        raise ValueError(f"fixed(VALUE) needs one number, not {inside!r}") from None
 
 
 def _ranged(name: str, inside: str) -> dict[str, Any]:
@@ -146,7 +146,7 @@ def _ranged(name: str, inside: str) -> dict[str, Any]:
 
 
 def grammar(name: str) -> str:
-    """The short form with the names of its parts: `zipfian(min..max[, theta])`."""
+    """The syntax of the short form: `zipfian(min..max[, theta])`."""
     if name == "fixed":
         return "fixed(value)"
     parameters = DISTRIBUTIONS[name].parameters
@@ -179,7 +179,7 @@ def _checked(table: Mapping[str, Any]) -> dict[str, Any]:
         required = ["min", "max", *(each.name for each in defined.parameters if each.required)]
     for key, value in given.items():
         if key not in allowed:
-            raise ValueError(f"{name} has no {key!r}; allowed: {', '.join(allowed)}")
+            raise ValueError(f"{name} has no parameter {key!r}; allowed: {', '.join(allowed)}")
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise ValueError(f"{name}: {key} must be a number, not {value!r}")
         if allowed[key] is int and value != int(value):
@@ -223,7 +223,7 @@ def mean(spread: Mapping[str, Any]) -> float:
 
 
 def short_form(spread: Mapping[str, Any]) -> str:
-    """The distribution in the short form."""
+    """A distribution in the short form."""
     if spread["name"] == "inverted":
         return "~" + short_form(spread["of"])
     if spread["name"] == "fixed":

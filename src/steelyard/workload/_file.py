@@ -120,7 +120,7 @@ MODELS: tuple[tuple[str, type[Value]], ...] = (
 
 
 def _nearer(error: StudyError) -> StudyError:
-    """For an unknown key within a table, the error with the keys that are allowed there."""
+    """The error for an unknown key in a table, with the keys that it allows."""
     parts = error.key.split(".")[:-1]
     model = next((model for word, model in MODELS if word in parts), None)
     if model is None or "no such key" not in error.message:
@@ -193,7 +193,7 @@ def _parameter_problems(raw: Mapping[str, Any]) -> Iterator[StudyError]:
             yield problem(key, value, f"is not used: '${name}' appears nowhere in this file")
     for key, name in _uses(raw):
         if name not in parameters:
-            yield problem(key, f"${name}", "there is no such parameter", tuple(f"${known}" for known in parameters))
+            yield problem(key, f"${name}", "unknown parameter", tuple(f"${known}" for known in parameters))
 
 
 def _uses(raw: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -249,7 +249,7 @@ class FileSettings(Value):
         known = {operation.name: operation.weight for operation in cls.source().plain.operations}
         for name, weight in given.items():
             if name not in known:
-                raise ValueError(f"there is no operation {name!r}; allowed: {', '.join(known)}")
+                raise ValueError(f"unknown operation {name!r}; allowed: {', '.join(known)}")
             if weight < 0:
                 raise ValueError(f"the weight of {name} must be at least 0, not {weight:g}")
         return {**known, **given}

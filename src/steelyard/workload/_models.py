@@ -85,7 +85,7 @@ class Column(Value):
         misplaced = sorted((given & every) - set(MAKES[meant]))
         if misplaced:
             owners = " or ".join(make for make, keys in MAKES.items() if misplaced[0] in keys)
-            raise ValueError(f"{misplaced[0]} belongs to make = {owners!r}, this is {meant!r}")
+            raise ValueError(f"{misplaced[0]} applies only to make = {owners!r}, but this is {meant!r}")
         needed = {"draw": "number", "row": "count", "fixed": "value"}.get(meant)
         if needed and needed not in given:
             raise ValueError(f"make = {meant!r} needs {needed}")

@@ -22,19 +22,19 @@ DEFAULT_BYTES = 32
 DEFAULT_ENTRY_BYTES = 12
 DEFAULT_ENTRIES = 4
 LEAST_VERSIONED_BYTES = 24
-"""Minimum size: a version has at most 20 digits; the remaining bytes are pseudo-random."""
+"""Minimum size of a versioned value: a version has at most 20 digits; the other bytes are pseudo-random."""
 MS_PER_DAY = 86_400_000
 NUMBERLESS = (*_types.COLLECTIONS, "tuple", "vector")
 """Types that cannot hold a number."""
 WHOLE = ("tinyint", "smallint", "int", "bigint", "varint", "counter")
 FIXED = {
-    **dict.fromkeys(("text", "varchar", "ascii"), "text in quotes"),
+    **dict.fromkeys(("text", "varchar", "ascii"), "a quoted string"),
     **dict.fromkeys(WHOLE, "a whole number"),
     **dict.fromkeys(("list", "set"), "a list"),
     "boolean": "true or false",
-    "blob": "text of hexadecimal digits behind 0x",
+    "blob": "a string of hexadecimal digits after 0x",
 }
-"""Expected form of fixed values, for messages."""
+"""Expected form of a fixed value by type, for messages."""
 
 Json = dict[str, Any]
 Refuse = Callable[[StudyError], None]
@@ -47,7 +47,7 @@ class ColumnInfo:
     name: str
     kind: CqlType
     value: Json
-    """Value in the agent's order: `type` and `make`."""
+    """The value in the agent's order: `type` and `make`."""
     spec: _models.Column
 
     @property
@@ -83,7 +83,7 @@ class TableInfo:
 
 
 def types_of(file: _models.File, refuse: Refuse) -> tuple[dict[str, CqlType], dict[str, tuple[_models.Column, ...]]]:
-    """User-defined types in order, and the generators of their fields."""
+    """User-defined types in order, and how the values of their fields are made."""
     known: dict[str, CqlType] = {}
     specs: dict[str, tuple[_models.Column, ...]] = {}
     for name, fields in file.types.items():
@@ -114,10 +114,10 @@ def table_of(
     makes: Maker,
     refuse: Refuse,
 ) -> tuple[TableInfo | None, model.Table | None]:
-    """The compiled table, and the table that the system creates; None, with an error reported, if it is invalid."""
+    """The compiled table and the table for the system to create; None, with an error reported, if it is invalid."""
     key = f"tables.{name}"
     if not re.fullmatch(TABLE_NAME, name):
-        refuse(problem(key, Missing(), "no name of a table: letters, digits and _, 48 at most"))
+        refuse(problem(key, Missing(), "not a table name: use at most 48 letters, digits and _"))
     try:
         definition = definition_of(table) if table.create else _from_columns(table)
     except cql_statement.CqlProblem as error:
@@ -126,9 +126,8 @@ def table_of(
     (partition, clustering), specs = definition.primary, definition.specs
     lacking = [column for column in (*partition, *clustering) if column not in specs]
     if lacking or not partition:
-        what = (
-            f"{lacking[0]} is not a column" if lacking else "needs a primary key, such as 'id' or '(device, day), at'"
-        )
+        example = "requires a primary key, such as 'id' or '(device, day), at'"
+        what = f"{lacking[0]} is not a column" if lacking else example
         read = table.primary_key or Missing()
         refuse(problem(f"{key}.primary_key", read, what, tuple(specs) if lacking else (), near=False))
         return None, None
@@ -181,7 +180,7 @@ def _from_columns(table: _models.DeclaredTable) -> Definition:
 def definition_of(table: _models.DeclaredTable) -> Definition:
     """The definition from a CREATE TABLE statement."""
     if table.primary_key:
-        raise cql_statement.CqlProblem("primary_key is set by create")
+        raise cql_statement.CqlProblem("primary_key must not be set: create defines it")
     words = cql_statement.tokens(table.create)
     opening = next((index for index, word in enumerate(words) if word.text == "("), None)
     if opening is None or [word.text for word in words[:2]] != ["create", "table"]:
@@ -210,12 +209,12 @@ def definition_of(table: _models.DeclaredTable) -> Definition:
 
 
 def _written(word: cql_statement.Token) -> str:
-    """The source text of a token; quoted names get their quotes."""
+    """The source text of a token; quoted names get their quotes back."""
     return '"' + word.text.replace('"', '""') + '"' if word.kind == "name" else word.text
 
 
 def _items(words: Sequence[cql_statement.Token], opening: int) -> tuple[list[list[cql_statement.Token]], int]:
-    """The comma-separated items of a parenthesis, and the index where it closes."""
+    """The comma-separated items in parentheses, and the index of the closing one."""
     items: list[list[cql_statement.Token]] = [[]]
     depth = 0
     for index in range(opening, len(words)):
@@ -244,11 +243,11 @@ def _primary_key(text: str) -> tuple[tuple[str, ...], ...]:
             names[within].append(word.text)
             within = 1 if depth == 0 else within
         elif word.text != ",":
-            raise cql_statement.CqlProblem(f"primary key {text!r}: names and commas expected, not {word.text!r}")
+            raise cql_statement.CqlProblem(f"primary key {text!r}: expected names and commas, found {word.text!r}")
         if not 0 <= depth <= 1:
             break
     if depth != 0:
-        raise cql_statement.CqlProblem(f"primary key {text!r}: such as 'id', or '(device, day), at'")
+        raise cql_statement.CqlProblem(f"primary key {text!r}: write it as 'id' or '(device, day), at'")
     return tuple(names[0]), tuple(names[1])
 
 
@@ -277,19 +276,18 @@ class Maker:
         else:
             make = {"kind": "fixed", "value": _plain(spec.value, kind)}
             if not _holds(kind.bare.name, make["value"]):
-                self.refuse(
-                    problem(f"{key}.value", spec.value, f"is no {kind.wire()}: {FIXED.get(kind.bare.name, '')}")
-                )
+                form = FIXED.get(kind.bare.name, "")
+                self.refuse(problem(f"{key}.value", spec.value, f"is not a value of {kind.wire()}: {form}"))
         if how in ("draw", "row") and kind.bare.name in NUMBERLESS:
-            self.refuse(problem(key, Missing(), f"make = {how!r} makes numbers, which are no {kind.wire()}"))
+            self.refuse(problem(key, Missing(), f"make = {how!r} makes numbers, but the type is {kind.wire()}"))
         return {"type": kind.wire(), "make": make}
 
     def _of_key(self, spec: _models.Column, kind: CqlType, key: str) -> Json:
         if kind.bare.name in NUMBERLESS or kind.bare.fields:
-            what = f"make = 'key' makes numbers, text, blobs, times and uuids, no {kind.wire()}"
+            what = f"make = 'key' makes numbers, text, blobs, times and uuids, but the type is {kind.wire()}"
             self.refuse(problem(key, Missing(), what))
         if spec.prefix is not None and kind.bare.name not in ("text", "varchar", "ascii"):
-            self.refuse(problem(f"{key}.prefix", spec.prefix, f"belongs to text, this is {kind.wire()}"))
+            self.refuse(problem(f"{key}.prefix", spec.prefix, f"applies only to text, but the type is {kind.wire()}"))
         return {
             "kind": "key",
             "divide": spec.divide or 1,
@@ -306,9 +304,8 @@ class Maker:
         size = spec.size
         sized = bare.name in _types.SIZED
         if size is not None and not (sized or bare.name in _types.COLLECTIONS):
-            self.refuse(
-                problem(f"{key}.size", Missing(), f"only text, blobs and collections have a size, no {kind.wire()}")
-            )
+            what = f"only text, blobs and collections have a size, but the type is {kind.wire()}"
+            self.refuse(problem(f"{key}.size", Missing(), what))
         if size is not None and bounds(size)[0] < 0:
             self.refuse(problem(f"{key}.size", Missing(), f"a size cannot be below 0: {bounds(size)[0]:g}"))
         if size is None and sized:
@@ -327,14 +324,14 @@ class Maker:
         }
 
     def _entries(self, spec: _models.Column, kind: CqlType, key: str) -> list[Json]:
-        """Values of a collection's, tuple's or user-defined type's members."""
+        """Values of the members of a collection, tuple or user-defined type."""
         if not kind.members:
             if spec.of:
                 self.refuse(problem(f"{key}.of", Missing(), f"{kind.wire()} has no entries"))
             return []
         given = spec.of or self.type_specs.get(kind.name, ())
         if given and len(given) != len(kind.members):
-            what = f"{kind.name} needs {len(kind.members)} of them, not {len(given)}"
+            what = f"{kind.name} needs {len(kind.members)} entries, not {len(given)}"
             self.refuse(problem(f"{key}.of", Missing(), what))
             given = ()
         specs = given or tuple(_models.Column() for _ in kind.members)
@@ -345,7 +342,7 @@ class Maker:
 
 
 def _holds(name: str, value: Any) -> bool:
-    """Whether a fixed value can be of a type; the agent checks it fully."""
+    """Whether a fixed value can be of a type; the full check is the agent's."""
     if name in ("text", "varchar", "ascii"):
         return isinstance(value, str)
     if name == "boolean":
@@ -374,7 +371,7 @@ def _plain(value: Any, kind: CqlType) -> Any:
 
 
 def bytes_of(value: Json) -> float:
-    """Approximate bytes of a value in the protocol."""
+    """Approximate bytes of a value on the wire."""
     return _bytes(_types.parse(value["type"]), value["make"])
 
 

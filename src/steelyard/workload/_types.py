@@ -123,7 +123,7 @@ class _Reader:
         names = (*NAMES, *self.known)
         near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise TypeProblem(self.text, start, f"there is no type {word!r}{hint} allowed: {', '.join(names)}")
+        raise TypeProblem(self.text, start, f"unknown type {word!r}{hint} allowed: {', '.join(names)}")
 
     def _members(self, name: str, start: int, depth: int) -> tuple[CqlType, ...]:
         self.symbol("<")
@@ -132,7 +132,7 @@ class _Reader:
             members.append(self.type_(depth + 1))
         wanted = MEMBERS.get(name)
         if wanted is not None and len(members) != wanted:
-            raise TypeProblem(self.text, start, f"{name} takes {count(wanted, 'type')}, not {len(members)}")
+            raise TypeProblem(self.text, start, f"{name} needs {count(wanted, 'type')}, not {len(members)}")
         return tuple(members)
 
     def _vector(self, depth: int) -> CqlType:

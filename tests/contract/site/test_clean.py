@@ -111,7 +111,7 @@ def test_a_process_without_its_record_is_named_with_its_command(state: Path) -> 
         path = lease_records.record_path(state, "5eedbee2")
         assert process.wait(5) == -signal.SIGKILL
     assert code == 0
-    assert f"no record says whose it is: there is no {path}; process {process.pid} (sleep 60)" in text
+    assert f"no record says whose it is: {path} does not exist; process {process.pid} (sleep 60)" in text
 
 
 def test_a_site_that_needs_settings_is_cleaned_by_its_records(state: Path) -> None:

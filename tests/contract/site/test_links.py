@@ -136,7 +136,7 @@ def test_a_link_program_that_dies_is_noticed(tmp_path: Path) -> None:
         deadline = time.monotonic() + 10
         while site.link_failure(lease) is None and time.monotonic() < deadline:
             time.sleep(0.01)
-        assert "the link program ended with code -9" in str(site.link_failure(lease))
+        assert "the link program exited with code -9" in str(site.link_failure(lease))
 
 
 def test_a_link_that_cannot_be_made_says_why_and_leaves_nothing(tmp_path: Path, monkeypatch) -> None:

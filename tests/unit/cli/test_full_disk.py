@@ -144,7 +144,7 @@ def test_report_on_a_read_only_disk_names_the_page(
 
 def test_a_folder_in_place_of_a_file_is_named(sound: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code, messages = called("report", sound, "--output", tmp_path)
-    assert (code, messages) == (3, f"error: {tmp_path}: is a directory\n  name another file or folder\n")
+    assert (code, messages) == (3, f"error: {tmp_path}: is a directory\n  use another file or folder\n")
 
 
 @pytest.mark.root

@@ -74,7 +74,7 @@ def test_paths_are_relative_to_the_study(tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "mine.py").rename(tmp_path.parent / "mine.py")
     monkeypatch.chdir(tmp_path.parent)
     found = checked(path, trust=True)
-    assert f"there is no site plug-in at {tmp_path / 'mine.py'}" in found.err
+    assert f"site plug-in not found at {tmp_path / 'mine.py'}" in found.err
     assert "that in the working directory is ../mine.py from there" in found.err
 
 

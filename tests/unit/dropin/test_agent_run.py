@@ -130,7 +130,7 @@ def test_an_agent_that_fails_is_told_with_its_hint(fake_agent: FakeAgent) -> Non
 
 def test_an_agent_that_dies_is_told_with_its_last_words(fake_agent: FakeAgent) -> None:
     fake_agent.says("load", [HELLO], code=101, stderr="thread 'main' panicked")
-    with pytest.raises(EngineError, match=r"ended with 101: thread 'main' panicked"):
+    with pytest.raises(EngineError, match=r"exited with code 101: thread 'main' panicked"):
         drive()
 
 

@@ -317,7 +317,9 @@ def test_it_is_driven_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert done.operations == 904 - 26
 
 
-@pytest.mark.parametrize(("end", "told"), [("exit 3", "ended with 3"), ("echo FAILURE; kill -9 $$", "ended with -9")])
+@pytest.mark.parametrize(
+    ("end", "told"), [("exit 3", "exited with code 3"), ("echo FAILURE; kill -9 $$", "exited with code -9")]
+)
 def test_its_failure_is_the_laboratorys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str, told: str) -> None:
     node = _fake_tool(monkeypatch, tmp_path, end)
     with pytest.raises(EngineError, match=told):

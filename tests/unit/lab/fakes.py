@@ -99,7 +99,7 @@ class FakeSite:
         return ()
 
     def link_failure(self, lease: Lease) -> str | None:
-        return "the link program ended with code -9" if lease.id in self.script.broken_links else None
+        return "the link program exited with code -9" if lease.id in self.script.broken_links else None
 
     async def moved_frames(self, lease: Lease, begun_s: float, ended_s: float) -> MovedFrames | None:
         return self.script.moved.pop(0) if self.script.moved else None

@@ -134,7 +134,7 @@ def test_a_trial_says_how_its_times_were_corrected(tmp_path: Path, monkeypatch: 
     (intervals,) = (tmp_path / "store" / "fake").glob("trials/*/intervals/l1.parquet")
     assert pl.read_parquet(intervals)["t_s"].min() == pytest.approx(made.interval().t_s - 3.0)
     words = method_and_facts._clocks([record])
-    assert "clock of their own were put on the conductor’s: l1 by 3.0000 s and n1 by 3.0000 s" in words
+    assert "their own clock were put on the conductor’s: l1 by 3.0000 s and n1 by 3.0000 s" in words
     assert words.endswith("the error left in them is at most 3.0 ms.")
 
 

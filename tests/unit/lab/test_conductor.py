@@ -112,7 +112,7 @@ def test_a_link_that_breaks_is_the_laboratory_s_fault_and_ends_the_start(script:
     )
     (voided,) = [record for record in stored(script).trials() if record.verdict.outcome == "invalid"]
     (reason,) = voided.verdict.reasons
-    assert (reason.kind.name, reason.detail) == ("LAB_FAULT", "the link program ended with code -9")
+    assert (reason.kind.name, reason.detail) == ("LAB_FAULT", "the link program exited with code -9")
     assert len({record.start for record in stored(script).trials()}) == 3, "its start ended, and was done again"
     assert script.leases == script.released
     assert {link.rate_mbit for link in script.links} == {100.0}
@@ -188,7 +188,7 @@ def test_a_link_program_whose_end_is_seen_late_is_named_all_the_same(script: Scr
     asked = study(data={"state": "continue"}, factors={"nodes": [1], "link": ["ethernet-100"]})
     assert conduct(script, asked, parts=FakeParts(script, site_of=SilentSite)).valid == 4
     (voided,) = [record for record in stored(script).trials() if record.verdict.outcome == "invalid"]
-    assert [reason.detail for reason in voided.verdict.reasons] == ["the link program ended with code -9"]
+    assert [reason.detail for reason in voided.verdict.reasons] == ["the link program exited with code -9"]
 
 
 def test_a_start_that_fails_because_its_link_broke_is_not_infeasible(script: Script) -> None:
@@ -203,7 +203,7 @@ def test_a_start_that_fails_because_its_link_broke_is_not_infeasible(script: Scr
         conduct(script, study(data={"state": "continue"}, factors={"nodes": [3], "link": ["ethernet-100"]})).valid == 4
     )
     failures = [one.event for one in stored(script).journal() if isinstance(one.event, LaboratoryFailed)]
-    assert [event.message for event in failures] == ["the link program ended with code -9"]
+    assert [event.message for event in failures] == ["the link program exited with code -9"]
 
 
 def test_links_are_measured_before_and_after_and_told_where_they_differ(script: Script) -> None:

@@ -31,7 +31,7 @@ def kept(tmp_path: Path, starts: int, *, scaled: bool = False) -> tuple[str, lis
 def test_three_pairs_are_kept_and_two_are_not(tmp_path: Path) -> None:
     said, files = kept(tmp_path / "two", 2)
     assert not files
-    assert "it needs 6 starts or more" in said
+    assert "it needs at least 6 starts" in said
     said, files = kept(tmp_path / "three", 3)
     assert len(files) == 1
     assert "later studies here are judged against it" in said

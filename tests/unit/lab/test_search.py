@@ -104,9 +104,7 @@ def test_a_limit_that_no_rate_meets_is_a_result_and_says_what_was_measured(scrip
     assert record.responses.of("capacity_per_s") is None
     (reason,) = record.verdict.reasons
     assert reason.kind.name == "NO_RATE"
-    assert reason.detail.startswith(
-        "no rate meets the limits (response_ms_p99 <= 0.001); at the lowest rate tried, 25/s, "
-    )
+    assert reason.detail.startswith("the lowest rate tried misses response_ms_p99 <= 0.001: 25/s, ")
 
 
 def test_a_search_out_of_windows_is_final_and_no_fault_of_the_system(script: Script) -> None:
@@ -186,14 +184,14 @@ def test_a_window_that_is_not_kept_up_with_misses_every_limit() -> None:
         ({"objective": ["p99 10"]}, "'p99 10' is not a limit"),
         ({"objective": ["response_ms_p99 >= 1"]}, "a limit of a search is an upper one"),
         ({"objective": ["saturation", "error_fraction <= 0.1"]}, "saturation must be the only entry"),
-        ({"rate_per_s": 100}, "rate_per_s belongs to schedule constant or poisson, this one is search"),
+        ({"rate_per_s": 100}, "rate_per_s applies only to schedule constant or poisson, but this is search"),
         ({"duration_s": 100}, "schedule search has windows: no phases, operations or duration_s"),
         ({"threads": 1}, "with 1 it would find one operation per service time"),
         ({"first_rate_per_s": 10, "highest_rate_per_s": 5}, "first_rate_per_s must be at most"),
-        ({"schedule": "closed", "operations": 5}, "objective belongs to schedule search, this one is closed"),
+        ({"schedule": "closed", "operations": 5}, "objective applies only to schedule search, but this is closed"),
         (
             {"schedule": "closed", "operations": 5, "objective": [], "precision": 0.1},
-            "precision belongs to schedule",
+            "precision applies only to schedule",
         ),
     ],
 )

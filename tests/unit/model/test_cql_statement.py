@@ -84,11 +84,11 @@ def test_the_keyspace_is_put_before_the_table(cql: str, qualified: str) -> None:
     ("cql", "says"),
     [
         ("TRUNCATE t", "must begin with SELECT"),
-        ("SELECT *", "no table behind FROM"),
-        ("INSERT INTO t (a) VALUES (?, ?)", "more values than the 1 columns"),
-        ("INSERT INTO t JSON ?", r"INSERT needs \(columns\) VALUES"),
-        ("SELECT * FROM t WHERE (a, b) > (?, ?)", "at character 33: this marker's column is unclear"),
-        ("UPDATE t SET m[?] = 1 WHERE a = 1", "give it a name"),
+        ("SELECT *", "no table after FROM"),
+        ("INSERT INTO t (a) VALUES (?, ?)", "INSERT has more values than its 1 columns"),
+        ("INSERT INTO t JSON ?", r"INSERT requires \(columns\) VALUES"),
+        ("SELECT * FROM t WHERE (a, b) > (?, ?)", "at character 33: the column of this marker is unclear"),
+        ("UPDATE t SET m[?] = 1 WHERE a = 1", "name it, for example"),
         ("SELECT * FROM t WHERE a = §", "at character 27: cannot read"),
     ],
 )

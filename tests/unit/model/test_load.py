@@ -19,9 +19,12 @@ A_PHASE = {"name": "a", "duration_s": 3}
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"operations": 1, "rate_per_s": 4}, "rate_per_s belongs to schedule constant or poisson, this one is closed"),
-        ({"operations": 1, "speed": 2}, "speed belongs to schedule trace, this one is closed"),
-        ({**CONSTANT, "duration_s": 1, "arrivals": "even"}, "arrivals belongs to schedule ramp or steps or sine"),
+        (
+            {"operations": 1, "rate_per_s": 4},
+            "rate_per_s applies only to schedule constant or poisson, but this is closed",
+        ),
+        ({"operations": 1, "speed": 2}, "speed applies only to schedule trace, but this is closed"),
+        ({**CONSTANT, "duration_s": 1, "arrivals": "even"}, "arrivals applies only to schedule ramp or steps or sine"),
         ({"schedule": "constant", "duration_s": 1}, "schedule constant needs rate_per_s, or capacity_fraction"),
         ({**CONSTANT, "capacity_fraction": 0.7, "duration_s": 1}, "either rate_per_s or capacity_fraction, not both"),
         ({"schedule": "ramp", "duration_s": 1, "from_per_s": 1}, "schedule ramp needs to_per_s"),

@@ -57,6 +57,6 @@ def test_what_is_missing_is_named_with_its_hint(places: tuple[Path, Path]) -> No
 
 
 def test_other_processors_have_none() -> None:
-    with pytest.raises(EngineError, match="no agent for processors of type riscv64") as missing:
+    with pytest.raises(EngineError, match="no agent supports processors of type riscv64") as missing:
         agents.find("riscv64")
-    assert missing.value.hint == "available: x86_64, aarch64, armv7"
+    assert missing.value.hint == "use one of x86_64, aarch64, armv7"

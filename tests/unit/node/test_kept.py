@@ -61,7 +61,9 @@ def test_a_process_outlives_the_command_that_started_it(node: Node, record: Path
     assert asyncio.run(kept.living(node, record)) is None
 
 
-@pytest.mark.parametrize(("script", "words"), [("exit 3", "ended with code 3"), ("kill -ABRT $$", "killed by SIGABRT")])
+@pytest.mark.parametrize(
+    ("script", "words"), [("exit 3", "exited with code 3"), ("kill -ABRT $$", "killed by SIGABRT")]
+)
 def test_how_it_ended_is_known(node: Node, record: Path, script: str, words: str) -> None:
     asyncio.run(kept.launch(node, ["sh", "-c", script], record))
     assert asyncio.run(kept.ending(node, record)) == words

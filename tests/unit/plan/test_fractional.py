@@ -58,7 +58,7 @@ def test_aliases_are_said_before_the_study() -> None:
         ("resolution = 6", "no half of 4 factors"),
         ('generators = { "load.routing" = "nodes" }', "nodes and load.routing would always move together"),
         ('generators = { "load.routing" = "nodes * workload" }', "workload is not a factor of two levels"),
-        ("resolution = 4\ntreatments = [{ nodes = 1 }]", "treatments belong to a listed design"),
+        ("resolution = 4\ntreatments = [{ nodes = 1 }]", "treatments are allowed only in a listed design"),
     ],
 )
 def test_designs_that_are_refused(design: str, words: str) -> None:
@@ -70,7 +70,7 @@ def test_designs_that_are_refused(design: str, words: str) -> None:
 def test_generators_belong_to_fractions_only() -> None:
     with pytest.raises(StudyError) as refused:
         study("[design]\nresolution = 4\n" + FACTORS)
-    assert "belong to a fractional design" in "\n".join(map(str, (refused.value, *refused.value.errors)))
+    assert "is allowed only in a fractional design" in "\n".join(map(str, (refused.value, *refused.value.errors)))
 
 
 def test_a_factor_that_two_hard_ones_generate_is_one_of_the_starts() -> None:

@@ -121,5 +121,5 @@ def test_requests_and_times_are_of_both_sites(ssh: dict[str, Any]) -> None:
 def test_the_number_of_load_nodes_is_named_where_it_is_written() -> None:
     load = {"operations": 10, "threads": 1}
     (error,) = refused(LOOPBACK, {**LOOPBACK, "nodes": 2}, load=load, factors={"nodes": [1]})
-    assert "load.threads is 1, and there are 2 load nodes" in error.message
-    assert error.hint == "load.threads = 2 or more, or load_site.nodes = 1 or fewer"
+    assert "load.threads is 1, but each of the 2 load nodes" in error.message
+    assert error.hint == "set load.threads to 2 or more, or load_site.nodes to 1 or fewer"

@@ -25,7 +25,7 @@ def refused(**changes: Any) -> list[tuple[str, str | None]]:
 def test_fewer_operations_than_the_percentile_needs_are_refused_with_both_numbers() -> None:
     assert refused(load={"operations": 300}, analysis=P99) == [
         (
-            "response_ms_p99 needs 1,000 operations per trial, and load.operations gives 300: no trial would have a "
+            "response_ms_p99 needs 1,000 operations per trial, but load.operations gives 300: no trial would have a "
             "value",
             "load.operations",
         )
@@ -59,6 +59,6 @@ def test_a_closed_loop_by_time_is_only_estimated_and_noted() -> None:
     short = study(load={"duration_s": 0.01, "threads": 1}, analysis=P99)
     assert list(refusals(short, expand(short), (), Abilities())) == []
     (note,) = set(doubtful_percentiles(short, expand(short), 2, Abilities()))
-    assert note.startswith("response_ms_p99 needs 1,000 operations per trial, and in load.duration_s = 0.01 about ")
+    assert note.startswith("response_ms_p99 needs 1,000 operations per trial, but only about ")
     long = study(load={"duration_s": 600.0, "threads": 8}, analysis=P99)
     assert list(doubtful_percentiles(long, expand(long), 2, Abilities())) == []

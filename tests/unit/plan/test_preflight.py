@@ -63,13 +63,13 @@ KINDS: dict[str, tuple[str, Machine, str]] = {
     "trace": (
         'schedule = "trace"\ntrace = "nowhere.txt"\n',
         LARGE,
-        r"paper\.toml:21: there is no trace nowhere\.txt",
+        r"paper\.toml:21: trace nowhere\.txt not found",
     ),
     "engine": ('engine = "cassandra-stress"\n', LARGE, r"paper\.toml:20: engine cassandra-stress cannot run"),
     "protocol": (
         "# another protocol\n",
         LARGE,
-        r"paper\.toml:15: workload .* uses cql, system .* speaks http",
+        r"paper\.toml:15: workload .* uses cql, but system .* speaks http",
     ),
     "secret": (
         '[system.yaml]\npassword = "env:STEELYARD_NOT_THERE"\n',

@@ -37,8 +37,8 @@ def caption(seconds: dict[int, int]) -> str:
 
 
 def test_a_cut_that_trials_are_too_short_for_is_named() -> None:
-    assert caption({1: 8, 2: 9}).endswith("speak for a steady state.")
+    assert caption({1: 8, 2: 9}).endswith("suggest a steady state.")
     assert caption({1: 8, 2: 4}).endswith(
-        "Not cut into 8: 2 nodes. A cut needs as many whole seconds in a trial; a last second that was cut off is none."
+        "Not cut into 8: 2 nodes. Each part needs at least one whole second of a trial."
     )
     assert "Not cut into 4: 2 nodes. Not cut into 8: 1 node; 2 nodes." in caption({1: 4, 2: 3})

@@ -113,7 +113,7 @@ def test_a_page_of_a_damaged_store_says_so_and_is_verified_all_the_same(store: P
 def test_a_folder_of_intervals_that_is_gone_is_named(store: Path) -> None:
     shutil.rmtree(first(store) / "intervals")
     told = printed(lambda: report(store, as_json=True))
-    assert f"trials/{first(store).name}/intervals/l1.parquet: it is not there" in told.err
+    assert f"trials/{first(store).name}/intervals/l1.parquet: it is missing" in told.err
     assert told.code == 1
 
 
@@ -239,7 +239,7 @@ def test_a_failure_that_was_removed_and_measured_again_is_said_by_everybody(stor
     folder = seal_as_failed(store)
     shutil.rmtree(folder)
     gone = printed(lambda: status(store)).err
-    assert "sealed as invalid (the system under test failed), and it is not there" in gone
+    assert "sealed as invalid (the system under test failed), but it is missing" in gone
     again(store)
     story = f"trial {folder.name} was sealed as invalid (the system under test failed), was removed, and was measured"
     told = printed(lambda: verify(store))

@@ -277,7 +277,7 @@ def test_a_misspelt_plug_in_is_at_the_place_that_names_it(rest: str, key: str) -
     head = HEAD.replace(f'[site]\nname = "{SITE}"\n', "") if rest.startswith("[site]") else HEAD
     error = wrong(rest, head)
     assert error.key == key
-    assert "there is no site 'locl'" in error.message
+    assert "unknown site 'locl'" in error.message
 
 
 def test_factors_that_only_listed_treatments_name_are_tried() -> None:

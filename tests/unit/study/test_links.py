@@ -89,7 +89,7 @@ def test_a_file_that_is_no_link_is_refused(tmp_path, text: str, why: str) -> Non
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path) -> None:
-    with pytest.raises(StudyError, match=r"there is no link file lab\.toml"):
+    with pytest.raises(StudyError, match=r"link file lab\.toml not found"):
         link_of('name = "lab.toml"', Plugins(tmp_path))
 
 

@@ -133,10 +133,10 @@ def test_nothing_is_left_of_a_study_that_needs_what_is_missing_throughout() -> N
 @pytest.mark.parametrize(
     ("rest", "message"),
     [
-        ('[factors]\nsite = ["locl"]\n', "factors.site = 'locl': there is no site 'locl'; did you mean 'local'?"),
-        ('[factors]\nlink = ["nodall"]\n', "link.name = 'nodall': there is no such link; did you mean 'nodal'?"),
-        ('[factors]\nlink = ["802.11"]\n', "link.name = '802.11': there is no such link; did you mean '802.11"),
-        ('[factors]\nworkload = ["tpcc"]\n', "there is no workload 'tpcc'"),
+        ('[factors]\nsite = ["locl"]\n', "factors.site = 'locl': unknown site 'locl'; did you mean 'local'?"),
+        ('[factors]\nlink = ["nodall"]\n', "link.name = 'nodall': unknown link; did you mean 'nodal'?"),
+        ('[factors]\nlink = ["802.11"]\n', "link.name = '802.11': unknown link; did you mean '802.11"),
+        ('[factors]\nworkload = ["tpcc"]\n', "unknown workload 'tpcc'"),
     ],
 )
 def test_a_misspelt_name_is_refused(rest: str, message: str) -> None:

@@ -33,7 +33,7 @@ def asked(line: str, more: str = "") -> str:
         ('response = "cost_per_million_operations"', "declare cost.price_per_node_hour"),
         ('objective = "response_ms_p99"', "is not a limit: NAME <= NUMBER"),
         ('objective = "response_ms_p99 < soon"', "is not a limit: NAME <= NUMBER"),
-        ('objective = "respons_ms_p99 < 5"', "there is no response 'respons_ms_p99'; did you mean 'response_ms_p99'"),
+        ('objective = "respons_ms_p99 < 5"', "unknown response 'respons_ms_p99'; did you mean 'response_ms_p99'"),
     ],
 )
 def test_a_response_that_no_trial_can_have_is_refused(line: str, message: str) -> None:

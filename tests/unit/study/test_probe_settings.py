@@ -50,7 +50,7 @@ def test_wrong_settings_say_what_is_allowed(table: str, probes: str, message: st
 
 def test_a_probe_without_settings_refuses_them() -> None:
     head = HEAD.replace("probes = []", 'probes = ["energy"]')
-    with pytest.raises(StudyError, match=r"probe\.energy\.outlet = 3: no such key: this probe takes no settings"):
+    with pytest.raises(StudyError, match=r"probe\.energy\.outlet = 3: no such key: this probe has no settings"):
         read_text(f"{head}\n[probe.energy]\noutlet = 3\n", "paper.toml")
 
 

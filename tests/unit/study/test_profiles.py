@@ -129,7 +129,7 @@ def test_a_wrong_file_is_refused(tmp_path: Path, change: tuple[str, str], messag
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("vm-8gb", "there is no such profile; did you mean 'vm-"), ("none.toml", "there is no profile file none.toml")],
+    [("vm-8gb", "unknown profile; did you mean 'vm-"), ("none.toml", "profile file none.toml not found")],
 )
 def test_a_profile_that_is_not_there(name: str, message: str) -> None:
     with pytest.raises(StudyError) as caught:

@@ -106,7 +106,7 @@ CASES = {
     "paper.toml:20: load.read_consistency = 'QOURUM': not allowed; did you mean 'QUORUM'?": (
         'read_consistency = "QOURUM"\n'
     ),
-    "paper.toml:18: load: rate_per_s belongs to schedule constant or poisson, this one is closed": "rate_per_s = 10\n",
+    "paper.toml:18: load: rate_per_s applies only to schedule constant or poisson": "rate_per_s = 10\n",
     "paper.toml:24: load.phases.0.schedule = 'poison': not allowed; did you mean 'poisson'?": (
         '\n[[load.phases]]\nname = "a"\nduration_s = 1\nschedule = "poison"\n'
     ),
@@ -142,12 +142,12 @@ CASES = {
         '"load.threads" = [1, 2]\n'
     ),
     "design.treatments: a listed design needs treatments": '[design]\nkind = "listed"\n',
-    "paper.toml:20: design.treatments: treatments belong to a listed design": "[[design.treatments]]\nnodes = 1\n",
+    "paper.toml:20: design.treatments: treatments are allowed only in a listed": "[[design.treatments]]\nnodes = 1\n",
     "paper.toml:26: design.treatments.1.nodes: every treatment must give its level": (
         '[design]\nkind = "listed"\n\n[[design.treatments]]\nnodes = 1\nload.threads = 1\n'
         "[[design.treatments]]\nload.threads = 2\n"
     ),
-    "design.base: a base belongs to a one-at-a-time design": "[design.base]\nnodes = 1\n[factors]\nnodes = [1]\n",
+    "design.base: a base is allowed only in a one-at-a-time": "[design.base]\nnodes = 1\n[factors]\nnodes = [1]\n",
     "paper.toml:21: design.control.nodes = 2: not a level of nodes; allowed: 1, 3": (
         "[design.control]\nnodes = 2\n[factors]\nnodes = [1, 3]\n"
     ),
@@ -155,7 +155,7 @@ CASES = {
     + "".join(
         f"{name} = {list(range(1, 101))}\n" for name in ("nodes", "load.threads", "load.timeout_ms", "site.load_nodes")
     ).replace("site.load_nodes = " + str(list(range(1, 101))), "site.memory_mb = " + str(list(range(16, 116)))),
-    "load.engine = 'agnet': there is no such engine": 'engine = "agnet"\n',
+    "load.engine = 'agnet': unknown engine": 'engine = "agnet"\n',
 }
 
 
@@ -180,9 +180,7 @@ def test_a_wrong_value_of_a_plug_in() -> None:
 
 def test_an_unknown_plug_in_names_the_nearest() -> None:
     error = wrong("", HEAD.replace("[site]\nname = ", "[site]\nname = 'lokal' # "))
-    assert error.message.startswith(
-        "paper.toml:9: site.name = 'lokal': there is no site 'lokal'; did you mean 'local'?"
-    )
+    assert error.message.startswith("paper.toml:9: site.name = 'lokal': unknown site 'lokal'; did you mean 'local'?")
 
 
 def test_a_file_that_is_no_plug_in(tmp_path: Path) -> None:

@@ -310,7 +310,7 @@ def test_an_archive_belongs_to_one_java_and_one_set_of_jars(tmp_path: Path) -> N
 
 
 def test_without_a_compiler_among_the_jars(tmp_path: Path) -> None:
-    with pytest.raises(SystemFault, match="no ecj"):
+    with pytest.raises(SystemFault, match="ecj not found"):
         asyncio.run(_beans.ensure(tmp_path, JAVA, [tmp_path / "a.jar"], print))
 
 

@@ -433,10 +433,8 @@ def test_a_page_of_before_a_trial_was_measured_again_is_a_remark(store: Path) ->
 
 
 def test_what_is_missing_is_expected_and_what_is_recomputed_is_read() -> None:
-    missing = VerificationFinding(
-        kind="checksum", file="a", what="a file that the record names", read="no such file", recomputed="b"
-    )
-    assert missing.words() == "a: a file that the record names: expected b, found no such file"
+    missing = VerificationFinding(kind="checksum", file="a", what="file", read="missing", recomputed="b")
+    assert missing.words() == "a: file: expected b, found missing"
     again = VerificationFinding(kind="response", file="a", what="b", read="1", recomputed="2")
     assert again.words() == "a: b: read 1, recomputed 2"
     assert set(HINTS) == set(CHECKS)

@@ -50,15 +50,15 @@ def test_what_stands_behind_a_type_is_refused_at_its_place(text: str, more: str)
         ("list<txt>", 6, "did you mean 'text'?"),
         ("list", 5, "'<' expected"),
         ("list<int", 9, "',' or '>' expected"),
-        ("map<int>", 1, "map takes 2 types, not 1"),
-        ("set<int, int>", 1, "set takes 1 type, not 2"),
+        ("map<int>", 1, "map needs 2 types, not 1"),
+        ("set<int, int>", 1, "set needs 1 type, not 2"),
         ("tuple<>", 7, "a type expected"),
         ("vector<float>", 13, "',' expected"),
         ("vector<float, 0>", 15, "1 to 8192"),
         ("list<counter>", 6, "counters cannot be within"),
         ("int int", 5, "the end expected"),
         ("list<" * 20 + "int" + ">" * 20, 86, "more than 16 types"),
-        ("address", 1, "there is no type 'address'"),
+        ("address", 1, "unknown type 'address'"),
     ],
 )
 def test_the_position_and_what_is_allowed_are_said(text: str, position: int, says: str) -> None:

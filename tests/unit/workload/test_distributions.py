@@ -47,8 +47,8 @@ def test_short_forms_and_tables(read: Any, made: dict[str, Any]) -> None:
         ("zipfian(1..2, x)", "'x' is not a number"),
         ("gaussian(1..2, 1, 0)", "deviation must be above 0"),
         ({"name": "uniform", "min": 1}, "uniform needs max"),
-        ({"name": "uniform", "min": 1, "max": 2, "mean": 1}, "uniform has no 'mean'"),
-        (True, "must be a number, or a distribution"),
+        ({"name": "uniform", "min": 1, "max": 2, "mean": 1}, "uniform has no parameter 'mean'"),
+        (True, "must be a number or a distribution"),
     ],
 )
 def test_what_is_none_is_refused(read: Any, says: str) -> None:

@@ -186,24 +186,24 @@ weight = 0
 
 
 WRONG = [
-    ("records = 100", "records = 0", 33, "chooses a record that exists, but records is 0"),
-    ('primary_key = "part, id"', 'primary_key = "((part, id)"', 9, "such as 'id', or '(device, day), at'"),
+    ("records = 100", "records = 0", 33, "chooses an existing record, but records is 0"),
+    ('primary_key = "part, id"', 'primary_key = "((part, id)"', 9, "write it as 'id' or '(device, day), at'"),
     ('name = "small"', 'name = "small"\nkeyspace = "with space"', 2, "must match"),
     ('id = "bigint"', 'id = "counter"', 14, "a counter cannot be in the primary key"),
     ('id = "bigint"', 'id = "bigint"\nn = "counter"', 16, "may have no other columns"),
-    ("[tables.rows]", '[tables."a b"]', 9, "no name of a table"),
+    ("[tables.rows]", '[tables."a b"]', 9, "not a table name"),
     ("most = 20", "copy = 20", 7, "not allowed as the name of a parameter"),
     ('records = 100', 'recrods = 100', 2, "recrods = 100: no such key; did you mean 'records'?"),
     ('primary_key = "part, id"', 'primary_key = "part, idd"', 10, "idd is not a column; allowed: part, id"),
-    ('id = "bigint"', 'id = "bigant"', 14, "there is no type 'bigant'; did you mean 'bigint'?"),
+    ('id = "bigint"', 'id = "bigant"', 14, "unknown type 'bigant'; did you mean 'bigint'?"),
     ('id = "bigint"', 'id = { type = "list<bigint>" }', 14, "make = 'key' makes numbers"),
     ('size = 40 }', 'seize = 40 }', 15, "no such key; did you mean 'size'?"),
     ('size = 40 }', 'size = "unifrom(1..2)" }', 15, "did you mean 'uniform'?"),
     ('size = 40 }', 'size = -1 }', 15, "a size cannot be below 0"),
-    ('size = 40 }', 'size = 40, count = 3 }', 15, "size belongs to make = 'random', this is 'row'"),
-    ('value = true }', 'value = "yes" }', 17, "is no boolean: true or false"),
+    ('size = 40 }', 'size = 40, count = 3 }', 15, "size applies only to make = 'random', but this is 'row'"),
+    ('value = true }', 'value = "yes" }', 17, "is not a value of boolean: true or false"),
     ('value = true }', 'make = "draw" }', 17, "make = 'draw' needs number"),
-    ('"$groups"', '"$group"', 13, "there is no such parameter; did you mean '$groups'?"),
+    ('"$groups"', '"$group"', 13, "unknown parameter; did you mean '$groups'?"),
     ('most = 20', 'most = 20\nleast = 1', 8, "is not used"),
     ('most = 20', 'records = 20', 7, "not allowed as the name of a parameter"),
     ("INTO rows (part", "INTO row (part", 20, "is not a table of this file; did you mean 'rows'?"),
@@ -212,18 +212,18 @@ WRONG = [
     ("LIMIT :most", "LIMIT :moist", 25, "has no value: set values.moist"),
     ("values.since = ", "values.sinse = ", 26, "is not a marker of the statement; did you mean 'since'?"),
     ('values.most = { type = "int", value = "$most" }', 'values.most = { type = "int", value = "${most}0" }', 27,
-     "is no int: a whole number"),
+     "is not a value of int: a whole number"),
     ('keys = "zipfian"', 'keys = "zipfan"', 33, "did you mean 'zipfian'?"),
-    ('keys = "uniform(0..999)"', 'keys = "uniform(-5..999)"', 43, "keys are numbers from 0"),
-    ('statement = "get"', 'statement = "got"', 34, "there is no such statement; did you mean 'get'?"),
+    ('keys = "uniform(0..999)"', 'keys = "uniform(-5..999)"', 43, "keys cannot be negative"),
+    ('statement = "get"', 'statement = "got"', 34, "unknown statement; did you mean 'get'?"),
     ('statement = "get"', 'steps = []', 30, "needs one of statement, batch, steps"),
     ('statement = "get"', 'statement = "get"\nmode = "logged"', 30, "mode, repeat and next_key belong to a batch"),
     ('batch = ["note"]', 'batch = ["get"]', 39, "is a SELECT, which is not allowed in a batch"),
     ('repeat = "uniform(1..3)"', 'repeat = 0', 39, "must be at least 1, not 0"),
-    ('name = "add"', 'name = "get"', 37, "an operation of this name already exists"),
+    ('name = "add"', 'name = "get"', 37, "is already the name of another operation"),
     ('weight = 3', 'weight = -3', 32, "must be at least 0"),
     ("put = ", 'other = "INSERT INTO rows (part, id) VALUES (?, ?)"\nput = ', 0, "must be given: 2 statements"),
-    ("UPDATE rows SET note = ?", "UPDATE rows SET (note) = ?", 22, "this marker's column is unclear"),
+    ("UPDATE rows SET note = ?", "UPDATE rows SET (note) = ?", 22, "the column of this marker is unclear"),
     ('[tables.rows]\n', '[tables.rows\n', 9, "not TOML"),
 ]  # fmt: skip
 
@@ -259,8 +259,8 @@ def test_settings_are_the_file_s_and_take_its_place() -> None:
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"weights": {"gett": 1}}, "there is no operation 'gett'; allowed: get, add, list"),
-        ({"weights": {"get": 0, "add": 0, "list": 0}}, "the weights are all 0"),
+        ({"weights": {"gett": 1}}, "unknown operation 'gett'; allowed: get, add, list"),
+        ({"weights": {"get": 0, "add": 0, "list": 0}}, "all weights are 0"),
         ({"groups": "many"}, "valid integer"),
         ({"groups": 0}, "w.toml:13"),
         ({"digest": "0" * 16}, "has been edited"),
@@ -325,11 +325,11 @@ def test_a_study_names_the_file_beside_it_and_varies_it(tmp_path: Path, monkeypa
 def test_what_is_wrong_is_told_of_the_study_and_of_the_file(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match=r"s\.toml:13: .*did you mean 'workload\.groups'"):
         planned(tmp_path, study=STUDY.replace("workload.groups", "workload.gruops"))
-    with pytest.raises(StudyError, match=r"s\.toml:\d+: .*there is no operation 'ad'"):
+    with pytest.raises(StudyError, match=r"s\.toml:\d+: .*unknown operation 'ad'"):
         planned(tmp_path, study=STUDY.replace("weights.add", "weights.ad"))
     with pytest.raises(StudyError, match=r"w\.toml:2: recrods"):
         planned(tmp_path, SMALL.replace("records", "recrods"))
-    with pytest.raises(StudyError, match=r"there is no workload file nothing\.toml"):
+    with pytest.raises(StudyError, match=r"workload file nothing\.toml not found"):
         planned(tmp_path, study=STUDY.replace("w.toml", "nothing.toml"))
 
 

@@ -62,7 +62,7 @@ def test_seeds_begin_with_1_and_keys_with_0() -> None:
         ({"column_size": "extreme(1..10, 1, 3)"}, "quanta"),
         ({"clustering": "uniform(0..3)"}, "from 1"),
         ({"read_proportion": 0, "write_proportion": 0}, "all 0"),
-        ({"column_size": "exp(1..10)"}, "there is no distribution 'exp'"),
+        ({"column_size": "exp(1..10)"}, "unknown distribution 'exp'"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(settings: dict[str, object], told: str) -> None:

@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json};
 use super::error::{FilesError, is_missing};
 use crate::atomic_file;
 
-/// Larger files are no texts.
+/// Larger files do not count as texts.
 const LARGEST_TEXT: u64 = 16 << 20;
 const MOST_MODE: u32 = 0o7777;
 
@@ -100,7 +100,7 @@ pub(super) fn texts(paths: &[PathBuf]) -> Result<(), FilesError> {
     Ok(())
 }
 
-/// None if it cannot be read, or is no regular file: a pipe would never end.
+/// None if it cannot be read or is not a regular file: a pipe would never end.
 fn text(path: &Path) -> Option<String> {
     let metadata = fs::metadata(path).ok()?;
     if !metadata.is_file() || metadata.len() > LARGEST_TEXT {

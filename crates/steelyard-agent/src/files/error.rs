@@ -14,7 +14,7 @@ pub(super) enum FilesError {
         path: PathBuf,
         source: io::Error,
     },
-    #[error("files: there is no {path}")]
+    #[error("files: {path} does not exist")]
     Missing { path: PathBuf },
     #[error("files: refused to {action} {path}: {reason}")]
     Refused {

@@ -1,4 +1,4 @@
-//! `files remove`: trees, and nothing outside of the folder that is named.
+//! `files remove`: trees, and nothing outside the named folder.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -36,7 +36,7 @@ fn root(below: &Path) -> Result<PathBuf, FilesError> {
         return Err(FilesError::refused(
             "remove what is below",
             below,
-            "that is the whole file system; name a folder",
+            "that would remove everything; name a specific folder",
         ));
     }
     Ok(root)
@@ -46,10 +46,10 @@ fn root(below: &Path) -> Result<PathBuf, FilesError> {
 fn checked(path: &Path, root: &Path) -> Result<PathBuf, FilesError> {
     let refused = |reason: String| Err(FilesError::refused("remove", path, reason));
     let (Some(name), Some(parent)) = (path.file_name(), path.parent()) else {
-        return refused("it names no file or folder".to_owned());
+        return refused("it does not name a file or folder".to_owned());
     };
     if path.components().any(|component| component == Component::ParentDir) {
-        return refused("it contains ..".to_owned());
+        return refused("it contains '..'".to_owned());
     }
     let parent = if parent.as_os_str().is_empty() {
         Path::new(".")

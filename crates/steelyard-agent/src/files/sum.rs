@@ -54,7 +54,7 @@ fn collect(root: &Path, below: &Path, files: &mut Vec<(String, PathBuf)>, depth:
         return Err(FilesError::refused(
             "read",
             &folder,
-            "the tree is too deep, or its links form a cycle",
+            "the tree is too deep, or has a symbolic link loop",
         ));
     }
     for entry in fs::read_dir(&folder).map_err(&failed)? {

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::error::{FilesError, is_missing};
 use crate::atomic_file::create_parents;
 
-/// Deeper trees are circles, or damage.
+/// Deeper trees are link loops or damaged.
 pub(super) const DEEPEST: usize = 128;
 
 pub(super) fn list(folder: &Path) -> Result<(), FilesError> {
@@ -94,11 +94,7 @@ fn clone_entry(source: &Path, target: &Path, depth: usize) -> Result<(), FilesEr
             .and_then(|()| link_or_copy(source, target, &metadata))
             .map_err(FilesError::of("create", target))
     } else {
-        Err(FilesError::refused(
-            "clone",
-            source,
-            "it is not a file, a folder or a link",
-        ))
+        Err(FilesError::refused("clone", source, "it is not a file, folder or link"))
     }
 }
 

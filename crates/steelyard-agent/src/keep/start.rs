@@ -57,7 +57,7 @@ enum StartError {
     Supervisor(io::Error),
     #[error("keep: the supervisor does not say whether the command was executed: {0}; the command was killed")]
     Silent(io::Error),
-    #[error("keep: there is no program {program} in PATH ({source})")]
+    #[error("keep: program {program} not found in PATH ({source})")]
     NoProgram { program: String, source: io::Error },
     #[error("keep: cannot execute {program}: {source}")]
     Execute { program: String, source: io::Error },

@@ -100,7 +100,7 @@ impl Shape {
                 let mean = above_zero("schedule.mean_per_s", mean_per_s)?;
                 let amplitude = not_negative("schedule.amplitude_per_s", amplitude_per_s)?;
                 if amplitude > mean {
-                    let allowed = "at most mean_per_s: no rate is below 0";
+                    let allowed = "at most mean_per_s, because rates cannot be below 0";
                     return Err(OrderError::new("schedule.amplitude_per_s", amplitude, allowed));
                 }
                 let period = above_zero("schedule.period_s", period_s)?;

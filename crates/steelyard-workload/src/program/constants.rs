@@ -338,7 +338,7 @@ mod tests {
             )
             .unwrap_err();
             assert_eq!(error.field, "value", "{cql_type} {value}");
-            assert!(error.allowed.starts_with(cql_type), "{error}");
+            assert!(error.problem.contains(&format!("allowed: {cql_type}")), "{error}");
         }
         assert_eq!(bytes(&CqlType::parse("int").unwrap(), &Json::Null), Ok(None));
     }

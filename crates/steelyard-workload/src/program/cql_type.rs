@@ -285,7 +285,7 @@ mod tests {
         ] {
             let error = CqlType::parse(text).unwrap_err();
             assert_eq!(error.field, "type");
-            assert!(error.read.contains(text), "{error}");
+            assert!(error.problem.contains(text), "{error}");
         }
     }
 

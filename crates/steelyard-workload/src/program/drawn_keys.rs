@@ -180,10 +180,9 @@ pub(crate) fn operations_of_keys(order: &Order, program: &Program) -> Result<u64
     let taken = TakenKeys::new(order, program, &KindMix::new(program, order.seed)?)?;
     match taken {
         Some(mut taken) if kept => Ok(taken.operations()),
-        _ => Err(OrderError::new(
+        _ => Err(OrderError::because(
             "stop.keys",
-            "a number",
-            "none where no operation draws each of its keys",
+            "requires an operation that draws each of its keys",
         )),
     }
 }

@@ -29,7 +29,7 @@ impl KindMix {
         let weights: Vec<f64> = program.operations.iter().map(|operation| operation.weight).collect();
         let sum: f64 = weights.iter().sum();
         if !(weights.iter().all(|weight| weight.is_finite() && *weight >= 0.0) && sum > 0.0 && sum.is_finite()) {
-            let allowed = "numbers from 0 with a sum above 0";
+            let allowed = "numbers of at least 0 with a sum above 0";
             return Err(OrderError::new("operations.weight", format!("{weights:?}"), allowed));
         }
         let last = weights.iter().rposition(|weight| *weight > 0.0).unwrap_or(0);

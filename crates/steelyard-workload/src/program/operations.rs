@@ -57,7 +57,7 @@ impl KeyChoice {
                 return Err(OrderError::new(
                     "keys.kind",
                     "existing",
-                    "new and drawn where records is 0",
+                    "new or drawn, because records is 0",
                 ));
             }
             Keys::Existing { distribution } => {
@@ -92,7 +92,7 @@ pub(crate) fn keys_taken(steps: &[Step]) -> Result<u64, OrderError> {
             return Err(OrderError::new(
                 "repeat",
                 read,
-                "a fixed number where a batch inserts new keys",
+                "a fixed number, because the batch inserts new keys",
             ));
         };
         most = most.max(repeat.unsigned_abs());

@@ -269,7 +269,7 @@ impl Compiler<'_> {
                     .collect::<Result<_, _>>()?;
                 let mut most = (repeat.bounds().1 * statements.len() as i64) as f64;
                 let select = match select {
-                    Some(_) if !next_key => return Err(OrderError::new("select", "some", "none without next_key")),
+                    Some(_) if !next_key => return Err(OrderError::because("select", "requires next_key")),
                     Some(select) => {
                         let (select, rows) = self.select(select, &statements)?;
                         most *= rows;
@@ -300,7 +300,7 @@ impl Compiler<'_> {
                     Some(number) => Err(OrderError::new(
                         "statements",
                         &self.statements[*number].name,
-                        "statements that write, in a batch",
+                        "only statements that write, in a batch",
                     )),
                     None => Ok(Request::Batch(Box::new(batch))),
                 }
@@ -314,11 +314,7 @@ impl Compiler<'_> {
             .first()
             .and_then(|number| self.statements[*number].table.clone());
         let Some(table) = table else {
-            return Err(OrderError::new(
-                "select",
-                "some",
-                "none where the statement has no table",
-            ));
+            return Err(OrderError::because("select", "requires a statement with a table"));
         };
         let of = Numbers::new(&select.of)?.within(0..=i64::MAX, "select.of")?;
         if select.divisor == 0 {
@@ -358,7 +354,7 @@ impl Compiler<'_> {
                 .iter()
                 .map(|statement| statement.name.as_str())
                 .collect();
-            let allowed = format!("each of these names once: {}", names.join(", "));
+            let allowed = format!("{}, each defined once", names.join(", "));
             return Err(OrderError::new("statement", name, allowed));
         };
         let compiled = self
@@ -388,7 +384,7 @@ impl Compiler<'_> {
             return Err(OrderError::new("expect", why, allowed));
         }
         if values.iter().any(ValueSource::is_any) {
-            return Err(OrderError::new("values.make", "any", "any in expect only"));
+            return Err(OrderError::because("values.make", "any is allowed only in expect"));
         }
         let is_part = |number: &u16| values.get(usize::from(*number)).is_some_and(|value| !value.is_null());
         if !statement.partition_key.iter().all(is_part) {

@@ -52,7 +52,10 @@ impl ValueCompiler {
         });
         if let Some((number, count)) = counts {
             if compiler.table.is_some() {
-                let error = OrderError::new("make.kind", "row", "clustering, where the statement has a table");
+                let error = OrderError::because(
+                    "make.kind",
+                    "row is not possible in a statement with a table: use clustering",
+                );
                 return Err(error.within(format!("values.{number}")));
             }
             let rows = compiler.rows(count);
@@ -93,7 +96,9 @@ impl ValueCompiler {
                 versioned: *versioned,
                 choice: match (choice, &self.table) {
                     (Some(choice), Some(_)) => Some(identity_of(choice, "make.choice")?),
-                    (Some(_), None) => return Err(OrderError::new("make.choice", "some", "none without a table")),
+                    (Some(_), None) => {
+                        return Err(OrderError::because("make.choice", "requires a statement with a table"));
+                    }
                     (None, _) => None,
                 },
                 of: match (&self.table, &self.rows) {
@@ -180,7 +185,7 @@ impl ValueCompiler {
         };
         if table.partition.is_empty() || table.clustering.len() > MOST_COLUMNS {
             let read = format!("{} and {} columns", table.partition.len(), table.clustering.len());
-            let allowed = format!("at least 1 of the partition key, and at most {MOST_COLUMNS} clustering columns");
+            let allowed = format!("at least 1 of the partition key, at most {MOST_COLUMNS} clustering columns");
             return Err(OrderError::new("table", read, allowed));
         }
         let partition = table.partition.iter().map(|value| key(value, self.records));
@@ -236,11 +241,8 @@ impl ValueCompiler {
         });
         let identity = identity.transpose()?;
         if identity.as_ref().is_some_and(|identity| identity.bytes) && native != Native::Blob {
-            return Err(OrderError::new(
-                "make.identity.bytes",
-                true,
-                format!("false: {cql_type} is not a blob"),
-            ));
+            let problem = format!("applies only to blobs, but the type is {cql_type}");
+            return Err(OrderError::because("make.identity.bytes", problem));
         }
         let most = match (modulo, scramble) {
             (Some(modulo), true) => modulo - 1,
@@ -291,17 +293,17 @@ impl ValueCompiler {
         };
         let CqlType::Native(native) = cql_type else {
             if number.is_some() {
-                let allowed = format!("numbers of its element types, see of: {cql_type}");
-                return Err(OrderError::new("make.number", "a number", allowed));
+                let problem = format!("does not apply to {cql_type}: set the numbers of its entries in of");
+                return Err(OrderError::because("make.number", problem));
             }
             return self.collection(cql_type, size.as_ref(), of);
         };
         if !of.is_empty() {
-            let read = format!("{} values", of.len());
-            return Err(OrderError::new("make.of", read, format!("none: {cql_type}")));
+            let problem = format!("has {} values, but {cql_type} has no entries", of.len());
+            return Err(OrderError::because("make.of", problem));
         }
         if *versioned && choice.is_some() {
-            return Err(OrderError::new("make.versioned", true, "false where there is a choice"));
+            return Err(OrderError::because("make.versioned", "cannot be combined with choice"));
         }
         let bytes = || size_of(size.as_ref(), DEFAULT_BYTES, MOST_BYTES);
         if choice.is_some() && size.is_none() {
@@ -369,13 +371,13 @@ impl ValueCompiler {
         }
         if of.len() != inner.len() {
             let read = format!("{} values", of.len());
-            let allowed = format!("{} or none: {cql_type}", inner.len());
+            let allowed = format!("{} or no values for {cql_type}", inner.len());
             return Err(OrderError::new("make.of", read, allowed));
         }
         let member = |(number, (value, cql_type)): (usize, (&Value, &CqlType))| {
             if matches!(value.make, Make::Random { versioned: true, .. }) {
-                let allowed = "false: the value around it has the version";
-                return Err(OrderError::new("make.of.versioned", true, allowed));
+                let problem = "must be false: the enclosing value has the version";
+                return Err(OrderError::because("make.of.versioned", problem));
             }
             let source = self
                 .source(value, number as u64)
@@ -408,7 +410,7 @@ fn native(cql_type: &CqlType, make: &str) -> Result<Native, OrderError> {
     match cql_type {
         CqlType::Native(native) => Ok(*native),
         other => {
-            let allowed = format!("a type without element types, as {make} makes numbers");
+            let allowed = format!("a type without inner types, because {make} makes numbers");
             Err(OrderError::new("type", other, allowed))
         }
     }

@@ -74,7 +74,7 @@ class WeightedSum(NamedTuple):
     starts: int
     """Starts that it rests on."""
     half: float | None = None
-    """Half of the interval's width; None where `lacks` says why there is none."""
+    """Half of the interval's width; None if `lacks` says why there is none."""
     degrees: float | None = None
     """Degrees of freedom."""
     p: float | None = None
@@ -127,7 +127,7 @@ def logs(frame: TrialFrame, response: str) -> Cells | None:
 def contrast(
     cells: Cells, weights: Mapping[Key, float], confidence: float, fewest: int = FEWEST_PAIRED
 ) -> WeightedSum | None:
-    """The weighted sum of treatment means. None where a treatment has no start.
+    """The weighted sum of treatment means. None if a treatment has no start.
 
     Without an interval where a side of the contrast has fewer than three starts, or a combination of hard levels fewer
     than `fewest` whole ones."""
@@ -162,7 +162,7 @@ def contrast(
 
 
 def _in_blocks(cells: Cells, parts: Sequence[Mapping[str, float]], signs: Sequence[float]) -> Gap | None:
-    """The contrast in whole blocks; None where a combination adds nothing of its start's own, or too few are whole.
+    """The contrast in whole blocks; None if a combination adds nothing of its start's own, or too few are whole.
 
     `parts`: of each combination of hard levels, start to its part; `signs`: the sum of its weights.
     """
@@ -187,7 +187,7 @@ def _in_blocks(cells: Cells, parts: Sequence[Mapping[str, float]], signs: Sequen
 
 
 def ratio(logarithms: Cells, weights: Mapping[Key, float], confidence: float) -> Estimate | None:
-    """A contrast of logarithms as a ratio of geometric means. None where a treatment has no start."""
+    """A contrast of logarithms as a ratio of geometric means. None if a treatment has no start."""
     weighed = contrast(logarithms, weights, confidence)
     return None if weighed is None else weighed.as_ratio(confidence)
 

@@ -56,7 +56,7 @@ class Forecast:
         return f"about {self.blocks(more)} would {what}, {WITH_POWER}{cost}"
 
     def never(self) -> str:
-        """That no number of blocks would decide."""
+        """A sentence that no number of blocks would decide."""
         return f"not even {MOST_STARTS:,} more blocks would decide"
 
     def blocks(self, more: int) -> str:
@@ -74,7 +74,7 @@ class Forecast:
         return None if self.block_s is None else more * self.block_s
 
     def _change(self) -> str:
-        """`3%`, or `more than tenfold` where per cent say nothing."""
+        """`3%`, or `more than tenfold` where a percentage says nothing."""
         percent = 0.0 if self.more is None else self.more.percent
         return f"{number(percent, digits=2, trim=True)}%" if percent <= MOST_PERCENT else "more than tenfold"
 

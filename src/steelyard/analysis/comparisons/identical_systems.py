@@ -87,18 +87,18 @@ def spread_of(rows: pl.DataFrame, response: str) -> Spread | None:
 def floor_percent(
     spread: Spread, a: Sequence[int], b: Sequence[int], shared: Shared, confidence: float = 0.95
 ) -> Estimate | None:
-    """The change, in per cent, that this share of comparisons of identical systems stays below.
+    """The change, in percent, that this share of comparisons of identical systems stays below.
 
-    `a` and `b`: trials of each start of either side; `shared`: what the sides have in common. None where
-    the spread rests on fewer than LEAST_DEGREES. Its interval: z sqrt(v) over the chi-squared interval of v; the value
-    has t in place of z, so that it holds although v is only estimated.
+    `a` and `b`: trials of each start of either side; `shared`: what the sides have in common. None if the spread rests
+    on fewer than LEAST_DEGREES. Its interval: z sqrt(v) over the chi-squared interval of v; the value has t in place of
+    z, so that it holds although v is only estimated.
     """
     variance = _variance(spread, a, b, shared)
     if variance is None:
         return None
     v, degrees = variance
     z, root = float(stats.norm.ppf(0.5 + confidence / 2)), math.sqrt(v)
-    what = f"paired by {shared}" if shared else "on starts of their own"
+    what = f"paired by {shared}" if shared else "on their own starts"
     method = f"change that {confidence_text(confidence)} of comparisons of identical systems stay below, {_sizes(a, b)}"
     degrees_text = estimates.degrees_text(degrees)
     method += f", {what}; t with {degrees_text} degrees of freedom (Satterthwaite), chi-squared interval"
@@ -159,7 +159,7 @@ class Floors:
 
     def of(self, response: str, a: Sequence[int], b: Sequence[int], shared: Shared) -> Floor | None:
         """The floor of a comparison whose sides have starts with these numbers of trials; `shared`: what these have in
-        common. None where there is none."""
+        common. None if there is none."""
         for spread, source in self.spreads(response):
             percent = floor_percent(spread, a, b, shared, self.confidence)
             if percent is not None:

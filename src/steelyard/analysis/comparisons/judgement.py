@@ -1,9 +1,9 @@
 """Verdicts limited by noise floor, cold servers and trends within starts: one rule for every row that has one.
 
 A difference whose interval lies within the noise floor, or within what the trends of its starts explain, is undecided;
-so is every verdict on a cold level against a warm one that lies within what was still falling.
-The rule is the same for a level against its baseline, for a mean over several treatments (in a balanced design
-identical systems would differ as much over all of a level's starts), and for two sides of `compare`.
+so is every verdict on a cold level against a warm one that lies within what was still falling. The rule is the same for
+a level against its baseline, for a mean over several treatments (in a balanced design identical systems would differ as
+much over all of a level's starts), and for two sides of `compare`.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Judged(Value):
     )  # fmt: skip
 
     floor_percent: PercentOrNone = None
-    """Change that comparisons of identical systems, of as many starts and trials, stay below; none where no noise floor
+    """Change that comparisons of identical systems, of as many starts and trials, stay below; none if no noise floor
     is known."""
     within_noise: bool = False
     """The interval leaves 1 out but lies within the noise floor: undecided."""
@@ -115,7 +115,7 @@ class MeanOfLevel(Judged, Row):
     starts: int
     """Starts of a cluster."""
     ratio: RatioOrNone = None
-    """Geometric mean of the treatments at the level over that at the baseline; none where a treatment has no trial."""
+    """Geometric mean of the treatments at the level over that at the baseline; none if a treatment has no trial."""
     verdict: str
     """Slower, faster, higher, lower, undecided or descriptive."""
     sentence: str

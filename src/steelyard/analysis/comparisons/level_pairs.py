@@ -3,7 +3,7 @@
 Over start means a difference generalises to new starts. Over trials it is the published studies' form: trials of one
 start are repeated measures of it, so such intervals are too narrow.
 
-The plan is a randomised complete block design, and is analysed as one: levels that need clusters of their own are
+The plan is a randomised complete block design, and is analysed as one: levels that need their own clusters are
 paired by block, the others by start. What a block adds to all of its starts, or a start to all of its trials, is then
 in neither the difference nor its error.
 """
@@ -71,7 +71,7 @@ class LevelPair:
 
     @cached_property
     def gap(self) -> Gap | None:
-        """Mean logarithm of the level minus that of the baseline; None where a value is not above 0."""
+        """Mean logarithm of the level minus that of the baseline; None if a value is not above 0."""
         if not self.positive:
             return None
         a, b = ([math.log(value) for value in side] for side in (self.baseline, self.level))
@@ -89,7 +89,7 @@ class LevelPair:
     @property
     def p(self) -> float | None:
         """Two-sided p that the ratio is 1, by the test whose interval `level_ratios.ratio_of` gives: below 1 -
-        confidence where that leaves 1 out. None where there is no interval."""
+        confidence where that leaves 1 out. None if there is no interval."""
         return None if self.gap is None or self.lacks else self.gap.p()
 
     def tost_p(self, margin_percent: float | None) -> float | None:
@@ -158,7 +158,7 @@ def _units(frame: TrialFrame, treatment: Treatment, response: str, shared: Share
 
 
 def baseline_of(levels: Sequence[Level]) -> Level:
-    """The level that others are compared with: the smallest number, otherwise the first level of the study."""
+    """The level that others are compared with: the lowest number, otherwise the first level of the study."""
     numbers = [level for level in levels if isinstance(level, int | float) and not isinstance(level, bool)]
     return min(numbers) if len(numbers) == len(levels) else levels[0]
 
@@ -173,7 +173,8 @@ def pair_of_levels(
 def level_pairs(
     frame: TrialFrame, response: str, factor: str, baseline: Level, level: Level, others: Treatment
 ) -> tuple[LevelPair, ...]:
-    """The two levels over start means (from three a level on) and over trials; empty if either has no used trial.
+    """The two levels over start means (with three or more per level) and over trials; empty if either has no used
+    trial.
 
     Start means are those that the ratio of the two levels rests on (`pair_of`).
     """

@@ -47,11 +47,11 @@ def compare_means(
     sides: Mapping[str, tuple[TrialFrame, Treatment]], response: str, confidence: float, margin_percent: float | None,
     look: Look, block_s: float | None,
 ) -> Compared | None:  # fmt: skip
-    """The second of two sides against the first; None where either has no used trial or the first one's mean is 0.
+    """The second of two sides against the first; None if either has no used trial or the first one's mean is 0.
 
     `sides`: by the names that they have in the row's fields. t on logarithms of start means, paired where they share
-    blocks or starts, otherwise Welch's (`level_pairs.pair_of`). Below three starts a side: no interval, no verdict.
-    Equivalent within a declared margin, which needs an interval, too; else by the interval of their ratio.
+    blocks or starts, otherwise Welch's (`level_pairs.pair_of`). Fewer than three starts per side: no interval, no
+    verdict. Equivalent within a declared margin, which needs an interval, too; else by the interval of their ratio.
     """
     a, b = sides.values()
     pair = pair_of(a, b, response)
@@ -92,8 +92,8 @@ def no_verdict(ratio: Estimate) -> str:
 
 
 def centre(means: Sequence[float], unit: str, confidence: float | None) -> Estimate:
-    """The value of a level: the geometric mean of its start means, t interval on logarithms from three starts on; none
-    where `confidence` is None.
+    """The value of a level: the geometric mean of its start means, t interval on logarithms with three or more starts;
+    none where `confidence` is None.
 
     Two such values over the starts that a comparison rests on have its ratio as their quotient.
     """
@@ -101,7 +101,7 @@ def centre(means: Sequence[float], unit: str, confidence: float | None) -> Estim
 
 
 def ratio_of(pair: LevelPair, confidence: float) -> Estimate | None:
-    """Ratio of the geometric means of start means, level over baseline; None where the baseline's mean is 0.
+    """Ratio of the geometric means of start means, level over baseline; None if the baseline's mean is 0.
 
     Paired t on logarithms where the sides share starts or blocks, otherwise Welch's t; no interval below three starts a
     side. Where a mean is not positive: the ratio of arithmetic means, without an interval.

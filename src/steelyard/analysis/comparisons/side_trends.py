@@ -34,7 +34,7 @@ class SideTrends:
     words: str = ""
     """Which level's starts still warmed up or slowed down, and by how much; empty if none did."""
     shift: float = 0.0
-    """Change of the logarithm of a level that its trends explain at most, of the two levels the greater; 0 where the
+    """Change of the logarithm of a level that its trends explain at most, of the two levels the greater; 0 if the
     levels share their starts."""
     cold: str = ""
     """Which level was measured cold, the other warm; empty if none was."""

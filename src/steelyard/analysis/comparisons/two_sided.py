@@ -69,7 +69,7 @@ class Contrast(Judged):
     """Ratio b / a."""
     change_percent: Estimate
     effect: Estimate | None = None
-    """Hedges' g over start means; None where they have no standard deviation."""
+    """Hedges' g over start means; None if they have no standard deviation."""
     delta: Estimate | None = None
     """Cliff's delta over start means: the share of pairs in which b is above a, less that in which it is below."""
     effect_words: str = ""
@@ -84,16 +84,17 @@ class Contrast(Judged):
     more: power.More | None = None
     """If undecided: further starts per side that would decide with power 80%, if change and spread stay."""
     advice: str = ""
-    """The same in short, and whether it takes a new study: `for 3% 14 more blocks (about 2 h 50 min)`."""
+    """The same in short, and whether it requires a new study: `for 3% 14 more blocks (about 2 h 50 min)`."""
     more_s: float | None = None
     """Duration of these at the pace of the stores, seconds: one more block of each for one more start per side."""
     p: float | None = None
-    """Two-sided p that the ratio is 1, by the test whose interval `ratio` has; None below three starts a side."""
+    """Two-sided p that the ratio is 1, by the test whose interval `ratio` has; None with fewer than three starts per
+    side."""
     p_holm: float | None = None
     """The same with Holm's correction over the `family`: all comparisons of this command that have a p."""
     tost_p: float | None = None
-    """The greater p of the two one-sided tests; None without a margin, below three starts a side, or where nothing
-    varies."""
+    """The greater p of the two one-sided tests; None without a margin, with fewer than three starts per side, or if
+    nothing varies."""
     tost_p_holm: float | None = None
     """The same with Holm's correction over the family."""
     family: int = 0
@@ -222,12 +223,12 @@ def _contrast(
 
 
 def limits_percent(margin: float) -> tuple[float, float]:
-    """The changes that count as equivalent: symmetric as ratios, 1 / (1 + margin) to 1 + margin, in per cent."""
+    """The changes that count as equivalent: symmetric as ratios, 1 / (1 + margin) to 1 + margin, in percent."""
     return 100 * (1 / (1 + margin / 100) - 1), margin
 
 
 def effect_of(pair: LevelPair, confidence: float) -> tuple[Estimate | None, Estimate | None]:
-    """Hedges' g and Cliff's delta over start means. None below three starts a side."""
+    """Hedges' g and Cliff's delta over start means. None with fewer than three starts per side."""
     if pair.fewest < FEWEST_STARTS:
         return None, None
     return hedges_g(pair.samples, confidence), cliffs_delta(pair.samples, confidence)

@@ -1,13 +1,13 @@
 """Change-point detection by rank CUSUM, with p-values that hold for autocorrelated series.
 
 Binary segmentation by ranks. The statistic of a place k with at least two values on each side is the difference of the
-mean ranks before and after it, in standard errors; the greatest is compared with series of this length without a change
+mean ranks before and after it, in standard errors; the largest is compared with series of this length without a change
 (A. N. Pettitt, A non-parametric approach to the change-point problem, Journal of the Royal Statistical Society C 28(2),
 1979, with the weighting of D. M. Hawkins, Testing a sequence of observations for a shift in location, Journal of the
-American Statistical Association 72, 1977). Each side of a change is then searched on its own, as E-divisive does
-(D. S. Matteson, N. A. James, Journal of the American Statistical Association 109, 2014; D. Daly et al., The use of
-change point detection to identify software performance regressions, ICPE 2020). Ranks, because one outlier is no change
-of level.
+American Statistical Association 72, 1977). Each side of a change is then searched on its own, as E-divisive does (D. S.
+Matteson, N. A. James, Journal of the American Statistical Association 109, 2014; D. Daly et al., The use of change
+point detection to identify software performance regressions, ICPE 2020). Ranks, because one outlier is not a change of
+level.
 
 Reference series without a change: permutations for trials and starts. Consecutive seconds are correlated, and against
 permutations almost any series would show a change; they are compared with first-order autoregressions of the same
@@ -30,7 +30,7 @@ ALPHA = 0.01
 FEWEST = 6
 """With fewer values no p is below 1%: a series and its reverse count as one, 2 / 5! = 1.7%."""
 LEAST_SIDE = 2
-"""Least number of values on either side of a change."""
+"""Minimum number of values on either side of a change."""
 DRAWS = 1999
 """Number of reference series without a change."""
 SEED = 20261121
@@ -138,7 +138,7 @@ def _null(n: int, r: float) -> tuple[Numbers, Numbers]:
 
 
 def likeness(values: Sequence[float]) -> float:
-    """Correlation of neighbours, after the greatest change of level is taken out; rounded up to a `STEP`.
+    """Correlation of neighbours, after the largest change of level is taken out; rounded up to a `STEP`.
 
     r = sum e(t) e(t + 1) / sum e(t)^2 falls short by about (1 + 4 r) / n for each of the two means that are taken out
     (M. G. Kendall, Note on bias in the estimation of autocorrelation, Biometrika 41, 1954); that is added. Between 0
@@ -161,7 +161,7 @@ def likeness(values: Sequence[float]) -> float:
 
 
 def batch_means(values: Sequence[float]) -> tuple[list[float], int]:
-    """(means, b): means of b neighbours each, b the least that leaves `MOST_VALUES` at most.
+    """(means, b): means of b neighbours each, b the smallest that leaves `MOST_VALUES` at most.
 
     Values behind the last whole batch are left out.
     """

@@ -1,13 +1,13 @@
-"""Effect sizes of two samples, each with an interval; plain numbers, no trials.
+"""Effect sizes of two samples, each with an interval; works on plain numbers, not on trials.
 
-The coverage of each interval was simulated: docs/explanation/coverage.md. With too few units for the nominal coverage
-there are no ends, and `method` says why.
+The coverage of each interval was simulated: docs/explanation/coverage.md. With too few units for the nominal coverage,
+an estimate has no interval, and `method` says why.
 
 Cohen's d with its standardiser: J. Cohen, Statistical Power Analysis for the Behavioral Sciences, 2nd ed. 1988, p. 44
-(srinadhuni2018 uses the same). Hedges' g: L. V. Hedges, Distribution theory for Glass's estimator of effect size,
+(also used by srinadhuni2018). Hedges' g: L. V. Hedges, Distribution theory for Glass's estimator of effect size,
 Journal of Educational Statistics 6(2), 1981. Their intervals by noncentral t: K. Kelley, Confidence intervals for
-standardized effect sizes, Journal of Statistical Software 20(8), 2007, with the error and the degrees of freedom of
-spreads that differ: M. Delacre, D. Lakens, C. Ley, L. Liu, C. Leys, Why Hedges' g*s based on the non-pooled standard
+standardized effect sizes, Journal of Statistical Software 20(8), 2007, with the error and the degrees of freedom for
+unequal spreads: M. Delacre, D. Lakens, C. Ley, L. Liu, C. Leys, Why Hedges' g*s based on the non-pooled standard
 deviation should be reported with Welch's t-test, 2021 (doi 10.31234/osf.io/tu6mp); paired: J. Algina, H. J. Keselman,
 Approximate confidence intervals for effect sizes, Educational and Psychological Measurement 63, 2003. Cliff's delta: N.
 Cliff, Dominance statistics, Psychological Bulletin 114, 1993; its interval: R. G. Newcombe, Confidence intervals for an
@@ -33,18 +33,18 @@ from steelyard.judging import t_interval
 from steelyard.model.estimate import Estimate
 
 RESAMPLES = 2000
-"""Draws of a bootstrap."""
+"""Number of bootstrap draws."""
 FEWEST_FOR_BOOTSTRAP = 5
-"""Units a side. Of four the bootstrap-t interval covers 94 to 96%, but is two or three times as wide as need be."""
+"""Units per side. With four, the bootstrap-t interval covers 94 to 96% but is two or three times wider than needed."""
 FEWEST_PAIRS_FOR_D = 3
-"""With two pairs the interval of a paired standardised difference covers 91%."""
+"""With two pairs, the interval of a paired standardised difference covers only 91%."""
 FEWEST_FOR_DELTA = 4
-"""Units a side. Of three the interval of Cliff's delta covers 90% of equal systems: there are 20 orders in all."""
+"""Units per side. With three, the interval of Cliff's delta covers 90% for equal systems: only 20 orders exist."""
 FEWEST_FOR_MEDIANS = 4
-"""Units a side of a ratio of medians."""
+"""Units per side for a ratio of medians."""
 MOST_CV = 0.1
-"""Above it times are too skew for the F interval of a ratio of standard deviations: at a coefficient of variation of
-20% it covers 92% of lognormal values, at 30% 88%."""
+"""Above this coefficient of variation, times are too skewed for the F interval of a ratio of standard deviations: at
+20% it covers 92% for lognormal values, at 30% only 88%."""
 STEP_ASIDE = 1e-9
 WIDEST = 1e6
 """Noncentrality at which the search for an end of an interval gives up."""
@@ -59,20 +59,21 @@ class TwoSamples:
     baseline: Sequence[float]
     level: Sequence[float]
     over: str
-    """Name of the units."""
+    """Name of the units, such as `starts`."""
     paired: bool = False
     """Values of the same index share a unit."""
     places: Sequence[Sequence[float]] | None = None
-    """Of pairs: the places of both sides within their blocks, which leave the error as in `gaps.in_blocks`."""
+    """For pairs: positions of both sides within their blocks, whose effect is removed from the error
+    (`gaps.in_blocks`)."""
 
     @property
     def fewest(self) -> int:
-        """Units of the smaller sample."""
+        """Number of units in the smaller sample."""
         return min(len(self.baseline), len(self.level))
 
     @property
     def n(self) -> int:
-        """Pairs, or units of both samples."""
+        """Number of pairs, or of units in both samples."""
         return len(self.baseline) if self.paired else len(self.baseline) + len(self.level)
 
     @cached_property
@@ -82,12 +83,12 @@ class TwoSamples:
 
     @cached_property
     def variances(self) -> tuple[float, float]:
-        """Variances of baseline and level, with n - 1."""
+        """Sample variances (n - 1) of baseline and level."""
         return t_interval.deviation(self.baseline) ** 2, t_interval.deviation(self.level) ** 2
 
     @property
     def varied(self) -> bool:
-        """Two units each, and some spread."""
+        """Whether both have at least two units and there is some spread."""
         return self.fewest >= 2 and sum(self.variances) > 0
 
     @cached_property
@@ -98,7 +99,7 @@ class TwoSamples:
 
 
 def cohens_d(two: TwoSamples, confidence: float) -> Estimate | None:
-    """(mean(level) - mean(baseline)) / sqrt((s_b^2 + s_l^2) / 2); None below two units each or without any spread."""
+    """(mean(level) - mean(baseline)) / sqrt((s_b^2 + s_l^2) / 2); None with fewer than two units each or no spread."""
     if not two.varied:
         return None
     v_b, v_l = two.variances
@@ -109,10 +110,10 @@ def cohens_d(two: TwoSamples, confidence: float) -> Estimate | None:
 def hedges_g(two: TwoSamples, confidence: float) -> Estimate | None:
     """Difference of means over the pooled sd, times J(df) = G(df/2) / (sqrt(df/2) G((df - 1)/2)).
 
-    None as Cohen's d, and of two pairs: J(1) is 0.
+    None if Cohen's d is, and for two pairs, because J(1) is 0.
 
-    Pooled: s^2 = ((n_b - 1) s_b^2 + (n_l - 1) s_l^2) / (n_b + n_l - 2); pairs: the average, df = n - 1. The interval is
-    that of the standardised difference in the population, which g estimates without bias.
+    Pooled: s^2 = ((n_b - 1) s_b^2 + (n_l - 1) s_l^2) / (n_b + n_l - 2); for pairs the average, df = n - 1. The interval
+    is for the population's standardised difference, of which g is an unbiased estimate.
     """
     if not two.varied or (two.paired and two.n < 3):
         return None
@@ -132,14 +133,15 @@ def correction(degrees: float) -> float:
 
 
 def _standardised(two: TwoSamples, sd: float, degrees: float, factor: float, name: str, confidence: float) -> Estimate:
-    """Difference of means over the standardiser `sd`; limits of the population's by noncentral t.
+    """Difference of means over the standardiser `sd`, with a noncentral t interval.
 
-    `degrees`: Satterthwaite's of the squared `sd`; `factor`: the bias correction.
+    `degrees`: Satterthwaite's degrees of freedom of the squared `sd`; `factor`: the bias correction.
 
-    Two samples: t = difference / sqrt(s_b^2 / n_b + s_l^2 / n_l), the standardiser's degrees of freedom; its error over
-    the standardiser turns noncentralities into standard deviations. Spreads may differ; for equal ones and equal
-    numbers it is Kelley's, except for the degrees of freedom, which are those of the observed spreads. Pairs: the
-    error of the paired difference and its degrees of freedom; wide where pairs hardly agree and the effect is large.
+    Two samples: t = difference / sqrt(s_b^2 / n_b + s_l^2 / n_l), with the standardiser's degrees of freedom; its error
+    over the standardiser turns noncentralities into standard deviations. Spreads may differ; for equal spreads and
+    sizes the interval is Kelley's, except that the degrees of freedom come from the observed spreads. Pairs: the error
+    and degrees of freedom of the paired difference; the interval is wide if pairs hardly correlate and the effect is
+    large.
     """
     value = (two.means[1] - two.means[0]) / sd
     error, of_pairs = two.gap.error()
@@ -152,12 +154,12 @@ def _standardised(two: TwoSamples, sd: float, degrees: float, factor: float, nam
             f"{name}, noncentral t interval with {degrees:.3g} degrees of freedom{', paired' if two.paired else ''}"
         )
     else:
-        method = f"{name}; no interval: the difference is too far beyond the spread"
+        method = f"{name}; no interval: the difference is too large relative to the spread"
     return Estimate.of(factor * value, ends, "", confidence, two.n, method)
 
 
 def noncentral_limits(t: float, degrees: float, confidence: float) -> tuple[float, float] | None:
-    """The noncentralities for which t is the upper and the lower quantile; None where they cannot be computed."""
+    """The noncentralities for which t is the upper and the lower quantile; None if they cannot be computed."""
     if abs(t) > WIDEST:
         return None  # scipy would sum for minutes
     tail = (1 - confidence) / 2
@@ -167,7 +169,7 @@ def noncentral_limits(t: float, degrees: float, confidence: float) -> tuple[floa
 
 
 def _below(t: float, degrees: float, shift: float) -> float:
-    """P(T < t) of noncentral t; scipy gives NaN for values near 0 or 1 where `t` and `shift` differ in sign."""
+    """P(T < t) of noncentral t; scipy gives NaN for values near 0 or 1 if `t` and `shift` differ in sign."""
     probability = float(special.nctdtr(degrees, shift, t))
     if math.isnan(probability) and t * shift < 0:
         return 0.0 if shift > t else 1.0
@@ -175,7 +177,7 @@ def _below(t: float, degrees: float, shift: float) -> float:
 
 
 def _crossing(falls: Callable[[float], float], near: float) -> float | None:
-    """Where a falling function crosses 0, searched outwards from `near`; None if it cannot be computed there."""
+    """Zero of a decreasing function, searched outwards from `near`; None if the function cannot be computed there."""
     step = max(1.0, abs(near) / 8)
     low, high = near - step, near + step
     while falls(low) < 0 and step < WIDEST:
@@ -193,11 +195,11 @@ def _crossing(falls: Callable[[float], float], near: float) -> float | None:
 
 
 def cliffs_delta(two: TwoSamples, confidence: float) -> Estimate | None:
-    """P(level > baseline) - P(level < baseline); None below two units each. Pairs are treated as independent samples.
+    """P(level > baseline) - P(level < baseline); None with fewer than two units each. Pairs are treated as independent.
 
     Interval (Newcombe 2006, method 5), with p = (delta + 1) / 2: all p for which (p - observed)^2 <= z^2 V(p), V(p) =
-    p (1 - p) (1 + m ((1 - p) / (2 - p) + p / (1 + p))) / (n_b n_l), m = (n_b + n_l) / 2 - 1. No ends below
-    FEWEST_FOR_DELTA units each. With unequal numbers it takes equal spreads.
+    p (1 - p) (1 + m ((1 - p) / (2 - p) + p / (1 + p))) / (n_b n_l), m = (n_b + n_l) / 2 - 1. No interval
+    with fewer than FEWEST_FOR_DELTA units each. Unequal sizes require equal spreads.
     """
     n_b, n_l = len(two.baseline), len(two.level)
     if two.fewest < 2:
@@ -218,16 +220,16 @@ def _newcombe(observed: float, n_b: int, n_l: int, confidence: float) -> tuple[f
         variance = p * (1 - p) * (1 + more * ((1 - p) / (2 - p) + p / (1 + p))) / (n_b * n_l)
         return abs(p - observed) - z * math.sqrt(variance)
 
-    # `beyond` is negative at the observed value, except at 0 and 1, where it is 0: hence a small step.
+    # `beyond` is negative at the observed value, except at 0 and 1, where it is 0, so the search starts a step aside.
     low = 0.0 if observed == 0 else float(optimize.brentq(beyond, 0.0, min(observed, 1 - STEP_ASIDE)))
     high = 1.0 if observed == 1 else float(optimize.brentq(beyond, max(observed, STEP_ASIDE), 1.0))
     return low, high
 
 
 def difference(two: TwoSamples, unit: str, confidence: float) -> Estimate | None:
-    """Mean of level minus mean of baseline: Student's t of pairs, or Welch's; None below two units each.
+    """Mean of level minus mean of baseline: paired or Welch's t interval; None with fewer than two units each.
 
-    As scipy.stats.ttest_rel and ttest_ind, except for Welch's degrees of freedom with unequal numbers of units
+    Equals scipy.stats.ttest_rel and ttest_ind, except for Welch's degrees of freedom with unequal sample sizes
     (`estimates.satterthwaite`).
     """
     if two.fewest < 2:
@@ -241,16 +243,17 @@ def difference(two: TwoSamples, unit: str, confidence: float) -> Estimate | None
 
 
 def p_of_difference(two: TwoSamples) -> float:
-    """Two-sided p that the means are equal, by the test whose interval `difference` gives; NaN where nothing varies."""
+    """Two-sided p that the means are equal, by the test that matches the interval of `difference`; NaN if nothing
+    varies."""
     return two.gap.p() if two.gap.error()[0] else math.nan
 
 
 def fieller(two: TwoSamples, confidence: float) -> Estimate | None:
-    """Ratio of means, level over baseline, with Fieller's interval; None below two units each or for a mean of 0.
+    """Ratio of means, level over baseline, with Fieller's interval; None with fewer than two units each or a mean of 0.
 
     All r for which (l - r b)^2 <= t^2 (v_l - 2 r c + r^2 v_b), v the variances of the means, c their covariance. No
-    ends where the baseline's mean does not differ from 0 at this confidence: the set is then unbounded. Degrees of
-    freedom: those of the paired difference, otherwise Satterthwaite's of l - r b at the estimated ratio, because the
+    interval if the baseline's mean does not differ from 0 at this confidence: the set is then unbounded. Degrees of
+    freedom: those of the paired difference, otherwise Satterthwaite's for l - r b at the estimated ratio, because the
     spreads may differ.
     """
     if two.fewest < 2 or two.means[0] == 0:
@@ -279,7 +282,7 @@ def fieller(two: TwoSamples, confidence: float) -> Estimate | None:
 
 
 def _variances_of_pairs(two: TwoSamples, degrees: float) -> tuple[float, float, float]:
-    """Variances of the two means, and their covariance; the difference of the places, a line, is taken out of both."""
+    """Variances of the two means and their covariance, after removing a linear effect of the positions from both."""
     y = np.asarray([two.baseline, two.level], dtype=float)
     y = y - y.mean(axis=1, keepdims=True)
     if two.gap.place and two.places is not None:
@@ -290,13 +293,15 @@ def _variances_of_pairs(two: TwoSamples, degrees: float) -> tuple[float, float, 
 
 
 def bootstrap_ratio(two: TwoSamples, rng: np.random.Generator, confidence: float) -> Estimate | None:
-    """Ratio of means, level over baseline, with a bootstrap-t interval; None below two units each or without a ratio.
+    """Ratio of means, level over baseline, with a bootstrap-t interval; None with fewer than two units each or no
+    ratio.
 
     On logarithms: with error e = sqrt(v_b / mean_b^2 + v_l / mean_l^2) (pairs: the sd of l / mean_l - b / mean_b, over
     sqrt(n)), each draw gives t = log(ratio of the draw / ratio) / error of the draw; the ends are ratio exp(-t(upper)
-    e) and ratio exp(-t(lower) e), of the quantiles of t over RESAMPLES draws. A percentile interval, which scipy has,
-    covers 80% for three units, 87% for five, 91% for ten: bootstrap means vary by (n - 1) / n of what they should, and
-    have no tails of t. No ends below FEWEST_FOR_BOOTSTRAP units each, or where values are not above 0.
+    e) and ratio exp(-t(lower) e), with the quantiles of t over RESAMPLES draws. scipy's percentile interval covers 80%
+    for three units, 87% for five, 91% for ten: the variance of bootstrap means is (n - 1) / n of what it should be, and
+    they lack the tails of t. No interval with fewer than FEWEST_FOR_BOOTSTRAP units each, or if any value is not above
+    0.
     """
     if two.fewest < 2 or float(np.mean(two.baseline)) == 0 or min(two.baseline) < 0 < max(two.baseline):
         return None
@@ -316,7 +321,7 @@ def bootstrap_ratio(two: TwoSamples, rng: np.random.Generator, confidence: float
     draws_a, draws_b = a[drawn_a], b[drawn_b]
     moved = np.log(draws_b.mean(axis=1) / draws_a.mean(axis=1) / value)
     errors = _error_of_log_ratio(draws_a, draws_b, two.paired)
-    # A draw of only one unit has no error: its t is infinite, beyond every quantile that is used.
+    # A draw that repeats a single unit has no error: its t is infinite, beyond every quantile in use.
     t = np.divide(moved, errors, out=np.copysign(np.full(RESAMPLES, np.inf), moved), where=errors > 0)
     tail = (1 - confidence) / 2
     upper, lower = (float(one) for one in np.quantile(t, [1 - tail, tail], method="inverted_cdf"))
@@ -335,11 +340,12 @@ def _error_of_log_ratio(a: Numbers, b: Numbers, paired: bool) -> Numbers:
 
 
 def ratio_of_medians(two: TwoSamples, confidence: float) -> Estimate | None:
-    """Ratio of medians, level over baseline, with the interval of Price and Bonett; None for no or a negative value.
+    """Ratio of medians, level over baseline, with Price and Bonett's interval; None if values are missing or negative.
 
     On logarithms: with c = max(1, round((n + 1) / 2 - sqrt(n))) and z the normal quantile of 1 - P(Binomial(n, 1/2) <
-    c), the variance of a median is ((x(n - c + 1) - x(c)) / (2 z))^2; difference +- 1.96 errors. No ends below
-    FEWEST_FOR_MEDIANS units each. For four to ten units it covers 96 to 98%, as c jumps; beyond, 95 to 96%.
+    c), the variance of a median is ((x(n - c + 1) - x(c)) / (2 z))^2; difference +- 1.96 errors. No interval
+    with fewer than FEWEST_FOR_MEDIANS units each. It covers 96 to 98% for four to ten units, because c jumps, and 95 to
+    96% for more.
     """
     if not two.fewest or min(*two.baseline, *two.level) <= 0:
         return None
@@ -362,16 +368,16 @@ def _variance_of_log_median(values: Sequence[float]) -> float:
 
 
 def ratio_of_deviations(two: TwoSamples, confidence: float) -> Estimate | None:
-    """s_level / s_baseline with the interval of the F distribution (normal values); None without spread.
+    """s_level / s_baseline with the F interval, which assumes normal values; None without spread.
 
-    No ends where a side's coefficient of variation is above MOST_CV: such times are too skew for it.
+    No interval if either coefficient of variation is above MOST_CV: such times are too skewed for it.
     """
     if not two.varied or two.variances[0] == 0:
         return None
     spreads = [math.sqrt(variance) for variance in two.variances]
     value, n, method = spreads[1] / spreads[0], len(two.baseline) + len(two.level), "ratio of standard deviations"
     if any(sd > MOST_CV * abs(mean) for sd, mean in zip(spreads, two.means, strict=True)):
-        why = f"no interval: F holds for normal values, and above a variation of {MOST_CV:.0%} times are skew"
+        why = f"no interval: F assumes normal values, and times are skewed above a variation of {MOST_CV:.0%}"
         return Estimate.of(value, None, "", confidence, n, f"{method} over {two.over}; {why}")
     tail, degrees = (1 - confidence) / 2, (len(two.level) - 1, len(two.baseline) - 1)
     low, high = (value / math.sqrt(float(special.fdtri(*degrees, q))) for q in (1 - tail, tail))
@@ -382,7 +388,7 @@ def eta_squared(f: float, df: float, error_df: float, confidence: float, n: int)
     """Partial eta squared df F / (df F + error df), with the noncentral F interval.
 
     Ends: L / (L + df + error df + 1), L the noncentralities for which F is the upper and the lower quantile (J. H.
-    Steiger, Beyond the F test, Psychological Methods 9(2), 2004). Where both ends are 0 (a very small F), the upper is
+    Steiger, Beyond the F test, Psychological Methods 9(2), 2004). If both ends are 0 (a very small F), the upper is
     the value.
     """
     tail = (1 - confidence) / 2

@@ -76,7 +76,7 @@ def quantity(estimate: Estimate, values: Sequence[float]) -> Estimate:
 
 
 def percent(ratio: Estimate) -> Estimate:
-    """A ratio as a change in per cent of the baseline."""
+    """A ratio as a change in percent of the baseline."""
     return ratio.mapped(lambda one: 100 * (one - 1), "%")
 
 
@@ -169,7 +169,7 @@ def median_ranks(n: int, confidence: float) -> tuple[int, float] | None:
     Whole ranks would cover 97%, 98% or 99%, as n falls. With g(k) what ranks k and n + 1 - k cover and I = (g(k) -
     confidence) / (g(k) - g(k + 1)), the share is (n - k) I / (k + (n - 2 k) I): T. P. Hettmansperger, S. J. Sheather,
     Confidence intervals based on interpolated order statistics, Statistics & Probability Letters 4, 1986; that it
-    hardly depends on the distribution: J. Nyblom, the same 14, 1992. None where `median_rank` is.
+    hardly depends on the distribution: J. Nyblom, the same 14, 1992. None if `median_rank` is.
     """
     k = median_rank(n, confidence)
     if k is None:
@@ -234,8 +234,8 @@ def of_deviation(degrees: float, confidence: float) -> tuple[float, float]:
 def quartile(values: Sequence[float], fraction: float, unit: str, confidence: float, over: str = "trials") -> Estimate:
     """A quantile with order statistics as its interval, whatever the distribution.
 
-    Ends x(r) and x(s): the greatest r with P(Binomial(n, fraction) < r) <= tail and the least s with P(Binomial(n,
-    fraction) >= s) <= tail (H. A. David, H. N. Nagaraja, Order Statistics, 3rd edition, section 7.1); none where n is
+    Ends x(r) and x(s): the largest r with P(Binomial(n, fraction) < r) <= tail and the smallest s with P(Binomial(n,
+    fraction) >= s) <= tail (H. A. David, H. N. Nagaraja, Order Statistics, 3rd edition, section 7.1); none if n is
     too small for either, for quartiles at 95% below 13.
     """
     n = len(values)
@@ -252,7 +252,7 @@ def quartile(values: Sequence[float], fraction: float, unit: str, confidence: fl
 
 @functools.lru_cache(maxsize=1024)
 def _ranks(n: int, fraction: float, confidence: float) -> tuple[int | None, int | None]:
-    """(r, s) of the interval of a quantile of n values, from 1; None where n is too small."""
+    """(r, s) of the interval of a quantile of n values, from 1; None if n is too small."""
     tail, ranks = (1 - confidence) / 2, np.arange(1, n + 1)
     low = ranks[stats.binom.cdf(ranks - 1, n, fraction) <= tail]
     high = ranks[stats.binom.sf(ranks - 1, n, fraction) <= tail]

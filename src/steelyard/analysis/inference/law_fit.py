@@ -168,7 +168,7 @@ def bootstrap(design: Numbers, solution: Solution, rng: np.random.Generator) -> 
     squares = np.sum((samples - height(law, design, theta)) ** 2, axis=1)
     products = np.einsum("dni,dnj->dij", slopes, slopes)
     whole = np.isfinite(theta).all(axis=1) & (squares > CLOSE * solution.squares)
-    # Hadamard's ratio: 1 where the parameters' gradients are at right angles, 0 where they are collinear.
+    # Hadamard's ratio: 1 if the parameters' gradients are at right angles, 0 if they are collinear.
     whole &= np.linalg.det(products) > CLOSE**2 * np.prod(np.diagonal(products, axis1=1, axis2=2), axis=1)
     if np.mean(whole) < ENOUGH:
         return None
@@ -281,7 +281,7 @@ def lack_of_fit(sizes: Sequence[float], demands: Sequence[float], solution: Solu
 
 
 def peak(interval: Interval, n: int, largest: float) -> Estimate | None:
-    """Size of the greatest throughput: all m for which 1 - sigma - kappa m^2 does not differ from 0 (Fieller)."""
+    """Size of the largest throughput: all m for which 1 - sigma - kappa m^2 does not differ from 0 (Fieller)."""
     sigma, kappa = float(interval.solution.theta[1]), float(interval.solution.theta[2])
     if kappa * largest**2 <= FLAT or sigma >= 1 - FLAT:
         return None

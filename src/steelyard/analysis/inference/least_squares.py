@@ -42,7 +42,7 @@ class Coefficients:
     degrees: int
     residual_sd: float
     r_squared: float | None
-    """1 - residual / total sum of squares, total about the mean, or about 0 without a constant; None where y does not
+    """1 - residual / total sum of squares, total about the mean, or about 0 without a constant; None if y does not
     vary."""
     n: int
 
@@ -115,7 +115,7 @@ class Fit(Value):
     intercept: InUnit
     """Intercept."""
     r: Number = None
-    """Pearson's correlation; none where the response does not vary."""
+    """Pearson's correlation; none if the response does not vary."""
     p: P = None
     """Two-sided p-value of slope 0: Wald, t with n - 2 degrees of freedom."""
     std_err: Annotated[float, Column(unit="unit of the slope", head="std. error")]

@@ -36,7 +36,7 @@ def holm_within(values: Sequence[float | None], others: Sequence[float | None]) 
 
 
 def survives(verdict: str, p_holm: float | None, confidence: float) -> bool | None:
-    """Whether a verdict would still be given at the corrected p of its own test; None where it decides nothing."""
+    """Whether a verdict would still be given at the corrected p of its own test; None if it decides nothing."""
     if verdict not in DECIDED or p_holm is None:
         return None
     return p_holm < 1 - confidence

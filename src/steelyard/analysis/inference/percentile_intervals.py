@@ -2,7 +2,7 @@
 
 If operations were independent, the number of them at or below the true q-quantile would be binomial(n, q), whatever the
 distribution, and a pair of order statistics covers it (David and Nagaraja, Order Statistics, 3rd edition, section 7.1).
-They are not: a pause of a collector delays all that are under way. So the share of operations at or below the quantile
+They are not: a pause of a collector delays all that are in flight. So the share of operations at or below the quantile
 is taken as a ratio over parts of time (a cluster sample), whose variance says how many independent operations the count
 is worth; binomial limits of that count bound the share (Korn and Graubard 1998, Survey Methodology 24(2)), and the
 histogram turns shares into times (Woodruff 1952, JASA 47). Too few parts of time say nothing of that, so there is no
@@ -33,7 +33,7 @@ NS_PER_MS = 1e6
 def quantile(
     buckets: Sequence[Bucket], q: float, parts: Sequence[tuple[int, int]] = (), confidence: float = 0.95
 ) -> Estimate | None:
-    """The q-quantile of a histogram of nanoseconds, in milliseconds; None where the count does not support it.
+    """The q-quantile of a histogram of nanoseconds, in milliseconds; None if the count does not support it.
 
     `buckets` in order of value. `parts`: operations, and those of them at or below the quantile's bucket, in equal
     parts of the trial's time (see `below`). Ends are the outer bounds of buckets, so the buckets' width is inside; None

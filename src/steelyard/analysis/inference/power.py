@@ -17,21 +17,20 @@ class More(Value):
 
     starts: int
     percent: float
-    """The change that they would show, or the margin within which it would lie, per cent."""
+    """The change that they would show, or the margin within which it would lie, percent."""
     shows: str
     """`change` or `equivalence`: whichever needs fewer starts."""
 
 
 def more_starts(gap: Gap, margin_percent: float | None, confidence: float = 0.95) -> More | None:
-    """The fewest further starts a side that decide with a chance of POWER, if change and spread stay as they are.
+    """The fewest further starts per side that decide with a chance of POWER, if change and spread stay as they are.
 
     `gap`: of logarithms. Decided: the interval of the ratio leaves 1 out, or the two one-sided tests put it within the
     margin, whichever needs fewer. With the gap d, its standard error e(n) and f degrees of freedom, T noncentral t with
-    noncentrality d / e: the chance of the first is P(|T| > t(f)), that of the second
-    P(T(upper) < -t'(f)) - P(T(lower) < t'(f)), t' one-sided, with noncentralities (d -+ log(1 + m)) / e (Cohen 1988,
-    section 2.4; Phillips 1990, *Journal of Pharmacokinetics and Biopharmaceutics* 18(2)). The interval of expected
-    width alone, without a chance, would decide only every second time. None below two units a side, or beyond
-    MOST_STARTS.
+    noncentrality d / e: the chance of the first is P(|T| > t(f)), that of the second P(T(upper) < -t'(f)) - P(T(lower)
+    < t'(f)), t' one-sided, with noncentralities (d -+ log(1 + m)) / e (Cohen 1988, section 2.4; Phillips 1990, *Journal
+    of Pharmacokinetics and Biopharmaceutics* 18(2)). The interval of expected width alone, without a chance, would
+    decide only every second time. None with fewer than two units per side, or beyond MOST_STARTS.
     """
     bound = None if margin_percent is None else math.log1p(margin_percent / 100)
 
@@ -52,12 +51,12 @@ def more_starts(gap: Gap, margin_percent: float | None, confidence: float = 0.95
 
 
 def more_starts_beyond(gap: Gap, bound: float, confidences: tuple[float, float]) -> int | None:
-    """The fewest further starts a side after which the interval of a ratio lies on one side of `bound`, with a chance
+    """The fewest further starts per side after which the interval of a ratio lies on one side of `bound`, with a chance
     of POWER, if change and spread stay as they are.
 
     `gap`: the logarithm of the ratio; `confidences`: of the interval that must lie below the bound, and of the one that
     must lie above it. The chance is P(T > t(f)) of noncentral t with noncentrality |d - log(bound)| / e(n). None below
-    two units a side, or beyond MOST_STARTS.
+    two units per side, or beyond MOST_STARTS.
     """
     beyond = gap.value - math.log(bound)
 

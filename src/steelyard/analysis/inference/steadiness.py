@@ -65,7 +65,7 @@ class Steadiness:
     """The sentence behind the verdict."""
     points: tuple[ChangePoint, ...] = ()
     likeness: float | None = None
-    """Correlation of neighbours that the verdict allows for; None where it is too short."""
+    """Correlation of neighbours that the verdict allows for; None if it is too short."""
 
     @property
     def text(self) -> str:
@@ -79,9 +79,8 @@ class Steadiness:
 def mser5(series: Sequence[float]) -> int | None:
     """Values to drop at the beginning, by MSER-5; None below 20 values.
 
-    With batch means z_1..z_k of 5 values each: d* = argmin over 0 <= d <= k/2 of
-    sum_{j>d} (z_j - mean_{j>d})^2 / (k - d)^2; the cut is 5 d* values. Values behind the last whole batch are not
-    used to find it.
+    With batch means z_1..z_k of 5 values each: d* = argmin over 0 <= d <= k/2 of sum_{j>d} (z_j - mean_{j>d})^2 / (k -
+    d)^2; the cut is 5 d* values. Values behind the last whole batch are not used to find it.
     """
     batches = len(series) // BATCH
     if batches < FEWEST_BATCHES:

@@ -45,7 +45,7 @@ class Stratum:
 
 @dataclass(frozen=True)
 class Components:
-    """Standard deviations between blocks, between starts (of a block) and within starts; None where not estimable."""
+    """Standard deviations between blocks, between starts (of a block) and within starts; None if not estimable."""
 
     between_blocks: Estimate | None
     between_starts: Estimate | None

@@ -46,7 +46,7 @@ class Table:
     error_df: int
     error_squares: float
     epsilon: float | None = None
-    """By which p multiplies both degrees of freedom; None of a single contrast."""
+    """Factor by which p multiplies both degrees of freedom; None for a single contrast."""
 
     def degrees(self, df: int) -> tuple[float, float]:
         """Degrees of freedom of F of a term with this number of them, and of its error, as p has them."""

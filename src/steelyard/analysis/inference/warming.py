@@ -28,7 +28,7 @@ from steelyard.model.estimate import Estimate
 ALPHA = 0.05
 """Chance of any alarm in a study without a trend, after Holm's correction over all of its tests."""
 CORRELATION = 0.3
-"""Assumed correlation of consecutive trials, and the least of seconds."""
+"""Assumed correlation of consecutive trials, and the smallest of seconds."""
 HIGHEST = 0.95
 """Seconds more correlated than this are not tested."""
 CERTAIN = 1.5
@@ -136,7 +136,7 @@ class Fit:
     def change_percent(self, detected: bool, confidence: float) -> Estimate:
         """Mean change per trial over the series, by a line, with its t interval.
 
-        What the line leaves of a detected curve is no noise, so the noise is then taken about line and curve, where
+        What the line leaves of a detected curve is not noise, so the noise is then taken about line and curve, where
         `LEAST_ABOUT_CURVE` degrees of freedom are left.
         """
         about_curve = detected and self.curve.kind != "line" and self.degrees >= LEAST_ABOUT_CURVE
@@ -156,7 +156,7 @@ class Fit:
 
 
 def fit(series: Series, r: float) -> Fit | None:
-    """Test a series for a decaying curve or a line; None where it is too short or does not vary.
+    """Test a series for a decaying curve or a line; None if it is too short or does not vary.
 
     `r`: correlation of neighbours within a block.
     """

@@ -71,7 +71,7 @@ def _sentences(question: str, results: Results) -> list[str]:
 
 
 def _dependences(results: Results) -> list[str]:
-    """How the change of the last level depends on the size: from the least to the greatest."""
+    """How the change of the last level depends on the size: from the smallest to the largest."""
     asked, size = results.factor_asked, results.size_factor
     about = [row for row in results.of(Interaction) if row.factor == asked and row.by == size != asked]
     if not about:
@@ -208,7 +208,7 @@ def _counts(sizes: Sequence[tuple[int, int]]) -> str:
 
 
 def _grouped(results: Results, table: AnswerTable) -> list[str]:
-    """Answer for many lines: in how many the last level is slower, faster, undecided; then the greatest change."""
+    """Answer for many lines: in how many the last level is slower, faster, undecided; then the largest change."""
     lines = [rows for _, rows in table.by_line()]
     ends = [rows[-1] for rows in lines]
     if all(row.ratio is None for row in ends):
@@ -230,7 +230,7 @@ def _grouped(results: Results, table: AnswerTable) -> list[str]:
     if decided:
         greatest = max(decided, key=lambda row: abs(math.log(row.ratio.value)) if row.ratio else 0.0)
         rows = next(rows for rows in lines if greatest in rows)
-        sentences.append("the greatest change: " + _line(results, table, rows))
+        sentences.append("the largest change: " + _line(results, table, rows))
     return sentences
 
 

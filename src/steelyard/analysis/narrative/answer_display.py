@@ -24,7 +24,7 @@ WORDS_ALIKE: Final = 5
 
 
 def names_both_sides(table: AnswerTable) -> bool:
-    """Whether each row names both of its levels: where every pair is compared, or no level has a row of its own."""
+    """Whether each row names both of its levels: where every pair is compared, or no level has its own row."""
     return table.every_pair or not any(row.value_text for row in table.rows)
 
 

@@ -107,7 +107,7 @@ class AnswerRow(Row):
     why: str = ""
     """Reason or limit of the verdict, in a clause: too few starts, the noise floor, Holm's correction."""
     survives_holm: bool | None = None
-    """Whether a verdict of a difference or equivalence would still hold after Holm's correction; none where it decides
+    """Whether a verdict of a difference or equivalence would still hold after Holm's correction; none if it decides
     nothing."""
     sentence: str = ""
     """The row in words, both sides named: `workload C: 902 ms on 3 nodes, 318 ms on 1 node: 2.8 times as long`."""
@@ -352,7 +352,7 @@ def _why(judged: Comparison | MainEffect) -> str:
 
 
 def reason(judged: Comparison | MainEffect) -> str:
-    """Reason or limit of a verdict, in a clause; empty where the interval says all."""
+    """Reason or limit of a verdict, in a clause; empty if the interval says all."""
     if judged.verdict == "descriptive":
         method = "" if judged.ratio is None else judged.ratio.method
         known = (why for why in (NOTHING_VARIES, TOO_FEW, TOO_FEW_WHOLE) if why in method)

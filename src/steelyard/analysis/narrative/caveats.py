@@ -80,7 +80,7 @@ def caveats(study: Study, results: Results, *, simulated: bool = False, emulated
         sentences.append(
             "With two starts per level the intervals are wide; more starts narrow them, more trials hardly do."
             if results.of(MainEffect)
-            else f"Two starts of a level give no interval: it takes {FEWEST_STARTS}, however many trials there are."
+            else f"Two starts of a level give no interval: it needs {FEWEST_STARTS}, however many trials there are."
         )
     if results.of(Exclusion):
         sentences.append(_left_out(results.of(Exclusion), results.trials))
@@ -100,7 +100,7 @@ def caveats(study: Study, results: Results, *, simulated: bool = False, emulated
 
 
 def _cold(study: Study, results: Results, simulated: bool) -> list[str]:
-    """That the servers were not warmed up, and what follows from it; empty where they were, or need it not."""
+    """A sentence that the servers were not warmed up, and its consequence; empty if they were or need not be."""
     if not _may_be_cold(study, simulated):
         return []
     published = ", as published" if study.design.order == "published" else ""

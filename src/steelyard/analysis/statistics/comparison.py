@@ -63,7 +63,7 @@ class Comparison(Judged, MeasuredLevels):
     family: int = 0
     """Comparisons of the family of Holm's correction: all that have a p, of every response that the study names."""
     survives_holm: bool | None = None
-    """Whether the verdict would still be given at the corrected p of its own test; none where it decides nothing."""
+    """Whether the verdict would still be given at the corrected p of its own test; none if it decides nothing."""
     tost_p: Annotated[float | None, Column(unit=NO_UNIT, head="p of equivalence", is_p=True)] = None
     """Greater p of the two one-sided tests of equivalence; none without a margin."""
     tost_p_holm: Annotated[float | None, Column(unit=NO_UNIT, head="p of equivalence (Holm)", is_p=True)] = None
@@ -78,7 +78,7 @@ def compare(
     frame: TrialFrame, response: str, factor: str, baseline: Level, level: Level, others: Treatment,
     confidence: float = 0.95, margin_percent: float | None = None, block_s: float | None = None,
 ) -> Comparison | None:  # fmt: skip
-    """Level against baseline, other factors fixed; None where either has no used trial or the baseline's mean is 0.
+    """Level against baseline, other factors fixed; None if either has no used trial or the baseline's mean is 0.
 
     See `level_ratios.compare_means`. Below three starts per level: no interval, no verdict.
     """
@@ -119,8 +119,8 @@ def comparisons(
 ) -> tuple[Comparison, ...]:  # fmt: skip
     """Every level of every factor against its baseline, for each combination of the other factors.
 
-    Workloads are compared only if nothing else is a factor, because they are different questions. The
-    family of Holm's correction is all of them, and the same comparisons by the `further` responses.
+    Workloads are compared only if nothing else is a factor, because they are different questions. The family of Holm's
+    correction is all of them, and the same comparisons by the `further` responses.
     """
     pace_s = forecast.block_s(frame)
     every = [compare(frame, response, *of, confidence, margin_percent, pace_s) for of in pairs_of_levels(frame)]

@@ -26,7 +26,7 @@ class Effect(MeasuredLevels):
     over: Over
     """Unit that is counted: start means, or trials counted as independent."""
     paired: bool
-    """The levels are compared start by start or, where they need starts of their own, block by block."""
+    """The levels are compared start by start or, where they need their own starts, block by block."""
     n_baseline: int
     """Units of the baseline: start means, or trials."""
     n_level: int

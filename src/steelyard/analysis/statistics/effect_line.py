@@ -1,4 +1,4 @@
-"""Regression on a 0/1 indicator of the level: richardson2017's regressions of an effect."""
+"""Regression of a response on a 0/1 indicator of the level, as in richardson2017."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from steelyard.model.responses import unit_of
 
 
 class EffectLine(MeasuredLevels):
-    """The response over a 0/1 indicator of the level: the intercept is the baseline's mean, the slope the difference.
+    """Straight line of a response over a 0/1 indicator of the level: intercept = baseline's mean, slope = difference.
 
-    richardson2017's regressions of an effect. The same as `Effect.difference`, but for one spread common to both sides.
+    As in richardson2017. The same as `Effect.difference`, except that both sides are assumed to have the same spread.
     """
 
     over: Over
-    """Unit that is counted: start means, or trials counted as independent."""
+    """Unit of `n`: start means, or trials treated as independent."""
     n: int
-    """Units: start means, or trials."""
+    """Number of units: start means or trials."""
     slope: InUnit
     """Difference of means."""
     intercept: InUnit
@@ -31,11 +31,11 @@ class EffectLine(MeasuredLevels):
     std_err: Annotated[float, Column(unit=IN_UNIT, head="std. error")]
     """Standard error of the slope."""
     p: P = None
-    """Two-sided p-value of slope 0."""
+    """Two-sided p-value for a slope of 0."""
 
 
 def effect_lines(frame: TrialFrame, response: str, confidence: float = 0.95) -> tuple[EffectLine, ...]:
-    """Least squares over 0 (baseline) and 1 (level), over start means and over trials; none below three units."""
+    """Least squares over 0 (baseline) and 1 (level), by start means and by trials; none with fewer than three units."""
     rows = []
     for factor, base, level, others in pairs_of_levels(frame):
         for sample in level_pairs(frame, response, factor, base, level, others):

@@ -54,7 +54,7 @@ class Interaction(MeasuredLevels):
     ratio_by_level: Annotated[float | None, Column(unit=NO_UNIT, head="ratio at its level")] = None
     """The same at the other factor's level."""
     ratio_of_ratios: RatioOrNone = None
-    """The second over the first; none where a value is not above 0."""
+    """The second over the first; none if a value is not above 0."""
     verdict: Verdict
     """Higher, lower: the interval of the ratio of ratios leaves out 1. Undecided: it does not, or lies within the noise
     floor or trends. Descriptive: there is none."""
@@ -80,7 +80,7 @@ class Interaction(MeasuredLevels):
     """The same with Holm's correction over the differences of differences of this table."""
     floor_percent: Annotated[float | None, Column(unit="%")] = None
     """Change of a ratio of ratios that identical systems stay below: of the noise floors of both ratios, in quadrature;
-    none where none is known."""
+    none if none is known."""
     trend: str = ""
     """Which of the four still warmed up or slowed down within its starts, and by how much; empty if none did."""
     sentence: str
@@ -191,7 +191,7 @@ def _both(cells: Cells, frame: TrialFrame, four: _Four) -> tuple[float, float]:
 
 def _trends(frame: TrialFrame, four: _Four, response: str, trends: Sequence[Trend]) -> tuple[str, float, float]:
     """The trends of the four treatments in words, and the changes that they may explain: of the logarithm of the ratio
-    of ratios, 0 where treatments of the same starts share their trend; and of that of a mean, as a shared trend still
+    of ratios, 0 if treatments of the same starts share their trend; and of that of a mean, as a shared trend still
     scales a difference. Trends are those of starts, so they are looked up along a factor that needs new starts."""
     along, (name, levels) = (four.factor, (four.baseline, four.level)), (four.by, (four.by_baseline, four.by_level))
     if four.factor not in frame.hard:
@@ -207,7 +207,7 @@ def _trends(frame: TrialFrame, four: _Four, response: str, trends: Sequence[Tren
 
 
 def _floor(frame: TrialFrame, four: _Four, response: str, floors: Floors) -> float | None:
-    """The noise floors of both ratios in quadrature, in per cent."""
+    """The noise floors of both ratios in quadrature, in percent."""
     if not floors.spreads(response):
         return None
     levels = (four.baseline, four.level)

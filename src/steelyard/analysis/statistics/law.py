@@ -8,8 +8,8 @@ caps, as a load generator: the universal law would read it as a peak with a cont
 A law is refused if there are too few sizes, or if its contention is shown to be below 0, which no share of work is: an
 interval that is refused for that held no contention that the law allows, so refusals take nothing from coverage. Both
 loads reduce to one regression. Saturated: n / X(n) = (1 / lambda)(1 + sigma (n - 1) + kappa n (n - 1)). A single
-closed-loop client saturates nothing, so X is 1 / s(n), and the law is that of the service demand:
-s(n) = s1 (1 + sigma (n - 1) + kappa n (n - 1)), fitted to the time per operation.
+closed-loop client saturates nothing, so X is 1 / s(n), and the law is that of the service demand: s(n) = s1 (1 + sigma
+(n - 1) + kappa n (n - 1)), fitted to the time per operation.
 
 A law of throughput is one of the cluster only if the load saturates it. In a closed loop N threads keep n nodes, each
 one queue, busy for at most N / (N + n - 1) of the time if operations go to them at random (balanced job bounds:
@@ -82,11 +82,11 @@ class LawFit(MeasuredRow):
     kappa: RatioOrNone = None
     """Coherency: the cost of nodes agreeing with each other, per pair."""
     peak_nodes: Annotated[Estimate | None, Column(unit="nodes")] = None
-    """Size of the greatest throughput, sqrt((1 - sigma) / kappa); none where the law has none."""
+    """Size of the largest throughput, sqrt((1 - sigma) / kappa); none if the law has none."""
     knee_nodes: Annotated[Estimate | None, Column(unit="nodes")] = None
-    """Of a broken line, the size from which on throughput stays the same."""
+    """Size from which the throughput of a broken line stays the same."""
     ceiling: InUnitOrNone = None
-    """Of a broken line, the throughput beyond the knee."""
+    """Throughput of a broken line beyond its knee."""
     residual_sd: RatioOrNone = None
     """Standard deviation of the residuals of the logarithm."""
     aicc: Annotated[float | None, Column(unit=NO_UNIT, head="AICc")] = None
@@ -94,7 +94,7 @@ class LawFit(MeasuredRow):
     weight: Annotated[float | None, Column(unit="0 to 1")] = None
     """Akaike's weight among the laws fitted to the same points: how far the data speak for this one."""
     lack_of_fit_p: P = None
-    """p of the F test that the sizes' means lie on the law; none where no size has two starts that differ."""
+    """p of the F test that the sizes' means lie on the law; none if no size has two starts that differ."""
     threads: int | None = None
     """Threads of the closed loop; none in an open loop."""
     busy_at_most: Annotated[float | None, Column(unit="as a fraction")] = None
@@ -279,8 +279,7 @@ def laws_of_load(frame: TrialFrame, study: Study, size: str | None, rng: np.rand
 
 
 def counts_nodes(frame: TrialFrame, study: Study, size: str) -> bool:
-    """Whether a factor is the number of nodes, also under a name of its own: each level counts as the nodes that
-    it sets."""
+    """Whether a factor is the number of nodes, also under its own name: each level counts as the nodes that it sets."""
     numbers = frame.numbers.get(size, {})
     return size in NODES or (
         bool(numbers)

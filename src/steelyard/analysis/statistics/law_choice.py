@@ -36,7 +36,7 @@ class LawChoice(Row):
     sizes: int
     """Different sizes."""
     law: str | None = None
-    """The preferred law: usl, amdahl, linear or broken; none where none was fitted, or the data do not decide."""
+    """The preferred law: usl, amdahl, linear or broken; none if none was fitted, or the data do not decide."""
     contention: RatioOrNone = None
     """Contention, sigma of the preferred law; of the universal law where none is preferred or linear scaling is. None
     of a broken line, or where these laws are refused."""
@@ -50,7 +50,7 @@ SURE = 0.9
 """A law with this weight or more is preferred; below it the data do not decide."""
 WORTH_SAYING = 0.05
 NEAR = 0.9
-"""Of the load generator's limit of CPU time: from this share on, a plateau is called near its ceiling."""
+"""Share of the load generator's limit of CPU time from which a plateau is called near its ceiling."""
 US_PER_S = 1e6
 LACKS = 0.01
 """Below this p of the lack of fit, no law describes the sizes."""

@@ -28,13 +28,13 @@ class LinkNumber(Row):
     unit: str
     """Unit of the numbers."""
     asked: Annotated[float | None, IN_UNIT] = None
-    """Value asked for; none where the study does not say, and of a radio channel, whose rate depends on who sends."""
+    """Value asked for; none if the study does not say, and of a radio channel, whose rate depends on who sends."""
     before: Annotated[float, IN_UNIT]
     """Measured before the first trial of a start, mean over starts."""
     after: Annotated[float | None, IN_UNIT] = None
     """Measured after the last trial, mean over starts; none if no start came so far."""
     least: Annotated[float, IN_UNIT]
-    """The least of all these, before and after."""
+    """The smallest of all these, before and after."""
     most: Annotated[float, IN_UNIT]
     """The most."""
     starts: int

@@ -43,7 +43,7 @@ class LinkProgramRow(Row):
 
 
 def link_programs(records: Sequence[TrialRecord]) -> Iterator[LinkProgramRow]:
-    """A row for each link that a program made; none where the kernel made all."""
+    """A row for each link that a program made; none if the kernel made all."""
     groups: dict[LinkChoice, list[MovedFrames]] = {}
     for record in records:
         if record.moved_frames is not None:

@@ -117,7 +117,7 @@ def _joules(row: Mapping[str, Any], counted: tuple[int, int], cost: Cost, shared
 
 
 def _watts(cost: Cost, cpu_percent: float | None) -> float | None:
-    """Declared power of a node whose cores are busy by this many per cent; None if that is needed and not known."""
+    """Declared power of a node whose cores are busy by this many percent; None if that is needed and not known."""
     idle, busy = cost.node_watts_idle, cost.node_watts_busy
     if idle is None or busy is None:
         return busy

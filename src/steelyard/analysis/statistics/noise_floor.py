@@ -34,7 +34,7 @@ class ResponseFloor(MeasuredRow):
     trials: int
     """Used trials of them."""
     between_cv: FractionOrNone = None
-    """Coefficient of variation between starts; none where it is not known."""
+    """Coefficient of variation between starts; none if it is not known."""
     within_cv: FractionOrNone = None
     """Coefficient of variation between the trials of a start."""
     level_starts: int
@@ -42,7 +42,7 @@ class ResponseFloor(MeasuredRow):
     level_trials: int
     """Used trials of a start that the next two hold for."""
     floor_percent: PercentOrNone = None
-    """Change that comparisons of identical systems stay below, levels on starts of their own, paired by block."""
+    """Change that comparisons of identical systems stay below, levels on their own starts, paired by block."""
     floor_paired_percent: PercentOrNone = None
     """The same of levels tried within the same starts."""
     pairs: int = 0
@@ -50,7 +50,7 @@ class ResponseFloor(MeasuredRow):
     pair_ratio: RatioOrNone = None
     """Label B over label A, compared as two levels are: 1 but for noise."""
     pair_greatest_percent: Annotated[float | None, Column(unit="%")] = None
-    """The greatest change between the two starts of a block, with its sign."""
+    """The largest change between the two starts of a block, with its sign."""
 
 
 class NoiseFloor(Value):
@@ -170,14 +170,14 @@ def _pairs(frame: TrialFrame, response: str, confidence: float) -> dict[str, obj
 def _sentence(
     main: ResponseFloor | None, mine: Sequence[ResponseFloor], floors: Floors, paired: bool, *, alone: bool
 ) -> str:
-    """`alone`: levels on starts of their own were compared too, and have no floor."""
+    """`alone`: levels on their own starts were compared too, and have no floor."""
     if main is None:
         why = [f"{one.source} of {one.starts} starts: too few" for one in mine if one.source != "none"]
         why += [floors.stored.why] if floors.stored.why else []
         told_why = "; ".join(why) or "this response has none"
         return f"Small differences are not screened for noise: {told_why}."
     floor = _of_way(main, paired)
-    what = "tried within the same starts" if paired else "on starts of their own"
+    what = "tried within the same starts" if paired else "on their own starts"
     where = "This study compares identical systems"
     if main.source != "this study":
         spread, source = next((one, of) for one, of in floors.spreads(main.response) if of == main.source)
@@ -191,7 +191,7 @@ def _sentence(
         text += f"; trials of one start differ by a coefficient of variation of {cv}%"
     if main.between_cv is not None:
         text += f", starts by {number(100 * main.between_cv.value, digits=2)}%"
-    return f"{text}." + (" Levels on starts of their own were judged against none." if alone else "")
+    return f"{text}." + (" Levels on their own starts were judged against none." if alone else "")
 
 
 def _beside(differing: Sequence[str]) -> str:

@@ -65,7 +65,7 @@ def one_ways(frame: TrialFrame, response: str) -> tuple[OneWay, ...]:
 
 
 def _over_starts(rows: pl.DataFrame, response: str, factor: str, others: Treatment, hard: bool) -> OneWay:
-    """Levels that share their starts are compared within them, those of starts of their own within whole blocks."""
+    """Levels that share their starts are compared within them, those of their own starts within whole blocks."""
     scale = scales_of(rows[response])[0]
     of_start = mean_on(scale, response), pl.col(PLACE).first()
     means = rows.group_by(factor, "start", "block", maintain_order=True).agg(*of_start)

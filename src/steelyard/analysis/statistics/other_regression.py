@@ -7,7 +7,7 @@ from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.statistics.regression import Regression, regressions
 
 FEWEST_LEVELS = 3
-"""With two levels there is a comparison instead; the size factor has a line from two levels on, as published."""
+"""With two levels there is a comparison instead; the size factor has a line with two or more levels, as published."""
 
 
 class OtherRegression(Regression):

@@ -30,11 +30,11 @@ class Overall(MeanOfLevel):
     least: Annotated[float, Column(unit=NO_UNIT)]
     """Least ratio of a cell: a mean hides that cells differ."""
     least_at: str
-    """Where the least ratio is."""
+    """Where the smallest ratio is."""
     greatest: Annotated[float, Column(unit=NO_UNIT)]
     """Greatest ratio of a cell."""
     greatest_at: str
-    """Where the greatest ratio is."""
+    """Where the largest ratio is."""
 
 
 FEWEST_CELLS = 2

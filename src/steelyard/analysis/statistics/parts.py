@@ -27,7 +27,7 @@ class WithinTrials(MeasuredTreatment):
     n: int
     """Trials."""
     mean: InUnit
-    """Mean over start means, t interval from three starts on; of one start, over its trials."""
+    """Mean over start means, t interval with three or more starts; of one start, over its trials."""
     mean_z: InUnit
     """Mean over trials with a normal interval, as published."""
 

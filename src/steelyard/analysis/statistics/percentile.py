@@ -25,7 +25,7 @@ class TrialPercentile(MeasuredTreatment):
     needed: int
     """Operations that the percentile needs to be given."""
     percentile: Annotated[Estimate | None, Column(unit="ms")] = None
-    """The percentile over the trial's operations; none where they are too few."""
+    """The percentile over the trial's operations; none if they are too few."""
     note: str = ""
     """Why there is none, or no end of its interval."""
 

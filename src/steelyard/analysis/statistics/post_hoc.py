@@ -55,8 +55,8 @@ def post_hoc(
     """Pairs of levels of every factor with three levels or more, other factors fixed, with Holm's correction over all
     of them and the same pairs by the `further` responses.
 
-    Over start means, from three starts per level on, without the pairs with the baseline. Over trials only where every
-    level has one start, as in published studies: with two, trials counted as independent call identical levels
+    Over start means, with at least three starts per level, without the pairs with the baseline. Over trials only where
+    every level has one start, as in published studies: with two, trials counted as independent call identical levels
     different in 40% of studies (docs/explanation/coverage.md). t is the comparisons' own; ranks are Mann-Whitney's or
     Wilcoxon's.
     """
@@ -124,7 +124,7 @@ def _on_logarithms(pair: LevelPair) -> bool:
 
 
 def _tests(pair: LevelPair) -> tuple[float | None, float | None]:
-    """(p of the t test, p of the rank test); None where nothing varies."""
+    """(p of the t test, p of the rank test); None if nothing varies."""
     if pair.paired:
         level, baseline = (np.log(side) if _on_logarithms(pair) else side for side in (pair.level, pair.baseline))
         gaps = np.subtract(level, baseline)

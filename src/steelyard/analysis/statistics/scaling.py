@@ -1,8 +1,7 @@
 """Speed-up and efficiency over cluster sizes, against the smallest size that has trials.
 
 Speed-up S(n) = T(base) / T(n) of times, X(n) / X(base) of throughput; efficiency E(n) = S(n) / (n / base). The interval
-of the efficiency is that of the speed-up over a constant. Sizes are compared by start means
-(`level_ratios.ratio_of`).
+of the efficiency is that of the speed-up over a constant. Sizes are compared by start means (`level_ratios.ratio_of`).
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ def scaling(
 ) -> tuple[Scaling, ...]:
     """Every size against the base, for each combination of the other factors.
 
-    Throughput is used if the main response is no speed. `is_open`: the schedule sets the throughput, so there are no
+    Throughput is used if the main response is not a speed. `is_open`: the schedule sets the throughput, so there are no
     numbers, only a sentence that says so.
     """
     if factor not in NODES or factor is None:

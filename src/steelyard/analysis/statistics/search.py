@@ -32,7 +32,7 @@ class SearchRow(TreatmentRow):
     high_per_s: Annotated[float | None, Column(unit="operations/s", head="high")]
     """Upper end of that interval."""
     knee_per_s: Annotated[float | None, Column(unit="operations/s", head="knee")]
-    """Of the rates tried, the one with the greatest rate over mean response time; none if it is the first or last."""
+    """Of the rates tried, the one with the largest rate over mean response time; none if it is the first or last."""
     windows: int
     """Number of windows measured."""
     reason: str

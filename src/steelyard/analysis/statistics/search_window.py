@@ -39,7 +39,7 @@ class SearchWindow(TreatmentRow):
     met: bool
     """Whether all limits were met."""
     binding: str
-    """The limit of which the window used the greatest share; if it missed any, one that it missed."""
+    """The limit of which the window used the largest share; if it missed any, one that it missed."""
     used: Annotated[float, Column(unit="of the limit")]
     """The share of that limit that the window used: above 1 beyond the limit."""
     generator: str

@@ -74,7 +74,7 @@ def cold_starts(rows: Sequence[WarmedStart]) -> Iterator[str]:
 
 
 def _sizes(cold: Sequence[WarmedStart], rows: Sequence[WarmedStart]) -> str:
-    """Of which size the cold starts were, where sizes differ: `, all with 2 nodes,`."""
+    """Size of the cold starts, if sizes differ: `, all with 2 nodes,`."""
     if len({row.nodes for row in rows}) < 2:
         return ""
     sizes = sorted({row.nodes for row in cold})

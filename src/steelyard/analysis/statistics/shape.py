@@ -1,10 +1,9 @@
 """Distribution shape of a treatment's values: outliers, bimodality, normality; reported, never removed.
 
 Outliers: beyond Tukey's fences, 1.5 interquartile ranges outside the box (J. W. Tukey, Exploratory Data Analysis,
-1977).
-Two modes: B. W. Silverman, Using kernel density estimates to investigate multimodality, Journal of the Royal
-Statistical Society B 43(1), 1981. Normality: Shapiro and Wilk's test (scipy) of independent
-values: start means, or the trials of one start.
+1977). Two modes: B. W. Silverman, Using kernel density estimates to investigate multimodality, Journal of the Royal
+Statistical Society B 43(1), 1981. Normality: Shapiro and Wilk's test (scipy) of independent values: start means, or the
+trials of one start.
 """
 
 from __future__ import annotations
@@ -45,9 +44,9 @@ class Shape(MeasuredTreatment):
 
 
 FEWEST = 10
-"""Least number of values for a test of modes."""
+"""Minimum number of values for a test of modes."""
 FEWEST_FOR_NORMALITY = 5
-"""Of three values the test sees little but two that are close to each other."""
+"""Minimum number of values for a test of normality: with three, it detects little but two that are close together."""
 RESAMPLES = 200
 GRID = 256
 MOST_CELLS = 2_000_000
@@ -70,8 +69,8 @@ def modes(values: Numbers, bandwidth: float) -> Numbers:
 def two_modes(values: Sequence[float], rng: np.random.Generator) -> float | None:
     """p of Silverman's test that the density has one mode; None below ten values or without spread.
 
-    h is the least bandwidth whose kernel density has one mode; p is the share of smoothed bootstrap samples, scaled to
-    the variance of the data, that have more than one mode at h.
+    h is the smallest bandwidth whose kernel density has one mode; p is the share of smoothed bootstrap samples, scaled
+    to the variance of the data, that have more than one mode at h.
     """
     data = np.asarray(values, dtype=float)
     if len(data) < FEWEST or np.ptp(data) == 0:

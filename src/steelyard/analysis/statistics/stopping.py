@@ -28,9 +28,9 @@ class Width(TreatmentRow):
     """Response whose intervals were judged."""
     starts: int
     """Start means that the interval rests on."""
-    half_width_percent: Annotated[float | None, Column(unit="per cent of their mean")] = None
+    half_width_percent: Annotated[float | None, Column(unit="percent of their mean")] = None
     """Half of the t interval over start means; none below three starts."""
-    width_percent: Annotated[float, Column(unit="per cent")]
+    width_percent: Annotated[float, Column(unit="percent")]
     """Narrow enough: at most this half width."""
     state: State
     """Too few starts, narrowing, too wide, narrow enough, not waited for."""

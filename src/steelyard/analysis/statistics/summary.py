@@ -35,12 +35,12 @@ class Summary(MeasuredTreatment):
     system_faults: int = 0
     """Trials (of those left out) in which the system under test failed: a result, shown as such."""
     mean: InUnitOrNone = None
-    """Mean over trials, t interval over trials: speaks for these starts only."""
+    """Mean over trials, t interval over trials: describes only these starts."""
     mean_z: InUnitOrNone = None
     """The same mean with a normal interval, as chekkilla2016 printed it."""
     mean_of_starts: InUnitOrNone = None
-    """Mean of start means, t interval with starts - 1 degrees of freedom, from three starts on: speaks for new starts
-    too. None with one start."""
+    """Mean of start means, t interval with starts - 1 degrees of freedom, with at least three starts: also describes
+    new starts too. None with one start."""
     sd: InUnitOrNone = None
     """Standard deviation over used trials (n - 1), none below two; chi-squared interval where trials are independent,
     that is one per start, or all of one start."""
@@ -51,13 +51,13 @@ class Summary(MeasuredTreatment):
     median: InUnitOrNone = None
     """Median over used trials; order-statistic interval from 6 independent trials on."""
     median_of_starts: InUnitOrNone = None
-    """Median of start medians, order-statistic interval from 6 starts on: speaks for new starts too."""
+    """Median of start medians, order-statistic interval with 6 or more starts: also describes new starts."""
     q3: Annotated[Estimate | None, Column(unit=IN_UNIT, head="75%")] = None
     """Third quartile over used trials, interpolated; order-statistic interval from 13 independent trials on."""
     max: Annotated[Estimate | None, Column(unit=IN_UNIT, bare=True)] = None
-    """Greatest value over used trials: as measured, without an interval."""
+    """Largest value over used trials: as measured, without an interval."""
     range: Annotated[Estimate | None, Column(unit=IN_UNIT, bare=True)] = None
-    """Greatest less least value: as measured, without an interval."""
+    """Largest minus smallest value, as measured, without an interval."""
     exclusions: Annotated[tuple[Exclusion, ...], HIDDEN] = ()
     start_means: Annotated[tuple[float, ...], HIDDEN] = ()
     whiskers: Annotated[tuple[float, float] | None, HIDDEN] = None
@@ -108,7 +108,7 @@ def summarise(frame: TrialFrame, response: str, treatment: Treatment, confidence
 
 def _notes(n: int, starts: int) -> tuple[str, ...]:
     if starts == 1:
-        return ("one start: the interval speaks for this start only, not for another cluster started in the same way",)
+        return ("one start: the interval describes only this start, not another cluster started in the same way",)
     if n > starts:
         return (
             f"{n} trials are repeated measures of {starts} starts: the interval over start means is the one that holds "
@@ -150,7 +150,7 @@ def wild(summaries: Sequence[Summary], response: str) -> list[str]:
 
 
 def failures(summaries: Sequence[Summary]) -> list[str]:
-    """Sentence on operations that failed; empty where none did."""
+    """Sentence on operations that failed; empty if none did."""
     shares = [(one.mean.value, one.treatment) for one in summaries if one.response == "error_percent" and one.mean]
     most, where = max(shares, key=operator.itemgetter(0), default=(0.0, {}))
     if not most:

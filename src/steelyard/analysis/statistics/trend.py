@@ -54,11 +54,11 @@ class Trend(TreatmentRow):
     factor: Number = None
     """Level on which the fitted curve settles, over its first value."""
     settles: Annotated[float | None, Column(unit="trials")] = None
-    """Trials after which most of that curve is over; none where it runs through the whole series."""
+    """Trials after which most of that curve is over; none if it runs through the whole series."""
     least_factor: Number = None
     """Factor of a warm-up over the first third of the series that would be found with a chance of 80%."""
     p: P = None
-    """That the series has no trend: the smallest p of its curves, times their number."""
+    """p that the series has no trend: the smallest p of its curves, times their number."""
     p_holm: Annotated[float | None, Column(unit=NO_UNIT, head="p (Holm)", is_p=True)] = None
     """The same with Holm's correction over the family."""
     family: int = 0

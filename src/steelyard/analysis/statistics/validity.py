@@ -48,7 +48,7 @@ Numbers: TypeAlias = "np.ndarray[Any, Any]"
 
 
 def drift(frame: TrialFrame, response: str, confidence: float = 0.95) -> tuple[int, Estimate | None, str]:
-    """(trials, per cent an hour, the sentence): the slope of the logarithm of the response over time of day.
+    """(trials, percent per hour, the sentence): the slope of the logarithm of the response over time of day.
 
     log(value) and hours, each minus its treatment's mean, so that no effect of a treatment is taken for drift (Frisch
     and Waugh 1933). Interval: jackknife over starts, because trials of a start move together: se^2 = (G - 1) / G sum
@@ -104,7 +104,7 @@ def _within(x: Numbers, y: Numbers, groups: Numbers) -> float | None:
 
 def _sentence(per_hour: Estimate | None, span_h: float) -> str:
     if 0 < span_h < SHORTEST_H:
-        return f"The study took {duration(3600 * span_h)}: too short to speak of drift over the hours."
+        return f"The study took {duration(3600 * span_h)}: too short to show drift over the hours."
     if per_hour is None:
         return "Too few trials to look for drift."
     if per_hour.low is None or per_hour.high is None:

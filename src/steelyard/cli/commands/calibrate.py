@@ -121,7 +121,7 @@ def _meaning(calibration: Calibration, limit: float) -> str:
         f"memory {data_size(calibration.memory_bytes)}\n"
         f"Rows of 1 KB; server and generator share this machine's cores; CPU is the generator's per operation. "
         f"ceiling = op/s / busy share of the worker's thread. A trial that reaches {limit:.0%} of it is marked "
-        f"generator-bound: from there on the generator adds more than its own cost to every operation.\n"
+        f"generator-bound: beyond that the generator adds more than its own cost to every operation.\n"
         f"{calibration.machine.get('cpu_model', '')}, {calibration.machine.get('cores', '?')} cores, "
         f"kernel {calibration.machine.get('kernel', '?')}, agent {calibration.agent}, {when:%Y-%m-%d %H:%M}"
     )

@@ -44,7 +44,7 @@ def check(
             "--gate",
             parser=percent_of,
             metavar="PERCENT",
-            help="Forecast how many blocks a gate needs to detect a loss of this many per cent, such as 5%.",
+            help="Forecast how many blocks a gate needs to detect a loss of this many percent, such as 5%.",
         ),
     ] = None,
     margin_percent: Margin = None,
@@ -84,7 +84,7 @@ def _busy(checked: Check, before: ProcessorReading) -> tuple[str, ...]:
 
 
 def _gate_margin(study: Study, change_percent: float | None, margin_percent: float | None) -> float | None:
-    """The margin of a forecast, per cent; None if none is asked for. Raises StudyError where there is none, or one that
+    """The margin of a forecast, percent; None if none is asked for. Raises StudyError where there is none, or one that
     accepts the change."""
     if change_percent is None:
         if margin_percent is not None:

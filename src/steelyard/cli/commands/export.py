@@ -27,7 +27,7 @@ EXAMPLES = (
 )
 EXIT_DONE, EXIT_DAMAGED = 0, 1
 SAY_EVERY_S: Final = 10.0
-"""Between lines of progress where there is no terminal."""
+"""Interval between lines of progress without a terminal."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Format:
     """One format, and where it was asked for."""
 
     name: str
-    """Of its option, without the dashes."""
+    """Name of its option, without the dashes."""
     place: Path | None
     """File or folder to write; None if the format is not asked for."""
     write: Callable[[Trials, Path], str]

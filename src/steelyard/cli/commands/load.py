@@ -132,7 +132,7 @@ def load(
     contacts = with_ports(contact or ()) or (UNUSED_CONTACTS if show_count is not None else ())
     if not contacts:
         raise StudyError(
-            "name the cluster: --contact ADDRESS[:PORT]", "or --show 5 to see what the workload would send"
+            "name the cluster: --contact ADDRESS[:PORT]", "or use --show 5 to see what the workload would send"
         )
     endpoint = Endpoint(source.protocol, contacts, schema.keyspace, schema.table)
     wanted, drives = _load_of(fields, filling=create or populate)
@@ -333,7 +333,7 @@ def show(order: Mapping[str, Any], count: int, as_json: bool) -> int:
             message = f"{count:,} operations were not generated within {SHOW_TIMEOUT_S:g} s"
             raise EngineError(message, "--show fewer") from None
     if done.returncode != 0:
-        raise EngineError(done.stderr.strip() or f"the agent ended with {done.returncode}")
+        raise EngineError(done.stderr.strip() or f"the agent exited with code {done.returncode}")
     if as_json:
         sys.stdout.write(shown_json(done.stdout))
         return EXIT_DONE

@@ -90,7 +90,7 @@ def _plug_in(name: str) -> tuple[str, ModuleType, Any]:
         known = (*find.names("system"), *(one for one in find.names("site") if _is_prepared(one)), *others)
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
         hint = f"did you mean {near[0]!r}? " if near else ""
-        message = f"there is no system, site or foreign engine {name!r} to set up"
+        message = f"no system, site or foreign engine to set up is named {name!r}"
         raise StudyError(message, f"{hint}allowed: {', '.join(known)}")
     return "system", find.find("system", name), default_plug_in("system", name)
 

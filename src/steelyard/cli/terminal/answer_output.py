@@ -69,7 +69,7 @@ def _table(table: AnswerTable, rows: Sequence[AnswerRow], notes: Notes) -> Table
 
 
 def bars(rows: Sequence[AnswerRow], width: int) -> list[str]:
-    """A bar from 0 per level, on one scale for all; nothing where values are missing or the lines have no room."""
+    """A bar from 0 per level, on one scale for all; nothing if values are missing or the lines have no room."""
     known = [row for row in rows if row.value is not None and row.value >= 0]
     greatest = max((row.value or 0.0 for row in known), default=0.0)
     names = [f"{row.line}, {row.level_text}" if row.line else row.level_text for row in known]

@@ -61,7 +61,7 @@ def draw(checked: Check, console: Console, *, everything: bool) -> None:
 
 
 def _sites(plan: Plan) -> Table:
-    """The sites of databases and of load nodes; empty where one site lends both."""
+    """The sites of databases and of load nodes; empty if one site lends both."""
     table = titled_table("Sites", "nodes", "site", "number")
     apart = [trial.settings for trial in plan.trials if trial.settings.load_site.name]
     lent = [("database nodes", settings.site.name, settings.site.nodes) for settings in apart]
@@ -136,7 +136,7 @@ def _apart(item: Resolution | None) -> str:
     if item.n < 2:
         return "nothing: one start per level has no error term"
     if item.hard and item.n < FEWEST_STARTS:
-        return f"nothing: an interval takes {FEWEST_STARTS} starts per level"
+        return f"nothing: an interval needs {FEWEST_STARTS} starts per level"
     if item.difference is None:
         return "nothing: at this confidence the interval is unbounded"
     rise = f"{math.ceil(100 * item.difference)}%" if item.difference < MOST_RISE else "tenfold"
@@ -221,7 +221,7 @@ def _in_start(plan: Plan, trials: Sequence[PlannedTrial]) -> Iterator[str]:
 
 
 def _whose_memory(checked: Check, cost: PlanEstimate) -> str:
-    """That it is the laboratory's, where the nodes take none of this machine's."""
+    """A note that it is the laboratory's, if the nodes use none of this machine's."""
     own = cost.memory_mb == MARGIN_MEMORY_MB
     return ", the laboratory's own: the cluster exists" if own and _of_existing(checked) else ""
 

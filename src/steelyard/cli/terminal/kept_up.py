@@ -24,7 +24,7 @@ BUSY: Final = 0.9
 def kept_up(phase: PhaseOutcome, schedule: Mapping[str, Any]) -> str:
     """Sentence on a phase. Carried is what was answered: an error, fast or never sent, is not.
 
-    `8 in flight at 2.4 ms carry at most 3,300/s: the offered 20,000/s was not kept up`; empty where the
+    `8 in flight at 2.4 ms carry at most 3,300/s: the offered 20,000/s was not kept up`; empty if the
     schedule's rate varies, or nothing was sent.
     """
     totals = phase.totals

@@ -45,7 +45,7 @@ class Lines:
         self.begun_s = 0.0
         self.lines = 0
         self.courses: dict[str, percentile_intervals.HistogramSeries] = {}
-        """Of each phase, the response times of its intervals: what its percentiles' intervals rest on."""
+        """Response times of each phase's intervals, from which the intervals of its percentiles follow."""
 
     def connected(self, record: Connected) -> None:
         """Destination of the load."""
@@ -204,7 +204,7 @@ def sentences(phase: PhaseOutcome) -> list[str]:
 
 
 def estimates(phase: PhaseOutcome, course: percentile_intervals.HistogramSeries | None) -> dict[float, Estimate | None]:
-    """Share to the percentile of response time of all operations with its interval; None where the count is too small.
+    """Share to the percentile of response time of all operations with its interval; None if the count is too small.
 
     Without the course of the phase there is no interval.
     """
@@ -249,7 +249,7 @@ def _kinds(errors: Mapping[str, int]) -> str:
 
 
 def _worst(histogram: Histogram) -> str:
-    """The p99, or the greatest value of few."""
+    """The p99, or the largest value of few."""
     if supported(0.99, histogram.n) or histogram.max_ns is None:
         return f"p99 {_ms(histogram, 0.99)} ms"
     return f"at most {number(histogram.max_ns / NS_PER_MS, digits=3, trim=True)} ms"
@@ -308,7 +308,7 @@ def _phase_data(
 
 
 def _number(histogram: Histogram, q: float) -> float | None:
-    """A percentile in ms; None where the count does not support it."""
+    """A percentile in ms; None if the count does not support it."""
     ns = histogram.quantile_ns(q) if supported(q, histogram.n) else None
     return None if ns is None else ns / NS_PER_MS
 

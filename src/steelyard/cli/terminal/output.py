@@ -22,7 +22,7 @@ HANGING: Final = 2
 
 
 class Terminal(Console):
-    """A console on which texts of others are only shown: brackets are no markup, and in the place of every character
+    """A console on which texts of others are only shown: brackets are not markup, and in the place of every character
     that a terminal would obey stands a sign."""
 
     def __init__(self, **settings: Any) -> None:
@@ -51,7 +51,7 @@ def message_console() -> Console:
 
 
 def say(console: Console, line: str | Text = "", *, style: str | None = None) -> None:
-    """Print a line as it is: brackets are no markup, numbers are not coloured, and the terminal breaks what is long.
+    """Print a line as it is: brackets are not markup, numbers are not coloured, and the terminal breaks what is long.
 
     A line that was wrapped could not be searched, copied or read by a program. A message is cut where it is longer than
     anything that people read: a name in another user's store may have any length.

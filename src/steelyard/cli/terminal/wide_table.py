@@ -31,7 +31,7 @@ def uncut(grid: Table, console: Console) -> None:
 
 
 def forest_span(changes: Sequence[Estimate]) -> tuple[float, float]:
-    """Ends, in per cent, of the axis on which all intervals and 0 lie, with a little room. The axis is that of
+    """Ends, in percent, of the axis on which all intervals and 0 lie, with a little room. The axis is that of
     logarithms of ratios, so that twice and half are as far from 0."""
     ends = [0.0]
     for change in changes:

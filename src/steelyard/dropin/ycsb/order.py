@@ -102,7 +102,7 @@ def compile_command(command: Command, seed: int) -> Compiled:
     duration_s = values.integer("maxexecutiontime", 0, 0, 10**8) or None
     if operations is None and duration_s is None:
         read = values.text("operationcount")
-        raise wrong("operationcount", read, ("at least 1",), "and there is no maxexecutiontime")
+        raise wrong("operationcount", read, ("at least 1",), "and maxexecutiontime is not set")
     workload = ycsb.Core("ycsb", _settings(command, values, operations or 0))
     load = Load(
         schedule="closed" if rate is None else "constant",
@@ -157,7 +157,7 @@ def _target(values: Values) -> Target:
     try:
         contacts = tuple(with_port(*parsed(host, port)) for host in hosts)
     except ValueError as error:
-        raise StudyError(f"the property hosts: {error}", "addresses, separated by commas", key="hosts") from None
+        raise StudyError(f"the property hosts: {error}", "write addresses separated by commas", key="hosts") from None
     return Target(contacts, schema, user, values.text("cassandra.password") if user else None, _tls(values))
 
 

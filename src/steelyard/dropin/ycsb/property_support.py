@@ -21,15 +21,12 @@ USED = frozenset(
     readallfields writeallfields readproportion updateproportion insertproportion scanproportion
     readmodifywriteproportion requestdistribution hotspotdatafraction hotspotopnfraction exponential.percentile
     exponential.frac zeropadding insertorder minscanlength maxscanlength scanlengthdistribution
-    core_workload_insertion_keep_going_on_error
-    measurementtype measurement.interval measurement.histogram.verbose histogram.buckets timeseries.granularity
-    hdrhistogram.percentiles hdrhistogram.fileoutput hdrhistogram.output.path reportlatencyforeacherror
-    latencytrackederrors exporter exportfile
-    hosts port cassandra.keyspace cassandra.username cassandra.password cassandra.readconsistencylevel
-    cassandra.writeconsistencylevel cassandra.readtimeoutmillis cassandra.useSSL
-    steelyard.seed steelyard.workers
-    steelyard.tls.ca steelyard.tls.certificate steelyard.tls.key steelyard.tls.verify steelyard.tls.name
-    """.split()  # noqa: SIM905 - one word a line would take two screens
+    core_workload_insertion_keep_going_on_error measurementtype measurement.interval measurement.histogram.verbose
+    histogram.buckets timeseries.granularity hdrhistogram.percentiles hdrhistogram.fileoutput hdrhistogram.output.path
+    reportlatencyforeacherror latencytrackederrors exporter exportfile hosts port cassandra.keyspace cassandra.username
+    cassandra.password cassandra.readconsistencylevel cassandra.writeconsistencylevel cassandra.readtimeoutmillis
+    cassandra.useSSL steelyard.seed steelyard.workers steelyard.tls.ca steelyard.tls.certificate steelyard.tls.key
+    steelyard.tls.verify steelyard.tls.name """.split()  # noqa: SIM905 - one word a line would take two screens
 )
 
 NOTHING: Mapping[str, str] = {
@@ -52,7 +49,7 @@ ONLY_OFF: Mapping[str, tuple[str, str]] = {
     "cassandra.tracing": ("false", "we do not trace requests"),
     "core_workload_insertion_retry_limit": (
         "0",
-        "insertions are not retried; with core_workload_insertion_keep_going_on_error=true the load goes on, and "
+        "insertions are not retried; with core_workload_insertion_keep_going_on_error=true the load continues, and "
         "loading once more fills what is missing",
     ),
     "dataintegrity": ("false", "we do not compare the values that are read with YCSB's"),
@@ -60,7 +57,7 @@ ONLY_OFF: Mapping[str, tuple[str, str]] = {
 """Accepted only with this value."""
 
 REFUSED: Mapping[str, str] = {
-    "fieldlengthhistogram": "lengths from a histogram file are not there; fieldlengthdistribution: constant, uniform "
+    "fieldlengthhistogram": "lengths cannot come from a histogram file; fieldlengthdistribution: constant, uniform "
     "or zipfian",
     "measurement.raw.output_file": "individual operations are not kept, so there is no measurementtype raw",
     "measurement.raw.no_summary": "individual operations are not kept, so there is no measurementtype raw",

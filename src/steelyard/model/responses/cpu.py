@@ -1,4 +1,4 @@
-"""CPU of database nodes and load nodes, from samples: per cent of the cores that a node was given."""
+"""CPU of database nodes and load nodes, from samples: percent of the cores that a node was given."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from steelyard.model.response import Response
 CORES = ("node_cpu_user_cores", "node_cpu_system_cores")
 MACHINE_IDLE = "machine_cpu_idle_fraction"
 THROTTLED = "node_throttled_fraction"
-GIVEN = "per cent of the cores that the node was given: its quota, or all cores of its machine if it has none"
+GIVEN = "percent of the cores that the node was given: its quota, or all cores of its machine if it has none"
 MS_PER_S = 1e3
 
 
@@ -68,7 +68,7 @@ RESPONSES = (
         label="CPU of the database nodes' machines",
         unit="%",
         definition=(
-            "100 less the idle time of a database node's machine in per cent of all its cores, as `sar -u` has it; the "
+            "100 less the idle time of a database node's machine in percent of all its cores, as `sar -u` has it; the "
             "mean over time and nodes. On a machine that nodes share it covers all of them and the load generator."
         ),
         source="samples",
@@ -82,7 +82,7 @@ RESPONSES = (
         label="throttled quota periods of a database node",
         unit="%",
         definition=(
-            "Quota periods in which a database node used up its CPU and had to wait, in per cent of those in which it "
+            "Quota periods in which a database node used up its CPU and had to wait, in percent of those in which it "
             "ran; the mean over time and nodes."
         ),
         source="samples",

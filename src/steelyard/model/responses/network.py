@@ -11,7 +11,7 @@ def _of(name: str, label: str, definition: str, metric: str, how: How, unit: str
         name=name,
         label=label,
         unit=unit,
-        definition=f"{definition}. Only of nodes with a network of their own.",
+        definition=f"{definition}. Only of nodes with their own network.",
         source="samples",
         measure=Measure(metrics=(metric,), how=how, scale=scale),
         less_is_better=True,

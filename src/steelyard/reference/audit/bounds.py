@@ -60,7 +60,7 @@ def order_bounds(
 ) -> list[Stretch]:
     """The interval in which each of n sorted values lies; `quantiles`: 0 is the minimum, 0.5 the median.
 
-    Not `exact`: n is the least count; the shares of the stretches then hold for every greater one as well."""
+    Not `exact`: n is the smallest count; the shares of the stretches then hold for every greater one as well."""
     known = [
         (*(ranks(n, fraction, quartiles) if exact else _ranks_or_more(n, fraction)), value)
         for fraction, value in quantiles.items()

@@ -1,7 +1,7 @@
-"""Audit of CSV files: what each column of a table holds, which numbers belong to one cell, and every check of them.
+"""Audit of CSV files: the content of each column, the numbers of each cell, and all checks on them.
 
-A column that is not understood is named as not checked, and so is an understood one of which no number took part in a
-check: silence would clear it.
+A column that is not understood is reported as not checked, and so is one whose numbers took part in no check: silence
+would suggest that it is correct.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ LINE: Final = ("slope", "intercept", "r", "p", "std_err")
 
 
 class Entry(NamedTuple):
-    """One cell of the file, and the line of its first number."""
+    """One cell of the file and the line of its first number."""
 
     line: int
     key: dict[str, str]
@@ -52,7 +52,7 @@ class Entry(NamedTuple):
 
 
 def audit(path: Path, how: Conventions, rounding: Rounding) -> Audit:
-    """Audit a file. Raises TableError if it cannot be read as a table with at least one number."""
+    """Audit a file. Raises TableError if it is not a table with at least one number."""
     ledger = Ledger()
     sheet, roles, entries = read(path, rounding)
     cells: list[tuple[str, Cell]] = []
@@ -79,7 +79,7 @@ def _role_words(heading: Heading) -> str:
 
 
 def _name_unchecked(sheet: Sheet, roles: Mapping[str, Heading], entries: Sequence[Entry], ledger: Ledger) -> None:
-    """Name every column with numbers of which none took part in a check."""
+    """Report every column whose numbers took part in no check."""
     printed = {one.label for entry in entries for one in entry.numbers if one.printed.interval is not None}
     for label in sheet.labels:
         heading = roles[label]
@@ -90,7 +90,7 @@ def _name_unchecked(sheet: Sheet, roles: Mapping[str, Heading], entries: Sequenc
 
 
 def _read_labels(labels: Sequence[str]) -> dict[str, Heading]:
-    """Each label alone; `size 50%` is a median next to two other statistics of sizes."""
+    """The heading of each label alone, except that `size 50%` is a median if two other statistics are of sizes."""
     named = headings.numbered(labels)
     roles = {label: Heading("", label) if label in named else headings.read(label) for label in labels}
     statistics: dict[str, set[str]] = {}
@@ -105,11 +105,11 @@ def _read_labels(labels: Sequence[str]) -> dict[str, Heading]:
 
 
 def _roles(sheet: Sheet) -> dict[str, Heading]:
-    """Content of each label; a heading without a statistic over texts names the cell, as a level does."""
+    """The content of each label. A heading without a statistic above text names the cell, as a level does."""
     texts = {label: [one.fields[label].text for one in sheet.records if label in one.fields] for label in sheet.labels}
     roles = _read_labels(sheet.labels)
     under = ""
-    for label in sheet.labels:  # cassandra-stress: `gc: #`, and to the right of it `max ms` of the same
+    for label in sheet.labels:  # cassandra-stress: `gc: #`, followed by `max ms` of the same
         under = label.partition(":")[0].lower() if ":" in label.rstrip(":") else under
         if under and roles[label].known:
             roles[label] = roles[label]._replace(quantity=under)
@@ -145,7 +145,7 @@ def _are_row_numbers(texts: Sequence[str]) -> bool:
 
 
 def _refuse(sheet: Sheet) -> None:
-    """No label is a statistic."""
+    """Raise TableError because no label is a statistic."""
     if sheet.wide:
         what = f"no column is a statistic: {', '.join(sheet.labels)}"
         raise wrong(sheet.path, sheet.line, "", what, allowed(sheet.labels))
@@ -155,7 +155,8 @@ def _refuse(sheet: Sheet) -> None:
 
 
 def _refuse_twins(sheet: Sheet, roles: Mapping[str, Heading]) -> None:
-    """Two columns of one statistic, other than an order statistic, of which one is the check of the other."""
+    """Raise TableError if two columns hold the same statistic, unless it is an order statistic: they check each
+    other."""
     first: dict[tuple[str, str, str, str], str] = {}
     for label, heading in roles.items():
         name = heading.statistic
@@ -167,8 +168,8 @@ def _refuse_twins(sheet: Sheet, roles: Mapping[str, Heading]) -> None:
 
 
 def read(path: Path, rounding: Rounding) -> tuple[Sheet, dict[str, Heading], list[Entry]]:
-    """The table, what each of its labels holds, and its cells with their numbers. Raises TableError: no file, no CSV,
-    no statistic, no number, a duplicate cell."""
+    """The table, the content of each label, and the cells with their numbers. Raises TableError if the file is missing
+    or not CSV, has no statistic or no number, or has a cell twice."""
     sheet = read_file(path)
     roles = _roles(sheet)
     return sheet, roles, _entries(sheet, roles, rounding)
@@ -207,7 +208,7 @@ def _entries(sheet: Sheet, roles: Mapping[str, Heading], rounding: Rounding) -> 
         first = seen.setdefault(tuple(whole.values()), record.line)
         if first != record.line and whole:
             problem = f"the same cell as in line {first}: {cell_text(whole)}"
-            raise wrong(sheet.path, record.line, "", problem, "name it by one more column")
+            raise wrong(sheet.path, record.line, "", problem, "add a column that distinguishes them")
         numbers = [
             _number(sheet.path, label, record.fields[label], roles[label], style, rounding)
             for label in numeric if label in record.fields
@@ -219,14 +220,14 @@ def _entries(sheet: Sheet, roles: Mapping[str, Heading], rounding: Rounding) -> 
 
 
 def _number(path: Path, label: str, field: Field, heading: Heading, style: Style, rounding: Rounding) -> Number:
-    """The number of a field; its own unit takes precedence over the heading's."""
+    """The number in a field; its own unit takes precedence over the heading's."""
     try:
         text, unit = number_text(field.text, style)
         printed = parse(text, rounding)
     except ValueError as error:
-        hint = "write it as 1234.5 or 1.2e+03, without unit and thousands separator; leave blank what is not known"
+        hint = "write it as 1234.5 or 1.2e+03, without a unit or thousands separators; leave unknown values blank"
         if style.unsure:
-            hint = f"{style.unsure} may have a decimal comma or a comma between thousands: write 1234.5"
+            hint = f"{style.unsure} may have a decimal comma or a thousands separator: write 1234.5"
         raise wrong(path, field.line, field.column, str(error), hint) from error
     printed = printed.model_copy(update={"text": field.text.strip()})
     if heading.statistic in ("count", "sd", "se", "range", "iqr") and printed.value is not None and printed.value < 0:
@@ -254,8 +255,8 @@ def _scaled(printed: Printed, factor: float, text: str) -> Printed:
 
 
 def _groups(entry: Entry, ledger: Ledger) -> Iterator[tuple[str, str, list[Number]]]:
-    """The summaries of a row by what they summarise: (quantity and dimension, side, numbers). Those without a unit
-    belong to the only ones of their quantity that have one, if that is a time."""
+    """The summaries of a row, grouped by what they summarise: (quantity and dimension, side, numbers). Numbers without
+    a unit join those of their quantity that have one, if all of these are times."""
     known: dict[tuple[str, str, str], list[Number]] = {}
     for number in entry.numbers:
         name = number.heading.statistic
@@ -280,13 +281,13 @@ def _groups(entry: Entry, ledger: Ledger) -> Iterator[tuple[str, str, list[Numbe
 def _count_for(
     entry: Entry, numbers: Sequence[Number], counts: Sequence[Number], quantity: str, groups: int, ledger: Ledger
 ) -> Number | None:
-    """The count of the values that these numbers summarise: their own, the row's, the number of operations where the
-    numbers are percentiles of these, or the runs as the least that it may be."""
+    """The count of the values that these numbers summarise: their own count, the row's, the number of operations for
+    percentiles of operations, or the number of runs as a lower bound."""
     tails = any((fraction_of(one.heading.statistic) or 0.5) not in (0.5, 0.25, 0.75, 0.0, 1.0) for one in numbers)
     timed = numbers[0].heading.dimension in ("time", "latency", "")
     counts = [one for one in counts if timed or not one.heading.dimension]
     if len({one.printed.value for one in counts if one.heading.quantity == quantity}) > 1:
-        ledger.skip("values of a row with two counts of them")
+        ledger.skip("values of a row with two counts")
         return None
     own = next((one for one in counts if one.heading.quantity == quantity), None)
     bare = next((one for one in counts if not one.heading.quantity), None)
@@ -303,14 +304,14 @@ def _count_for(
 
 
 def _or_more(count: Number) -> Number:
-    """A count that may be one of runs: of values there are at least as many."""
+    """The count as a lower bound: it may count runs, each of which gave at least one value."""
     if count.printed.interval is None:
         return count
     return count._replace(printed=count.printed.model_copy(update={"high": math.inf}))
 
 
 def _cell(place: Place, numbers: Sequence[Number], pooled: bool, ledger: Ledger) -> Cell:
-    """The numbers of one group in one unit; an order statistic that is there twice must agree with itself."""
+    """The numbers of one group in one unit; duplicates of an order statistic must agree."""
     base = next((number.heading.scale for number in numbers if number.heading.dimension == "time"), 1.0)
     printed: dict[str, Printed] = {}
     labels: dict[str, str] = {}
@@ -331,7 +332,7 @@ def _cell(place: Place, numbers: Sequence[Number], pooled: bool, ledger: Ledger)
 
 
 def _row(name: str, entry: Entry, how: Conventions, ledger: Ledger) -> Iterator[tuple[str, Cell]]:
-    """All checks of the summaries of one row; yields its cells with what they summarise."""
+    """All checks on the summaries of one row; yields what they summarise with the cells."""
     place = Place(name, entry.line, entry.key, entry.lines)
     pooled = any(text.strip().lower() in OVERALL for text in entry.key.values())
     sides: dict[str, dict[str, Cell]] = {}
@@ -365,7 +366,7 @@ def _line(
     place: Place, entry: Entry, whole: Mapping[str, Number], pairs: Sequence[tuple[Cell, Cell]], how: Conventions,
     ledger: Ledger,
 ) -> None:  # fmt: skip
-    """A regression; in a row with two groups, the slope is the one on their 0/1 indicator."""
+    """Checks on a regression; in a row with two groups, its slope is over their 0/1 indicator."""
     known = {name: whole[name] for name in LINE if name in whole}
     numbers = {name: one.printed for name, one in known.items()}
     line = Line(place, numbers, {name: one.label for name, one in known.items()})
@@ -398,7 +399,8 @@ def _side(cell: Cell) -> Side:
 def _compared(
     place: Place, whole: Mapping[str, Number], first: Cell, second: Cell, how: Conventions, ledger: Ledger
 ) -> None:
-    """Effect size, ratio, difference and change between the two groups: of means, or of medians if they fit better."""
+    """Checks on effect size, ratio, difference and change between two groups: by means, or by medians if they fit
+    better."""
     checks_before = sum(ledger.made.values())
     if "mean" in first.numbers and "mean" in second.numbers:
         sides = (_side(first), _side(second))
@@ -420,7 +422,7 @@ def _compared(
 
 
 def _follow(place: Place, whole: Mapping[str, Number], both: two_groups.Both, ledger: Ledger) -> None:
-    """Difference, ratio and change between two numbers."""
+    """Checks on the difference, ratio and change between two numbers."""
     for name, check in (
         ("difference", two_groups.check_difference),
         ("ratio", two_groups.check_any_ratio),
@@ -431,7 +433,7 @@ def _follow(place: Place, whole: Mapping[str, Number], both: two_groups.Both, le
 
 
 def _values_of_sides(entry: Entry) -> list[tuple[Number, Number]]:
-    """Pairs of plain numbers of a comparison: `before` and `after`, `time before` and `time after`."""
+    """Pairs of plain numbers in a comparison: `before` and `after`, `time before` and `time after`."""
     plain: dict[tuple[str, str], dict[str, Number]] = {}
     for number in entry.numbers:
         if (
@@ -444,7 +446,7 @@ def _values_of_sides(entry: Entry) -> list[tuple[Number, Number]]:
 
 
 def _parts(whole: Cell, cells: Sequence[Cell]) -> list[Cell]:
-    """The cells that an overall row pools: those with the same levels as its own."""
+    """The cells that an overall row pools: those with the same other levels."""
     fixed = {name: text for name, text in whole.place.cell.items() if text.strip().lower() not in OVERALL}
     return [
         one for one in cells if not one.pooled and all(one.place.cell.get(name) == text for name, text in fixed.items())

@@ -118,7 +118,7 @@ class Table:
         return known
 
     def reading(self, share: Number) -> bool | None:
-        """Whether a column of shares without a unit is in percent: the reading that fits more of its rows; None where
+        """Whether a column of shares without a unit is in percent: the reading that fits more of its rows; None if
         both fit as many."""
         if share.label not in self._readings:
             fits = [0, 0]
@@ -199,7 +199,7 @@ def _close(way: Interval, mine: Interval) -> bool:
 
 
 def _throughput(row: Row, before: Row | None, ledger: Ledger) -> None:
-    """Throughput = operations / time; of a time series, of what was added since the row before."""
+    """Throughput = operations / time; of a time series, of what was added since the previous row."""
     rates = row.of("throughput") or [number for number in row.of("mean") if number.heading.dimension == "rate"]
     times = row.of("duration")
     for number in rates:
@@ -222,7 +222,7 @@ def _throughput(row: Row, before: Row | None, ledger: Ledger) -> None:
 
 
 def _quotients(count: Number, time: Number, row: Row, before: Row | None) -> Iterator[tuple[str, Interval]]:
-    """Operations by time, without failures too, and their rise by its rise since the row before."""
+    """Operations by time, without failures too, and their rise by its rise since the previous row."""
     units = {"": 1.0} if time.heading.dimension == "time" else {f" {name}": unit for name, unit in OPEN_UNITS.items()}
     failed = [one for one in row.of("part") if one.heading.quantity == "failure"]
     for name, unit in units.items():
@@ -278,7 +278,7 @@ MEASURES: Final = ("duration", "mean", "median", "throughput")
 
 
 def _measures(row: Row) -> dict[str, tuple[Number, bool | None]]:
-    """Label to number, and whether more of it is faster; None where nothing says it."""
+    """Label to number, and whether more of it is faster; None if nothing says it."""
     known = {}
     for number in (*row.of(*MEASURES), *(other for other in row.of("") if other.heading.dimension == "time")):
         rate = number.heading.statistic == "throughput" or number.heading.dimension == "rate"

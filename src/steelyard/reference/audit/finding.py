@@ -18,7 +18,7 @@ Weight = Literal["contradiction", "remark"]
 KINDS: Mapping[str, str] = {
     "count": "the count is the one that the design says",
     "order": "minimum, percentiles and maximum rise: min <= median <= p95 <= p99 <= max",
-    "mean": "the mean lies between the least and the greatest that the order statistics allow",
+    "mean": "the mean lies between the smallest and the largest that the order statistics allow",
     "range": "range = max - min; interquartile range = third quartile - first",
     "deviation": "the standard deviation is possible for count, range, quartiles and mean",
     "two groups": "the cell does not fall into two groups of values",
@@ -76,7 +76,7 @@ class AuditFinding(Value):
     """The range that the other numbers allow, in words, rounding included."""
     low: float | None = None
     high: float | None = None
-    """Ends of the range that the other numbers allow; None where unbounded."""
+    """Ends of the range that the other numbers allow; None if unbounded."""
     off_by: float | None = None
     """Distance from the printed interval to the range that the other numbers allow; positive: too large."""
     because: str
@@ -93,7 +93,7 @@ class Place(NamedTuple):
     line: int
     cell: Mapping[str, str]
     lines: Mapping[str, int] = {}
-    """Line of each number by its column, where they are on lines of their own."""
+    """Line of each number by its column, where they are on their own lines."""
 
 
 class Audit(Value):

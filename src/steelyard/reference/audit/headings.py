@@ -31,7 +31,7 @@ SUMMARIES: Final[Mapping[str, tuple[str, ...]]] = {
                    "coefficient of variation percent"),
     "cv": ("cv", "rsd", "coefficient of variation", "cov", "relative standard deviation"),
 }  # fmt: skip
-"""Statistics of a group of values, and their phrases. Quartiles and percentiles have a grammar of their own."""
+"""Statistics of a group of values, and their phrases. Quartiles and percentiles have their own grammar."""
 WHOLE: Final[Mapping[str, tuple[str, ...]]] = {
     "slope": ("slope",), "intercept": ("intercept",), "r": ("r", "r value", "pearson r"), "p": ("p", "p value"),
     "std_err": ("std err", "stderr"), "cohens_d": ("cohens d", "cohen s d", "d"),
@@ -75,7 +75,7 @@ LEVELS: Final[frozenset[str]] = frozenset((
     "read share", "read percent", "ram", "document", "input", "factor", "level", "phase", "replicate", "repetition",
     "batch", "batch size", "value size", "row", "case", "group", "test", "scale", "scale factor", "warehouses",
 ))  # fmt: skip
-"""Numbers that identify a row and are no result."""
+"""Numbers that identify a row and are not results."""
 WORKERS: Final[frozenset[str]] = frozenset((
     "nodes", "node", "threads", "thread", "cores", "core", "processors", "processor", "procs", "proc", "processes",
     "workers", "worker", "servers", "machines", "cpus", "instances", "ranks", "gpus", "executors", "shards", "tasks",
@@ -178,7 +178,7 @@ def percentile_name(fraction: float) -> str:
 
 
 def _percentile(text: str) -> str:
-    """The audit's name of these digits: `99.9`, `99_9` and `999` are one; "" if they are no percentile."""
+    """The audit's name of these digits: `99.9`, `99_9` and `999` are one; "" if they are not a percentile."""
     text = text.replace("_", ".")
     if "." not in text and len(text) > 2 and text != "100":
         text = f"{text[:2]}.{text[2:]}" if text[0] in "90" else "999"
@@ -187,7 +187,7 @@ def _percentile(text: str) -> str:
 
 
 def percentile_labels(texts: Sequence[str]) -> list[str]:
-    """The names of a column of percentiles: fractions where none is above 1. What is no number stays as it is."""
+    """The names of a column of percentiles: fractions where none is above 1. What is not a number stays as it is."""
     plain = [text.replace(",", ".") for text in texts]
     values = [float(text) if re.fullmatch(r"\d+(\.\d+)?", text) else None for text in plain]
     known = [value for value in values if value is not None]

@@ -232,7 +232,7 @@ def _bare_metal(table: Table, ledger: Ledger) -> None:
             greatest = rows.get((row.key["workload"], row.key["load_percent"], f"{row.key['metric']}_max"))
             most = None if greatest is None else greatest.numbers[column].interval
             if greatest is not None and most is not None:
-                because = f"{greatest.key['metric']} {greatest.numbers[column].text}: a mean is not above the greatest"
+                because = f"{greatest.key['metric']} {greatest.numbers[column].text}: a mean is not above the largest"
                 ledger.weigh("mean", place, column, printed, Interval(0.0, most.high), because)
             blocks.setdefault(row.key["workload"], []).append((place, column, printed))
     two_groups.check_copies(blocks, ledger)

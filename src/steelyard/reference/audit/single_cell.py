@@ -77,8 +77,8 @@ class Cell(NamedTuple):
 
     @property
     def fewest(self) -> tuple[int, bool]:
-        """The least number of values that the printed count allows, and whether it is the only one; without a count 2,
-        the fewest that a summary is worth."""
+        """The smallest number of values that the printed count allows, and whether it is the only one; without a count
+        2, the fewest that a summary is worth."""
         if self.n is not None:
             return self.n, True
         printed = self.get("count")
@@ -248,7 +248,7 @@ def _mean_and_deviation(cell: Cell, how: Conventions, ledger: Ledger) -> None:
 
 def possible_ss(cell: Cell, stretches: list[Stretch] | None, mean: Interval) -> Interval:
     """The sums of squared deviations allowed by everything except the printed standard deviation; for a count that is
-    not exact, of the least one."""
+    not exact, of the smallest one."""
     n, exact = cell.fewest
     ss = Interval(0.0, math.inf)
     if stretches is not None:

@@ -35,7 +35,7 @@ OF_THE_PAGE: Final[dict[str, str]] = {
     "hint of a crime": "What to do, or how to read the page as it is.",
     "value of a level": ("Geometric mean of the level's start means. The change is the quotient of two of them."),
     "change from the baseline": (
-        "In per cent of the baseline's value between half and double, otherwise as a multiple of it; in brackets the "
+        "In percent of the baseline's value between half and double, otherwise as a multiple of it; in brackets the "
         "interval over starts."
     ),
     "verdict of a level": (
@@ -57,7 +57,7 @@ OF_THE_PAGE: Final[dict[str, str]] = {
     "metric of a server": "Quantity that a probe reads from the database itself, such as the pauses of its collector.",
     "readings of a server": "Readings of all database nodes in the measured phase.",
     "mean of a server's metric": "Mean of these readings, all nodes alike.",
-    "greatest of a server's metric": "The greatest of these readings.",
+    "greatest of a server's metric": "The largest of these readings.",
     "check of the generator": "A check of the load generator: the number found and the limit.",
 }
 """Term to definition."""

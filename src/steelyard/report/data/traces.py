@@ -50,13 +50,13 @@ RESOURCES: Final = (
 
 @dataclass(frozen=True)
 class Usage:
-    """One resource of one node over the measured phase: mean and greatest reading, in the unit of the picture."""
+    """One resource of one node over the measured phase: mean and highest reading, in the unit of the picture."""
 
     node: str
     loads: bool
     """Whether it is a load node."""
     means: Mapping[tuple[str, str], tuple[float, float]]
-    """(Panel, word of the metric) to mean and greatest reading."""
+    """(Panel, word of the metric) to mean and highest reading."""
 
 
 def usage(trace: Trace) -> tuple[Usage, ...]:

@@ -56,7 +56,7 @@ def hollow(marks: Iterable[Element], colour: str, width: float = 1.5) -> Element
 
 
 def path(d: str, colour: str, *, width: float = LINE, dash: str = "", opacity: float | None = None) -> Element | None:
-    """A stroke along a path; None where the path is empty."""
+    """A stroke along a path; None if the path is empty."""
     if not d:
         return None
     return element(

@@ -42,7 +42,7 @@ ROUND: Final = (
 
 @dataclass(frozen=True)
 class ForestRow:
-    """One change in per cent; `low` and `high` are None without an interval."""
+    """One change in percent; `low` and `high` are None without an interval."""
 
     label: str
     value: float
@@ -56,7 +56,7 @@ def picture(
     rows: Sequence[ForestRow], margin: tuple[float, float] | None, *, width: float = WIDE_PX, narrow: bool = False
 ) -> Picture:
     """One row per change: a point with its interval, hollow if undecided, and its verdict. Nothing is estimated here.
-    `margin` in per cent is shaded; `narrow` breaks labels at their colon."""
+    `margin` in percent is shaded; `narrow` breaks labels at their colon."""
     drawn = [_ratio(end) for row in rows for end in (row.value, row.low, row.high) if end is not None]
     drawn += [1.0, *map(_ratio, margin or ())]
     domain = Domain(min(drawn) / ROOM, max(drawn) * ROOM, "log")
@@ -102,7 +102,7 @@ def _lines(words: str, room_px: float, narrow: bool) -> list[str]:
 
 
 def as_change(ratio: float) -> str:
-    """A ratio as a change: in per cent between half and double, otherwise as a multiple: `+20%`, `10×`, `0.01×`."""
+    """A ratio as a change: in percent between half and double, otherwise as a multiple: `+20%`, `10×`, `0.01×`."""
     if ratio == 1:
         return "0%"
     if HALF < ratio < DOUBLE:
@@ -111,7 +111,7 @@ def as_change(ratio: float) -> str:
 
 
 def _ratio(percent: float) -> float:
-    """A change in per cent as a ratio, for the logarithmic axis."""
+    """A change in percent as a ratio, for the logarithmic axis."""
     return max(1 + percent / 100, LEAST_RATIO)
 
 

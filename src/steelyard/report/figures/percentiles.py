@@ -46,7 +46,7 @@ def percentiles(this: View) -> Figure | None:
     caption = (
         f"Percentiles of response time over {this.positions.name}, of n = {n_range(point.n for point in shown)} trials "
         "per point: each point is the median of start medians of the trial's own percentile, with its "
-        f"{100 * this.results.confidence:g}% interval from six starts on. "
+        f"{100 * this.results.confidence:g}% interval for six or more starts. "
         "Logarithmic axis, the same in all panels."
     )
     return Figure("percentiles", "Response time", caption, panels, keys, zoom="xy")

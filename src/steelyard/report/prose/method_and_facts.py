@@ -404,7 +404,7 @@ def _circumstances(records: Sequence[TrialRecord]) -> str:
 
 
 def _clocks(records: Sequence[TrialRecord]) -> str:
-    """Corrections of times from nodes with clocks of their own; empty where there are none."""
+    """Corrections of times from nodes with their own clocks; empty if there are none."""
     by_node: dict[str, list[ClockOffset]] = {}
     for record in records:
         for clock in record.clocks:
@@ -414,7 +414,7 @@ def _clocks(records: Sequence[TrialRecord]) -> str:
         return ""
     left_s = max(clock.worst_s for clocks in by_node.values() for clock in clocks)
     return (
-        f" Times from nodes with a clock of their own were put on the conductor’s: {corrections}; the error left in "
+        f" Times from nodes with their own clock were put on the conductor’s: {corrections}; the error left in "
         f"them is at most {number(MS_PER_S * left_s, digits=2)} ms."
     )
 

@@ -18,20 +18,21 @@ from steelyard.reading.report_input import ReportInput
 
 MIB: Final = 1024 * 1024
 ROOT: Final = "store"
-"""Folder of studies that the commands use where none is named."""
+"""Default folder of studies in the commands."""
 TITLE: Final = "Steelyard: a laboratory that weighs distributed databases"
 AUTHORS: Final = "The Steelyard developers"
 LICENCE: Final = "Apache-2.0"
-"""Title, authors and licence as in CITATION.cff."""
+"""Title, authors and licence, as in CITATION.cff."""
 STORE: Final = "STORE"
-"""Placeholder of the study's folder in commands: a page does not know where it lies, and the folder may be moved."""
+"""Placeholder for the study's folder in commands: a page does not know its own location, and the folder may be
+moved."""
 ONE_MACHINE: Final = "cpu"
 """Resources that nodes on one machine share."""
 
 
 @dataclass(frozen=True)
 class Provenance:
-    """A term and its text; code is between backticks."""
+    """A term and its text, with code between backticks."""
 
     term: str
     text: str
@@ -39,15 +40,15 @@ class Provenance:
 
 def hardware(page_input: ReportInput) -> str:
     """Hardware, site and system in one line: `2 CPUs (AMD EPYC), 23.5 GiB of memory, all nodes on one machine;
-    database nodes in Docker containers, network host; Cassandra 5.0.5, heap 256 MB per node`. Empty where no fact is
+    database nodes in Docker containers, network host; Cassandra 5.0.5, heap 256 MB per node`. Empty if no facts are
     known."""
     parts = (_machines(page_input), enclosed(page_input.records, page_input.site_facts), _system(page_input.records))
     return "; ".join(part for part in parts if part)
 
 
 def enclosed(records: Sequence[TrialRecord], site_facts: Mapping[str, Mapping[str, str]]) -> str:
-    """Enclosure of the database nodes, by the facts of one of each site, with the network of containers; empty where
-    they are plain processes of their machine: `database nodes in Docker containers, network host`."""
+    """How the database nodes of each site are isolated, by the facts of one of them, and the network of containers:
+    `database nodes in Docker containers, network host`. Empty for plain processes."""
     return listed(
         [
             f"database nodes{f' of site {site}' if len(site_facts) > 1 else ''} {words}{_networks(records, site)}"
@@ -58,7 +59,7 @@ def enclosed(records: Sequence[TrialRecord], site_facts: Mapping[str, Mapping[st
 
 
 def _enclosure(node_facts: Mapping[str, str]) -> str:
-    """`in Docker containers`, by the engine of the facts; `in virtual machines`."""
+    """Isolation by a node's facts: `in Docker containers`, `in virtual machines`, or empty."""
     isolated_by = isolation(node_facts)
     if isolated_by == "container":
         return f"in {node_facts[CONTAINER_ENGINE].split(' ', 1)[0]} containers"
@@ -66,7 +67,7 @@ def _enclosure(node_facts: Mapping[str, str]) -> str:
 
 
 def _networks(records: Sequence[TrialRecord], site: str) -> str:
-    """The networks that a site gave its nodes: `, network host`; empty where it has no such setting."""
+    """Networks that a site gave its nodes: `, network host`. Empty if the site has no such setting."""
     of_site = [one.settings for one in records if one.settings.at("site.name") == site]
     networks = sorted({str(network) for one in of_site if (network := one.at("site.network"))})
     return f", network {' or '.join(networks)}" if networks else ""
@@ -92,7 +93,7 @@ def _machine(node_facts: Mapping[str, str]) -> str:
 
 
 def _system(records: Sequence[TrialRecord]) -> str:
-    """System under test with its version, and its heap where all trials have the same."""
+    """System under test with its version, and its heap if it is the same in all trials."""
     if not records:
         return ""
     settings = records[-1].settings
@@ -108,13 +109,13 @@ def _system(records: Sequence[TrialRecord]) -> str:
 
 
 def _heap_mb(settings: Mapping[str, object]) -> str:
-    """Heap that the laboratory gave a node, MB; empty for a cluster that exists, which has its own."""
+    """Heap in MB that the laboratory gave a node; empty for an existing cluster, which configures its own."""
     return "" if settings.get("managed") is False else str(settings.get("heap_mb") or "")
 
 
 def one_trial(records: Sequence[TrialRecord]) -> str:
-    """Common work of all trials: `Each trial: 2,000 operations, 1 thread, 5,000 records,
-    replication factor 1`. Empty if nothing is the same."""
+    """What all trials have in common: `Each trial: 2,000 operations, 1 thread, 5,000 records, replication factor 1`.
+    Empty if nothing."""
     settings = [record.settings for record in records]
     parts = (
         _shared(_amount(one.at("load.operations"), "operation") for one in settings),
@@ -136,7 +137,7 @@ def _seconds(duration_s: Level | None) -> str:
 
 
 def _closed_threads(settings: TrialSettings) -> Level | None:
-    """Threads of a closed loop; None of an open one, whose threads only bound what is in flight."""
+    """Threads of a closed loop; None for an open one, whose threads only limit what is in flight."""
     return settings.at("load.threads") if settings.at("load.schedule") == "closed" else None
 
 
@@ -145,13 +146,13 @@ def _copies(factor: Level | None) -> str:
 
 
 def _shared(texts: Iterable[str]) -> str:
-    """The text that all have; empty if they differ."""
+    """The text if all are equal, otherwise empty."""
     different = set(texts)
     return different.pop() if len(different) == 1 else ""
 
 
 def provenance(page_input: ReportInput) -> tuple[Provenance, ...]:
-    """Terms with their texts: reproduce, raw data, cite, and what was published."""
+    """Terms with their texts: reproduce, raw data, cite, published values."""
     return tuple(_rows(page_input))
 
 
@@ -160,17 +161,17 @@ def _rows(page_input: ReportInput) -> Iterator[Provenance]:
     folder = f"{ROOT}/{about.name}"
     yield Provenance(
         "Reproduce",
-        f"With this study's folder for `{STORE}` (`{folder}`, unless `--store` named another): "
-        f"`steelyard run {STORE}/study.toml --store again` measures everything again; `steelyard report {STORE}` makes "
-        f"this page from the stored data, and `steelyard verify {STORE}` computes its numbers again.",
+        f"Replace `{STORE}` with this study's folder (`{folder}`, unless `--store` named another). "
+        f"`steelyard run {STORE}/study.toml --store again` repeats all measurements; `steelyard report {STORE}` "
+        f"regenerates this page from the stored data, and `steelyard verify {STORE}` recomputes its numbers.",
     )
     attempts = count(len(page_input.records), "attempt")
     yield Provenance(
         "Raw data",
         f"The folder `{folder}` (`{ROOT}` unless `--store` named another): `study.toml`, the journal `events.jsonl`, "
-        f"and {attempts} in `trials/`, each with its record `trial.json`, histograms per second "
+        f"and {attempts} in `trials/`, each with its record `trial.json`, per-second histograms "
         "(`intervals/*.parquet`), readings of the nodes (`samples/*.parquet`), facts and logs. "
-        "Tables of this page as CSV or JSON: at its end.",
+        "The tables of this page are available as CSV or JSON at its end.",
     )
     begun = min((record.begun_s for record in page_input.records), default=None)
     yield Provenance(
@@ -186,7 +187,7 @@ def _rows(page_input: ReportInput) -> Iterator[Provenance]:
 
 
 def _published(page_input: ReportInput, folder: str) -> str:
-    """Numbers of published values that agree, differ or are not comparable."""
+    """How many published values agree, differ or are not comparable."""
     rows = page_input.published
     if not rows:
         return ""
@@ -201,7 +202,7 @@ def _published(page_input: ReportInput, folder: str) -> str:
 
 
 def coded_parts(text: str) -> list[tuple[bool, str]]:
-    """A text cut at its backticks: each part, and whether it is code. A text with an odd backtick is one part."""
+    """The parts of a text between backticks, and whether each is code. A text with an unpaired backtick is one part."""
     parts = text.split("`")
     if len(parts) % 2 == 0:
         return [(False, text)]

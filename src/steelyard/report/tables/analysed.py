@@ -43,7 +43,7 @@ LONG: Final = 40
 
 
 def grids(this: View, own: frozenset[type[Row]], *, published: bool) -> dict[str, list[Table]]:
-    """Tables by the anchor of their section, in order: without `own`, those with a form of their own, and those that
+    """Tables by the anchor of their section, in order: without `own`, those with their own form, and those that
     say nothing on a page. `published`: whether the study names a publication."""
     by_anchor: dict[str, list[Table]] = {}
     for statistic in statistics.every():
@@ -147,7 +147,7 @@ def _word(value: Any) -> str:
 
 
 def _lettered(column: TableColumn, values: Sequence[Any]) -> dict[str, str]:
-    """Long texts that several rows repeat, with a letter for each; empty where rows differ."""
+    """Long texts that several rows repeat, with a letter for each; empty if rows differ."""
     texts = [value for value in values if isinstance(value, str) and len(value) > LONG]
     distinct = list(dict.fromkeys(texts))
     if column.kind is not Kind.TEXT or len(distinct) == len(texts) or len(distinct) > MOST_LETTERS:

@@ -61,7 +61,7 @@ def cells(this: View) -> Table:
         )
     caption = (
         f"{capital(this.results.response_label)} of every treatment. The geometric mean is over start means, as "
-        "the answer quotes it; it has an interval from three starts on. Everything else is over used trials."
+        "the answer quotes it; it has an interval with three or more starts. Everything else is over used trials."
     )
     if letters:
         caption += f" Left out: {'; '.join(f'{letter} – {reason}' for reason, letter in letters.items())}."
@@ -97,7 +97,7 @@ def response_medians(this: View) -> Table | None:
     return Table(
         "responses",
         "Medians of start medians of each trial's own value, so p99 is not that of all operations together, which the "
-        "percentile curves have. Intervals, from six starts on, where a figure draws them; "
+        "percentile curves have. Intervals, with six or more starts, where a figure draws them; "
         "mean to max are of response time. All responses are in the tables to download.",
         columns,
         tuple(rows),

@@ -48,21 +48,21 @@ def parts(this: View) -> Table | None:
             )
         )
     caption = (
-        "Mean value analysis: each used trial cut into 2, 4 and 8 equal parts, the mean of each part over starts; "
-        f"brackets are {100 * this.results.confidence:g}% t intervals over start means, from three starts on, or over "
-        f"the trials of one start. Equal parts speak for a steady state.{_too_short(groups)}"
+        "Mean value analysis: each used trial cut into 2, 4 and 8 equal parts, each part averaged over starts; "
+        f"brackets are {100 * this.results.confidence:g}% t intervals over the means of three or more starts, or over "
+        f"the trials of a single start. Similar means suggest a steady state.{_too_short(groups)}"
     )
     return Table("parts", caption, columns, tuple(rows), "Means over equal parts of a trial")
 
 
 def _too_short(groups: Collection[tuple[str, str, int]]) -> str:
-    """Which treatments lack a cut, and why; empty if none does."""
+    """Which treatments could not be cut, and why; empty if all could."""
     sentences = []
     for parts in PARTS:
         have = {treatment for treatment, _, cut in groups if cut == parts}
         if lacking := [name for name in dict.fromkeys(treatment for treatment, _, _ in groups) if name not in have]:
             sentences.append(f" Not cut into {parts}: {'; '.join(lacking)}.")
-    why = " A cut needs as many whole seconds in a trial; a last second that was cut off is none." if sentences else ""
+    why = " Each part needs at least one whole second of a trial." if sentences else ""
     return "".join(sentences) + why
 
 
@@ -89,8 +89,8 @@ def curves(percentile_curves: Sequence[Curve]) -> Table | None:
         for curve in percentile_curves
     )
     caption = (
-        "The percentile curves at round percentiles, of all operations of a treatment together: the histograms of its "
-        "used trials added up. The table of responses has another number, the median of the trials' own percentiles. A "
+        "The percentile curves at round percentiles, over all operations of a treatment: the histograms of its used "
+        "trials are added up. The table of responses has a different number, the median of the trials' percentiles. A "
         "percentile that the count does not support is left out."
     )
     return Table("curve-table", caption, columns, rows, "The percentile curves as numbers")
@@ -101,7 +101,7 @@ def _raw(value: float | None) -> str:
 
 
 def nodes(traces: Sequence[Trace]) -> Table | None:
-    """CPU, memory, disk and network of every node of the drawn trials: the mean, and the greatest reading."""
+    """CPU, memory, disk and network of every node of the drawn trials: the mean and the highest reading."""
     metrics = [(resource.panel, resource.title, word) for resource in RESOURCES for _, word in resource.metrics]
     used = [(label(trace.record.treatment), trace.record.id, node) for trace in traces for node in usage(trace)]
     shown = [
@@ -135,14 +135,14 @@ def nodes(traces: Sequence[Trace]) -> Table | None:
             )
         )
     caption = (
-        "CPU, memory, disk and network of each node in the trials drawn above: the mean over the measured phase, and "
-        "in brackets the highest reading of a second."
+        "CPU, memory, disk and network of each node in the trials drawn above: the mean over the measured phase, with "
+        "the highest one-second reading in parentheses."
     )
     return Table("node-table", caption, columns, tuple(rows), "What the nodes did, as numbers")
 
 
 def servers(traces: Sequence[Trace]) -> Table | None:
-    """Metrics that the database reports in the drawn trials: every metric that only its nodes have."""
+    """Metrics that only the database nodes report in the drawn trials."""
     rows = tuple(
         (
             Cell(label(trace.record.treatment)),
@@ -168,7 +168,7 @@ def servers(traces: Sequence[Trace]) -> Table | None:
         ShownColumn("of node", numeric=False, term="node"),
     )
     caption = (
-        "Metrics that the database reported in the trials drawn above: every metric that its nodes have and load nodes "
-        "lack, over the measured phase. The end of a name is its unit."
+        "Metrics of the database in the trials drawn above: every metric that its nodes have and load nodes lack, over "
+        "the measured phase. Each name ends with its unit."
     )
     return Table("server-table", caption, columns, rows, "Metrics of the database, as numbers")

@@ -1,6 +1,6 @@
-"""Containers and networks of a lease: creation, view of this machine, and removal.
+"""Containers and networks of a lease: creation, visible paths of this machine, and removal.
 
-Everything carries the lease's id in its name and in a label, and in the environment of every process inside.
+Everything carries the lease's id in its name and a label; every process inside has it in its environment.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ Kind = Literal["container", "network"]
 CREATE_TIMEOUT_S = 60.0
 REMOVE_TIMEOUT_S = 60.0
 GROUPS_TIMEOUT_S = 5.0
-"""The kernel lets go of the control group of a process that has just been killed after milliseconds."""
+"""The kernel releases the control group of a killed process within milliseconds."""
 QUIET_LOOKS = 2
 LOOK_S = 0.1
 CONTROL_GROUPS = "/sys/fs/cgroup"
 JAVA_SETTINGS = "/etc/java-*"
-"""Folders that Debian's Java links to from its own."""
+"""Folders that Debian's Java installation links to."""
 CONTROLLERS = frozenset({"cpu", "cpuacct", "memory"})
 
 
@@ -44,7 +44,7 @@ class Limits:
 
     cpus: float | None = None
     cores: str = ""
-    """Cores that it is bound to, such as `0,1`."""
+    """Cores to which it is pinned, such as `0,1`."""
     memory_mb: int | None = None
 
 
@@ -60,11 +60,11 @@ class Labelled:
 
 @dataclass(frozen=True)
 class Running:
-    """A container that runs."""
+    """A running container."""
 
     name: str
     pid: int
-    """Its first process, as this machine numbers it."""
+    """Process id of its first process on this machine."""
 
 
 def container_name(identity: str, node: str) -> str:
@@ -78,15 +78,15 @@ def network_name(identity: str) -> str:
 
 
 def bridge_name(identity: str) -> str:
-    """Name of its bridge on this machine; an interface has 15 letters at most."""
+    """Name of its bridge on this machine; interface names have at most 15 characters."""
     return f"sy{identity}"
 
 
 def create_words(
     node: Node, identity: str, image: str, mounts: Sequence[str], limits: Limits, on_network: Sequence[str]
 ) -> list[str]:
-    """Words after the client that start a node's container: its first process only waits. Pure but for this process's
-    user and its limit of open files, which the nodes of other sites inherit."""
+    """Arguments for the client that start a node's container, whose first process only waits. Pure, except that it
+    reads this process's user and limit of open files, which nodes of other sites inherit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     labels = {name: node.environment[name] for name in (lease_records.MARKER, lease_records.RECORD_MARKER)}
     return [
@@ -94,7 +94,7 @@ def create_words(
         *(word for key, value in labels.items() for word in ("--label", f"{key}={value}")),
         *(word for key, value in node.environment.items() for word in ("--env", f"{key}={value}")),
         *("--cgroupns", "host", "--log-driver", "none", "--ulimit", f"nofile={soft}:{hard}"),
-        # What runs inside owns its files, binds high ports, and signals its own processes: none takes a capability.
+        # Programs inside own their files, bind high ports and signal their own processes, which needs no capability.
         *("--cap-drop", "ALL", "--security-opt", "no-new-privileges"),
         *on_network,
         *(word for text in mounts for word in ("--mount", text)),
@@ -105,7 +105,7 @@ def create_words(
 
 
 def limit_words(limits: Limits) -> list[str]:
-    """Options for limits; swap must not replace memory beyond the limit. Pure."""
+    """Options for limits; swap must not extend memory beyond its limit. Pure."""
     words = [] if limits.cpus is None else ["--cpus", f"{limits.cpus:g}"]
     words += ["--cpuset-cpus", limits.cores] if limits.cores else []
     if limits.memory_mb is not None:
@@ -114,13 +114,13 @@ def limit_words(limits: Limits) -> list[str]:
 
 
 def cores_of(index: int, each: int, of: int) -> str:
-    """The cores of the `index`-th node where each is bound to `each` of `of`: nodes take turns. Pure."""
+    """The cores of the `index`-th node if each is pinned to `each` of `of`, round robin. Pure."""
     return ",".join(str(core) for core in sorted({(index * each + number) % of for number in range(each)}))
 
 
 def mount(path: Path, *, writable: bool = False) -> str:
-    """Option that shows a path of this machine in a container under the same name, without what is mounted below it:
-    a container must not hold on to other containers' file systems. Pure."""
+    """Option that mounts a path of this machine in a container at the same path, without mounts below it: a container
+    must not keep other containers' file systems busy. Pure."""
     words = ["type=bind", f"source={path}", f"target={path}", *([] if writable else ["readonly"])]
     words += ["bind-nonrecursive"] if path.is_dir() and not writable else []
     text = io.StringIO()
@@ -129,14 +129,14 @@ def mount(path: Path, *, writable: bool = False) -> str:
 
 
 def groups_mount() -> str:
-    """Option that shows the machine's control groups in a container under the same name, so that instruments inside can
-    read those of the node; each process finds its own by its path, as outside of containers. Pure."""
+    """Option that mounts the machine's control groups in a container at the same path, so that probes inside can read
+    those of the node; each process finds its own by path, as it would outside containers. Pure."""
     return f"type=bind,source={CONTROL_GROUPS},target={CONTROL_GROUPS},readonly"
 
 
 def programs(cache: Path, more: Sequence[Path]) -> list[Path]:
-    """Paths of this machine that every container sees: the agent, every Java, the cache, and what the study names.
-    Raises SiteError."""
+    """Paths of this machine that every container sees: the agent, every Java, the cache, and the study's own. Raises
+    SiteError."""
     try:
         program = agent.find()
     except EngineError as error:
@@ -144,16 +144,16 @@ def programs(cache: Path, more: Sequence[Path]) -> list[Path]:
     homes = [path.resolve().parent.parent for path in java.candidates() if path.is_file()]
     settings = sorted(Path("/").glob(JAVA_SETTINGS.lstrip("/"))) if homes else []
     if missing := [str(path) for path in more if not path.exists()]:
-        raise LastingSiteError(f"site.mounts names {', '.join(missing)}, which does not exist")
+        raise LastingSiteError(f"site.mounts names missing paths: {', '.join(missing)}")
     return list(dict.fromkeys([program, cache, *homes, *settings, *more]))
 
 
 async def inspect(daemon: Daemon, identity: str, names: Sequence[str]) -> list[Running]:
-    """The containers of these names, which must run. Raises SiteError."""
+    """The containers of these names, which must be running. Raises SiteError."""
     described = json.loads(await ask(daemon, identity, "container", "inspect", *names))
     containers = [_running(item) for item in described]
     if dead := [container.name for container in containers if container.pid == 0]:
-        raise LastingSiteError(f"{', '.join(dead)} ended immediately", "check that the image has the program sleep")
+        raise LastingSiteError(f"{', '.join(dead)} exited immediately", "check that the image contains `sleep`")
     return containers
 
 
@@ -162,20 +162,20 @@ def _running(item: Mapping[str, Any]) -> Running:
 
 
 def cgroups(pid: int) -> tuple[Path, ...]:
-    """The control groups of a container by its first process, as the probe reads them. Raises SiteError if this machine
-    does not show them: the daemon is then in another one."""
+    """The control groups of a container by its first process, as the probe reads them. Raises SiteError if they are not
+    visible here because the daemon runs on another machine."""
     mounts = cgroup.mounts_here()
     folders = folders_of(_text(Path(f"/proc/{pid}/cgroup")), mounts)
     if not folders or not all(folder.is_dir() for folder in folders):
         raise LastingSiteError(
-            "the control groups of the containers are not visible here",
-            "site docker needs a daemon on this very machine, not in a virtual one",
+            "the containers' control groups are not visible on this machine",
+            "use a Docker daemon on this machine itself, not in a virtual machine",
         )
     return folders
 
 
 async def remove_groups(nodes: Sequence[Node]) -> None:
-    """Remove the empty control groups of containers whose daemon was killed before it could. Idempotent."""
+    """Remove empty control groups that a killed daemon left behind. Idempotent."""
     mounts = cgroup.mounts_here()
     groups = [folder for node in nodes if node.role == "database" for folder in node.cgroups]
     deadline = time.monotonic() + GROUPS_TIMEOUT_S
@@ -198,7 +198,7 @@ def _removed(group: Path) -> bool:
 
 
 def folders_of(text: str, mounts: Sequence[cgroup.Mount]) -> tuple[Path, ...]:
-    """Folders of the controllers that a node is accounted by. `text` is that of /proc/PID/cgroup. Pure."""
+    """Folders of the controllers that account for a node. `text` is the content of /proc/PID/cgroup. Pure."""
     first: dict[Path, None] = {}
     unified: Path | None = None
     for line in text.splitlines():
@@ -210,12 +210,12 @@ def folders_of(text: str, mounts: Sequence[cgroup.Mount]) -> tuple[Path, ...]:
             place = next((mounted.path for mounted in mounts if controller in mounted.controllers), None)
             if place is not None:
                 first[place / path.lstrip("/")] = None
-    # Where version 1 accounts for anything, version 2 has no controllers.
+    # If version 1 accounts for anything, version 2 has no controllers.
     return tuple(first) or ((unified,) if unified is not None else ())
 
 
 async def labelled(daemon: Daemon, identity: str = "") -> list[Labelled]:
-    """Containers and networks of a lease, or of every one. Raises CommandFailed."""
+    """Containers and networks of a lease, or of all leases. Raises CommandFailed."""
     wanted = f"label={lease_records.MARKER}" + (f"={identity}" if identity else "")
     keys = (lease_records.MARKER, lease_records.RECORD_MARKER)
     labels = "\t".join(f'{{{{.Label "{key}"}}}}' for key in keys)
@@ -235,7 +235,7 @@ async def labelled(daemon: Daemon, identity: str = "") -> list[Labelled]:
 async def remove(daemon: Daemon, identity: str) -> None:
     """Remove the containers and networks of a lease. Idempotent. Raises SiteError.
 
-    Two looks in a row must find nothing: a daemon may still be creating what a killed client asked for."""
+    Two checks in a row must find nothing: a daemon may still be creating what a killed client requested."""
     deadline = time.monotonic() + REMOVE_TIMEOUT_S
     quiet, trouble = 0, ""
     while quiet < QUIET_LOOKS:

@@ -83,7 +83,7 @@ class Looked:
 
 @dataclass(frozen=True)
 class Own:
-    """Places of a daemon of our own."""
+    """Places of our own daemon."""
 
     folder: Path
     """Socket, process id, log and running state; on a file system that a restart of the machine empties."""
@@ -125,7 +125,7 @@ def running(client: str) -> Looked:
     LOOK_TIMEOUT_S. Read-only."""
     path = program(client)
     if path is None:
-        return Looked(None, f"there is no program {client}")
+        return Looked(None, f"program {client} not found")
     if client == "podman":
         answer = _call([path, "version", "--format", "{{.Client.Version}}"])
         return Looked(Daemon(path)) if answer.returncode == 0 else Looked(None, _last_line(answer.stderr))
@@ -159,7 +159,7 @@ def shown(address: str) -> str:
 def answers(daemon: Daemon) -> str:
     """Reason why no daemon answers; empty if one does. Read-only."""
     answer = _call([*daemon.client, "version", "--format", "{{.Server.Version}}"])
-    return "" if answer.returncode == 0 else _last_line(answer.stderr) or f"it ended with {answer.returncode}"
+    return "" if answer.returncode == 0 else _last_line(answer.stderr) or f"it exited with code {answer.returncode}"
 
 
 def shows(daemon: Daemon, *words: str) -> bool:
@@ -193,7 +193,7 @@ async def ask(
 
 
 def processes(own: Own) -> dict[int, str]:
-    """Living processes of a daemon of our own: process id to name."""
+    """Living processes of our own daemon: process id to name."""
     wanted = f"{MARKER}={own.folder}".encode()
     alive: dict[int, str] = {}
     for entry in os.listdir("/proc"):
@@ -220,7 +220,7 @@ async def ensure(own: Own, client: str) -> Daemon:
     daemon = Daemon(client, own.address, own=True)
     dockerd = program("dockerd")
     if dockerd is None:
-        raise LastingSiteError("there is no program dockerd", "Debian: apt-get install docker.io")
+        raise LastingSiteError("program dockerd not found", "install it; on Debian: apt-get install docker.io")
     started: subprocess.Popen[bytes] | None = None
     if not lives(own):
         await stop(own)
@@ -234,7 +234,7 @@ async def ensure(own: Own, client: str) -> Daemon:
             if started is not None:
                 started.terminate()
             await stop(own)
-            raise SiteError(f"dockerd did not start: {log}", "`steelyard doctor` shows what this machine can do")
+            raise SiteError(f"dockerd did not start: {log}", "run `steelyard doctor` to see what this machine can do")
         await asyncio.sleep(POLL_S)
     return daemon
 
@@ -299,7 +299,7 @@ async def _gone(own: Own, within_s: float, *, kill: bool = False) -> bool:
 
 
 def users(except_for: str) -> list[str]:
-    """Leases of any state folder that use the daemon of our own, also left over or without a record."""
+    """Leases of any state folder that use our own daemon, also left over or without a record."""
     return [
         identity
         for identity, entry in lease_register.entries().items()
@@ -309,7 +309,7 @@ def users(except_for: str) -> list[str]:
 
 
 def _uses_own(record: Path) -> bool:
-    """Whether a record is of a lease with a daemon of our own. Only the site and the daemon count: the rest of the
+    """Whether a record is of a lease with our own daemon. Only the site and the daemon count: the rest of the
     record may not be readable here."""
     try:
         fields = json.loads(record.read_text(encoding="utf-8"))

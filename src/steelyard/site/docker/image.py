@@ -128,23 +128,23 @@ async def _pull(daemon: Daemon, identity: str, name: str, say: Say) -> None:
 
 def not_pulled(name: str, error: CommandFailed, here: Sequence[str], *, own: bool) -> tuple[str, str]:
     """Message and hint for an image that a daemon neither has nor could pull. `here`: names of the images that it has;
-    `own`: it is a daemon of our own. Pure."""
+    `own`: it is our own daemon. Pure."""
     answer = " ".join(error.stderr_tail.split()) or error.message
     unreached = any(words in answer.lower() for words in UNREACHED)
     absent = not unreached and any(words in answer.lower() for words in ABSENT)
     if error.exit_code is None:
         why = f"`docker pull {name}` did not end within {PULL_TIMEOUT_S:g} s"
     elif unreached:
-        why = f"its registry could not be reached: `docker pull {name}` ended with: {answer}"
+        why = f"its registry could not be reached: `docker pull {name}` failed: {answer}"
     elif absent:
-        why = f"its registry has no public image of that name: `docker pull {name}` ended with: {answer}"
+        why = f"its registry has no public image of that name: `docker pull {name}` failed: {answer}"
     else:
-        why = f"it could not be pulled: `docker pull {name}` ended with: {answer}"
+        why = f"it could not be pulled: `docker pull {name}` failed: {answer}"
     named = [tag for tag in here if not tag.startswith(REPOSITORY) and "<none>" not in tag][:MOST_NAMED]
     hints = [
         "check its name" if absent else "check this machine's network and Docker's proxy",
         "`docker save` it where it is and `docker load` it " + ("in a Docker that runs here" if own else "here"),
-        'have Steelyard build its own (site.image = "", `steelyard setup docker`)',
+        'let Steelyard build its own (site.image = "", `steelyard setup docker`)',
         *([f"name an image that is present ({', '.join(named)})"] if named else []),
     ]
     return f"the image {name} is not here, and {why}", "; or ".join(hints)

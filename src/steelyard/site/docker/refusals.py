@@ -99,7 +99,7 @@ def _no_agent() -> str | None:
 def no_daemon(settings: Settings) -> Refusal | None:
     """Reason why no daemon can be used or started, at the setting that is at fault; None if one can."""
     if programs.program(settings.program) is None:
-        return Refusal(f"there is no program {settings.program} ({INSTALL})", "site.program")
+        return Refusal(f"program {settings.program} not found ({INSTALL})", "site.program")
     docker = looked(settings)
     return None if docker.daemon is not None else Refusal.at("site.daemon", _not_to_be_had(settings, docker))
 
@@ -115,7 +115,7 @@ def _not_to_be_had(settings: Settings, docker: Looked) -> str | None:
     if os.geteuid() != 0 or not lease_register.usable() or not machine_facts.capable("sys_admin"):
         lacking.append("starting one needs root")
     if programs.program("dockerd") is None:
-        lacking.append(f"there is no program dockerd ({INSTALL})")
+        lacking.append(f"program dockerd not found ({INSTALL})")
     if not cgroup.detect().bases:
         lacking.append("a daemon needs writable control groups")
     if not lacking:
@@ -129,7 +129,7 @@ def no_image(settings: Settings) -> str | None:
     if settings.image:
         return None
     reason = image.lacking(cache_folder())
-    return f"there is no image: {reason}" if reason else None
+    return f"no image: {reason}" if reason else None
 
 
 def _no_network(settings: Settings, request: Request) -> str | None:

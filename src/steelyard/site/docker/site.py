@@ -52,7 +52,7 @@ EXPECTED_RELEASE_S = 1.5
 LAYER_FOLDER = Path("/var/lib/steelyard")
 """Folder of nodes within the layers of containers."""
 UNKNOWN_LEASE = "00000000"
-"""Stands for a daemon of our own that no lease uses."""
+"""Stands for our own daemon that no lease uses."""
 say = logging.getLogger(__name__).info
 
 
@@ -228,7 +228,7 @@ class DockerSite:
 
 
 async def _stop_unused(identity: str) -> None:
-    """Stop the daemon of our own if no other lease uses it. Raises SiteError."""
+    """Stop our own daemon if no other lease uses it. Raises SiteError."""
     own = docker_daemon.ours()
     if not lease_register.usable() or not (docker_daemon.processes(own) or (own.folder / "docker.pid").exists()):
         return

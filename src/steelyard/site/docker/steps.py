@@ -84,7 +84,7 @@ class ContainerSteps:
             return
         client, own = programs.program("docker"), docker_daemon.ours()
         if client is None:
-            raise LastingSiteError("there is no program docker", "Debian: apt-get install docker.io")
+            raise LastingSiteError("program docker not found", "install it; on Debian: apt-get install docker.io")
         async with docker_daemon.locked(own):
             self._daemon = await docker_daemon.ensure(own, client)
         things = await docker_containers.labelled(self.daemon, "")
@@ -164,7 +164,7 @@ class ContainerSteps:
         except CommandFailed as error:
             raise LastingSiteError(
                 f"the agent does not run in containers of {self._image}: {error.stderr_tail.strip() or error.message}",
-                "the image's C library may be too old: name another with site.image, or build a static agent",
+                "set site.image to another image, as its C library may be too old, or build a static agent",
             ) from error
 
 

@@ -142,7 +142,7 @@ def choose(mounts: Sequence[Mount], enabled: frozenset[str], own_path: str) -> H
         base, controllers, why = _delegated(unified, own_path)
         problems += why
     if base is not None and controllers:
-        # A group that holds processes can only go on handing down what it hands down already.
+        # A group that holds processes can only continue handing down what it hands down already.
         file = "cgroup.subtree_control" if _blocked(base) else "cgroup.controllers"
         on_demand = frozenset(_read(base / file).split()) & set(ON_DEMAND)
     if not mounts:
@@ -217,7 +217,7 @@ def make(hierarchies: Hierarchies, identity: str, node: str, limits: NodeLimits,
     except OSError as error:
         raise SiteError(
             f"cannot make the control groups of {node}: {error.filename}: {error.strerror}",
-            "`steelyard doctor` shows what this machine can do",
+            "run `steelyard doctor` to see what this machine can do",
         ) from error
 
 
@@ -340,7 +340,7 @@ def cores_in(text: str) -> frozenset[int]:
 
 
 def cores_handed_down(hierarchies: Hierarchies) -> frozenset[int]:
-    """Cores that the group above our nodes' can give them; empty where the kernel does not say. Read-only."""
+    """Cores that the group above our nodes' can give them; empty if the kernel does not say. Read-only."""
     place = hierarchies.cpuset or hierarchies.version_2
     if place is None:
         return frozenset()

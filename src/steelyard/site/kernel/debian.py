@@ -98,7 +98,7 @@ async def bootstrap(
     mounts goes with it. Takes root and a minute or two. Raises SiteError."""
     debootstrap = program("debootstrap")
     if debootstrap is None:
-        raise SiteError("there is no program debootstrap", f"apt-get install debootstrap; or {otherwise}")
+        raise SiteError("program debootstrap not found", f"install debootstrap with apt-get; or {otherwise}")
     what = f"{wanted.suite} with {', '.join(wanted.packages)}"
     say(f"building an image of {what} from {wanted.mirror}: this takes a minute or two, once")
     options = [f"--variant={VARIANT}", f"--include={','.join(wanted.packages)}"]
@@ -114,7 +114,7 @@ async def bootstrap(
     )
     if code != 0:
         errors = [line for line in lines if line.startswith(("E:", "W:"))] or lines
-        raise SiteError(f"debootstrap ended with {code}: {' | '.join(errors[-NAMED_LINES:])}", otherwise)
+        raise SiteError(f"debootstrap exited with code {code}: {' | '.join(errors[-NAMED_LINES:])}", otherwise)
     for folder in DISPENSABLE:
         await asyncio.to_thread(shutil.rmtree, root / folder, ignore_errors=True)
 

@@ -149,7 +149,7 @@ def set_rates(identity: str, folder: Path, limits: NodeLimits, hierarchies: Hier
 
 
 def _group(hierarchies: Hierarchies, identity: str, node: str) -> Path | None:
-    """The control group of version 2 that has a node's traffic; None where version 1 throttles devices."""
+    """The control group of version 2 that has a node's traffic; None if version 1 throttles devices."""
     if hierarchies.blkio is not None or hierarchies.version_2 is None:
         return None
     return hierarchies.version_2 / ROOT / identity / node
@@ -194,7 +194,7 @@ def in_force(folder: Path, hierarchies: Hierarchies) -> dict[str, str]:
 
 
 def _rates_in_force(number: str, hierarchies: Hierarchies, folder: Path) -> dict[str, str]:
-    """The rates of a device as the kernel reports them, by field; nothing where no controller of disks is there."""
+    """The rates of a device as the kernel reports them, by field; nothing if no controller of disks is there."""
     if hierarchies.blkio is not None:
         texts = {field: _read(hierarchies.blkio / name).splitlines() for field, name in VERSION_1_FILES.items()}
         pairs = {field: dict(line.split()[:2] for line in lines if " " in line) for field, lines in texts.items()}
@@ -309,7 +309,7 @@ async def _run(identity: str, name: str, *words: str, timeout_s: float = COMMAND
         await run(marked({MARKER: identity}), argv, timeout_s=timeout_s)
     except CommandFailed as error:
         why = error.stderr_tail.strip() or error.message
-        raise SiteError(f"{name} failed: {why}", "`steelyard doctor` shows what this machine can do") from error
+        raise SiteError(f"{name} failed: {why}", "run `steelyard doctor` to see what this machine can do") from error
 
 
 def _read(path: Path) -> str:

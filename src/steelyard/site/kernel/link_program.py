@@ -58,14 +58,14 @@ class Counters(NamedTuple):
     late_ms: float
     """Lateness of all deliveries together."""
     late_ms_max: float
-    """The most since the line before."""
+    """The most since the previous line."""
     paused_s: float
     """Time for which the program stood still."""
     cpu_s: float
 
 
 class LinkProgram:
-    """`steelyard-agent link`: one process of this machine, outside of the nodes' limits."""
+    """`steelyard-agent link`: one process of this machine, outside the nodes' limits."""
 
     def __init__(
         self, identity: str, members: Sequence[Member], link: LinkChoice, folder: Path, environment: Mapping[str, str],
@@ -100,7 +100,7 @@ class LinkProgram:
         """Ending of the program, or None."""
         if self._process is None or self._process.poll() is None:
             return None
-        return f"the link program ended with code {self._process.returncode}{_tail(self._log)}"
+        return f"the link program exited with code {self._process.returncode}{_tail(self._log)}"
 
     def process_ids(self) -> frozenset[int]:
         """The program, while it runs."""
@@ -148,11 +148,11 @@ class LinkProgram:
     def _not_ready(self, exit_code: int | None) -> SiteError:
         """Error for a program that refused its configuration, ended, or was silent for too long (no exit code)."""
         name, said_last = f"link {self._link.name}: the link program", _tail(self._log)
-        hint = "`steelyard doctor` shows whether this machine has TAP devices"
+        hint = "run `steelyard doctor` to see whether this machine has TAP devices"
         if exit_code == REFUSED:
             return LastingSiteError(f"{name} refused its configuration{said_last}", "change section link of the study")
         if exit_code is not None:
-            return SiteError(f"{name} ended with code {exit_code} before it was ready{said_last}", hint)
+            return SiteError(f"{name} exited with code {exit_code} before it was ready{said_last}", hint)
         return SiteError(f"{name} was not ready within {READY_TIMEOUT_S:g} s{said_last}", hint)
 
 
@@ -274,7 +274,7 @@ def parsed_counters(line: bytes, read_s: float) -> Counters | None:
 
 def moved_between(counters: Sequence[Counters], begun_s: float, ended_s: float) -> MovedFrames:
     """Traffic from the first counters to the first that were read at `ended_s` or later; where there are none,
-    to the last, and from then on the program stood still. With fewer than two it stood still all the time. Pure."""
+    to the last, and afterwards the program stood still. With fewer than two it stood still all the time. Pure."""
     last = min(bisect_left(counters, ended_s, key=_read_s), len(counters) - 1)
     if last < 1:
         return _stood_still(max(0.0, ended_s - begun_s))

@@ -262,7 +262,7 @@ def _frame_bytes(link: LinkChoice) -> int:
 
 
 def _netem(link: LinkChoice) -> str:
-    # Its limit counts what is under way, too, and not only what waits (tc-netem(8)).
+    # Its limit counts what is in flight, too, and not only what waits (tc-netem(8)).
     under_way = math.ceil((link.rate_mbit or UNLIMITED_MBIT) * 1e3 * (link.delay_ms or 0.0) / 8 / _frame_bytes(link))
     words = ["netem", f"limit {_queue_frames(link) + under_way}"]
     words += [f"delay {round(link.delay_ms * 1000)}us"] if link.delay_ms else []
@@ -285,5 +285,5 @@ async def _tc(identity: str, name: str, lines: Sequence[str]) -> None:
         reason = error.stderr_tail.strip() or error.message
         raise SiteError(
             f"cannot make the link of lease {identity} in {name}, {BRIDGE}: {reason}",
-            "`steelyard doctor` shows what this kernel has",
+            "run `steelyard doctor` to see what this kernel has",
         ) from error

@@ -19,17 +19,17 @@ class MountedFileSystem:
     """A line of a mountinfo."""
 
     numbers: str
-    """Of its device, `major:minor`."""
+    """Number of its device, `major:minor`."""
     root: str
     """Mounted part of the file system: `/` for all of it."""
     point: Path
     """Mount point."""
     options: str
-    """Of this mount."""
+    """Options of this mount."""
     kind: str
     device: str
     more_options: str
-    """Of the file system, wherever it is mounted."""
+    """Options of the file system, wherever it is mounted."""
 
 
 def parse(text: str) -> tuple[MountedFileSystem, ...]:

@@ -132,7 +132,7 @@ async def batch(identity: str, inside: str | None, lines: Sequence[str]) -> None
     except CommandFailed as error:
         raise SiteError(
             f"cannot make the network of lease {identity}: {error.stderr_tail.strip() or error.message}",
-            '`steelyard doctor` shows what this machine can do; mode = "loopback" needs no privileges',
+            'run `steelyard doctor` to see what this machine can do; mode = "loopback" needs no privileges',
         ) from error
 
 

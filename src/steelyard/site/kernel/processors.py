@@ -58,7 +58,9 @@ def refusal(request: Request, limits: NodeLimits, hierarchies: Hierarchies, why:
         return too_few(limits.cpus) or (f"cpus = {limits.cpus:g} cannot be enforced: {lacking}" if lacking else None)
     usable, asked = len(bindable_cores(hierarchies)), limits.cpus * request.database_nodes
     if limits.cpus != int(limits.cpus) or asked > usable:
-        hint = f'fewer nodes or cores, node.cpu_limit = "quota" (parts of any core), or a machine of {asked:g} cores'
+        hint = (
+            f'use fewer nodes or cores, node.cpu_limit = "quota" (parts of any core), or a machine with {asked:g} cores'
+        )
         words = f'cpu_limit = "cpuset": {request.database_nodes} x {limits.cpus:g} whole cores, but {_there(usable)}'
         return Refusal(words, "node.cpus", hint)
     lacking = why or ("" if hierarchies.has("cpuset") else _why(hierarchies))

@@ -16,7 +16,7 @@ from steelyard.site.kernel.cgroup import Hierarchies
 
 MEBIBYTE = 1024 * 1024
 NOT_COUNTED = "this kernel does not count the swap of control groups"
-HINT = "boot with swapaccount=1, or as root: swapoff -a"
+HINT = "boot with swapaccount=1, or run as root: swapoff -a"
 
 
 def there_mb() -> int:

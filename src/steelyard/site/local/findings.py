@@ -70,7 +70,7 @@ def _rates(hierarchies: cgroup.Hierarchies) -> Finding:
         strict = any(path.exists() for path in held)
         late = "; a kernel before 6.2: writers fill memory before the limit slows them"
         return judged(
-            "disk rates", text + ("" if strict else late), strict, "a kernel from 6.2 on, or cgroup version 2"
+            "disk rates", text + ("" if strict else late), strict, "use a kernel of at least 6.2, or cgroup version 2"
         )
     return judged("disk rates", text, able, hint)
 
@@ -106,7 +106,7 @@ def _links() -> list[Finding]:
 
 
 def tap(*, usable: bool, there: bool) -> Finding:
-    """TAP devices, which the link program takes. Pure."""
+    """TAP devices, which the link program needs. Pure."""
     state = "there" if usable else "not readable and writable for this user" if there else "missing"
     hint = (
         "links with delay, loss or 802.11 need it: run as root"

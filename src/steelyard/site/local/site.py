@@ -193,7 +193,7 @@ class LocalSite:
         return None if fabric is None else fabric.failure()
 
     async def moved_frames(self, lease: Lease, begun_s: float, ended_s: float) -> MovedFrames | None:
-        """Traffic of a lease's link program; None where the kernel makes the link."""
+        """Traffic of a lease's link program; None if the kernel makes the link."""
         fabric = self._fabrics.get(lease.id)
         return None if fabric is None else await fabric.moved(begun_s, ended_s)
 
@@ -275,7 +275,7 @@ class LocalSite:
             dropped = ("--drop-capability", "ipc_lock") if machine_facts.capable("setpcap") else ()
             inside = str(kernel_network.path(kernel_network.namespace(identity, name)))
             network = ("--netns", inside) if self.mode == "namespaces" else ()
-            # The top group of blkio is where a node's device is throttled; it is no group of the node.
+            # The top group of blkio is where a node's device is throttled; it is not a group of the node.
             top = (hierarchies.blkio,) if disk.rates(limits) and hierarchies.blkio else ()
             charged = tuple(word for group in (*groups, *top) for word in ("--cgroup", str(group)))
             prefix = (*entry, *network, *charged, *dropped, "--")

@@ -73,7 +73,7 @@ async def bring(connection: Connection, folder: Path, agent: AgentProgram) -> st
         )
     if version != f"{PROGRAM} {__version__}":
         raise SiteError(
-            f"{connection.name}: {agent.path} is {version!r}, this is steelyard {__version__}",
+            f"{connection.name}: {agent.path} is {version!r}, but this is steelyard {__version__}",
             f"agent and conductor must be of one version; {agents.HINT}",
         )
     return target

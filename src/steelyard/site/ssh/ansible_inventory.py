@@ -1,7 +1,7 @@
 """Host lines of an Ansible inventory (ini): machines, their groups and variables, as far as site `ssh` reads them.
 
 Read are `ansible_host`, `ansible_user`, `ansible_port`, the groups `database` and `load`, and `steelyard_address`,
-`steelyard_hardware`, `steelyard_folder`. Variables of other programs are passed over; those that would change how ssh
+`steelyard_hardware`, `steelyard_folder`. Variables of other programs are skipped; those that would change how ssh
 connects are refused, as ssh_config is the place for them.
 """
 

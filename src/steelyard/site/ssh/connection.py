@@ -77,7 +77,7 @@ HINTS: Sequence[tuple[str, str, str]] = (
     ),
     (
         "Network is unreachable",
-        "there is no route to its network",
+        "no route to its network",
         "check `ip route` on this machine",
     ),
     (
@@ -90,7 +90,7 @@ HINTS: Sequence[tuple[str, str, str]] = (
 
 
 class Unreachable(SiteError):
-    """A machine to which there is no connection."""
+    """A machine that cannot be connected to."""
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,7 @@ def of_node(name: str, prefix: Sequence[str], controls: Path | None = None) -> C
 
 
 def _escaped(path: Path) -> str:
-    """A path in the form of ssh's options, in which per cent signs are special."""
+    """A path in the form of ssh's options, in which percent signs are special."""
     return str(path).replace("%", "%%")
 
 

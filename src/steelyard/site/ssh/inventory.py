@@ -38,7 +38,7 @@ class Common(Value):
     hardware: str = Field(default="", max_length=100)
     """Label of the hardware, such as `Raspberry Pi 4, 4 GB`; it is among the facts of the node."""
     folder: str = DEFAULT_FOLDER
-    """Steelyard's own folder on the machine; nothing is ever created or removed outside of it. `~/` is the user's
+    """Steelyard's own folder on the machine; nothing is ever created or removed outside it. `~/` is the user's
     home there."""
     role: Literal["", "database", "load"] = ""
     """Role of the machine; either, if empty."""
@@ -140,7 +140,7 @@ def of_toml(text: str, path: str) -> Inventory:
         return inventory
     config = (Path(path).parent / Path(file.ssh_config).expanduser()).absolute()
     if not config.is_file():
-        lost = problem("ssh_config", file.ssh_config, f"there is no {config}")
+        lost = problem("ssh_config", file.ssh_config, f"{config} does not exist")
         raise_all([lost], path, lambda key: line_of(lines, key))
     return inventory.model_copy(update={"ssh_config": str(config)})
 
@@ -151,7 +151,9 @@ def of_ansible(text: str, path: str) -> Inventory:
 
     entries, line_by_key = ansible_inventory.entries(text, path)
     if not entries:
-        raise StudyError(f"{path}: no machines", "a line for each, such as: pi1 ansible_host=10.0.0.11", path=path)
+        raise StudyError(
+            f"{path}: no machines", "write a line for each, such as: pi1 ansible_host=10.0.0.11", path=path
+        )
     return checked(entries, path, lambda key: line_by_key.get(key, line_by_key.get(key.rpartition(".")[0], 0)))
 
 

@@ -1,6 +1,6 @@
 """Commands for a machine before the agent is there: scripts of plain sh, and the meaning of their lines.
 
-Each script takes arguments, never text put into it, and touches nothing outside of Steelyard's own folder.
+Each script takes arguments, never text put into it, and touches nothing outside Steelyard's own folder.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ class SshSite:
         """Take back everything belonging to the lease, on every machine that can be reached. Idempotent. If one
         cannot, the record is kept and SiteError is raised."""
         controls = ssh_connection.control_folder()
-        hint = "its record is kept: run `steelyard clean` when the machine is back"
+        hint = "run `steelyard clean` when the machine is back: its record is kept"
         async with taking_back(lease, hint) as attempt:
             await attempt(*(_take_back(lease.id, node, controls) for node in lease.nodes))
 
@@ -197,7 +197,7 @@ class SshSite:
         async def claim() -> None:
             former.extend(await _claim(connection, node, record.id, self._terms(record)))
 
-        # What is under way on the machine cannot be called back: it must be there, or not, when the lease is undone.
+        # What is in progress on the machine cannot be called back: it must be there, or not, when the lease is undone.
         await to_the_end(claim())
         await ssh_agent.bring(connection, Path(str(node.cache)), program)
         for identity in former:
@@ -220,8 +220,7 @@ class SshSite:
 
 
 async def _look(identity: str, place: Place, connection: Connection, ssh_config: str) -> tuple[Node, AgentProgram]:
-    """The node that a machine becomes, and the agent for it, after a look that changes nothing. Raises
-    SiteError."""
+    """The node that a machine becomes, and the agent for it, after a look that changes nothing. Raises SiteError."""
     machine = await identify(connection, place.machine.folder)
     address = await ssh_connection.address(place.machine, ssh_config)
     if machine.addresses and address not in machine.addresses:
@@ -269,7 +268,7 @@ async def _claim(connection: Connection, node: Node, identity: str, terms: tuple
     if done.exit_code == scripts.SAME_MACHINE:
         raise SiteError(
             f"{connection.name}: another machine of the inventory has the same folder {folder}",
-            "it is the same machine, or they share a home: give each a `folder` on its own disk",
+            "give each a `folder` on its own disk: they are one machine or share a home",
         )
     if done.exit_code != 0:
         why = done.stderr.decode(errors="replace").strip()

@@ -54,7 +54,7 @@ async def identify(connection: Connection, folder: str, survey: str = "") -> Ide
         return scripts.parse(done.stdout.decode(errors="replace"))
     except ValueError as error:
         why = done.stderr.decode(errors="replace").strip()
-        hint = f"it needs a POSIX shell as the login shell, and /proc{f': {why}' if why else ''}"
+        hint = f"use a machine with /proc and a POSIX login shell{f': {why}' if why else ''}"
         raise SiteError(f"{connection.name} cannot be used: {error}", hint) from error
 
 

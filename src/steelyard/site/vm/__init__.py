@@ -13,7 +13,7 @@ from steelyard.site.vm.site import VmSite
 __all__ = ["OWN_PROCESSORS", "Settings", "VmSite", "create", "missing_packages"]
 
 OWN_PROCESSORS = True
-"""`node.cpus` is a machine's number of processors, from its start on; no quota that could be set later."""
+"""`node.cpus` is a machine's number of processors, from its start; no quota that could be set later."""
 
 
 def create(settings: Any, state_folder: Path) -> VmSite:

@@ -45,13 +45,13 @@ class Accelerator(Value):
     why: str
     """Observation, in words."""
     tried: datetime | None = None
-    """When a guest was booted to find out; None where none was."""
+    """When a guest was booted to find out; None if none was."""
 
     @property
     def words(self) -> list[str]:
         """Options of QEMU. Emulated machines keep to four levels of page tables, which are quicker to walk."""
         if self.name == "kvm":
-            # Time that the machines of a lease take from each other is no disturbance from outside.
+            # Time that the machines of a lease take from each other is not a disturbance from outside.
             return ["-accel", "kvm", "-cpu", "host,kvm-steal-time=off"]
         return ["-accel", f"tcg,thread=multi,tb-size={TRANSLATED_MB}", "-cpu", "max,la57=off"]
 
@@ -80,7 +80,7 @@ class _Kept(Value):
 def unusable(device: Path = DEVICE) -> str:
     """Reason why KVM cannot even be tried; empty if it can. Read-only."""
     if not device.exists():
-        return f"there is no {device}"
+        return f"{device} does not exist"
     return "" if os.access(device, os.R_OK | os.W_OK) else f"this user may not use {device}"
 
 
@@ -111,7 +111,7 @@ async def version(caller: Node) -> str:
     """Version of QEMU, as it reports itself. Raises SiteError."""
     path = program(QEMU)
     if path is None:
-        raise SiteError(f"there is no program {QEMU}", "`steelyard setup vm`, or: apt-get install qemu-system-x86")
+        raise SiteError(f"program {QEMU} not found", "run `steelyard setup vm`, or: apt-get install qemu-system-x86")
     try:
         done = await run(caller, [path, "--version"], timeout_s=TRIAL_TIMEOUT_S)
     except CommandFailed as error:
@@ -158,7 +158,7 @@ async def _trial_boot(image: Image, caller: Node) -> tuple[bool, str]:
     if scripts.TRIED in done.stdout.decode(errors="replace"):
         return True, "a guest booted under KVM"
     lines = done.stderr.decode(errors="replace").strip().splitlines()
-    return False, f"a guest under KVM did not boot: {lines[-1] if lines else f'QEMU ended with {done.exit_code}'}"
+    return False, f"a guest under KVM did not boot: {lines[-1] if lines else f'QEMU exited with code {done.exit_code}'}"
 
 
 def _read(image: Image, qemu: str) -> _Kept | None:

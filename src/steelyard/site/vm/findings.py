@@ -31,7 +31,7 @@ def machines(path: str | None, reason: str | None, image: Image | None) -> Findi
 
 
 def _image() -> Image | None:
-    """The image of this machine's recipe, whether present or not; None where there can be none."""
+    """The image of this machine's recipe, whether present or not; None if there can be none."""
     try:
         return vm_image.image(cache_folder(), vm_image.recipe())
     except SiteError:

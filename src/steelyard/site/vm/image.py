@@ -68,7 +68,7 @@ def recipe(root: Path = Path("/"), architecture: str = "") -> Recipe:
     """The recipe for this machine. Raises SiteError where it is not Debian, not x86-64, or names no mirror."""
     architecture = architecture or platform.machine()
     if architecture != ARCHITECTURE:
-        raise SiteError(f"virtual machines need {ARCHITECTURE}, this is {architecture}", OTHERWISE)
+        raise SiteError(f"virtual machines need {ARCHITECTURE}, but this is {architecture}", OTHERWISE)
     return debian.recipe(OTHERWISE, PACKAGES, DISTRIBUTIONS, root)
 
 

@@ -56,7 +56,7 @@ class Files:
     """Files of one machine on this one."""
 
     folder: Path
-    """Of the lease and the machine: gone with the lease."""
+    """Folder for the lease and machine, removed with the lease."""
     data: Path
     """Disk that outlives the lease."""
 
@@ -92,7 +92,7 @@ def process_name(identity: str, name: str) -> str:
 
 
 def hardware_address(number: int) -> str:
-    """Of the machine's network interface: the same in every lease."""
+    """Address of the machine's network interface, the same in every lease."""
     return f"02:73:79:00:{number >> 8:02x}:{number & 255:02x}"
 
 

@@ -64,13 +64,13 @@ def no_machine(settings: Settings) -> str | None:
     needed = [name for name in PACKAGES if name not in ("debootstrap", "mke2fs") and program(name) is None]
     if needed:
         packages = " ".join(dict.fromkeys(PACKAGES[name] for name in needed))
-        return f"there is no program {', '.join(needed)} (`steelyard setup vm`, or: apt-get install {packages})"
+        return f"program not found: {', '.join(needed)} (`steelyard setup vm`, or: apt-get install {packages})"
     if not os.access(TUN, os.R_OK | os.W_OK):
         return f"{TUN} cannot be used: as root, modprobe tun"
     if settings.accelerator == "kvm" and (problem := accelerator.unusable()):
         return f'site.accelerator = "kvm", but {problem}'
     reason = image.lacking(cache_folder())
-    return f"there is no image: {reason}" if reason else None
+    return f"no image: {reason}" if reason else None
 
 
 def _no_processors(request: Request) -> str | None:

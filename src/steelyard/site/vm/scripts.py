@@ -33,7 +33,7 @@ disk() {{
     tries=$((tries + 1))
     /bin/busybox usleep 50000
   done
-  fail "there is no disk $1"
+  fail "disk $1 not found"
 }}
 /bin/busybox mount -t devtmpfs dev /dev
 exec < /dev/console > /dev/console 2>&1

@@ -32,7 +32,7 @@ async def ensure(folder: Path, java: Java, jars: Sequence[Path], say: Say) -> Pa
         return target
     compiler = next((jar for jar in jars if jar.name.startswith(COMPILER_JAR)), None)
     if compiler is None:
-        raise SystemFault("there is no ecj among Cassandra's jars", "use a complete release", system="cassandra")
+        raise SystemFault("ecj not found among Cassandra's jars", "use a complete release", system="cassandra")
     async with locked(folder):
         if target.is_dir():
             return target

@@ -152,7 +152,7 @@ def management_address(node: Node) -> str:
 
 def management_properties(settings: Settings, node: Node) -> dict[str, str]:
     """Properties of the virtual machine's own management agent: Cassandra's binds every address, and loopback nodes
-    would collide. Who calls the beans runs code as the server's user, so it takes a password (decision 0018)."""
+    would collide. Who calls the beans runs code as the server's user, so a password is required (decision 0018)."""
     folders = Folders(node.folder)
     remote = "com.sun.management.jmxremote"
     return {

@@ -60,7 +60,7 @@ async def ask_at(
     answers = [json.loads(line) for line in lines if line.strip()]
     if done.exit_code != 0:
         text = done.stderr.decode(errors="replace").strip().removeprefix(AGENT)
-        reason, _, hint = (text or f"the agent ended with {done.exit_code}").partition("\n")
+        reason, _, hint = (text or f"the agent exited with code {done.exit_code}").partition("\n")
         if answers and "error" in answers[-1]:
             statement = textwrap.shorten(statements[len(answers) - 1], MOST_SHOWN, placeholder=" ...")
             reason = f"{answers[-1]['error']['message']}: {statement}"

@@ -97,7 +97,7 @@ class ExistingCassandra:
         return True
 
     async def waiting_for(self, node: Node) -> str:
-        """That it does not answer."""
+        """The error that it does not answer."""
         return f"does not answer at {self._contact(node)}"
 
     async def create_schema(self, nodes: Sequence[Node], schema: Schema) -> None:

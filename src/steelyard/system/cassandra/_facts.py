@@ -88,7 +88,7 @@ def compare(asked: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> dict
     differing: dict[str, tuple[str, str]] = {}
     for name, value in flatten(asked).items():
         if isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
-            continue  # seed_provider and the like: the node lists its parts only, in a form of its own
+            continue  # seed_provider and the like: the node lists its parts only, in its own form
         if looks_secret(name) or is_reference(value, name):
             continue  # a difference would be stored; a node whose secret is wrong does not come up
         # A class may be requested by its name alone; the node lists it with its parameters.

@@ -95,7 +95,7 @@ async def ensure(settings: Settings, cache_folder: Path, java: Java, say: Say) -
             else:
                 await asyncio.to_thread(_from_tarball, build.files, temporary)
             if not list(temporary.glob(SERVER_JAR)) and not list(temporary.glob("apache-cassandra-*.jar")):
-                raise SystemFault("there is no Cassandra among the downloaded jars", system="cassandra")
+                raise SystemFault("Cassandra not found among the downloaded jars", system="cassandra")
             (temporary / COMPLETE).touch()
             temporary.chmod(0o755)
             shutil.rmtree(folder / "lib", ignore_errors=True)
@@ -112,7 +112,7 @@ def _in_folder(source: Path) -> tuple[Path, ...]:
         if jars := tuple(sorted(folder.resolve().glob("*.jar"))):
             return jars
     raise SystemFault(
-        f"there are no jars in {source} nor in its folder lib", "name a release's folder or tarball", system="cassandra"
+        f"no jars in {source} or in its folder lib", "name a release's folder or tarball", system="cassandra"
     )
 
 

@@ -54,7 +54,7 @@ async def _make(java: Java, peers: Sequence[Node], folder: Path) -> None:
     keytool = java.home / "bin" / "keytool"
     if not keytool.is_file():
         hint = "install a whole Java 17 (openjdk-17-jre-headless), or remove system.client_tls"
-        raise SystemFault(f"there is no {keytool}", hint, system="cassandra")
+        raise SystemFault(f"{keytool} not found", hint, system="cassandra")
     names = ",".join(f"ip:{peer.address}" for peer in peers)
     password = ["-storepass", _config.KEY_STORE_PASSWORD]
     common = ["-alias", "cluster", "-keystore", str(store), "-storetype", "PKCS12", *password]

@@ -325,7 +325,7 @@ def test_a_floor_of_levels_within_starts_only_is_told_as_that():
     result = noise_floor.noise_floor(rows, TIME, floors)
     assert result.source == "control cells"
     assert "tried within the same starts" in result.sentence
-    assert "Levels on starts of their own were judged against none." in result.sentence
+    assert "Levels on their own starts were judged against none." in result.sentence
     within = [one for one in comparison.judged(comparisons(rows, TIME), rows, floors) if one.floor_percent is not None]
     assert not within or {one.factor for one in within} == {"workload"}
 

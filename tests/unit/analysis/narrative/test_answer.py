@@ -23,7 +23,7 @@ def test_many_lines_are_counted_by_verdict_and_those_without_a_ratio_are_named()
         "workload C; workload E), undecided in 1 (workload D), no valid trial in 1 (workload F) and no verdict (1 node "
         "is missing) in 1 (workload I)."
     )
-    assert results.answer[1].startswith("The greatest change: workload C took 302 ms on 3 nodes and 100 ms on 1 node")
+    assert results.answer[1].startswith("The largest change: workload C took 302 ms on 3 nodes and 100 ms on 1 node")
 
 
 def test_the_answer_says_what_was_timed_and_that_undecided_is_not_equal():

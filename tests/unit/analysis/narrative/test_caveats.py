@@ -208,7 +208,7 @@ def test_the_duration_of_a_load_is_called_no_result():
 
 def test_two_starts_are_said_to_give_no_interval():
     results = analyse(cell([[100.0, 101.0], [102.0, 103.0]]), study(), seed=1)
-    assert any(one.startswith("Two starts of a level give no interval: it takes 3") for one in results.caveats)
+    assert any(one.startswith("Two starts of a level give no interval: it needs 3") for one in results.caveats)
     assert "There is no interval: it needs 3 starts of each level, however many trials there are." in results.answer
 
 

@@ -72,4 +72,4 @@ def test_a_short_study_does_not_speak_of_hours():
     short = [record.model_copy(update={"begun_s": 1000.0 + 10 * i}) for i, record in enumerate(cell([[5.0, 6.0]] * 4))]
     _, per_hour, sentence = drift(frame(short), TIME)
     assert per_hour is None
-    assert "too short to speak of drift" in sentence
+    assert "too short to show drift" in sentence

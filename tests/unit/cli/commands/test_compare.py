@@ -101,7 +101,7 @@ def test_a_figure(stores: tuple[Path, Path], tmp_path: Path, suffix: str) -> Non
         ({"b": None, "fixed_a": ("nodes",)}, "--a nodes"),
         (
             {"b": None, "fixed_a": ("nodes=1",), "fixed_b": ("nodes=2",), "response_name": "speed"},
-            "there is no such response",
+            "unknown response",
         ),
         ({"b": "nothing-of-this-name"}, "not a store, a shipped table or a study"),
         ({"b": None, "fixed_a": ("nodes=1,nodes=2",), "fixed_b": ("nodes=2",)}, "nodes is 1 already"),

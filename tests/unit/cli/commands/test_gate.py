@@ -172,7 +172,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"fixed_a": ["1", "2"], "fixed_b": ["1"]}, "--a 2: nodes is 1 already"),
     ({"fixed_a": ["1"], "fixed_b": ["nodes=2,1"]}, "--b 1: nodes is 2 already"),
     ({"fixed_a": ["1"]}, "no --b: within one store"),
-    ({"response_names": ["p98"]}, "there is no such response"),
+    ({"response_names": ["p98"]}, "unknown response"),
     ({"response_names": ["p99"]}, "no value in any of the 6 valid trials"),
     ({"response_names": ["errors"]}, "neither more nor less of it is better"),
     ({"margin_percent": None}, "a gate needs a margin"),

@@ -20,7 +20,7 @@ THERE = ({"keyspace_name": "k9", "replication": {"replication_factor": "1"}},)
 def test_a_keyspace_that_is_there_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     line = "write n=1 -schema keyspace=k9 replication(factor=3) -rate threads=1"
     conduct(line.split(), World(keyspaces=THERE).tools)
-    assert "keyspace k9 is there already (replication" in capsys.readouterr().err
+    assert "keyspace k9 already exists (replication" in capsys.readouterr().err
     conduct(["write", "n=1", "-schema", "keyspace=k9", "-rate", "threads=1"], World().tools)
     assert "there already" not in capsys.readouterr().err
     text = YAML.replace("name: note", "name: day\n    cluster: fixed(2)").replace(

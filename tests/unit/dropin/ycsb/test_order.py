@@ -180,7 +180,7 @@ def test_no_operation_count_but_a_time() -> None:
     [
         ({"recordcount": "many"}, "recordcount: read 'many'"),
         ({"recordcount": "0"}, "recordcount: read '0'"),
-        ({"operationcount": "0"}, "operationcount: read '0': and there is no maxexecutiontime"),
+        ({"operationcount": "0"}, "operationcount: read '0': and maxexecutiontime is not set"),
         ({"threadcount": "0"}, "threadcount: read '0'"),
         ({"target": "-5"}, "target: read '-5'"),
         ({"target": "inf"}, "target: read 'inf'"),

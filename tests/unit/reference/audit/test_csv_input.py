@@ -52,7 +52,7 @@ def test_hints(tmp_path: Path) -> None:
     for text, hint in (
         ("size,maen\n1,2\n", "did you mean 'mean'?"),
         ("size,mean,sd\n1,1,2,0,1\n", "Decimal commas need semicolons"),
-        ('size,mean\n1,"1,234"\n', "a decimal comma or a comma between thousands"),
+        ('size,mean\n1,"1,234"\n', "a decimal comma or a thousands separator"),
         ("size,statistic,value\n1,meen,1.2\n", "did you mean 'mean'?"),
     ):
         with pytest.raises(csv_file.TableError) as caught:

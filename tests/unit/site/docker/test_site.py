@@ -271,19 +271,19 @@ def test_refusals_give_a_reason_and_a_hint(found: Found, tmp_path: Path) -> None
     assert refusal(tmp_path) == ""
     assert "251 nodes" in refusal(tmp_path, Request("s", 251))
     found.archive.unlink()
-    assert "there is no image: building an image needs the program debootstrap" in refusal(tmp_path)
+    assert "no image: building an image needs the program debootstrap" in refusal(tmp_path)
     assert refusal(tmp_path, image="debian:12") == ""
     found.archive.touch()
     found.says(ABSENT)
     assert "Cannot connect" in refusal(tmp_path, daemon="running")
     found.lacks("dockerd", "ip")
-    assert "there is no program dockerd (Debian: apt-get install docker.io" in refusal(tmp_path)
+    assert "program dockerd not found (Debian: apt-get install docker.io" in refusal(tmp_path)
     found.uid = 1000
     assert "starting one needs root" in refusal(tmp_path)
     found.says("permission denied while trying to connect")
     assert "add this user to the group docker" in refusal(tmp_path)
     found.lacks("docker")
-    assert "there is no program docker (Debian" in refusal(tmp_path)
+    assert "program docker not found (Debian" in refusal(tmp_path)
 
 
 @pytest.mark.agent
@@ -310,9 +310,9 @@ DENIED = "Error response from daemon: pull access denied for cassandr, repositor
 @pytest.mark.parametrize(
     ("answer", "code", "words", "hinted"),
     [
-        (UNREACHABLE, 1, "its registry could not be reached: `docker pull cassandra:5` ended with: Error", "network"),
+        (UNREACHABLE, 1, "its registry could not be reached: `docker pull cassandra:5` failed: Error", "network"),
         (DENIED, 1, "its registry has no public image of that name: `docker pull", "check its name"),
-        ("no space left on device", 1, "it could not be pulled: `docker pull cassandra:5` ended with: no space", ""),
+        ("no space left on device", 1, "it could not be pulled: `docker pull cassandra:5` failed: no space", ""),
         ("", None, "`docker pull cassandra:5` did not end within 1200 s", "network"),
     ],
 )

@@ -45,7 +45,7 @@ def test_swap_that_is_not_counted_is_refused_where_the_machine_has_any(
     refused = site.refuse(request, None)
     assert isinstance(refused, Refusal)
     assert refused.startswith("swap_mb = 50 cannot be enforced: this kernel does not count the swap of control groups")
-    assert (refused.key, refused.hint) == ("node.swap_mb", "boot with swapaccount=1, or as root: swapoff -a")
+    assert (refused.key, refused.hint) == ("node.swap_mb", "boot with swapaccount=1, or run as root: swapoff -a")
     counting(first)
     assert site.refuse(request, None) is None
     assert site.notes(request) == []

@@ -110,11 +110,11 @@ def test_a_machine_that_does_not_answer() -> None:
 def test_an_inventory_with_a_machine_twice() -> None:
     inventory = Inventory(machines=(machine("pi1", "database"), machine("pi2")))
     findings = ssh_findings.of_inventory(inventory, [visit(), visit(name="pi2")])
-    assert findings[0].found == "2 machines, 2 of them answer; 2 may be databases, 1 may drive load"
+    assert findings[0].found == "2 machines, 2 reachable; 2 may be databases, 1 may drive load"
     (twice,) = [finding for finding in findings if finding.name == "machine"]
     assert (twice.machine, twice.state) == ("pi2", "poor"), "machines that share a kernel are lent"
     assert twice.found.startswith("runs on the same kernel as pi1: one machine under two names, or two that share")
-    assert "`run` refuses one folder twice" in twice.hint
+    assert "`run` refuses to use a folder twice" in twice.hint
     other = visit("folder /mnt/x\n", name="pi2")
     findings = ssh_findings.of_inventory(inventory, [visit(), other])
     (shared,) = [finding for finding in findings if finding.name == "machine"]

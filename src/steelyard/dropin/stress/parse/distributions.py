@@ -158,7 +158,7 @@ def parse(text: str, option: str) -> Distribution:
     inverted, name, inner = match[1] == "~", match[2].lower(), match[3].split(",")
     kind = NAMES.get(name)
     if kind is None:
-        raise Refused(option, text, f"there is no distribution {match[2]!r}", "; ".join(FORMS))
+        raise Refused(option, text, f"unknown distribution {match[2]!r}", "; ".join(FORMS))
     try:
         distribution = _distribution(kind, inner)
     except (ValueError, IndexError, ArithmeticError):
@@ -213,7 +213,7 @@ class Ratio:
 
     @property
     def greatest(self) -> float:
-        """The greatest possible ratio."""
+        """The largest possible ratio."""
         return min(1.0, self.of.high / self.divisor)
 
 

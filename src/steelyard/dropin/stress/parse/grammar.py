@@ -93,7 +93,7 @@ class Section:
         for word in words:
             option = next((one for one in self.options if one.accepts(word)), None)
             if option is None:
-                raise unknown(self.name, word, "there is no such option", (one.shown for one in self.options))
+                raise unknown(self.name, word, "unknown option", (one.shown for one in self.options))
             if option.prefix in values:
                 raise Refused(f"{self.name} {option.prefix}", word, "it is given more than once", "once")
             values[option.prefix] = option.value_of(self.name, word)

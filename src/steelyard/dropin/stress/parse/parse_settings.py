@@ -51,15 +51,15 @@ def read(arguments: Sequence[str]) -> Settings:
     """The settings of a command line. Raises Refused with the first invalid word."""
     by_section = tokens.sections(arguments)
     if not by_section:
-        raise Refused("command", "", "there is none", ", ".join(ALL_COMMANDS))
+        raise Refused("command", "", "it is missing", ", ".join(ALL_COMMANDS))
     name, *rest = by_section
     section = sections.command(name)
     if section is None:
-        raise unknown("command", name, "there is no such command", ALL_COMMANDS)
+        raise unknown("command", name, "unknown command", ALL_COMMANDS)
     for other in rest:
         if sections.option(other) is None:
             words = " ".join([other, *by_section[other]])
-            raise unknown(other, words, "there is no such option", (one.name for one in sections.OPTIONS))
+            raise unknown(other, words, "unknown option", (one.name for one in sections.OPTIONS))
     options: Words = {sections.option(one).name: by_section[one] for one in rest}  # type: ignore[union-attr]
     notes: list[str] = []
     command = _command(section.name, section.read(by_section[name]))
@@ -126,7 +126,7 @@ def _ratios(option: str, inner: str, known: Sequence[str] | None) -> dict[str, f
     for name, text in pairs(option, inner).items():
         own = name.lower() if known is not None else name
         if known is not None and own not in known:
-            raise Refused(option, name, "there is no such operation", ", ".join(known))
+            raise Refused(option, name, "unknown operation", ", ".join(known))
         try:
             shares[own] = float(text)
         except ValueError:
@@ -187,7 +187,7 @@ def _population(words: Sequence[str] | None, command: Command, note: Callable[[s
         return Population((low, high), None, "no-wrap" not in given)
     drawn = distributions.parse(given.get("dist=", f"gaussian(1..{most})"), "-pop dist=")
     if drawn.low < 1:
-        raise Refused("-pop dist=", given["dist="], "there is no key below 1", "distributions from 1")
+        raise Refused("-pop dist=", given["dist="], "keys cannot be below 1", "distributions from 1")
     return Population(None, drawn, False)
 
 
@@ -308,7 +308,7 @@ def _credentials(
         kept = properties.read(path, option)
         for name in kept:
             if name not in CREDENTIALS:
-                raise unknown(f"{option} {path}", name, "there is no such key", CREDENTIALS)
+                raise unknown(f"{option} {path}", name, "unknown key", CREDENTIALS)
             if not name.startswith("cql."):
                 note(f"{option}: {name} is ignored: {sections.NO_JMX if 'jmx' in name else sections.NO_PASSWORD}")
     return mode.get("user=", kept.get("cql.username")), mode.get("password=", kept.get("cql.password"))
@@ -324,10 +324,10 @@ def _nodes(given: Given) -> tuple[str, ...]:
     if "file=" not in given:
         return tuple(given.value("").split(","))
     path = Path(given["file="]).expanduser()
-    lines = text_of("-node file=", path, "a file with a node a line").splitlines()
+    lines = text_of("-node file=", path, "a file with one node per line").splitlines()
     nodes = tuple(line.strip() for line in lines if line.strip())
     if not nodes:
-        raise Refused("-node file=", str(path), "it lists no node", "a file with a node a line")
+        raise Refused("-node file=", str(path), "it lists no node", "a file with one node per line")
     return nodes
 
 

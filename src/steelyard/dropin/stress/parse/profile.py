@@ -157,7 +157,7 @@ def profile_of(path: str, read: Mapping[str, Any]) -> Profile:
     """The profile in a parsed YAML file. Raises Refused."""
     for key in read:
         if key not in KEYS:
-            raise unknown(path, key, "there is no such key", KEYS)
+            raise unknown(path, key, "unknown key", KEYS)
     for key in ("keyspace", "table"):
         if not isinstance(read.get(key), str):
             raise Refused(path, str(read.get(key)), f"`{key}` has no name", "a name")
@@ -173,7 +173,7 @@ def profile_of(path: str, read: Mapping[str, Any]) -> Profile:
     insert = _lower(path, "insert", read.get("insert"))
     for key in insert:
         if key not in ("partitions", "select", "row-population", "batchtype", "visits"):
-            raise Refused(f"{path}: insert", key, "there is no such key here", "partitions, select, batchtype")
+            raise Refused(f"{path}: insert", key, "unknown key here", "partitions, select, batchtype")
     if (
         distributions.parse_ratio(str(insert.get("row-population", "fixed(1)/1")), f"{path}: insert: row-population")
         != WHOLE
@@ -185,7 +185,7 @@ def profile_of(path: str, read: Mapping[str, Any]) -> Profile:
         raise Refused(f"{path}: insert: visits", insert["visits"], "partitions have one visit", "fixed(1)")
     batch = str(insert.get("batchtype", "LOGGED")).upper()
     if batch not in BATCHES:
-        raise Refused(f"{path}: insert: batchtype", batch, "there is no such batch", ", ".join(BATCHES))
+        raise Refused(f"{path}: insert: batchtype", batch, "unknown batch type", ", ".join(BATCHES))
     return Profile(
         path=path,
         spec_name=str(read.get("specname") or f"{read['keyspace']}.{read['table']}"),
@@ -242,7 +242,7 @@ def _columns(path: str, read: object) -> dict[str, ColumnSpec]:
             if key in spec
         }
         if spec:
-            raise Refused(f"{where} ({name})", ", ".join(spec), "there is no such key", "size, population, cluster")
+            raise Refused(f"{where} ({name})", ", ".join(spec), "unknown key", "size, population, cluster")
         by_name[name] = ColumnSpec(name, **spread)
     return by_name
 
@@ -254,9 +254,9 @@ def _queries(path: str, read: object) -> dict[str, Query]:
         query = _lower(path, f"queries: {name}", entry)
         cql, fields = query.pop("cql", None), query.pop("fields", None)
         if not isinstance(cql, str):
-            raise Refused(where, str(entry), "there is no statement", "cql: ...")
+            raise Refused(where, str(entry), "the statement is missing", "cql: ...")
         if query:
-            raise Refused(where, ", ".join(query), "there is no such key", "cql, fields")
+            raise Refused(where, ", ".join(query), "unknown key", "cql, fields")
         if fields is not None and str(fields).lower() not in FIELDS:
             raise Refused(f"{where}: fields", str(fields), "the value does not fit", ", ".join(FIELDS))
         by_name[name] = Query(name, cql.strip().rstrip(";"), str(fields).lower() == "samerow")

@@ -209,7 +209,7 @@ GRAPH = _section(
     Option("title=", pattern=".*"),
     Option("op=", pattern=".*"),
 )
-TOKENRANGE_WHY = "token_range_queries are not there, so ranges of tokens have no use"
+TOKENRANGE_WHY = "token_range_queries are not supported, so ranges of tokens have no use"
 TOKENRANGE = _section("-tokenrange", Option("", refused=TOKENRANGE_WHY))
 
 OPTIONS = (

@@ -22,7 +22,7 @@ class Command:
     """Number and unit, such as `(15, "MINUTES")`."""
     uncertainty: float | None
     measurements: tuple[int, int]
-    """With `uncertainty`: the least and the greatest number of measurements."""
+    """With `uncertainty`: the smallest and the largest number of measurements."""
     warm_up: bool
     truncate: Literal["never", "once", "always"]
     consistency: str
@@ -71,7 +71,7 @@ class Population:
 
 @dataclass(frozen=True)
 class Insert:
-    """How partitions are written; None where the command line has no value."""
+    """How partitions are written; None if the command line has no value."""
 
     partitions: Distribution | None
     batch: str | None

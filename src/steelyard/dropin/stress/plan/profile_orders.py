@@ -28,23 +28,23 @@ KEYS = ("partition_key", "clustering")
 Role = Literal["partition_key", "clustering", "regular", "static"]
 TEXTS, BLOBS = ("ascii", "text", "varchar"), ("blob",)
 HOLDS = {"tinyint": 2**7 - 1, "smallint": 2**15 - 1, "int": 2**31 - 1, "date": 2**31 - 1, "inet": 2**32 - 1}
-"""Greatest value of types that are too small for cassandra-stress's default, 100 billion."""
+"""Largest value of types that are too small for cassandra-stress's default, 100 billion."""
 DEFAULT_POPULATION = 100_000_000_000
 LAST_MS = 1_576_800_000_000
-"""Greatest timestamp of cassandra-stress: 50 years after 1970, in ms."""
+"""Largest timestamp of cassandra-stress: 50 years after 1970, in ms."""
 UNHASHED = ("uuid", "timeuuid", "boolean", "duration")
-"""Of cassandra-stress's own values of these types, rows could not be distinguished."""
+"""Types whose values as cassandra-stress makes them would not distinguish rows."""
 COLLECTIONS = ("set", "list", "map", "tuple", "vector")
 MOST_DIGITS = 64
 MOST_CODE_DIGITS = 18
-"""Of a number of 63 bits."""
+"""Digits of a 63-bit number."""
 MOST_IN_BATCH = 65_535
 KNOWN_TYPES = (
     "ascii", "bigint", "blob", "boolean", "counter", "date", "decimal", "double", "duration", "float", "inet", "int",
     "smallint", "text", "time", "timestamp", "timeuuid", "tinyint", "uuid", "varchar", "varint",
     "list", "set", "map", "frozen", "tuple", "vector",
 )  # fmt: skip
-"""Of CQL; every other one is user-defined."""
+"""Types of CQL; all others are user-defined."""
 DEFAULT_SIZE = Distribution("uniform", 4, 8)
 PAGE_ROWS, MAX_PAGES = 5000, 10_000
 """cassandra-stress's client library fetches pages of 5000 rows to the end."""
@@ -100,7 +100,7 @@ class ProfileTable:
         """Raises Refused for a missing table."""
         if not any(column.role == "partition_key" for column in columns):
             raise Refused(
-                f"{profile.path}: table", profile.qualified, "the table is not there", "table_definition: CREATE ..."
+                f"{profile.path}: table", profile.qualified, "the table does not exist", "table_definition: CREATE ..."
             )
         for name in profile.columns:
             if name not in {column.name for column in columns}:
@@ -123,7 +123,7 @@ class ProfileTable:
         return {"type": column.cql_type, "make": make}
 
     def wire(self, *, apart: bool = False) -> dict[str, Any]:
-        """The primary key in the agent's order. `apart`: each marker takes a row of its own, of few."""
+        """The primary key in the agent's order. `apart`: each marker takes its own row, of few."""
         keys = {role: [one for one in self.columns if one.role == role] for role in KEYS}
         return {
             "partition": [self.value(one) for one in keys["partition_key"]],
@@ -193,13 +193,13 @@ class ProfileTable:
         return {"kind": "key", "digits": min(MOST_DIGITS, max(0, digits))}
 
     def _tells_seed(self) -> bool:
-        """Whether each seed is a partition of its own."""
+        """Whether each seed is its own partition."""
         keys = [one for one in self.columns if one.role == "partition_key"]
         return any(one.outer in TEXTS and self.profile.spec(one.name).population is None for one in keys)
 
     def _random(self, column: Column) -> dict[str, Any]:
         """A function of the row: of the number that cassandra-stress draws for it, where its values are made of that.
-        An entry of a collection has a draw of its own."""
+        An entry of a collection has its own draw."""
         spec, sized = self.profile.spec(column.name), column.outer in (*TEXTS, *BLOBS)
         size = {"size": (spec.size or DEFAULT_SIZE).wire()}
         make: dict[str, Any] = {"kind": "random", "salt": _salt(column)}

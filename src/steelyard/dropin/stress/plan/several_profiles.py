@@ -45,7 +45,7 @@ def read(settings: Settings) -> tuple[Profile, ...]:
             if len(profiles) > 1:
                 known = [f"{one.spec_name}.{name}" for one in profiles.values() for name in (INSERT, *one.queries)]
             absent = operation == "validate"
-            why = "validate and token_range_queries are not there" if absent else f"no such query in {profile.path}"
+            why = "validate and token_range_queries are not supported" if absent else f"no such query in {profile.path}"
             raise unknown("user ops", name, why, known)
     return tuple(profiles.values())
 
@@ -64,7 +64,7 @@ def _of(name: str, profiles: Sequence[Profile]) -> tuple[Profile, str]:
 
 def columns_before(profile: Profile, rows: Sequence[Mapping[str, Any]]) -> tuple[profile_orders.Column, ...] | None:
     """The columns of the table before anything is created: as the server has them (`rows`), else as the definition
-    will make them. None where only the server knows."""
+    will make them. None if only the server knows."""
     if rows or not profile.creations():
         return profile_orders.columns_of(rows)
     expected = table_definition.described(profile.table_cql or "")

@@ -103,7 +103,7 @@ def _existing(path: Path) -> dict[str, Any]:
         stats = None
     if not isinstance(stats, dict):
         raise Refused(
-            "-graph file=", str(path), "it is not a page of -graph", "such a page, or a file that is not there yet"
+            "-graph file=", str(path), "it is not a page of -graph", "such a page, or a file that does not exist yet"
         )
     return stats
 

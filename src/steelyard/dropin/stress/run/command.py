@@ -150,7 +150,7 @@ async def _of_profiles(
             if profile.keyspace_cql and (note := await asking.is_there(profile.keyspace.strip('"'))):
                 _note(speaker, f"{note}: keyspace_definition changes nothing")
             if profile.table_cql and columns:
-                _note(speaker, f"table {profile.qualified} is there already: table_definition changes nothing")
+                _note(speaker, f"table {profile.qualified} already exists: table_definition changes nothing")
         await asking.rows(creations)
         speaker.say_here("Created schema.")
         answers = await asking.rows(questions)
@@ -176,7 +176,7 @@ def addresses(connection: Connection) -> list[str]:
             known = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except OSError as error:
             if len(connection.nodes) > 1:
-                # One dead node of several: the agent says so, and goes on.
+                # One dead node of several: the agent says so, and continues.
                 contacts.append(with_port(host, port))
                 continue
             raise Refused(

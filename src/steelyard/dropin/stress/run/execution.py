@@ -71,12 +71,12 @@ class Asking:
         return answers
 
     async def is_there(self, keyspace: str) -> str:
-        """That a keyspace exists, with its replication; empty if it does not."""
+        """A note that a keyspace exists, with its replication; empty if it does not."""
         question = "SELECT keyspace_name, replication FROM system_schema.keyspaces WHERE keyspace_name = "
         (described,) = await self.rows([question + schema.literal(keyspace)])
         if not described:
             return ""
-        return f"keyspace {keyspace} is there already (replication {described[0].get('replication')})"
+        return f"keyspace {keyspace} already exists (replication {described[0].get('replication')})"
 
 
 class Action:
@@ -94,7 +94,7 @@ class Action:
         self.interrupted = False
         self._connected = False
         self._read: dict[str, Span] = {}
-        """Of each query of a profile that reads, in all measured loads."""
+        """Measured span of each reading query of a profile over all loads."""
         self.asking = Asking.of(settings, contacts, tools)
 
     async def run(self, creations: Sequence[str], tables: Tables) -> bool:
@@ -102,9 +102,7 @@ class Action:
         begin."""
         if creations:
             if note := await self.asking.is_there(self.settings.schema.keyspace):
-                self.voice.note(
-                    f"steelyard stress: {note}: -schema does not change it, nor tables that are there already"
-                )
+                self.voice.note(f"steelyard stress: {note}: -schema does not change it, nor existing tables")
             await self.asking.rows(creations)
             self.voice.say_here("Created keyspaces.")
         if self.settings.command.count == 0:
@@ -306,7 +304,7 @@ class Action:
                 if "batch too large" in text.lower():
                     self.voice.note(f"  {SMALLER_BATCHES}")
         if not self.settings.errors.ignore:
-            self.voice.note("  the load ends at the first interval with one; `-errors ignore` goes on and counts them")
+            self.voice.note("  the load ends at the first interval with one; `-errors ignore` counts them instead")
 
     def _say_connected(self, record: Connected) -> None:
         if self._connected:

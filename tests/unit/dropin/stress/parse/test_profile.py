@@ -428,7 +428,7 @@ def test_a_profile_from_command_line_to_results(tmp_path: Path, capsys: pytest.C
 def test_a_table_that_is_not_there(tmp_path: Path) -> None:
     path = tmp_path / "profile.yaml"
     path.write_text(YAML)
-    with pytest.raises(Refused, match="the table is not there"):
+    with pytest.raises(Refused, match="the table does not exist"):
         conduct(f"user profile={path} ops(insert=1) n=3".split(), World().tools)
     with pytest.raises(Refused, match="No such file"):
         conduct(["user", f"profile={path}x", "ops(insert=1)", "n=3"], World().tools)
