@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -14,10 +15,10 @@ import pytest
 
 from steelyard import begin, measure, read
 from steelyard.events.base import Event
-from steelyard.events.kept import SessionInterrupted, TrialSealed
+from steelyard.events.kept import SessionFailed, SessionInterrupted, TrialSealed
 from steelyard.events.shown import TrialBegan
 from steelyard.lab.session import Session, SessionEnd
-from steelyard.model.errors import StudyError
+from steelyard.model.errors import SteelyardError, StudyError
 from steelyard.node.folders import state_folder
 from steelyard.progress.state import Live
 from steelyard.store import Store
@@ -37,6 +38,21 @@ import sys
 assert not any(name.startswith("steelyard.cli") for name in sys.modules)
 assert end.outcome.missing == 0 and not end.interrupted
 assert read(end.folder).trials.height >= 2
+"""
+
+NOTEBOOK = """
+import asyncio
+from steelyard import measure
+from steelyard.events.kept import TrialSealed
+
+def progress(live, event):
+    if isinstance(event, TrialSealed):
+        print("sealed", flush=True)
+
+async def cell():
+    end = measure("study.toml", progress=progress)
+    print(end.interrupted, flush=True)
+
 """
 
 
@@ -104,6 +120,68 @@ def test_stopping_loses_the_trial_in_flight_and_leaves_nothing_behind() -> None:
     assert (end.outcome.missing, end.interrupted) == (2, True)
     assert any(isinstance(entry.event, SessionInterrupted) for entry in Store(end.folder).journal())
     assert not list((state_folder() / "leases").glob("*.json"))
+
+
+@pytest.mark.parametrize(
+    ("loop", "exit_code"),
+    [("asyncio.new_event_loop().run_until_complete(cell())", 0), ("asyncio.run(cell())", -signal.SIGINT)],
+    ids=["notebook", "asyncio.run"],
+)
+def test_ctrl_c_stops_what_blocks_an_event_loop(loop: str, exit_code: int, tmp_path: Path) -> None:
+    study = tmp_path / "study.toml"
+    study.write_text(study.read_text().replace("starts = 1", "starts = 6"))
+    argv = [sys.executable, "-c", NOTEBOOK + loop]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as cell:
+        try:
+            assert cell.stdout is not None
+            assert cell.stdout.readline() == "sealed\n"
+            cell.send_signal(signal.SIGINT)
+            out, err = cell.communicate(timeout=30)
+        finally:
+            cell.kill()
+    assert out.endswith("True\n"), err
+    assert cell.returncode == exit_code
+    store = Store(tmp_path / "store" / "simulated")
+    assert len(store.trials()) < 12
+    assert any(isinstance(entry.event, SessionInterrupted) for entry in store.journal())
+    assert not list((state_folder() / "leases").glob("*.json"))
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("mine"), SystemExit(7), FileNotFoundError(2, "mine")])
+def test_what_progress_raises_ends_the_session_and_is_raised(error: BaseException, tmp_path: Path) -> None:
+    calls: list[Event] = []
+
+    def progress(live: Live, event: Event) -> None:
+        calls.append(event)
+        if isinstance(event, TrialBegan):
+            raise error
+
+    with pytest.raises(type(error)) as raised:
+        measure("study.toml", progress=progress)
+    assert raised.value is error
+    assert isinstance(calls[-1], TrialBegan), "it is not called again"
+    store = Store(tmp_path / "store" / "simulated")
+    assert store.trials() == ()
+    failed = [entry.event for entry in store.journal() if isinstance(entry.event, SessionFailed)]
+    assert [event.message for event in failed] == [f"progress raised {type(error).__name__}: {error}"]
+    assert not list((state_folder() / "leases").glob("*.json"))
+
+
+def test_a_word_that_progress_may_not_return_ends_the_session() -> None:
+    async def main() -> None:
+        with begin("study.toml") as session:
+            await session.run(progress=lambda live, event: "halt")  # type: ignore[arg-type,return-value]
+
+    with pytest.raises(SteelyardError, match="progress returned 'halt'") as raised:
+        asyncio.run(main())
+    assert raised.value.hint == 'return None, "finish" or "stop"'
+
+
+def test_a_session_whose_store_is_no_longer_locked_measures_nothing() -> None:
+    with begin("study.toml") as session:
+        pass
+    with pytest.raises(SteelyardError, match="the session has ended"):
+        asyncio.run(session.run())
 
 
 def test_what_is_wrong_with_a_study_is_raised_before_anything_is_measured(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -48,6 +48,8 @@ from steelyard.store import Store, StoreWriter
 from steelyard.store.modelled import open_store
 
 BEAT_S = 0.25
+POLL_S = 0.2
+"""Longest wait in one piece: a signal that another library's thread receives does not wake this one."""
 NONE_LOST = "no sealed trial is lost"
 ANOTHER = "runs another study on this machine: each is background load of the other"
 
@@ -98,6 +100,10 @@ class Session:
         self.look = Store(writer.folder).look
         """The look at the study that the store had recorded."""
         self.interrupted = False
+        self.over = False
+        """Whether `begin`'s block was left, and the store is no longer locked."""
+        self.raised: BaseException | None = None
+        """What `progress` raised."""
         self._writer, self._say, self._scaled = writer, say, scaled
         self._parts = LabParts(abilities.plugins)
         self._publisher = Publisher(time.time)
@@ -117,14 +123,24 @@ class Session:
         if not self._stopped:
             self._stopped = self.interrupted = True
             if self._task is not None:
-                self._task.get_loop().call_soon_threadsafe(self._task.cancel)
+                with contextlib.suppress(RuntimeError):  # its loop is closed: it has ended
+                    self._task.get_loop().call_soon_threadsafe(self._task.cancel)
 
-    async def run(self, *views: View) -> Outcome:
+    async def run(self, *views: View, progress: Progress | None = None) -> Outcome:
         """Measure what is missing; return when that is done or the session is stopped. To cancel this call is to stop.
-        Raises SteelyardError when the laboratory cannot go on."""
+        Raises SteelyardError when the laboratory cannot go on, and whatever `progress` raises, which stops."""
+        outcome = await self.measured(*views, progress=progress)
+        if self.raised is not None:
+            raise self.raised
+        return outcome
+
+    async def measured(self, *views: View, progress: Progress | None) -> Outcome:
+        """As `run`, but what `progress` raised is left in `raised`."""
+        if self.over:
+            raise SteelyardError("the session has ended, and its store is no longer locked", "begin another")
         try:
             with _none_lost():
-                return await self._run(views)
+                return await self._run(views if progress is None else (*views, _Called(progress, self)))
         except SteelyardError as error:
             conceal = self._writer.conceal
             error.message, error.hint = conceal.text(error.message), conceal.text(error.hint)
@@ -146,11 +162,16 @@ class Session:
                 return await self._task
             except asyncio.CancelledError:
                 self.interrupted = True
-                self._conductor.watcher.tell(SessionInterrupted())
+                self._conductor.watcher.tell(self._stop_event())
                 return self._conductor.outcome()
             finally:
                 for beat in beating:
                     beat.cancel()
+
+    def _stop_event(self) -> SessionFailed | SessionInterrupted:
+        if self.raised is None:
+            return SessionInterrupted()
+        return SessionFailed(message=f"progress raised {type(self.raised).__name__}: {self.raised}", hint=NONE_LOST)
 
     def end(self) -> SessionEnd:
         """Progress of the study, read from its store; keeps the noise floor that a study of identical systems has
@@ -191,28 +212,34 @@ def begin(
     preflight.refuse(preflight.runnable(path, read, plan)[1])
     settings, abilities = [trial.settings for trial in plan.trials], Abilities(plugins)
     # Under the lock of the store: nobody else adds trials to what is examined.
-    with _none_lost(), StoreWriter(root, read.study.name) as writer:
-        for line in damage_lines(writer.damages):
-            say(line)
-        _in_a_loop(lambda: reclaim(_sites(settings, abilities), say))
-        examined = preflight.examine(path, read, plan, abilities, root)
-        preflight.refuse(examined.refusals)
-        writer.conceal = secrets.concealer(settings)
-        processes = reading_commands.in_progress(state_folder())
-        for note in (
-            *check.notes(plan, examined, abilities),
-            *other_limits(examined.history, examined.study.limits),
-            *(f"process {each} {ANOTHER}" for each in processes),
-        ):
-            say(f"note: {note}")
-        text = _text(path, scale, without_missing=without_missing)
-        writer.intend(examined.study, text, plan)
-        limits = examined.study.limits
-        if quiet_wait_s is not None:
-            # Of this session, not of the study: nothing of it is written as if the file said so.
-            limits = limits.model_copy(update={"quiet_wait_s": quiet_wait_s})
-        measured = examined.study.model_copy(update={"limits": limits})
-        yield Session(measured, plan, examined.history, abilities, writer, gate, say, scaled=scale != 1.0)
+    with contextlib.ExitStack() as held:
+        with _none_lost():
+            writer = held.enter_context(StoreWriter(root, read.study.name))
+            for line in damage_lines(writer.damages):
+                say(line)
+            _in_a_loop(lambda: reclaim(_sites(settings, abilities), say))
+            examined = preflight.examine(path, read, plan, abilities, root)
+            preflight.refuse(examined.refusals)
+            writer.conceal = secrets.concealer(settings)
+            processes = reading_commands.in_progress(state_folder())
+            for note in (
+                *check.notes(plan, examined, abilities),
+                *other_limits(examined.history, examined.study.limits),
+                *(f"process {each} {ANOTHER}" for each in processes),
+            ):
+                say(f"note: {note}")
+            text = _text(path, scale, without_missing=without_missing)
+            writer.intend(examined.study, text, plan)
+            limits = examined.study.limits
+            if quiet_wait_s is not None:
+                # Of this session, not of the study: nothing of it is written as if the file said so.
+                limits = limits.model_copy(update={"quiet_wait_s": quiet_wait_s})
+            measured = examined.study.model_copy(update={"limits": limits})
+            session = Session(measured, plan, examined.history, abilities, writer, gate, say, scaled=scale != 1.0)
+        try:
+            yield session
+        finally:
+            session.over = True
 
 
 Progress = Callable[[Live, Event], Literal["finish", "stop"] | None]
@@ -235,47 +262,67 @@ def measure(
 
     Works in a notebook, too. Ctrl-C stops: the trial in flight is lost, everything is released, and the value returned
     says so. `progress` is called after each event, in the thread that measures; for the rest see `begin`.
-    Raises SteelyardError, NotQuiet if the machine stays busy.
+    Raises SteelyardError, NotQuiet if the machine stays busy, and whatever `progress` raises.
     """
     begun = begin(
         study, store, trust=trust, scale=scale, quiet_wait_s=quiet_wait_s, without_missing=without_missing, say=say
     )
     with begun as session:
-        views = () if progress is None else (_Called(progress, session),)
-        _in_a_loop(lambda: session.run(*views), session.stop)
+        _in_a_loop(lambda: session.measured(progress=progress), session.stop)
+    if session.raised is not None:
+        raise session.raised
     return session.end()
 
 
-def _in_a_loop(make: Callable[[], Coroutine[Any, Any, object]], stop: Callable[[], None] = lambda: None) -> None:
+def _in_a_loop(make: Callable[[], Coroutine[Any, Any, object]], stop: Callable[[], None] | None = None) -> None:
     """Run a coroutine to its end, in a thread of its own where this one has an event loop already, such as a
-    notebook's. There, ctrl-C calls `stop`."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
+    notebook's. There, ctrl-C calls `stop`, if given, and so does the cancellation of the task that waits here: under
+    asyncio.run, ctrl-C is no more than that."""
+    loop = None
+    with contextlib.suppress(RuntimeError):
+        loop = asyncio.get_running_loop()
+    if loop is None:
         asyncio.run(make())
         return
+    task = asyncio.current_task()
     with ThreadPoolExecutor(1, "steelyard") as thread:
         running = thread.submit(lambda: asyncio.run(make()))
-        try:
-            running.result()
-        except KeyboardInterrupt:
-            stop()
-            running.result()
+        while not running.done():
+            try:
+                wait([running], POLL_S)
+                if stop is not None and task is not None and task.cancelling():
+                    stop()
+            except KeyboardInterrupt:
+                if stop is None:
+                    raise
+                stop()
+        running.result()
 
 
 class _Called:
-    """A view that calls a function."""
+    """A view that calls a function. What that raises is not the laboratory's fault: it stops the session, and the
+    function is not called again."""
 
     def __init__(self, progress: Progress, session: Session) -> None:
         self._progress, self._session = progress, session
 
     def show(self, live: Live, event: Event) -> None:
         """Pass the newest state on."""
-        match self._progress(live, event):
-            case "finish":
-                self._session.finish()
-            case "stop":
-                self._session.stop()
+        if self._session.raised is not None:
+            return
+        try:
+            match self._progress(live, event):
+                case None:
+                    pass
+                case "finish":
+                    self._session.finish()
+                case "stop":
+                    self._session.stop()
+                case other:
+                    raise SteelyardError(f"progress returned {other!r:.100}", 'return None, "finish" or "stop"')
+        except BaseException as error:  # raised again by whoever runs the session
+            self._session.raised = error
+            self._session.stop()
 
 
 class _Announced:
