@@ -20,6 +20,7 @@ from steelyard.events.shown import TrialBegan
 from steelyard.lab.session import Session, SessionEnd
 from steelyard.model.errors import SteelyardError, StudyError
 from steelyard.node.folders import state_folder
+from steelyard.progress.session_state import command_of
 from steelyard.progress.state import Live
 from steelyard.store import Store
 from tests.e2e.laboratory import BUSY_MACHINE, ROOT
@@ -118,7 +119,9 @@ def test_stopping_loses_the_trial_in_flight_and_leaves_nothing_behind() -> None:
 
     end = asyncio.run(main())
     assert (end.outcome.missing, end.interrupted) == (2, True)
-    assert any(isinstance(entry.event, SessionInterrupted) for entry in Store(end.folder).journal())
+    journal = Store(end.folder).journal()
+    assert any(isinstance(entry.event, SessionInterrupted) for entry in journal)
+    assert command_of(journal) == ("steelyard", "run", "study.toml", "--store", "store"), "`status` prints it"
     assert not list((state_folder() / "leases").glob("*.json"))
 
 

@@ -90,7 +90,7 @@ class Session:
 
     def __init__(
         self, study: Study, plan: Plan, records: Sequence[TrialRecord], abilities: Abilities, writer: StoreWriter,
-        gate: QuietGate, say: Say, *, scaled: bool,
+        gate: QuietGate, say: Say, command: Sequence[str], *, scaled: bool,
     ) -> None:  # fmt: skip
         self.study = study
         self.plan = plan
@@ -108,7 +108,7 @@ class Session:
         self._parts = LabParts(abilities.plugins)
         self._publisher = Publisher(time.time)
         self._conductor = Conductor(
-            study, plan, writer, self._parts, self._publisher, forecast(study, plan, abilities), gate
+            study, plan, writer, self._parts, self._publisher, forecast(study, plan, abilities), gate, command
         )
         self._task: asyncio.Future[Outcome] | None = None
         self._stopped = False
@@ -196,12 +196,14 @@ def begin(
     quiet_wait_s: float | None = None,
     without_missing: bool = False,
     say: Say = silence,
+    command: Sequence[str] | None = None,
 ) -> Iterator[Session]:
     """Read a study file, refuse what cannot be measured, lock its store in the folder `store`, and release what killed
     studies left behind. Within the block the session can run; notes of `check` are passed to `say`.
 
     `trust` decides whether a Python file that the study names is executed. `quiet_wait_s` stands in for the study's
-    `limits.quiet_wait_s` in this session. Raises SteelyardError: what is wrong, where, and what to do.
+    `limits.quiet_wait_s` in this session. `command` is noted as that which resumes the study; None: `steelyard run`
+    with the same study and store. Raises SteelyardError: what is wrong, where, and what to do.
     """
     # Everything that passes until the first start is the first reading of whether the machine is quiet.
     gate = QuietGate(lambda: look(state_folder()))
@@ -228,14 +230,17 @@ def begin(
                 *(f"process {each} {ANOTHER}" for each in processes),
             ):
                 say(f"note: {note}")
-            text = _text(path, scale, without_missing=without_missing)
-            writer.intend(examined.study, text, plan)
+            options = _options(scale, without_missing=without_missing)
+            writer.intend(examined.study, _text(path, options), plan)
             limits = examined.study.limits
             if quiet_wait_s is not None:
                 # Of this session, not of the study: nothing of it is written as if the file said so.
                 limits = limits.model_copy(update={"quiet_wait_s": quiet_wait_s})
             measured = examined.study.model_copy(update={"limits": limits})
-            session = Session(measured, plan, examined.history, abilities, writer, gate, say, scaled=scale != 1.0)
+            resuming = command or ("steelyard", "run", str(path), "--store", str(root), *options)
+            session = Session(
+                measured, plan, examined.history, abilities, writer, gate, say, resuming, scaled=scale != 1.0
+            )
         try:
             yield session
         finally:
@@ -363,9 +368,12 @@ def _none_lost() -> Iterator[None]:
         raise failure from (None if failure is error else error)
 
 
-def _text(study_path: Path, scale: float, *, without_missing: bool) -> str:
+def _options(scale: float, *, without_missing: bool) -> list[str]:
+    """Options of the command line that change how a study is read."""
+    return [*(["--scale", f"{scale:g}"] if scale != 1.0 else ()), *(["--without-missing"] if without_missing else ())]
+
+
+def _text(study_path: Path, options: Sequence[str]) -> str:
     """The study file, and on its first line with which options it was read."""
     text = study_path.read_text(encoding="utf-8-sig")
-    options = [f"--scale {scale:g}"] if scale != 1.0 else []
-    options += ["--without-missing"] if without_missing else []
     return f"# run with {' '.join(options)}\n{text}" if options else text
