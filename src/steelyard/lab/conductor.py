@@ -290,9 +290,8 @@ class Conductor:
     def _laboratory_failed(self, first: PlannedTrial, error: SteelyardError) -> None:
         """Count a failure of the laboratory. Raises the error when another attempt makes no sense."""
         self._failed_in_a_row += 1
-        notes = tuple(getattr(error, "__notes__", ()))
         with contextlib.suppress(OSError):
-            self.watcher.tell(LaboratoryFailed(start=first.start, message=error.message, notes=notes))
+            self.watcher.tell(LaboratoryFailed(start=first.start, message=error.message, notes=error.notes))
         if self._failed_in_a_row >= FAILED_LAB_LIMIT or isinstance(error, NOT_REPEATED):
             raise error
         self.watcher.tell(Trouble(error.message, "starting the cluster once more"))

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from pydantic import ValidationError
+
 from steelyard.events.base import Event
 from steelyard.events.kept import SessionFailed, SessionInterrupted
 from steelyard.file_errors import foreseen
@@ -31,7 +33,7 @@ from steelyard.model.damage import damage_lines
 from steelyard.model.errors import FileError, SteelyardError
 from steelyard.model.look import Look
 from steelyard.model.plan import Plan
-from steelyard.model.study import Study
+from steelyard.model.study import Limits, Study
 from steelyard.model.trial import TrialRecord
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.node import reading_commands, secrets
@@ -46,6 +48,7 @@ from steelyard.progress.state import Live
 from steelyard.site.base import Site
 from steelyard.store import Store, StoreWriter
 from steelyard.store.modelled import open_store
+from steelyard.tomlfile.problems import from_validation
 
 BEAT_S = 0.25
 POLL_S = 0.2
@@ -209,6 +212,7 @@ def begin(
     gate = QuietGate(lambda: look(state_folder()))
     path = Path(study)
     root = Path(store)
+    limits = {} if quiet_wait_s is None else {"quiet_wait_s": _wait_s(quiet_wait_s)}
     plugins = Plugins(path.parent, trust)
     read, plan = preflight.read_and_expand(path, plugins, scale, leave_out_missing=without_missing)
     preflight.refuse(preflight.runnable(path, read, plan)[1])
@@ -232,11 +236,8 @@ def begin(
                 say(f"note: {note}")
             options = _options(scale, without_missing=without_missing)
             writer.intend(examined.study, _text(path, options), plan)
-            limits = examined.study.limits
-            if quiet_wait_s is not None:
-                # Of this session, not of the study: nothing of it is written as if the file said so.
-                limits = limits.model_copy(update={"quiet_wait_s": quiet_wait_s})
-            measured = examined.study.model_copy(update={"limits": limits})
+            # Of this session, not of the study: nothing of it is written as if the file said so.
+            measured = examined.study.model_copy(update={"limits": examined.study.limits.model_copy(update=limits)})
             resuming = command or ("steelyard", "run", str(path), "--store", str(root), *options)
             session = Session(
                 measured, plan, examined.history, abilities, writer, gate, say, resuming, scaled=scale != 1.0
@@ -366,6 +367,14 @@ def _none_lost() -> Iterator[None]:
         if NONE_LOST not in failure.hint:
             failure.hint += f"; {NONE_LOST}"
         raise failure from (None if failure is error else error)
+
+
+def _wait_s(quiet_wait_s: float) -> float:
+    """The longest wait for a quiet machine, as a study file may have it. Raises StudyError."""
+    try:
+        return Limits(quiet_wait_s=quiet_wait_s).quiet_wait_s
+    except ValidationError as error:
+        raise from_validation(error, "limits", Limits)[0] from None
 
 
 def _options(scale: float, *, without_missing: bool) -> list[str]:

@@ -43,7 +43,6 @@ def run(
         float | None,
         typer.Option(
             "--quiet-wait",
-            min=0.0,
             metavar="SECONDS",
             envvar=QUIET_WAIT_VARIABLE,
             help="Longest wait for a quiet machine, instead of limits.quiet_wait_s. 0: exit immediately with code 3.",
