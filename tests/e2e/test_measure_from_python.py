@@ -9,16 +9,18 @@ import re
 import signal
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 
 import pytest
 
+import steelyard
 from steelyard import begin, measure, read
 from steelyard.events.base import Event
 from steelyard.events.kept import SessionFailed, SessionInterrupted, TrialSealed
 from steelyard.events.shown import TrialBegan
 from steelyard.lab.session import Session, SessionEnd
-from steelyard.model.errors import SteelyardError, StudyError
+from steelyard.model.errors import NotQuiet, SteelyardError, StudyError
 from steelyard.node.folders import state_folder
 from steelyard.progress.session_state import command_of
 from steelyard.progress.state import Live
@@ -178,6 +180,22 @@ def test_a_word_that_progress_may_not_return_ends_the_session() -> None:
     with pytest.raises(SteelyardError, match="progress returned 'halt'") as raised:
         asyncio.run(main())
     assert raised.value.hint == 'return None, "finish" or "stop"'
+
+
+def test_a_wait_for_a_quiet_machine_is_said(tmp_path: Path) -> None:
+    study = tmp_path / "study.toml"
+    study.write_text(study.read_text().replace("background_cpu_fraction = 1", "background_cpu_fraction = 1e-9"))
+    said: list[str] = []
+    with pytest.raises(NotQuiet) as raised:
+        measure("study.toml", quiet_wait_s=1, say=said.append)
+    assert any(line.startswith("waiting for a quiet machine, at most 1 s") for line in said), said
+    assert raised.value.hint in "".join(traceback.format_exception(raised.value))
+
+
+def test_the_package_lists_what_a_callback_needs() -> None:
+    for name in ("NotQuiet", "SteelyardError", "TrialBegan", "TrialSealed", "measure"):
+        assert name in dir(steelyard)
+        assert getattr(steelyard, name).__name__ == name
 
 
 def test_a_session_whose_store_is_no_longer_locked_measures_nothing() -> None:

@@ -18,7 +18,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from pydantic import ValidationError
 
 from steelyard.events.base import Event
-from steelyard.events.kept import SessionFailed, SessionInterrupted
+from steelyard.events.kept import QuietAwaited, SessionFailed, SessionInterrupted
 from steelyard.file_errors import foreseen
 from steelyard.judging.looks import look_of
 from steelyard.judging.settings_hash import canonical
@@ -43,7 +43,7 @@ from steelyard.plan.abilities import Abilities
 from steelyard.plugins.find import Plugins, Trust, no_file
 from steelyard.progress.live_file import LiveFile
 from steelyard.progress.publisher import Publisher, View
-from steelyard.progress.reason_words import other_limits
+from steelyard.progress.reason_words import other_limits, waiting_words
 from steelyard.progress.state import Live
 from steelyard.site.base import Site
 from steelyard.store import Store, StoreWriter
@@ -267,14 +267,21 @@ def measure(
     """Measure what is missing of a study, as `steelyard run` does: safe to repeat, safe to interrupt.
 
     Works in a notebook, too. Ctrl-C stops: the trial in flight is lost, everything is released, and the value returned
-    says so. `progress` is called after each event, in the thread that measures; for the rest see `begin`.
-    Raises SteelyardError, NotQuiet if the machine stays busy, and whatever `progress` raises.
+    says so. `progress` is called after each event, in the thread that measures; for the rest see `begin`. A wait for a
+    quiet machine is passed to `say`. Raises SteelyardError, NotQuiet if the machine stays busy, and whatever `progress`
+    raises.
     """
     begun = begin(
         study, store, trust=trust, scale=scale, quiet_wait_s=quiet_wait_s, without_missing=without_missing, say=say
     )
+
+    def show(live: Live, event: Event) -> Literal["finish", "stop"] | None:
+        if isinstance(event, QuietAwaited):
+            say(waiting_words(event.reasons, 0.0, event.wait_s))
+        return None if progress is None else progress(live, event)
+
     with begun as session:
-        _in_a_loop(lambda: session.measured(progress=progress), session.stop)
+        _in_a_loop(lambda: session.measured(progress=show), session.stop)
     if session.raised is not None:
         raise session.raised
     return session.end()
