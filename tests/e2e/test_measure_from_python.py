@@ -72,7 +72,7 @@ def _own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_snippets_of_the_page_run_without_the_command_line(tmp_path: Path) -> None:
     snippets = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert len(snippets) == 5
+    assert len(snippets) == 7
     script = tmp_path / "script.py"
     # Each in a store of its own: the second would find nothing to do in that of the first.
     own = [snippet.replace('store="store"', f'store="store{place}"') for place, snippet in enumerate(snippets)]
@@ -81,7 +81,8 @@ def test_the_snippets_of_the_page_run_without_the_command_line(tmp_path: Path) -
         [sys.executable, str(script)], capture_output=True, text=True, timeout=300, check=False, env=dict(os.environ)
     )
     assert done.returncode == 0, done.stderr
-    assert "trial 1 of 2: " in done.stdout
+    assert "trial 1 of 2: valid" in done.stdout
+    assert (tmp_path / "report.html").stat().st_size > 100_000
 
 
 def test_a_notebook_has_an_event_loop_already_and_stops_by_its_callback() -> None:
