@@ -106,7 +106,7 @@ class Session:
         self.over = False
         """Whether `begin`'s block was left, and the store is no longer locked."""
         self.raised: BaseException | None = None
-        """What `progress` raised."""
+        """Exception that `progress` raised."""
         self._writer, self._say, self._scaled = writer, say, scaled
         self._parts = LabParts(abilities.plugins)
         self._publisher = Publisher(time.time)

@@ -27,7 +27,7 @@ class SteelyardError(Exception):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was noted on the error while it was passed on."""
+        """Notes that were added to the error while it was passed on."""
         return tuple(getattr(self, "__notes__", ())[bool(self._hint) :])
 
     @property
