@@ -78,9 +78,7 @@ FixedB = Annotated[
 ]
 Scale = Annotated[
     float,
-    typer.Option(
-        "--scale", min=1e-6, metavar="FACTOR", help="Multiply records and operations by this, to try out a long study."
-    ),
+    typer.Option("--scale", metavar="FACTOR", help="Multiply records and operations by this, to try out a long study."),
 ]
 Trusted = Annotated[
     bool,

@@ -105,8 +105,10 @@ class Conductor:
         watcher: Watcher,
         foresight: Forecast,
         gate: QuietGate | None = None,
+        command: Sequence[str] | None = None,
     ) -> None:
-        """`gate`: waits for a quiet machine before trials; None: trials begin whatever else the machine does."""
+        """`gate`: waits for a quiet machine before trials; None: trials begin whatever else the machine does.
+        `command` resumes the study; None: that of this process."""
         self.study = study
         self.plan = plan
         self.writer = writer
@@ -114,6 +116,7 @@ class Conductor:
         self.watcher = Recorder(writer, watcher)
         self.foresight = foresight
         self.gate = gate
+        self.command = command
         self.finishing = False
         self._rule = rule_of(study)
         self._judged = -1
@@ -132,7 +135,7 @@ class Conductor:
     async def run(self) -> Outcome:
         """Do what is missing. Raises SteelyardError when the laboratory cannot continue."""
         todo = self._missing()
-        began = provenance.session_began(len(todo), len(self.plan.trials))
+        began = provenance.session_began(len(todo), len(self.plan.trials), self.command)
         shown = {
             "study": self.study.study.name,
             "store": str(self.writer.folder),
@@ -287,9 +290,8 @@ class Conductor:
     def _laboratory_failed(self, first: PlannedTrial, error: SteelyardError) -> None:
         """Count a failure of the laboratory. Raises the error when another attempt makes no sense."""
         self._failed_in_a_row += 1
-        notes = tuple(getattr(error, "__notes__", ()))
         with contextlib.suppress(OSError):
-            self.watcher.tell(LaboratoryFailed(start=first.start, message=error.message, notes=notes))
+            self.watcher.tell(LaboratoryFailed(start=first.start, message=error.message, notes=error.notes))
         if self._failed_in_a_row >= FAILED_LAB_LIMIT or isinstance(error, NOT_REPEATED):
             raise error
         self.watcher.tell(Trouble(error.message, "starting the cluster once more"))

@@ -6,12 +6,29 @@ from collections.abc import Sequence
 
 
 class SteelyardError(Exception):
-    """An error (`message`), and how to fix it (`hint`)."""
+    """An error (`message`), and how to fix it (`hint`), which a traceback ends with."""
+
+    _hint = ""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+
+    @property
+    def hint(self) -> str:
+        """How to fix it."""
+        return self._hint
+
+    @hint.setter
+    def hint(self, hint: str) -> None:
+        self.__notes__ = [*filter(None, [hint]), *self.notes]
+        self._hint = hint
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes that were added to the error while it was passed on."""
+        return tuple(getattr(self, "__notes__", ())[bool(self._hint) :])
 
     @property
     def in_a_line(self) -> str:

@@ -137,6 +137,19 @@ def _theirs(path: Path) -> Iterator[None]:
         raise StoreError(f"{path}: {problem_of(error)}", hint, path=str(path)) from error
 
 
+def _make(root: Path) -> None:
+    """Make the folder of studies unless it is there. Raises StoreError where it cannot be, or is a study's own."""
+    _, study = no_links.place_of(root / layout.TRIALS)
+    if study is not None:
+        hint = f"name the folder that holds the studies, {study.parent}"
+        raise StoreError(f"{root}: these are the results of a study", hint, path=str(root))
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, FileNotFoundError, NotADirectoryError) as error:
+        what = "not a folder" if isinstance(error, FileExistsError) else problem_of(error)
+        raise StoreError(f"{root}: {what}", "name a folder for the results of studies", path=str(root)) from error
+
+
 def _remove(path: Path, kind: no_links.Kind) -> None:
     """Remove a draft, or whatever has the name of one: a link itself, never what it leads to."""
     if kind is no_links.Kind.FOLDER:
@@ -159,7 +172,7 @@ class StoreWriter:
         self.conceal = conceal or Concealer()
         self.folder = root / study
         self.trials = self.folder / layout.TRIALS
-        root.mkdir(parents=True, exist_ok=True)
+        _make(root)
         with _theirs(self.trials):
             os.close(no_links.open_folder(self.trials, root, make=True))
         with _theirs(self.folder / layout.LOCK):

@@ -118,10 +118,10 @@ def _spelt(key: str, lines: Mapping[str, int]) -> str:
     return next((long for start, name in spelt if (long := f"{start}.{name}") in lines), key)
 
 
-def _scale(raw: dict[str, Any], scale: float, plugins: Plugins) -> None:
+def _scale(raw: dict[str, Any], scale: Any, plugins: Plugins) -> None:
     """Multiply all records and operations, in place, and mark the study's name."""
-    if not (math.isfinite(scale) and scale > 0):
-        raise StudyError(f"scale {scale}: must be more than 0", key="scale", read=scale)
+    if not (isinstance(scale, int | float) and math.isfinite(scale) and scale > 0):
+        raise problem("scale", scale, "must be a number, more than 0")
     if scale == 1.0:
         return
 

@@ -25,6 +25,8 @@ LONGEST_TEXT = 20_000
 LONGEST_NAME = 500
 """Characters of the name or path of a plug-in or a study."""
 SHOWN = 40
+LONGEST_PATH = 100
+"""Characters of what is quoted as a path that cannot be read: it may be the text of a study."""
 IN_PLAIN_SIGHT = (
     "a secret must not be in a study or in a file that it names: it would be copied into the store; write "
     "'env:NAME' and set that variable where the study runs, or 'file:/path' of a file outside the store"
@@ -51,7 +53,8 @@ def text_of(path: Path, what: str) -> str:
             content = file.read(LARGEST_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise StudyError(f"{path}: cannot be read: {reason}", f"name a {what}", path=str(path)) from error
+        name = str(path) if len(str(path)) <= LONGEST_PATH else f"{str(path)[:LONGEST_PATH]}..."
+        raise StudyError(f"{name}: cannot be read: {reason}", f"name a {what}", path=str(path)) from error
     if len(content) > LARGEST_BYTES:
         message = f"{path}: larger than the {data_size(LARGEST_BYTES)} that a {what} may have"
         raise StudyError(message, f"name a {what}", path=str(path))

@@ -138,7 +138,7 @@ def test_help_imports_no_command() -> None:
         (["audit", "hajji2016"], 0),
         (["audit", "srinadhuni2018"], 1),
         (["reference", "list"], 0),
-        (["check", "--scale", "0", "x.toml"], 2),
+        (["check", "--scale", "half", "x.toml"], 2),
         (["chek"], 2),
     ],
 )

@@ -87,7 +87,7 @@ def test_a_silent_probe_is_cited_with_what_it_last_wrote() -> None:
         async with watching([Meter(MUTTER)], [], Silent(), first_reading_s=5.0):
             pass
 
-    with pytest.raises(ProbeError, match=r"no reading within 5 s, .*: the port is closed$"):
+    with pytest.raises(ProbeError, match=r"(?m)no reading within 5 s, .*: the port is closed$"):
         asyncio.run(wait())
 
 
@@ -96,7 +96,7 @@ def test_a_probe_that_falls_silent_is_cited_with_what_it_last_wrote_and_how_to_g
         async with watching([Meter(GREET, speaks_of=("n1",))], [], Silent()) as readings:
             await readings.reach(100.0, 0.1)
 
-    with pytest.raises(ProbeError, match=r"no reading for 0\.1 s after the load: meter of n1: lost it$") as raised:
+    with pytest.raises(ProbeError, match=r"(?m)no reading for 0\.1 s after the load: meter of n1: lost it$") as raised:
         asyncio.run(wait())
     assert "remove meter from `probes`" in raised.value.hint
 

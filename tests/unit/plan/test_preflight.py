@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -196,3 +197,15 @@ def test_a_session_notes_what_check_notes(tmp_path: Path, monkeypatch: pytest.Mo
     checked = weigh(path, store, 1.0, any_file)
     assert said == list(checked.warnings)
     assert any("cluster sizes" in note for note in said), said
+
+
+@pytest.mark.parametrize(
+    ("wait_s", "what"), [(-1, "must be at least 0"), ("long", "must be a number"), (math.inf, "must be")]
+)
+def test_a_session_waits_as_long_as_a_study_may(tmp_path: Path, wait_s: Any, what: str) -> None:
+    with (
+        pytest.raises(StudyError, match=f"limits.quiet_wait_s = .*: {what}"),
+        begin(written(tmp_path, FACTORS), tmp_path / "store", quiet_wait_s=wait_s),
+    ):
+        pass
+    assert not (tmp_path / "store").exists()

@@ -132,3 +132,23 @@ def test_what_a_study_left_that_never_began_is_named(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="it has no study") as caught:
         Store(folder)
     assert "a study ended here before it was written (a full disk?)" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "hint"),
+    [
+        ("file", "file: not a folder", "name a folder"),
+        ("file/below", "below: not a directory", "name a folder"),
+        ("/proc/none", "/proc/none: no such file or directory", "name a folder"),
+        ("store/fake", "results of a study", "{tmp_path}/store"),
+        ("store/fake/trials", "results of a study", "{tmp_path}/store"),
+    ],
+)
+def test_a_folder_that_cannot_hold_studies_is_refused(tmp_path: Path, name: str, message: str, hint: str) -> None:
+    (tmp_path / "file").touch()
+    with StoreWriter(tmp_path / "store", "fake") as opened:
+        opened.intend(study(), "", plan_of(study()))
+    with pytest.raises(StoreError, match=message) as raised:
+        StoreWriter(tmp_path / name, "fake")
+    assert hint.format(tmp_path=tmp_path) in raised.value.hint
+    assert not (tmp_path / "store" / "fake" / "fake").exists()

@@ -242,7 +242,13 @@ def test_scale_does_not_raise_what_is_small_already() -> None:
     assert found.workload.settings["records"] == 40
 
 
-@pytest.mark.parametrize("scale", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_text_in_the_place_of_a_path_is_not_repeated_in_full() -> None:
+    with pytest.raises(StudyError, match="cannot be read") as raised:
+        read(Path(HEAD * 10))
+    assert len(raised.value.message) < 200
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, float("nan"), float("inf"), "0.1"])
 def test_scales_that_make_no_sense(scale: float) -> None:
     with pytest.raises(StudyError, match="scale"):
         study("", scale=scale)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -47,7 +48,6 @@ def run(
         float | None,
         typer.Option(
             "--quiet-wait",
-            min=0.0,
             metavar="SECONDS",
             envvar=QUIET_WAIT_VARIABLE,
             help="Longest wait for a quiet machine, instead of limits.quiet_wait_s. 0: exit immediately with code 3.",
@@ -62,7 +62,7 @@ def run(
     console = message_console()
     with begin(
         study_path, store, trust=trust_of(trust), scale=scale, quiet_wait_s=quiet_wait_s,
-        without_missing=leave_out_missing, say=lambda line: say_marked(console, line),
+        without_missing=leave_out_missing, say=lambda line: say_marked(console, line), command=sys.argv,
     ) as session:  # fmt: skip
         asyncio.run(_measure(session, console, plain=plain or not console.is_terminal))
     end = session.end()

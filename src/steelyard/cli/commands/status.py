@@ -165,7 +165,9 @@ def _draw_session(summary: Mapping[str, Any], console: Console) -> None:
     style = {FAILED: "bold red", INTERRUPTED: "bold yellow"}.get(summary["state"], "")
     print_wrapped(Text.assemble((summary["state"], style), f": {summary['why']}" if summary["why"] else ""), console)
     if summary["command"]:
-        say(console, f"  resume: {shlex.join(('steelyard', *summary['command'][1:]))}")
+        words = summary["command"][1:]
+        known = shlex.join(("steelyard", *words)) if "run" in words else "the journal does not name the study file"
+        say(console, f"  resume: {known}")
     if summary["state"] == INTERRUPTED and "killed" in summary["why"]:
         say(console, "  leftovers of a killed session are released then: `steelyard clean --dry-run` lists them")
 

@@ -89,7 +89,7 @@ def complain(console: Console, error: SteelyardError) -> None:
     """An error, in the one style of all of them: `error: ` with file and line where it has them, then what to do,
     indented."""
     say(console, Text.assemble(("error: ", "bold red"), error.message))
-    for hint in (error.hint, *getattr(error, "__notes__", ())):
+    for hint in (error.hint, *error.notes):
         for line in hint.splitlines():
             say(console, f"  {line}")
 

@@ -109,8 +109,12 @@ KILLED = "interrupted: it ended without a word (killed, or a power cut); run the
             [BEGAN, SessionFailed(message="the machine was not quiet within 5 s", hint="see who is busy")],
             ["failed: the machine was not quiet within 5 s; see who is busy", "resume: steelyard run"],
         ),
+        (
+            [BEGAN.model_copy(update={"command": ("script.py",)}), SessionInterrupted()],
+            ["resume: the journal does not name the study file"],
+        ),
     ],
-    ids=["killed", "stopped", "failed"],
+    ids=["killed", "stopped", "failed", "from-a-script"],
 )
 def test_how_a_study_ended_is_said_first(store: Path, events: list[Kept], words: list[str]) -> None:
     (store / "events.jsonl").write_text("".join(journal.line(event, 1_790_000_000.0) for event in events))
