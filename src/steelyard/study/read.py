@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from steelyard.judging import load_response
 from steelyard.judging.settings_hash import canonical
@@ -23,8 +23,6 @@ from steelyard.study.level_tables import as_written, cross, normalise
 from steelyard.study.levels import contradictions, fields_by_key, level_problems, named_fields, places_of
 from steelyard.study.missing import settings_model, without_missing
 from steelyard.study.named_responses import response_problems
-from steelyard.study.own_place import of_its_own
-from steelyard.study.probe_settings import probe_problems
 from steelyard.study.settings import complete, subtables_of, tables_of
 from steelyard.study.treatments import control_of, design_problems, treatments_of
 from steelyard.tomlfile.parse import parsed, text_of
@@ -93,11 +91,11 @@ def read_text(
         errors += level_problems(study)
         errors += design_problems(study, plugins)
         errors += response_problems(study, plugins)
-        errors += probe_problems(study, plugins)
+        errors += _probe_problems(study, plugins)
         if not any(error.key.endswith(".name") for error in errors):
             errors += _unknown_factors(study, plugins)
             errors += _subtable_problems(tables, plugins, named)
-    refuse([of_its_own(error) for error in errors])
+    refuse([_misplaced(error) for error in errors])
     assert study is not None
     refuse(_treatment_problems(study, plugins))
     return load_response.for_its_load(study, treatments_of(study, plugins))
@@ -307,3 +305,46 @@ def located(errors: Sequence[StudyError], path: Path) -> tuple[StudyError, ...]:
         return line_of(lines, factor if factor in lines else next(elsewhere, _spelt(key, lines)))
 
     return tuple(placed(error, str(path), find_line(error.key)) for error in errors)
+
+
+def _misplaced(error: StudyError) -> StudyError:
+    """The same error, or, for an unknown key of a section that is a section or a key at the top, one that says so
+    instead of the most similar key. Pure."""
+    section, _, name = error.key.partition(".")
+    field = Study.model_fields.get(name)
+    if not name or section in ("factors", "levels") or field is None or ": no such key" not in error.message:
+        return error
+    table = isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)
+    place = f"[{name}] is a separate section" if table else f"{name} is a top-level key, above the first section"
+    return problem(error.key, error.read, f"no such key; {place}", hint=error.hint)
+
+
+def _probe_problems(study: Study, plugins: Plugins) -> list[StudyError]:
+    """Problems with the settings of a study's probes. Unknown names are reported by the caller."""
+    errors: list[StudyError] = []
+    for name in study.probe:
+        if name not in study.probes:
+            errors.append(problem(f"probe.{name}", Missing(), "the study does not run this probe", study.probes))
+    for name in study.probes:
+        try:
+            module = plugins.find("probe", name)
+        except StudyError:
+            continue
+        errors += _settings_problems(name, study.probe.get(name, {}), getattr(module, "Settings", None))
+    return errors
+
+
+def _settings_problems(name: str, table: Mapping[str, Any], model: type[BaseModel] | None) -> list[StudyError]:
+    prefix = f"probe.{name}"
+    if model is None:
+        what = "no such key: this probe has no settings"
+        return [problem(f"{prefix}.{key}", read, what) for key, read in table.items()]
+    allowed = tuple(model.model_fields)
+    open_ended = model.model_config.get("extra") == "allow"
+    unknown = [] if open_ended else [key for key in table if key not in allowed]
+    errors = [problem(f"{prefix}.{key}", table[key], "no such key", allowed) for key in unknown]
+    try:
+        model.model_validate({key: item for key, item in table.items() if key not in unknown})
+    except ValidationError as error:
+        errors += from_validation(error, prefix, model)
+    return errors

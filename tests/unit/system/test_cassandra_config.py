@@ -30,7 +30,6 @@ from steelyard.system.cassandra import (
     _config,
     _jars,
     _java,
-    _ring,
     _snapshots,
 )
 from steelyard.system.cassandra._settings import known_keys
@@ -74,7 +73,7 @@ def test_known_keys_are_those_of_the_release() -> None:
 
 @given(st.integers(1, 40), st.integers(1, 64))
 def test_every_node_owns_exactly_its_share(count: int, per_node: int) -> None:
-    owned = [_ring.tokens(index, count, per_node) for index in range(count)]
+    owned = [_config.tokens(index, count, per_node) for index in range(count)]
     together = [token for mine in owned for token in mine]
     assert len(set(together)) == count * per_node
     assert all(-(2**63) < token < 2**63 for token in together)
@@ -86,7 +85,7 @@ def test_every_node_owns_exactly_its_share(count: int, per_node: int) -> None:
 
 def test_tokens_of_a_node_that_is_not_in_the_ring() -> None:
     with pytest.raises(ValueError, match="node 3 of 3"):
-        _ring.tokens(3, 3, 16)
+        _config.tokens(3, 3, 16)
 
 
 def test_yaml_lets_a_ring_start_in_parallel(tmp_path: Path) -> None:
@@ -99,7 +98,7 @@ def test_yaml_lets_a_ring_start_in_parallel(tmp_path: Path) -> None:
     read = json.loads((ring[1].folder / "conf" / "cassandra.yaml").read_text())
     assert read["listen_address"] == read["rpc_address"] == "10.0.0.2"
     assert read["seed_provider"][0]["parameters"][0]["seeds"] == "10.0.0.1:7000,10.0.0.2:7000,10.0.0.3:7000"
-    assert read["initial_token"] == ",".join(map(str, _ring.tokens(1, 3, 4)))
+    assert read["initial_token"] == ",".join(map(str, _config.tokens(1, 3, 4)))
     assert read["auto_bootstrap"] is False
     assert (read["commitlog_total_space"], read["concurrent_reads"]) == ("512MiB", 8)
     assert "commitlog_total_space" not in _config.yaml_of(Settings(), ring[0], ring)

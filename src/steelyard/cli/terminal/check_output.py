@@ -10,7 +10,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from steelyard.cli.terminal import gate_forecast_output
 from steelyard.cli.terminal.load_output import explanation_sentence, explanation_table
 from steelyard.cli.terminal.output import print_table, titled_table
 from steelyard.format import clock, confidence_text, count, data_size, forecast, number, percent
@@ -21,6 +20,8 @@ from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
 from steelyard.plan import PlanEstimate, Resolution, start_order, stopping_forecast
 from steelyard.plan.check import Check
+from steelyard.plan.gate_forecast import MOST_BLOCKS, GateForecast
+from steelyard.plan.gate_forecast import POWER as GATE_POWER
 from steelyard.plan.planned_links import links_of
 from steelyard.plan.requirements import MARGIN_MEMORY_MB
 from steelyard.system.base import Existing
@@ -49,7 +50,7 @@ def draw(checked: Check, console: Console, *, everything: bool) -> None:
         _order(checked.plan, everything=everything),
         _needs(checked),
         _until(checked),
-        *gate_forecast_output.tables(checked.gates),
+        *_gates(checked.gates),
     )
     for table in tables:
         if table.row_count:
@@ -288,3 +289,29 @@ def _rule_in_words(checked: Check) -> str:
         f"Until half of each {rule.confidence:.0%} interval of the mean is within {rule.width_percent:g}% of it: "
         f"from {rule.least_starts} to {checked.plan.blocks} starts{hours}"
     )
+
+
+def _gates(forecasts: Sequence[GateForecast]) -> Iterator[Table]:
+    """Blocks that a gate over each factor needs, a table for each."""
+    for item in forecasts:
+        loss, margin = (f"{number(one, digits=3, trim=True)}%" for one in (item.change_percent, item.margin_percent))
+        cells, planned = count(item.comparisons, "comparison"), count(item.blocks, "block")
+        title = f"Gate over {item.factor}, {cells}, margin {margin}"
+        table = titled_table(title, "", "chance", "")
+        needed = f"{planned}; {_blocks_for(item.blocks_needed)}"
+        table.add_row(f"a loss of {loss} is detected", percent(item.power), needed)
+        table.add_row(
+            "an equal build passes", percent(item.equal_passes), f"{planned}; {_blocks_for(item.blocks_to_pass)}"
+        )
+        if item.found_percent is not None:
+            least = f"a loss of {number(item.found_percent, digits=2)}% is detected"
+            table.add_row(least, percent(GATE_POWER), planned)
+        table.caption = f"with a CV of the ratios of pairs of {percent(item.cv)} ({item.cv_source})"
+        table.caption_justify = "left"
+        yield table
+
+
+def _blocks_for(blocks: int | None) -> str:
+    """`14 blocks for 95%`."""
+    needed = f"more than {MOST_BLOCKS:,} blocks" if blocks is None else count(blocks, "block")
+    return f"{needed} for {percent(GATE_POWER)}"

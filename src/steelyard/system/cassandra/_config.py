@@ -15,7 +15,6 @@ from steelyard.model.secret import references
 from steelyard.node import files
 from steelyard.node.base import Node, is_loopback, with_port
 from steelyard.node.secrets import revealed
-from steelyard.system.cassandra import _ring
 from steelyard.system.cassandra._java import module_options
 from steelyard.system.cassandra._settings import JvmOption, Settings, YamlKey
 
@@ -91,7 +90,7 @@ def yaml_of(settings: Settings, node: Node, peers: Sequence[Node]) -> dict[str, 
     asked: dict[str, Any] = {
         "cluster_name": "steelyard",
         "partitioner": "org.apache.cassandra.dht.Murmur3Partitioner",
-        "initial_token": ",".join(str(token) for token in _ring.tokens(index, len(peers), settings.num_tokens)),
+        "initial_token": ",".join(str(token) for token in tokens(index, len(peers), settings.num_tokens)),
         "auto_bootstrap": False,
         "seed_provider": [
             {
@@ -252,3 +251,13 @@ async def write(settings: Settings, node: Node, peers: Sequence[Node]) -> None:
         node, folders.management_password, f"{MANAGEMENT_USER} {secrets.token_urlsafe()}\n".encode(), mode=0o600
     )
     await files.put(node, folders.keys / MANAGEMENT_ACCESS, f"{MANAGEMENT_USER} readwrite\n".encode(), mode=0o600)
+
+
+def tokens(index: int, nodes: int, per_node: int) -> tuple[int, ...]:
+    """Evenly interleaved tokens of node `index` of `nodes`, so that every node can start at once and owns exactly its
+    share. Token j of the ring's c = nodes * per_node lies at -2^63 + 1 + j * 2^64 / c; node i gets j = i, i + nodes,
+    i + 2 * nodes ..."""
+    if not 0 <= index < nodes:
+        raise ValueError(f"node {index} of {nodes}")
+    count = nodes * per_node
+    return tuple(-(2**63) + 1 + (turn * nodes + index) * 2**64 // count for turn in range(per_node))
