@@ -91,7 +91,7 @@ def installed(cache_folder: Path) -> Path:
     if not is_installed(cache_folder):
         raise EngineError(
             f"cassandra-stress is not installed in {library(cache_folder)}",
-            "run: steelyard setup cassandra-stress",
+            "run `steelyard setup cassandra-stress`",
         )
     return library(cache_folder)
 
@@ -166,7 +166,7 @@ def _unpack(tarball: Path, into: Path) -> None:
                     if content is not None:
                         (into / path.name).write_bytes(content.read())
     except (OSError, tarfile.TarError) as error:
-        raise EngineError(f"cannot read {tarball.name}: {error}", "run: steelyard setup cassandra-stress") from error
+        raise EngineError(f"cannot read {tarball.name}: {error}", "run `steelyard setup cassandra-stress`") from error
     tarball.unlink()
     if not (into / STRESS_JAR).is_file():
         raise EngineError(f"the downloaded release does not contain {STRESS_JAR}")

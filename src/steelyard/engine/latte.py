@@ -55,7 +55,7 @@ def find() -> Path:
     named = os.environ.get(VARIABLE)
     path = Path(named) if named else _program()
     if not path.is_file():
-        raise EngineError(f"latte is not installed: no {path}", "run: steelyard setup latte")
+        raise EngineError(f"latte is not installed: no {path}", "run `steelyard setup latte`")
     return path
 
 

@@ -297,8 +297,8 @@ class Conductor:
         self.watcher.tell(Trouble(error.message, "starting the cluster once more"))
 
     async def _trials(self, cluster: Cluster, queue: deque[PlannedTrial]) -> None:
-        """Trials of one start in order; a voided one goes to the end of the queue. Ends early when the system
-        failed."""
+        """Run the trials of one start in order; a voided one goes to the end of the queue. Ends early if the system, a
+        probe or the link fails, or if the session is to finish."""
         runner = TrialRunner(self.study, cluster, self.parts, self.watcher)
         limit = self.study.limits.attempts
         while queue:

@@ -56,6 +56,11 @@ def quantile_ns(buckets: Sequence[Bucket], q: float) -> float | None:
     return quantiles_ns(buckets, (q,))[0]
 
 
+def midpoint_ms() -> pl.Expr:
+    """The midpoint of each bucket of a frame with the columns `bucket_low_ns` and `bucket_high_ns`."""
+    return (pl.col("bucket_low_ns") + pl.col("bucket_high_ns")) / 2e6
+
+
 def quantiles_by_group(
     rows: pl.DataFrame, group: str, value: str, shares: Mapping[str, float]
 ) -> dict[str, dict[int, float]]:

@@ -192,18 +192,18 @@ def _too_long(load: Load, limit_s: float) -> Iterator[StudyError]:
 
 def _unsearched(study: Study, plan: Plan) -> Iterator[StudyError]:
     """Errors for named responses that some treatments cannot have: capacity without a search, or the execution time of
-    a search, which only shows how long it searched."""
+    a search, which shows only how long the search took."""
     schedules = {trial.settings.load.schedule for trial in plan.trials}
     for key, name in named_responses(study).items():
         if "search" in schedules and name == "execution_time_ms":
             yield StudyError(
-                "the execution time of a search shows only how long it searched",
+                "the execution time of a search shows only how long the search took",
                 f"use {CAPACITY} instead",
                 key=key,
                 read=name,
             )
         if name == CAPACITY and schedules != {"search"}:
-            others = ", ".join(sorted(schedules - {"search"}))
+            others = " or ".join(sorted(schedules - {"search"}))
             yield StudyError(
                 f"trials with schedule {others} have no capacity: only a search finds one",
                 'use load.schedule = "search" with load.objective, or name another response',

@@ -71,9 +71,9 @@ class OsProbe:
     metrics = METRICS
 
     def command(self, node: Node, interval_s: float, process_ids: Sequence[int]) -> Sequence[str]:
-        """argv of the agent. A node of this kernel is given the network namespace that it may share with this process,
-        so that shared traffic is not charged to it; one with its own disk, where that is mounted. Raises
-        EngineError if there is no agent."""
+        """argv of the agent. A node on this kernel also gets the id of this process's network namespace; if it shares
+        that namespace, the traffic is not charged to it. A node with its own disk gets the folder where that disk is
+        mounted. Raises EngineError if there is no agent."""
         argv = [agent.on(node), "probe", "--interval-s", f"{interval_s:g}"]
         for folder in node.cgroups:
             argv += ["--cgroup", str(folder)]
@@ -90,7 +90,7 @@ class OsProbe:
         try:
             record = wire.parse(line)
         except wire.RecordError as error:
-            raise ProbeError(f"{node}: the probe: {error.message}", error.hint) from error
+            raise ProbeError(f"{node}: invalid line from the probe: {error.message}", error.hint) from error
         match record:
             case wire.SampleRecord():
                 return [Sample(record.t_s, node, name, value) for name, value in record.values.items()]
@@ -99,7 +99,7 @@ class OsProbe:
             case wire.Failure():
                 raise ProbeError(f"{node}: {record.message}", record.hint)
             case other:
-                raise ProbeError(f"{node}: the probe says a record {other.record!r}, which is not its own")
+                raise ProbeError(f"{node}: unexpected record {other.record!r} from the probe")
 
 
 def create() -> OsProbe:

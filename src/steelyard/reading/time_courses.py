@@ -28,7 +28,7 @@ from steelyard.heavy import pl
 from steelyard.model.histogram import Bucket, total
 from steelyard.model.load import CAPACITY, CAPACITY_WARM_UP, POPULATE, WARM_UP, LoadPhase, Offered
 from steelyard.model.outcome import ANSWERED
-from steelyard.model.percentiles import BEYOND, quantiles_by_group, quantiles_ns, supported
+from steelyard.model.percentiles import BEYOND, midpoint_ms, quantiles_by_group, quantiles_ns, supported
 from steelyard.model.trial import CellKey, TrialRecord, by_cell
 from steelyard.reading.node_strips import Strip, cpu_strips
 from steelyard.reading.server_metrics import StripGroup, Worst, paused_ms, pauses_of, server_strips, worst_window
@@ -152,7 +152,7 @@ def timeline(
     drawn = drawn.with_columns((pl.col("t_s") - begun_s).alias("from_s")).with_columns(
         (pl.col("from_s") + pl.col("seconds")).alias("to_s"),
         (pl.col("from_s") + pl.col("seconds") / 2).alias("middle_s"),
-        ((pl.col("bucket_low_ns") + pl.col("bucket_high_ns")) / 2e6).alias("ms"),
+        midpoint_ms().alias("ms"),
         pl.col("outcome").is_in(ANSWERED).alias("answered"),
     )
     seconds = float(drawn["to_s"].max())  # type: ignore[arg-type]

@@ -63,15 +63,15 @@ def over_time(page: Drawing) -> Markup:
 
 
 def pauses_note(page_input: ReportInput) -> str:
-    """Why the pauses that a probe has watched are compared with no worst window: the trials are too short for any."""
+    """Note that no trial is long enough for a worst window, if a probe recorded pauses; otherwise empty."""
     short = set(page_input.too_short)
     lost = [trace for trace in page_input.traces if (trace.record.id, trace.record.attempt) in short]
     watched = any(pauses_watched(trace.samples) for trace in page_input.traces)
     if not watched or len(lost) < len(page_input.traces):
         return ""
     return (
-        f"Pauses for garbage collection were recorded, but no trial lasts the {FEWEST_WINDOWS} windows of "
-        f"{STEPS_S[0]:g} s or more that a course over time needs, so none shows which node paused in its worst window: "
+        f"Pauses for garbage collection were recorded, but no trial is long enough for a time course ({FEWEST_WINDOWS} "
+        f"windows of at least {STEPS_S[0]:g} s), so none shows which node paused in its worst window: "
         "use longer trials (load.duration_s, load.operations)."
     )
 

@@ -98,7 +98,7 @@ def design_problems(study: Study, plugins: Plugins) -> list[StudyError]:
         problems.append(problem("design.base", Missing(), what))
     for name in ("generators", "resolution") if design.kind != "fractional" else ():
         if getattr(design, name):
-            what = f"design.{name} is allowed only in a fractional design, but this is {design.kind}"
+            what = f"design.{name} is allowed only in a fractional design, but design.kind is {design.kind!r}"
             problems.append(problem(f"design.{name}", getattr(design, name), what))
     for table, levels_ in (("design.base", design.base), ("design.control", design.control or {})):
         problems += _membership_problems(table, levels_, factors) if design.kind != "same" else []

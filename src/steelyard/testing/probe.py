@@ -125,12 +125,12 @@ class ProbeContract:
                 list(self.probe().parse("n1", line))
 
     def test_reads_for_real(self, tmp_path: Path) -> None:
-        """The command prints lines at the interval, stamped with the node's time, and ends when asked to."""
+        """The command prints lines at the requested interval, stamped with the node's time, and ends when asked to."""
         probe, node = self.probe(), self.node(tmp_path)
         (placement, *_) = self.placements(tmp_path)
         begun_s = time.time()
         lines, ended = asyncio.run(_readings(probe, placement, tmp_path / "stderr"))
-        assert ended, "it does not end"
+        assert ended, "the command did not end when asked to"
         samples = [list(probe.parse(node.name, line)) for line in lines]
         readings = [reading for reading in samples if reading]
         assert len(readings) >= READINGS

@@ -1,7 +1,7 @@
 """Distributions of numbers in workload files: `5`, `"uniform(1..100)"`, or a table with a `name`.
 
 A new distribution is an entry in `DISTRIBUTIONS` here, its wire format in `crates/steelyard-wire/src/program.rs` and
-its sampling in `crates/steelyard-workload/src/distributions.rs`; the compiler then names what else matches on `Form`.
+its sampling in `crates/steelyard-workload/src/distributions.rs`; one of fractions is also in `program/numbers.rs`.
 The schema of orders and the reference page are generated from the entry. The short form is that of cassandra-stress's
 options.
 

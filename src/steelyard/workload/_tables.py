@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
 
+from steelyard.format import count
 from steelyard.model import cql_statement
 from steelyard.model import data_model as model
 from steelyard.model.errors import StudyError
@@ -331,7 +332,7 @@ class Maker:
             return []
         given = spec.of or self.type_specs.get(kind.name, ())
         if given and len(given) != len(kind.members):
-            what = f"{kind.name} needs {len(kind.members)} entries, not {len(given)}"
+            what = f"{kind.name} needs {count(len(kind.members), 'entry', 'entries')}, not {len(given)}"
             self.refuse(problem(f"{key}.of", Missing(), what))
             given = ()
         specs = given or tuple(_models.Column() for _ in kind.members)

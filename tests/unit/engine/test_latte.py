@@ -110,4 +110,4 @@ def test_a_missing_latte_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setenv(latte.VARIABLE, str(tmp_path / "latte"))
     with pytest.raises(EngineError) as caught:
         latte.find()
-    assert caught.value.hint == "run: steelyard setup latte"
+    assert caught.value.hint == "run `steelyard setup latte`"

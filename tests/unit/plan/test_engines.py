@@ -47,5 +47,5 @@ def test_it_takes_its_own_workload(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_a_tool_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STEELYARD_CACHE", str(tmp_path))
-    assert all("run: steelyard setup cassandra-stress" in text for text in told("stress"))
+    assert all("run `steelyard setup cassandra-stress`" in text for text in told("stress"))
     assert told("stress")

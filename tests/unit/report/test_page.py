@@ -267,7 +267,7 @@ def test_pauses_of_trials_too_short_for_a_course_have_a_note() -> None:
     short = [(trace.record.id, trace.record.attempt) for trace in traces]
     lost = replace(made, traces=traces, timelines=[], too_short=short)
     assert drawn_trials.pauses_note(lost).startswith(
-        "Pauses for garbage collection were recorded, but no trial lasts the 5"
+        "Pauses for garbage collection were recorded, but no trial is long enough for a time course"
     )
     assert "longer trials (load.duration_s, load.operations)" in build(lost)
 

@@ -31,11 +31,15 @@ FACTS_OF = {
     "node.cpus_from": ("limit_cpus_from",),
     "node.disk_rates_from": ("limit_disk_rates_from",),
     "node.dilation": ("dilation", "service-us"),
-    "system.heap_mb": ("heap", "jvm options"),
-    "system.gc": ("collector", "jvm options"),
-    "system.jvm_options": ("jvm options",),
+    "system.heap_mb": ("heap",),
+    "system.gc": ("collector",),
+    "system.native_port": ("setting native_transport_port",),
 }
 """Settings whose facts have other names."""
+OPTIONS = "jvm options"
+"""The fact that any setting of a system may be part of."""
+UNIT = re.compile(r"_(s|ms|kb|mb|gb)$")
+"""End of a setting's name that the name of its fact lacks."""
 JARS = "jars"
 """The fact that is a hash of the system's jars; a cluster that exists does not report it."""
 WARMED_UP = "servers warmed up"
@@ -144,11 +148,13 @@ def _follows(path: str, asked: set[str]) -> bool:
 
 def _says(fact: str, asked: set[str]) -> bool:
     """Whether a fact is what a compared setting became on the node: `limit_memory_bytes` of `node.memory_mb`,
-    `setting concurrent_reads` of `system.yaml.concurrent_reads`, `service-us` of `system.service_us`."""
+    `setting concurrent_reads` of `system.yaml.concurrent_reads`, `setting commitlog_total_space` of
+    `system.commitlog_total_space_mb`, `service-us` of `system.service_us`."""
     if any(fact in FACTS_OF.get(path, ()) for path in asked):
         return True
+    names = {path.rpartition(".")[2] for path in asked if path.startswith("system.")}
     plain = fact.removeprefix("setting ").replace("-", "_")
-    return any(path.startswith("system.") and path.rpartition(".")[2] == plain for path in asked)
+    return bool(names) and (fact == OPTIONS or plain in names | {UNIT.sub("", name) for name in names})
 
 
 def _of_the_build(difference: Difference, names_of_versions: set[str]) -> bool:

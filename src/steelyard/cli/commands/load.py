@@ -207,7 +207,7 @@ def _end(outcomes: Sequence[Driven], options: Options) -> int:
 
 
 def _raw(path: Path, contacts: Sequence[str], refused: Sequence[str], options: Options) -> int:
-    """`--order`: an order as it is, but for its contacts where some are given. `refused`: options that mean nothing."""
+    """`--order`: run an order unchanged, but for its contacts if any are given. `refused`: options without effect."""
     if refused:
         raise StudyError(f"--order is complete: {refused[0]} would have no effect", "change the order instead")
     try:

@@ -29,11 +29,15 @@ async def of(node: Node) -> dict[str, str]:
         info = json.loads(await _ask(client, "info", "--format", "{{json .}}"))
         described = json.loads(await _ask(client, "container", "inspect", name))[0]
         image = json.loads(await _ask(client, "image", "inspect", str(described["Image"])))[0]
-        mounts = await run(node, ["cat", "/proc/self/mountinfo"], timeout_s=FACTS_TIMEOUT_S, watch=True)
+        mounts, limits = [
+            (await run(node, ["cat", f"/proc/self/{name}"], timeout_s=FACTS_TIMEOUT_S, watch=True)).stdout
+            for name in ("mountinfo", "limits")
+        ]
     except (CommandFailed, ValueError, LookupError) as error:
         raise SiteError(f"{node.name}: Docker does not describe its container: {error}") from error
-    disk = kernel_settings.disk(node.folder, mounts.stdout.decode(errors="replace"))
-    return {**machine, **own, **disk, **container_facts(described, info, image)}
+    disk = kernel_settings.disk(node.folder, mounts.decode(errors="replace"))
+    inherited = kernel_settings.limits_of(limits.decode(errors="replace"))
+    return {**machine, **inherited, **own, **disk, **container_facts(described, info, image)}
 
 
 async def _ask(client: tuple[str, ...], *words: str) -> bytes:

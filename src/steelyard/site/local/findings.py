@@ -107,7 +107,7 @@ def _links() -> list[Finding]:
 
 def tap(*, usable: bool, there: bool) -> Finding:
     """TAP devices, which the link program needs. Pure."""
-    state = "there" if usable else "not readable and writable for this user" if there else "missing"
+    state = "available" if usable else "not readable and writable by this user" if there else "missing"
     hint = (
         "links with delay, loss or 802.11 need it: run as root"
         if there
@@ -119,20 +119,24 @@ def tap(*, usable: bool, there: bool) -> Finding:
 def netem_of(there: bool | None) -> Finding:
     """The kernel's emulation of delay and loss. Nothing depends on it. Pure."""
     if there is None:
-        hint = "run as root to try it; without root there are no links"
+        hint = "run as root to try it; links need root in any case"
         return Finding(name="netem", state="poor", found="not tried: this user lacks permission", hint=hint)
-    text = "the kernel makes delay and loss" if there else "not in this kernel: the link program makes delay and loss"
-    # Not a fault: the other way needs a little of the processor, which is measured and reported.
+    text = (
+        "the kernel emulates delay and loss"
+        if there
+        else "not in this kernel: the link program emulates delay and loss"
+    )
+    # Not a fault: the link program costs a little CPU time, which is measured and reported.
     return Finding(name="netem", state="good", found=text)
 
 
 def bridge_filters(value: str) -> Finding:
-    """Whether frames on bridges pass the machine's packet filters. `value`: of the kernel's switch; empty without
+    """Whether frames on bridges pass the machine's packet filters. `value`: the kernel's setting; empty without
     br_netfilter. Pure."""
     if value != "1":
         return Finding(name="bridges", state="good", found="no packet filters between nodes on bridges")
     hint = (
-        "bridges of site local are in separate namespaces, unaffected; on others a FORWARD policy of DROP, as "
-        "dockerd sets it, cuts nodes off. As root: sysctl -w net.bridge.bridge-nf-call-iptables=0"
+        "the bridges of site local are in their own namespaces and are not affected; on other bridges, a FORWARD "
+        "policy of DROP, which dockerd sets, cuts nodes off. As root: sysctl -w net.bridge.bridge-nf-call-iptables=0"
     )
     return Finding(name="bridges", state="poor", found="frames on bridges of this machine pass iptables", hint=hint)

@@ -115,7 +115,9 @@ async def build(cache: Path, say: Say) -> Image:
                 await debian.discard(finished.folder)
                 (folder / "image").rename(finished.folder)
             except CommandFailed as error:
-                raise SiteError(f"the image could not be built: {error.message}", error.stderr_tail) from error
+                raise SiteError(
+                    f"the image could not be built: {error.message}", "run `steelyard doctor` for details"
+                ) from error
             finally:
                 await debian.discard(folder)
             say(f"image {finished.key} is in {finished.folder}")

@@ -167,7 +167,7 @@ async def prepare(
             await vm_image.make_disk(draft)
             draft.rename(places.data)
     except CommandFailed as error:
-        raise SiteError(f"{name}: {error.message}", error.stderr_tail) from error
+        raise SiteError(f"{name}: {error.message}", "run `steelyard doctor` for details") from error
     archive = identity_archive(name, addresses, places.key.read_bytes(), user_key)
     places.identity.touch(mode=0o600)
     places.identity.write_bytes(archive)

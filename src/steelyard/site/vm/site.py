@@ -95,7 +95,9 @@ class VmSite:
                 for step in steps.in_order():
                     await self._perform(step)
             except CommandFailed as error:
-                raise SiteError(f"site vm cannot lend the nodes: {error.message}", error.stderr_tail) from error
+                raise SiteError(
+                    f"site vm cannot lend the nodes: {error.message}", "run `steelyard doctor` for details"
+                ) from error
         return steps.record.lease(lease.record)
 
     async def release(self, lease: Lease) -> None:

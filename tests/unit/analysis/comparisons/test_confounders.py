@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from steelyard.analysis.comparisons.confounders import apart, warnings
 from steelyard.model.server_warm_up import ServerWarmth
 from steelyard.model.trial_settings import TrialSettings
@@ -35,6 +37,22 @@ def test_what_was_asked_is_told_apart_from_what_was_not():
     }  # fmt: skip
     assert found[-1].words() == "system.heap_mb: 256 -> 512"
     assert "settings (1)" in warnings(found)[0]
+
+
+@pytest.mark.parametrize(
+    ("setting", "fact"),
+    [
+        ("system.commitlog_total_space_mb", "setting commitlog_total_space"),
+        ("system.native_port", "setting native_transport_port"),
+        ("system.yaml.concurrent_reads", "setting concurrent_reads"),
+        ("system.region_size_mb", "jvm options"),
+        ("system.service_us", "service-us"),
+    ],
+)
+def test_what_a_compared_setting_became_on_the_node_is_asked_for(setting: str, fact: str) -> None:
+    sides = [[{"system:n1": {fact: value, "setting other": value}}] for value in ("1", "2")]
+    found = {one.name: one.kind for one in apart([one()], [one()], *sides, (setting,))}
+    assert found == {fact: "asked", "setting other": "system"}
 
 
 def test_machines_versions_and_systems():

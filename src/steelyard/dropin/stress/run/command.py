@@ -189,7 +189,7 @@ def addresses(connection: Connection) -> list[str]:
 
 
 async def _nodes(settings: Settings, speaker: Voice, tools: Tools) -> list[str]:
-    """All target nodes: the named ones and, without `whitelist`, the others of their data centre."""
+    """All target nodes: the named ones and, without `whitelist`, the others in their data centre."""
     connection = settings.connection
     contacts = addresses(connection)
     asking = Asking.of(settings, contacts, tools)
@@ -199,7 +199,10 @@ async def _nodes(settings: Settings, speaker: Voice, tools: Tools) -> list[str]:
         if here != connection.datacenter:
             wanted = connection.datacenter
             raise Refused(
-                "-node datacenter=", wanted, f"the first node is in {here!r}", f"name a node of {wanted!r} first"
+                "-node datacenter=",
+                wanted,
+                f"the first node is in {here!r}",
+                f"a list that begins with a node in {wanted!r}",
             )
     if connection.whitelist:
         return contacts
