@@ -16,6 +16,15 @@ BESIDE_TRIALS: Final = ("study", "limits", "analysis", "server_warm_up")
 """Sections that do not decide a trial's treatment, id or seed."""
 
 
+def changes_refused(before: Study, after: Study, plan: Plan, records: Sequence[TrialRecord]) -> tuple[StudyError, ...]:
+    """The error of `refuse_change`, if there is one."""
+    try:
+        refuse_change(before, after, plan, records)
+    except StudyError as error:
+        return (error,)
+    return ()
+
+
 def refuse_change(before: Study, after: Study, plan: Plan, records: Sequence[TrialRecord]) -> None:
     """Refuse a change to a study that its store rules out. A study may be widened: more levels, starts or trials. A
     change that would orphan sealed trials is refused, with the difference. So is another stopping rule: one chosen

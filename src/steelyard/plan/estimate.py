@@ -112,7 +112,8 @@ def estimate(
             seconds = capacity_s(load)
             left_s += seconds if trial.start in unfinished else 0.0
             capacities_s += seconds
-        trials_s.append(_trial_s(trial, abilities, known, cores))
+        within = trial_phases(trial.settings, abilities, cores)
+        trials_s.append(_trial_s(trial, within, known))
         left_s += 0.0 if trial.id in done else trials_s[-1]
     spread = HISTORY_SPREAD if known.trials else DEFAULT_SPREAD
     return PlanEstimate(
@@ -132,8 +133,7 @@ def estimate(
     )
 
 
-def _trial_s(trial: PlannedTrial, abilities: Abilities, known: Corrections, cores: int) -> float:
-    phases = trial_phases(trial.settings, abilities, cores)
+def _trial_s(trial: PlannedTrial, phases: dict[Phase, float], known: Corrections) -> float:
     expected = phases.pop(Phase.MEASURE) * known.of(Phase.MEASURE)
     measured = known.measured_s.get(treatment_hash(trial.id), expected)
     return measured + sum(seconds * known.of(phase) for phase, seconds in phases.items())

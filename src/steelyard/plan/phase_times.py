@@ -60,9 +60,9 @@ def start_phases(
     state; without server warm-up, a start that fills the tables and takes a snapshot is then wiped and started again
     from it. `links`: whether all paths between the nodes are measured, before its first trial and after its last."""
     lease = abilities.lease_times(settings)
-    link = effective_link(settings.link, settings.node.dilation)
+    link, limits = effective_link(settings.link, settings.node.dilation), effective_limits(settings.node)
     links_s = expected_s(link, settings.load_nodes, settings.site.nodes) if links else 0.0
-    gauge_s = gauge.expected_s(effective_limits(settings.node)) * settings.site.nodes
+    gauge_s = gauge.expected_s(limits) * settings.site.nodes
     cluster = limited_times(settings, abilities, cores, warm=False)
     populate_s = cluster.schema_s
     starts = 1

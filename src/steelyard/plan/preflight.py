@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard import study as studies
-from steelyard.format import data_size
 from steelyard.judging import load_response
 from steelyard.judging.stopping import Rule, rule_of
 from steelyard.model.errors import StudyError
@@ -21,17 +20,15 @@ from steelyard.node.folders import cache_folder
 from steelyard.node.machine import Machine, read_machine
 from steelyard.plan import empty_tables, engines, load_feasibility, node_disks, processor_quotas
 from steelyard.plan.abilities import Abilities
-from steelyard.plan.changed_study import refuse_change
+from steelyard.plan.changed_study import changes_refused
 from steelyard.plan.engines import refused_by_agent
 from steelyard.plan.estimate import PlanEstimate, estimate
 from steelyard.plan.expand import expand
-from steelyard.plan.requirements import impossible, unreadable
+from steelyard.plan.requirements import impossible, over_budget, unreadable
 from steelyard.plugins.find import Plugins
 from steelyard.store import Store, layout
 from steelyard.study.missing import error_of, missing_parts
 from steelyard.system.base import warms_up
-
-SECONDS_PER_HOUR = 3600
 
 
 @dataclass(frozen=True)
@@ -84,7 +81,7 @@ def examine(study_path: Path, study: Study, plan: Plan, abilities: Abilities, st
     cost = estimate(plan, study, history, cores=machine.cores, abilities=abilities)
     errors = [
         *secrets.problems((trial.settings for trial in plan.trials), store),
-        *_changed(stored, wanted, plan, history),
+        *(() if stored is None else changes_refused(stored.study, wanted, plan, history)),
         *refusals(study, plan, machine, history, cost, abilities),
         *refused_by_agent(plan, abilities),
     ]
@@ -114,13 +111,13 @@ def refusals(
     errors = [
         *impossible(plan, machine, abilities),
         *unreadable(study, plan, abilities),
+        *over_budget(study, machine, cost.disk_bytes, cost.seconds),
         *load_feasibility.refusals(study, plan, history, abilities),
         *processor_quotas.refusals(plan, abilities),
         *node_disks.refusals(plan, history, abilities),
         *empty_tables.refusals(study, plan, abilities),
         *engines.unspoken(plan, abilities),
         *engines.refused(plan, abilities),
-        *_over(study, machine, cost),
     ]
     return tuple({error.message: error for error in errors}.values())
 
@@ -129,34 +126,6 @@ def _stored(store: Path | None, name: str) -> Store | None:
     if store is None or not (store / name / layout.STUDY_JSON).is_file():
         return None
     return Store(store / name)
-
-
-def _changed(stored: Store | None, study: Study, plan: Plan, history: Sequence[TrialRecord]) -> Iterator[StudyError]:
-    if stored is not None:
-        try:
-            refuse_change(stored.study, study, plan, history)
-        except StudyError as error:
-            yield error
-
-
-def _over(study: Study, machine: Machine, cost: PlanEstimate) -> Iterator[StudyError]:
-    if cost.disk_bytes > machine.disk_free_bytes:
-        yield StudyError(
-            f"about {data_size(cost.disk_bytes)} of disk are needed, but {data_size(machine.disk_free_bytes)} are free",
-            "use fewer records or another folder",
-            key="workload.records",
-        )
-    budget_h = study.design.time_budget_h
-    until = study.design.until
-    most_h = float("inf") if until is None or until.hours is None else until.hours
-    hours = min(cost.seconds / SECONDS_PER_HOUR, most_h)
-    if budget_h is not None and hours > budget_h:
-        yield StudyError(
-            f"design.time_budget_h = {budget_h:g}: about {hours:.1f} hours are needed",
-            "use fewer treatments, starts, trials or operations" + (", or design.until.hours" if until else ""),
-            key="design.time_budget_h",
-            read=budget_h,
-        )
 
 
 def server_warm_up_decided(study: Study, plan: Plan, stored: ServerWarmUp | None, abilities: Abilities) -> Study:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from steelyard.format import count
+from steelyard.format import count, data_size
 from steelyard.judging.dilation import effective_load
 from steelyard.judging.settings_hash import canonical
 from steelyard.model.errors import StudyError
@@ -18,6 +18,7 @@ from steelyard.site.base import Refusal, both_need, own_network, unenforced, unr
 from steelyard.system.base import Existing, Offers, ValidatesLoad
 
 STORE_BYTES_PER_TRIAL = 300_000
+SECONDS_PER_HOUR = 3600
 MARGIN_MEMORY_MB = 512
 """Memory for the conductor, the load engine and the page cache of the files that they read."""
 OWN_NETWORK = (
@@ -172,3 +173,24 @@ def unreadable(study: Study, plan: Plan, abilities: Abilities) -> Iterator[Study
             if isinstance(probe, ReadsWay) and isinstance(system, Offers) and probe.way not in system.offers:
                 what = no_way(name, probe.way, system.offers)
                 yield StudyError(f"probes: {what}", f"leave {name!r} out of `probes`", key="probes", read=name)
+
+
+def over_budget(study: Study, machine: Machine, disk_bytes: int, seconds: float) -> Iterator[StudyError]:
+    """Errors of a plan that needs more disk than the machine has, or more hours than the study allows."""
+    if disk_bytes > machine.disk_free_bytes:
+        yield StudyError(
+            f"about {data_size(disk_bytes)} of disk are needed, but {data_size(machine.disk_free_bytes)} are free",
+            "use fewer records or another folder",
+            key="workload.records",
+        )
+    budget_h = study.design.time_budget_h
+    until = study.design.until
+    most_h = float("inf") if until is None or until.hours is None else until.hours
+    hours = min(seconds / SECONDS_PER_HOUR, most_h)
+    if budget_h is not None and hours > budget_h:
+        yield StudyError(
+            f"design.time_budget_h = {budget_h:g}: about {hours:.1f} hours are needed",
+            "use fewer treatments, starts, trials or operations" + (", or design.until.hours" if until else ""),
+            key="design.time_budget_h",
+            read=budget_h,
+        )
