@@ -1,0 +1,30 @@
+"""Pages are found: each is in the index, and no link of a page leads nowhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+INDEX = ROOT / "docs" / "README.md"
+LISTED = ("tutorial", "howto", "reference", "explanation")
+PAGES = sorted(page for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")) if "decisions" not in page.parts)
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+
+
+def targets(page: Path) -> list[str]:
+    text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    return [target for target in LINK.findall(text) if "://" not in target and not target.startswith("mailto:")]
+
+
+def test_every_page_is_in_the_index() -> None:
+    listed = {(INDEX.parent / target).resolve() for target in targets(INDEX)}
+    pages = {page for folder in LISTED for page in (ROOT / "docs" / folder).glob("*.md")}
+    assert sorted(str(page.relative_to(ROOT)) for page in pages - listed) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_link_leads_nowhere(page: Path) -> None:
+    assert [target for target in targets(page) if not (page.parent / target).exists()] == []
