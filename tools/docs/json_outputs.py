@@ -195,6 +195,8 @@ class Compared(Value):
     noise_floor: tuple[str, ...]
     missing: tuple[str, ...]
     """Parts that only one side has."""
+    limits: tuple[str, ...]
+    """What limits the answer, most important first."""
 
 
 class OwnTreatment(Value):

@@ -93,6 +93,8 @@ class Gate(Value):
     """Which look at the studies this is, where they may continue: `look 2, at 98.75%`."""
     remarks: tuple[str, ...] = ()
     """Cells of one side only, trials that failed."""
+    limits: tuple[str, ...] = ()
+    """What limits the answer, most important first: the caveats of both studies, as their pages have them."""
 
     @property
     def sentence(self) -> str:

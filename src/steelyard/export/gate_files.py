@@ -37,6 +37,7 @@ def junit(gate: Gate) -> bytes:
         ("confidence", f"{gate.confidence:g}"),
         ("comparisons", str(len(gate.cases))),
         *(("look", text) for text in gate.looks),
+        *(("limit", text) for text in gate.limits),
         *(("warning", text) for text in gate.warnings),
         *(("remark", text) for text in gate.remarks),
     ):
@@ -101,6 +102,7 @@ def markdown(gate: Gate) -> str:
         lines.append(f"| {' | '.join(_cell(text) for text in cells)} |")
     lines += ["", *(f"* {_cell(case.sentence)}" for case in gate.cases if case.verdict != "not worse")]
     lines += [f"* **Warning:** {_cell(text)}" for text in gate.warnings]
+    lines += [f"* **Limit of this answer:** {_cell(text)}" for text in gate.limits]
     lines += [f"* {_cell(text)}" for text in (*gate.remarks, *gate.noise_floor)]
     return "\n".join(lines).rstrip() + f"\n\n<sub>{_cell(footer(gate))}</sub>\n"
 

@@ -48,6 +48,8 @@ class Comparison:
     floor_sentences: tuple[str, ...]
     missing: tuple[str, ...]
     """Cells that only one side has, and trials that are in both stores."""
+    limits: tuple[str, ...]
+    """What limits the answer, most important first: the caveats of both studies, as their pages have them."""
     designs: tuple[str, ...]
     """`10 randomised blocks, seed 7`, of each study."""
 
@@ -168,6 +170,7 @@ def _compared(
         floors=floors,
         floor_sentences=tuple(sentences),
         missing=tuple(_missing(first, second, side_a, side_b, pairing)),
+        limits=limits_of(first, second),
         designs=tuple(_designs(first, second, side_a, side_b)),
     )
 
@@ -246,6 +249,20 @@ def _missing(first: Opened, second: Opened, a: Side, b: Side, pairing: Pairing) 
         if same:
             missing.append(f"{same} {what} in both stores and counted as independent: they cannot differ")
     return missing
+
+
+def limits_of(first: Opened, second: Opened) -> tuple[str, ...]:
+    """What limits an answer from these studies: the caveats of their pages, with the study's name if the other one does
+    not have it."""
+    of_first, of_second = first.results.caveats, second.results.caveats
+    both = dict.fromkeys(text for text in of_first if text in of_second)
+    apart = [
+        f"{opened.study.study.name}: {text}"
+        for opened, caveats in ((first, of_first), (second, of_second))
+        for text in caveats
+        if text not in both
+    ]
+    return tuple(dict.fromkeys((*both, *apart)))
 
 
 def _trends(opened: Opened, side: Side, response: str, confidence: float) -> tuple[Trend, ...]:

@@ -81,6 +81,7 @@ def gate(
         warnings=tuple(dict.fromkeys(text for comparison in comparisons for text in comparison.warnings)),
         looks=first.looks,
         noise_floor=tuple(dict.fromkeys(text for comparison in comparisons for text in comparison.floor_sentences)),
+        limits=first.limits,
         remarks=tuple(dict.fromkeys((*first.missing, *_failures(first, baseline, judged)))),
     )  # fmt: skip
 

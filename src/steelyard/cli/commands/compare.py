@@ -17,7 +17,7 @@ from steelyard.analysis.inference.multiplicity import DECIDED
 from steelyard.analysis.treatments import label
 from steelyard.cli import completion
 from steelyard.cli.signature import FixedA, FixedB, Json, Margin, OtherSide, response_list
-from steelyard.cli.terminal.comparison_table import draw, footer
+from steelyard.cli.terminal.comparison_table import draw, footer, say_limits
 from steelyard.cli.terminal.output import data_console, message_console, say, warn_of_damages
 from steelyard.format import confidence_text
 from steelyard.model.errors import StudyError
@@ -179,6 +179,7 @@ def _remarks(comparison: Comparison, console: Console) -> None:
             say(console, Text.assemble((f"{head:<16}", "dim"), f"and {more} more: --json"))
     for text in comparison.missing:
         say(console, Text(text, style="dim"))
+    say_limits(console, comparison.limits)
 
 
 def _as_json(comparisons: Sequence[Comparison]) -> dict[str, Any]:
@@ -194,6 +195,7 @@ def _as_json(comparisons: Sequence[Comparison]) -> dict[str, Any]:
         "warnings": list(comparison.warnings),
         "noise_floor": list(dict.fromkeys(text for one in comparisons for text in one.floor_sentences)),
         "missing": list(comparison.missing),
+        "limits": list(comparison.limits),
     }
 
 

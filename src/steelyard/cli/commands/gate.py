@@ -11,6 +11,7 @@ from rich.text import Text
 from steelyard.analysis.gate import Gate
 from steelyard.cli import completion
 from steelyard.cli.signature import Json, Margin, StoreFolder, response_list
+from steelyard.cli.terminal.comparison_table import say_limits
 from steelyard.cli.terminal.output import data_console, message_console, say, warn_of_damages
 from steelyard.export import gate_files
 from steelyard.model.errors import StudyError
@@ -132,5 +133,6 @@ def _print(verdict: Gate) -> None:
         say(console, Text(f"! {text}", style="yellow"))
     for text in (*verdict.remarks, *verdict.noise_floor):
         say(console, Text(text, style="dim"))
+    say_limits(console, verdict.limits)
     say(console, Text(gate_files.footer(verdict), style="dim"))
     say(console, Text.assemble(("gate: ", "bold"), (verdict.sentence, STYLES[verdict.verdict])))
