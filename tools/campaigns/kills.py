@@ -122,7 +122,7 @@ CONDUCTOR_KILLS: Final = {
 OTHER_KILLS: Final = {"simulated": {AGENT: 8, NODE: 9}, "cassandra": {AGENT: 3, NODE: 3}, "linked": {LINK: 10}}
 """Kills of a load generator, of a node and of a link program."""
 LINK_PHASES: Final = (Phase.WARM_UP, Phase.MEASURE, Phase.SETTLE, Phase.DEPLOY, Phase.WIPE)
-BROKEN_LINK: Final = "the link program ended with code -9"
+BROKEN_LINK: Final = "the link program exited with code -9"
 LONGEST_DELAY_S: Final = {Phase.MEASURE: 1.2, Phase.SERVER_WARM_UP: 1.5, Phase.DEPLOY: 1.0, Phase.POPULATE: 0.5}
 """Where in a phase is killed, at random up to this; other phases take a fraction of a second."""
 SHORT_S: Final = 0.05

@@ -248,8 +248,8 @@ def _reader() -> TypeAdapter[Record]:
 def _refuse_format(agent_format: object) -> None:
     if agent_format not in (None, FORMAT):
         raise RecordError(
-            f"the agent speaks format {agent_format}, this version needs {FORMAT}",
-            "install steelyard and steelyard-agent of the same version",
+            f"the agent writes format {agent_format}, but this version requires {FORMAT}",
+            "install the same version of steelyard and steelyard-agent",
         )
 
 

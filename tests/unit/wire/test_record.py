@@ -78,14 +78,14 @@ def test_a_field_of_a_newer_agent_is_ignored() -> None:
     ],
 )
 def test_another_line_is_refused(line: str) -> None:
-    with pytest.raises(RecordError, match="is no record") as caught:
+    with pytest.raises(RecordError, match="is not a record") as caught:
         parse(line)
     assert repr(line[: wire.LONGEST_QUOTE]) in caught.value.message
 
 
 @pytest.mark.parametrize("line", [changed("hello", format=2), '{"record":"hello","format":2}'])
 def test_an_agent_of_another_format_is_told_so(line: str) -> None:
-    with pytest.raises(RecordError, match="the agent speaks format 2, this version needs 1") as caught:
+    with pytest.raises(RecordError, match="the agent writes format 2, but this version requires 1") as caught:
         parse(line)
     assert "same version" in caught.value.hint
 

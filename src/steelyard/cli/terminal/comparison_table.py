@@ -39,7 +39,7 @@ def draw(a: Side, b: Side, done: Sequence[Contrast], console: Console) -> None:
 
 
 def say_limits(console: Console, limits: Sequence[str]) -> None:
-    """What limits an answer: the first caveats, and how many more there are."""
+    """Print what limits an answer: the first caveats, and how many more there are."""
     if limits:
         say(console, Text("what limits this answer", style="bold"))
     for text in limits[:SHOWN_CAVEATS]:
