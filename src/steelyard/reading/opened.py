@@ -44,7 +44,7 @@ class Opened:
 
     @property
     def damages(self) -> tuple[Damage, ...]:
-        """Files of the store that were passed over so far, or read although they were changed: what rests on them is
+        """Files of the store that were skipped so far, or read although they were changed: what rests on them is
         not in the numbers. It grows with what is read."""
         return self.store.damages
 

@@ -40,7 +40,7 @@ def reading_of(store: Store) -> Reading:
     return Reading(store, store.study, sealed_trials(store), store.look)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Reading(Opened):
     """One store, read once. Trials that are sealed later are not seen: read again."""
 
