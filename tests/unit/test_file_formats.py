@@ -120,6 +120,8 @@ def test_a_snapshot_is_made_anew(tmp_path: Path, number: int) -> None:
 @OTHER
 def test_what_an_agent_says(number: int) -> None:
     hello = {"record": "hello", "format": number, "agent": "x", "optimised": True, "t_s": 1.0}
-    with pytest.raises(wire.RecordError, match=f"the agent writes format {number}, but this version requires 1") as refused:
+    with pytest.raises(
+        wire.RecordError, match=f"the agent writes format {number}, but this version requires 1"
+    ) as refused:
         wire.parse(json.dumps(hello))
     assert "same version" in refused.value.hint

@@ -5,12 +5,15 @@ Every frame is a polars `DataFrame`. Everything is computed on first use, and on
 
 from __future__ import annotations
 
+import difflib
+import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from steelyard.analysis.tables import columns, tables
+from steelyard.format import listed
 from steelyard.heavy import pl
 from steelyard.model.named_level import Level
 from steelyard.model.trial import TrialRecord, by_cell
@@ -20,6 +23,7 @@ from steelyard.reading.opened import Opened, sealed_trials
 from steelyard.reading.published import PublishedComparison, compare_with_published, with_published
 from steelyard.reading.report_input import ReportInput, report_input
 from steelyard.reading.within_trials import answered, series
+from steelyard.shown_text import visible
 from steelyard.store.modelled import open_store
 from steelyard.store.read import Store
 
@@ -40,12 +44,29 @@ def reading_of(store: Store) -> Reading:
     return Reading(store, store.study, sealed_trials(store), store.look)
 
 
+class Tables(dict[str, pl.DataFrame]):
+    """Tables by name."""
+
+    def __missing__(self, name: str) -> pl.DataFrame:
+        """Raises KeyError with the most similar names."""
+        near = difflib.get_close_matches(name, self, n=3)
+        known = f"did you mean {listed(near, 'or')}?" if near else f"there are {listed(list(self))}"
+        raise KeyError(f"no table {name!r}: {known}")
+
+
 @dataclass(frozen=True, repr=False, eq=False)
 class Reading(Opened):
     """One store, read once. Trials that are sealed later are not seen: read again."""
 
     def __repr__(self) -> str:
         return f"Reading({self.study.study.name!r}, {len(self.records)} sealed attempts, {self.store.folder})"
+
+    def _repr_html_(self) -> str:
+        """A reading alone in a cell of a notebook: the question, its answer, and what limits it."""
+        results = self.results
+        texts = (f"<h3>{_html(results.title)}</h3>", f"<p><em>{_html(results.question.strip())}</em></p>")
+        limits = f"<p>What limits this answer:</p>{_list(results.caveats)}" if results.caveats else ""
+        return f"{''.join(texts)}{_list(results.answer)}{limits}<p>{_html(repr(self))}</p>"
 
     @property
     def trials(self) -> pl.DataFrame:
@@ -56,7 +77,12 @@ class Reading(Opened):
     @cached_property
     def tables(self) -> Mapping[str, pl.DataFrame]:
         """Every table of the report by its name, as `report --json` and `--tables` give it."""
-        return tables(self.results)
+        return Tables(tables(self.results))
+
+    @property
+    def answer(self) -> pl.DataFrame:
+        """The first table of the page: the compared levels with their values, changes and verdicts."""
+        return self.tables["answer"]
 
     @cached_property
     def meanings(self) -> Mapping[str, Mapping[str, str]]:
@@ -123,3 +149,11 @@ class Reading(Opened):
         """Input of the page and its exports, published numbers included; without `courses` no time series within trials
         is read."""
         return with_published(self, report_input(self, courses=courses))
+
+
+def _html(text: str) -> str:
+    return html.escape(visible(text))
+
+
+def _list(texts: Sequence[str]) -> str:
+    return f"<ul>{''.join(f'<li>{_html(text)}</li>' for text in texts)}</ul>"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import html
 import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -115,3 +117,20 @@ def test_a_comparison_weighs_the_trends_that_the_report_names(store: Path) -> No
     compared = compare(both, both, a={"nodes": 1}, b={"nodes": 3})
     assert reading.results.of(Trend)
     assert compared.a.trends == compared.b.trends == reading.results.of(Trend)
+
+
+def test_a_reading_in_a_cell_shows_answer_and_limits_and_no_markup_of_the_store(store: Path) -> None:
+    reading = read(store)
+    shown = reading._repr_html_()
+    assert all(html.escape(text) in shown for text in (*reading.results.answer, *reading.results.caveats))
+    hostile = reading.study.study.model_copy(update={"title": "<script>"})
+    changed = replace(reading, study=reading.study.model_copy(update={"study": hostile}))
+    assert "<script>" not in changed._repr_html_()
+    assert "&lt;script&gt;" in changed._repr_html_()
+
+
+def test_a_table_that_is_misspelt_is_answered_with_the_nearest(store: Path) -> None:
+    reading = read(store)
+    assert reading.answer.equals(reading.tables["answer"])
+    with pytest.raises(KeyError, match="no table 'anovaa': did you mean anova"):
+        reading.tables["anovaa"]
