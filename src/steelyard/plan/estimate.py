@@ -94,7 +94,6 @@ def estimate(
     trials_s: list[float] = []
     left_s = 0.0
     for trial in plan.trials:
-        load, asked = effective_load(trial.settings), (trial.start, capacity_key(trial.settings))
         if trial.start not in starts:
             state = filled_state(trial.settings, abilities.shape(trial.settings).records)
             warm = warms_up(study.server_warm_up, abilities.system(trial.settings))
@@ -107,7 +106,8 @@ def estimate(
             filled.add(state)
             starts[trial.start] = (trial.settings.site.nodes, seconds)
             left_s += seconds if trial.start in unfinished else 0.0
-        if load.wants_capacity and asked not in measured:
+        load = effective_load(trial.settings)
+        if load.wants_capacity and (asked := (trial.start, capacity_key(trial.settings))) not in measured:
             measured.add(asked)
             seconds = capacity_s(load)
             left_s += seconds if trial.start in unfinished else 0.0

@@ -19,9 +19,7 @@ from steelyard.model.errors import StudyError
 from steelyard.model.named_level import Level
 from steelyard.model.responses import every as every_response
 from steelyard.model.study import Study
-from steelyard.model.trial import by_cell
 from steelyard.reading.opened import Opened
-from steelyard.reading.within_trials import seconds_of_cells
 from steelyard.store.looks import number_of
 
 SHORT = {"throughput": "throughput_per_s", "time": "execution_time_ms", "execution_time": "execution_time_ms",
@@ -74,7 +72,8 @@ def at_one_look(first: Opened, second: Opened) -> tuple[Opened, Opened]:
     """Both stores at the look that they give together, with its confidence: see `store.looks.number_of`."""
     number = number_of(*{one.folder: one.store.looks for one in (first, second)}.values())
     first, second = (
-        replace(one, study=later(one.study, number - one.number), number=number) for one in (first, second)
+        one if one.number == number else replace(one, study=later(one.study, number - one.number), number=number)
+        for one in (first, second)
     )
     return first, second
 
@@ -267,9 +266,7 @@ def limits_of(first: Opened, second: Opened) -> tuple[str, ...]:
 
 def _trends(opened: Opened, side: Side, response: str, confidence: float) -> tuple[Trend, ...]:
     """Trends of the whole study, as its report has them: its tests are one family."""
-    used = opened.values_of(response)
-    cells = by_cell(record for record in opened.records if record.key in used)
-    return trends(side.frame, response, confidence, seconds_of_cells(opened.store, cells))
+    return trends(side.frame, response, confidence, opened.seconds_of(response))
 
 
 def _floors(opened: Opened, side: Side, confidence: float) -> identical_systems.Floors:

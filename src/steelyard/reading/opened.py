@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +10,7 @@ from pathlib import Path
 from steelyard.analysis.analyse import analyse
 from steelyard.analysis.frame import TrialFrame, frame_of
 from steelyard.analysis.results import Results
+from steelyard.analysis.statistic import Seconds
 from steelyard.judging.covariates import with_links_after
 from steelyard.judging.looks import look_of
 from steelyard.judging.noise_floor import FoundFloor
@@ -21,7 +22,7 @@ from steelyard.model.plan import Plan
 from steelyard.model.study import Study
 from steelyard.model.trial import Attempt, CellKey, TrialRecord, by_cell
 from steelyard.reading.level_facts import emulated
-from steelyard.reading.within_trials import TrialsWithin, within_trials
+from steelyard.reading.within_trials import TrialsWithin, seconds_of_cells, within_trials
 from steelyard.store.read import Store
 
 
@@ -96,6 +97,13 @@ class Opened:
             self._with_links, self.study, seed=self.study.design.seed, within=self.within.of_analysis, plan=self.plan,
             floor=self.floor, emulated=emulated(self.store, self.records), look=self.number,
         )  # fmt: skip
+
+    def seconds_of(self, response: str) -> Sequence[Seconds]:
+        """The seconds of the used trials that have a value of a response, by treatment."""
+        if response == self.study.analysis.response:
+            return self.within.of_analysis.seconds
+        used = self.values_of(response)
+        return seconds_of_cells(self.store, by_cell(record for record in self.records if record.key in used))
 
     def values_of(self, response: str) -> dict[Attempt, float]:
         """Used trials, controls aside, to their value of a response."""

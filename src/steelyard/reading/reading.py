@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from steelyard.analysis.narrative.answer_display import repeats_a_caveat
 from steelyard.analysis.tables import columns, tables
 from steelyard.format import listed
 from steelyard.heavy import pl
@@ -65,8 +66,9 @@ class Reading(Opened):
         """A reading alone in a cell of a notebook: the question, its answer, and what limits it."""
         results = self.results
         texts = (f"<h3>{_html(results.title)}</h3>", f"<p><em>{_html(results.question.strip())}</em></p>")
+        answer = [text for text in results.answer if not repeats_a_caveat(text, results.caveats)]
         limits = f"<p>What limits this answer:</p>{_list(results.caveats)}" if results.caveats else ""
-        return f"{''.join(texts)}{_list(results.answer)}{limits}<p>{_html(repr(self))}</p>"
+        return f"{''.join(texts)}{_list(answer)}{limits}<p>{_html(repr(self))}</p>"
 
     @property
     def trials(self) -> pl.DataFrame:
