@@ -47,7 +47,7 @@ def analyse(
     )  # fmt: skip
     results = _results(context)
     simulated = {one.settings.planted_contention is not None for one in records} == {True}
-    caveats_of = {"caveats": tuple(caveats(study, results, simulated=simulated, emulated=emulated))}
+    caveats_of = {"caveats": tuple(caveats(study, results, records, simulated=simulated, emulated=emulated))}
     return results.model_copy(
         update={**caveats_of, "further": tuple(_further(context, name) for name in context.further_responses)}
     )

@@ -6,7 +6,7 @@ A table has the rows of a statistic; its columns are the fields of the rows, so 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from steelyard.analysis import statistics
 from steelyard.analysis.results import Results
@@ -24,6 +24,7 @@ TYPES: dict[Kind, Any] = {
     Kind.YES_NO: pl.Boolean,
 }
 """Kind of column to the data frame's type; an estimate has four columns."""
+LIMITS: Final = "limits"
 
 
 class Source(NamedTuple):
@@ -53,9 +54,12 @@ def source_of(results: Results, statistic: Statistic[Any]) -> Source:
 def tables(results: Results) -> dict[str, pl.DataFrame]:
     """Every table; factors come first, in the order of the study.
 
-    An estimate x takes four columns: x, x_low, x_high, x_method.
+    An estimate x takes four columns: x, x_low, x_high, x_method. `LIMITS` has no statistic: what limits the answer, in
+    order of weight.
     """
-    return {name: _frame(source, factors_of(results, source.statistic)) for name, source in sources(results).items()}
+    frames = {name: _frame(source, factors_of(results, source.statistic)) for name, source in sources(results).items()}
+    limits = pl.Series("limit", results.caveats, dtype=pl.String)
+    return {**frames, LIMITS: pl.DataFrame([limits])}
 
 
 def columns(results: Results) -> dict[str, dict[str, str]]:
@@ -70,7 +74,7 @@ def columns(results: Results) -> dict[str, dict[str, str]]:
                 about[f"{column.name}_high"] = f"High end of the interval of {column.name}, in its unit."
                 about[f"{column.name}_method"] = f"How {column.name} and its interval were computed."
         by_table[statistic.name] = about
-    return by_table
+    return {**by_table, LIMITS: {"limit": "What limits the answer: a sentence per row, the most important first."}}
 
 
 def titles(results: Results) -> dict[str, str]:

@@ -27,10 +27,11 @@ MEASURES: Final = ("response", "service")
 NOT_IN_A_TAG: Final = re.compile(r"[\s,]+")
 
 
-def write(store: Store, records: Iterable[TrialRecord], folder: Path) -> int:
+def write(store: Store, records: Iterable[TrialRecord], folder: Path, limits: Sequence[str] = ()) -> int:
     """Write `TRIAL.NODE.hdr` for every load node of these trials into `folder`; gives the number of files.
 
-    Only the phases that the responses rest on, without the warm-up. Raises OSError that names the file.
+    Only the phases that the responses rest on, without the warm-up. `limits` of the study's answer are in each head.
+    Raises OSError that names the file.
     """
     written = 0
     folder = output_folder(folder)
@@ -38,13 +39,13 @@ def write(store: Store, records: Iterable[TrialRecord], folder: Path) -> int:
         buckets = store.answered([record], record.measured_phases, MEASURES).collect(engine="streaming")
         for (node,), of_node in buckets.group_by("node", maintain_order=True):
             with output(folder / f"{attempt_name(record)}.{node}.hdr") as file:
-                for text in _log(record, str(node), of_node):
+                for text in _log(record, str(node), of_node, limits):
                     file.write(text.encode("utf-8"))
             written += 1
     return written
 
 
-def _log(record: TrialRecord, node: str, buckets: pl.DataFrame) -> Iterable[str]:
+def _log(record: TrialRecord, node: str, buckets: pl.DataFrame, limits: Sequence[str]) -> Iterable[str]:
     """The log of one load node: header, then the lines in order of time."""
     operations = buckets["operation"].unique().sort().to_list()
     begun_s = float(buckets["t_s"].min())  # type: ignore[arg-type]
@@ -56,6 +57,7 @@ def _log(record: TrialRecord, node: str, buckets: pl.DataFrame) -> Iterable[str]
         "outcome": record.verdict.outcome,
         "unit": "ns, maxima in ms",
         **dilation_of(record),
+        **({"limits": " ".join(limits)} if limits else {}),
     }
     yield hdrlog.head(", ".join(f"{name}: {visible(value)}" for name, value in facts.items()), begun_s, VERSION)
     for (t_s, seconds), of_second in buckets.sort("t_s").group_by("t_s", "seconds", maintain_order=True):

@@ -39,6 +39,7 @@ QUANTILES: Final = (0.5, 0.95, 0.99)
 TRIAL: Final = Family(
     "steelyard_trial", "info", "", "Outcome, block and start of an attempt, and its level of each factor."
 )
+LIMIT: Final = Family("steelyard_limit", "info", "", "What limits the answer of the study, most important first.")
 OPERATIONS: Final = Family(
     "steelyard_operations", "counter", "", "Operations by outcome since the beginning of the phase."
 )
@@ -80,18 +81,20 @@ END: Final = "# EOF\n"
 Labels = Mapping[str, str]
 
 
-def write(store: Store, records: Iterable[TrialRecord], path: Path) -> int:
-    """Write the samples and seconds of these trials; gives the number of metrics. Raises OSError that names the
-    path."""
+def write(store: Store, records: Iterable[TrialRecord], path: Path, limits: Sequence[str] = ()) -> int:
+    """Write the samples and seconds of these trials, and the `limits` of the study's answer; gives the number of
+    metrics. Raises OSError that names the path."""
     folder = None if writes_in_place(path) else no_links.place_of(path)[0].parent
     with output(path) as file, _Families(folder) as families:
-        for record in records:
+        for index, record in enumerate(records):
             labels = {
                 "study": record.study,
                 "cell": treatment_label(record.treatment),
                 "trial": attempt_name(record),
             }
             ends_s = [t_s for t_s in (record.begun_s, record.ended_s) if t_s is not None]
+            for limit in () if index else limits:
+                families.add(LIMIT, f"{LIMIT.name}_info", {"study": record.study, "limit": limit}, ends_s[:1], [1])
             families.add(TRIAL, f"{TRIAL.name}_info", {**labels, **_about(record)}, ends_s, [1] * len(ends_s))
             intervals = store.intervals(record)
             _seconds(intervals, labels, families)

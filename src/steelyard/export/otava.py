@@ -25,7 +25,7 @@ from steelyard.format import treatment_label
 from steelyard.judging.trial_responses import response_of
 from steelyard.model import responses
 from steelyard.model.trial import TrialRecord
-from steelyard.shown_text import csv_cell
+from steelyard.shown_text import csv_cell, visible
 
 CONFIGURATION: Final = "otava.yaml"
 TIME: Final = "time"
@@ -33,8 +33,9 @@ ATTRIBUTES: Final = ("trial", "start", "system_version", "steelyard_version")
 NOT_IN_A_NAME: Final = re.compile(r"[^A-Za-z0-9]+")
 
 
-def write(records: Iterable[TrialRecord], folder: Path) -> int:
-    """Write the valid trials among these records; gives the number of cells. Raises OSError that names the file."""
+def write(records: Iterable[TrialRecord], folder: Path, limits: Sequence[str] = ()) -> int:
+    """Write the valid trials among these records; gives the number of cells. `limits` of the study's answer are
+    comments of the configuration. Raises OSError that names the file."""
     tests: dict[str, dict[str, Any]] = {}
     for cell, of_cell in _by_cell(records).items():
         name = _free(f"{of_cell[0].study}.{NOT_IN_A_NAME.sub('-', cell).strip('-')}", tests)
@@ -49,9 +50,8 @@ def write(records: Iterable[TrialRecord], folder: Path) -> int:
             "csv_options": {"delimiter": ",", "quote_char": '"'},
         }
     text = yaml.safe_dump({"tests": tests}, sort_keys=False, allow_unicode=True)
-    write_output(
-        folder / CONFIGURATION, f"# Run Otava in this folder: otava analyze --config-file otava.yaml TEST\n{text}"
-    )
+    remarks = ("Run Otava in this folder: otava analyze --config-file otava.yaml TEST", *map(visible, limits))
+    write_output(folder / CONFIGURATION, "".join(f"# {remark}\n" for remark in remarks) + text)
     return len(tests)
 
 

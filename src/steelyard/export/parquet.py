@@ -34,12 +34,15 @@ ADDED: Final[Mapping[str, tuple[str, Callable[[TrialRecord], Any]]]] = {
     "phase_responses": ("String", _phase_responses),
 }
 """Columns added to those of the trial frame: type, and value. `settings`, `versions` and `phase_responses` are JSON."""
+LIMITS: Final = "steelyard.limits"
 OF_THE_RECORD: Final = "record_"
 """Put before the name of such a column where a factor has it."""
 
 
-def write(frame: TrialFrame, records: Sequence[TrialRecord], path: Path) -> int:
+def write(frame: TrialFrame, records: Sequence[TrialRecord], path: Path, limits: Sequence[str] = ()) -> int:
     """Write these records as rows with the columns of the trial frame and `ADDED`; gives the number of rows.
+
+    `limits` of the study's answer go into the file's metadata, as a JSON list under `LIMITS`.
 
     `frame` has every attempt of the store: which trials are warm-up depends on all of them. Raises OSError that names
     the path.
@@ -47,7 +50,7 @@ def write(frame: TrialFrame, records: Sequence[TrialRecord], path: Path) -> int:
     added = _added(records, taken=frame.data.columns)
     table = frame.data.join(added, on=("trial_id", "attempt"), how="inner", maintain_order="left")
     content = io.BytesIO()  # polars hides why a file cannot be written
-    table.write_parquet(content)
+    table.write_parquet(content, metadata={LIMITS: json.dumps(limits, ensure_ascii=False)})
     write_output(path, content.getvalue())
     return table.height
 

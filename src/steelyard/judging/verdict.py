@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from steelyard.judging.background_load import (
+    INTERVAL_S,
+    LEAST_READINGS,
     NAMED_CORES,
     BackgroundLoad,
     Machines,
@@ -28,6 +30,7 @@ from steelyard.model.verdict_reasons import GUESTS, Reason, ReasonKind, Verdict
 from steelyard.wire.record import Done, Interval
 
 CEILING_UNKNOWN = "the generator's ceiling is unknown"
+BACKGROUND_UNKNOWN = "background load is unknown"
 NO_CALIBRATION = "not calibrated, run `steelyard calibrate`"
 SAID = "; servers said: "
 """Separator between the kinds of errors and the servers' texts, which raw files do not contain."""
@@ -275,7 +278,9 @@ def _surroundings(evidence: Evidence, limits: Limits) -> tuple[list[Reason], tup
     machines = background_load(evidence.samples, evidence.machines, evidence.own, begun_s, ended_s)
     reasons = disturbances(machines or (), steals, limits)
     if machines is None and evidence.samples:
-        return reasons, ("background load is unknown: the trial was too short, or CPU time was not measured on a node",)
+        short = ended_s - begun_s < (LEAST_READINGS + 1) * INTERVAL_S
+        why = f"fewer than {LEAST_READINGS} whole seconds" if short else "CPU time was not measured on a node"
+        return reasons, (f"{BACKGROUND_UNKNOWN}: {why}",)
     return reasons, ()
 
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from steelyard.analysis import dilated, statistics
 from steelyard.analysis.inference.steadiness import STEADY_FACTOR
+from steelyard.analysis.narrative import weaker_checks
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics import server_warm_up, stopping, trend
 from steelyard.analysis.statistics.exclusions import Exclusion
@@ -25,6 +26,7 @@ from steelyard.model.link import NODAL
 from steelyard.model.node_limits import NodeLimits
 from steelyard.model.response import Direction
 from steelyard.model.study import Study
+from steelyard.model.trial import TrialRecord
 
 OF_SIMULATED: Final = "The cluster is simulated: this says what the laboratory finds, nothing about any database."
 OF_PLANTED: Final = "Its times are planted: they do not follow the limits of nodes."
@@ -35,11 +37,18 @@ OF_EMULATED: Final = (
 ENOUGH_STARTS: Final = 2
 
 
-def caveats(study: Study, results: Results, *, simulated: bool = False, emulated: bool = False) -> list[str]:
-    """Caveats, most important first. `simulated`: whether every cluster was; `emulated`: whether processors of nodes
-    were."""
+def caveats(
+    study: Study, results: Results, records: Sequence[TrialRecord] = (), *, simulated: bool = False,
+    emulated: bool = False,
+) -> list[str]:  # fmt: skip
+    """Caveats, most important first: checks that were not made as usual come before all else.
+
+    `records`: every trial of the study; `simulated`: whether every cluster was; `emulated`: whether processors of
+    nodes were.
+    """
     told_time = load_response.told_time(study, [summary.treatment for summary in results.main(Summary)])
-    sentences = [f"{told_time}."] if told_time else []
+    sentences = [*weaker_checks.weakened(study), *weaker_checks.not_made(records)]
+    sentences += [f"{told_time}."] if told_time else []
     sentences += _cold(study, results, simulated)
     sentences += trend.first_rank(results.of(Trend)) or slower_first_trials(
         results.of(Point), results.response, study.analysis.warm_up_trials
@@ -96,7 +105,7 @@ def caveats(study: Study, results: Results, *, simulated: bool = False, emulated
     for statistic in sorted(statistics.every(), key=lambda one: one.sentence_order):
         if statistic.sentences is not None:
             sentences += statistic.sentences(results.of(statistic.row), results.response)
-    return sentences
+    return [*sentences, *weaker_checks.no_ceiling(records)]
 
 
 def _cold(study: Study, results: Results, simulated: bool) -> list[str]:

@@ -17,7 +17,8 @@ from steelyard.analysis.inference.multiplicity import DECIDED
 from steelyard.analysis.treatments import label
 from steelyard.cli import completion
 from steelyard.cli.signature import FixedA, FixedB, Json, Margin, OtherSide, response_list
-from steelyard.cli.terminal.comparison_table import draw, footer, say_limits
+from steelyard.cli.terminal.answer_output import say_limits
+from steelyard.cli.terminal.comparison_table import draw, footer
 from steelyard.cli.terminal.output import data_console, message_console, say, warn_of_damages
 from steelyard.format import confidence_text
 from steelyard.model.errors import StudyError

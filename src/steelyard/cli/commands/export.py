@@ -40,6 +40,11 @@ class Trials:
     console: Console
     """Destination of the progress of long exports."""
 
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """What limits the answer of the study."""
+        return self.reading.results.caveats
+
 
 @dataclass(frozen=True)
 class Format:
@@ -126,26 +131,27 @@ def _refuse_shared(files: Sequence[Path], folders: Sequence[Path]) -> None:
 def _parquet(trials: Trials, place: Path) -> str:
     from steelyard.export import parquet
 
-    return count(parquet.write(trials.reading.frame, trials.chosen, place), "row")
+    return count(parquet.write(trials.reading.frame, trials.chosen, place, trials.limits), "row")
 
 
 def _otava(trials: Trials, place: Path) -> str:
     from steelyard.export import otava
 
-    return count(otava.write(trials.chosen, place), "cell")
+    return count(otava.write(trials.chosen, place, trials.limits), "cell")
 
 
 def _hdr(trials: Trials, place: Path) -> str:
     from steelyard.export import hdr
 
-    return count(hdr.write(trials.reading.store, _followed(trials.chosen, "hdr", trials.console), place), "log")
+    followed = _followed(trials.chosen, "hdr", trials.console)
+    return count(hdr.write(trials.reading.store, followed, place, trials.limits), "log")
 
 
 def _openmetrics(trials: Trials, place: Path) -> str:
     from steelyard.export import openmetrics
 
     followed = _followed(trials.chosen, "openmetrics", trials.console)
-    return count(openmetrics.write(trials.reading.store, followed, place), "metric")
+    return count(openmetrics.write(trials.reading.store, followed, place, trials.limits), "metric")
 
 
 def _markdown(trials: Trials, place: Path) -> str:

@@ -11,7 +11,7 @@ from rich.text import Text
 from steelyard.analysis.gate import Gate
 from steelyard.cli import completion
 from steelyard.cli.signature import Json, Margin, StoreFolder, response_list
-from steelyard.cli.terminal.comparison_table import say_limits
+from steelyard.cli.terminal.answer_output import say_limits
 from steelyard.cli.terminal.output import data_console, message_console, say, warn_of_damages
 from steelyard.export import gate_files
 from steelyard.model.errors import StudyError

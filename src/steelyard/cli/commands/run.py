@@ -12,14 +12,14 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from steelyard.analysis.narrative.answer_display import repeats_a_caveat
+from steelyard.analysis.narrative.answer_display import SHOWN_CAVEATS, repeats_a_caveat
 from steelyard.analysis.statistics import objective
 from steelyard.analysis.statistics.look import row_of
 from steelyard.analysis.statistics.objective import ObjectiveLevel
 from steelyard.cli.plugin_trust import trust_of
 from steelyard.cli.progress_views import LiveView, PlainView
 from steelyard.cli.signature import Json, Scale, StoreRoot, StudyFile, Trusted, WithoutMissing
-from steelyard.cli.terminal.answer_output import print_answer
+from steelyard.cli.terminal.answer_output import print_answer, say_limits
 from steelyard.cli.terminal.interrupts import interruptible
 from steelyard.cli.terminal.live_cells import LiveCells
 from steelyard.cli.terminal.output import message_console, print_wrapped, say, say_marked, warn_of_damages
@@ -80,7 +80,7 @@ async def _measure(session: Session, console: Console, *, plain: bool) -> None:
 
 
 def answer(folder: Path, console: Console, read: Callable[[Path], Reading] = read) -> None:
-    """Print the study's result, its limitation, and the first further caveat.
+    """Print the study's result, and what limits it.
 
     The trials are safe in the store: failures here are reported and do not fail the run.
     """
@@ -95,9 +95,10 @@ def answer(folder: Path, console: Console, read: Callable[[Path], Reading] = rea
             print_answer(results.answer_table, console)
             sentences = [*objective.answers(results.of(ObjectiveLevel)), sentences[-1]]
         sentences = [*sentences[:-1], *(further.answer[0] for further in results.further), sentences[-1]]
-        caveats = [caveat for caveat in results.caveats if not repeats_a_caveat(caveat, sentences)]
-        for sentence in (*sentences, *caveats[:1]):
-            print_wrapped(sentence, console)
+        for sentence in sentences:
+            if not repeats_a_caveat(sentence, results.caveats[:SHOWN_CAVEATS]):
+                print_wrapped(sentence, console)
+        say_limits(console, results.caveats)
         say(console)
     except Exception as error:  # an analysis that fails must not make a measured study look failed
         say(console, f"the answer cannot be shown here: {type(error).__name__}: {error}", style="yellow")

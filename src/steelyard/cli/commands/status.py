@@ -18,6 +18,7 @@ from rich.text import Text
 from steelyard.analysis.cells import VALUE_HEAD, cell_values, objective_cells
 from steelyard.analysis.statistics.look import row_of
 from steelyard.cli.signature import Json, StoreFolder
+from steelyard.cli.terminal.answer_output import say_limits
 from steelyard.cli.terminal.output import (
     data_console,
     message_console,
@@ -48,6 +49,7 @@ from steelyard.progress.session_state import (
     session_state,
     writer_of,
 )
+from steelyard.reading.reading import read
 from steelyard.shown_text import json_text
 from steelyard.store import layout
 from steelyard.store.journal import Entry
@@ -109,8 +111,11 @@ def status(
         "cells": _cells(records, study, intervals=as_json),
         "measured_again": [again.model_dump(mode="json") for again in store.measured_again],
         "other_limits": other_limits(records, study.limits),
+        "limits": (),
         "damages": [damage.model_dump(mode="json") for damage in store.damages],
     }
+    if summary["state"] != IN_PROGRESS and summary["valid"]:
+        summary["limits"] = read(path).results.caveats
     warn_of_damages(message_console(), store.damages)
     if as_json:
         print(json_text(summary, indent=1))
@@ -241,6 +246,7 @@ def _draw(summary: dict[str, Any], decision: Decision | None, console: Console, 
         note = f"used: valid and after the warm-up trials; {VALUE_HEAD}: {response} of these, as in the report"
         print_wrapped(Text(note, style="dim"), console)
         print_wrapped(Text(f"{NOT_CHECKED} {summary['store']}` checks them", style="dim"), console)
+    say_limits(console, summary["limits"])
     if summary["reason_groups"]:
         say(console, "\nNot valid because of:")
         for item in summary["reason_groups"]:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from steelyard.analysis.narrative.answer_display import Notes, both_sides, names_both_sides
+from steelyard.analysis.narrative.answer_display import SHOWN_CAVEATS, Notes, both_sides, names_both_sides
 from steelyard.analysis.narrative.answer_table import AnswerRow, AnswerTable
 from steelyard.cli.terminal.output import print_table, print_wrapped, say
 from steelyard.format import count
@@ -42,6 +42,17 @@ def print_answer(table: AnswerTable, console: Console) -> None:
         print_wrapped(Text(note, style="dim"), console)
     if len(notes.sentences) > MOST_NOTES:
         say(console, f"and {count(len(notes.sentences) - MOST_NOTES, 'more note')}, in the report", style="dim")
+
+
+def say_limits(console: Console, limits: Sequence[str]) -> None:
+    """Print what limits an answer: the first caveats, and how many more there are."""
+    if limits:
+        say(console)
+        say(console, "What limits this answer:", style="bold")
+    for text in limits[:SHOWN_CAVEATS]:
+        print_wrapped(text, console, indent=2)
+    if len(limits) > SHOWN_CAVEATS:
+        say(console, f"  and {len(limits) - SHOWN_CAVEATS} more, in the report", style="dim")
 
 
 def _table(table: AnswerTable, rows: Sequence[AnswerRow], notes: Notes) -> Table:

@@ -13,7 +13,6 @@ from rich.text import Text
 from steelyard.analysis.comparisons import identical_systems
 from steelyard.analysis.comparisons.judgement import shown
 from steelyard.analysis.comparisons.two_sided import Contrast, Side
-from steelyard.analysis.narrative.answer_display import SHOWN_CAVEATS
 from steelyard.analysis.wording import change_of, change_text, scale
 from steelyard.cli.terminal.output import say
 from steelyard.cli.terminal.wide_table import MOST_COLUMNS, forest_line, forest_span, uncut
@@ -36,16 +35,6 @@ def draw(a: Side, b: Side, done: Sequence[Contrast], console: Console) -> None:
     for contrast in done:
         say(console, Text(contrast.sentence))
     say(console, Text(_told(done), style="dim"))
-
-
-def say_limits(console: Console, limits: Sequence[str]) -> None:
-    """Print what limits an answer: the first caveats, and how many more there are."""
-    if limits:
-        say(console, Text("what limits this answer", style="bold"))
-    for text in limits[:SHOWN_CAVEATS]:
-        say(console, Text(f"  {text}"))
-    if len(limits) > SHOWN_CAVEATS:
-        say(console, Text(f"  and {len(limits) - SHOWN_CAVEATS} more: --json, or `steelyard report`", style="dim"))
 
 
 def _grid(a: Side, b: Side, done: Sequence[Contrast], console: Console) -> None:

@@ -36,7 +36,7 @@ def test_every_format_at_once(known: Path, tmp_path: Path) -> None:
         f"parquet      {tmp_path / 'trials.parquet'} (8 rows)",
         f"otava        {tmp_path / 'history'} (2 cells)",
         f"hdr          {tmp_path / 'logs'} (16 logs)",
-        f"openmetrics  {tmp_path / 'load.om'} (10 metrics)",
+        f"openmetrics  {tmp_path / 'load.om'} (11 metrics)",
         f"markdown     {tmp_path / 'page.md'}",
     ]
 
@@ -94,5 +94,5 @@ def test_a_pipe_is_written_to(known: Path) -> None:
     """As `--markdown /dev/stdout | less` does."""
     words = [sys.executable, "-m", "steelyard", "export", str(known), "--openmetrics", "/dev/stdout"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True)
-    assert done.stdout.startswith("# TYPE steelyard_trial info\n")
+    assert done.stdout.startswith("# TYPE steelyard_limit info\n")
     assert done.stdout.endswith("\n# EOF\n")

@@ -93,17 +93,20 @@ def printed(results: Results) -> str:
     return " ".join(console.file.getvalue().split())  # type: ignore[attr-defined]
 
 
-def test_the_closing_sentence_and_the_first_caveat_that_says_more_are_printed(tmp_path: Path) -> None:
+def test_the_limits_follow_the_answer_without_what_they_repeat(tmp_path: Path) -> None:
     results = read(made.store(tmp_path)).results
     closing = "The nodes share one processor, so this says nothing about scaling out on separate machines."
     answer = ("One.", "Two.", "Three.", "Four.", closing)
     caveats = ("The nodes share one processor: adding a node adds no hardware.", "First.", "Second.")
     limited = results.model_copy(update={"answer": answer, "caveats": caveats})
     with_table = printed(limited)
-    assert with_table.endswith(f"{closing} First.")
+    limits = f"What limits this answer: {' '.join(caveats)}"
+    assert with_table.endswith(limits)
     assert "Four." not in with_table
     without = printed(limited.model_copy(update={"answer_table": None}))
-    assert without == f"One. Two. Three. Four. {closing} First."
+    assert without == f"One. Two. Three. Four. {limits}"
+    few = printed(limited.model_copy(update={"caveats": (*caveats[1:], "Third.", "Fourth.")}))
+    assert few.endswith(f"{closing} What limits this answer: First. Second. Third. and 1 more, in the report")
 
 
 def test_bars_are_in_proportion_and_start_at_zero() -> None:
