@@ -6,7 +6,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "steelyard.lab.session": ("begin", "measure"),
-    "steelyard.reading": ("read",),
+    "steelyard.report.notebook": ("read",),
     "steelyard.model.errors": ("NotQuiet", "SteelyardError"),
     "steelyard.events.kept": ("QuietAwaited", "QuietReached", "StartBegan", "StartFailed", "TrialSealed"),
     "steelyard.events.shown": ("PhaseEntered", "StillBusy", "TrialBegan", "Trouble"),

@@ -11,6 +11,6 @@ from steelyard.lab.session import begin as begin
 from steelyard.lab.session import measure as measure
 from steelyard.model.errors import NotQuiet as NotQuiet
 from steelyard.model.errors import SteelyardError as SteelyardError
-from steelyard.reading import read as read
+from steelyard.report.notebook import read as read
 
 __version__: str

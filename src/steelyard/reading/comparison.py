@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,12 +15,14 @@ from steelyard.analysis.inference.multiplicity import adjusted
 from steelyard.analysis.statistics import noise_floor
 from steelyard.analysis.statistics.trend import Trend, trends
 from steelyard.analysis.treatments import label
+from steelyard.heavy import pl
 from steelyard.judging.looks import later
 from steelyard.model.errors import StudyError
 from steelyard.model.named_level import Level
 from steelyard.model.responses import every as every_response
 from steelyard.model.study import Study
 from steelyard.reading.opened import Opened
+from steelyard.shown_text import visible
 from steelyard.store.looks import number_of
 
 SHORT = {"throughput": "throughput_per_s", "time": "execution_time_ms", "execution_time": "execution_time_ms",
@@ -27,7 +30,7 @@ SHORT = {"throughput": "throughput_per_s", "time": "execution_time_ms", "executi
 """Short names of responses that a command line may use."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """Side a against side b, cell by cell."""
 
@@ -60,12 +63,41 @@ class Comparison:
         alike = len({sentence for _, sentence in named}) == 1
         return (named[0][1],) if alike and len(named) == len(frames) else tuple(": ".join(each) for each in named)
 
+    def __repr__(self) -> str:
+        return f"Comparison({self.a.name!r}, {self.b.name!r}, {self.response}, {len(self.contrasts)} cells)"
+
+    def _repr_html_(self) -> str:
+        """A comparison alone in a cell of a notebook: its table, warnings, and what limits it."""
+        limits = f"<p>What limits this answer:</p>{html_list(self.limits)}" if self.limits else ""
+        return f"{self.table._repr_html_()}{html_list([one.sentence for one in self.contrasts])}{limits}"
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """One row per cell: its levels, the values of both sides in `unit`, the change in percent with its interval,
+        the verdict, and p after Holm's correction."""
+        rows = [
+            {
+                **{name: str(level) for name, level in one.cell.items()}, self.a.name: one.mean_a.value,
+                self.b.name: one.mean_b.value, "unit": one.unit, "change_percent": one.change_percent.value,
+                "low": one.change_percent.low, "high": one.change_percent.high, "verdict": one.verdict,
+                "p_holm": one.p_holm,
+            }
+            for one in self.contrasts
+        ]  # fmt: skip
+        return pl.DataFrame(rows, infer_schema_length=None)
+
     @property
     def warnings(self) -> tuple[str, ...]:
         """Differences that make the sides incomparable, and that a side is dilated, in sentences."""
         known = {side.name: dilated.sentence(dilated.dilations_of_frame(side.frame)) for side in (self.a, self.b)}
         stretched = [f"{name}: {sentence}" for name, sentence in known.items() if sentence]
         return (*confounders.warnings(self.differences), *stretched)
+
+
+def html_list(texts: Sequence[str]) -> str:
+    """Texts as a list in HTML; empty for none."""
+    items = "".join(f"<li>{html.escape(visible(text))}</li>" for text in texts)
+    return f"<ul>{items}</ul>" if items else ""
 
 
 def at_one_look(first: Opened, second: Opened) -> tuple[Opened, Opened]:

@@ -6,13 +6,11 @@ Every frame is a polars `DataFrame`. Everything is computed on first use, and on
 from __future__ import annotations
 
 import difflib
-import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from steelyard.analysis.narrative.answer_display import repeats_a_caveat
 from steelyard.analysis.tables import columns, tables
 from steelyard.format import listed
 from steelyard.heavy import pl
@@ -24,7 +22,6 @@ from steelyard.reading.opened import Opened, sealed_trials
 from steelyard.reading.published import PublishedComparison, compare_with_published, with_published
 from steelyard.reading.report_input import ReportInput, report_input
 from steelyard.reading.within_trials import answered, series
-from steelyard.shown_text import visible
 from steelyard.store.modelled import open_store
 from steelyard.store.read import Store
 
@@ -61,14 +58,6 @@ class Reading(Opened):
 
     def __repr__(self) -> str:
         return f"Reading({self.study.study.name!r}, {len(self.records)} sealed attempts, {self.store.folder})"
-
-    def _repr_html_(self) -> str:
-        """A reading alone in a cell of a notebook: the question, its answer, and what limits it."""
-        results = self.results
-        texts = (f"<h3>{_html(results.title)}</h3>", f"<p><em>{_html(results.question.strip())}</em></p>")
-        answer = [text for text in results.answer if not repeats_a_caveat(text, results.caveats)]
-        limits = f"<p>What limits this answer:</p>{_list(results.caveats)}" if results.caveats else ""
-        return f"{''.join(texts)}{_list(answer)}{limits}<p>{_html(repr(self))}</p>"
 
     @property
     def trials(self) -> pl.DataFrame:
@@ -151,11 +140,3 @@ class Reading(Opened):
         """Input of the page and its exports, published numbers included; without `courses` no time series within trials
         is read."""
         return with_published(self, report_input(self, courses=courses))
-
-
-def _html(text: str) -> str:
-    return html.escape(visible(text))
-
-
-def _list(texts: Sequence[str]) -> str:
-    return f"<ul>{''.join(f'<li>{_html(text)}</li>' for text in texts)}</ul>"
