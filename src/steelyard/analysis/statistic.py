@@ -30,6 +30,7 @@ class Section(StrEnum):
     ANSWER = "answer"
     SIZE = "size"
     INTERACTIONS = "interactions"
+    SENSITIVITY = "sensitivity"
     SPREAD = "spread"
     EVERY_CELL = "every-cell"
     RESPONSE_TIME = "response-time"

@@ -13,7 +13,7 @@ from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.comparison import Comparison
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.treatments import label, part
-from steelyard.analysis.wording import capital, change_text
+from steelyard.analysis.wording import change_text
 from steelyard.atomic_file import write_output
 from steelyard.format import NONE, confidence_text, count, number, p_value, with_interval
 from steelyard.model import responses
@@ -58,7 +58,7 @@ def page(page_input: ReportInput) -> str:
 
 
 def _cells(page_input: ReportInput) -> Table:
-    """One row per treatment: the main response as the answer quotes it, and means of the further responses."""
+    """One row per treatment: the main response and further ones, as the answer quotes them."""
     results, study = page_input.results, page_input.study
     summaries = {(label(row.treatment), row.response): row for row in results.of(Summary)}
     short = any(record.responses.unsent for record in page_input.records)
@@ -82,14 +82,14 @@ def _cells(page_input: ReportInput) -> Table:
         levels = (level_key(cell.treatment.get(factor, NONE)) for factor in results.factors)
         rows.append(tuple(Cell(text) for text in (*levels, with_interval(cell.value), *means, *counts)))
     caption = (
-        f"{capital(results.response_label)}: geometric means of start means; the others: means of start means; "
-        f"brackets are {confidence_text(results.confidence)} intervals."
+        f"Geometric means of start means, so that each cluster start counts once; brackets are "
+        f"{confidence_text(results.confidence)} intervals."
     )
     return _cut(Table("cells", caption, columns, tuple(rows)))
 
 
 def _mean(summary: Summary | None) -> str:
-    return NONE if summary is None else with_interval(summary.mean_of_starts or summary.mean)
+    return NONE if summary is None else with_interval(summary.geometric_mean)
 
 
 def _comparisons(results: Results) -> Table | None:

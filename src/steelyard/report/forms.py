@@ -41,7 +41,7 @@ from steelyard.report.prose.method_and_facts import Fact
 from steelyard.report.prose.provenance import provenance
 from steelyard.report.tables import answers, steadiness, time_courses, validity
 from steelyard.report.tables.analysed import APPENDIX
-from steelyard.report.tables.cells import cells, response_medians
+from steelyard.report.tables.cells import cells, response_values
 from steelyard.report.tables.comparisons import comparisons
 from steelyard.report.tables.interactions import interactions
 from steelyard.report.tables.named_levels import named_levels
@@ -97,7 +97,7 @@ def _response_time(page: Drawing) -> Markup:
     curves = page.page_input.curves
     html = page.named("percentiles") + page.figure(timelines.curves(page.this, curves))
     html += page.folded(time_courses.curves(curves))
-    return html + page.table(response_medians(page.this), sortable=True)
+    return html + page.table(response_values(page.this), sortable=True)
 
 
 def _nodes(page: Drawing) -> Markup:

@@ -22,8 +22,8 @@ from steelyard.report.tables.generic import Table
 
 FIGURES: Final = ("main", "forest", "regression", "laws", "profiles", "boxes", "order")
 """Figures of a section, in its order; those of response time within a trial are of the main response only."""
-SECTIONS: Final = (Section.ANSWER, Section.EVERY_CELL, Section.SIZE, Section.INTERACTIONS, Section.SPREAD,
-                   Section.VALIDITY)  # fmt: skip
+SECTIONS: Final = (Section.ANSWER, Section.EVERY_CELL, Section.SIZE, Section.INTERACTIONS, Section.SENSITIVITY,
+                   Section.SPREAD, Section.VALIDITY)  # fmt: skip
 """Sections of the page whose tables a further response has, too, in the order of the page."""
 PLAIN: Final = frozenset((Trend, Course))
 """Statistics that have their own form for the main response only."""

@@ -63,6 +63,10 @@ LEAD: Final = (
     "No answer of the page rests on these: second answers to a question that is answered above, tables in the form of "
     "published studies, covariates. Files and downloads have them in full."
 )
+SENSITIVITY: Final = (
+    "No verdict of the page rests on these: each verdict has one test, named above with its comparison. Where another "
+    "method decides otherwise, the data do not decide clearly."
+)
 SECTIONS: Final = (
     PageSection("answer", "The answer"),
     PageSection("provenance", "Reproduce, data, cite", "Reproduce, raw data, cite"),
@@ -70,6 +74,7 @@ SECTIONS: Final = (
     PageSection("every-cell", "Every cell"),
     PageSection("size", "{size}", "{response} and {size}"),
     PageSection("interactions", "Interactions", on_request=True),
+    PageSection("sensitivity", "Sensitivity", "Sensitivity: the question by other methods", True, lead=SENSITIVITY),
     FURTHER,
     PageSection("response-time", "Response time", "Response time and other responses", on_request=True),
     PageSection("within", "Within a trial", on_request=True),

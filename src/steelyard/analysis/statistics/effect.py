@@ -78,7 +78,7 @@ STATISTIC = Statistic(
     name="effect",
     row=Effect,
     title="Effect sizes of each level against its baseline, by {response}",
-    section=Section.ANSWER,
+    section=Section.SENSITIVITY,
     compute=lambda context: effects_of(context.frame, context.response, context.generator(), context.confidence),
     order=20,
 )

@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import Annotated
 
+from steelyard.analysis.comparisons.level_ratios import centre
 from steelyard.analysis.frame import TrialFrame, start_means
 from steelyard.analysis.inference import estimates
 from steelyard.analysis.row import HIDDEN, IN_UNIT, Column, InUnitOrNone, MeasuredTreatment
@@ -34,6 +35,9 @@ class Summary(MeasuredTreatment):
     """Reasons for which trials were left out, and how many each."""
     system_faults: int = 0
     """Trials (of those left out) in which the system under test failed: a result, shown as such."""
+    geometric_mean: InUnitOrNone = None
+    """Geometric mean of start means, t interval on logarithms with at least three starts: the value that answers,
+    tables and figures quote."""
     mean: InUnitOrNone = None
     """Mean over trials, t interval over trials: describes only these starts."""
     mean_z: InUnitOrNone = None
@@ -89,6 +93,7 @@ def summarise(frame: TrialFrame, response: str, treatment: Treatment, confidence
     sd = estimates.standard_deviation(values, unit, confidence)
     return Summary(
         **common,
+        geometric_mean=centre(means, unit, confidence),
         mean=estimates.quantity(estimates.mean(values, unit, confidence, "trials"), values),
         mean_z=estimates.quantity(estimates.mean_z(values, unit, confidence, "trials"), values),
         mean_of_starts=estimates.mean_over_starts(means, unit, confidence) if len(means) > 1 else None,

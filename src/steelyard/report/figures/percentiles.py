@@ -27,7 +27,7 @@ def percentiles(this: View) -> Figure | None:
     summaries: list[tuple[str, Summary]] = [
         (wanted[summary.response], summary)
         for summary in (*this.results.others(Summary), *this.results.main(Summary))
-        if summary.response in wanted and summary.n and summary.median_of_starts is not None
+        if summary.response in wanted and summary.geometric_mean is not None
     ]
     if not summaries:
         return None
@@ -45,8 +45,8 @@ def percentiles(this: View) -> Figure | None:
     keys = tuple(key for key in level_keys(PERCENTILES) if key.text in named)
     caption = (
         f"Percentiles of response time over {this.positions.name}, of n = {n_range(point.n for point in shown)} trials "
-        "per point: each point is the median of start medians of the trial's own percentile, with its "
-        f"{100 * this.results.confidence:g}% interval for six or more starts. "
+        "per point: each point is the geometric mean of start means of the trial's own percentile, with its "
+        f"{100 * this.results.confidence:g}% interval for three or more starts. "
         "Logarithmic axis, the same in all panels."
     )
     return Figure("percentiles", "Response time", caption, panels, keys, zoom="xy")
@@ -68,5 +68,5 @@ def _points(this: View, summaries: Sequence[tuple[str, Summary]], series: str) -
             tip(label(summary.treatment), f"{name} {with_interval(estimate)} ms", f"n = {summary.n} trials"),
         )
         for name, summary in summaries
-        if this.of(summary.treatment) == series and (estimate := summary.median_of_starts) and estimate.value > 0
+        if this.of(summary.treatment) == series and (estimate := summary.geometric_mean) and estimate.value > 0
     ]

@@ -1,11 +1,10 @@
-"""Tables with a row per treatment: the summary of the main response, and medians of the others."""
+"""Tables with a row per treatment: the summary of the main response, and values of the others."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
 
-from steelyard.analysis.comparisons.level_ratios import centre
 from steelyard.analysis.narrative.answer_table import AnswerRow
 from steelyard.analysis.row import meaning
 from steelyard.analysis.statistics.exclusions import Exclusion
@@ -40,8 +39,7 @@ def cells(this: View) -> Table:
     rows = []
     for summary in this.results.main(Summary):
         sd = this.scale.of(summary.sd.value if summary.sd else None)
-        starts = summary.start_means
-        mean = centre(starts, summary.unit, this.results.confidence) if starts else None
+        mean = summary.geometric_mean
         values, upper = (
             [estimate_cell(this.scale.estimate(value) if value else None, spread=sd) for value in pair]
             for pair in ((summary.min, summary.q1), (summary.q3, summary.max))
@@ -68,8 +66,8 @@ def cells(this: View) -> Table:
     return Table("cells", caption, columns, tuple(rows))
 
 
-def response_medians(this: View) -> Table | None:
-    """Medians of every other response, one row per treatment; None without other responses."""
+def response_values(this: View) -> Table | None:
+    """Value of every other response, one row per treatment; None without other responses."""
     summaries = this.results.others(Summary)
     present = {one.response for one in summaries}
     shown = [one for one in responses.every().values() if one.on_page and one.name in present]
@@ -86,8 +84,8 @@ def response_medians(this: View) -> Table | None:
     for summary in this.results.main(Summary):
         row = list(level_cells(this.results, summary.treatment))
         for name in names:
-            medians = by_cell.get((tuple(summary.treatment.items()), name))
-            middle = medians.median_of_starts if medians else None
+            other = by_cell.get((tuple(summary.treatment.items()), name))
+            middle = other.geometric_mean if other else None
             if middle is not None and name in WITH_INTERVAL:
                 row.append(estimate_cell(middle))
                 continue
@@ -96,8 +94,8 @@ def response_medians(this: View) -> Table | None:
         rows.append(tuple(row))
     return Table(
         "responses",
-        "Medians of start medians of each trial's own value, so p99 is not that of all operations together, which the "
-        "percentile curves have. Intervals, with six or more starts, where a figure draws them; "
+        "Geometric means of start means of each trial's own value, so p99 is not that of all operations together, "
+        "which the percentile curves have. Intervals, with three or more starts, where a figure draws them; "
         "mean to max are of response time. All responses are in the tables to download.",
         columns,
         tuple(rows),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from steelyard.analysis.narrative.answer_table import verdict_text
 from steelyard.analysis.row import meaning
 from steelyard.analysis.statistics.comparison import Comparison
@@ -50,9 +52,16 @@ def comparisons(this: View) -> Table | None:
                 ),
             )
         )
-    return Table(
-        "comparisons", f"Change of {this.results.response_label} between levels, all else equal.", columns, tuple(rows)
-    )
+    about = f"Change of {this.results.response_label} between levels, all else equal."
+    return Table("comparisons", f"{about}{_test(compared)}", columns, tuple(rows))
+
+
+def _test(compared: Sequence[Comparison]) -> str:
+    """The one test that the verdicts rest on, in a sentence; empty without an interval."""
+    methods = dict.fromkeys(one.ratio.method.rsplit(", ", 1)[0] for one in compared if one.ratio.low is not None)
+    tests = "; ".join(method.partition(", ")[2] for method in methods)
+    corrected = ", p after Holm's correction" if any(one.family > 1 for one in compared) else ""
+    return f" The test of every verdict, and its interval: {tests}{corrected}." if tests else ""
 
 
 def _floor(comparison: Comparison) -> Cell:

@@ -90,8 +90,8 @@ def curves(percentile_curves: Sequence[Curve]) -> Table | None:
     )
     caption = (
         "The percentile curves at round percentiles, over all operations of a treatment: the histograms of its used "
-        "trials are added up. The table of responses has a different number, the median of the trials' percentiles. A "
-        "percentile that the count does not support is left out."
+        "trials are added up. The table of responses has a different number, the geometric mean of the trials' "
+        "percentiles. A percentile that the count does not support is left out."
     )
     return Table("curve-table", caption, columns, rows, "The percentile curves as numbers")
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from steelyard.analysis.analyse import analyse
@@ -18,10 +18,19 @@ from steelyard.analysis.inference.multiplicity import adjusted
 from steelyard.analysis.narrative.answer_table import AnswerRow, AnswerTable
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.comparison import Comparison
+from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.statistics.trend import Trend
+from steelyard.analysis.treatments import label
 from steelyard.analysis.wording import change_text
+from steelyard.export import markdown
+from steelyard.format import with_interval
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
+from steelyard.model.trial_settings import TrialSettings
+from steelyard.reading.report_input import ReportInput
+from steelyard.report.data.presentation import view
+from steelyard.report.tables.cells import cells, response_values
+from steelyard.report.tables.generic import estimate_cell
 from tests.unit.analysis.made import FAULT, VOIDED, record, study
 
 TIME, RATE = "execution_time_ms", "throughput_per_s"
@@ -89,7 +98,12 @@ def holds(row: AnswerRow, value: str, base: str, change: str) -> None:
     assert low <= most * (1 + 1e-9), (row, low, high)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=25,
+    phases=[Phase.generate],
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 @given(studies())
 def test_that_quoted_numbers_agree_everywhere(made: tuple[list[TrialRecord], Study]) -> None:
     records, asked = made
@@ -103,6 +117,7 @@ def test_that_quoted_numbers_agree_everywhere(made: tuple[list[TrialRecord], Stu
             _compare_agrees(row, records, asked, results.of(Trend))
     _status_agrees(table, records, asked)
     _sentences_agree(table, results)
+    _tables_agree(results, records, asked)
     told = json.loads(results.model_dump_json())
     assert Results.model_validate(told).answer_table == table
     for row, plain in zip(table.rows, told["answer_table"]["rows"], strict=True):
@@ -155,6 +170,28 @@ def _status_agrees(table: AnswerTable, records: list[TrialRecord], asked: Study)
         # Both add up the same values, one without a frame: the last bits may differ.
         assert (known.value is None) == (row.value is None)
         assert known.value is None or known.value.value == pytest.approx(row.value, rel=1e-12)
+
+
+def _tables_agree(results: Results, records: list[TrialRecord], asked: Study) -> None:
+    """The page's tables and the exported page have the value of `status` for each cell, and one for each response."""
+    simulated = TrialSettings(root={"system": {"name": "simulated"}})
+    whole = [one.model_copy(update={"settings": simulated}) for one in records]
+    this, page = view(results), markdown.page(ReportInput(study=asked, results=results, records=whole))
+    known = {label(one.treatment): one.value for one in cell_values(records, asked)}
+    for summary, row in zip(results.main(Summary), cells(this).rows, strict=True):
+        value = known.get(label(summary.treatment))
+        assert (value is None) == (summary.geometric_mean is None)
+        if value is None or summary.geometric_mean is None:
+            continue
+        assert value.value == pytest.approx(summary.geometric_mean.value, rel=1e-12)
+        sd = this.scale.of(summary.sd.value if summary.sd else None)
+        assert estimate_cell(this.scale.estimate(summary.geometric_mean), spread=sd) in row
+        assert with_interval(summary.geometric_mean) in page
+    others = [one.geometric_mean for one in results.others(Summary) if one.response == "response_ms_p99"]
+    assert all(with_interval(value) in page for value in others if value is not None)
+    table = response_values(this)
+    shown = {cell.text for row in table.rows for cell in row} if table else set()
+    assert all(with_interval(value) in shown for value in others if value is not None and table is not None)
 
 
 def _sentences_agree(table: AnswerTable, results: Results) -> None:
