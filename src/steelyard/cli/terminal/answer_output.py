@@ -87,18 +87,18 @@ def _print_in_groups(shown: Shown, console: Console) -> None:
             rows.append((Cell(f"{PLACEHOLDER}{len(names)}"), *(Cell("") for _ in cells[1:])))
             names.append(name.text)
         rows.append(tuple(cells))
-    for segments in console.render_lines(_grid(shown.columns[1:], rows, gap=1), pad=False):
+    for segments in console.render_lines(_grid(shown.columns[1:], rows, narrow=True), pad=False):
         line = Text.assemble(*((segment.text, segment.style or "") for segment in segments))
         line.rstrip()
         before, _, place = line.plain.partition(PLACEHOLDER)
         say(console, Text(names[int(place)]) if place and not before.strip() else line)
 
 
-def _grid(columns: Sequence[ShownColumn], rows: Sequence[Sequence[Cell]], *, gap: int = 2) -> Table:
-    grid = Table(box=None, padding=(0, gap, 0, 0), header_style="dim", pad_edge=False)
+def _grid(columns: Sequence[ShownColumn], rows: Sequence[Sequence[Cell]], *, narrow: bool = False) -> Table:
+    grid = Table(box=None, padding=(0, 1 if narrow else 2, 0, 0), header_style="dim", pad_edge=False)
     for column in columns:
         uncut = column.name in COSTS or (column.numeric and column.term != CHANGE)
-        head = column.name.replace(" ", "\n", 1) if uncut else column.name
+        head = column.name.replace(" ", "\n", 1) if uncut and narrow else column.name
         grid.add_column(head, justify="right" if column.numeric else "left", no_wrap=uncut)
     for row in rows:
         grid.add_row(*(Text(cell.text, style=_style(cell)) for cell in row))

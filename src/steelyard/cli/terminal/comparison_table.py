@@ -14,8 +14,8 @@ from steelyard.analysis.comparisons import identical_systems
 from steelyard.analysis.comparisons.judgement import shown
 from steelyard.analysis.comparisons.two_sided import Contrast, Side
 from steelyard.analysis.narrative.answer_display import SHOWN_CAVEATS
-from steelyard.analysis.wording import change_of, change_text, scale
-from steelyard.cli.terminal.output import say
+from steelyard.analysis.wording import capital, change_of, change_text, scale
+from steelyard.cli.terminal.output import print_wrapped, say
 from steelyard.cli.terminal.wide_table import MOST_COLUMNS, forest_line, forest_span, uncut
 from steelyard.format import confidence_text, number, p_value, signed
 from steelyard.model.responses import label_of
@@ -34,16 +34,18 @@ def draw(a: Side, b: Side, done: Sequence[Contrast], console: Console) -> None:
     _grid(a, b, done, console)
     console.print()
     for contrast in done:
-        say(console, Text(contrast.sentence))
-    say(console, Text(_told(done), style="dim"))
+        print_wrapped(Text(capital(contrast.sentence)), console)
+        if contrast.cheaper:
+            print_wrapped(Text(f"  To show that it changes less than 10% (--margin 10%): {contrast.cheaper}"), console)
+    print_wrapped(Text(_told(done), style="dim"), console)
 
 
 def say_limits(console: Console, limits: Sequence[str]) -> None:
     """Print what limits an answer: the first caveats, and how many more there are."""
     if limits:
-        say(console, Text("what limits this answer", style="bold"))
+        say(console, Text("What limits this answer", style="bold"))
     for text in limits[:SHOWN_CAVEATS]:
-        say(console, Text(f"  {text}"))
+        print_wrapped(Text(text), console, indent=2)
     if len(limits) > SHOWN_CAVEATS:
         say(console, Text(f"  and {len(limits) - SHOWN_CAVEATS} more: --json, or `steelyard report`", style="dim"))
 

@@ -17,7 +17,7 @@ LINE_LETTERS: Final = 84
 GAP_LETTERS: Final = 3
 LONG_LETTERS: Final = 34
 """A column of longer texts is set as a paragraph of this width."""
-TIGHT_LETTERS: Final = 12
+TIGHT_LETTERS: Final = 11
 """The same in a table that is too wide otherwise."""
 MOST_ROWS_FLOATING: Final = 40
 NEEDS: Final = "% needs \\usepackage{booktabs,longtable}"
@@ -101,7 +101,7 @@ def _head(grid: Table, place: int) -> tuple[str, str]:
 
 
 def _most_letters(grid: Table) -> list[int]:
-    """Width of each column beyond which its texts are set as paragraphs: narrow ones if only then the table is whole."""
+    """Width of each column beyond which its texts are paragraphs: narrow ones if the table is whole only then."""
     places = range(len(grid.columns))
     tight = [LONG_LETTERS if column.numeric else TIGHT_LETTERS for column in grid.columns]
     whole = sum(_width(grid, place) for place in places) <= LINE_LETTERS
