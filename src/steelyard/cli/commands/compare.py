@@ -130,7 +130,9 @@ def _print(comparisons: Sequence[Comparison]) -> None:
         say(console, Text(sentence, style="bold yellow"))
     for comparison in comparisons:
         draw(comparison.a, comparison.b, comparison.contrasts, console)
-        print_wrapped(Text(footer(comparison.contrasts, comparison.floors, comparison.designs), style="dim"), console)
+        print_wrapped(
+            Text(capital(footer(comparison.contrasts, comparison.floors, comparison.designs)), style="dim"), console
+        )
         console.print()
     _remarks(comparisons[0], console)
 

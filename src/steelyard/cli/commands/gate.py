@@ -128,9 +128,8 @@ def _print(verdict: Gate) -> None:
     for text in verdict.looks:
         say(console, Text(text, style="bold"))
     for case in verdict.cases:
-        print_wrapped(
-            Text(capital(case.sentence), STYLES[case.verdict] if case.verdict != "not worse" else ""), console
-        )
+        style = STYLES[case.verdict] if case.verdict != "not worse" else ""
+        print_wrapped(Text(capital(case.sentence), style), console)
     say(console)
     for text in verdict.warnings:
         print_wrapped(Text(f"! {text}", style="yellow"), console)
