@@ -8,7 +8,7 @@ to the numbers that it writes itself (`report/templates/format.js`).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -33,6 +33,8 @@ SECONDS_FROM_MS: Final = 10_000.0
 """Times of at least this many milliseconds are shown in seconds."""
 NODES: Final = ("nodes", "site.nodes")
 """Factors that count nodes."""
+COUNTED: Final = {"nodes": "node", "threads": "thread"}
+"""Factors whose levels are numbers of things."""
 LEAST_P: Final = 0.001
 MOST_P: Final = 0.995
 ALPHABET: Final = 26
@@ -165,17 +167,42 @@ def note_letter(place: int) -> str:
     return (note_letter(before - 1) if before else "") + chr(ord("a") + letter)
 
 
-def treatment_label(treatment: Mapping[str, Level]) -> str:
-    """A treatment in words, number of nodes last: `workload A, 3 nodes`."""
+def treatment_label(treatment: Mapping[str, Level], beside: Iterable[str] = (), *, full: bool = False) -> str:
+    """A treatment in words, number of nodes last: `workload A, 450 threads, 3 nodes`.
+
+    `beside`: further factors of the study, from whose names these must differ. `full`: names with their sections, for
+    programs: `workload A, load.threads 450, 3 nodes`.
+    """
     ordered = sorted(treatment.items(), key=lambda item: item[0] in NODES)
-    return ", ".join(level_label(name, level) for name, level in ordered) or "all trials"
+    names = (*treatment, *beside)
+    return ", ".join(level_label(name, level, names, full=full) for name, level in ordered) or "all trials"
 
 
-def level_label(name: str, level: Level) -> str:
-    """One factor at one level: `3 nodes`, `workload A`, `load.threads 8`."""
+def level_label(name: str, level: Level, beside: Iterable[str] = (), *, full: bool = False) -> str:
+    """One factor at one level: `3 nodes`, `workload A`, `8 threads`, `compression none`."""
+    known = factor_label(name, () if full else beside, full=full)
+    noun = COUNTED.get(known)
+    return f"{known} {level}" if noun is None else count(level, noun) if isinstance(level, int) else f"{level} {noun}s"
+
+
+def factor_label(name: str, beside: Iterable[str] = (), *, full: bool = False) -> str:
+    """A factor without its section: `compression` of `system.compression`; with it if a factor `beside` it ends in the
+    same word."""
     if name in NODES:
-        return "1 node" if level == 1 else f"{level} nodes"
-    return f"{'workload' if name == 'workload.name' else name} {level}"
+        return NODES[0]
+    short = _ending(name)
+    named = name if full or any(_ending(other) == short for other in beside if other != name) else short
+    return "workload" if name == "workload.name" else named
+
+
+def pair_label(name: str, level: Level, baseline: Level, beside: Iterable[str] = ()) -> str:
+    """Two levels of a factor: `3 nodes against 1 node`, `compression none against lz4`."""
+    first, second = (level_label(name, one, beside) for one in (level, baseline))
+    return f"{first} against {second.removeprefix(factor_label(name, beside) + ' ')}"
+
+
+def _ending(name: str) -> str:
+    return "workload" if name == "workload.name" else name.rpartition(".")[2]
 
 
 def moment(seconds: float | None) -> str:
@@ -241,6 +268,13 @@ def forecast(seconds: float | None) -> str:
         if seconds >= from_s:
             step_s = wider_s
     return duration(round(seconds / step_s) * step_s)
+
+
+def brief_forecast(seconds: float | None) -> str:
+    """The same for a column: `50 s`, `40 min`, `5.5 h`, `42 h`, `3 days`."""
+    if seconds is None or not HOUR_S - 30 <= seconds < 3 * DAY_S:
+        return forecast(seconds)
+    return f"{number(seconds / HOUR_S, digits=2, trim=True)} h"
 
 
 def data_size(size: float | None) -> str:

@@ -105,7 +105,8 @@ def test_plurals_and_lists() -> None:
 
 def test_treatments() -> None:
     assert shown.treatment_label({"nodes": 3, "workload": "A"}) == "workload A, 3 nodes"
-    assert shown.treatment_label({"site.nodes": 1, "load.threads": 8}) == "load.threads 8, 1 node"
+    assert shown.treatment_label({"site.nodes": 1, "load.threads": 8}) == "8 threads, 1 node"
+    assert shown.treatment_label({"system.compression": "none", "load.threads": 1}) == "compression none, 1 thread"
     assert shown.treatment_label({}) == "all trials"
 
 
@@ -124,3 +125,24 @@ def test_no_two_notes_have_the_same_letter() -> None:
     assert [shown.note_letter(place) for place in (0, 25, 26, 27, 51, 52, 701, 702)] == [
         "a", "z", "aa", "ab", "az", "ba", "zz", "aaa",
     ]  # fmt: skip
+
+
+def test_a_factor_keeps_its_section_beside_one_of_the_same_name() -> None:
+    both = {"load.threads": 8, "system.threads": 2}
+    assert shown.treatment_label(both) == "load.threads 8, system.threads 2"
+    assert shown.treatment_label({"load.threads": 8}, ["system.threads"]) == "load.threads 8"
+    assert shown.treatment_label({"load.threads": 8, "nodes": 3}, full=True) == "load.threads 8, 3 nodes"
+    assert shown.factor_label("workload.name") == "workload"
+    assert shown.factor_label("site.nodes") == "nodes"
+
+
+def test_two_levels_name_their_factor_once() -> None:
+    assert shown.pair_label("system.compression", "lz4", "none") == "compression lz4 against none"
+    assert shown.pair_label("nodes", 3, 1) == "3 nodes against 1 node"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(50, "50 s"), (3420, "57 min"), (19_800, "5.5 h"), (151_000, "42 h"), (300_000, "3 days")]
+)
+def test_a_brief_forecast_is_in_one_unit(seconds: float, text: str) -> None:
+    assert shown.brief_forecast(seconds) == text

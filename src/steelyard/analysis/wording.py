@@ -99,6 +99,19 @@ def interval_text(ratio: Estimate) -> str:
     return f"[{low}, {high}]"
 
 
+def bound_text(ratio: Estimate, response: str, *, upper: bool) -> str:
+    """What an end of the interval says of a change in its direction: `by less than 44%`, `less than 2.4 times as long`.
+    Empty if the interval leaves that direction out, or the end is beyond tenfold."""
+    if ratio.low is None or ratio.high is None or ratio.high > WIDEST * max(ratio.low, 0.0):
+        return ""
+    end = ratio.high if upper else ratio.low
+    if not (1 < end <= TENFOLD if upper else 1 / TENFOLD <= end < 1):
+        return ""
+    if LEAST_PERCENT <= end <= MOST_PERCENT:
+        return f"by less than {_fixed(100 * abs(end - 1), _percent_places(ratio))}%"
+    return f"{'less' if upper else 'more'} than {_ratio_number(end, ratio)} times as {times_as(response)}"
+
+
 def _percent_end(end: float, places: int) -> str:
     if end > TENFOLD:
         return "more than tenfold"

@@ -15,12 +15,12 @@ from steelyard.cli.terminal.output import data_console, say
 from steelyard.cli.terminal.wide_table import uncut
 from steelyard.model.errors import StudyError
 from steelyard.model.estimate import Estimate
-from steelyard.model.responses import label_of
+from steelyard.model.responses import label_of, unit_of
 from steelyard.reading.opened import Opened
 from steelyard.reading.published import PublishedComparison, compare_with_published, tables_named
 from steelyard.reference import tables as shipped
 from steelyard.reference.audit.finding import figure
-from steelyard.reference.comparison import PublishedPair
+from steelyard.reference.comparison import STATISTICS, PublishedPair
 from steelyard.report.figures import forest
 from steelyard.shown_text import json_text
 
@@ -121,7 +121,7 @@ def _grid(
         verdict = Text(row.verdict, style=STYLES.get(row.verdict, "dim"))
         verdict.append(f" ({', '.join(marks)})" if marks else "")
         values = (row.cell[name] for name in keys)
-        grid.add_row(*values, row.statistic, row.printed, _ours(row), _change(row), verdict)
+        grid.add_row(*values, row.statistic, _printed(row), _ours(row), _change(row), verdict)
     uncut(grid, console)
 
 
@@ -149,6 +149,14 @@ def _form(table: str) -> shipped.Form:
 
 def _title(table: str) -> str:
     return shipped.tables()[table].title
+
+
+def _printed(row: PublishedPair) -> str:
+    """The published number with its unit, never as a power of ten."""
+    text = f"{float(row.printed):,.0f}" if "e+" in row.printed else row.printed
+    response = _form(row.table).response
+    measured = response and row.statistic in STATISTICS and row.statistic != "count"
+    return f"{text} {row.unit or (unit_of(response) if measured else '')}".strip()
 
 
 def _ours(row: PublishedPair) -> str:

@@ -52,7 +52,7 @@ def _log(record: TrialRecord, node: str, buckets: pl.DataFrame, limits: Sequence
     facts = {
         "study": record.study,
         "trial": attempt_name(record),
-        "cell": treatment_label(record.treatment),
+        "cell": treatment_label(record.treatment, full=True),
         "node": node,
         "outcome": record.verdict.outcome,
         "unit": "ns, maxima in ms",

@@ -12,7 +12,7 @@ from steelyard.analysis.comparisons.judgement import shown
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.comparison import Comparison
 from steelyard.analysis.statistics.summary import Summary
-from steelyard.analysis.treatments import label, part
+from steelyard.analysis.treatments import label, pair_label
 from steelyard.analysis.wording import change_text
 from steelyard.atomic_file import write_output
 from steelyard.format import NONE, confidence_text, count, number, p_value, with_interval
@@ -124,8 +124,8 @@ def _comparisons(results: Results) -> Table | None:
 
 def _compared(row: Comparison) -> str:
     """`workload A: 3 nodes against 1 node`."""
-    pair = f"{part(row.factor, row.level)} against {part(row.factor, row.baseline)}"
-    return f"{label(row.others)}: {pair}" if row.others else pair
+    pair = pair_label(row.factor, row.level, row.baseline, row.others)
+    return f"{label(row.others, [row.factor])}: {pair}" if row.others else pair
 
 
 def _pair(baseline: int, level: int) -> str:

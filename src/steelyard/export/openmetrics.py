@@ -89,7 +89,7 @@ def write(store: Store, records: Iterable[TrialRecord], path: Path, limits: Sequ
         for index, record in enumerate(records):
             labels = {
                 "study": record.study,
-                "cell": treatment_label(record.treatment),
+                "cell": treatment_label(record.treatment, full=True),
                 "trial": attempt_name(record),
             }
             ends_s = [t_s for t_s in (record.begun_s, record.ended_s) if t_s is not None]

@@ -60,7 +60,7 @@ def _by_cell(records: Iterable[TrialRecord]) -> Mapping[str, Sequence[TrialRecor
     cells: dict[str, list[TrialRecord]] = {}
     for record in sorted(records, key=lambda record: (record.begun_s, record.id)):
         if record.verdict.outcome == "valid":
-            cells.setdefault(treatment_label(record.treatment), []).append(record)
+            cells.setdefault(treatment_label(record.treatment, full=True), []).append(record)
     return cells
 
 

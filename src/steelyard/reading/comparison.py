@@ -15,6 +15,7 @@ from steelyard.analysis.inference.multiplicity import adjusted
 from steelyard.analysis.statistics import noise_floor
 from steelyard.analysis.statistics.trend import Trend, trends
 from steelyard.analysis.treatments import label
+from steelyard.format import listed
 from steelyard.heavy import pl
 from steelyard.judging.looks import later
 from steelyard.model.errors import StudyError
@@ -28,6 +29,8 @@ from steelyard.store.looks import number_of
 SHORT = {"throughput": "throughput_per_s", "time": "execution_time_ms", "execution_time": "execution_time_ms",
          "p99": "response_ms_p99", "p95": "response_ms_p95", "p50": "response_ms_p50"}  # fmt: skip
 """Short names of responses that a command line may use."""
+MOST_NEAR = 4
+"""Names that an unknown one is answered with."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -252,11 +255,11 @@ def response_named(name: str | None, study: Study) -> str:
     known, full = every_response(), SHORT.get(name, name)
     if full in known:
         return full
-    near = difflib.get_close_matches(name, [*known, *SHORT], n=1)
-    hint = f"did you mean {near[0]!r}? " if near else ""
+    near = difflib.get_close_matches(name, [*SHORT, *known], n=MOST_NEAR)
+    hint = f"did you mean {listed(near, 'or')}? " if near else ""
     raise StudyError(
         f"--response {name}: unknown response",
-        f"{hint}there are: {', '.join([*SHORT, *known])}",
+        f"{hint}short names: {', '.join(SHORT)}; docs/reference/numbers.md defines all of them",
         key="--response",
     )
 

@@ -17,12 +17,12 @@ from steelyard.shown_text import csv_cell, json_text, markdown_prose, visible
 
 
 def tables(frames: Mapping[str, pl.DataFrame], shown: Mapping[str, Table], folder: Path) -> tuple[Path, ...]:
-    """Write each table as CSV (full precision, every column) and, where `shown` has it, as Markdown and LaTeX
+    """Write each of `frames` as CSV (full precision, every column), and each of `shown` as Markdown and LaTeX
     (booktabs; an estimate and its interval in one cell). Gives the files' paths."""
     folder = output_folder(folder)
     written = []
-    for name, frame in frames.items():
-        texts = {"csv": as_csv(frame)}
+    for name in dict.fromkeys((*frames, *shown)):
+        texts = {"csv": as_csv(frames[name])} if name in frames else {}
         if name in shown:
             texts |= {"md": markdown(shown[name]), "tex": latex.table(shown[name], name)}
         for suffix, text in texts.items():

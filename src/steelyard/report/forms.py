@@ -70,7 +70,9 @@ def _answer(page: Drawing) -> Markup:
     html += page.block("in_words", in_table) if in_table else ""
     known = any("left out" in caveat for caveat in caveats)
     left_out = "; ".join(f"{one.reason}: {one.trials}" for one in results.of(Exclusion) if not known)
-    html += page.block("basis", results, left_out, [(*named(one), one.answer[0]) for one in results.further])
+    others = answers.other_responses(results)
+    in_words = () if others else [(*named(one), one.answer[0]) for one in results.further]
+    html += page.block("basis", results, left_out, in_words) + page.table(others, look="answers")
     return html + (page.block("caveats", caveats, more) if caveats else "")
 
 

@@ -13,6 +13,7 @@ COMMANDS = frozenset(
         "medskip", "endfirsthead", "endhead", "textbackslash", "textasciitilde", "textasciicircum", "textless",
         "textgreater", "textbar", "textquotedbl", "rightarrow", "times", "mu", "cdot", "pm", "leq", "geq", "eta",
         "sigma", "kappa", "delta", "chi", "Sigma", "circ", "ldots",
+        "bigtriangleup", "bigtriangledown", "approx", "uparrow", "downarrow",
     }
 )  # fmt: skip
 ENVIRONMENTS = frozenset({"table", "tabular", "longtable"})

@@ -13,8 +13,9 @@ from steelyard.analysis.analyse import analyse
 from steelyard.analysis.tables import columns, tables
 from steelyard.report import export
 from steelyard.report.figures import catalogue
-from steelyard.report.tables import analysed
+from steelyard.report.tables import analysed, answers
 from steelyard.report.tables import latex as exported
+from steelyard.report.tables.for_paper import for_paper
 from steelyard.report.tables.generic import Cell, ShownColumn, Table
 from tests.unit.report import latex, synthetic
 
@@ -39,13 +40,13 @@ def test_latex_is_escaped_and_would_compile() -> None:
 def test_a_table_that_is_too_wide_goes_into_blocks_that_name_their_rows() -> None:
     columns = (
         ShownColumn("workload", numeric=False, term="factor"),
-        *(ShownColumn(f"a long head {n}") for n in range(20)),
+        *(ShownColumn(f"a-long-head-{n}") for n in range(20)),
     )
     wide = Table("wide", "Wide.", columns, ((Cell("A"), *(Cell(str(n)) for n in range(20))),))
     blocks = latex.read(exported.table(wide, "wide"))
     assert len(blocks) > 2
     assert [text for heads, _ in blocks for text in heads if text != "workload"] == [
-        f"a long head {n}" for n in range(20)
+        f"a-long-head-{n}" for n in range(20)
     ]
     assert all(row[0] == "A" for _, row in blocks)
     assert all(sum(len(text) + 3 for text in heads) <= 84 for heads, _ in blocks)
@@ -80,16 +81,38 @@ def test_the_reader_of_latex_finds_what_is_broken(text: str) -> None:
 def test_every_table_of_a_study_compiles_and_has_all_rows(tmp_path: Path) -> None:
     study = synthetic.study()
     results = analyse(synthetic.records(study), study, seed=1)
-    shown = analysed.every(results)
-    assert {"effect", "anova", "summary", "trials", "shape"} <= set(shown)
+    shown = analysed.every(results) | for_paper(results)
+    assert {"effect", "anova", "summary", "trials", "shape", "answer"} <= set(shown)
     for name, table in shown.items():
         blocks = latex.read(exported.table(table, name))
         for rows in blocks:
-            heads = 2 if any(column.unit for column in table.columns) else 1
-            if len(table.rows) > 40:
-                heads *= 2
-            assert len(rows) in (len(table.rows) + heads, len(table.rows) + heads // 2), name
+            heads = (1, 2, 3) if len(table.rows) <= 40 else (2, 4, 6)
+            assert len(rows) - len(table.rows) in heads, name
         assert len(blocks) >= 1, name
+
+
+def test_the_answer_is_a_table_to_paste_and_no_wide_statistic_is_cut() -> None:
+    study = synthetic.study()
+    results = analyse(synthetic.records(study), study, seed=1)
+    shown = for_paper(results)
+    assert results.answer_table is not None
+    assert shown["answer"].rows == answers.answers(results.answer_table).without_empty_columns().rows  # type: ignore[union-attr]
+    own = {"answer", "comparison", "summary", "responses", "interaction", "regression", "law", "every-pair"}
+    assert not [name for name, table in shown.items() if name not in own and exported.is_cut(table)]
+    assert "anova" not in shown
+
+
+def test_a_table_fits_if_its_words_may_wrap() -> None:
+    columns = (
+        ShownColumn("", numeric=False), ShownColumn("compression none"), ShownColumn("compression lz4"),
+        ShownColumn("lz4 against none"), ShownColumn("verdict", numeric=False), ShownColumn("to decide", numeric=False),
+    )  # fmt: skip
+    row = ("mix mixed, 450 threads", "22.1 ms", "20.7 ms", "−6% [−39, 44]", "undecided", "60 blocks, 11 h")
+    text = exported.table(Table("t", "T.", columns, (tuple(map(Cell, row)),)), "t")
+    ((upper, lower, cells),) = latex.read(text)
+    assert (upper[1:4], lower[1:4]) == (["compression", "compression", "lz4 against"], ["none", "lz4", "none"])
+    assert cells[0] == row[0]
+    assert "{p{5.0em}rrrlp{5.0em}}" in text
 
 
 def test_markdown_has_a_row_each_and_keeps_pipes_apart() -> None:
@@ -104,7 +127,7 @@ def test_csv_keeps_every_digit(tmp_path: Path) -> None:
     study = synthetic.study()
     results = analyse(synthetic.records(study), study, seed=1)
     found = tables(results)
-    shown = analysed.every(results)
+    shown = for_paper(results)
     written = export.tables(found, shown, tmp_path)
     assert len(written) == len(found) + 2 * len(shown)
     back = pl.read_csv(io.BytesIO((tmp_path / "trials.csv").read_bytes()))

@@ -6,13 +6,17 @@ from dataclasses import dataclass
 
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference.power import MOST_STARTS, More
-from steelyard.format import confidence_text, count, forecast, number
+from steelyard.format import brief_forecast, confidence_text, count, forecast, number
 from steelyard.heavy import np, pl
 from steelyard.judging.t_interval import POWER
 from steelyard.model.look import ONE_LOOK, Look
 
 WITH_POWER = f"with a chance of {POWER:.0%}"
 ONE_LOOK_SPENT = "this study is looked at once: with blocks added to it no verdict would be final"
+BEYOND = "over"
+"""First word of a number of blocks that is not known: more than a search tries."""
+USUAL_MARGIN_PERCENT = 10.0
+"""Margin of the cheaper question, where the study declares none."""
 MOST_PERCENT = 900.0
 """A change above it is said as more than tenfold."""
 
@@ -59,10 +63,25 @@ class Forecast:
         """A sentence that no number of blocks would decide."""
         return f"not even {MOST_STARTS:,} more blocks would decide"
 
+    def brief(self) -> str:
+        """Form for a column: `+14 blocks, 2.8 h` of this study, `24 blocks, 5 h` of a new one; `±5%: 24 blocks, 5 h`
+        until the change lies within that."""
+        if self.more is None:
+            return f"{BEYOND} {MOST_STARTS:,} blocks"
+        needed, new_study = self._needed(self.more.starts)
+        within = f"\N{PLUS-MINUS SIGN}{self._change()}: " if self.more.shows == "equivalence" else ""
+        seconds = self.seconds(needed)
+        lasts = "" if seconds is None else f", {brief_forecast(seconds)}"
+        return f"{within}{'' if new_study else '+'}{count(needed, 'block')}{lasts}"
+
+    def _needed(self, more: int) -> tuple[int, bool]:
+        """The blocks to measure for this many further ones, and whether they need a new study."""
+        new_study = self.look.beyond(more) and not self.look.several
+        return (more + self.starts if new_study else more), new_study
+
     def blocks(self, more: int) -> str:
         """`14 more blocks (about 2 h 50 min)`; `24 blocks in a new study (about 5 h)` if this one has no look left."""
-        new_study = self.look.beyond(more) and not self.look.several
-        needed = more + self.starts if new_study else more
+        needed, new_study = self._needed(more)
         seconds = self.seconds(needed)
         lasts = "" if seconds is None else f" (about {forecast(seconds)})"
         return (

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from steelyard.analysis.comparisons.forecast import Forecast
+from steelyard.analysis.comparisons.forecast import USUAL_MARGIN_PERCENT, Forecast
 from steelyard.analysis.comparisons.level_pairs import NOTHING_VARIES, TOO_FEW, LevelPair, pair_of
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import estimates, power
@@ -61,13 +61,20 @@ def compare_means(
     tost_p, verdict = pair.tost_p(margin_percent), judge(response, ratio)
     if tost_p is not None and tost_p < 1 - confidence:
         verdict = "equivalent"
-    more = None
+    more = smaller = None
     if verdict == "undecided" and pair.gap is not None:
-        more = power.more_starts(pair.gap, margin_percent, look.planning_confidence(confidence))
+        planning = look.planning_confidence(confidence)
+        more = power.more_starts(pair.gap, margin_percent, planning)
+        if margin_percent is None:
+            smaller = power.more_starts(pair.gap, USUAL_MARGIN_PERCENT, planning)
     would, unit = Forecast(more, block_s, pair.most, look), unit_of(response)
+    cheaper = (
+        "" if smaller is None or smaller.shows == "change" else replace(would, more=smaller).brief().partition(": ")[2]
+    )
     fields: dict[str, Any] = {
         "response": response, "unit": unit, "ratio": ratio, "verdict": verdict,
         "change_percent": estimates.percent(ratio), "margin_percent": margin_percent, "p": pair.p, "tost_p": tost_p,
+        "to_decide": would.brief() if verdict == "undecided" and pair.gap is not None else "", "cheaper": cheaper,
         "more_s": None if more is None else would.seconds(more.starts),
         "excluded": sum(sum(frame.exclusions(response, treatment).values()) for frame, treatment in (a, b)),
     }  # fmt: skip

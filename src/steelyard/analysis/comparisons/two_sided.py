@@ -85,6 +85,10 @@ class Contrast(Judged):
     """If undecided: further starts per side that would decide with power 80%, if change and spread stay."""
     advice: str = ""
     """The same in short, and whether it requires a new study: `for 3% 14 more blocks (about 2 h 50 min)`."""
+    to_decide: str = ""
+    """The same for a column: `+14 blocks, 2.8 h` of the study, `24 blocks, 5 h` of a new one."""
+    cheaper: str = ""
+    """If undecided without a margin: the blocks that would show that the change lies within 10%, if these are fewer."""
     more_s: float | None = None
     """Duration of these at the pace of the stores, seconds: one more block of each for one more start per side."""
     p: float | None = None

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from steelyard.analysis.comparisons.level_ratios import centre
 from steelyard.analysis.frame import NO_VALUE_REASON, TOO_FEW_REASON
 from steelyard.analysis.inference import multiplicity
+from steelyard.analysis.narrative import undecided
 from steelyard.analysis.narrative.answer_table import LACKS, AnswerRow, AnswerTable, at
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics import objective
@@ -19,7 +20,7 @@ from steelyard.analysis.statistics.main_effect import MainEffect
 from steelyard.analysis.statistics.objective import ObjectiveLevel
 from steelyard.analysis.statistics.scaling import scaled
 from steelyard.analysis.statistics.summary import Summary
-from steelyard.analysis.treatments import NODES, label, part
+from steelyard.analysis.treatments import NODES, factor_label, label, pair_label, part
 from steelyard.analysis.wording import capital, scale
 from steelyard.format import confidence_text, count, interval, listed, number
 from steelyard.judging.t_interval import FEWEST_STARTS
@@ -38,10 +39,12 @@ MOST_DEPENDENCES = 2
 
 
 def answer(question: str, results: Results) -> list[str]:
-    """Two to five sentences that answer the study's question, and those on its objective, without the caveats' details.
-    Empty question is fine."""
+    """Two to five sentences that answer the study's question, what undecided rows bound, and those on its objective,
+    without the caveats' details. Empty question is fine."""
     sentences = _sentences(question, results)
-    return [*sentences[:-1], *objective.answers(results.of(ObjectiveLevel)), sentences[-1]]
+    open_rows = undecided.in_words(results.answer_table)
+    bounds = [open_rows] if open_rows else []
+    return [*sentences[:-1], *bounds, *objective.answers(results.of(ObjectiveLevel)), sentences[-1]]
 
 
 def _sentences(question: str, results: Results) -> list[str]:
@@ -62,7 +65,7 @@ def _sentences(question: str, results: Results) -> list[str]:
         sentences = [] if table is None else _grouped(results, table)
     sentences = [sentence for sentence in sentences if sentence]
     if not sentences:
-        sentences = [f"No two levels of {factor} have valid trials, so the question is not answered yet."]
+        sentences = [f"No two levels of {factor_label(factor)} have valid trials, so the question is not answered yet."]
     sentences[0] = _place(results) + sentences[0] if _place(results) else capital(sentences[0])
     dependences = _dependences(results)
     sentences = [*sentences[: MOST_SENTENCES - 1 - len(dependences)], *dependences]
@@ -82,7 +85,7 @@ def _dependences(results: Results) -> list[str]:
         return [f"{row.sentence}." for row in rows]
     ratios, differences = ([getattr(row, name) for row in rows] for name in ("verdict", "verdict_of_differences"))
     from_to = f"from {part(last.by, last.by_baseline)} to {part(last.by, last.by_level)}"
-    change = f"{part(last.factor, last.level)} against {last.baseline}, in {count(len(rows), 'line')}"
+    change = f"{pair_label(last.factor, last.level, last.baseline)}, in {count(len(rows), 'line')}"
     return [f"{from_to}, the change of {change}: ratio {_tally(ratios)}; difference {_tally(differences)}."]
 
 
@@ -103,7 +106,7 @@ def _of_fraction(results: Results) -> list[str]:
     sentences = [f"{one.sentence}." for one in ranked[: MOST_SENTENCES - 2]]
     rest = ranked[MOST_SENTENCES - 2 :]
     if rest:
-        each = ", ".join(f"{one.factor} {one.verdict}" for one in rest)
+        each = ", ".join(f"{factor_label(one.factor)} {one.verdict}" for one in rest)
         sentences.append(f"The other factors: {each}.")
     return sentences
 
@@ -139,7 +142,9 @@ def _line(results: Results, table: AnswerTable, rows: Sequence[AnswerRow]) -> st
     verb, line = _verb(results), rows[0].line
     if not shown:
         (lacks, *others) = {LACKS[row.verdict] for row in rows}
-        return f"{line or 'the study'} has {'no value' if others else lacks} at any level of {table.factor}."
+        return (
+            f"{line or 'the study'} has {'no value' if others else lacks} at any level of {factor_label(table.factor)}."
+        )
     who = f"{line} {verb}" if verb and line else _of_response(results, line)
     base, rest = shown[0], shown[1:]
     if not rest:
@@ -188,9 +193,9 @@ def _basis(sizes: Sequence[tuple[int, int]], rows: Sequence[AnswerRow]) -> str:
 
 
 def _whys(rows: Sequence[AnswerRow]) -> str:
-    """Reasons of the verdicts, each once; of several levels without the forecasts of further blocks."""
-    whys = [row for row in rows if row.why and (len(rows) == 1 or row.verdict != "undecided")]
-    return "".join(f"; {why}" for why in dict.fromkeys(row.why for row in whys))
+    """Reasons of the verdicts, each once; of several levels those of decided ones."""
+    whys = [row.why for row in rows if row.why and (len(rows) == 1 or row.verdict != "undecided")]
+    return "".join(f"; {why}" for why in dict.fromkeys(whys))
 
 
 def _own(row: AnswerRow) -> tuple[int, int]:
@@ -216,7 +221,7 @@ def _grouped(results: Results, table: AnswerTable) -> list[str]:
     groups: dict[str, list[AnswerRow]] = {}
     for row in ends:
         groups.setdefault(_outcome(row), []).append(row)
-    (first, *others) = {f"{row.level_text} against {row.baseline_text}" for row in ends}
+    (first, *others) = {pair_label(row.factor, row.level, row.baseline, row.others) for row in ends}
     outcomes = [
         f"{outcome} in {len(rows)} ({'; '.join(row.line for row in rows[:MOST_LINES])}"
         f"{' and more' if len(rows) > MOST_LINES else ''})"
@@ -259,7 +264,7 @@ def _closing(results: Results) -> str:
     if results.size_factor in NODES and "cpu" in results.shares:
         about = "this says nothing about scaling out on separate machines"
         if results.factor_asked != results.size_factor and results.of(Interaction):
-            asked = results.factor_asked
+            asked = factor_label(results.factor_asked or "")
             about = f"a larger cluster may be slower here with any {asked}: that alone moves ratios towards 1"
         return f"The nodes share one processor, so {about}{failed}."
     if all(summary.starts < 2 for summary in results.main(Summary)):

@@ -29,7 +29,7 @@ from steelyard.analysis.row import Column, Levels, RatioOrNone, Row
 from steelyard.analysis.statistics.comparison import Comparison, compare, judged
 from steelyard.analysis.statistics.main_effect import MainEffect, fraction_of
 from steelyard.analysis.statistics.trend import Trend
-from steelyard.analysis.treatments import NODES, Treatment, label, part
+from steelyard.analysis.treatments import NODES, Treatment, factor_label, label, part
 from steelyard.analysis.wording import capital, change_text, quantities, quantity
 from steelyard.format import confidence_text, count, number
 from steelyard.heavy import pl
@@ -40,6 +40,8 @@ from steelyard.model.responses import label_of, unit_of
 from steelyard.model.study import Study
 from steelyard.model.value import Value
 
+ESTIMATOR: Final = "geometric means of start means"
+ON_LOGARITHMS: Final = "t on logarithms"
 IN_RESPONSE: Final = "in the unit of the main response"
 AnswerVerdict = Literal[
     "baseline", "slower", "faster", "higher", "lower", "equivalent", "undecided", "no verdict", "no value",
@@ -51,7 +53,6 @@ was measured cold and the other warm; `no verdict`: too few starts for an interv
 valid trials have too few operations for this percentile; `no valid trial`: nothing was measured at this level, though
 it was planned."""
 
-NOT_SHOWN: Final = "neither a change nor its absence is shown"
 LACKS: Final = {
     "no value": "too few operations per trial for this percentile",
     "no valid trial": "no valid trial",
@@ -109,6 +110,11 @@ class AnswerRow(Row):
     survives_holm: bool | None = None
     """Whether a verdict of a difference or equivalence would still hold after Holm's correction; none if it decides
     nothing."""
+    to_decide: str = ""
+    """Where undecided: the blocks that would decide, and their time: `+14 blocks, 2.8 h` of this study, `24 blocks, 5
+    h` of a new one."""
+    cheaper: str = ""
+    """The same to show that the change lies within 10%, of a study without a margin, if these are fewer."""
     sentence: str = ""
     """The row in words, both sides named: `workload C: 902 ms on 3 nodes, 318 ms on 1 node: 2.8 times as long`."""
 
@@ -123,8 +129,8 @@ class AnswerTable(Value):
     factor: str
     confidence: float
     caption: str
-    """`Execution time by nodes: geometric means of start means, so that each cluster start counts once; changes with
-    95% intervals (t on logarithms of start means paired by block, 2 degrees of freedom)`."""
+    """`Execution time by nodes: geometric means of start means, 95% intervals (t on logarithms, paired by block, 2
+    degrees of freedom)`."""
     same_n: str = ""
     """`6 trials from 3 starts each`, if that is so in every row with a valid trial; else empty."""
     every_pair: bool = False
@@ -194,13 +200,13 @@ def _key(frame: TrialFrame, treatment: Treatment) -> tuple[Level | None, ...]:
 
 
 def _caption(rows: Sequence[AnswerRow], response_label: str, factor: str, confidence: float) -> str:
-    estimator = "geometric means of start means, so that each cluster start counts once"
-    about = f"{capital(response_label)} by {factor}: {estimator}"
+    about = f"{capital(response_label)} by {factor_label(factor, rows[0].others if rows else ())}: {ESTIMATOR}"
     methods = {row.ratio.method for row in rows if row.ratio is not None and row.ratio.low is not None}
     if not methods:
         return about
-    how = methods.pop().partition(", ")[2] if len(methods) == 1 else "t on logarithms of start means"
-    return f"{about}; changes with {confidence_text(confidence)} intervals ({how})"
+    how = methods.pop().partition(", ")[2] if len(methods) == 1 else ON_LOGARITHMS
+    how = how.replace(" of start means paired", ", paired").replace(" of start means", "")
+    return f"{about}, {confidence_text(confidence)} intervals ({how})"
 
 
 def levels_of(frame: TrialFrame, factor: str) -> list[Level]:
@@ -257,13 +263,15 @@ def _level(frame: TrialFrame, study: Study, factor: str, others: Treatment, base
     n = sum(trials for _, _, trials in starts)
     missing = _missing(frame, {**others, factor: level})
     verdict: AnswerVerdict = missing if value is None else "baseline" if is_base else "no verdict"
-    lacks = f"{part(factor, base)} has {LACKS[_missing(frame, {**others, factor: base})]}, so there is no baseline"
-    line = label(others) if others else ""
-    side = part(factor, level)
+    lacks = (
+        f"{part(factor, base, others)} has {LACKS[_missing(frame, {**others, factor: base})]}, so there is no baseline"
+    )
+    line = label(others, [factor]) if others else ""
+    side = part(factor, level, others)
     return AnswerRow(
         line=line, others=others, factor=factor, level=level, level_text=side, baseline=base,
-        baseline_text=part(factor, base), value=None if value is None else value.value, value_interval=value, n=n,
-        starts=len(starts), n_text=_counts(n, len(starts)), verdict=verdict, verdict_text=verdict,
+        baseline_text=part(factor, base, others), value=None if value is None else value.value, value_interval=value,
+        n=n, starts=len(starts), n_text=_counts(n, len(starts)), verdict=verdict, verdict_text=verdict,
         why=lacks if verdict == "no verdict" else LACKS[missing] if verdict == "no value" else "",
         sentence=f"{f'{line}, ' if line else ''}{side}: {LACKS[missing]}" if value is None else "",
     )  # fmt: skip
@@ -295,6 +303,8 @@ def _compared(row: AnswerRow, compared: Comparison, own_baseline: float | None) 
             "n_text": _counts(compared.n_level, compared.starts_level),
             "ratio": compared.ratio, "change_text": change, "verdict": _verdict(compared), "verdict_text": shown,
             "why": why, "survives_holm": compared.survives_holm,
+            **({} if compared.within_cold or compared.within_trend or compared.within_noise else
+               {"to_decide": compared.to_decide, "cheaper": compared.cheaper}),
             "sentence": f"{f'{row.line}: ' if row.line else ''}{values[0]} {side} {row.level_text}, "
             f"{values[1]} {side} {row.baseline_text}: {change}, {shown}",
         }
@@ -370,8 +380,6 @@ def _reason_of_pair(compared: Comparison) -> str:
         text = multiplicity.lost(compared.family, *multiplicity.tests_of_verdict(compared))
     elif compared.verdict == "equivalent" and compared.margin_percent is not None:
         text = f"within the study's margin of {number(compared.margin_percent, digits=2)}%"
-    elif compared.verdict == "undecided" and compared.more_starts:
-        text = f"{NOT_SHOWN}; {compared.advice}"
     return text
 
 

@@ -15,7 +15,7 @@ from steelyard.analysis.inference import multiplicity
 from steelyard.analysis.row import NO_UNIT, Column, InUnit, MeasuredLevels, P, Ratio
 from steelyard.analysis.statistic import Context, Section, Statistic
 from steelyard.analysis.statistics.trend import Trend
-from steelyard.analysis.treatments import Treatment, label, part
+from steelyard.analysis.treatments import Treatment, label, pair_label
 from steelyard.analysis.wording import change_text
 from steelyard.format import confidence_text, number
 from steelyard.model.estimate import Estimate
@@ -56,6 +56,11 @@ class Comparison(Judged, MeasuredLevels):
     """Time that these would take at the study's own pace."""
     advice: str = ""
     """How many blocks would decide, in this study or a new one, and what they cost, in words."""
+    to_decide: str = ""
+    """The same in short: `+14 blocks, 2.8 h` of this study, `24 blocks, 5 h` of a new one."""
+    cheaper: str = ""
+    """Where undecided in a study without a margin: the blocks that would show that the change lies within 10%, if
+    these are fewer."""
     p: P = None
     """Two-sided p that the ratio is 1, by the test whose interval the ratio has; none below three starts per level."""
     p_holm: Annotated[float | None, Column(unit=NO_UNIT, head="p (Holm)", is_p=True)] = None
@@ -97,8 +102,8 @@ def compare(
 
 def head(factor: str, baseline: Level, level: Level, others: Treatment) -> str:
     """Head of the sentence: `workload A, 3 nodes against 1 node`."""
-    about = f"{part(factor, level)} against {part(factor, baseline)}"
-    return f"{label(others)}, {about}" if others else about
+    about = pair_label(factor, level, baseline, others)
+    return f"{label(others, [factor])}, {about}" if others else about
 
 
 def sentence(

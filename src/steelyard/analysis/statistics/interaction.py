@@ -25,7 +25,7 @@ from steelyard.analysis.row import IN_UNIT, NO_UNIT, Column, InUnit, MeasuredLev
 from steelyard.analysis.statistic import Context, Section, Statistic
 from steelyard.analysis.statistics.comparison import Comparison
 from steelyard.analysis.statistics.trend import Trend
-from steelyard.analysis.treatments import NODES, Treatment, label, part
+from steelyard.analysis.treatments import Treatment, label, pair_label, part
 from steelyard.analysis.wording import change_of, quantities
 from steelyard.format import with_interval
 from steelyard.judging.t_interval import FEWEST_STARTS
@@ -238,8 +238,7 @@ def sentence(row: Interaction) -> str:
     """Both contrasts in words: `from 1 node to 6 nodes, link 802.11n against nodal: 5.0 times as long, then ...`."""
     where = f" ({label(row.others)})" if row.others else ""
     sides = (part(row.by, row.by_baseline), part(row.by, row.by_level))
-    baseline = part(row.factor, row.baseline) if row.factor in NODES else row.baseline
-    head = f"from {sides[0]} to {sides[1]}{where}, {part(row.factor, row.level)} against {baseline}"
+    head = f"from {sides[0]} to {sides[1]}{where}, {pair_label(row.factor, row.level, row.baseline)}"
     texts = []
     if row.ratio_of_ratios is not None and row.ratio_by_baseline is not None and row.ratio_by_level is not None:
         before, after = (change_of(value, row.response) for value in (row.ratio_by_baseline, row.ratio_by_level))

@@ -11,7 +11,7 @@ from steelyard.analysis.comparisons.level_ratios import judge
 from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.statistic import Context, Section, Statistic
 from steelyard.analysis.statistics.trend import Trend
-from steelyard.analysis.treatments import Treatment, part
+from steelyard.analysis.treatments import Treatment, pair_label
 from steelyard.judging import fractional_design
 from steelyard.judging.fractional_design import Fraction
 from steelyard.model.study import Study
@@ -63,7 +63,7 @@ def _effect(
     weights = {key: (2 if key[place] == level else -2) / len(keys) for key in keys}
     change = None if gone else ratio(logarithms, weights, confidence)
     aliases = " or ".join(fraction.interaction_text(one) for one in fraction.aliases({factor}))
-    head = f"{part(factor, level)} against {part(factor, baseline)}, over {len(keys)} treatments of the fraction"
+    head = f"{pair_label(factor, level, baseline)}, over {len(keys)} treatments of the fraction"
     if change is None:
         sentence = f"{head}: no estimate: {gone} of them have no used trial, so the others are not balanced"
     else:

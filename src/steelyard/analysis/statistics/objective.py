@@ -10,7 +10,7 @@ from steelyard.analysis.frame import TrialFrame, numeric, size_factor, start_mea
 from steelyard.analysis.narrative.answer_table import at
 from steelyard.analysis.row import HIDDEN, InUnit, MeasuredTreatment
 from steelyard.analysis.statistic import Context, Section, Statistic
-from steelyard.analysis.treatments import label, part
+from steelyard.analysis.treatments import factor_label, label, part
 from steelyard.analysis.wording import capital, quantity
 from steelyard.format import interval, listed
 from steelyard.model.named_level import Level
@@ -82,9 +82,8 @@ def answers(rows: Sequence[ObjectiveLevel]) -> Iterator[str]:
         top = next((row for row in line if row.highest), None)
         others = [row for row in line if row is not top]
         if top is None:
-            yield capital(
-                f"{about}no level of {factor} is shown to meet the objective {name}: {_by_verdict(line, factor)}."
-            )
+            none = f"no level of {factor_label(factor)} is shown to meet the objective {name}"
+            yield capital(f"{about}{none}: {_by_verdict(line, factor)}.")
             continue
         more = f"; it is {_by_verdict(others, factor)}" if others else ""
         level = part(factor, top.treatment[factor])

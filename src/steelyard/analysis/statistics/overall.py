@@ -13,7 +13,7 @@ from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.row import NO_UNIT, Column, Ratio
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.analysis.statistics.trend import Trend
-from steelyard.analysis.treatments import WORKLOADS, label, part
+from steelyard.analysis.treatments import WORKLOADS, label, pair_label
 from steelyard.analysis.wording import change_of
 from steelyard.model.named_level import Level
 
@@ -75,7 +75,7 @@ def _overall(
         return None
     least, greatest = min(gaps, key=lambda one: gaps[one]), max(gaps, key=lambda one: gaps[one])
     low, high = (f"{change_of(math.exp(gaps[one]), response)} ({one})" for one in (least, greatest))
-    head = f"{part(factor, level)} against {part(factor, baseline)}, over {len(gaps)} combinations of the other factors"
+    head = f"{pair_label(factor, level, baseline)}, over {len(gaps)} combinations of the other factors"
     return Overall(
         factor=factor, baseline=baseline, level=level, response=response, cells=len(gaps),
         left_out=len(every) - len(gaps), ratio=change,

@@ -15,11 +15,12 @@ from steelyard.analysis.comparisons.judgement import shown
 from steelyard.analysis.comparisons.two_sided import limits_percent
 from steelyard.analysis.inference.multiplicity import DECIDED
 from steelyard.analysis.treatments import label
+from steelyard.analysis.wording import capital
 from steelyard.cli import completion
 from steelyard.cli.signature import FixedA, FixedB, Json, Margin, OtherSide, response_list
 from steelyard.cli.terminal.answer_output import say_limits
 from steelyard.cli.terminal.comparison_table import draw, footer
-from steelyard.cli.terminal.output import data_console, message_console, say, warn_of_damages
+from steelyard.cli.terminal.output import data_console, message_console, print_wrapped, say, warn_of_damages
 from steelyard.format import confidence_text
 from steelyard.model.errors import StudyError
 from steelyard.model.responses import better_of, label_of, unit_of
@@ -130,7 +131,9 @@ def _print(comparisons: Sequence[Comparison]) -> None:
         say(console, Text(sentence, style="bold yellow"))
     for comparison in comparisons:
         draw(comparison.a, comparison.b, comparison.contrasts, console)
-        say(console, footer(comparison.contrasts, comparison.floors, comparison.designs), style="dim")
+        print_wrapped(
+            Text(capital(footer(comparison.contrasts, comparison.floors, comparison.designs)), style="dim"), console
+        )
         console.print()
     _remarks(comparisons[0], console)
 
@@ -168,18 +171,18 @@ def _is_store(name: str) -> bool:
 
 def _remarks(comparison: Comparison, console: Console) -> None:
     for sentence in comparison.warnings:
-        say(console, Text(f"! {sentence}", style="yellow"))
+        print_wrapped(Text(f"! {sentence}", style="yellow"), console)
     differences = comparison.differences
     for kind in dict.fromkeys(difference.kind for difference in differences if difference.kind != "time"):
         of_kind = [difference for difference in differences if difference.kind == kind]
         head = "compared" if kind == "asked" else f"{kind} differs"
         for difference in of_kind[:MOST_DIFFERENCES]:
-            say(console, Text.assemble((f"{head:<16}", "dim"), difference.words()))
+            print_wrapped(Text.assemble((f"{head:<16}", "dim"), difference.words()), console)
         if len(of_kind) > MOST_DIFFERENCES:
             more = len(of_kind) - MOST_DIFFERENCES
             say(console, Text.assemble((f"{head:<16}", "dim"), f"and {more} more: --json"))
     for text in comparison.missing:
-        say(console, Text(text, style="dim"))
+        print_wrapped(Text(capital(text), style="dim"), console)
     say_limits(console, comparison.limits)
 
 

@@ -9,10 +9,11 @@ import typer
 from rich.text import Text
 
 from steelyard.analysis.gate import Gate
+from steelyard.analysis.wording import capital
 from steelyard.cli import completion
 from steelyard.cli.signature import Json, Margin, StoreFolder, response_list
 from steelyard.cli.terminal.answer_output import say_limits
-from steelyard.cli.terminal.output import data_console, message_console, say, warn_of_damages
+from steelyard.cli.terminal.output import data_console, message_console, print_wrapped, say, warn_of_damages
 from steelyard.export import gate_files
 from steelyard.model.errors import StudyError
 from steelyard.reading import gate as gating
@@ -127,12 +128,13 @@ def _print(verdict: Gate) -> None:
     for text in verdict.looks:
         say(console, Text(text, style="bold"))
     for case in verdict.cases:
-        say(console, Text(case.sentence, style=STYLES[case.verdict] if case.verdict != "not worse" else ""))
+        style = STYLES[case.verdict] if case.verdict != "not worse" else ""
+        print_wrapped(Text(capital(case.sentence), style), console)
     say(console)
     for text in verdict.warnings:
-        say(console, Text(f"! {text}", style="yellow"))
+        print_wrapped(Text(f"! {text}", style="yellow"), console)
     for text in (*verdict.remarks, *verdict.noise_floor):
-        say(console, Text(text, style="dim"))
+        print_wrapped(Text(capital(text), style="dim"), console)
     say_limits(console, verdict.limits)
-    say(console, Text(gate_files.footer(verdict), style="dim"))
-    say(console, Text.assemble(("gate: ", "bold"), (verdict.sentence, STYLES[verdict.verdict])))
+    print_wrapped(Text(gate_files.footer(verdict), style="dim"), console)
+    print_wrapped(Text.assemble(("gate: ", "bold"), (verdict.sentence, STYLES[verdict.verdict])), console)

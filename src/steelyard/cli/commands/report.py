@@ -19,7 +19,7 @@ from steelyard.report import export
 from steelyard.report.figures import catalogue
 from steelyard.report.page import PAGE, build
 from steelyard.report.prose.method_and_facts import paragraph
-from steelyard.report.tables import analysed
+from steelyard.report.tables.for_paper import for_paper
 from steelyard.shown_text import visible
 
 EXAMPLES = (
@@ -79,7 +79,7 @@ def report(
             raise failure from error
         say(console, f"report  {path}")
     if tables is not None:
-        written = export.tables(page_input.tables, analysed.every(page_input.results), tables)
+        written = export.tables(page_input.tables, for_paper(page_input.results), tables)
         say(console, f"tables  {tables} ({len(written)} files)")
     if figures is not None:
         written = export.figures(catalogue.of_page(page_input), figures)

@@ -19,7 +19,7 @@ from steelyard.analysis.statistics.objective import ObjectiveLevel
 from steelyard.cli.plugin_trust import trust_of
 from steelyard.cli.progress_views import LiveView, PlainView
 from steelyard.cli.signature import Json, Scale, StoreRoot, StudyFile, Trusted, WithoutMissing
-from steelyard.cli.terminal.answer_output import print_answer, say_limits
+from steelyard.cli.terminal.answer_output import print_answer, print_other_responses, say_limits
 from steelyard.cli.terminal.interrupts import interruptible
 from steelyard.cli.terminal.live_cells import LiveCells
 from steelyard.cli.terminal.output import message_console, print_wrapped, say, say_marked, warn_of_damages
@@ -94,7 +94,8 @@ def answer(folder: Path, console: Console, read: Callable[[Path], Reading] = rea
         if results.answer_table is not None and results.answer_table.rows:
             print_answer(results.answer_table, console)
             sentences = [*objective.answers(results.of(ObjectiveLevel)), sentences[-1]]
-        sentences = [*sentences[:-1], *(further.answer[0] for further in results.further), sentences[-1]]
+        if not print_other_responses(results, console):
+            sentences = [*sentences[:-1], *(further.answer[0] for further in results.further), sentences[-1]]
         for sentence in sentences:
             if not repeats_a_caveat(sentence, results.caveats[:SHOWN_CAVEATS]):
                 print_wrapped(sentence, console)

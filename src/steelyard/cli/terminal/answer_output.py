@@ -1,4 +1,4 @@
-"""Answer of a study on the terminal: the table of `AnswerTable` as it is, a small chart, and its limitations."""
+"""Answer of a study on the terminal: the tables of the page as they are, a small chart, and notes."""
 
 from __future__ import annotations
 
@@ -6,42 +6,48 @@ from collections.abc import Sequence
 from typing import Final
 
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from steelyard.analysis.narrative.answer_display import SHOWN_CAVEATS, Notes, both_sides, names_both_sides
+from steelyard.analysis.narrative import undecided
+from steelyard.analysis.narrative.answer_display import SHOWN_CAVEATS
 from steelyard.analysis.narrative.answer_table import AnswerRow, AnswerTable
+from steelyard.analysis.results import Results
 from steelyard.cli.terminal.output import print_table, print_wrapped, say
-from steelyard.format import count
+from steelyard.report.tables import answers
+from steelyard.report.tables.generic import Cell, ShownColumn
+from steelyard.report.tables.generic import Table as Shown
 
 STYLES: Final = {"faster": "green", "slower": "red", "equivalent": "cyan", "undecided": "yellow"}
 WIDTH: Final = 80
 BAR: Final = "█"
+COSTS: Final = (undecided.TO_DECIDE, undecided.WITHIN)
+CHANGE: Final = "change from the baseline"
+"""Term of the column that may wrap."""
+PLACEHOLDER: Final = "\ue000"
+"""Stands for a line's name while the table is laid out."""
 LEAST_BAR: Final = 8
 """Minimum width of the bars; below it nothing is drawn."""
 MOST_ROWS: Final = 40
 """Rows on the screen; the report has all."""
-MOST_NOTES: Final = 8
-"""Notes below the table on the screen; the report has all."""
 
 
 def print_answer(table: AnswerTable, console: Console) -> None:
-    """Caption, table, chart, and the notes that explain or limit verdicts, by letters where they differ."""
-    rows = table.rows[:MOST_ROWS]
-    notes = Notes(rows)
-    print_wrapped(Text(f"{table.caption}{f'; {table.same_n}' if table.same_n else ''}"), console)
-    print_table(_table(table, rows, notes), console)
-    if len(table.rows) > len(rows):
-        say(console, f"and {len(table.rows) - len(rows)} more rows, in the report", style="dim")
-    chart = bars(rows, min(WIDTH, console.width))
+    """The page's table with its caption, a chart, and what undecided rows bound."""
+    shown = answers.answers(table)
+    if shown is None:
+        return
+    _print(shown, console)
+    chart = bars(table.rows[:MOST_ROWS], min(WIDTH, console.width))
     if chart:
         say(console)
     for line in chart:
         say(console, line)
-    for note in notes.sentences[:MOST_NOTES]:
-        print_wrapped(Text(note, style="dim"), console)
-    if len(notes.sentences) > MOST_NOTES:
-        say(console, f"and {count(len(notes.sentences) - MOST_NOTES, 'more note')}, in the report", style="dim")
+    bounds = undecided.in_words(table)
+    if bounds:
+        say(console)
+        print_wrapped(bounds, console)
 
 
 def say_limits(console: Console, limits: Sequence[str]) -> None:
@@ -55,28 +61,64 @@ def say_limits(console: Console, limits: Sequence[str]) -> None:
         say(console, f"  and {len(limits) - SHOWN_CAVEATS} more, in the report", style="dim")
 
 
-def _table(table: AnswerTable, rows: Sequence[AnswerRow], notes: Notes) -> Table:
-    grid = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
-    with_lines, with_values = any(row.line for row in rows), any(row.value_text for row in rows)
-    with_n, both = not table.same_n, names_both_sides(table)
-    if with_lines:
-        grid.add_column("")
-    grid.add_column("compared" if both else table.factor)
-    if with_values:
-        grid.add_column(table.response_label, justify="right", no_wrap=True)
-    grid.add_column("change")
-    grid.add_column("verdict")
-    if with_n:
-        grid.add_column("n")
-    before = None
+def print_other_responses(results: Results, console: Console) -> bool:
+    """The page's table of the further responses; whether there is one."""
+    shown = answers.other_responses(results)
+    if shown is not None:
+        say(console)
+        _print(shown, console)
+    return shown is not None
+
+
+def _print(shown: Shown, console: Console) -> None:
+    shown = shown.without_empty_columns()
+    print_wrapped(Text(shown.caption), console)
+    grid = _grid(shown.columns, shown.rows[:MOST_ROWS])
+    if (
+        shown.columns[0].name == ""
+        and any(column.numeric for column in shown.columns)
+        and _width(grid, console) > console.width
+    ):
+        _print_in_groups(shown, console)
+    else:
+        print_table(grid, console)
+    if len(shown.rows) > MOST_ROWS:
+        say(console, f"and {len(shown.rows) - MOST_ROWS} more rows, in the report", style="dim")
+
+
+def _width(grid: Table, console: Console) -> int:
+    return Measurement.get(console, console.options.update(max_width=10 * WIDTH), grid).maximum
+
+
+def _print_in_groups(shown: Shown, console: Console) -> None:
+    """Print the table with the names of its rows in lines of their own, for a narrow terminal."""
+    names: list[str] = []
+    rows: list[tuple[Cell, ...]] = []
+    for name, *cells in shown.rows[:MOST_ROWS]:
+        if name.text:
+            rows.append((Cell(f"{PLACEHOLDER}{len(names)}"), *(Cell("") for _ in cells[1:])))
+            names.append(name.text)
+        rows.append(tuple(cells))
+    for segments in console.render_lines(_grid(shown.columns[1:], rows, narrow=True), pad=False):
+        line = Text.assemble(*((segment.text, segment.style or "") for segment in segments))
+        line.rstrip()
+        before, _, place = line.plain.partition(PLACEHOLDER)
+        say(console, Text(names[int(place)]) if place and not before.strip() else line)
+
+
+def _grid(columns: Sequence[ShownColumn], rows: Sequence[Sequence[Cell]], *, narrow: bool = False) -> Table:
+    grid = Table(box=None, padding=(0, 1 if narrow else 2, 0, 0), header_style="dim", pad_edge=False)
+    for column in columns:
+        uncut = column.name in COSTS or (column.numeric and column.term != CHANGE)
+        head = column.name.replace(" ", "\n", 1) if uncut and narrow else column.name
+        grid.add_column(head, justify="right" if column.numeric else "left", no_wrap=uncut)
     for row in rows:
-        level = both_sides(row) if both else row.level_text
-        cells: list[str | Text] = [row.line if row.line != before else ""] if with_lines else []
-        cells += [level, *([row.value_text or "-"] if with_values else []), row.change_text]
-        cells += [Text(notes.verdict(row), style=STYLES.get(row.verdict, "")), *([row.n_text] if with_n else [])]
-        grid.add_row(*cells)
-        before = row.line
+        grid.add_row(*(Text(cell.text, style=_style(cell)) for cell in row))
     return grid
+
+
+def _style(cell: Cell) -> str:
+    return next((style for word, style in STYLES.items() if cell.text.startswith(word) or cell.tone.endswith(word)), "")
 
 
 def bars(rows: Sequence[AnswerRow], width: int) -> list[str]:

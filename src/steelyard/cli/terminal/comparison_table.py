@@ -13,8 +13,8 @@ from rich.text import Text
 from steelyard.analysis.comparisons import identical_systems
 from steelyard.analysis.comparisons.judgement import shown
 from steelyard.analysis.comparisons.two_sided import Contrast, Side
-from steelyard.analysis.wording import change_of, change_text, scale
-from steelyard.cli.terminal.output import say
+from steelyard.analysis.wording import capital, change_of, change_text, scale
+from steelyard.cli.terminal.output import print_wrapped, say
 from steelyard.cli.terminal.wide_table import MOST_COLUMNS, forest_line, forest_span, uncut
 from steelyard.format import confidence_text, number, p_value, signed
 from steelyard.model.responses import label_of
@@ -33,8 +33,10 @@ def draw(a: Side, b: Side, done: Sequence[Contrast], console: Console) -> None:
     _grid(a, b, done, console)
     console.print()
     for contrast in done:
-        say(console, Text(contrast.sentence))
-    say(console, Text(_told(done), style="dim"))
+        print_wrapped(Text(capital(contrast.sentence)), console)
+        if contrast.cheaper:
+            print_wrapped(Text(f"  To show that it changes less than 10% (--margin 10%): {contrast.cheaper}"), console)
+    print_wrapped(Text(_told(done), style="dim"), console)
 
 
 def _grid(a: Side, b: Side, done: Sequence[Contrast], console: Console) -> None:

@@ -9,7 +9,7 @@ from steelyard.analysis.results import Results
 from steelyard.analysis.statistic import Section
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.statistics.trials import Point
-from steelyard.analysis.treatments import label
+from steelyard.analysis.treatments import factor_label, label
 from steelyard.format import UnitScale, scale_for
 from steelyard.model.named_level import Level
 from steelyard.report.basics.theme import MAX_LINES, SERIES
@@ -94,7 +94,7 @@ class View:
     def positions(self) -> Positions:
         """Positions of the levels on the axis."""
         levels = self.results.factors.get(self.axis, ("all trials",))
-        name = "number of nodes" if self.axis == "nodes" else self.axis or "study"
+        name = "number of nodes" if self.axis == "nodes" else factor_label(self.axis, self.results.factors) or "study"
         unit = self.results.number_units.get(self.axis, "")
         numbers = self.results.numbers.get(self.axis, ())
         by_number = bool(numbers and unit)

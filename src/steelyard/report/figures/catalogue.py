@@ -8,7 +8,7 @@ from typing import Final
 from steelyard.analysis.comparisons.judgement import shown
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.comparison import Comparison
-from steelyard.analysis.treatments import label
+from steelyard.analysis.treatments import factor_label, label
 from steelyard.model.trial import TrialRecord
 from steelyard.reading.report_input import ReportInput
 from steelyard.report.data.chart_rows import n_range
@@ -54,9 +54,10 @@ def forests(this: View) -> Figure | None:
 
 def _forest_row(comparison: Comparison) -> ForestRow:
     change = comparison.change_percent
-    what = f"{comparison.factor} {comparison.baseline} → {comparison.level}"
+    what = f"{factor_label(comparison.factor, comparison.others)} {comparison.baseline} → {comparison.level}"
+    others = label(comparison.others, [comparison.factor])
     return ForestRow(
-        f"{label(comparison.others)}: {what}" if comparison.others else what, change.value, change.low, change.high,
+        f"{others}: {what}" if comparison.others else what, change.value, change.low, change.high,
         shown(comparison.verdict, survives_holm=comparison.survives_holm, final=comparison.final),
         comparison.verdict not in UNDECIDED,
     )  # fmt: skip

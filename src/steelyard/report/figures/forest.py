@@ -30,7 +30,7 @@ DECIDED_COLOUR: Final = SERIES[0]
 LEAST_RATIO: Final = 1e-4
 """Smaller ratios are drawn at this value."""
 HALF, DOUBLE = 0.5, 2.0
-"""From these ratios on a change is a multiple, not a percentage."""
+"""An axis beyond these ratios has multiples, not percentages."""
 ROOM: Final = 1.03
 TICK_GAP: Final = 0.11
 TICK_PX: Final = 48
@@ -59,6 +59,7 @@ def picture(
     `margin` in percent is shaded; `narrow` breaks labels at their colon."""
     drawn = [_ratio(end) for row in rows for end in (row.value, row.low, row.high) if end is not None]
     drawn += [1.0, *map(_ratio, margin or ())]
+    percent = min(drawn) >= HALF and max(drawn) <= DOUBLE
     domain = Domain(min(drawn) / ROOM, max(drawn) * ROOM, "log")
     labels = [_lines(row.label, width * LABEL_SHARE, narrow) for row in rows]
     left = max(text_px(line) for lines in labels for line in lines) + BESIDE_PX
@@ -67,7 +68,7 @@ def picture(
     bottom = len(rows) * height + 2 * EDGE_PX
     scale = Scale(domain, left, right)
     values = ticks(domain.low, domain.high, max(TICK_GAP, TICK_PX / (right - left)))
-    x = Axis(domain, AXIS_TITLE, tuple((value, as_change(value)) for value in values), fixed=True)
+    x = Axis(domain, AXIS_TITLE, tuple((value, as_change(value, percent=percent)) for value in values), fixed=True)
     elements: list[Element | None] = []
     if margin is not None:
         low, high = (scale.of(_ratio(end)) for end in margin)
@@ -101,11 +102,12 @@ def _lines(words: str, room_px: float, narrow: bool) -> list[str]:
     return [fitted(line, room_px) for line in (words.split(": ") if narrow else [words])]
 
 
-def as_change(ratio: float) -> str:
-    """A ratio as a change: in percent between half and double, otherwise as a multiple: `+20%`, `10×`, `0.01×`."""
-    if ratio == 1:
+def as_change(ratio: float, *, percent: bool) -> str:
+    """A ratio as a change, in the one unit of its axis: percent if all of it lies from half to double, otherwise
+    multiples: `+20%`, `10×`, `0.01×`."""
+    if percent and ratio == 1:
         return "0%"
-    if HALF < ratio < DOUBLE:
+    if percent:
         return f"{MINUS if ratio < 1 else '+'}{number(abs(100 * (ratio - 1)), digits=3, trim=True)}%"
     return f"{number(ratio, digits=3, trim=True)}×"
 

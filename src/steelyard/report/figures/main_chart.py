@@ -14,7 +14,7 @@ from steelyard.analysis.inference.multiplicity import DECIDED
 from steelyard.analysis.narrative.answer_table import AnswerRow
 from steelyard.analysis.statistics.law import LawFit, drawn
 from steelyard.analysis.statistics.summary import Summary
-from steelyard.analysis.treatments import NODES, Treatment, label
+from steelyard.analysis.treatments import NODES, Treatment, factor_label, label
 from steelyard.analysis.wording import capital
 from steelyard.format import count, with_interval
 from steelyard.model.estimate import Estimate
@@ -83,7 +83,7 @@ def _change(row: AnswerRow) -> ForestRow:
     assert row.ratio is not None
     low, high = row.ratio.low, row.ratio.high
     return ForestRow(
-        f"{row.factor}: {row.baseline} → {row.level}", 100 * (row.ratio.value - 1),
+        f"{factor_label(row.factor)}: {row.baseline} → {row.level}", 100 * (row.ratio.value - 1),
         None if low is None else 100 * (low - 1), None if high is None else 100 * (high - 1),
         row.verdict_text if row.verdict in DECIDED else row.verdict,
         row.verdict not in UNDECIDED,  # Why is in the table: a narrow picture has no room for it.

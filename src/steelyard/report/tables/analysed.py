@@ -13,7 +13,7 @@ from steelyard.analysis import statistics
 from steelyard.analysis.results import Results
 from steelyard.analysis.row import IN_UNIT, Kind, Row, TableColumn
 from steelyard.analysis.tables import Source, source_of, sources, titles
-from steelyard.analysis.treatments import Treatment
+from steelyard.analysis.treatments import Treatment, factor_label
 from steelyard.format import NONE, number, p_value, with_interval
 from steelyard.model.estimate import Estimate
 from steelyard.model.responses import label_of
@@ -159,7 +159,7 @@ def _cells_of_levels(factors: Sequence[str], levels: Treatment, compared: Sequen
     cells = [Cell(str(levels.get(factor, NONE))) for factor in factors]
     if compared is not None:
         factor, baseline, level = compared
-        cells.append(Cell(f"{factor} {baseline} → {level}"))
+        cells.append(Cell(f"{factor_label(factor)} {baseline} → {level}"))
     return cells
 
 

@@ -7,17 +7,41 @@ The texts are those of `AnswerTable`; nothing is computed here. Two levels are s
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
-from steelyard.analysis.narrative.answer_display import BASELINE, Notes, both_sides, names_both_sides
+from steelyard.analysis.narrative.answer_display import (
+    BASELINE,
+    Notes,
+    against,
+    both_sides,
+    factor_of,
+    level_alone,
+    level_in_head,
+    names_both_sides,
+)
 from steelyard.analysis.narrative.answer_table import AnswerRow, AnswerTable
+from steelyard.analysis.narrative.undecided import TO_DECIDE, WITHIN, explanation
+from steelyard.analysis.results import Results
+from steelyard.analysis.wording import capital, change_value
 from steelyard.format import NONE
 from steelyard.report.tables.generic import Cell, ShownColumn, Table
 
 DECIDED: Final = ("slower", "faster", "higher", "lower", "equivalent")
 TWO: Final = 2
 NAME: Final = "answers"
+OTHERS: Final = "other-responses"
+MOST_ACROSS: Final = 8
+"""With more cells than this, they are rows."""
+MARKS: Final = {
+    "faster": "\N{BLACK UP-POINTING TRIANGLE}",
+    "slower": "\N{BLACK DOWN-POINTING TRIANGLE}",
+    "higher": "\N{UPWARDS ARROW}",
+    "lower": "\N{DOWNWARDS ARROW}",
+    "equivalent": "\N{ALMOST EQUAL TO}",
+    "undecided": "\N{WHITE CIRCLE}",
+}
+"""A shape for each verdict, for those who do not see its colour."""
 
 
 def answers(found: AnswerTable | None) -> Table | None:
@@ -31,7 +55,7 @@ def answers(found: AnswerTable | None) -> Table | None:
     else:
         columns, rows = _one_below_another(found, lines, notes)
     same_n = f" Each value: {found.same_n.removesuffix(' each')}." if found.same_n else ""
-    return Table(NAME, f"{found.caption}.{same_n}{_legend(notes)}", columns, rows)
+    return Table(NAME, f"{found.caption}.{same_n}{_legend(found, notes)}", columns, rows)
 
 
 def every_pair(found: AnswerTable | None) -> Table | None:
@@ -41,7 +65,51 @@ def every_pair(found: AnswerTable | None) -> Table | None:
     notes = Notes(found.rows)
     columns, rows = _one_below_another(found, [rows for _, rows in found.by_line()], notes)
     title = "Every pair of levels"
-    return Table("every-pair", f"{title}. {found.caption}.{_legend(notes)}", columns, rows, title)
+    return Table("every-pair", f"{title}. {found.caption}.{_legend(found, notes)}", columns, rows, title)
+
+
+def other_responses(results: Results) -> Table | None:
+    """Change and verdict of every further response in every cell, as marks; None without a comparison of any.
+
+    A row per response, or, with many cells, per cell.
+    """
+    tables = [one.answer_table for one in results.further if one.answer_table is not None]
+    changes = {
+        table.response: {_place(row): row for row in table.rows if row.verdict != BASELINE and row.ratio is not None}
+        for table in tables
+    }
+    places = list(dict.fromkeys(place for of in changes.values() for place in of))
+    if not places:
+        return None
+    first = next(row for of in changes.values() for row in of.values())
+    several = len({level for _, level in places}) > 1
+    names = [", ".join(filter(None, [line, level if several or not line else ""])) for line, level in places]
+    cells = [[_mark(changes[table.response].get(place), table.response) for place in places] for table in tables]
+    responses = [Cell(capital(one.response_label), link=f"response-{one.response}") for one in tables]
+    if len(places) > MOST_ACROSS:
+        heads = [response.text for response in responses]
+        rows = [(Cell(name), *marks) for name, marks in zip(names, zip(*cells, strict=True), strict=True)]
+    else:
+        heads, rows = names, [(response, *marks) for response, marks in zip(responses, cells, strict=True)]
+    columns = (ShownColumn("", numeric=False), *(ShownColumn(head, numeric=False) for head in heads))
+    verdicts = {row.verdict for of in changes.values() for row in of.values()}
+    key = [f"{mark} {verdict}" for verdict, mark in MARKS.items() if verdict in verdicts]
+    doubted = any("*" in cell.text for row in cells for cell in row)
+    key += ["* not after Holm's correction, or not final"] if doubted else []
+    versus = "" if several or first.line == first.factor else f", {against(first)}"
+    return Table(OTHERS, f"The other responses{versus}: {', '.join(key)}.", columns, tuple(rows))
+
+
+def _place(row: AnswerRow) -> tuple[str, str]:
+    return row.line, against(row)
+
+
+def _mark(row: AnswerRow | None, response: str) -> Cell:
+    if row is None or row.ratio is None:
+        return Cell(NONE)
+    doubted = "*" if row.verdict in DECIDED and row.verdict_text != row.verdict else ""
+    mark = f"{MARKS.get(row.verdict, '')}{doubted} {change_value(row.ratio, response)}"
+    return Cell(mark.strip(), tone=f"mark {row.verdict}" if not doubted else "mark")
 
 
 def is_of_line(sentence: str, found: AnswerTable | None) -> bool:
@@ -52,8 +120,18 @@ def is_of_line(sentence: str, found: AnswerTable | None) -> bool:
     return any(re.search(rf"(?<![\d,.]){re.escape(text)}", sentence) for text in texts)
 
 
-def _legend(notes: Notes) -> str:
-    return "".join(f" {sentence}" for sentence in notes.sentences)
+def _legend(found: AnswerTable, notes: Notes) -> str:
+    return "".join(f" {sentence}" for sentence in (explanation(found.rows), *notes.sentences) if sentence)
+
+
+def _further(found: AnswerTable) -> list[tuple[ShownColumn, Callable[[AnswerRow], str]]]:
+    """Columns that only some tables need: what would decide, and n."""
+    every: list[tuple[ShownColumn, Callable[[AnswerRow], str]]] = [
+        (ShownColumn(TO_DECIDE, numeric=False), lambda row: row.to_decide),
+        (ShownColumn(WITHIN, numeric=False), lambda row: row.cheaper),
+    ]
+    filled = [(column, text) for column, text in every if any(map(text, found.rows))]
+    return filled if found.same_n else [*filled, (ShownColumn("n", term="n of a level"), lambda row: row.n_text)]
 
 
 def _verdict(row: AnswerRow, notes: Notes) -> Cell:
@@ -74,12 +152,13 @@ def _side_by_side(
 ) -> tuple[tuple[ShownColumn, ...], tuple[tuple[Cell, ...], ...]]:
     first = lines[0]
     named = any(rows[0].line for rows in lines)
+    further = _further(found)
     columns = (
         *((ShownColumn("", numeric=False),) if named else ()),
-        *(ShownColumn(row.level_text, term="value of a level") for row in first),
-        ShownColumn(f"{first[1].level_text} against {first[0].level_text}", term="change from the baseline"),
+        *(ShownColumn(level_in_head(row), term="value of a level") for row in first),
+        ShownColumn(against(first[1]), term="change from the baseline"),
         ShownColumn("verdict", numeric=False, term="verdict of a level"),
-        *(() if found.same_n else (ShownColumn("n", numeric=False, term="n of a level"),)),
+        *(column for column, _ in further),
     )
     rows = tuple(
         (
@@ -88,15 +167,15 @@ def _side_by_side(
             _value(level.value_text, level.value),
             _change(level),
             _verdict(level, notes),
-            *(() if found.same_n else (Cell(_both(base, level)),)),
+            *(Cell(_both(base, level, text)) for _, text in further),
         )
         for base, level in lines
     )
     return columns, rows
 
 
-def _both(base: AnswerRow, level: AnswerRow) -> str:
-    return base.n_text if base.n_text == level.n_text else f"{base.n_text}; {level.n_text}"
+def _both(base: AnswerRow, level: AnswerRow, text: Callable[[AnswerRow], str]) -> str:
+    return "; ".join(dict.fromkeys(filter(None, (text(base), text(level)))))
 
 
 def _one_below_another(
@@ -104,25 +183,25 @@ def _one_below_another(
 ) -> tuple[tuple[ShownColumn, ...], tuple[tuple[Cell, ...], ...]]:
     named = any(rows[0].line for rows in lines)
     valued = any(row.value_text for row in found.rows)
-    pairs = names_both_sides(found)
-    baselines = {row.baseline_text for row in found.rows}
-    against = f"against {baselines.pop()}" if len(baselines) == 1 and not pairs else "change"
+    pairs, further = names_both_sides(found), _further(found)
+    baselines = {level_alone(row, baseline=True) for row in found.rows}
+    change = f"against {baselines.pop()}" if len(baselines) == 1 and not pairs else "change"
     columns = (
         *((ShownColumn("", numeric=False),) if named else ()),
-        ShownColumn("compared" if pairs else found.factor, term="comparison" if pairs else "factor", numeric=False),
+        ShownColumn("compared" if pairs else factor_of(found), term="comparison" if pairs else "factor", numeric=False),
         *((ShownColumn("value", term="value of a level"),) if valued else ()),
-        ShownColumn(against, term="change from the baseline"),
+        ShownColumn(change, term="change from the baseline"),
         ShownColumn("verdict", numeric=False, term="verdict of a level"),
-        *(() if found.same_n else (ShownColumn("n", numeric=False, term="n of a level"),)),
+        *(column for column, _ in further),
     )
     rows = tuple(
         (
             *((Cell(row.line if index == 0 else ""),) if named else ()),
-            Cell(both_sides(row) if pairs else row.level_text),
+            Cell(both_sides(row) if pairs else level_alone(row)),
             *((_value(row.value_text, row.value),) if valued else ()),
             _change(row),
             _verdict(row, notes),
-            *(() if found.same_n else (Cell(row.n_text),)),
+            *(Cell(text(row)) for _, text in further),
         )
         for line in lines
         for index, row in enumerate(line)

@@ -8,7 +8,7 @@ from steelyard.analysis.narrative.answer_table import verdict_text
 from steelyard.analysis.row import meaning
 from steelyard.analysis.statistics.comparison import Comparison
 from steelyard.analysis.statistics.summary import Summary
-from steelyard.analysis.treatments import label
+from steelyard.analysis.treatments import factor_label, label
 from steelyard.analysis.wording import change_value, interval_text
 from steelyard.format import NONE, number, p_value
 from steelyard.report.data.presentation import View
@@ -37,8 +37,10 @@ def comparisons(this: View) -> Table | None:
     for comparison in compared:
         rows.append(
             (
-                plain(label(comparison.others)),
-                plain(f"{comparison.factor} {comparison.baseline} → {comparison.level}"),
+                plain(label(comparison.others, [comparison.factor])),
+                plain(
+                    f"{factor_label(comparison.factor, comparison.others)} {comparison.baseline} → {comparison.level}"
+                ),
                 Cell(change_value(comparison.ratio, comparison.response), repr(comparison.change_percent.value)),
                 plain(interval_text(comparison.ratio) or NONE),
                 plain(f"{comparison.n_baseline} → {comparison.n_level}"),

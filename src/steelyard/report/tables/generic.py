@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from steelyard.analysis.results import Results
-from steelyard.format import NONE, number, with_interval
+from steelyard.format import NONE, factor_label, number, with_interval
 from steelyard.model.estimate import Estimate
 from steelyard.model.named_level import Level
 from steelyard.report.basics.definitions import OF_THE_PAGE
@@ -36,6 +36,8 @@ class Cell:
     text: str
     raw: str = ""
     tone: str = ""
+    link: str = ""
+    """Anchor on the page that the text links to."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,10 @@ def level_cells(results: Results, treatment: Mapping[str, Level]) -> list[Cell]:
 def factor_columns(results: Results) -> list[ShownColumn]:
     """The heads of these cells."""
     return [
-        ShownColumn(name, term="factor", numeric=all(isinstance(level, int | float) for level in levels))
+        ShownColumn(
+            factor_label(name, results.factors),
+            term="factor",
+            numeric=all(isinstance(level, int | float) for level in levels),
+        )
         for name, levels in results.factors.items()
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from steelyard.analysis.row import meaning
 from steelyard.analysis.statistics.interaction import NOISE, TRENDS, Interaction, quantities_of
-from steelyard.analysis.treatments import label
+from steelyard.analysis.treatments import factor_label, label
 from steelyard.analysis.wording import capital
 from steelyard.format import NONE, confidence_text, number, p_value, with_interval
 from steelyard.report.data.presentation import View
@@ -53,8 +53,8 @@ def _row(row: Interaction) -> tuple[Cell, ...]:
     ratios = " → ".join(number(ratio, digits=2, trim=False) for ratio in (row.ratio_by_baseline, row.ratio_by_level))
     return (
         Cell(label(row.others) if row.others else ""),
-        Cell(f"{row.factor} {row.baseline} → {row.level}"),
-        Cell(f"{row.by} {row.by_baseline} → {row.by_level}"),
+        Cell(f"{factor_label(row.factor)} {row.baseline} → {row.level}"),
+        Cell(f"{factor_label(row.by)} {row.by_baseline} → {row.by_level}"),
         Cell(ratios),
         Cell(NONE) if quotient is None else Cell(with_interval(quotient), repr(quotient.value)),
         _p(row.p_holm),

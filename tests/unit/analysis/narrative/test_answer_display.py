@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from steelyard.analysis.comparisons.forecast import ONE_LOOK_SPENT, WITH_POWER
 from steelyard.analysis.narrative.answer import _outcome
 from steelyard.analysis.narrative.answer_display import Notes, repeats_a_caveat
-from steelyard.analysis.narrative.answer_table import NOT_SHOWN, AnswerRow, AnswerVerdict
+from steelyard.analysis.narrative.answer_table import AnswerRow, AnswerVerdict
 
 CLOSING = "The nodes share one processor, so this says nothing about scaling out on separate machines."
 
@@ -25,24 +24,36 @@ def test_a_sentence_that_begins_as_a_caveat_repeats_it(caveat: str) -> None:
     assert not repeats_a_caveat(CLOSING, ["The nodes share one disk.", "All else."])
 
 
-def row(level: int, why: str, verdict: AnswerVerdict = "undecided", text: str = "") -> AnswerRow:
+def row(level: float, why: str, verdict: AnswerVerdict = "undecided", text: str = "") -> AnswerRow:
     return AnswerRow(
         line="", factor="threads", level=level, level_text=f"{level} threads", baseline=1, baseline_text="1 thread",
         verdict=verdict, verdict_text=text or verdict, why=why,
     )  # fmt: skip
 
 
-def test_what_several_notes_say_is_said_once() -> None:
-    """With one note on an undecided row all of it stays there."""
-    whys = [f"{NOT_SHOWN}; about {n} blocks would decide, {WITH_POWER}; {ONE_LOOK_SPENT}" for n in (2, 4)]
-    rows = [*(row(level, why) for level, why in zip((2, 4), whys, strict=True)), row(8, "within the margin")]
-    assert Notes(rows).sentences == (
-        "(a) About 2 blocks would decide.", "(b) About 4 blocks would decide.", "(c) Within the margin.",
-        "Undecided: neither a change nor its absence is shown; such blocks (of all rows) would "
-        "decide with a chance of 80%, uncorrected, if changes are as measured; this study is looked at once: "
-        "with blocks added to it no verdict would be final.",
-    )  # fmt: skip
-    assert Notes(rows[1:]).sentences[0] == f"(a) {whys[1][0].upper()}{whys[1][1:]}."
+def test_what_would_decide_is_no_note() -> None:
+    rows = [row(2, "").model_copy(update={"to_decide": "+12 blocks, 2 h"}), row(8, "within the margin")]
+    notes = Notes(rows)
+    assert notes.sentences == ("(a) Within the margin.",)
+    assert [notes.verdict(one) for one in rows] == ["undecided", "undecided (a)"]
+
+
+def test_notes_that_a_verdict_names_are_one_for_all_rows_without_letters() -> None:
+    noise = "within the {}% that 95% of comparisons of identical systems stay below"
+    holm = "would not survive Holm's correction over 33 comparisons (p {}, corrected 0.2)"
+    rows = [
+        *(row(n, noise.format(n), text="undecided (within noise)") for n in (12, 2, 8)),
+        *(row(n, holm.format(n), "slower", "slower, not after correction") for n in (0.01, 0.02)),
+        row(16, "no interval: too few starts", "no verdict"),
+    ]
+    notes = Notes(rows)
+    assert notes.sentences == (
+        "Within noise: within the 2 to 12% that 95% of comparisons of identical systems stay below.",
+        "Not after correction: Holm's correction over 33 comparisons.",
+        "(a) No interval: too few starts.",
+    )
+    assert [notes.verdict(one) for one in rows[2:5:2]] == ["undecided (within noise)", "slower, not after correction"]
+    assert notes.verdict(rows[-1]) == "no verdict (a)"
 
 
 def test_a_verdict_that_does_not_survive_is_counted_as_such() -> None:

@@ -130,8 +130,8 @@ def test_that_no_level_vanishes_where_the_baseline_has_no_value() -> None:
         (100, "no value"), (400, "no verdict"), (600, "no verdict")]  # fmt: skip
     assert results.of(AnswerRow) == results.answer_table.rows
     assert results.answer[0] == (
-        "Workload A, 1 node took 15.0 ms with load.rate_per_s 400 and 5.00 ms with load.rate_per_s 600 (geometric "
-        "means of 1 trial from 1 start each): no verdict, because load.rate_per_s 100 has too few operations per trial "
+        "Workload A, 1 node took 15.0 ms with rate_per_s 400 and 5.00 ms with rate_per_s 600 (geometric "
+        "means of 1 trial from 1 start each): no verdict, because rate_per_s 100 has too few operations per trial "
         "for this percentile, so there is no baseline."
     )
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
+from steelyard.analysis.narrative.answer_display import level_alone
 from steelyard.analysis.narrative.answer_table import AnswerRow, AnswerTable
 from steelyard.analysis.results import Results
 from steelyard.cli.commands import run
@@ -47,8 +48,9 @@ def test_every_text_of_the_table_is_shown_as_it_is(tmp_path: Path) -> None:
     assert results_table is not None
     text = "\n".join(shown(results_table))
     for each in results_table.rows:
-        assert all(part in text for part in (each.level_text, each.value_text, each.change_text, each.verdict_text))
-    assert results_table.same_n in " ".join(text.split())
+        verdict = "" if each.verdict == "baseline" else each.verdict_text
+        assert all(part in text for part in (level_alone(each), each.value_text, each.change_text, verdict))
+    assert results_table.same_n.removesuffix(" each") in " ".join(text.split())
 
 
 def test_lines_fit_eighty_columns_without_blanks_at_their_ends() -> None:
@@ -65,15 +67,32 @@ def decided(level: int, why: str) -> AnswerRow:
     return row(level, 100.0, **change, why=why)
 
 
-def test_a_note_is_attached_to_its_row_by_a_letter_and_none_is_dropped_silently() -> None:
-    whys = [f"about {blocks} more blocks would decide" for blocks in range(2, 12)]
+def test_a_note_is_attached_to_its_row_by_a_letter() -> None:
+    whys = [f"node {node} was slow" for node in range(2, 12)]
     lines = shown(table(row(1, 318), *(decided(level, why) for level, why in enumerate(whys, start=2))))
     assert any(line.startswith("3 nodes") and line.endswith("undecided (b)") for line in lines)
-    assert "(b) About 3 more blocks would decide." in lines
-    assert "and 2 more notes, in the report" in lines
+    assert "(b) Node 3 was slow." in " ".join(lines)
     same = shown(table(row(1, 318), decided(2, whys[0]), decided(3, whys[0])))
-    assert "About 2 more blocks would decide." in same
+    assert "Node 2 was slow." in " ".join(same)
     assert not any("(a)" in line for line in same)
+
+
+def test_a_narrow_terminal_has_the_lines_above_their_rows() -> None:
+    rows = [
+        made
+        for threads in (64, 128)
+        for made in (
+            row(1, 65.6).model_copy(update={"line": f"{threads} threads of a client, compression none"}),
+            decided(2, "").model_copy(
+                update={"line": f"{threads} threads of a client, compression none", "to_decide": "28 blocks, 5.5 h"}
+            ),
+        )
+    ]
+    lines = shown(table(*rows))
+    assert "64 threads of a client, compression none" in lines
+    assert all(len(line) <= 80 for line in lines)
+    assert sum("28 blocks, 5.5 h" in line for line in lines) == 2
+    assert any("To decide: blocks of a new study" in line for line in " ".join(lines).split("\n"))
 
 
 def test_rows_of_a_fraction_name_both_levels_as_on_the_page() -> None:
