@@ -166,7 +166,7 @@ RULE = "[design]\nstarts = 20\ntrials = 1\n[design.until]\nwidth_percent = 5\n"
 def test_a_named_response_that_the_schedule_does_not_give_is_refused(load: str, named: str, key: str) -> None:
     asked = read_text(HEAD.replace("operations = 1000\n", load or "operations = 1000\n") + named, "some.toml")
     (error,) = load_feasibility.refusals(asked, expand(asked), (), Abilities())
-    words = "shows only how long the search took" if load else "only a search finds one"
+    words = "over windows of all its rates" if load else "only a search finds one"
     assert (error.key, words in error.message) == (key, True)
 
 

@@ -10,7 +10,8 @@ from steelyard.analysis.frame import NO_VALUE_REASON, TOO_FEW_REASON
 from steelyard.analysis.inference import multiplicity
 from steelyard.analysis.narrative.answer_table import LACKS, AnswerRow, AnswerTable, at
 from steelyard.analysis.results import Results
-from steelyard.analysis.statistics import objective
+from steelyard.analysis.statistics import carried, objective
+from steelyard.analysis.statistics.carried import Carried
 from steelyard.analysis.statistics.comparison import Comparison
 from steelyard.analysis.statistics.exclusions import Exclusion
 from steelyard.analysis.statistics.interaction import Interaction
@@ -38,14 +39,19 @@ MOST_DEPENDENCES = 2
 
 
 def answer(question: str, results: Results) -> list[str]:
-    """Two to five sentences that answer the study's question, and those on its objective, without the caveats' details.
-    Empty question is fine."""
-    sentences = _sentences(question, results)
-    return [*sentences[:-1], *objective.answers(results.of(ObjectiveLevel)), sentences[-1]]
+    """Two to five sentences that answer the study's question, and those on its objective, without the caveats' details;
+    of searches first what each treatment carries. Empty question is fine."""
+    found = carried.headline(results.main(Carried))
+    sentences = _sentences(question, results, searched=bool(found))
+    return [*found, *sentences[:-1], *objective.answers(results.of(ObjectiveLevel)), sentences[-1]]
 
 
-def _sentences(question: str, results: Results) -> list[str]:
+def _sentences(question: str, results: Results, *, searched: bool) -> list[str]:
     factor = results.factor_asked
+    if searched and not results.used:
+        return ["No search found the rate itself, and bounds enter no average."]
+    if searched and factor is None and not results.of(MainEffect):
+        return [_closing(results)]
     if not results.used:
         return [_nothing(question, results), "Nothing can be said."]
     if results.of(MainEffect):
