@@ -242,14 +242,7 @@ def _draw(summary: dict[str, Any], decision: Decision | None, console: Console, 
     if summary["waiting"]:
         print_wrapped(summary["waiting"], console)
     if summary["cells"]:
-        say(console)
-        print_table(_table(summary, decision), console)
-        for sentence in filter(None, (cell["carried"] for cell in summary["cells"])):
-            print_wrapped(sentence, console)
-        response = label_of(summary["cells"][0]["response"])
-        note = f"used: valid and after the warm-up trials; {VALUE_HEAD}: {response} of these, as in the report"
-        print_wrapped(Text(note, style="dim"), console)
-        print_wrapped(Text(f"{NOT_CHECKED} {summary['store']}` checks them", style="dim"), console)
+        _draw_cells(summary, decision, console)
     if summary["reason_groups"]:
         say(console, "\nNot valid because of:")
         for item in summary["reason_groups"]:
@@ -261,6 +254,18 @@ def _draw(summary: dict[str, Any], decision: Decision | None, console: Console, 
     elif summary["reason_groups"]:
         say(console, "Every reason in full: --all", style="dim")
     _draw_measured_again(summary["measured_again"], console, everything=everything)
+
+
+def _draw_cells(summary: dict[str, Any], decision: Decision | None, console: Console) -> None:
+    """The table of cells, what searches found, and notes on both."""
+    say(console)
+    print_table(_table(summary, decision), console)
+    for sentence in filter(None, (cell["carried"] for cell in summary["cells"])):
+        print_wrapped(sentence, console)
+    response = label_of(summary["cells"][0]["response"])
+    note = f"used: valid and after the warm-up trials; {VALUE_HEAD}: {response} of these, as in the report"
+    print_wrapped(Text(note, style="dim"), console)
+    print_wrapped(Text(f"{NOT_CHECKED} {summary['store']}` checks them", style="dim"), console)
 
 
 def _draw_measured_again(measured_again: list[dict[str, Any]], console: Console, *, everything: bool) -> None:
