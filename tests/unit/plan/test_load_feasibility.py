@@ -173,7 +173,9 @@ def test_a_named_response_that_the_schedule_does_not_give_is_refused(load: str, 
 
 def test_a_search_has_its_capacity_and_what_samples_give() -> None:
     named = f'[analysis]\n{CAPACITY}responses = ["cpu_percent_mean"]\nobjective = "capacity_per_s >= 1000"\n'
-    asked = read_text('probes = ["os"]\n' + HEAD.replace("operations = 1000\n", SEARCH) + named, "some.toml")
+    asked = read_text(
+        HEAD.replace("probes = []", 'probes = ["os"]').replace("operations = 1000\n", SEARCH) + named, "some.toml"
+    )
     assert refused(asked, expand(asked)) == []
 
 
