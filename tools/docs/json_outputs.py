@@ -126,6 +126,8 @@ class CellOfStatus(Value):
     response: str
     value: Estimate | None
     value_text: str
+    carried: str
+    """Of searches: the rate that the cell carries within their limits, or the bounds, in a sentence; otherwise empty."""
     not_valid: dict[str, int]
     """Reason to number of attempts."""
     objective: ObjectiveVerdict | None

@@ -302,11 +302,13 @@ def _line(live: Live, event: Event) -> str | None:  # noqa: PLR0911 - one a kind
         case StoppingJudged() | RuleBegan():
             return decision_line(event.decision)
         case StartBegan():
-            what, trials = treatment_label(event.treatment), count(event.trials, "trial")
+            what = treatment_label(event.treatment or {"nodes": event.nodes})
+            trials = count(event.trials, "search", "searches") if event.searches else count(event.trials, "trial")
             return f"block {event.block}{_of(live)}{event.blocks}: starting {what} for {trials}"
         case TrialBegan():
             again = f", attempt {event.attempt}" if event.attempt > 1 else ""
-            return f"trial {event.number}{_of(live)}{event.total}: {treatment_label(event.planned.treatment)}{again}"
+            what = treatment_label(event.planned.treatment or {"nodes": event.planned.settings.site.nodes})
+            return f"trial {event.number}{_of(live)}{event.total}: {what}{again}"
         case PhaseEntered(phase=Phase.DEPLOY | Phase.POPULATE | Phase.MEASURE):
             return f"  {event.phase}"
         case QuietAwaited():
@@ -333,6 +335,8 @@ def _sealed(sealed: TrialRecord) -> str:
     if record.search is not None and capacity_per_s is not None:
         windows = count(len(record.search.windows), "window")
         return f"  {outcome}: capacity {number(capacity_per_s, digits=3)} op/s after {windows}{dilated}{reasons}"
+    if record.search is not None:
+        return f"  {outcome} after {count(len(record.search.windows), 'window')}{dilated}{reasons}"
     rate = number(responses.throughput_per_s, digits=3)
     line = f"  {outcome}: {_seconds(responses.execution_time_ms / MS_PER_S)} s, {rate} op/s"
     if responses.response_ms_p99 is not None:

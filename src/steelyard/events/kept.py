@@ -70,6 +70,9 @@ class StartBegan(Kept):
     trials: int
     blocks: int = live(0)
     treatment: dict[str, Level] = live({})
+    nodes: int = live(1)
+    searches: bool = live(False)
+    """Whether its trials are searches."""
 
 
 class StartReady(Kept):

@@ -11,7 +11,7 @@ from steelyard.model import responses as registered
 from steelyard.model.histogram import Bucket
 from steelyard.model.outcome import ANSWERED
 from steelyard.model.percentiles import quantile_ns, supported
-from steelyard.model.response import NS_PER_MS, NS_PER_S, Counted, Measured
+from steelyard.model.response import NS_PER_MS, NS_PER_S, Counted, Measured, Response
 from steelyard.model.trial import Responses, TrialRecord
 
 if TYPE_CHECKING:
@@ -99,9 +99,17 @@ def responses(intervals: Sequence[Interval], dones: Sequence[Done], capacity_per
 
 def response_of(record: TrialRecord, name: str) -> float | int | None:
     """A response; None for a percentile that the trial's number of operations does not support, whatever was
-    recorded."""
+    recorded, and for what a search would pool over windows of all its rates."""
     response = registered.of(name)
+    if record.search is not None and pools_windows(response):
+        return None
     if response.source not in ("records", "search"):
         return record.measures.get(name)
     q = response.percentile
     return None if q is not None and not supported(q, record.responses.operations) else record.responses.of(name)
+
+
+def pools_windows(response: Response) -> bool:
+    """Whether a search's value of a response would be over windows of all rates, overloaded ones too: of all that is
+    counted from operations but their number."""
+    return response.source in ("records", "study") and response.name != "operations"

@@ -204,10 +204,13 @@ class Conductor:
             return
         phases = PhaseLog(self.watcher, time.time)
         hard = {name: level for name, level in first.treatment.items() if name in first.hard}
-        blocks = self.plan.blocks
+        settings = first.settings
         self.watcher.tell(
-            StartBegan(start=first.start, block=first.block, trials=len(trials), blocks=blocks, treatment=hard)
-        )
+            StartBegan(
+                start=first.start, block=first.block, trials=len(trials), blocks=self.plan.blocks, treatment=hard,
+                nodes=settings.site.nodes, searches=settings.load.schedule == "search",
+            )
+        )  # fmt: skip
         try:
             on_gauged = functools.partial(self._gauged, first.start)
             starting = started(self.study, trials, self.parts, self.watcher, phases, self._lending, on_gauged)

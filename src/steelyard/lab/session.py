@@ -86,6 +86,8 @@ class SessionEnd:
     """Decision of the stopping rule; None without one."""
     look: Look
     """Which look at the study its trials give."""
+    searched: bool = False
+    """Whether its trials are searches: those that are not valid bound the answer."""
 
 
 class Session:
@@ -186,7 +188,8 @@ class Session:
         records = opened.trials()
         decision = decision_of(self.plan, records, self.study)
         this_look = look_of(self.plan, records, opened.study, opened.look, decision)
-        return SessionEnd(outcome, self.interrupted, self.folder, decision, this_look)
+        searched = self.study.load.schedule == "search"
+        return SessionEnd(outcome, self.interrupted, self.folder, decision, this_look, searched)
 
 
 @contextlib.contextmanager

@@ -16,6 +16,7 @@ from steelyard.format import count
 from steelyard.judging.dilation import effective_load
 from steelyard.judging.load_response import operations_of
 from steelyard.judging.settings_hash import canonical
+from steelyard.judging.trial_responses import pools_windows
 from steelyard.model import responses
 from steelyard.model.errors import StudyError
 from steelyard.model.load import Load, Offered
@@ -191,14 +192,14 @@ def _too_long(load: Load, limit_s: float) -> Iterator[StudyError]:
 
 
 def _unsearched(study: Study, plan: Plan) -> Iterator[StudyError]:
-    """Errors for named responses that some treatments cannot have: capacity without a search, or the execution time of
-    a search, which shows only how long the search took."""
+    """Errors for named responses that some treatments cannot have: capacity without a search, or of a search what would
+    be over windows of all its rates."""
     schedules = {trial.settings.load.schedule for trial in plan.trials}
     for key, name in named_responses(study).items():
-        if "search" in schedules and name == "execution_time_ms":
+        if "search" in schedules and pools_windows(responses.of(name)):
             yield StudyError(
-                "the execution time of a search shows only how long the search took",
-                f"use {CAPACITY} instead",
+                f"the {responses.label_of(name)} of a search would be over windows of all its rates",
+                f"use {CAPACITY} instead: the report has response times window by window",
                 key=key,
                 read=name,
             )

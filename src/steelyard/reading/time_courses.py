@@ -26,9 +26,10 @@ from steelyard.events.kept import (
 )
 from steelyard.heavy import pl
 from steelyard.model.histogram import Bucket, total
-from steelyard.model.load import CAPACITY, CAPACITY_WARM_UP, POPULATE, WARM_UP, LoadPhase, Offered
+from steelyard.model.load import CAPACITY, CAPACITY_WARM_UP, POPULATE, SEARCH_SETTLE, WARM_UP, LoadPhase, Offered
 from steelyard.model.outcome import ANSWERED
 from steelyard.model.percentiles import BEYOND, midpoint_ms, quantiles_by_group, quantiles_ns, supported
+from steelyard.model.search import Search
 from steelyard.model.trial import CellKey, TrialRecord, by_cell
 from steelyard.reading.node_strips import Strip, cpu_strips
 from steelyard.reading.server_metrics import StripGroup, Worst, paused_ms, pauses_of, server_strips, worst_window
@@ -203,7 +204,12 @@ def _step(seconds: float, answered: pl.DataFrame) -> float:
 
 
 def _spans(drawn: pl.DataFrame) -> tuple[Span, ...]:
-    phases = drawn.group_by("phase").agg(pl.col("from_s").min(), pl.col("to_s").max()).sort("from_s")
+    phases = (
+        drawn.filter(pl.col("phase") != SEARCH_SETTLE)
+        .group_by("phase")
+        .agg(pl.col("from_s").min(), pl.col("to_s").max())
+        .sort("from_s")
+    )
     return tuple(Span(str(name), float(first), float(last)) for name, first, last in phases.iter_rows())
 
 
@@ -217,6 +223,8 @@ def _offers(record: TrialRecord, spans: Sequence[Span]) -> list[tuple[Span, Offe
     }
     if load.offered[0].is_open:
         named[WARM_UP] = load.offered[0]
+    if record.search is not None:
+        return _windows_offered(record.search, spans)
     offers = []
     for span in spans:
         offered = named.get(span.name)
@@ -226,6 +234,18 @@ def _offers(record: TrialRecord, spans: Sequence[Span]) -> list[tuple[Span, Offe
             rate = offered.capacity_fraction * record.capacity.rate_per_s
             offered = Offered(schedule="constant", rate_per_s=rate)
         offers.append((span, offered))
+    return offers
+
+
+def _windows_offered(search: Search, spans: Sequence[Span]) -> list[tuple[Span, Offered]]:
+    """The windows of a search, each from its settle time on: at one rate. Between them nothing is due."""
+    rates = {window.name: window.rate_per_s for window in search.windows}
+    offers, free_s = [], 0.0
+    for span in spans:
+        if span.name in rates:
+            begun = Span(span.name, max(free_s, span.from_s - search.rules.settle_s), span.to_s)
+            offers.append((begun, Offered(schedule="constant", rate_per_s=rates[span.name])))
+        free_s = span.to_s
     return offers
 
 

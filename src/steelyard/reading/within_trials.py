@@ -38,7 +38,8 @@ class TrialsWithin:
 def within_trials(
     store: Store, cells: Mapping[CellKey, Sequence[TrialRecord]], analysis: AnalysisChoice
 ) -> TrialsWithin:
-    """Seconds, percentiles and histograms of the used trials of each treatment."""
+    """Seconds, percentiles and histograms of the used trials of each treatment. Searches have none: they would be over
+    windows of all rates."""
     per_treatment: list[Seconds] = []
     quantiles: list[TrialPercentile] = []
     pooled: list[PooledPercentile] = []
@@ -46,6 +47,8 @@ def within_trials(
     histograms: dict[CellKey, pl.DataFrame] = {}
     named = over_time(analysis.needed)
     for treatment, records in cells.items():
+        if any(record.search is not None for record in records):
+            continue
         rows = answered(store, records, ("response", "service"))
         histograms[treatment] = added_up(rows)
         response = rows.filter(pl.col("measure") == "response")

@@ -9,8 +9,9 @@ from markupsafe import Markup
 
 from steelyard.analysis.narrative.answer_display import SHOWN_CAVEATS, repeats_a_caveat
 from steelyard.analysis.narrative.answer_table import AnswerRow
-from steelyard.analysis.statistics import anova
+from steelyard.analysis.statistics import anova, carried
 from steelyard.analysis.statistics.anova import AnovaTerm
+from steelyard.analysis.statistics.carried import Carried
 from steelyard.analysis.statistics.comparison import Comparison
 from steelyard.analysis.statistics.course import Course
 from steelyard.analysis.statistics.exclusions import Exclusion
@@ -20,6 +21,7 @@ from steelyard.analysis.statistics.law_curve import LawValue
 from steelyard.analysis.statistics.look import LookRow
 from steelyard.analysis.statistics.parts import PartMean
 from steelyard.analysis.statistics.regression import Regression
+from steelyard.analysis.statistics.search import SearchRow
 from steelyard.analysis.statistics.steady import Steady
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.statistics.trend import Trend
@@ -48,6 +50,11 @@ from steelyard.report.tables.named_levels import named_levels
 from steelyard.report.tables.node_limits import node_limits
 from steelyard.report.tables.regressions import laws, regressions
 
+NOT_POOLED: Final = (
+    "A search tries rates on both sides of its answer. So nothing on this page is pooled over its windows: response "
+    "times, throughput and errors are given window by window, at the rate of the window."
+)
+
 
 def _look(page: Drawing) -> Markup:
     """Which look at the study this is, and what the store has lost."""
@@ -63,9 +70,11 @@ def _answer(page: Drawing) -> Markup:
     table = answers.answers(results.answer_table)
     lines = () if results.answer_table is None else tuple(results.answer_table.by_line())
     caveats, more = results.caveats[:SHOWN_CAVEATS], results.caveats[SHOWN_CAVEATS:]
-    in_table = [one for one in results.answer if len(lines) > 1 and answers.is_of_line(one, results.answer_table)]
-    beside = [one for one in results.answer if one not in in_table and not repeats_a_caveat(one, caveats)]
-    html = paragraphs(() if table else results.answer, "answer") + page.table(table, look="answers")
+    found = carried.headline(results.main(Carried))
+    sentences = [one for one in results.answer if one not in found]
+    in_table = [one for one in sentences if len(lines) > 1 and answers.is_of_line(one, results.answer_table)]
+    beside = [one for one in sentences if one not in in_table and not repeats_a_caveat(one, caveats)]
+    html = paragraphs(found if table else results.answer, "answer") + page.table(table, look="answers")
     html += paragraphs(beside if table else ())
     html += page.block("in_words", in_table) if in_table else ""
     known = any("left out" in caveat for caveat in caveats)
@@ -95,9 +104,10 @@ def _interactions(page: Drawing) -> Markup:
 
 
 def _response_time(page: Drawing) -> Markup:
-    """Percentiles over treatments, and the curves of all operations together."""
+    """Percentiles over treatments, and the curves of all operations together; of searches why there are none."""
     curves = page.page_input.curves
-    html = page.named("percentiles") + page.figure(timelines.curves(page.this, curves))
+    html = paragraphs([NOT_POOLED] if page.results.of(SearchRow) else ())
+    html += page.named("percentiles") + page.figure(timelines.curves(page.this, curves))
     html += page.folded(time_courses.curves(curves))
     return html + page.table(response_values(page.this), sortable=True)
 
@@ -166,7 +176,9 @@ def _facts(page: Drawing) -> Markup:
     levels = [Fact(fact.name, fact.value, "; ".join(fact.levels)) for fact in given.level_facts]
     differ = "Settings that differ from the defaults"
     asked = method_and_facts.asked(given.study)
-    html = heading(differ) + (page.block("facts", asked, differ) if asked else paragraphs(["None."]))
+    html = heading(differ) + (
+        page.block("facts", asked, differ) if asked else paragraphs(["Every setting has its default."])
+    )
     limits = page.table(node_limits(given.gaugings, given.facts, page.records))
     html += heading("Limits of the nodes") + limits if limits else ""
     for facts, label, fold in (
@@ -204,8 +216,8 @@ def _terms(page: Drawing) -> Markup:
 
 FORMS: Final[tuple[Form, ...]] = (
     Form("answer", _look, (LookRow,)),
-    Form("answer", _answer, (AnswerRow,)),
-    Form("answer", lambda page: page.named("main")),
+    Form("answer", _answer, (AnswerRow, Carried)),
+    Form("answer", lambda page: page.named("main") + page.named("capacity")),
     Form("provenance", lambda page: page.block("provenance", provenance(page.page_input))),
     Form("effects", _comparisons, (Comparison,)),
     Form("every-cell", lambda page: page.table(cells(page.this), sortable=True), (Summary,)),

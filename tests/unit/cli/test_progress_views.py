@@ -108,6 +108,17 @@ def test_a_time_limit_is_shown_when_a_phase_is_late(gone_s: float, words: str) -
     assert lines[-1].endswith(words)
 
 
+def test_a_start_of_a_study_without_factors_names_its_nodes_and_searches() -> None:
+    lines: list[str] = []
+    view = PlainView(lines.append, clock := Clock())
+    for searches in (True, False):
+        began = StartBegan(start="b01", block=1, blocks=3, treatment={}, trials=1, nodes=2, searches=searches)
+        Publisher(clock, view).tell(began)
+    assert [line.partition(": ")[2] for line in lines] == [
+        "starting 2 nodes for 1 search", "starting 2 nodes for 1 trial",
+    ]  # fmt: skip
+
+
 def test_the_live_screen_shows_phase_load_nodes_cells_and_troubles() -> None:
     out = Console(file=io.StringIO(), width=140, force_terminal=False)
     publisher = Publisher(Clock(), view := LiveView(out, LiveCells(study()), Clock()))

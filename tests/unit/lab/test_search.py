@@ -215,7 +215,7 @@ def test_an_engine_that_takes_no_words_is_refused_by_name() -> None:
 @pytest.mark.parametrize(
     ("response", "load", "message"),
     [
-        ("execution_time_ms", LOAD, "shows only how long the search took"),
+        ("execution_time_ms", LOAD, "over windows of all its rates"),
         ("capacity_per_s", {"operations": 10}, "only a search finds one"),
     ],
 )

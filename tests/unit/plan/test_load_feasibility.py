@@ -160,19 +160,22 @@ RULE = "[design]\nstarts = 20\ntrials = 1\n[design.until]\nwidth_percent = 5\n"
     ("", '[analysis]\nobjective = "capacity_per_s >= 1000"\n', "analysis.objective"),
     ("", RULE + CAPACITY, "design.until.response"),
     (SEARCH, f'[analysis]\n{CAPACITY}responses = ["execution_time_ms"]\n', "analysis.responses.0"),
+    (SEARCH, f'[analysis]\n{CAPACITY}responses = ["response_ms_p99"]\n', "analysis.responses.0"),
     (SEARCH, f'[analysis]\n{CAPACITY}objective = "execution_time_ms <= 10"\n', "analysis.objective"),
     (SEARCH, f'{RULE}response = "execution_time_ms"\n[analysis]\n{CAPACITY}', "design.until.response"),
 ])  # fmt: skip
 def test_a_named_response_that_the_schedule_does_not_give_is_refused(load: str, named: str, key: str) -> None:
     asked = read_text(HEAD.replace("operations = 1000\n", load or "operations = 1000\n") + named, "some.toml")
     (error,) = load_feasibility.refusals(asked, expand(asked), (), Abilities())
-    words = "shows only how long the search took" if load else "only a search finds one"
+    words = "over windows of all its rates" if load else "only a search finds one"
     assert (error.key, words in error.message) == (key, True)
 
 
-def test_a_search_has_every_response_but_its_execution_time() -> None:
-    named = f'[analysis]\n{CAPACITY}responses = ["throughput_per_s"]\nobjective = "capacity_per_s >= 1000"\n'
-    asked = read_text(HEAD.replace("operations = 1000\n", SEARCH) + named, "some.toml")
+def test_a_search_has_its_capacity_and_what_samples_give() -> None:
+    named = f'[analysis]\n{CAPACITY}responses = ["cpu_percent_mean"]\nobjective = "capacity_per_s >= 1000"\n'
+    asked = read_text(
+        HEAD.replace("probes = []", 'probes = ["os"]').replace("operations = 1000\n", SEARCH) + named, "some.toml"
+    )
     assert refused(asked, expand(asked)) == []
 
 

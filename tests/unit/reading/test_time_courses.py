@@ -11,6 +11,9 @@ import pytest
 
 from steelyard.analysis.analyse import analyse
 from steelyard.analysis.statistics.trials import Point
+from steelyard.model.load import Load
+from steelyard.model.search import Search
+from steelyard.model.search import Window as SearchWindow
 from steelyard.model.trial import TrialRecord
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.reading import time_courses
@@ -215,3 +218,25 @@ def test_a_drawing_of_times_far_apart_stays_small() -> None:
     course = time_courses.timeline(record(), intervals(rows))
     assert course is not None
     assert len(course.windows) <= time_courses.MOST_WINDOWS
+
+
+def test_a_search_offers_the_rate_of_each_window_from_its_settle_time_on() -> None:
+    rules = Load.model_validate(
+        {"schedule": "search", "objective": ["response_ms_p99 <= 10"], "threads": 64, "window_s": 10, "settle_s": 2}
+    ).search_rules()
+    windows = tuple(
+        SearchWindow(name=f"w{place}", rate_per_s=rate, seconds=10, met=True, used=0.5, spread=0.0)
+        for place, rate in enumerate((100, 200), start=1)
+    )
+    searched = record(schedule="search", objective=["response_ms_p99 <= 10"], threads=64, operations=None)
+    searched = searched.model_copy(update={"search": Search(rules=rules, windows=windows)})
+    seconds = {"search-settle": (0, 1, 15, 16), "w1": range(2, 12), "w2": range(17, 27)}
+    drawn = pl.concat(intervals([(float(at), "ok", 2, 200) for at in of], phase=phase) for phase, of in seconds.items())
+    found = time_courses.timeline(searched, drawn, value=150.0)
+    assert found is not None
+    assert [span.name for span in found.spans] == ["w1", "w2"]
+    offered = [None if window.offered_per_s is None else round(window.offered_per_s) for window in found.windows]
+    assert offered[:12] == [100] * 12
+    assert offered[12:15] == [None] * 3
+    assert offered[15:] == [200] * 12
+    assert "A closed loop" not in timelines.figure(found).caption

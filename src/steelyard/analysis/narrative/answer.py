@@ -11,7 +11,8 @@ from steelyard.analysis.inference import multiplicity
 from steelyard.analysis.narrative import undecided
 from steelyard.analysis.narrative.answer_table import LACKS, AnswerRow, AnswerTable, at
 from steelyard.analysis.results import Results
-from steelyard.analysis.statistics import objective
+from steelyard.analysis.statistics import carried, objective
+from steelyard.analysis.statistics.carried import Carried
 from steelyard.analysis.statistics.comparison import Comparison
 from steelyard.analysis.statistics.exclusions import Exclusion
 from steelyard.analysis.statistics.interaction import Interaction
@@ -39,16 +40,21 @@ MOST_DEPENDENCES = 2
 
 
 def answer(question: str, results: Results) -> list[str]:
-    """Two to five sentences that answer the study's question, what undecided rows bound, and those on its objective,
-    without the caveats' details. Empty question is fine."""
-    sentences = _sentences(question, results)
+    """Two to five sentences that answer the study's question, of searches first what each treatment carries, then what
+    undecided rows bound, and those on its objective, without the caveats' details. Empty question is fine."""
+    found = carried.headline(results.main(Carried))
+    sentences = _sentences(question, results, searched=bool(found))
     open_rows = undecided.in_words(results.answer_table)
     bounds = [open_rows] if open_rows else []
-    return [*sentences[:-1], *bounds, *objective.answers(results.of(ObjectiveLevel)), sentences[-1]]
+    return [*found, *sentences[:-1], *bounds, *objective.answers(results.of(ObjectiveLevel)), sentences[-1]]
 
 
-def _sentences(question: str, results: Results) -> list[str]:
+def _sentences(question: str, results: Results, *, searched: bool) -> list[str]:
     factor = results.factor_asked
+    if searched and not results.used:
+        return ["No search found the rate itself, and bounds enter no average."]
+    if searched and factor is None and not results.of(MainEffect):
+        return [_closing(results)]
     if not results.used:
         return [_nothing(question, results), "Nothing can be said."]
     if results.of(MainEffect):

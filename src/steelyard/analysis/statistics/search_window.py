@@ -25,7 +25,8 @@ class SearchWindow(TreatmentRow):
     throughput_per_s: Annotated[float | None, Column(unit="operations/s", head="throughput")]
     """Operations answered without error over the window's execution time."""
     limited: str
-    """The response that the first limit is about; for saturation throughput over offered rate."""
+    """The response that the first limit on a time is about, or else the first limit; for saturation throughput over
+    offered rate."""
     value: Annotated[float | None, Column(unit="in the unit of its response")]
     """Its value in the window."""
     limit: Annotated[float, Column(unit="in the unit of its response")]
@@ -57,7 +58,8 @@ def windows(context: Context) -> tuple[SearchWindow, ...]:
 
 
 def _row(record: TrialRecord, search: Search, window: Window) -> SearchWindow:
-    limit = search.rules.limits[0]
+    limits = search.rules.limits
+    limit = next((one for one in limits if one.response != ERROR_FRACTION), limits[0])
     return SearchWindow(
         treatment=record.treatment,
         trial_id=record.id,

@@ -13,7 +13,8 @@ import typer
 from rich.console import Console
 
 from steelyard.analysis.narrative.answer_display import SHOWN_CAVEATS, repeats_a_caveat
-from steelyard.analysis.statistics import objective
+from steelyard.analysis.statistics import carried, objective
+from steelyard.analysis.statistics.carried import Carried
 from steelyard.analysis.statistics.look import row_of
 from steelyard.analysis.statistics.objective import ObjectiveLevel
 from steelyard.cli.plugin_trust import trust_of
@@ -92,6 +93,8 @@ def answer(folder: Path, console: Console, read: Callable[[Path], Reading] = rea
         say(console)
         sentences = list(results.answer)
         if results.answer_table is not None and results.answer_table.rows:
+            for sentence in carried.headline(results.main(Carried)):
+                print_wrapped(sentence, console)
             print_answer(results.answer_table, console)
             sentences = [*objective.answers(results.of(ObjectiveLevel)), sentences[-1]]
         if not print_other_responses(results, console):
@@ -122,7 +125,7 @@ def _say(end: SessionEnd, console: Console, *, as_json: bool) -> None:
         console,
         f"{outcome.valid} of {outcome.planned} trials valid, {outcome.invalid} invalid, {missing_words} missing",
     )
-    if outcome.valid and not outcome.missing and not end.interrupted:
+    if (outcome.valid or end.searched) and not outcome.missing and not end.interrupted:
         answer(folder, console)
     if outcome.missing:
         say(console, "next: run the same command again to resume")

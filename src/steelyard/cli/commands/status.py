@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from steelyard.analysis.cells import VALUE_HEAD, cell_values, objective_cells
+from steelyard.analysis.narrative.carried import carried
 from steelyard.analysis.statistics.look import row_of
 from steelyard.cli.signature import Json, StoreFolder
 from steelyard.cli.terminal.answer_output import say_limits
@@ -108,7 +109,7 @@ def status(
         "last_event": journal[-1].fields() if journal else None,
         "waiting": _waiting(live),
         "objective": study.analysis.objective or None,
-        "cells": _cells(records, study, intervals=as_json),
+        "cells": _cells(records, study, intervals=as_json or _may_load(study, store.folder)),
         "measured_again": [again.model_dump(mode="json") for again in store.measured_again],
         "other_limits": other_limits(records, study.limits),
         "limits": (),
@@ -123,6 +124,11 @@ def status(
         _draw(summary, decision, data_console(), everything=everything)
     whole = all(damage.harmless for damage in store.damages)
     return 0 if whole and planned and summary["valid"] == len(planned) - spared else 1
+
+
+def _may_load(study: Study, folder: Path) -> bool:
+    """Whether the answer has its interval on the screen, too: of searches, while nothing is measured here."""
+    return study.load.schedule == "search" and writer_of(folder) is None
 
 
 def _live(folder: Path) -> Live | None:
@@ -206,6 +212,7 @@ def _cells(records: tuple[TrialRecord, ...], study: Study, *, intervals: bool) -
                 "response": known.response,
                 "value": None if known.value is None else known.value.model_dump(mode="json"),
                 "value_text": known.value_text,
+                "carried": carried(known.treatment, members, known.value, known.n, known.starts),
                 "not_valid": dict(why),
                 "objective": verdicts.get(known.cell, ("undecided", ""))[0] if verdicts else None,
             }
@@ -240,12 +247,7 @@ def _draw(summary: dict[str, Any], decision: Decision | None, console: Console, 
     if summary["waiting"]:
         print_wrapped(summary["waiting"], console)
     if summary["cells"]:
-        say(console)
-        print_table(_table(summary, decision), console)
-        response = label_of(summary["cells"][0]["response"])
-        note = f"used: valid and after the warm-up trials; {VALUE_HEAD}: {response} of these, as in the report"
-        print_wrapped(Text(note, style="dim"), console)
-        print_wrapped(Text(f"{NOT_CHECKED} {summary['store']}` checks them", style="dim"), console)
+        _draw_cells(summary, decision, console)
     say_limits(console, summary["limits"])
     if summary["reason_groups"]:
         say(console, "\nNot valid because of:")
@@ -258,6 +260,18 @@ def _draw(summary: dict[str, Any], decision: Decision | None, console: Console, 
     elif summary["reason_groups"]:
         say(console, "Every reason in full: --all", style="dim")
     _draw_measured_again(summary["measured_again"], console, everything=everything)
+
+
+def _draw_cells(summary: dict[str, Any], decision: Decision | None, console: Console) -> None:
+    """The table of cells, what searches found, and notes on both."""
+    say(console)
+    print_table(_table(summary, decision), console)
+    for sentence in filter(None, (cell["carried"] for cell in summary["cells"])):
+        print_wrapped(sentence, console)
+    response = label_of(summary["cells"][0]["response"])
+    note = f"used: valid and after the warm-up trials; {VALUE_HEAD}: {response} of these, as in the report"
+    print_wrapped(Text(note, style="dim"), console)
+    print_wrapped(Text(f"{NOT_CHECKED} {summary['store']}` checks them", style="dim"), console)
 
 
 def _draw_measured_again(measured_again: list[dict[str, Any]], console: Console, *, everything: bool) -> None:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from steelyard.analysis.narrative.carried import procedure
 from steelyard.cli.terminal.load_output import explanation_sentence, explanation_table
 from steelyard.cli.terminal.output import print_table, titled_table
 from steelyard.format import clock, confidence_text, count, data_size, forecast, number, percent
@@ -29,6 +30,7 @@ from steelyard.system.base import Existing
 MOST_RISE = 9.0
 ENTRIES_SHOWN = 30
 TREATMENTS_SHOWN = 40
+MOST_SEARCHES = 4
 BYTES_PER_MIB = 2**20
 
 
@@ -56,6 +58,9 @@ def draw(checked: Check, console: Console, *, everything: bool) -> None:
         if table.row_count:
             print_table(table, console)
             console.print()
+    searched = [trial.settings.load for trial in checked.plan.trials if trial.settings.load.schedule == "search"]
+    for procedure_words in list(dict.fromkeys(procedure(load.search_rules()) for load in searched))[:MOST_SEARCHES]:
+        console.print(Text.assemble(("search", "bold"), f" {procedure_words}"))
     console.print(Text.assemble(("noise floor", "bold"), f" {checked.floor_words}"))
     for line in checked.warnings:
         console.print(Text.assemble(("note", "yellow"), f" {line}"))

@@ -6,18 +6,20 @@ The values are those of the answer: geometric means of start means.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from steelyard.analysis.comparisons.level_ratios import centre
 from steelyard.analysis.inference.multiplicity import DECIDED
 from steelyard.analysis.narrative.answer_table import AnswerRow
 from steelyard.analysis.statistics.law import LawFit, drawn
+from steelyard.analysis.statistics.search_window import SearchWindow
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.treatments import NODES, Treatment, factor_label, label
 from steelyard.analysis.wording import capital
 from steelyard.format import count, with_interval
 from steelyard.model.estimate import Estimate
+from steelyard.model.responses.capacity import CAPACITY
 from steelyard.report.basics.theme import MAX_LINES
 from steelyard.report.data.chart_rows import (
     law_curve,
@@ -54,7 +56,14 @@ class Point:
 
 
 def main_chart(this: View) -> Figure | None:
-    """The main chart; None without a value."""
+    """The main chart; None without a value. Of searches `rate_curves` is, and this, over sizes, comes after it."""
+    if this.results.of(SearchWindow) and this.results.response == CAPACITY:
+        chart = _chart(this) if len(this.positions.levels) > 1 else None
+        return replace(chart, name="capacity") if chart else None
+    return _chart(this)
+
+
+def _chart(this: View) -> Figure | None:
     table = this.results.answer_table
     if table is not None and table.rows and all(row.value is None for row in table.rows):
         changes = [row for row in table.rows if row.ratio is not None]

@@ -103,7 +103,8 @@ def figure(timeline: Timeline) -> Figure:
         "From above: operations per second (the axis starts at 0); percentiles of response time, from added histograms "
         "(logarithmic); the same times as a heat map, darker where a window has more operations."
     )
-    if not offered:
+    load = timeline.record.settings.stated_load
+    if not offered and load is not None and not load.is_open:
         caption += " A closed loop offers no rate: a slow answer also delays what would have been sent after it."
     if missing:
         caption += (

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import steelyard
 from steelyard.analysis import dilated
+from steelyard.analysis.narrative.carried import limits_of, procedure
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.main_effect import MainEffect
 from steelyard.analysis.statistics.trials import Point
@@ -19,6 +20,7 @@ from steelyard.model.facts import MACHINE, of_machines, of_systems, role_of
 from steelyard.model.load import Load, Offered
 from steelyard.model.plan import Plan
 from steelyard.model.responses import label_of
+from steelyard.model.responses.capacity import CAPACITY
 from steelyard.model.study import ALIASES, Limits, Study
 from steelyard.model.trial import ClockOffset, TrialRecord
 from steelyard.model.verdict_reasons import ReasonKind
@@ -210,6 +212,7 @@ def _load(study: Study) -> str:
         )
         or "the whole trace"
     )
+    amount = "a search" if load.schedule == "search" else amount
     if load.phases:
         phases = (f"“{phase.name}” for {duration(phase.duration_s)}: {_how(load, phase)}" for phase in load.phases)
         how = f"{len(load.phases)} phases without a pause: {'; '.join(phases)}"
@@ -246,6 +249,10 @@ def _how(load: Load, offered: Offered) -> str:
         return (
             f"a closed loop with {operations} in flight: each next operation is sent when the last is answered, {why}"
         )
+    arrivals = ", Poisson arrivals" if offered.arrivals == "poisson" else ""
+    if offered.schedule == "search":
+        rules = load.search_rules()
+        return f"an open loop (one rate after another{arrivals}, at most {operations} in flight) {procedure(rules)}"
     rate = f"{offered.rate_per_s:,g} operations per second" if offered.rate_per_s else ""
     if offered.capacity_fraction:
         rate = f"{offered.capacity_fraction:.0%} of capacity, by a closed loop in each start,"
@@ -268,7 +275,6 @@ def _how(load: Load, offered: Offered) -> str:
         case _:
             fast = "" if offered.speed in (None, 1) else f", {offered.speed:g} times as fast"
             kind = f"at the time stamps of {offered.trace}{fast}"
-    arrivals = ", Poisson arrivals" if offered.arrivals == "poisson" else ""
     return f"an open loop ({kind}{arrivals}, at most {operations} in flight)"
 
 
@@ -379,11 +385,18 @@ def _limit(name: str, value: float) -> str:
 
 def _analysis(study: Study, results: Results) -> str:
     return (
-        f"The main response is {results.response_label}. The unit of every estimate is the trial or the start, never "
-        "the second or the request. "
+        f"The main response is {results.response_label}{_within(study)}. The unit of every estimate is the trial "
+        "or the start, never the second or the request. "
         f"Intervals are at {100 * study.analysis.confidence:g}%. Percentiles of response time come from merged "
         "histograms, never from averaged percentiles."
     )
+
+
+def _within(study: Study) -> str:
+    """The limits of a search's response."""
+    if study.load.schedule != "search" or study.analysis.response != CAPACITY:
+        return ""
+    return f", the highest rate {limits_of(study.load.search_rules())}"
 
 
 def _circumstances(records: Sequence[TrialRecord]) -> str:

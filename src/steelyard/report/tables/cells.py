@@ -8,6 +8,7 @@ from typing import Final
 from steelyard.analysis.narrative.answer_table import AnswerRow
 from steelyard.analysis.row import meaning
 from steelyard.analysis.statistics.exclusions import Exclusion
+from steelyard.analysis.statistics.search import SearchRow
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.wording import capital
 from steelyard.format import NONE, note_letter, number
@@ -67,7 +68,10 @@ def cells(this: View) -> Table:
 
 
 def response_values(this: View) -> Table | None:
-    """Value of every other response, one row per treatment; None without other responses."""
+    """Value of every other response, one row per treatment; None without other responses, and of searches, whose
+    trials are of many rates."""
+    if this.results.of(SearchRow):
+        return None
     summaries = this.results.others(Summary)
     present = {one.response for one in summaries}
     shown = [one for one in responses.every().values() if one.on_page and one.name in present]

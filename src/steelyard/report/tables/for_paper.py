@@ -5,7 +5,7 @@ from __future__ import annotations
 from steelyard.analysis.results import Results
 from steelyard.report.data.presentation import view
 from steelyard.report.tables import analysed, answers, latex
-from steelyard.report.tables.cells import cells, response_medians
+from steelyard.report.tables.cells import cells, response_values
 from steelyard.report.tables.comparisons import comparisons
 from steelyard.report.tables.generic import Table
 from steelyard.report.tables.interactions import interactions
@@ -26,7 +26,7 @@ def for_paper(results: Results) -> dict[str, Table]:
         "every-pair": answers.every_pair(results.answer_pairs),
         "comparison": comparisons(this),
         "summary": cells(this),
-        "responses": response_medians(this),
+        "responses": response_values(this),
         "interaction": interactions(this),
         "regression": regressions(this),
         "law": laws(this),

@@ -183,12 +183,12 @@ def trials(this: View, records: Sequence[TrialRecord]) -> Table:
                     plain(number(value))
                     for value in (
                         this.scale.of(main),
-                        values.throughput_per_s,
+                        response_of(record, "throughput_per_s"),
                         response_of(record, "response_ms_p50"),
                         response_of(record, "response_ms_p99"),
                     )
                 ),
-                plain(values.errors),
+                plain(number(response_of(record, "errors"))),
                 _state(record, point),
             )
         )
