@@ -101,7 +101,7 @@ def test_an_example_is_understood(line: str) -> None:
             ["error: option '--tables' requires an argument", "  see: steelyard report --help"],
         ),
         (["run"], ["error: missing argument 'STUDY'", "  see: steelyard run --help"]),
-        (["chek"], ["error: no such command 'chek'. Did you mean 'check'?", "  see: steelyard --help"]),
+        (["verfy"], ["error: no such command 'verfy'. Did you mean 'verify'?", "  see: steelyard --help"]),
     ],
 )
 def test_words_that_are_not_understood_are_refused_in_the_style_of_all_errors(
