@@ -99,3 +99,13 @@ def test_what_cannot_be_is_refused(name: str, question: str, system: str, messag
 
 def test_a_suffix_is_no_part_of_the_name(tmp_path: Path) -> None:
     assert read(new.write("mine.toml", "compare", "simulated", tmp_path).path).study.name == "mine"
+
+
+def test_the_tutorial_extends_a_first_study(tmp_path: Path) -> None:
+    """As it says: with other factors at the end of the file."""
+    page = (Path(__file__).parents[3] / "docs" / "tutorial" / "first-study.md").read_text(encoding="utf-8")
+    assert "steelyard new compression --question compare" in page
+    factors = page.partition("```toml\n")[2].partition("```")[0]
+    study = new.write("compression", "compare", "cassandra", tmp_path).path
+    study.write_text(study.read_text(encoding="utf-8").partition("[factors]")[0] + factors, encoding="utf-8")
+    assert len(weigh(study, tmp_path / "store", 1.0).treatments) == 6
