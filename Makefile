@@ -13,6 +13,10 @@ STORE ?= store
 # Of which processors `make agents` builds the agent; empty for all.
 AGENTS ?=
 
+# How to type `steelyard`, if the shell does not find this one.
+REACH = @[ "$$(command -v steelyard)" -ef $(BIN)/steelyard ] || \
+  echo 'To type steelyard by its name: export PATH="$(CURDIR)/$(BIN):$$PATH"'
+
 .PHONY: help install setup agents quickstart test test-elsewhere check check-python check-rust test-rust bench wheels lock clean
 
 help:
@@ -20,11 +24,11 @@ help:
 	@echo "make test         set up, then the tests: unit, contract, golden, end to end"
 	@echo "make test-elsewhere  the tests in containers, in virtual machines, and of agents for other processors"
 	@echo "make install      Steelyard without Cassandra, which takes no Java: for simulated clusters and other systems"
-	@echo "make setup        the set-up alone; afterwards $(BIN)/steelyard works"
+	@echo "make setup        the set-up alone; it ends by saying how to type steelyard"
 	@echo "make agents       static agents for nodes with other processors: x86-64, aarch64, armv7"
 	@echo "make check        formatting, lint, types, imports: no tests"
 	@echo "make bench        Steelyard measured by itself and beside latte and cassandra-stress, see BENCHMARKS.md"
-	@echo "make wheels       both packages into dist/"
+	@echo "make wheels       both packages into dist/, for machines without Rust or a checkout"
 
 # The environment is made anew when the lock changes; the stamp is written last.
 $(VENV)/.locked: requirements.lock
@@ -51,9 +55,11 @@ $(BIN)/steelyard-agent: $(VENV)/.locked $(AGENT)
 	install -m 755 $(AGENT) $@
 
 install: $(VENV)/.installed $(BIN)/steelyard-agent
+	$(REACH)
 
-setup: install
+setup: $(VENV)/.installed $(BIN)/steelyard-agent
 	$(BIN)/steelyard setup cassandra
+	$(REACH)
 
 agents: $(VENV)/.installed
 	$(BIN)/python -m tools.agents --into $(BIN) $(AGENTS)

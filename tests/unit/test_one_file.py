@@ -12,7 +12,6 @@ import polars as pl
 import pytest
 import tools.docs.__main__ as docs
 from tools.docs import numbers
-from tools.docs import study_schema as schema
 
 from steelyard.analysis import statistics
 from steelyard.analysis.statistic import Section
@@ -23,6 +22,7 @@ from steelyard.model.trial import TrialRecord
 from steelyard.model.verdict_reasons import ReasonKind
 from steelyard.store import layout
 from steelyard.store.modelled import open_store
+from steelyard.study import schema
 from steelyard.verify.store import verification
 from tests.unit.verify import made
 

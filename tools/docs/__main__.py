@@ -7,20 +7,20 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from steelyard.study import schema
 from tools.docs import (
     hardware,
     json_outputs,
     numbers,
     order_schema,
     study_file,
-    study_schema,
     system_cassandra,
     workload_file,
 )
 
 ROOT = Path(__file__).resolve().parents[2]
 GENERATED: Mapping[str, Callable[[], str]] = {
-    "schema/study.schema.json": study_schema.text,
+    "schema/study.schema.json": schema.text,
     "docs/reference/study-file.md": study_file.text,
     "docs/reference/workload-file.md": workload_file.text,
     "docs/reference/numbers.md": numbers.page,

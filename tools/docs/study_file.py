@@ -33,8 +33,8 @@ from steelyard.model.study import (
 from steelyard.plugins import find
 from steelyard.plugins.find import Plugins
 from steelyard.study.fields import SEAMS, SECTIONS, hard
+from steelyard.study.schema import probe_settings
 from steelyard.tomlfile.parse import LARGEST_BYTES, LONGEST_KEY, LONGEST_NAME, LONGEST_TEXT, MOST_NESTED
-from tools.docs.study_schema import probe_settings
 
 TABLES: dict[str, type[BaseModel]] = {
     "study": About,
@@ -81,8 +81,22 @@ HEAD = """\
 
 <!-- Made by `python -m tools.docs --write`; edit the models instead. -->
 
-A study is one TOML file. `steelyard check STUDY` validates it and shows the plan without starting anything. Unknown
-keys are refused, with the nearest valid name. The schema for editors is `schema/study.schema.json`.
+A study is one TOML file. `steelyard new NAME` writes a commented one to begin with. `steelyard check STUDY` validates
+it and shows the plan without starting anything. Unknown keys are refused, with the nearest valid name.
+
+## In an editor
+
+Editors with Taplo (Even Better TOML in VS Code, `taplo lsp` elsewhere) complete, explain and check the keys of a study
+whose first line names the schema, by a path relative to the study or a URL:
+
+```toml
+#:schema ./study.schema.json
+```
+
+`steelyard new` writes that line and the schema. After an update, `steelyard schema > study.schema.json` writes it
+anew. The studies in `studies/` point to `schema/study.schema.json` of the checkout.
+
+## An example
 
 ```toml
 format = 1

@@ -34,6 +34,7 @@ EXIT_STUDY, EXIT_LABORATORY, EXIT_INTERRUPTED = 2, 3, 130
 HELP = "Benchmarks distributed databases: how do they scale, on this hardware, and how sure are we?"
 CONTENTS = {
     "Measure": {
+        "new": "Write a first study file: a commented NAME.toml for one of five kinds of question.",
         "setup": "Fetch what a system or another load generator needs (Java, jars, latte) into the cache, or name the "
         "command that installs it.",
         "check": "Validate a study. Print its treatments, order, time, memory and disk, and which differences it can "
@@ -70,6 +71,7 @@ CONTENTS = {
         "generator-bound.",
         "clean": "Find and remove what killed studies left behind.",
         "agent": "Run the agent alone: load, probe, sim, ops, cql. Arguments are passed on unchanged.",
+        "schema": "Print the JSON schema of study files, with which editors complete and check them.",
         "completion": "Print the script that makes bash, zsh or fish complete commands, studies, stores and levels.",
         "selftest": "Prove on this machine that the measured times are honest.",
     },
@@ -81,6 +83,7 @@ USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
 READING = frozenset(CONTENTS["Read"])
 """Commands that may be used while a study is measured: then they run at idle priority."""
 EXAMPLES = (
+    ("steelyard new first", "Write a study file to begin with."),
     ("steelyard check studies/quickstart.toml", "What would this study do, and how long would it take?"),
     ("steelyard run studies/quickstart.toml", "Measure; the same command resumes."),
     ("steelyard report store/quickstart", "Write the page that answers the question."),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.cli import completion
-from steelyard.cli.commands.completion import SCRIPTS, Shell
+from steelyard.cli.commands.completion import Shell, script_of
 from steelyard.cli.main import command_line
 from tests.unit.cli.screen import printed
 from tests.unit.report import synthetic
@@ -94,7 +94,7 @@ def test_a_store_that_cannot_be_read_has_no_levels(folder: Path) -> None:
 def in_bash(line: str, words: list[str], folder: Path) -> list[str]:
     """COMPREPLY of the script for a line, of which Bash made these words."""
     script = f"""
-{SCRIPTS[Shell.BASH].replace("VARIABLE", completion.VARIABLE)}
+{script_of(Shell.BASH)}
 COMP_LINE="$1" COMP_POINT="${{#1}}"; shift
 COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
 _steelyard_complete "$PROGRAM"
@@ -129,7 +129,7 @@ def test_bash_knows_the_script(folder: Path) -> None:
 
 @pytest.mark.parametrize(("shell", "check"), [(Shell.ZSH, "-n"), (Shell.FISH, "--no-execute")])
 def test_other_shells_can_read_their_script(shell: Shell, check: str, tmp_path: Path) -> None:
-    text = SCRIPTS[shell].replace("VARIABLE", completion.VARIABLE)
+    text = script_of(shell)
     assert "steelyard" in text
     assert f"{completion.VARIABLE}=" in text, "the program is asked by this variable"
     if shutil.which(shell) is None:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from tools.docs import study_file, study_schema, workload_file
+from tools.docs import study_file, workload_file
 from tools.docs.__main__ import GENERATED, main, out_of_date
 
+from steelyard.study import schema
 from tests.unit.study.paper import HEAD
 
 ROOT = Path(__file__).parents[3]
@@ -36,8 +37,8 @@ def test_every_key_of_the_reference_page_says_what_it_means() -> None:
 
 @cache
 def validator() -> jsonschema.Draft202012Validator:
-    jsonschema.Draft202012Validator.check_schema(study_schema.schema())
-    return jsonschema.Draft202012Validator(study_schema.schema())
+    jsonschema.Draft202012Validator.check_schema(schema.schema())
+    return jsonschema.Draft202012Validator(schema.schema())
 
 
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
@@ -81,3 +82,10 @@ def test_generated_files_are_checked_and_written(tmp_path: Path, capsys: pytest.
     assert (main([], tmp_path, WRITTEN), out_of_date(tmp_path, WRITTEN)) == (0, [])
     (tmp_path / next(iter(WRITTEN))).write_text("old")
     assert out_of_date(tmp_path, WRITTEN) == [next(iter(WRITTEN))]
+
+
+@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
+def test_every_shipped_study_leads_editors_to_its_schema(path: Path) -> None:
+    first = path.read_text(encoding="utf-8").splitlines()[0]
+    assert first.startswith("#:schema ")
+    assert (path.parent / first.removeprefix("#:schema ")).resolve() == ROOT / "schema" / "study.schema.json"

@@ -59,7 +59,7 @@ def test_a_probe_that_a_cluster_cannot_be_read_by_is_refused(tmp_path: Path) -> 
     path.write_text(shipped.read_text().replace('probes = ["os"]', 'probes = ["os", "gc"]'))
     found = printed(lambda: check(path, trust=True, store=tmp_path / "store"), width=400)
     assert found.code == 2
-    assert "study.toml:5: probes: the probe gc reads systems that offer the way 'gc_log'" in found.err
+    assert "study.toml:6: probes: the probe gc reads systems that offer the way 'gc_log'" in found.err
 
 
 def test_json_has_everything(tmp_path: Path) -> None:
