@@ -59,7 +59,7 @@ def test_the_curve_has_every_window_limit_and_knee(searched: ReportInput) -> Non
     assert len(windows) == sum(row.windows for row in searched.results.of(SearchRow))
     assert {row.binding for row in windows} == {"response_ms_p99 <= 10"}
     assert all((row.used > 1) == (not row.met) for row in windows)
-    figure = of_results(searched.results, searched.records)["rate-curves"]
+    figure = of_results(searched.results)["rate-curves"]
     assert len(figure.panels) == 2
     assert "Dashed line: the limit" in figure.caption
     assert 'id="rate-curves"' in build(searched)
