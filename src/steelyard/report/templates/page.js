@@ -136,6 +136,7 @@
   for (const table of document.querySelectorAll("table[data-sortable]")) {
     const heads = [...table.tHead.rows[0].cells];
     heads.forEach((head, index) => {
+      if (!head.textContent.trim()) return;
       const sorter = document.createElement("button");
       sorter.type = "button";
       sorter.append(...head.childNodes);
