@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    html = build(page_input(synthetic.study()))
+    html = build(page_input(synthetic.study(nodes=(1, 3, 6))))
     path = tmp_path_factory.mktemp("page") / "report.html"
     path.write_text(html, encoding="utf-8")
     return path
@@ -103,11 +103,11 @@ def pages_of(page: Path, profile: Path, address: str = "") -> int:
     return len(re.findall(rb"/Type\s*/Page[^s]", content))
 
 
-def test_a_quickstart_prints_on_8_to_12_pages_and_whole_if_asked(tmp_path: Path) -> None:
+def test_a_quickstart_prints_on_6_to_10_pages_and_whole_if_asked(tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     page.write_text(build(page_input(synthetic.study(starts=3))), encoding="utf-8")
     short = pages_of(page, tmp_path / "short")
-    assert 8 <= short <= 12
+    assert 6 <= short <= 10
     assert pages_of(page, tmp_path / "whole", "?print=all") > 2 * short
 
 
@@ -218,9 +218,6 @@ DOMAINS = (
     Domain(0.9, 4200.0, "log"),
     Domain(13.0, 31.0, "log"),
     Domain(1e-3, 1e8, "log"),
-    Domain(1.79e9 + 17, 1.79e9 + 95, "clock"),
-    Domain(1.79e9, 1.79e9 + 40_000, "clock"),
-    Domain(1.79e9, 1.79e9 + 900_000, "clock"),
 )
 
 
@@ -230,7 +227,7 @@ def test_the_zoom_and_the_pen_have_one_rule_for_ticks(opened: Tab, domain: Domai
         ticks = domain.ticks(most)
         drawn = opened.value(f"zoom.ticksOf('{domain.kind}', {domain.low!r}, {domain.high!r}, {most})")
         assert drawn == pytest.approx(list(ticks), rel=1e-12)
-        words = opened.value(f"zoom.labelsOf('{domain.kind}', {list(ticks)!r}, {domain.high - domain.low!r})")
+        words = opened.value(f"zoom.labelsOf({list(ticks)!r}, {domain.high - domain.low!r})")
         assert words == list(domain.labels(ticks))
 
 
@@ -261,7 +258,7 @@ def test_looking_closer_leaves_marks_and_grid_at_one_place(opened: Tab) -> None:
 
 
 def test_panels_with_axes_of_their_own_are_looked_at_one_by_one(opened: Tab) -> None:
-    charts = "[...document.querySelectorAll('#boxes svg.chart')]"
+    charts = "[...document.querySelectorAll('#dots svg.chart')]"
     values = [LABELS.format(chart=f"{charts}[{place}]", axis="y", kind="linear") for place in (0, 1)]
     before = [opened.value(one) for one in values]
     left, top, width, height = _box(opened, f"{charts}[0]")
@@ -270,6 +267,20 @@ def test_panels_with_axes_of_their_own_are_looked_at_one_by_one(opened: Tab) -> 
     assert opened.value(values[1]) == before[1]
     opened.value("dispatchEvent(new Event('beforeprint')); dispatchEvent(new Event('afterprint'))")
     assert [opened.value(one) for one in values] == before
+
+
+def test_commands_and_the_citation_have_a_copy_button(opened: Tab) -> None:
+    copy = "[...document.querySelectorAll('.pairs .copy button')]"
+    assert opened.value(f"{copy}.length") == 4
+    before = "one.parentNode.previousElementSibling.textContent.split(/[ {]/)[0]"
+    assert opened.value(f"{copy}.map((one) => {before})") == ["steelyard"] * 3 + ["@software"]
+    opened.value(
+        "window.copied = ''; Object.defineProperty(navigator, 'clipboard', "
+        "{ value: { writeText: async (text) => { window.copied = text; } }, configurable: true }); "
+        f"{copy}[0].click()"
+    )
+    opened.until("window.copied !== ''")
+    assert opened.value("window.copied") == "steelyard run STORE/study.toml --store again"
 
 
 def test_a_table_is_downloaded_whole(opened: Tab) -> None:
@@ -295,7 +306,7 @@ def test_what_is_folded_is_printed_on_request_only(opened: Tab) -> None:
     assert opened.value(CLOSED) == before
     assert opened.value(SEEN_IN.format(what="details:not([open]) > summary")) == 0
     assert opened.value(SEEN_IN.format(what=".on-request")) == 0
-    for name in ("#answers", "#main", "#comparisons", "#cells", "#order", "#method"):
+    for name in ("#answers", "#main", "#comparisons", "#cells", "#method"):
         assert opened.value(SEEN_IN.format(what=name)) == 1
     opened.value("document.documentElement.classList.add('print-all'); dispatchEvent(new Event('beforeprint'))")
     assert opened.value(CLOSED) == 0

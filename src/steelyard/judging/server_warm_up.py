@@ -22,6 +22,7 @@ LEAST_CPU_S = 0.1
 ALARM = 0.05
 """Probability that a round without a fall shows one, over all workloads (Bonferroni)."""
 NS_PER_MS = 1e6
+MOST_DECIMALS = 3
 
 
 @dataclass(frozen=True)
@@ -112,6 +113,12 @@ def still_falling(warmth: ServerWarmth) -> float:
     return -math.log1p(-greatest / 100) if greatest < 100 else math.inf
 
 
+def _above(fraction: float, limit: float) -> str:
+    """A fraction above a limit in percent, with as many decimals as it takes to see that it is above."""
+    texts = (f"{fraction:.{places}%}" for places in range(MOST_DECIMALS))
+    return next((text for text in texts if float(text[:-1]) > 100 * limit), f"{fraction:.{MOST_DECIMALS}%}")
+
+
 def not_reached(
     nodes: Mapping[str, NodeWarmth], workloads: Mapping[str, WorkloadWarmth | None], settings: ServerWarmUp
 ) -> Iterator[str]:
@@ -121,7 +128,7 @@ def not_reached(
     compiling = {name: node.compiler_fraction for name, node in nodes.items() if node.compiler_fraction is not None}
     busy = {name: fraction for name, fraction in compiling.items() if fraction >= limit}
     if busy:
-        taken = ", ".join(f"{fraction:.0%} of a core on {name}" for name, fraction in busy.items())
+        taken = ", ".join(f"{_above(fraction, limit)} of a core on {name}" for name, fraction in busy.items())
         yield f"compilers still used {taken} (warm: below {limit:.0%})"
     changes = {name: node.cpu_change_percent for name, node in nodes.items() if node.cpu_change_percent is not None}
     falling = {name: change for name, change in changes.items() if change <= -100 * CPU_NOISE}

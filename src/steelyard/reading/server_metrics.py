@@ -19,6 +19,9 @@ from steelyard.reading.node_usage import mean_over_time, measured_samples
 PAUSE: Final = "node_gc_pause_ms"
 WATCHED: Final = "node_gc_paused_fraction"
 """Sampled at every interval at which pauses were looked for, so that no pause differs from no reading."""
+OF_PROCESSES: Final = ("node_cpu_", "node_memory_", "node_disk_", "node_network_", "node_processes", "node_throttled_",
+                       "node_read_calls_", "node_write_calls_")  # fmt: skip
+"""Beginnings of metrics that the operating system has of any node; not every load node has all of them."""
 MS_PER_S: Final = 1000.0
 WORST_OF: Final = ("p99", "p90", "p50")
 """The percentile whose highest window is looked at: the first that any window supports."""
@@ -190,8 +193,8 @@ class ServerMetric:
 def server_metrics(
     samples: pl.DataFrame, databases: Sequence[str], span: tuple[float, float] | None
 ) -> tuple[ServerMetric, ...]:
-    """Every metric that database nodes have and load nodes lack, by name: what the servers say of themselves. Empty
-    where it is not known which nodes are which."""
+    """Every metric that database nodes have, and neither load nodes nor processes: what the servers say of themselves.
+    Empty where it is not known which nodes are which."""
     if not databases:
         return ()
     inside = measured_samples(samples, span)
@@ -201,6 +204,7 @@ def server_metrics(
         return ()
     metric = pl.col("metric")
     own = inside.filter(of_servers & metric.str.starts_with("node_") & ~metric.is_in(common.to_list()))
+    own = own.filter(~pl.any_horizontal(metric.str.starts_with(begin) for begin in OF_PROCESSES))
     metrics = []
     for (name,), rows in own.sort("metric", "node", "t_s").group_by("metric", maintain_order=True):
         highest = rows.row(int(rows["value"].arg_max() or 0), named=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -40,7 +41,7 @@ class Numbered:
     """A figure with its number and its drawn panels."""
 
     figure: Figure
-    number: int
+    number: str
     pictures: tuple[DrawnPanel, ...]
 
 
@@ -52,16 +53,20 @@ class Drawing:
         self.page_input, self.results, self.records = page_input, page_input.results, page_input.records
         self.own, self.published = own, bool(page_input.study.study.source)
         self.this = view(page_input.results)
-        self.figures = catalogue.of_results(page_input.results, page_input.records)
+        self.figures = catalogue.of_results(page_input.results)
         self.texts = HoverTexts()
         self.explained: list[Table] = []
         """Tables that the page lays out itself; the end of the page explains their heads."""
         self.environment = _environment()
-        self._last = {"figure": 0, "table": 0}
+        self.on_request = False
+        """Whether the section being drawn is printed only if asked for."""
+        self._last = Counter[str]()
 
-    def _number(self, kind: str) -> int:
-        self._last[kind] += 1
-        return self._last[kind]
+    def _number(self, kind: str, *, folded: bool = False) -> str:
+        """`3`, or `S3` for what the short print leaves out, so that printed numbers have no gaps."""
+        apart = "S" if folded or self.on_request else ""
+        self._last[kind + apart] += 1
+        return f"{apart}{self._last[kind + apart]}"
 
     def block(self, name: str, *values: Any, template: str = "blocks", **named: Any) -> Markup:
         """A macro of a template, filled in."""
@@ -99,7 +104,7 @@ class Drawing:
         if own:
             table = table.without_empty_columns()
             self.explained.append(table)
-        return self.block(macro, (self._number("table"), table), template="parts", **look)
+        return self.block(macro, (self._number("table", folded=macro == "folded"), table), template="parts", **look)
 
     def folded(self, table: Table | None, **look: Any) -> Markup:
         """The next table, folded."""
@@ -127,7 +132,10 @@ def paragraphs(texts: Iterable[str], kind: str = "") -> Markup:
 
 def heading(text: str) -> Markup:
     """A heading within a section."""
-    return Markup("<h3>{}</h3>\n").format(text)
+    anchor = "-".join(text.lower().split())
+    return Markup('<h3 id="{0}">{1} <a class="anchor" href="#{0}" aria-label="Link to {1}">#</a></h3>\n').format(
+        anchor, text
+    )
 
 
 def coded(text: str) -> Markup:

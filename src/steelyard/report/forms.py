@@ -72,7 +72,7 @@ def _answer(page: Drawing) -> Markup:
     caveats, more = results.caveats[:SHOWN_CAVEATS], results.caveats[SHOWN_CAVEATS:]
     found = carried.headline(results.main(Carried))
     sentences = [one for one in results.answer if one not in found]
-    in_table = [one for one in sentences if len(lines) > 1 and answers.is_of_line(one, results.answer_table)]
+    in_table = [one for one in sentences if lines and answers.is_of_line(one, results.answer_table)]
     beside = [one for one in sentences if one not in in_table and not repeats_a_caveat(one, caveats)]
     html = paragraphs(found if table else results.answer, "answer") + page.table(table, look="answers")
     html += paragraphs(beside if table else ())
@@ -99,6 +99,8 @@ def _laws(page: Drawing) -> Markup:
 
 
 def _interactions(page: Drawing) -> Markup:
+    if not page.this.crossed:
+        return Markup()
     words = paragraphs(anova.interactions(page.results.of(AnovaTerm)))
     return words + page.folded(interactions(page.this)) + page.named("profiles")
 
@@ -118,13 +120,19 @@ def _nodes(page: Drawing) -> Markup:
     traces = sorted(page.page_input.traces, key=lambda trace: places.get(trace.record.cell, len(places)))
     most = node_traces.most_seconds(traces)
     figures = [figure for trace in traces if (figure := node_traces.figure(trace, most=most)) is not None]
-    if not figures:
+    numbers = page.folded(time_courses.nodes(traces)) + page.folded(time_courses.servers(traces))
+    if not figures and not numbers:
         return Markup()
-    html = paragraphs(["CPU, memory, disk and network of each node during one trial of each treatment."])
+    what = "CPU, memory, disk and network of each node during one trial of each treatment."
+    if few := len(traces) - len(figures):
+        what += (
+            f" {few} of these {count(len(traces), 'trial')} {'has' if few == 1 else 'have'} fewer than "
+            f"{node_traces.FEWEST_READINGS} readings of a node, too few to draw; the table has their means."
+        )
+    html = paragraphs([what])
     for figure in figures:
         html += page.block("trace", figure.title, page.figure(figure), figure is figures[-1])
-    html += page.folded(time_courses.nodes(traces)) + page.folded(time_courses.servers(traces))
-    return html + paragraphs([drawn_trials.pauses_note(page.page_input)], "note")
+    return html + numbers + paragraphs([drawn_trials.pauses_note(page.page_input)], "note")
 
 
 def _drift(page: Drawing) -> Markup:
@@ -132,17 +140,18 @@ def _drift(page: Drawing) -> Markup:
     shared = method_and_facts.shared(page.records)
     (row,) = page.results.of(Validity)
     words = [f"The nodes share {shared}: what one of them does costs the others." if shared else "", row.sentence]
-    return paragraphs(words) + page.named("order")
+    return paragraphs(words)
 
 
 def _left_out(page: Drawing) -> Markup:
-    reasons = page.block("exclusions", page.results.of(Exclusion))
+    lost = page.results.of(Exclusion)
+    reasons = page.block("exclusions", lost) if lost else Markup()
     return reasons + page.table(validity.exclusions(page.records), sortable=True)
 
 
 def _steady(page: Drawing) -> Markup:
     """Trials dropped as warm-up, and three answers: within a trial, over the trials of a start, over the study."""
-    html = heading("Steady state") + paragraphs([steadiness.warm_up_words(page.this)]) + page.named("warm-up")
+    html = heading("Steady state") + paragraphs([steadiness.warm_up_words(page.this)])
     for level in steadiness.levels(page.this):
         html += paragraphs([level]) if isinstance(level, str) else page.folded(level)
     return html
@@ -206,12 +215,17 @@ def _data(page: Drawing) -> Markup:
 
 def _terms(page: Drawing) -> Markup:
     """The page's words; definitions by label: every response, and the heads of the page's own tables."""
-    meanings = {response.label: response.definition for response in responses.every().values()}
+    labels = {response.label: response.definition for response in responses.every().values()}
     for column in (column for table in page.explained for column in table.columns if column.name):
         if column.definition:
-            meanings.setdefault(column.name, column.definition)
+            labels.setdefault(column.name, column.definition)
+    meanings: dict[str, list[str]] = {}
+    for name, text in labels.items():
+        meanings.setdefault(text, []).append(name)
     words = page.block("terms", "The words of this page", WORDS, "words")
-    return words + page.block("terms", "Definitions of every column", meanings)
+    return words + page.block(
+        "terms", "Definitions of every column", {"; ".join(of): text for text, of in meanings.items()}
+    )
 
 
 FORMS: Final[tuple[Form, ...]] = (
@@ -227,7 +241,7 @@ FORMS: Final[tuple[Form, ...]] = (
     Form("response-time", _response_time),
     Form("within", drawn_trials.over_time),
     Form("nodes", _nodes),
-    Form("spread", lambda page: page.named("boxes") + page.named("deviations")),
+    Form("spread", lambda page: page.named("dots")),
     Form("validity", _drift, (Validity,)),
     Form("validity", _left_out, (Exclusion,)),
     Form("validity", _steady, (Steady, Trend, Course)),

@@ -20,7 +20,7 @@ from steelyard.report.tables.cells import cells
 from steelyard.report.tables.comparisons import comparisons
 from steelyard.report.tables.generic import Table
 
-FIGURES: Final = ("main", "forest", "regression", "laws", "profiles", "boxes", "order")
+FIGURES: Final = ("main", "forest", "regression", "laws", "profiles", "dots")
 """Figures of a section, in its order; those of response time within a trial are of the main response only."""
 SECTIONS: Final = (Section.ANSWER, Section.EVERY_CELL, Section.SIZE, Section.INTERACTIONS, Section.SENSITIVITY,
                    Section.SPREAD, Section.VALIDITY)  # fmt: skip
@@ -36,7 +36,7 @@ def named(results: Results) -> tuple[str, str]:
 
 def section(page: Drawing, results: Results) -> Markup:
     """The section of one further response: its answer, and what the page has of the main response, too."""
-    this, drawn = view(results), catalogue.of_results(results, page.records)
+    this, drawn = view(results), catalogue.of_results(results)
     rest = analysed.grids(this, page.own - PLAIN, published=page.published)
 
     def own(shown: Table | None) -> Table | None:

@@ -57,7 +57,7 @@ class NotebookReading(Reading):
     @cached_property
     def figures(self) -> Mapping[str, Figure]:
         """The figures of the page that need no time series within trials, by the names that `report --figures` has."""
-        return catalogue.of_results(self.results, self.records)
+        return catalogue.of_results(self.results)
 
     def figure(self, name: str = "main") -> NotebookFigure:
         """A figure of the page. Raises KeyError with the most similar names."""

@@ -35,7 +35,7 @@ def test_words() -> None:
     this = view(results)
     lines = ["method", *method_and_facts.method(study, None, records, results), ""]
     lines += ["settings", *(f"{fact.name} = {fact.value}" for fact in method_and_facts.asked(study)), ""]
-    for name, figure in catalogue.of_results(results, records).items():
+    for name, figure in catalogue.of_results(results).items():
         lines += [f"figure {name}: {figure.title}", figure.caption, *(f"key {key.text}" for key in figure.keys), ""]
     found = (
         answers.answers(results.answer_table),

@@ -145,7 +145,7 @@ def test_json_has_all_tables_and_what_columns_mean() -> None:
 def test_figures_are_written_in_three_formats_with_captions(tmp_path: Path) -> None:
     study = synthetic.study(workloads=("A",))
     records = synthetic.records(study)
-    made = catalogue.of_results(analyse(records, study, seed=1), records)
+    made = catalogue.of_results(analyse(records, study, seed=1))
     export.figures({"main": made["main"]}, tmp_path)
     assert (tmp_path / "main.svg").read_text().startswith("<svg")
     assert (tmp_path / "main.png").read_bytes()[:4] == b"\x89PNG"

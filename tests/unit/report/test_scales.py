@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 
 import pytest
 from hypothesis import assume, example, given, settings
@@ -99,18 +98,6 @@ def test_labels_tell_ticks_apart(low: float, span: float, most: int) -> None:
     assert len(set(labels)) == len(labels)
     shown = [float(label.replace(",", "").replace("−", "-")) for label in labels]
     assert shown == pytest.approx(domain.ticks(most), abs=span * 1e-6)
-
-
-@unhurried
-@given(st.floats(1e9, 2e9), st.floats(10, 1e7), st.integers(2, 8))
-def test_a_clock_has_ticks_on_full_steps_with_different_labels(begun_s: float, span_s: float, most: int) -> None:
-    domain = Domain(begun_s, begun_s + span_s, "clock")
-    ticks = domain.ticks(most)
-    assert len(ticks) <= 1.25 * most + 1
-    gaps = {round(right - left, 3) for left, right in pairwise(ticks)}
-    assert len(gaps) <= 1
-    labels = domain.labels(ticks)
-    assert len(set(labels)) == len(labels)
 
 
 def test_a_logarithmic_domain_leaves_values_out_that_have_no_logarithm() -> None:

@@ -66,7 +66,7 @@ def test_the_curve_has_every_window_limit_and_knee(searched: ReportInput) -> Non
     assert len(windows) == sum(row.windows for row in searched.results.of(SearchRow))
     assert {row.binding for row in windows} == {"response_ms_p99 <= 10"}
     assert all((row.used > 1) == (not row.met) for row in windows)
-    figures = of_results(searched.results, searched.records)
+    figures = of_results(searched.results)
     figure = figures["main"]
     assert len(figure.panels) == 2
     assert "Dashed line: the limit" in figure.caption
@@ -85,7 +85,7 @@ def test_the_answer_leads_the_page_and_bounds_are_said_beside_it(searched: Repor
 
 def test_nothing_is_pooled_over_the_windows_of_a_search(searched: ReportInput) -> None:
     assert not {row.response for row in searched.results.of(Summary)} & POOLED
-    assert not {"percentiles", "curves"} & set(of_results(searched.results, searched.records))
+    assert not {"percentiles", "curves"} & set(of_results(searched.results))
     assert searched.tables["percentile"].height == searched.tables["pooled_percentile"].height == 0
     page = build(searched)
     assert NOT_POOLED in page

@@ -86,7 +86,7 @@ class AnovaTerm(MeasuredRow):
     p: P = None
     """p-value of F."""
     p_holm: Annotated[float | None, Column(unit=NO_UNIT, head="p (Holm)", is_p=True)] = None
-    """The same, Holm's correction over the terms of the form."""
+    """p of F, with Holm's correction over the terms of the form."""
     method: str = ""
     """How F and p were computed; they are statistics of a test and have no interval."""
     note: str = ""

@@ -64,7 +64,7 @@ class Comparison(Judged, MeasuredLevels):
     p: P = None
     """Two-sided p that the ratio is 1, by the test whose interval the ratio has; none below three starts per level."""
     p_holm: Annotated[float | None, Column(unit=NO_UNIT, head="p (Holm)", is_p=True)] = None
-    """The same with Holm's correction over the family."""
+    """p that the ratio is 1, with Holm's correction over the family."""
     family: int = 0
     """Comparisons of the family of Holm's correction: all that have a p, of every response that the study names."""
     survives_holm: bool | None = None
@@ -72,7 +72,7 @@ class Comparison(Judged, MeasuredLevels):
     tost_p: Annotated[float | None, Column(unit=NO_UNIT, head="p of equivalence", is_p=True)] = None
     """Greater p of the two one-sided tests of equivalence; none without a margin."""
     tost_p_holm: Annotated[float | None, Column(unit=NO_UNIT, head="p of equivalence (Holm)", is_p=True)] = None
-    """The same with Holm's correction over the family."""
+    """p of equivalence, with Holm's correction over the family."""
     margin_percent: Annotated[float | None, Column(unit="%", head="margin, %")] = None
     """Change that the study calls too small to matter."""
     floor_source: str = ""

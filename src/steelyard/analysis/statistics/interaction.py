@@ -52,7 +52,7 @@ class Interaction(MeasuredLevels):
     ratio_by_baseline: Annotated[float | None, Column(unit=NO_UNIT, head="ratio at its baseline")] = None
     """Level over baseline, at the other factor's baseline; geometric means of start means."""
     ratio_by_level: Annotated[float | None, Column(unit=NO_UNIT, head="ratio at its level")] = None
-    """The same at the other factor's level."""
+    """Level over baseline, at the other factor's level; geometric means of start means."""
     ratio_of_ratios: RatioOrNone = None
     """The second over the first; none if a value is not above 0."""
     verdict: Verdict
@@ -63,11 +63,11 @@ class Interaction(MeasuredLevels):
     p: P = None
     """Two-sided p that the ratio of ratios is 1."""
     p_holm: Ps = None
-    """The same with Holm's correction over the ratios of ratios of this table."""
+    """p that the ratio of ratios is 1, with Holm's correction over those of this table."""
     difference_by_baseline: Annotated[float, Column(unit=IN_UNIT, head="difference at its baseline")]
     """Level minus baseline, at the other factor's baseline; arithmetic means of start means."""
     difference_by_level: Annotated[float, Column(unit=IN_UNIT, head="difference at its level")]
-    """The same at the other factor's level."""
+    """Level minus baseline, at the other factor's level; arithmetic means of start means."""
     difference_of_differences: InUnit
     """The second minus the first."""
     verdict_of_differences: Verdict
@@ -77,7 +77,7 @@ class Interaction(MeasuredLevels):
     p_of_differences: P = None
     """Two-sided p that the difference of differences is 0."""
     p_holm_of_differences: Ps = None
-    """The same with Holm's correction over the differences of differences of this table."""
+    """p that the difference of differences is 0, with Holm's correction over those of this table."""
     floor_percent: Annotated[float | None, Column(unit="%")] = None
     """Change of a ratio of ratios that identical systems stay below: of the noise floors of both ratios, in quadrature;
     none if none is known."""

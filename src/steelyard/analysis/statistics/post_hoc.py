@@ -40,11 +40,11 @@ class PostHoc(MeasuredLevels):
     p: P = None
     """p-value of t: over start means the comparison's own, on logarithms where all values are above 0."""
     p_holm: Annotated[float | None, Column(unit=NO_UNIT, head="p (Holm)", is_p=True)] = None
-    """The same, Holm's correction over the pairs, by every response that the study names."""
+    """p of t, with Holm's correction over the pairs, by every response that the study names."""
     rank_p: P = None
     """p-value of the rank test."""
     rank_p_holm: Annotated[float | None, Column(unit=NO_UNIT, head="rank p (Holm)", is_p=True)] = None
-    """The same, Holm's correction over the pairs, by every response that the study names."""
+    """p of the rank test, with Holm's correction over the pairs, by every response that the study names."""
     method: str = ""
     """How p and the p of ranks were computed."""
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Annotated
+from typing import Annotated, Final
 
 from steelyard.analysis.row import Column, Row
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.format import count, listed, number
 from steelyard.model.trial import TrialRecord
 
-MOST_NAMED = 2
+PERCENT: Final = re.compile(r"([\d.]+)%")
+PARENTHESES: Final = re.compile(r" \([^)]*\)")
+"""Limits and noise, beside the numbers of a reason."""
 
 
 class WarmedStart(Row):
@@ -60,34 +64,57 @@ def cold_starts(rows: Sequence[WarmedStart]) -> Iterator[str]:
     ended = [row for row in rows if not row.warm and row.rounds]
     unfair = "Colder servers look slower than they are"
     if refused:
-        yield (
-            f"In {len(refused)} of {count(len(rows), 'start')}{_sizes(refused, rows)} the servers were not warmed up: "
-            f"{_reasons(refused)}. {unfair}."
-        )
+        yield (f"In {_which(refused, rows)} the servers were not warmed up: {_reasons(refused)}. {unfair}.")
     if ended:
         longest_s = number(max(row.seconds for row in ended), digits=2)
         yield (
-            f"In {len(ended)} of {count(len(rows), 'start')}{_sizes(ended, rows)} the servers were not warm at the end "
+            f"In {_which(ended, rows)} the servers were not warm at the end "
             f"of their server warm-up, after up to {longest_s} s: {_reasons(ended)}. {unfair}; a longer "
             "server_warm_up.deadline_s helps."
         )
 
 
-def _sizes(cold: Sequence[WarmedStart], rows: Sequence[WarmedStart]) -> str:
-    """Size of the cold starts, if sizes differ: `, all with 2 nodes,`."""
-    if len({row.nodes for row in rows}) < 2:
-        return ""
-    sizes = sorted({row.nodes for row in cold})
-    if len(sizes) == 1:
-        each = {1: "", 2: "both "}.get(len(cold), "all ")
-        return f", {each}with {count(sizes[0], 'node')},"
-    return f", with {listed([str(size) for size in sizes])} nodes,"
+def _which(cold: Sequence[WarmedStart], rows: Sequence[WarmedStart]) -> str:
+    """`3 of 4 starts`; where sizes differ `2 of 3 starts with 2 nodes, all 3 starts with 4 nodes and none with 1
+    node`."""
+    every, of_cold = (Counter(row.nodes for row in some) for some in (rows, cold))
+    if len(every) == 1:
+        return f"{len(cold)} of {count(len(rows), 'start')}"
+    parts = []
+    for size, starts in sorted(every.items()):
+        most = "the only start" if starts == 1 else f"{'both' if starts == 2 else f'all {starts}'} starts"
+        some = most if of_cold[size] == starts else f"{of_cold[size]} of {starts} starts"
+        parts += [f"{some} with {count(size, 'node')}"] if of_cold[size] else []
+    without = [str(size) for size in sorted(every) if not of_cold[size]]
+    return listed(
+        [*parts, *([f"none with {listed(without, 'or')} node{'' if without == ['1'] else 's'}"] if without else [])]
+    )
 
 
 def _reasons(rows: Sequence[WarmedStart]) -> str:
-    """The first different reasons of these starts."""
-    reasons = list(dict.fromkeys(row.left for row in rows))
-    return "; ".join(reasons[:MOST_NAMED]) + ("; and so on" if len(reasons) > MOST_NAMED else "")
+    """The reasons of these starts; if they differ, each kind with the range of its numbers: `compilers still used 5.2
+    to 102% of a core in 6 starts`."""
+    distinct = list(dict.fromkeys(row.left for row in rows))
+    if len(distinct) == 1:
+        return distinct[0]
+    kinds: dict[tuple[str, str], list[list[float]]] = {}
+    for row in rows:
+        for clause in row.left.split("; "):
+            shown = PARENTHESES.sub("", clause)
+            kind = shown.partition(", ")[0] if PERCENT.search(shown) else shown
+            begin, _, end = PERCENT.sub("%", kind).partition("%")
+            what = begin, " of a core" if end.startswith(" of a core") else ""
+            kinds.setdefault(what, []).append([float(number) for number in PERCENT.findall(shown)])
+    return "; ".join(
+        f"{begin}{_range(numbers)}{end} in {count(len(numbers), 'start')}" for (begin, end), numbers in kinds.items()
+    )
+
+
+def _range(numbers: Sequence[Sequence[float]]) -> str:
+    flat = sorted({one for of in numbers for one in of})
+    if not flat:
+        return ""
+    return f"{flat[0]:g}%" if len(flat) == 1 else f"{flat[0]:g} to {flat[-1]:g}%"
 
 
 STATISTIC = Statistic(

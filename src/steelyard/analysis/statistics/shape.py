@@ -144,8 +144,8 @@ def pointed_out(shapes: Sequence[Shape], response: str = "") -> list[str]:
     if outlying:
         total = sum(one.outliers for one in outlying)
         sentences.append(
-            f"{count(total, 'outlier')} among the trials of {named([one.treatment for one in outlying])} (beyond the "
-            f"fences of the box plot); {'it was' if total == 1 else 'they were'} kept."
+            f"{count(total, 'outlier')} among the trials of {named([one.treatment for one in outlying])} (more than "
+            f"1.5 interquartile ranges beyond the quartiles); {'it was' if total == 1 else 'they were'} kept."
         )
     odd = [one for one in shapes if one.normality_p is not None and one.normality_p < ALPHA]
     if odd:

@@ -64,8 +64,6 @@ class Summary(MeasuredTreatment):
     """Largest minus smallest value, as measured, without an interval."""
     exclusions: Annotated[tuple[Exclusion, ...], HIDDEN] = ()
     start_means: Annotated[tuple[float, ...], HIDDEN] = ()
-    whiskers: Annotated[tuple[float, float] | None, HIDDEN] = None
-    """Ends of the whiskers of a box plot over used trials."""
     notes: Annotated[tuple[str, ...], HIDDEN] = ()
 
 
@@ -106,7 +104,6 @@ def summarise(frame: TrialFrame, response: str, treatment: Treatment, confidence
         max=estimates.extreme(max(values), len(values), unit, confidence, "greatest"),
         range=estimates.extreme(max(values) - min(values), len(values), unit, confidence, "greatest less least"),
         start_means=tuple(means),
-        whiskers=estimates.whiskers(values),
         notes=_notes(len(values), len(means)),
     )
 

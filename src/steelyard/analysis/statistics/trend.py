@@ -60,7 +60,7 @@ class Trend(TreatmentRow):
     p: P = None
     """p that the series has no trend: the smallest p of its curves, times their number."""
     p_holm: Annotated[float | None, Column(unit=NO_UNIT, head="p (Holm)", is_p=True)] = None
-    """The same with Holm's correction over the family."""
+    """p that there is no trend, with Holm's correction over the family."""
     family: int = 0
     """Tests of the study."""
     verdict: Verdict

@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from steelyard.analysis.comparisons.level_ratios import centre
+from steelyard.analysis.narrative.answer_table import AnswerRow
 from steelyard.analysis.statistics.law import LawFit
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.statistics.trials import Point
-from steelyard.analysis.treatments import label
-from steelyard.format import UnitScale, number
+from steelyard.analysis.treatments import Treatment, label
+from steelyard.format import UnitScale, count, number, with_interval
+from steelyard.model.estimate import Estimate
 from steelyard.model.responses import unit_of
 from steelyard.model.trial import CellKey, cell_key
 from steelyard.report.basics.theme import MAX_LINES
 from steelyard.report.data.presentation import Key, View
-from steelyard.report.draw.charts import Dot, FittedPoint, style
+from steelyard.report.draw.charts import CellPoint, Dot, FittedPoint, style
 
 Row = TypeVar("Row")
 
 MOST_POINTS: Final = 400
 """Most marks of one kind in one picture; of more, every k-th is drawn and the caption says so."""
+
+
+@dataclass(frozen=True)
+class AnswerPoint:
+    """A value of the answer, and how many starts it rests on."""
+
+    drawn: CellPoint
+    starts: int
 
 
 def tip(*parts: str) -> str:
@@ -51,9 +63,49 @@ def series_keys(this: View) -> tuple[Key, ...]:
     return level_keys(this.series)
 
 
-def level_keys(names: Sequence[str]) -> tuple[Key, ...]:
-    """One key entry per name, with its colour, marker and dash."""
-    return tuple(Key(name, *style(index)) for index, name in enumerate(names))
+def level_keys(names: Sequence[str], *, lines: bool = True) -> tuple[Key, ...]:
+    """One key entry per name, with its colour, marker and, where `lines` are drawn, dash."""
+    styles = (style(index) for index in range(len(names)))
+    return tuple(
+        Key(name, of.colour, of.shape, of.dash if lines else None) for name, of in zip(names, styles, strict=True)
+    )
+
+
+def answer_points(this: View) -> list[AnswerPoint]:
+    """Values of the answer; of all treatments, where no table of the answer has them over the axis."""
+    table = this.results.answer_table
+    rows = [row for row in table.rows if row.value_interval is not None] if table else []
+    if rows and {this.axis} == {row.factor for row in rows}:
+        return [_answer_point(this, row) for row in rows]
+    return [
+        _point(this, one.treatment, centre(one.start_means, one.unit, this.results.confidence), one.n, one.starts)
+        for one in this.results.main(Summary)
+        if one.start_means
+    ]
+
+
+def _answer_point(this: View, row: AnswerRow) -> AnswerPoint:
+    assert row.value_interval is not None
+    return _point(this, {**row.others, row.factor: row.level}, row.value_interval, row.n, row.starts)
+
+
+def _point(this: View, treatment: Treatment, value: Estimate, n: int, starts: int) -> AnswerPoint:
+    shown = this.scale.estimate(value)
+    sizes = f"n = {count(n, 'trial')} from {count(starts, 'start')}"
+    hover = tip(label(treatment), f"{with_interval(shown)} {this.scale.unit}", sizes)
+    level, series = this.level(treatment), this.of(treatment)
+    return AnswerPoint(CellPoint(level, series, shown.value, shown.low, shown.high, n, hover), starts)
+
+
+def amount(amounts: Sequence[int], noun: str) -> str:
+    """`6 trials`, or `4 to 6 trials`."""
+    return f"{n_range(amounts)} {noun if set(amounts) == {1} else f'{noun}s'}"
+
+
+def without_trials(this: View) -> str:
+    """Sentence of a caption on treatments without a valid trial; empty if all have one."""
+    missing = [label(summary.treatment) for summary in this.results.main(Summary) if summary.n == 0]
+    return f" Without a valid trial, and so not drawn: {'; '.join(missing)}." if missing else ""
 
 
 def trial_dots(this: View) -> list[Dot]:

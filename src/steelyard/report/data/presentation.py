@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistic import Section
@@ -16,6 +17,9 @@ from steelyard.report.basics.theme import MAX_LINES, SERIES
 from steelyard.report.draw.charts import Positions, Styles
 from steelyard.report.draw.plot import NARROW_PX, PANEL_PX, WIDE_PX
 from steelyard.report.draw.svg import Picture
+
+FEWEST_SIZES: Final = 3
+"""Fewest levels of a number that a line joins: two are two categories."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,7 @@ def panels_of(drawn: Sequence[tuple[str, Callable[[float], Picture]]]) -> tuple[
     the page, with a narrow picture for small screens."""
     if len(drawn) == 1:
         ((title, draw),) = drawn
-        return (Panel(title, draw(WIDE_PX), draw(NARROW_PX)),)
+        return (Panel("" if title == label({}) else title, draw(WIDE_PX), draw(NARROW_PX)),)
     return tuple(Panel(title, draw(PANEL_PX)) for title, draw in drawn)
 
 
@@ -104,6 +108,16 @@ class View:
     def y_title(self) -> str:
         """The main response with its unit."""
         return f"{self.results.response_label}, {self.scale.unit}"
+
+    @property
+    def crossed(self) -> bool:
+        """Whether two factors or more vary, so that they can interact."""
+        return sum(len(levels) > 1 for levels in self.results.factors.values()) > 1
+
+    @property
+    def by_size(self) -> bool:
+        """Whether the axis has enough sizes for a curve over them."""
+        return self.positions.numeric and len(self.positions.levels) >= FEWEST_SIZES
 
     def styles(self) -> Styles:
         """Style of each series."""

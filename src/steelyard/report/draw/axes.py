@@ -122,7 +122,6 @@ def lines_of_labels(axis: Axis, scale: Scale) -> list[int | None]:
 
 def _zoom_attribute(which: str, axis: Axis, scale: Scale, *across: float) -> str:
     kind = "fixed" if axis.fixed else axis.domain.kind
-    digits = 12 if kind == "clock" else DIGITS
-    ends = [f"{end:.{digits}g}" for end in (axis.domain.low, axis.domain.high)]
+    ends = [f"{end:.{DIGITS}g}" for end in (axis.domain.low, axis.domain.high)]
     pixels: Sequence[float] = (scale.first_px, scale.last_px, *across)
     return " ".join((which, kind, *ends, *map(place, pixels)))

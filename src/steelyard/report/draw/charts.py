@@ -189,7 +189,7 @@ def levels_chart(
     """One line per series over the levels of a factor, with the interval of each point and the name of each line.
 
     Dots are faint. Points of different series at one level are offset, so that no interval hides another. Lines join
-    levels that are words only if `joined`. Curves (a fitted law) replace the straight lines; ideals are dotted.
+    words, or two levels, only if `joined`. Curves (a fitted law) replace the straight lines; ideals are dotted.
     """
     names = [name for name in styles.names if any(point.series == name for point in points)]
     series = [
@@ -205,7 +205,7 @@ def levels_chart(
         for index, name in enumerate(names)
     ]
     shown = [fitted(name, LABEL_SHARE * width) for name in names] if label else []
-    straight = (positions.numeric or joined) and not curves
+    straight = (joined or (positions.numeric and len(positions.levels) > 2)) and not curves
 
     def draw(area: PlotArea) -> Layers:
         behind = [mark for one in series for mark in _law(area, one)]

@@ -37,14 +37,6 @@ def symbol(shape: str, x: float, y: float, radius: float, *, tip: str | None = N
     return element("path", d=f"M{corners}Z", transform=f"translate({place(x)},{place(y)})", data_tip=tip)
 
 
-def crossed(x: float, y: float, *, tip: str | None = None, radius: float = 3.5) -> Element:
-    """A cross of two strokes, for what has no value."""
-    r = place(radius)
-    return element(
-        "path", d=f"M-{r}-{r}L{r},{r}M{r}-{r}L-{r},{r}", transform=f"translate({place(x)},{place(y)})", data_tip=tip
-    )
-
-
 def filled(marks: Iterable[Element], colour: str, opacity: float | None = None) -> Element:
     """Markers of one colour."""
     return group(marks, fill=colour, fill_opacity=opacity)

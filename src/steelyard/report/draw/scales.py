@@ -6,28 +6,20 @@ The page's zoom redraws axes by the same rules (`templates/zoom.js`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Final, Literal
 
 from steelyard.format import MINUS, number
 
-Step = Callable[[float, int], float]
-Kind = Literal["linear", "log", "clock"]
-"""`clock` is linear in seconds since the epoch; its labels are times of day in UTC."""
+Kind = Literal["linear", "log"]
 
 MANTISSAS: Final = (1.0, 2.0, 5.0)
 MOST_LOG_TICKS: Final = 8
 FEWEST_LOG_TICKS: Final = 3
 FEWEST_STEPS: Final = 4
 """This many requested steps give at least two ticks, wherever the axis begins."""
-CLOCK_STEPS_S: Final = (
-    1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0, 7200.0, 14400.0, 43200.0,
-    86400.0, 172800.0, 604800.0,
-)  # fmt: skip
-DAY_S: Final = 86_400.0
 HEADROOM: Final = 1.06
 ROOM: Final = 0.08
 NICE_STEPS: Final = 10
@@ -53,17 +45,14 @@ class Domain:
         return (inside - self.low) / ((self.high - self.low) or 1.0)
 
     def ticks(self, most: int = 5) -> tuple[float, ...]:
-        """Round values within the domain: about `most` steps of 1, 2 or 5 times a power of ten, or of times of day; on
+        """Round values within the domain: about `most` steps of 1, 2 or 5 times a power of ten; on
         a logarithmic axis 1, 2 and 5 of each decade, or of the decades only."""
         if self.kind == "log":
             return _log_ticks(self.low, self.high, most)
-        return _even_ticks(self.low, self.high, clock_step_s if self.kind == "clock" else round_step, most)
+        return _even_ticks(self.low, self.high, most)
 
     def labels(self, ticks: Sequence[float]) -> tuple[str, ...]:
         """Labels of ticks."""
-        if self.kind == "clock":
-            form = _clock_form(ticks, self.high - self.low)
-            return tuple(f"{datetime.fromtimestamp(tick, UTC):{form}}" for tick in ticks)
         gaps = [right - left for left, right in pairwise(ticks)]
         if len(ticks) == 1:
             return (number(ticks[0], spread=self.high - self.low, trim=True),)
@@ -121,14 +110,8 @@ def round_step(span: float, most: int) -> float:
     return step if step <= span else max((one for one in steps if one <= span), default=step)
 
 
-def clock_step_s(span_s: float, most: int) -> float:
-    """The smallest step of a clock or calendar of which about `most` fit into a span."""
-    rough = span_s / most * NEARLY
-    return next((step for step in CLOCK_STEPS_S if step >= rough), math.ceil(rough / DAY_S) * DAY_S)
-
-
-def _even_ticks(low: float, high: float, step_of: Step, most: int) -> tuple[float, ...]:
-    step = step_of(high - low, most)
+def _even_ticks(low: float, high: float, most: int) -> tuple[float, ...]:
+    step = round_step(high - low, most)
     first, last = math.ceil(low / step - ROUNDING), math.floor(high / step + ROUNDING)
     return tuple(min(max(step * index, low), high) for index in range(first, last + 1))
 
@@ -139,15 +122,8 @@ def _log_ticks(low: float, high: float, most: int) -> tuple[float, ...]:
         tick for power in powers for mantissa in MANTISSAS if low <= (tick := float(f"{mantissa:g}e{power}")) <= high
     ]
     if len(inside) < FEWEST_LOG_TICKS:
-        return _even_ticks(low, high, round_step, max(most, FEWEST_STEPS))
+        return _even_ticks(low, high, max(most, FEWEST_STEPS))
     if len(inside) <= MOST_LOG_TICKS:
         return tuple(inside)
     decades = [tick for tick in inside if f"{tick:e}".startswith("1")]
     return tuple(decades[:: -(-len(decades) // MOST_LOG_TICKS)])
-
-
-def _clock_form(ticks: Sequence[float], span_s: float) -> str:
-    """Time format: seconds if ticks are not on the minute, the date if the span is a day or more."""
-    if span_s >= DAY_S:
-        return "%d %b %H:%M" if any(tick % DAY_S for tick in ticks) else "%d %b"
-    return "%H:%M:%S" if any(tick % 60 for tick in ticks) else "%H:%M"

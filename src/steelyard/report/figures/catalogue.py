@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final
 
 from steelyard.analysis.comparisons.judgement import shown
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.comparison import Comparison
 from steelyard.analysis.treatments import factor_label, label
-from steelyard.model.trial import TrialRecord
 from steelyard.reading.report_input import ReportInput
 from steelyard.report.data.chart_rows import n_range
 from steelyard.report.data.presentation import Figure, Panel, View, view
 from steelyard.report.draw.plot import NARROW_PX, WIDE_PX
 from steelyard.report.figures import forest, node_traces, timelines
-from steelyard.report.figures.box_plots import boxes, deviations
 from steelyard.report.figures.forest import ForestRow
 from steelyard.report.figures.interactions import profiles
-from steelyard.report.figures.main_chart import main_chart
-from steelyard.report.figures.order import order
+from steelyard.report.figures.main_chart import main_chart, spread
 from steelyard.report.figures.percentiles import percentiles
 from steelyard.report.figures.rate_curves import rate_curves
 from steelyard.report.figures.regressions import laws, regressions
-from steelyard.report.figures.warm_up import over_trials
 
 UNDECIDED: Final = ("undecided", "descriptive")
 MOST_COMPARISONS: Final = 40
+HOLLOW: Final = "; hollow: undecided"
 
 
 def forests(this: View) -> Figure | None:
@@ -42,8 +39,8 @@ def forests(this: View) -> Figure | None:
         f"Change of {this.results.response_label} between levels, all else equal, with its "
         f"{100 * this.results.confidence:g}% interval, "
         f"n = {n_range(one.starts_level for one in comparisons)} starts and "
-        f"{n_range(one.n_level for one in comparisons)} trials per level. Dashed: no change; hollow: undecided. "
-        "Log scale."
+        f"{n_range(one.n_level for one in comparisons)} trials per level. Dashed: no change"
+        f"{HOLLOW if any(not row.decided for row in rows) else ''}. Log scale."
     )
     if margin is not None:
         caption += f" Shaded: the study's margin of equivalence, {margin:g}%."
@@ -64,26 +61,23 @@ def _forest_row(comparison: Comparison) -> ForestRow:
 
 
 MAKERS: Final[tuple[Callable[[View], Figure | None], ...]] = (
-    main_chart, forests, regressions, laws, profiles, boxes, deviations, over_trials, percentiles,
-    rate_curves,
+    main_chart, forests, regressions, laws, profiles, spread, percentiles, rate_curves,
 )  # fmt: skip
 """Figures that need the results only. One that names its `Figure.section` is at the end of that section of the
 page; nothing else must know it. Any other has its place in `report/forms.py`."""
 
 
-def of_results(results: Results, records: Sequence[TrialRecord]) -> dict[str, Figure]:
+def of_results(results: Results) -> dict[str, Figure]:
     """Every figure that these results support, by name; `of_page` adds those of nodes and of the time within trials."""
     this = view(results)
-    figures = [maker(this) for maker in MAKERS]
-    figures.append(order(this, records))
-    return {figure.name: figure for figure in figures if figure is not None}
+    return {figure.name: figure for maker in MAKERS if (figure := maker(this)) is not None}
 
 
 def of_page(page_input: ReportInput) -> dict[str, Figure]:
     """Every figure of a page, by name: of the results, of the nodes, and over the time of trials."""
     of_nodes = [figure for trace in page_input.traces if (figure := node_traces.figure(trace)) is not None]
     return {
-        **of_results(page_input.results, page_input.records),
+        **of_results(page_input.results),
         **{figure.name: figure for figure in of_nodes},
         **timelines.all_figures(view(page_input.results), page_input.timelines, page_input.curves),
     }

@@ -6,30 +6,30 @@ The values are those of the answer: geometric means of start means.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
-from steelyard.analysis.comparisons.level_ratios import centre
 from steelyard.analysis.inference.multiplicity import DECIDED
 from steelyard.analysis.narrative.answer_table import AnswerRow
 from steelyard.analysis.statistics.law import LawFit, drawn
 from steelyard.analysis.statistics.search_window import SearchWindow
-from steelyard.analysis.statistics.summary import Summary
-from steelyard.analysis.treatments import NODES, Treatment, factor_label, label
+from steelyard.analysis.treatments import NODES, factor_label
 from steelyard.analysis.wording import capital
-from steelyard.format import count, with_interval
-from steelyard.model.estimate import Estimate
+from steelyard.format import count
 from steelyard.model.responses.capacity import CAPACITY
 from steelyard.report.basics.theme import MAX_LINES
 from steelyard.report.data.chart_rows import (
+    AnswerPoint,
+    amount,
+    answer_points,
     law_curve,
     law_scale,
     n_range,
     series_keys,
     thinned,
     thinning,
-    tip,
     trial_dots,
+    without_trials,
 )
 from steelyard.report.data.presentation import Figure, Panel, View
 from steelyard.report.draw.axes import measured
@@ -37,6 +37,7 @@ from steelyard.report.draw.charts import CellPoint, Dot, FittedPoint, Styles, le
 from steelyard.report.draw.plot import NARROW_PX, WIDE_PX
 from steelyard.report.draw.scales import Domain, from_zero
 from steelyard.report.figures import forest
+from steelyard.report.figures.dot_plot import dots
 from steelyard.report.figures.forest import ForestRow
 
 UNDECIDED: Final = ("undecided", "no verdict")
@@ -45,14 +46,6 @@ LAW: Final = "the universal scalability law"
 WIDE_HEIGHT_PX, NARROW_HEIGHT_PX = 340, 280
 IDEAL_ROOM: Final = 1.25
 """The ideal is drawn up to this multiple of the highest median; farther, it would flatten the measured values."""
-
-
-@dataclass(frozen=True)
-class Point:
-    """A value of the answer, and how many starts it rests on."""
-
-    drawn: CellPoint
-    starts: int
 
 
 def main_chart(this: View) -> Figure | None:
@@ -64,14 +57,23 @@ def main_chart(this: View) -> Figure | None:
 
 
 def _chart(this: View) -> Figure | None:
+    """The curve over three or more sizes, the changes of a fractional design, otherwise every trial; None without a
+    value."""
+    if changes := _changed(this):
+        return _changes(this, changes)
+    points = answer_points(this) if this.by_size else []
+    return _answered(this, points) if points else dots(this, "main")
+
+
+def spread(this: View) -> Figure | None:
+    """Every trial, where the main chart shows something else; None without trials."""
+    return dots(this, "dots") if this.by_size or _changed(this) else None
+
+
+def _changed(this: View) -> list[AnswerRow]:
     table = this.results.answer_table
-    if table is not None and table.rows and all(row.value is None for row in table.rows):
-        changes = [row for row in table.rows if row.ratio is not None]
-        return _changes(this, changes) if changes else None
-    rows = [row for row in table.rows if row.value_interval is not None] if table else []
-    answered = bool(rows) and {this.axis} == {row.factor for row in rows}
-    points = [_answer_point(this, row) for row in rows] if answered else _cell_points(this)
-    return _answered(this, points) if points else None
+    rows = table.rows if table is not None and all(row.value is None for row in table.rows) else ()
+    return [row for row in rows if row.ratio is not None]
 
 
 def _changes(this: View, rows: Sequence[AnswerRow]) -> Figure:
@@ -99,15 +101,15 @@ def _change(row: AnswerRow) -> ForestRow:
     )  # fmt: skip
 
 
-def _answered(this: View, points: Sequence[Point]) -> Figure:
+def _answered(this: View, points: Sequence[AnswerPoint]) -> Figure:
     """The chart of the answer's values."""
     drawn = [point.drawn for point in points]
     trials, step = thinned(trial_dots(this))
     bare = sum(point.low is None for point in drawn)
     caption = (
         f"{capital(this.results.response_label)} over {this.positions.name}: geometric means of start means, "
-        f"n = {_amount([point.starts for point in points], 'start')} and "
-        f"{_amount([point.drawn.n for point in points], 'trial')} "
+        f"n = {amount([point.starts for point in points], 'start')} and "
+        f"{amount([point.drawn.n for point in points], 'trial')} "
         "per point; "
         f"faint dots are the trials.{thinning(step)} "
     )
@@ -120,38 +122,8 @@ def _answered(this: View, points: Sequence[Point]) -> Figure:
     return _figure(this, drawn, trials, capital(this.results.response_label), caption)
 
 
-def _amount(amounts: Sequence[int], noun: str) -> str:
-    return f"{n_range(amounts)} {noun if set(amounts) == {1} else f'{noun}s'}"
-
-
-def _answer_point(this: View, row: AnswerRow) -> Point:
-    assert row.value_interval is not None
-    return _point(this, {**row.others, row.factor: row.level}, row.value_interval, row.n, row.starts)
-
-
-def _cell_points(this: View) -> list[Point]:
-    """Values of all treatments, where no table of the answer has them over this axis."""
-    points = []
-    for summary in this.results.main(Summary):
-        if summary.start_means:
-            value = centre(summary.start_means, summary.unit, this.results.confidence)
-            points.append(_point(this, summary.treatment, value, summary.n, summary.starts))
-    return points
-
-
-def _point(this: View, treatment: Treatment, value: Estimate, n: int, starts: int) -> Point:
-    shown = this.scale.estimate(value)
-    sizes = f"n = {count(n, 'trial')} from {count(starts, 'start')}"
-    hover = tip(label(treatment), f"{with_interval(shown)} {this.scale.unit}", sizes)
-    return Point(
-        CellPoint(this.level(treatment), this.of(treatment), shown.value, shown.low, shown.high, n, hover), starts
-    )
-
-
 def _figure(this: View, points: Sequence[CellPoint], trials: Sequence[Dot], title: str, caption: str) -> Figure:
-    missing = [label(summary.treatment) for summary in this.results.main(Summary) if summary.n == 0]
-    if missing:
-        caption += f" Without a valid trial, and so without a point: {'; '.join(missing)}."
+    caption += without_trials(this)
     curves, ideals = _fitted(this), _ideals(this, points)
     if curves:
         caption += f" Bands: {LAW} with its pointwise {100 * this.results.confidence:g}% interval."

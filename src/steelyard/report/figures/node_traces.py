@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from steelyard.analysis.treatments import label
+from steelyard.format import listed
 from steelyard.reading.node_traces import Trace
 from steelyard.report.basics.theme import DASHES, SERIES
 from steelyard.report.data.presentation import Figure, Key, Panel
@@ -19,6 +21,8 @@ from steelyard.report.draw.svg import Element, Picture
 
 MOST_SECONDS_DRAWN: Final = 180
 """Most readings per line; of more, every k-th second is drawn and the caption says so."""
+FEWEST_READINGS: Final = 3
+"""A line of fewer readings shows no course."""
 FEWEST_SECONDS_DRAWN: Final = 20
 ALL_BYTES: Final = 350_000
 """Size limit of all node pictures of a page; with many nodes, fewer seconds are drawn."""
@@ -43,9 +47,17 @@ def most_seconds(traces: Sequence[Trace]) -> int:
 
 
 def figure(trace: Trace, *, most: int = MOST_SECONDS_DRAWN) -> Figure | None:
-    """CPU, memory, disk and network of each node in one trial, one panel per node; None without samples. Of more than
-    `most` seconds every k-th is drawn."""
+    """CPU, memory, disk and network of each node in one trial, one panel per node; None with too few readings. A
+    resource that nothing used is left out. Of more than `most` seconds every k-th is drawn."""
     rows, seconds = readings(trace)
+    # The first reading of a line is drawn at both of its ends.
+    lines = Counter((row["node"], row["panel"], row["series"]) for row in rows)
+    if max(lines.values(), default=0) <= FEWEST_READINGS:
+        return None
+    used = {row["panel"] for row in rows if row["y"]}
+    idle = [resource.title.partition(",")[0] for resource in RESOURCES
+            if resource.panel not in used and any(row["panel"] == resource.panel for row in rows)]  # fmt: skip
+    rows = [row for row in rows if row["panel"] in used]
     if not rows:
         return None
     nodes = sorted({row["node"] for row in rows}, key=lambda node: (drives_load(trace, node), natural_order(node)))
@@ -68,6 +80,8 @@ def figure(trace: Trace, *, most: int = MOST_SECONDS_DRAWN) -> Figure | None:
         f"Trial {trace.record.id}, the middle one of its treatment; readings of one second each, n = {len(nodes)} "
         f"{'node' if len(nodes) == 1 else 'nodes'}. Axes start at 0 and are the same for all nodes of the trial."
     )
+    if idle:
+        caption += f" Without {listed(idle)}: every reading is 0."
     if step > 1:
         caption += f" Every {step}th second is drawn."
     if len(shown) < len(nodes):

@@ -12,7 +12,7 @@ from steelyard.format import with_interval
 from steelyard.report.data.chart_rows import level_keys, n_range, tip
 from steelyard.report.data.presentation import Figure, View, panels_of
 from steelyard.report.draw.axes import measured
-from steelyard.report.draw.charts import SMALL_POINT_PX, WIDE_MARGIN, CellPoint, Styles, ends_of, levels_chart
+from steelyard.report.draw.charts import NUDGE_PX, SMALL_POINT_PX, WIDE_MARGIN, CellPoint, Styles, ends_of, levels_chart
 from steelyard.report.draw.scales import logarithmic
 from steelyard.report.draw.svg import Picture
 
@@ -36,13 +36,13 @@ def percentiles(this: View) -> Figure | None:
     if not shown:
         return None
     y = measured(logarithmic(ends_of(shown), ROOM), "response time, ms")
-    drawn = partial(levels_chart, joined=True, nudge=0.0, margin=WIDE_MARGIN, radius=SMALL_POINT_PX)
+    drawn = partial(levels_chart, nudge=0.0 if this.by_size else NUDGE_PX, margin=WIDE_MARGIN, radius=SMALL_POINT_PX)
     panels = panels_of(
         [(name, _at_width(partial(drawn, series, this.positions, Styles(PERCENTILES), y)))
          for name, series in points.items() if series]
     )  # fmt: skip
     named = {point.series for point in shown}
-    keys = tuple(key for key in level_keys(PERCENTILES) if key.text in named)
+    keys = tuple(key for key in level_keys(PERCENTILES, lines=this.by_size) if key.text in named)
     caption = (
         f"Percentiles of response time over {this.positions.name}, of n = {n_range(point.n for point in shown)} trials "
         "per point: each point is the geometric mean of start means of the trial's own percentile, with its "

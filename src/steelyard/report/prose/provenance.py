@@ -15,6 +15,7 @@ from steelyard.model.plausible import number_in
 from steelyard.model.trial import TrialRecord
 from steelyard.model.trial_settings import TrialSettings
 from steelyard.reading.report_input import ReportInput
+from steelyard.report.tables import latex
 
 MIB: Final = 1024 * 1024
 ROOT: Final = "store"
@@ -36,6 +37,8 @@ class Provenance:
 
     term: str
     text: str
+    code: str = ""
+    """Lines to copy."""
 
 
 def hardware(page_input: ReportInput) -> str:
@@ -79,7 +82,8 @@ def _machines(page_input: ReportInput) -> str:
     described = [_machine(one) for one in nodes.values() if _machine(one)]
     shares = {share for record in page_input.records for share in record.shares}
     if ONE_MACHINE in shares:
-        return f"{described[0]}, all nodes on one machine" if described else "all nodes on one machine"
+        one = all(record.settings.at("site.nodes") == 1 for record in page_input.records)
+        return ", ".join([*described[:1], f"{'node and load' if one else 'all nodes'} on one machine"])
     groups = {text: described.count(text) for text in described}
     return " and ".join(f"{count(amount, 'node')}, each {text}" for text, amount in groups.items())
 
@@ -178,12 +182,27 @@ def _rows(page_input: ReportInput) -> Iterator[Provenance]:
         "Cite",
         f"{AUTHORS}. {TITLE}. Version {steelyard.__version__}, {LICENCE} (`CITATION.cff`). For the data: study "
         f"“{about.name}”, seed {page_input.study.design.seed}, measured {moment(begun)}.",
+        _bibtex(page_input, moment(begun)),
     )
     if about.source:
         yield Provenance("Source", " ".join(about.source.split()))
     published = _published(page_input, STORE)
     if published:
         yield Provenance("Published numbers", published)
+
+
+def _bibtex(page_input: ReportInput, measured: str) -> str:
+    """BibTeX entries of the program and of the data."""
+    about, year = page_input.study.study, measured[:4]
+    name, title = (latex.escaped(" ".join(text.split())) for text in (about.name, about.title or about.name))
+    key = "".join(letter for letter in about.name if letter.isalnum() or letter == "-")
+    version, seed = steelyard.__version__, page_input.study.design.seed
+    return (
+        f"@software{{steelyard,\n  author = {{{{{AUTHORS}}}}},\n  title = {{{{{TITLE}}}}},\n"
+        f"  version = {{{version}}},\n  note = {{{LICENCE}}}\n}}\n"
+        f"@misc{{steelyard-{key},\n  title = {{{{{title}}}}},\n  year = {{{year}}},\n"
+        f"  note = {{Measured with Steelyard {version}: study {name}, seed {seed}, {measured}}}\n}}"
+    )
 
 
 def _published(page_input: ReportInput, folder: str) -> str:

@@ -68,8 +68,9 @@ def warm_up_words(this: View) -> str:
     if not starts:
         return ""
     fixed = sorted({one.fixed_cut for one in starts})
-    first = "trial" if fixed == [1] else f"{listed([str(one) for one in fixed], 'or')} trials"
-    cut = f"drops the first {first} of each treatment in a start" if any(fixed) else "drops no trial"
+    first = "trial" if fixed[-1] == 1 else f"{listed([str(one) for one in fixed if one], 'or')} trials"
+    some = "" if fixed[0] else " of some starts"
+    cut = f"drops the first {first} of each treatment in a start{some}" if any(fixed) else "drops no trial"
     short, cuts = (sum(one.detected_cut is None for one in starts), sum(bool(one.detected_cut) for one in starts))
     if short == len(starts):
         return f"Warm-up: the study {cut}; every series is too short for detection (MSER-5) to say where it would cut."
@@ -84,10 +85,11 @@ def steady(this: View) -> Table | None:
         groups.setdefault(label(trial.treatment), []).append(trial)
     if not groups or all(trial.verdict == UNKNOWN for trial in this.results.of(Steady)):
         return None
+    states = [state for state in STATES if any(trial.verdict == state for trial in this.results.of(Steady))]
     columns = (
         ShownColumn("treatment", numeric=False, term="factor"),
         ShownColumn("n", "trials", about=meaning(Summary, "n")),
-        *(ShownColumn(state, "trials", term="steady state of a trial") for state in STATES),
+        *(ShownColumn(state, "trials", term="steady state of a trial") for state in states),
         ShownColumn("cut", "s, median", about=meaning(Steady, "detected_cut")),
         ShownColumn("greatest cut", "s", about=meaning(Steady, "detected_cut")),
     )
@@ -98,7 +100,7 @@ def steady(this: View) -> Table | None:
             (
                 Cell(treatment),
                 Cell(str(len(group))),
-                *(Cell(str(sum(trial.verdict == state for trial in group))) for state in STATES),
+                *(Cell(str(sum(trial.verdict == state for trial in group))) for state in states),
                 Cell(number(float(median(cuts)), trim=True) if cuts else NONE),
                 Cell(str(max(cuts)) if cuts else NONE),
             )

@@ -135,8 +135,8 @@ def nodes(traces: Sequence[Trace]) -> Table | None:
             )
         )
     caption = (
-        "CPU, memory, disk and network of each node in the trials drawn above: the mean over the measured phase, with "
-        "the highest one-second reading in parentheses."
+        "CPU, memory, disk and network of each node during one trial of each treatment: the mean over the measured "
+        "phase, with the highest one-second reading in parentheses."
     )
     return Table("node-table", caption, columns, tuple(rows), "What the nodes did, as numbers")
 
@@ -168,7 +168,7 @@ def servers(traces: Sequence[Trace]) -> Table | None:
         ShownColumn("of node", numeric=False, term="node"),
     )
     caption = (
-        "Metrics of the database in the trials drawn above: every metric that its nodes have and load nodes lack, over "
-        "the measured phase. Each name ends with its unit."
+        "Metrics of the database during one trial of each treatment: every metric that its nodes report of "
+        "themselves, over the measured phase. Each name ends with its unit."
     )
     return Table("server-table", caption, columns, rows, "Metrics of the database, as numbers")

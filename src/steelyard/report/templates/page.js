@@ -136,6 +136,7 @@
   for (const table of document.querySelectorAll("table[data-sortable]")) {
     const heads = [...table.tHead.rows[0].cells];
     heads.forEach((head, index) => {
+      if (!head.textContent.trim()) return;
       const sorter = document.createElement("button");
       sorter.type = "button";
       sorter.append(...head.childNodes);
@@ -206,20 +207,26 @@
     area.remove();
     return done;
   };
+  const copier = (item, label, text) => offer(item, label, async (event) => {
+    const act = event.currentTarget;
+    act.textContent = await copied(text()) ? "Copied" : "Not allowed";
+    setTimeout(() => { act.textContent = label; }, 1500);
+  });
+  const bar = (after) => {
+    const made = document.createElement("span");
+    made.className = "copy";
+    after(made);
+    return made;
+  };
   for (const table of document.querySelectorAll("table[id]")) {
     const caption = table.closest(".table")?.querySelector(".caption");
     if (!caption) continue;
-    const bar = document.createElement("span");
-    bar.className = "copy";
-    caption.append(" ", bar);
-    for (const [name, form] of Object.entries(forms)) {
-      offer(bar, `Copy ${name}`, async (event) => {
-        const act = event.currentTarget;
-        const done = await copied(form([...table.rows].map(cells)));
-        act.textContent = done ? "Copied" : "Not allowed";
-        setTimeout(() => { act.textContent = `Copy ${name}`; }, 1500);
-      });
-    }
+    const made = bar((one) => caption.append(" ", one));
+    for (const [name, form] of Object.entries(forms)) copier(made, `Copy ${name}`, () => form([...table.rows].map(cells)));
+  }
+  // Commands and the citation, too.
+  for (const code of document.querySelectorAll(".pairs code, .pairs pre")) {
+    if (code.matches("pre") || code.textContent.startsWith("steelyard ")) copier(bar((one) => code.after(one)), "Copy", () => code.textContent);
   }
 
   // Printed in short, with the folds that are open; with ?print=all, or by the button, everything but the trials that

@@ -39,11 +39,9 @@ const zoom = (() => {
     for (const mark of group.querySelectorAll("path, circle, text, rect")) once(mark, "mover", () => mover(mark))(sx, sy, tx, ty);
   };
   // Ticks and labels by the rules of draw/scales.py.
-  const STEPS_S = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400, 172800, 604800];
-  const ROUNDING = 1e-9, NEARLY = 0.8, DAY_S = 86400;
-  const stepOf = (kind, span, most) => {
+  const ROUNDING = 1e-9, NEARLY = 0.8;
+  const stepOf = (span, most) => {
     const rough = span / most, power = 10 ** Math.floor(Math.log10(rough));
-    if (kind === "clock") return STEPS_S.find((one) => one >= rough * NEARLY) ?? Math.ceil(rough * NEARLY / DAY_S) * DAY_S;
     const steps = [1, 2, 5, 10].map((one) => one * power), step = steps.find((one) => one >= rough * NEARLY) ?? steps[3];
     return step <= span ? step : steps.findLast((one) => one <= span) ?? step;
   };
@@ -57,17 +55,11 @@ const zoom = (() => {
       const decades = found.filter((tick) => tick.toExponential().startsWith("1"));
       if (found.length >= 3) return found.length <= 8 ? found : decades.filter((_, index) => index % Math.ceil(decades.length / 8) === 0);
     }
-    const step = stepOf(kind, high - low, kind === "log" ? Math.max(most, 4) : most), found = [];
+    const step = stepOf(high - low, kind === "log" ? Math.max(most, 4) : most), found = [];
     for (let index = Math.ceil(low / step - ROUNDING); index <= Math.floor(high / step + ROUNDING); index += 1) found.push(Math.min(Math.max(step * index, low), high));
     return found;
   };
-  const timeOf = (tick, span, ticks) => {
-    const words = new Date(tick * 1000).toUTCString().split(" "), time = words[4];
-    if (span < DAY_S) return ticks.some((one) => one % 60) ? time : time.slice(0, 5);
-    return ticks.some((one) => one % DAY_S) ? `${words[1]} ${words[2]} ${time.slice(0, 5)}` : `${words[1]} ${words[2]}`;
-  };
-  const labelsOf = (kind, ticks, span) => {
-    if (kind === "clock") return ticks.map((tick) => timeOf(tick, span, ticks));
+  const labelsOf = (ticks, span) => {
     const gaps = ticks.slice(1).map((tick, index) => tick - ticks[index]), widest = Math.max(...gaps);
     const even = gaps.length > 0 && widest - Math.min(...gaps) <= 1e-6 * widest;
     const places = even ? Math.max(0, -Math.floor(Math.log10(gaps[0]) + ROUNDING)) : 0;
@@ -91,7 +83,7 @@ const zoom = (() => {
       places = all.map((one) => [first + ((numbers(one, name)[0] - sink - first) / (last - first) - from) / (to - from) * (last - first), one]);
     } else {
       const bottom = value(from), top = value(to), ticks = ticksOf(kind, bottom, top, across ? Math.max(2, Math.abs(last - first) / 90) : 5);
-      const labels = labelsOf(kind, ticks, top - bottom), share = (tick) => (kind === "log" ? Math.log(tick / bottom) / Math.log(top / bottom) : (tick - bottom) / (top - bottom));
+      const labels = labelsOf(ticks, top - bottom), share = (tick) => (kind === "log" ? Math.log(tick / bottom) / Math.log(top / bottom) : (tick - bottom) / (top - bottom));
       places = ticks.map((tick, index) => { const made = all[0].cloneNode(true); made.textContent = labels[index]; return [first + (last - first) * share(tick), made]; });
     }
     const seen = places.filter(([pixel]) => pixel >= Math.min(first, last) - 1 && pixel <= Math.max(first, last) + 1);

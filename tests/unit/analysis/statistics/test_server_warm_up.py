@@ -55,20 +55,33 @@ def test_the_sizes_of_cold_starts_are_named_where_sizes_differ():
     small = start_of(3, "", warm=True).model_copy(update={"nodes": 1})
     cold = start_of(2, LEFT)
     for rows, words in (
-        ([small, cold], "In 1 of 2 starts, with 2 nodes, the servers"),
-        ([small, cold, cold], "In 2 of 3 starts, both with 2 nodes, the servers"),
-        ([small, cold, cold, cold], "In 3 of 4 starts, all with 2 nodes, the servers"),
-        ([small, cold, cold.model_copy(update={"nodes": 4})], "In 2 of 3 starts, with 2 and 4 nodes, the servers"),
+        ([small, cold], "In the only start with 2 nodes and none with 1 node the servers"),
+        ([small, cold, cold], "In both starts with 2 nodes and none with 1 node the servers"),
+        ([small, cold, cold, cold], "In all 3 starts with 2 nodes and none with 1 node the servers"),
+        (
+            [small, cold, cold.model_copy(update={"nodes": 4})],
+            "In the only start with 2 nodes, the only start with 4 nodes and none with 1 node the servers",
+        ),
+        ([small, small, small.model_copy(update={"warm": False})], "In 1 of 3 starts the servers"),
+        (
+            [small, cold, cold, cold.model_copy(update={"warm": True})],
+            "In 2 of 3 starts with 2 nodes and none with 1 node the",
+        ),
     ):
         (caveat,) = cold_starts(rows)
         assert caveat.startswith(words)
 
 
-def test_reasons_that_are_left_out_are_different_ones():
+def test_different_reasons_are_summed_up_with_their_count_and_range():
     (same,) = cold_starts([start_of(2, LEFT)] * 4)
-    assert "and so on" not in same
-    (different,) = cold_starts([start_of(2, f"{LEFT}, {place}") for place in range(3)])
-    assert f"{LEFT}, 1; and so on." in different
+    assert f": {LEFT}. " in same
+    falling = "service times still fell by 28% for ycsb-c (noise: 5%), by 7% for ycsb-a (noise: 6%)"
+    more = "compilers still used 102% of a core on n1, 5.2% of a core on n2 (warm: below 5%)"
+    (different,) = cold_starts([start_of(2, LEFT), start_of(2, f"{more}; {falling}"), start_of(2, "no operation")])
+    assert (
+        ": compilers still used 5.2 to 102% of a core in 2 starts; service times still fell by 7 to 28% in 1 start; "
+        "no operation in 1 start. " in different
+    )
 
 
 def test_a_study_in_published_order_says_that_it_ran_without():

@@ -80,10 +80,6 @@ def test_the_interval_of_the_median_of_starts_holds(starts, trials):
     assert held / 400 == pytest.approx(0.95, abs=0.025)
 
 
-def test_whiskers_end_at_the_last_point_within_one_and_a_half_ranges():
-    assert summarise(frame(cell([[1.0, 2, 3, 4, 5, 100]])), TIME, A1).whiskers == (1, 5)
-
-
 def test_points_hold_every_trial_with_a_value():
     records = [*cell([[9.0, 5.0]]), record(7.0, order=3, verdict=VOIDED), record(None, order=4, verdict=FAULT)]
     found = points(frame(records, warm_up_trials=1), TIME)

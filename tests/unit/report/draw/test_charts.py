@@ -24,7 +24,7 @@ from steelyard.report.basics import theme
 from steelyard.report.basics.hover_text import HoverTexts
 from steelyard.report.data import chart_rows
 from steelyard.report.data.presentation import Figure, view
-from steelyard.report.draw.axes import Axis, lines_of_labels, measured
+from steelyard.report.draw.axes import Axis, lines_of_labels
 from steelyard.report.draw.charts import Positions, apart
 from steelyard.report.draw.scales import Domain, Scale
 from steelyard.report.draw.svg import Element, Picture, fitted, text_px
@@ -43,7 +43,7 @@ def found() -> dict[str, Figure]:
     study = synthetic.study()
     records = synthetic.records(study)
     results = analyse(records, study, seed=1)
-    made = catalogue.of_results(results, records)
+    made = catalogue.of_results(results)
     record = next(record for record in records if record.treatment["nodes"] == 3 and record.verdict.outcome == "valid")
     trace = node_traces.figure(Trace(record, synthetic.samples(record)))
     assert trace is not None
@@ -83,11 +83,7 @@ def test_the_figures_of_a_plain_study(found: dict[str, Figure]) -> None:
         "forest",
         "regression",
         "profiles",
-        "boxes",
-        "deviations",
-        "warm-up",
         "percentiles",
-        "order",
         found[list(found)[-1]].name,
     ]
 
@@ -105,30 +101,34 @@ def test_the_pen_sees_neither_the_analysis_nor_what_it_computes_with() -> None:
 def test_marks_stand_where_the_axis_says_their_number_is() -> None:
     study = synthetic.study()
     results = analyse(synthetic.records(study), study, seed=1)
-    main = _main(results).panels[0].picture
-    _, value = _inverse(main, "y")
-    px = abs(value(1.0) - value(0.0)) * HALF_STEP_PX
     drawn: dict[str, float] = {}
-    for mark, tip in _with(main, "data-tip"):
-        attributes = dict(mark.attributes)
-        moved = re.search(r",([^)]*)\)", attributes.get("transform", ""))
-        drawn[tip] = value(float(attributes["cy"] if "cy" in attributes else moved[1] if moved else "nan"))
+    px = 0.0
+    for panel in _main(results).panels:
+        _, value = _inverse(panel.picture, "y")
+        px = max(px, abs(value(1.0) - value(0.0)) * HALF_STEP_PX)
+        for mark, tip in _with(panel.picture, "data-tip"):
+            attributes = dict(mark.attributes)
+            moved = re.search(r",([^)]*)\)", attributes.get("transform", ""))
+            drawn[tip] = value(float(attributes["cy"] if "cy" in attributes else moved[1] if moved else "nan"))
     values = {tip: at for tip, at in drawn.items() if "trials from" in tip}
     trials = {tip: at for tip, at in drawn.items() if "start " in tip}
     assert results.answer_table is not None
     expected = [row.value / 1000 for row in results.answer_table.rows if row.value is not None]
     assert sorted(values.values()) == pytest.approx(sorted(expected), abs=px)
-    assert sorted(trials.values()) == pytest.approx(sorted(p.value / 1000 for p in results.of(Point) if p.used), abs=px)
+    assert sorted(trials.values()) == pytest.approx(
+        sorted(p.value / 1000 for p in results.of(Point) if p.used or p.warm_up), abs=px
+    )
     assert len(values) == 8
 
 
 def test_time_axes_start_at_0_or_the_caption_says_so(found: dict[str, Figure]) -> None:
-    for name in ("main", "regression", "warm-up"):
-        for panel in found[name].panels:
-            assert [domain.low for domain in panel.picture.y_domains] == [0], name
-            (side,) = [axis for axis in _axes(panel.picture) if axis[0] == "y"]
-            assert side[2] == "0", name
-    assert "does not start at 0" in found["boxes"].caption
+    for panel in found["regression"].panels:
+        assert [domain.low for domain in panel.picture.y_domains] == [0]
+        (side,) = [axis for axis in _axes(panel.picture) if axis[0] == "y"]
+        assert side[2] == "0"
+    lows = {domain.low > 0 for panel in found["main"].panels for domain in panel.picture.y_domains}
+    words = {(True,): "which does not start at 0", (False,): "which starts at 0"}
+    assert words.get(tuple(lows), "not always from 0") in found["main"].caption
 
 
 def test_latency_axes_are_logarithmic_and_shared(found: dict[str, Figure]) -> None:
@@ -143,10 +143,31 @@ def test_every_caption_has_its_n(found: dict[str, Figure]) -> None:
         assert "n = " in figure.caption, figure.name
 
 
+def test_two_levels_are_drawn_by_start_without_a_line() -> None:
+    """Two levels are two categories: dots by start in order of time, a mean per start, the answer beside them."""
+    study = synthetic.study(workloads=("A",), starts=3)
+    results = analyse(synthetic.records(study, faults=False), study, seed=1)
+    figure = _main(results)
+    assert "one column per start" in figure.caption
+    assert "Hollow: 6 warm-up trials" in figure.caption
+    assert "n = 3 starts and 6 trials per level" in figure.caption
+    (panel,) = figure.panels
+    dots = [(mark, tip) for mark, tip in _with(panel.picture, "data-tip") if "start " in tip]
+    points = [one for one in results.of(Point) if one.used or one.warm_up]
+    assert len(dots) == len(points) == 18
+    across = [float(dict(mark.attributes)["cx"]) for mark, _ in dots if "cx" in dict(mark.attributes)]
+    assert len(set(across)) == len(across) == 9, "one place for each trial of the first level"
+    means = [one for one, width in _with(panel.picture, "stroke-width") if width == "2"]
+    assert dict(means[0].attributes)["d"].count("M") == 3
+    assert "hollow" not in _main_of(synthetic.study(workloads=("A",), warm_up_trials=0)).caption.lower()
+    assert main_chart.spread(view(results)) is None
+    assert main_chart.spread(view(analyse(synthetic.records(three := synthetic.study(nodes=(1, 3, 6))), three, seed=1)))
+
+
 def test_too_many_lines_become_small_multiples() -> None:
-    study = synthetic.study(workloads=("A", "B", "C", "D", "E", "F", "I"))
+    study = synthetic.study(nodes=(1, 3, 6), workloads=("A", "B", "C", "D", "E", "F", "I"))
     assert len(_main_of(study).panels) == 1
-    wide = synthetic.study(workloads=("A", "B", "C", "D", "E", "F", "I", "a", "b"))
+    wide = synthetic.study(nodes=(1, 3, 6), workloads=("A", "B", "C", "D", "E", "F", "I", "a", "b"))
     for name in ("a", "b"):
         synthetic.MILLISECONDS_BY_WORKLOAD.setdefault(name, 1500.0)
         synthetic.EXPONENT_BY_WORKLOAD.setdefault(name, 0.1)
@@ -173,7 +194,7 @@ def test_a_cell_that_failed_is_named() -> None:
         for record in synthetic.records(study, faults=False)
     ]
     caption = _main(analyse(records, study, seed=1)).caption
-    assert "Without a valid trial, and so without a point: workload E, 3 nodes" in caption
+    assert "Without a valid trial, and so not drawn: workload E, 3 nodes" in caption
 
 
 def test_words_on_an_axis_lie_one_apart_and_are_quoted() -> None:
@@ -242,10 +263,10 @@ def test_the_middle_trial_is_chosen() -> None:
 
 
 def test_axes_say_what_they_measure_so_that_the_zoom_can_draw_them_anew(found: dict[str, Figure]) -> None:
-    main = found["main"].panels[0].picture
+    main = _main_of(synthetic.study(nodes=(1, 3, 6))).panels[0].picture
     (side,) = [axis for axis in _axes(main) if axis[:2] == ["y", "linear"]]
     low, high, first, last, left, right = (float(part) for part in side[2:])
-    assert (low, high) == (0, 70)
+    assert (low, high) == (0, 80)
     assert first - last == 340
     ((_, marks), *_) = _with(main, "data-marks")
     assert [float(part) for part in marks.split(" ")] == [left, last, right - left, 340]
@@ -256,18 +277,6 @@ def test_axes_say_what_they_measure_so_that_the_zoom_can_draw_them_anew(found: d
     (side,) = [axis for axis in _axes(times) if axis[:2] == ["y", "log"]]
     (domain,) = times.y_domains
     assert [float(part) for part in side[2:4]] == pytest.approx([domain.low, domain.high], rel=1e-6)
-    (clock,) = [axis for axis in _axes(found["order"].panels[0].picture) if axis[0] == "x"]
-    assert clock[1] == "clock"
-    assert float(clock[2]) < synthetic.BEGUN_S + 45 < float(clock[3])
-
-
-def test_a_time_axis_passes_midnight() -> None:
-    domain = Domain(85_800.0, 87_600.0, "clock")
-    axis = measured(domain, "time of day, UTC", 3)
-    assert [label for _, label in axis.ticks] == ["23:50", "00:00", "00:10", "00:20"]
-    assert domain.labels(domain.ticks(60))[20:22] == ("00:00:00", "00:00:30")
-    long = Domain(0.0, 3 * 86_400.0, "clock")
-    assert long.labels(long.ticks(3)) == ("01 Jan", "02 Jan", "03 Jan", "04 Jan")
 
 
 def test_the_main_chart_has_law_band_and_ideal_where_they_were_fitted() -> None:
@@ -297,7 +306,7 @@ def test_interactions_are_drawn_both_ways_and_only_where_two_factors_vary(found:
         "over workload, one line per nodes",
     ]
     study = synthetic.study(workloads=("A",))
-    assert "profiles" not in catalogue.of_results(analyse(synthetic.records(study), study, seed=1), ())
+    assert "profiles" not in catalogue.of_results(analyse(synthetic.records(study), study, seed=1))
 
 
 def test_every_comparison_is_a_row_of_the_forest(found: dict[str, Figure]) -> None:
