@@ -36,27 +36,23 @@ from steelyard.progress.state import (
     throughput,
 )
 
-QUIET_LIMIT_S = 5.0
-"""A plain log is never silent for longer than this while something is waited for."""
+STILL_S = (5.0, 10.0, 20.0, 30.0)
+"""Silence of a plain log after which it says what goes on: the first time, the second, ...; the last from then on."""
+FINISH_S = 60.0
+"""Interval at which a plain log repeats the expected finish."""
 LATE = 2.0
 """A phase that takes longer than this multiple of its expected time shows its time limit."""
-BUSY_LIMIT_S = 30.0
-"""The same while a quiet machine is waited for, which can take half an hour."""
 MOST_INTERVALS = 6
 """Treatments whose intervals one plain line shows, the widest first."""
 SPARK = "▁▂▃▄▅▆▇█"
 SPARK_WIDTH = 24
 """Seconds of load that are drawn."""
 TROUBLES_SHOWN = 3
-TROUBLE_LINES = 2
+LINES_EACH = 3
+"""Lines of a trouble, and of the current activity, at most: they must not push the cells off the screen."""
 MS_PER_S = 1000.0
 SECONDS_PER_MINUTE = 60
 SECONDS_PER_HOUR = 3600
-
-
-def _end(live: Live, now_s: float) -> str:
-    end = expected_finish(live, now_s)
-    return f"expected finish {end}" if end else ""
 
 
 def _head(live: Live, now_s: float) -> Text:
@@ -92,26 +88,36 @@ def _whole(seconds: float) -> str:
 
 
 def _phase_text(live: Live, now_s: float) -> str:
+    """Phase with its time, then what goes on in it."""
+    return ": ".join(filter(None, _phase_parts(live, now_s)))
+
+
+def _phase_parts(live: Live, now_s: float) -> tuple[str, str]:
     if live.quiet is not None:
-        return waiting_words(live.quiet.reasons, now_s - live.quiet.since_s, live.quiet.limit_s)
+        waits, _, reasons = waiting_words(live.quiet.reasons, now_s - live.quiet.since_s, live.quiet.limit_s).partition(
+            ": "
+        )
+        return waits, reasons
     if live.phase is None:
-        return ""
+        return "", ""
     seconds = now_s - live.phase.entered_s
-    waits = f": {live.waiting}" if live.waiting else ""
     limit_s, expected_s = live.phase.timeout_s, live.phase.expected_s
     in_time = expected_s is not None and seconds <= LATE * expected_s
     of = f" of {duration(expected_s)}" if expected_s is not None and in_time else ""
-    limited = limit_s is not None and seconds > QUIET_LIMIT_S and not in_time
+    limited = limit_s is not None and seconds > STILL_S[0] and not in_time
     limit = f" (timeout {duration(limit_s)})" if limit_s is not None and limited else ""
-    return f"{live.phase.name} {_whole(seconds)}{of}{limit}{waits}"
+    return f"{live.phase.name} {_whole(seconds)}{of}{limit}", live.waiting
 
 
 def _now(live: Live, now_s: float) -> Text:
     again = f" (attempt {live.trial.attempt})" if live.trial is not None and live.trial.attempt > 1 else ""
+    phase, activity = _phase_parts(live, now_s)
     text = Text(" now    ", style="dim")
     if live.treatment:
         text.append(f"{treatment_label(live.treatment)}{again}   ", style="cyan")
-    text.append(_phase_text(live, now_s))
+    text.append(phase)
+    if activity:
+        text.append(f"\n{activity}")
     return text
 
 
@@ -191,17 +197,18 @@ def decision_line(decision: Decision) -> str:
 
 
 @dataclass(frozen=True)
-class _Trouble:
-    """A message that takes two lines at most, so that it does not push the cells off the screen."""
+class _Hanging:
+    """A text of few lines, all but the first indented."""
 
-    message: str
+    text: Text
+    indent: int
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        lines = Text(self.message, style="yellow").wrap(console, options.max_width - 3)
-        for place, line in enumerate(lines[:TROUBLE_LINES]):
+        lines = self.text.wrap(console, options.max_width - self.indent)
+        for place, line in enumerate(lines[:LINES_EACH]):
             line.rstrip()
-            cut = "..." if place == TROUBLE_LINES - 1 and len(lines) > TROUBLE_LINES else ""
-            yield Text("   " if place else "", style="yellow").append_text(line).append(cut)
+            cut = "..." if place == LINES_EACH - 1 and len(lines) > LINES_EACH else ""
+            yield Text(" " * self.indent if place else "").append_text(line).append(cut)
 
 
 class LiveView:
@@ -228,13 +235,14 @@ class LiveView:
 
     def __rich__(self) -> RenderableType:
         live = self._live
-        parts: list[RenderableType] = [*self.lines()]
+        head, now, load = self.lines()
+        parts: list[RenderableType] = [head, _Hanging(now, 8), load]
         if live.nodes:
             parts.append(_nodes(live))
         if self.note:
             parts.append(Text(f" {self.note}", style="bold reverse"))
         for trouble in live.troubles[-TROUBLES_SHOWN:]:
-            parts.append(_Trouble(f" ! {trouble.message}: {trouble.hint}"))
+            parts.append(_Hanging(Text(f" ! {trouble.message}: {trouble.hint}", style="yellow"), 3))
         if live.cells:
             parts.append(self._cells.table(live))
         return Group(*parts)
@@ -258,9 +266,15 @@ class PlainView:
         self._write = write
         self._clock = clock
         self._spoke_s = clock()
+        self._reminders = 0
+        """Lines since the last event that said what goes on."""
+        self._finish_s = float("-inf")
+        """When the expected finish was said."""
         self._live = beginning(self._spoke_s)
         self._phase: Phase | None = None
         """The phase of the last line, if that was about one."""
+        self._before: Phase | None = None
+        """The newest phase."""
 
     def __enter__(self) -> PlainView:
         return self
@@ -270,23 +284,37 @@ class PlainView:
 
     def show(self, live: Live, event: Event) -> None:
         """Take the newest state, and write a line if the event matters or if it has been quiet for long."""
-        self._live = live
+        self._live, now_s = live, self._clock()
         line = _line(live, event)
-        if isinstance(event, PhaseEntered) and line is not None:
-            # A phase that is entered again, such as for facts of the nodes after its servers are up, is reported once.
-            line, self._phase = (None if event.phase == self._phase else line), event.phase
+        if isinstance(event, PhaseEntered):
+            line, self._before = self._entered(event, line), event.phase
         elif line is not None:
             self._phase = None
+        soon = now_s - self._finish_s < FINISH_S
+        if isinstance(event, TrialSealed) and not soon and (end := expected_finish(live, live.t_s)):
+            line, self._finish_s = f"{line}; expected finish {end}", now_s
         if line is None:
             self.beat()
         else:
-            self._say(line, self._clock())
+            self._reminders = 0
+            self._say(line, now_s)
+
+    def _entered(self, event: PhaseEntered, line: str | None) -> str | None:
+        """The line of a phase: once where it is entered again, such as for facts of the nodes after they have their
+        data; a cluster that is started again once it is filled is another matter (decision 0006)."""
+        again = event.phase is Phase.DEPLOY and self._before is Phase.WIPE and self._phase is Phase.POPULATE
+        facts = event.phase is Phase.DEPLOY and self._phase is Phase.POPULATE and not again
+        if line is None or facts or event.phase == self._phase:
+            return None
+        self._phase = event.phase
+        return f"{line}: starting the cluster again on the filled data" if again else line
 
     def beat(self) -> None:
         """Time has passed: report the current activity after a long silence."""
         now_s = self._clock()
-        limit_s = QUIET_LIMIT_S if self._live.quiet is None else BUSY_LIMIT_S
+        limit_s = STILL_S[min(self._reminders, len(STILL_S) - 1)] if self._live.quiet is None else STILL_S[-1]
         if (self._live.phase or self._live.quiet) is not None and now_s - self._spoke_s >= limit_s:
+            self._reminders += 1
             self._say(f"  still {_phase_text(self._live, now_s)}", now_s)
 
     def _say(self, line: str, now_s: float) -> None:
@@ -307,6 +335,8 @@ def _line(live: Live, event: Event) -> str | None:  # noqa: PLR0911 - one a kind
         case TrialBegan():
             again = f", attempt {event.attempt}" if event.attempt > 1 else ""
             return f"trial {event.number}{_of(live)}{event.total}: {treatment_label(event.planned.treatment)}{again}"
+        case PhaseEntered(phase=Phase.SERVER_WARM_UP, expected_s=float(deadline_s)):
+            return f"  {event.phase}, at most {duration(deadline_s)}"
         case PhaseEntered(phase=Phase.DEPLOY | Phase.POPULATE | Phase.MEASURE):
             return f"  {event.phase}"
         case QuietAwaited():
@@ -314,8 +344,7 @@ def _line(live: Live, event: Event) -> str | None:  # noqa: PLR0911 - one a kind
         case QuietReached():
             return f"  the machine is quiet: waited {duration(event.waited_s)}"
         case TrialSealed(record=TrialRecord() as record):
-            end = _end(live, live.t_s)
-            return f"{_sealed(record)}{'; ' + end if end else ''}"
+            return _sealed(record)
         case Trouble():
             return f"  ! {event.message}: {event.hint}"
         case _:

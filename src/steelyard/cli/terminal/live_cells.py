@@ -24,6 +24,9 @@ from steelyard.model.study import Study
 from steelyard.model.trial import CellKey, TrialRecord, cell_key
 from steelyard.progress.state import CellSoFar, Live
 
+LONGEST_LABEL = 30
+"""Characters of a cell that are not broken over lines."""
+
 
 @dataclass(frozen=True)
 class _Texts:
@@ -52,7 +55,8 @@ class LiveCells:
     def table(self, live: Live) -> Table:
         """The cells of the state, each with its value and how far the stopping rule is with it."""
         table = Table(box=None, padding=(0, 1, 0, 1), header_style="dim")
-        table.add_column("cell")
+        labels = [treatment_label(cell.treatment) for cell in live.cells]
+        table.add_column("cell", no_wrap=max(map(len, labels), default=0) <= LONGEST_LABEL)
         table.add_column("used", justify="right")
         table.add_column("starts", justify="right")
         table.add_column(f"{VALUE_HEAD} {label_of(live.response)}", justify="right")
@@ -61,7 +65,7 @@ class LiveCells:
         if decision is not None:
             table.add_column(f"until ±{decision.rule.width_percent:g}%")
         table.add_column("state")
-        for cell in live.cells:
+        for cell, label in zip(live.cells, labels, strict=True):
             texts = self._of(cell.treatment)
             interval: list[str] = []
             if decision is not None:
@@ -69,7 +73,7 @@ class LiveCells:
                 interval = [narrowing_words(known, texts.starts) if known is not None else "-"]
             note = Text(_note(cell), style="yellow")
             columns = (str(texts.used), str(texts.starts), texts.value, texts.spread, *interval)
-            table.add_row(treatment_label(cell.treatment), *columns, note)
+            table.add_row(label, *columns, note)
         return table
 
     def _of(self, treatment: Mapping[str, Level]) -> _Texts:
