@@ -291,7 +291,7 @@ class PlainView:
         elif line is not None:
             self._phase = None
         soon = now_s - self._finish_s < FINISH_S
-        if isinstance(event, TrialSealed) and not soon and (end := expected_finish(live, live.t_s)):
+        if isinstance(event, TrialSealed) and line and not soon and (end := expected_finish(live, live.t_s)):
             line, self._finish_s = f"{line}; expected finish {end}", now_s
         if line is None:
             self.beat()
