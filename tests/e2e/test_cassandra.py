@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.agent, pytest.mark.cassandra]
 
 
 def small(text: str) -> str:
-    """The quickstart with one start and one short trial of each treatment, and with all workloads of the first study."""
+    """The quickstart with one start and one short trial of each treatment, and all workloads of the first study."""
     changes = {
         "starts = 3": "starts = 1",
         "duration_s = 22": "operations = 2000",
