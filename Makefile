@@ -32,11 +32,11 @@ help:
 $(VENV)/.locked: requirements.lock
 	@tools/need $(PYTHON) cargo
 	@$(FOLD) "making an environment of Python" -- $(PYTHON) -m venv $(VENV)
-	@$(FOLD) "installing Python packages" -- $(BIN)/python -m pip install --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(FOLD) "installing Python packages" -- $(BIN)/python -m pip install --progress-bar off --disable-pip-version-check --require-hashes -r requirements.lock
 	@touch $@
 
 $(VENV)/.installed: $(VENV)/.locked pyproject.toml
-	@$(FOLD) "installing Steelyard" -- $(BIN)/python -m pip install --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@$(FOLD) "installing Steelyard" -- $(BIN)/python -m pip install --progress-bar off --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock

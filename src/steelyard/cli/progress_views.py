@@ -17,15 +17,13 @@ from rich.live import Live as Screen
 from rich.padding import Padding
 from rich.text import Text
 
-from steelyard.cli.terminal.live_cells import LiveCells, narrowing_words
+from steelyard.cli.terminal.live_cells import LiveCells
 from steelyard.events.base import Event
-from steelyard.events.kept import QuietAwaited, QuietReached, SessionBegan, StartBegan, StoppingJudged, TrialSealed
-from steelyard.events.shown import PhaseEntered, RuleBegan, TrialBegan, Trouble
-from steelyard.format import count, data_rate, data_size, duration, number, percent, treatment_label
-from steelyard.judging.dilation import modelled
-from steelyard.judging.stopping import Decision
-from steelyard.model.trial import Phase, TrialRecord
-from steelyard.progress.reason_words import groups, waiting_words
+from steelyard.events.kept import TrialSealed
+from steelyard.events.shown import PhaseEntered
+from steelyard.format import count, data_rate, data_size, number, percent, treatment_label
+from steelyard.model.trial import Phase
+from steelyard.progress.event_words import event_line, ms, of_words, phase_parts, phase_text
 from steelyard.progress.state import (
     Live,
     NodeReadings,
@@ -40,17 +38,12 @@ STILL_S = (5.0, 10.0, 20.0, 30.0)
 """Silence of a plain log after which it says what goes on: the first time, the second, ...; the last from then on."""
 FINISH_S = 60.0
 """Interval at which a plain log repeats the expected finish."""
-LATE = 2.0
-"""A phase that takes longer than this multiple of its expected time shows its time limit."""
-MOST_INTERVALS = 6
-"""Treatments whose intervals one plain line shows, the widest first."""
 SPARK = "▁▂▃▄▅▆▇█"
 SPARK_WIDTH = 24
 """Seconds of load that are drawn."""
 TROUBLES_SHOWN = 3
 LINES_EACH = 3
 """Lines of a trouble, and of the current activity, at most: they must not push the cells off the screen."""
-MS_PER_S = 1000.0
 SECONDS_PER_MINUTE = 60
 SECONDS_PER_HOUR = 3600
 
@@ -59,9 +52,9 @@ def _head(live: Live, now_s: float) -> Text:
     """The study and how far it is; below, the time it took and will take."""
     text = Text()
     text.append(live.study, style="bold")
-    parts = [f"block {live.block}{_of(live)}{live.blocks}"] if live.block else []
+    parts = [f"block {live.block}{of_words(live)}{live.blocks}"] if live.block else []
     if live.number:
-        parts.append(f"trial {live.number}{_of(live)}{live.total}")
+        parts.append(f"trial {live.number}{of_words(live)}{live.total}")
     text.append("   " + " · ".join(parts))
     times = [f"elapsed {_stopwatch(now_s - live.begun_s)}"] if live.begun_s is not None else []
     if end := expected_finish(live, now_s):
@@ -78,40 +71,9 @@ def _stopwatch(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{whole % 60:02d}" if hours else f"{minutes}:{whole % 60:02d}"
 
 
-def _of(live: Live) -> str:
-    return " of at most " if live.at_most else "/"
-
-
-def _whole(seconds: float) -> str:
-    """A running length of time: whole seconds, so that it does not flicker."""
-    return duration(math.floor(max(0.0, seconds)))
-
-
-def _phase_text(live: Live, now_s: float) -> str:
-    """Phase with its time, then what goes on in it."""
-    return ": ".join(filter(None, _phase_parts(live, now_s)))
-
-
-def _phase_parts(live: Live, now_s: float) -> tuple[str, str]:
-    if live.quiet is not None:
-        waits, _, reasons = waiting_words(live.quiet.reasons, now_s - live.quiet.since_s, live.quiet.limit_s).partition(
-            ": "
-        )
-        return waits, reasons
-    if live.phase is None:
-        return "", ""
-    seconds = now_s - live.phase.entered_s
-    limit_s, expected_s = live.phase.timeout_s, live.phase.expected_s
-    in_time = expected_s is not None and seconds <= LATE * expected_s
-    of = f" of {duration(expected_s)}" if expected_s is not None and in_time else ""
-    limited = limit_s is not None and seconds > STILL_S[0] and not in_time
-    limit = f" (timeout {duration(limit_s)})" if limit_s is not None and limited else ""
-    return f"{live.phase.name} {_whole(seconds)}{of}{limit}", live.waiting
-
-
 def _now(live: Live, now_s: float) -> Text:
     again = f" (attempt {live.trial.attempt})" if live.trial is not None and live.trial.attempt > 1 else ""
-    phase, activity = _phase_parts(live, now_s)
+    phase, activity = phase_parts(live, now_s)
     text = Text(" now    ", style="dim")
     if live.treatment:
         text.append(f"{treatment_label(live.treatment)}{again}   ", style="cyan")
@@ -140,12 +102,8 @@ def _load(live: Live) -> Text:
     if errors := sum(second.errors for second in newest.values()):
         text.append(f"  {count(errors, 'error')}", style="bold red")
     text.append("\n p99    ", style="dim")
-    text.append(f"{_ms(response):<14}{spark(times):<{SPARK_WIDTH}}  service {_ms(service)}")
+    text.append(f"{ms(response):<14}{spark(times):<{SPARK_WIDTH}}  service {ms(service)}")
     return text
-
-
-def _ms(value: float | None) -> str:
-    return f"{number(value, digits=3, trim=False)} ms"
 
 
 def _nodes(live: Live) -> RenderableType:
@@ -168,10 +126,6 @@ def _readings(name: str, node: NodeReadings) -> str:
     return " ".join(words)
 
 
-def _seconds(value: float) -> str:
-    return number(value, trim=False)
-
-
 def spark(values: Sequence[float]) -> str:
     """A line of small bars, from 0 to the largest value, of the newest values."""
     shown = values[-SPARK_WIDTH:]
@@ -179,21 +133,6 @@ def spark(values: Sequence[float]) -> str:
     if top <= 0:
         return ""
     return "".join(SPARK[min(len(SPARK) - 1, int(value / top * (len(SPARK) - 1) + 0.5))] for value in shown)
-
-
-def decision_line(decision: Decision) -> str:
-    """A decision of the stopping rule as one line: the rule before the first block, then the widest intervals."""
-    if not decision.blocks:
-        rule = decision.rule
-        hours = f", {rule.hours:g} h at most" if rule.hours else ""
-        return f"until {decision.target}: from {rule.least_starts} to {decision.cap} starts{hours}"
-    known = [(cell, cell.half_width_percent) for cell in decision.wide or decision.cells]
-    widest = [cell for cell, half in sorted(known, key=lambda one: -(float("inf") if one[1] is None else one[1]))]
-    texts = [
-        f"{treatment_label(cell.treatment)} {narrowing_words(cell)} (n {cell.n})" for cell in widest[:MOST_INTERVALS]
-    ]
-    more = f", and {len(widest) - MOST_INTERVALS} more" if len(widest) > MOST_INTERVALS else ""
-    return f"block {decision.blocks} is whole: {'; '.join(texts)}{more}. The study {decision.sentence}"
 
 
 @dataclass(frozen=True)
@@ -285,7 +224,7 @@ class PlainView:
     def show(self, live: Live, event: Event) -> None:
         """Take the newest state, and write a line if the event matters or if it has been quiet for long."""
         self._live, now_s = live, self._clock()
-        line = _line(live, event)
+        line = event_line(live, event)
         if isinstance(event, PhaseEntered):
             line, self._before = self._entered(event, line), event.phase
         elif line is not None:
@@ -315,55 +254,8 @@ class PlainView:
         limit_s = STILL_S[min(self._reminders, len(STILL_S) - 1)] if self._live.quiet is None else STILL_S[-1]
         if (self._live.phase or self._live.quiet) is not None and now_s - self._spoke_s >= limit_s:
             self._reminders += 1
-            self._say(f"  still {_phase_text(self._live, now_s)}", now_s)
+            self._say(f"  still {phase_text(self._live, now_s)}", now_s)
 
     def _say(self, line: str, now_s: float) -> None:
         self._write(f"{datetime.fromtimestamp(now_s):%H:%M:%S} {line}")
         self._spoke_s = now_s
-
-
-def _line(live: Live, event: Event) -> str | None:  # noqa: PLR0911 - one a kind of event
-    match event:
-        case SessionBegan():
-            of = "of at most" if event.at_most else "of"
-            return f"{event.study}: {event.todo} {of} {count(event.total, 'trial')} to do, in {event.store}"
-        case StoppingJudged() | RuleBegan():
-            return decision_line(event.decision)
-        case StartBegan():
-            what, trials = treatment_label(event.treatment), count(event.trials, "trial")
-            return f"block {event.block}{_of(live)}{event.blocks}: starting {what} for {trials}"
-        case TrialBegan():
-            again = f", attempt {event.attempt}" if event.attempt > 1 else ""
-            return f"trial {event.number}{_of(live)}{event.total}: {treatment_label(event.planned.treatment)}{again}"
-        case PhaseEntered(phase=Phase.SERVER_WARM_UP, expected_s=float(deadline_s)):
-            return f"  {event.phase}, at most {duration(deadline_s)}"
-        case PhaseEntered(phase=Phase.DEPLOY | Phase.POPULATE | Phase.MEASURE):
-            return f"  {event.phase}"
-        case QuietAwaited():
-            return f"  {waiting_words(event.reasons, 0.0, event.wait_s)}"
-        case QuietReached():
-            return f"  the machine is quiet: waited {duration(event.waited_s)}"
-        case TrialSealed(record=TrialRecord() as record):
-            return _sealed(record)
-        case Trouble():
-            return f"  ! {event.message}: {event.hint}"
-        case _:
-            return None
-
-
-def _sealed(sealed: TrialRecord) -> str:
-    record, k = modelled(sealed), sealed.settings.node.dilation
-    responses, outcome = record.responses, record.verdict.outcome
-    reasons = "".join(f"; {group.sentence}" for group in groups(record.verdict.reasons))
-    if responses.execution_time_ms is None:
-        return f"  {outcome}{reasons}"
-    dilated = "" if k == 1 else f" (dilation {k:g})"
-    capacity_per_s = responses.of("capacity_per_s")
-    if record.search is not None and capacity_per_s is not None:
-        windows = count(len(record.search.windows), "window")
-        return f"  {outcome}: capacity {number(capacity_per_s, digits=3)} op/s after {windows}{dilated}{reasons}"
-    rate = number(responses.throughput_per_s, digits=3)
-    line = f"  {outcome}: {_seconds(responses.execution_time_ms / MS_PER_S)} s, {rate} op/s"
-    if responses.response_ms_p99 is not None:
-        line += f", p99 {_ms(responses.response_ms_p99)}"
-    return line + dilated + reasons

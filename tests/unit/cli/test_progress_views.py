@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from steelyard.analysis.cells import cell_values
-from steelyard.cli.progress_views import LiveView, PlainView, decision_line, spark
+from steelyard.cli.progress_views import LiveView, PlainView, spark
 from steelyard.cli.terminal.live_cells import LiveCells
 from steelyard.events.kept import QuietAwaited, QuietReached, SessionBegan, StartBegan, StoppingJudged, TrialSealed
 from steelyard.events.shown import PhaseEntered, Sampled, StillBusy, Ticked, TimeLeft, TrialBegan, Trouble, Waiting
@@ -18,6 +18,7 @@ from steelyard.judging.stopping import Decision, Narrowing, Rule, decide, rule_o
 from steelyard.model.sample import Sample
 from steelyard.model.trial import Phase, Responses
 from steelyard.model.verdict_reasons import Reason, ReasonKind
+from steelyard.progress.event_words import decision_line
 from steelyard.progress.publisher import Publisher
 from steelyard.wire.record import Interval
 from tests.unit.judging.test_attempts import record

@@ -15,13 +15,13 @@ from rich.text import Text
 from steelyard.analysis.cells import VALUE_HEAD, cells_of
 from steelyard.analysis.frame import frame_of
 from steelyard.analysis.wording import quantity
-from steelyard.format import count, treatment_label
+from steelyard.format import treatment_label
 from steelyard.judging.dilation import modelled
-from steelyard.judging.stopping import Narrowing, plus_minus
 from steelyard.model.named_level import Level
 from steelyard.model.responses import label_of, unit_of
 from steelyard.model.study import Study
 from steelyard.model.trial import CellKey, TrialRecord, cell_key
+from steelyard.progress.reason_words import narrowing_words
 from steelyard.progress.state import CellSoFar, Live
 
 LONGEST_LABEL = 30
@@ -95,17 +95,6 @@ def _texts(records: Iterable[TrialRecord], study: Study) -> _Texts:
     least, most = (quantity(float(end), unit) for end in (values.min(), values.max()))  # type: ignore[arg-type]
     spread = f"{least} to {most}" if cell.n > 1 else "-"
     return _Texts(cell.n, cell.starts, cell.value_text, spread)
-
-
-def narrowing_words(cell: Narrowing, starts: int | None = None) -> str:
-    """Precision of one treatment: `±1.9%, narrowing`.
-
-    `starts`: those of the value next to it; where the rule has judged another number of them, it is added.
-    """
-    of = f" (of {count(cell.n, 'start')})" if starts is not None and cell.n != starts else ""
-    if cell.half_width_percent is None:
-        return f"{cell.state}{of}"
-    return f"{plus_minus(cell.half_width_percent)}, {cell.state}{of}"
 
 
 def _note(cell: CellSoFar) -> str:
