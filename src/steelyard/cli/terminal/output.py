@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import webbrowser
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from rich.console import Console
@@ -59,6 +63,19 @@ def say(console: Console, line: str | Text = "", *, style: str | None = None) ->
     if console.stderr and len(line) > LONGEST_MESSAGE:
         line = f"{str(line)[:LONGEST_MESSAGE]}… and {len(line) - LONGEST_MESSAGE:,} more characters"
     console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
+
+
+def say_address(console: Console, before: str, path: Path) -> None:
+    """Print the address of a page, which most terminals open with a click."""
+    uri = path.resolve().as_uri()
+    say(console, Text(before).append(uri, style=f"link {uri}"))
+
+
+def open_page(path: Path, console: Console) -> None:
+    """Show a page in the browser; where there is none, say what to do instead."""
+    shown = os.environ.keys() & {"DISPLAY", "WAYLAND_DISPLAY", "BROWSER"} or sys.platform == "darwin"
+    if not (shown and webbrowser.open(path.resolve().as_uri())):
+        say(console, "no browser can be opened here: open the address above in one, or copy the file")
 
 
 def print_wrapped(line: str | Text, console: Console, *, indent: int = 0) -> None:
