@@ -17,14 +17,11 @@ from steelyard.analysis.treatments import label
 from steelyard.judging.looks import later
 from steelyard.model.errors import StudyError
 from steelyard.model.named_level import Level
+from steelyard.model.responses import SHORT_NAMES
 from steelyard.model.responses import every as every_response
 from steelyard.model.study import Study
 from steelyard.reading.opened import Opened
 from steelyard.store.looks import number_of
-
-SHORT = {"throughput": "throughput_per_s", "time": "execution_time_ms", "execution_time": "execution_time_ms",
-         "p99": "response_ms_p99", "p95": "response_ms_p95", "p50": "response_ms_p50"}  # fmt: skip
-"""Short names of responses that a command line may use."""
 
 
 @dataclass(frozen=True)
@@ -217,14 +214,14 @@ def response_named(name: str | None, study: Study) -> str:
     """The full name of a response; the study's own where None. Raises StudyError with all names."""
     if name is None:
         return study.analysis.response
-    known, full = every_response(), SHORT.get(name, name)
+    known, full = every_response(), SHORT_NAMES.get(name, name)
     if full in known:
         return full
-    near = difflib.get_close_matches(name, [*known, *SHORT], n=1)
+    near = difflib.get_close_matches(name, [*known, *SHORT_NAMES], n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
     raise StudyError(
         f"--response {name}: unknown response",
-        f"{hint}there are: {', '.join([*SHORT, *known])}",
+        f"{hint}there are: {', '.join([*SHORT_NAMES, *known])}",
         key="--response",
     )
 

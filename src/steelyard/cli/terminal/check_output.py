@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from steelyard.cli.terminal.load_output import explanation_sentence, explanation_table
-from steelyard.cli.terminal.output import print_table, titled_table
+from steelyard.cli.terminal.output import print_table, print_wrapped, titled_table
 from steelyard.format import clock, confidence_text, count, data_size, forecast, number, percent
 from steelyard.judging.looks import later
 from steelyard.judging.t_interval import FEWEST_STARTS, POWER
@@ -56,9 +56,9 @@ def draw(checked: Check, console: Console, *, everything: bool) -> None:
         if table.row_count:
             print_table(table, console)
             console.print()
-    console.print(Text.assemble(("noise floor", "bold"), f" {checked.floor_words}"))
+    print_wrapped(Text.assemble(("noise floor", "bold"), f" {checked.floor_words}"), console)
     for line in checked.warnings:
-        console.print(Text.assemble(("note", "yellow"), f" {line}"))
+        print_wrapped(Text.assemble(("note", "yellow"), f" {line}"), console)
 
 
 def _sites(plan: Plan) -> Table:
