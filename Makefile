@@ -9,6 +9,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Without make's job server, which a recipe's commands cannot reach.
 CARGO := env -u MAKEFLAGS -u MFLAGS cargo
+# The output of a command in one moving line, and in a log.
+FOLD := $(PYTHON) tools/fold.py
 STORE ?= store
 # Of which processors `make agents` builds the agent; empty for all.
 AGENTS ?=
@@ -33,13 +35,13 @@ help:
 # The environment is made anew when the lock changes; the stamp is written last.
 $(VENV)/.locked: requirements.lock
 	@tools/need $(PYTHON) cargo
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	touch $@
+	@$(FOLD) "making an environment of Python" -- $(PYTHON) -m venv $(VENV)
+	@$(FOLD) "installing Python packages" -- $(BIN)/python -m pip install --progress-bar off --disable-pip-version-check --require-hashes -r requirements.lock
+	@touch $@
 
 $(VENV)/.installed: $(VENV)/.locked pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
-	touch $@
+	@$(FOLD) "installing Steelyard" -- $(BIN)/python -m pip install --progress-bar off --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
 
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
@@ -48,11 +50,11 @@ AGENT := $(or $(CARGO_TARGET_DIR),target)/release/steelyard-agent
 # Without the environment, so that it is compiled while that is made.
 $(AGENT): $(RUST)
 	@tools/need cargo
-	$(CARGO) build --release --locked --package steelyard-agent
-	touch $@
+	@$(FOLD) "compiling the agent" -- $(CARGO) build --release --locked --package steelyard-agent
+	@touch $@
 
 $(BIN)/steelyard-agent: $(VENV)/.locked $(AGENT)
-	install -m 755 $(AGENT) $@
+	@install -m 755 $(AGENT) $@
 
 install: $(VENV)/.installed $(BIN)/steelyard-agent
 	$(REACH)

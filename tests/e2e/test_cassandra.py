@@ -13,10 +13,10 @@ pytestmark = [pytest.mark.agent, pytest.mark.cassandra]
 
 
 def small(text: str) -> str:
-    """The quickstart with one start and one trial of each treatment, and with all workloads of the first study."""
+    """The quickstart with one start and one short trial of each treatment, and all workloads of the first study."""
     changes = {
         "starts = 3": "starts = 1",
-        "\ntrials = 4": "\ntrials = 1",
+        "duration_s = 22": "operations = 2000",
         "deadline_s = 90\nsteady_s = 4": "deadline_s = 10\nsteady_s = 1",
         "\nnodes = [1, 2]": '\nnodes = [1, 2]\nworkload = ["ycsb-a", "ycsb-c", "ycsb-e", "ycsb-i"]',
     }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import sys
 import tempfile
 import traceback
@@ -192,7 +193,8 @@ def _unforeseen(error: Exception) -> SteelyardError:
 
 def _misused(error: Any, wanted: str) -> None:
     """Words that no command understands, in the style of all other errors."""
-    message = error.format_message()
+    message = re.sub(r"Input should be (.*?)(, unable to parse.*)?$", r"must be \1", error.format_message())
+    message = message.replace(": Value error, ", ": ")
     if type(error).__name__ == "NoArgsIsHelpError":
         print(visible(message, lines=True))
         return

@@ -17,15 +17,13 @@ from rich.live import Live as Screen
 from rich.padding import Padding
 from rich.text import Text
 
-from steelyard.cli.terminal.live_cells import LiveCells, narrowing_words
+from steelyard.cli.terminal.live_cells import LiveCells
 from steelyard.events.base import Event
-from steelyard.events.kept import QuietAwaited, QuietReached, SessionBegan, StartBegan, StoppingJudged, TrialSealed
-from steelyard.events.shown import PhaseEntered, RuleBegan, TrialBegan, Trouble
-from steelyard.format import count, data_rate, data_size, duration, number, percent, treatment_label
-from steelyard.judging.dilation import modelled
-from steelyard.judging.stopping import Decision
-from steelyard.model.trial import Phase, TrialRecord
-from steelyard.progress.reason_words import groups, waiting_words
+from steelyard.events.kept import TrialSealed
+from steelyard.events.shown import PhaseEntered
+from steelyard.format import count, data_rate, data_size, number, percent, treatment_label
+from steelyard.model.trial import Phase
+from steelyard.progress.event_words import event_line, ms, of_words, phase_parts, phase_text
 from steelyard.progress.state import (
     Live,
     NodeReadings,
@@ -36,36 +34,27 @@ from steelyard.progress.state import (
     throughput,
 )
 
-QUIET_LIMIT_S = 5.0
-"""A plain log is never silent for longer than this while something is waited for."""
-LATE = 2.0
-"""A phase that takes longer than this multiple of its expected time shows its time limit."""
-BUSY_LIMIT_S = 30.0
-"""The same while a quiet machine is waited for, which can take half an hour."""
-MOST_INTERVALS = 6
-"""Treatments whose intervals one plain line shows, the widest first."""
+STILL_S = (5.0, 10.0, 20.0, 30.0)
+"""Silence of a plain log after which it says what goes on: the first time, the second, ...; the last from then on."""
+FINISH_S = 60.0
+"""Interval at which a plain log repeats the expected finish."""
 SPARK = "▁▂▃▄▅▆▇█"
 SPARK_WIDTH = 24
 """Seconds of load that are drawn."""
 TROUBLES_SHOWN = 3
-TROUBLE_LINES = 2
-MS_PER_S = 1000.0
+LINES_EACH = 3
+"""Lines of a trouble, and of the current activity, at most: they must not push the cells off the screen."""
 SECONDS_PER_MINUTE = 60
 SECONDS_PER_HOUR = 3600
-
-
-def _end(live: Live, now_s: float) -> str:
-    end = expected_finish(live, now_s)
-    return f"expected finish {end}" if end else ""
 
 
 def _head(live: Live, now_s: float) -> Text:
     """The study and how far it is; below, the time it took and will take."""
     text = Text()
     text.append(live.study, style="bold")
-    parts = [f"block {live.block}{_of(live)}{live.blocks}"] if live.block else []
+    parts = [f"block {live.block}{of_words(live)}{live.blocks}"] if live.block else []
     if live.number:
-        parts.append(f"trial {live.number}{_of(live)}{live.total}")
+        parts.append(f"trial {live.number}{of_words(live)}{live.total}")
     text.append("   " + " · ".join(parts))
     times = [f"elapsed {_stopwatch(now_s - live.begun_s)}"] if live.begun_s is not None else []
     if end := expected_finish(live, now_s):
@@ -82,36 +71,15 @@ def _stopwatch(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{whole % 60:02d}" if hours else f"{minutes}:{whole % 60:02d}"
 
 
-def _of(live: Live) -> str:
-    return " of at most " if live.at_most else "/"
-
-
-def _whole(seconds: float) -> str:
-    """A running length of time: whole seconds, so that it does not flicker."""
-    return duration(math.floor(max(0.0, seconds)))
-
-
-def _phase_text(live: Live, now_s: float) -> str:
-    if live.quiet is not None:
-        return waiting_words(live.quiet.reasons, now_s - live.quiet.since_s, live.quiet.limit_s)
-    if live.phase is None:
-        return ""
-    seconds = now_s - live.phase.entered_s
-    waits = f": {live.waiting}" if live.waiting else ""
-    limit_s, expected_s = live.phase.timeout_s, live.phase.expected_s
-    in_time = expected_s is not None and seconds <= LATE * expected_s
-    of = f" of {duration(expected_s)}" if expected_s is not None and in_time else ""
-    limited = limit_s is not None and seconds > QUIET_LIMIT_S and not in_time
-    limit = f" (timeout {duration(limit_s)})" if limit_s is not None and limited else ""
-    return f"{live.phase.name} {_whole(seconds)}{of}{limit}{waits}"
-
-
 def _now(live: Live, now_s: float) -> Text:
     again = f" (attempt {live.trial.attempt})" if live.trial is not None and live.trial.attempt > 1 else ""
+    phase, activity = phase_parts(live, now_s)
     text = Text(" now    ", style="dim")
     if live.treatment:
         text.append(f"{treatment_label(live.treatment)}{again}   ", style="cyan")
-    text.append(_phase_text(live, now_s))
+    text.append(phase)
+    if activity:
+        text.append(f"\n{activity}")
     return text
 
 
@@ -134,12 +102,8 @@ def _load(live: Live) -> Text:
     if errors := sum(second.errors for second in newest.values()):
         text.append(f"  {count(errors, 'error')}", style="bold red")
     text.append("\n p99    ", style="dim")
-    text.append(f"{_ms(response):<14}{spark(times):<{SPARK_WIDTH}}  service {_ms(service)}")
+    text.append(f"{ms(response):<14}{spark(times):<{SPARK_WIDTH}}  service {ms(service)}")
     return text
-
-
-def _ms(value: float | None) -> str:
-    return f"{number(value, digits=3, trim=False)} ms"
 
 
 def _nodes(live: Live) -> RenderableType:
@@ -162,10 +126,6 @@ def _readings(name: str, node: NodeReadings) -> str:
     return " ".join(words)
 
 
-def _seconds(value: float) -> str:
-    return number(value, trim=False)
-
-
 def spark(values: Sequence[float]) -> str:
     """A line of small bars, from 0 to the largest value, of the newest values."""
     shown = values[-SPARK_WIDTH:]
@@ -175,33 +135,19 @@ def spark(values: Sequence[float]) -> str:
     return "".join(SPARK[min(len(SPARK) - 1, int(value / top * (len(SPARK) - 1) + 0.5))] for value in shown)
 
 
-def decision_line(decision: Decision) -> str:
-    """A decision of the stopping rule as one line: the rule before the first block, then the widest intervals."""
-    if not decision.blocks:
-        rule = decision.rule
-        hours = f", {rule.hours:g} h at most" if rule.hours else ""
-        return f"until {decision.target}: from {rule.least_starts} to {decision.cap} starts{hours}"
-    known = [(cell, cell.half_width_percent) for cell in decision.wide or decision.cells]
-    widest = [cell for cell, half in sorted(known, key=lambda one: -(float("inf") if one[1] is None else one[1]))]
-    texts = [
-        f"{treatment_label(cell.treatment)} {narrowing_words(cell)} (n {cell.n})" for cell in widest[:MOST_INTERVALS]
-    ]
-    more = f", and {len(widest) - MOST_INTERVALS} more" if len(widest) > MOST_INTERVALS else ""
-    return f"block {decision.blocks} is whole: {'; '.join(texts)}{more}. The study {decision.sentence}"
-
-
 @dataclass(frozen=True)
-class _Trouble:
-    """A message that takes two lines at most, so that it does not push the cells off the screen."""
+class _Hanging:
+    """A text of few lines, all but the first indented."""
 
-    message: str
+    text: Text
+    indent: int
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        lines = Text(self.message, style="yellow").wrap(console, options.max_width - 3)
-        for place, line in enumerate(lines[:TROUBLE_LINES]):
+        lines = self.text.wrap(console, options.max_width - self.indent)
+        for place, line in enumerate(lines[:LINES_EACH]):
             line.rstrip()
-            cut = "..." if place == TROUBLE_LINES - 1 and len(lines) > TROUBLE_LINES else ""
-            yield Text("   " if place else "", style="yellow").append_text(line).append(cut)
+            cut = "..." if place == LINES_EACH - 1 and len(lines) > LINES_EACH else ""
+            yield Text(" " * self.indent if place else "").append_text(line).append(cut)
 
 
 class LiveView:
@@ -228,13 +174,14 @@ class LiveView:
 
     def __rich__(self) -> RenderableType:
         live = self._live
-        parts: list[RenderableType] = [*self.lines()]
+        head, now, load = self.lines()
+        parts: list[RenderableType] = [head, _Hanging(now, 8), load]
         if live.nodes:
             parts.append(_nodes(live))
         if self.note:
             parts.append(Text(f" {self.note}", style="bold reverse"))
         for trouble in live.troubles[-TROUBLES_SHOWN:]:
-            parts.append(_Trouble(f" ! {trouble.message}: {trouble.hint}"))
+            parts.append(_Hanging(Text(f" ! {trouble.message}: {trouble.hint}", style="yellow"), 3))
         if live.cells:
             parts.append(self._cells.table(live))
         return Group(*parts)
@@ -258,9 +205,15 @@ class PlainView:
         self._write = write
         self._clock = clock
         self._spoke_s = clock()
+        self._reminders = 0
+        """Lines since the last event that said what goes on."""
+        self._finish_s = float("-inf")
+        """When the expected finish was said."""
         self._live = beginning(self._spoke_s)
         self._phase: Phase | None = None
         """The phase of the last line, if that was about one."""
+        self._before: Phase | None = None
+        """The newest phase."""
 
     def __enter__(self) -> PlainView:
         return self
@@ -270,75 +223,39 @@ class PlainView:
 
     def show(self, live: Live, event: Event) -> None:
         """Take the newest state, and write a line if the event matters or if it has been quiet for long."""
-        self._live = live
-        line = _line(live, event)
-        if isinstance(event, PhaseEntered) and line is not None:
-            # A phase that is entered again, such as for facts of the nodes after its servers are up, is reported once.
-            line, self._phase = (None if event.phase == self._phase else line), event.phase
+        self._live, now_s = live, self._clock()
+        line = event_line(live, event)
+        if isinstance(event, PhaseEntered):
+            line, self._before = self._entered(event, line), event.phase
         elif line is not None:
             self._phase = None
+        soon = now_s - self._finish_s < FINISH_S
+        if isinstance(event, TrialSealed) and line and not soon and (end := expected_finish(live, live.t_s)):
+            line, self._finish_s = f"{line}; expected finish {end}", now_s
         if line is None:
             self.beat()
         else:
-            self._say(line, self._clock())
+            self._reminders = 0
+            self._say(line, now_s)
+
+    def _entered(self, event: PhaseEntered, line: str | None) -> str | None:
+        """The line of a phase: once where it is entered again, such as for facts of the nodes after they have their
+        data; a cluster that is started again once it is filled is another matter (decision 0006)."""
+        again = event.phase is Phase.DEPLOY and self._before is Phase.WIPE and self._phase is Phase.POPULATE
+        facts = event.phase is Phase.DEPLOY and self._phase is Phase.POPULATE and not again
+        if line is None or facts or event.phase == self._phase:
+            return None
+        self._phase = event.phase
+        return f"{line}: starting the cluster again on the filled data" if again else line
 
     def beat(self) -> None:
         """Time has passed: report the current activity after a long silence."""
         now_s = self._clock()
-        limit_s = QUIET_LIMIT_S if self._live.quiet is None else BUSY_LIMIT_S
+        limit_s = STILL_S[min(self._reminders, len(STILL_S) - 1)] if self._live.quiet is None else STILL_S[-1]
         if (self._live.phase or self._live.quiet) is not None and now_s - self._spoke_s >= limit_s:
-            self._say(f"  still {_phase_text(self._live, now_s)}", now_s)
+            self._reminders += 1
+            self._say(f"  still {phase_text(self._live, now_s)}", now_s)
 
     def _say(self, line: str, now_s: float) -> None:
         self._write(f"{datetime.fromtimestamp(now_s):%H:%M:%S} {line}")
         self._spoke_s = now_s
-
-
-def _line(live: Live, event: Event) -> str | None:  # noqa: PLR0911 - one a kind of event
-    match event:
-        case SessionBegan():
-            of = "of at most" if event.at_most else "of"
-            return f"{event.study}: {event.todo} {of} {count(event.total, 'trial')} to do, in {event.store}"
-        case StoppingJudged() | RuleBegan():
-            return decision_line(event.decision)
-        case StartBegan():
-            what = treatment_label(event.treatment or {"nodes": event.nodes})
-            trials = count(event.trials, "search", "searches") if event.searches else count(event.trials, "trial")
-            return f"block {event.block}{_of(live)}{event.blocks}: starting {what} for {trials}"
-        case TrialBegan():
-            again = f", attempt {event.attempt}" if event.attempt > 1 else ""
-            what = treatment_label(event.planned.treatment or {"nodes": event.planned.settings.site.nodes})
-            return f"trial {event.number}{_of(live)}{event.total}: {what}{again}"
-        case PhaseEntered(phase=Phase.DEPLOY | Phase.POPULATE | Phase.MEASURE):
-            return f"  {event.phase}"
-        case QuietAwaited():
-            return f"  {waiting_words(event.reasons, 0.0, event.wait_s)}"
-        case QuietReached():
-            return f"  the machine is quiet: waited {duration(event.waited_s)}"
-        case TrialSealed(record=TrialRecord() as record):
-            end = _end(live, live.t_s)
-            return f"{_sealed(record)}{'; ' + end if end else ''}"
-        case Trouble():
-            return f"  ! {event.message}: {event.hint}"
-        case _:
-            return None
-
-
-def _sealed(sealed: TrialRecord) -> str:
-    record, k = modelled(sealed), sealed.settings.node.dilation
-    responses, outcome = record.responses, record.verdict.outcome
-    reasons = "".join(f"; {group.sentence}" for group in groups(record.verdict.reasons))
-    if responses.execution_time_ms is None:
-        return f"  {outcome}{reasons}"
-    dilated = "" if k == 1 else f" (dilation {k:g})"
-    capacity_per_s = responses.of("capacity_per_s")
-    if record.search is not None and capacity_per_s is not None:
-        windows = count(len(record.search.windows), "window")
-        return f"  {outcome}: capacity {number(capacity_per_s, digits=3)} op/s after {windows}{dilated}{reasons}"
-    if record.search is not None:
-        return f"  {outcome} after {count(len(record.search.windows), 'window')}{dilated}{reasons}"
-    rate = number(responses.throughput_per_s, digits=3)
-    line = f"  {outcome}: {_seconds(responses.execution_time_ms / MS_PER_S)} s, {rate} op/s"
-    if responses.response_ms_p99 is not None:
-        line += f", p99 {_ms(responses.response_ms_p99)}"
-    return line + dilated + reasons

@@ -151,7 +151,7 @@ async def _fetch(into: Path, java: Java, say: Say) -> None:
         temporary.rename(into)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-    say(f"{len(list(into.glob('*.jar')))} jars in {into}")
+    say(f"{fetch.size_words(into.glob('*.jar'))} of jars in {into}")
 
 
 def _unpack(tarball: Path, into: Path) -> None:

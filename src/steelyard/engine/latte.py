@@ -79,7 +79,7 @@ async def _build() -> None:
             log.info(f"building latte {VERSION} with {cargo}: about 400 crates")
             argv = [cargo, "install", "latte-cli", "--version", VERSION, "--locked", "--root", str(root)]
             code, tail = await fetch.followed(
-                argv, log.info, {}, mark="Compiling", unit="crates", timeout_s=BUILD_TIMEOUT_S
+                argv, log.info, {}, measure=lambda line: "Compiling" in line, unit="crates", timeout_s=BUILD_TIMEOUT_S
             )
             if code != 0:
                 errors = [line for line in tail if line.lstrip().startswith("error")] or tail

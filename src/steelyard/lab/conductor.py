@@ -29,7 +29,7 @@ from steelyard.events.kept import (
     TrialSealed,
 )
 from steelyard.events.shown import RuleBegan, TrialBegan, Trouble, Waiting
-from steelyard.format import number
+from steelyard.format import number, treatment_label
 from steelyard.judging.attempts import attempts_by_id, missing, settled
 from steelyard.judging.covariates import covariates_of
 from steelyard.judging.gauge import asked_and_measured
@@ -57,6 +57,7 @@ from steelyard.model.errors import (
 )
 from steelyard.model.gauged import Gauged
 from steelyard.model.link import PLAIN
+from steelyard.model.named_level import Level
 from steelyard.model.plan import Plan, PlannedTrial
 from steelyard.model.study import Study
 from steelyard.model.trial import Phase, TrialRecord
@@ -203,8 +204,7 @@ class Conductor:
         if self.finishing:
             return
         phases = PhaseLog(self.watcher, time.time)
-        hard = {name: level for name, level in first.treatment.items() if name in first.hard}
-        settings = first.settings
+        hard, settings = _of_start(first), first.settings
         self.watcher.tell(
             StartBegan(
                 start=first.start, block=first.block, trials=len(trials), blocks=self.plan.blocks, treatment=hard,
@@ -254,10 +254,11 @@ class Conductor:
         cluster.warmth = warmth
         self.watcher.tell(ServersWarmedUp(start=trials[0].start, cluster=cluster.start, warmth=warmth))
         if not warmth.reached:
-            left = "; ".join(warmth.reasons)
+            left, first = "; ".join(warmth.reasons), trials[0]
+            what = f"block {first.block}, {treatment_label(_of_start(first))}"
             self.watcher.tell(
                 Trouble(
-                    f"not warm after {warmth.seconds:.0f} s: {left}",
+                    f"{what}: not warm after {warmth.seconds:.0f} s: {left}",
                     COUNTED,
                 )
             )
@@ -286,7 +287,7 @@ class Conductor:
         if cluster.link is None or not cluster.trials_served or cluster.link_failure is not None:
             return
         async with cluster.phases.bracket(Phase.COLLECT, LEAST_LINKS_S + LINKS_GRACE * cluster.links_s, SiteError):
-            self.watcher.tell(Waiting("the links of the nodes once more"))
+            self.watcher.tell(Waiting("measuring the links of the nodes once more"))
             links = tuple(dict(link) for link in await cluster.measure_links())
         self.watcher.tell(LinksMeasured(start=first.start, cluster=cluster.start, links=links))
 
@@ -385,3 +386,8 @@ class Conductor:
             limits=self.study.limits,
         )
         self._sealed(draft.seal(record), planned.position)
+
+
+def _of_start(trial: PlannedTrial) -> dict[str, Level]:
+    """The levels that all trials of its start have."""
+    return {name: level for name, level in trial.treatment.items() if name in trial.hard}

@@ -67,7 +67,7 @@ class DataState:
             if not outstanding or time.monotonic() > deadline:
                 return outstanding
             text = ", ".join(f"{amount:g} {what}" for what, amount in outstanding.items())
-            self.watcher.tell(Waiting(f"quiet: {text}"))
+            self.watcher.tell(Waiting(f"waiting for {text} to end"))
             await asyncio.sleep(SETTLE_POLL_S)
 
     async def ensure(self, workload: Workload) -> str:

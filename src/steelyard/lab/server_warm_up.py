@@ -16,7 +16,7 @@ from steelyard import engine_order
 from steelyard.engine.base import Selective
 from steelyard.events.base import Watcher
 from steelyard.events.shown import Ticked, Waiting
-from steelyard.format import signed
+from steelyard.format import number
 from steelyard.judging.dilation import effective_load
 from steelyard.judging.server_warm_up import Round, Service, node_warmth, not_reached, service_of, workload_warmth
 from steelyard.judging.settings_hash import canonical
@@ -40,6 +40,8 @@ LEAST_S = 1
 """Seconds of one workload at one load in a round, at least. All are whole: some engines take no others."""
 SLICE_GRACE_S = 60.0
 """Seconds by which a part of a round may take longer than asked."""
+UNCHANGED_PERCENT = 0.5
+"""A smaller change of a service time is none for people who watch."""
 
 
 @dataclass(frozen=True)
@@ -76,8 +78,9 @@ async def warm_up(
     if the engine does."""
     settings = study.server_warm_up
     async with cluster.phases.bracket(
-        Phase.SERVER_WARM_UP, settings.longest_s + study.limits.start_timeout_s, SystemFault
-    ):
+        Phase.SERVER_WARM_UP, settings.longest_s + study.limits.start_timeout_s, SystemFault,
+        expected_s=settings.longest_s,
+    ):  # fmt: skip
         warming = _Warming(settings, cluster, _parts_of(trials, parts), watcher)
         try:
             refusal = warming.refused()
@@ -178,7 +181,7 @@ class _Warming:
     async def _round(self) -> None:
         for part in self.parts:
             await self._ensure(part)
-            await self._drive(part, self._closed(part), "at high concurrency")
+            await self._drive(part, self._closed(part), "high concurrency")
         await self._put_back()
         compiled_s, cpu_s = await self._compiled_s(), await self._cpu_s()
         services: dict[str, Service] = {}
@@ -187,7 +190,7 @@ class _Warming:
             await self._ensure(part)
             own = engine_order.briefly(part.load, self._own_s)
             began_s = time.monotonic()
-            intervals, answered = await self._drive(part, own, "at the study's own load")
+            intervals, answered = await self._drive(part, own, "the study's own load")
             driven_s += time.monotonic() - began_s
             service = service_of(merged(intervals, "service"))
             operations += answered
@@ -236,7 +239,7 @@ class _Warming:
             elif isinstance(record, Done):
                 answered += record.operations
 
-        self.watcher.tell(Waiting(f"{part.name} {how}, {self._sentence()}"))
+        self.watcher.tell(Waiting("; ".join([f"{part.name}, {how}", *self._so_far()])))
         timeout_s = (load.duration_s or 0.0) + SLICE_GRACE_S
         await self.cluster.drive(self._order(part, load), take, timeout_s)
         if part.workload.writes:
@@ -267,18 +270,28 @@ class _Warming:
     def _elapsed_s(self) -> float:
         return time.monotonic() - self.progress.begun_s
 
-    def _sentence(self) -> str:
-        """`12 of 60 s; compilers n1 4%, n2 9%; ycsb-c −12%`: what is not warm, briefly."""
+    def _so_far(self) -> list[str]:
+        """What the last round has shown: `compilers used 108% of a core on n1, 4% on n2`."""
         progress = self.progress
         compilers = [
-            f"{name} {warmth.compiler_fraction:.0%}"
+            (name, warmth.compiler_fraction)
             for name, warmth in progress.nodes.items()
             if warmth.compiler_fraction is not None
         ]
-        changes = [
-            f"{name} {signed(warmth.change_percent, digits=2)}%"
-            for name, warmth in progress.workloads.items()
-            if warmth.change_percent is not None
+        shares = [
+            f"{fraction:.0%}{'' if place else ' of a core'} on {name}"
+            for place, (name, fraction) in enumerate(compilers)
         ]
-        known = [*([f"compilers {', '.join(compilers)}"] if compilers else []), *changes]
-        return "; ".join([f"{self._elapsed_s():.0f} of {self.settings.deadline_s:g} s", *known])
+        changes = [
+            f"service time of {name} {_change(change)} the round before"
+            for name, warmth in progress.workloads.items()
+            if (change := warmth.change_percent) is not None
+        ]
+        return [*([f"compilers used {', '.join(shares)}"] if shares else []), *changes]
+
+
+def _change(percent: float) -> str:
+    """`56% shorter than in`."""
+    if abs(percent) < UNCHANGED_PERCENT:
+        return "as in"
+    return f"{number(abs(percent), digits=2)}% {'shorter' if percent < 0 else 'longer'} than in"

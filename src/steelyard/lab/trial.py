@@ -227,7 +227,7 @@ class TrialRunner:
                 raise
             if broken := self._link_fault():
                 return broken
-            self.watcher.tell(Waiting("the cluster to answer: is it still well?"))
+            self.watcher.tell(Waiting("waiting for the cluster to answer: is it still well?"))
             verdict = await self._blamed_by_the_cluster(error)
             # Asked again: the interfaces of a link program are gone before its end can be seen.
             return self._link_fault() or verdict
@@ -350,7 +350,7 @@ class TrialRunner:
             course.probed = cluster.readings.between(begun_s, ended_s)
             course.moved_frames = await cluster.moved_frames(begun_s, ended_s)
             course.clocks = clocks.offsets(clocks_before, await cluster.read_clocks())
-            self.watcher.tell(Waiting("every node to answer once more"))
+            self.watcher.tell(Waiting("waiting for every node to answer once more"))
             if not await cluster.healthy():
                 raise await cluster.death() or SystemFault(
                     f"{await cluster.not_ready()} did not answer after the load", system=cluster.system.name

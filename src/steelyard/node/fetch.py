@@ -6,9 +6,10 @@ import asyncio
 import contextlib
 import fcntl
 import os
+import re
 import shutil
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,8 +22,16 @@ Fault = Callable[[str, str], SteelyardError]
 FETCH_TIMEOUT_S = 900.0
 LOCK_TIMEOUT_S = 1200.0
 LOCK_POLL_S = 0.2
-SAY_EVERY = 25
 TAIL_LINES = 40
+DOWNLOADED = re.compile(r"Downloaded from .*\(([\d.]+) (B|kB|MB|GB) at ")
+BYTES_PER_MB = 1e6
+BYTES = {"B": 1.0, "kB": 1e3, "MB": BYTES_PER_MB, "GB": 1e9}
+
+
+class Progress(str):
+    """A message that the next one replaces."""
+
+    __slots__ = ()
 
 
 @contextlib.asynccontextmanager
@@ -65,7 +74,7 @@ class Maven:
         checked = ["--strict-checksums"] if self.strict else []
         goal = ["dependency:copy-dependencies", *options, f"-DoutputDirectory={into}"]
         argv = [maven, "-B", *checked, "-f", str(path), *goal]
-        code, tail = await followed(argv, say, {"JAVA_HOME": str(java_home)})
+        code, tail = await followed(argv, say, {"JAVA_HOME": str(java_home)}, measure=downloaded_mb, unit="MB")
         if code != 0:
             errors = [line for line in tail if "ERROR" in line] or tail
             raise self.fault(
@@ -80,12 +89,12 @@ async def followed(
     say: Say,
     environment: dict[str, str],
     *,
-    mark: str = "Downloaded from",
-    unit: str = "files",
+    measure: Callable[[str], float],
+    unit: str,
     timeout_s: float = FETCH_TIMEOUT_S,
 ) -> tuple[int, list[str]]:
-    """Run a fetching command and report the number of its marked lines; returns exit code and last lines.
-    Raises CommandFailed after a limit."""
+    """Run a fetching command and report the sum of what its lines measure; returns exit code and last lines. Raises
+    CommandFailed after a limit."""
     process = await asyncio.create_subprocess_exec(
         *argv,
         stdin=asyncio.subprocess.DEVNULL,
@@ -94,7 +103,7 @@ async def followed(
         env={**os.environ, **environment},
     )
     try:
-        tail = await asyncio.wait_for(_follow(process, say, mark, unit), timeout_s)
+        tail = await asyncio.wait_for(_follow(process, say, measure, unit), timeout_s)
     except TimeoutError:
         raise CommandFailed("", argv, None, f"limit {timeout_s:g} s") from None
     finally:
@@ -104,16 +113,28 @@ async def followed(
     return process.returncode or 0, tail
 
 
-async def _follow(process: asyncio.subprocess.Process, say: Say, mark: str, unit: str) -> list[str]:
+async def _follow(
+    process: asyncio.subprocess.Process, say: Say, measure: Callable[[str], float], unit: str
+) -> list[str]:
     assert process.stdout is not None
     tail: list[str] = []
-    marked = 0
+    done = 0.0
     async for raw in process.stdout:
         line = raw.decode(errors="replace").rstrip()
         tail = [*tail[-(TAIL_LINES - 1) :], line]
-        if mark in line:
-            marked += 1
-            if marked % SAY_EVERY == 0:
-                say(f"{marked} {unit}")
+        before, done = done, done + measure(line)
+        if int(done) > int(before):
+            say(Progress(f"{int(done):,} {unit}"))
     await process.wait()
     return tail
+
+
+def downloaded_mb(line: str) -> float:
+    """Megabytes that a line of Maven's says were downloaded."""
+    match = DOWNLOADED.search(line)
+    return float(match.group(1)) * BYTES[match.group(2)] / BYTES_PER_MB if match else 0.0
+
+
+def size_words(paths: Iterable[Path]) -> str:
+    """`66 MB`: the size of files that were fetched."""
+    return f"{sum(path.stat().st_size for path in paths) / BYTES_PER_MB:,.0f} MB"

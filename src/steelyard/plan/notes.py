@@ -8,6 +8,7 @@ from steelyard.judging import load_response
 from steelyard.judging.design import Treatment
 from steelyard.judging.fractional_design import Fraction
 from steelyard.judging.t_interval import FEWEST_STARTS
+from steelyard.model.named_level import level_key
 from steelyard.model.plan import Plan
 from steelyard.model.study import Study
 from steelyard.plan.expand import determines
@@ -27,6 +28,7 @@ def warnings(study: Study, plan: Plan, plugins: Plugins | None = None) -> tuple[
         *_told_time(study, treatments),
         *_filled_later(plan),
         *_aliases(fraction),
+        *_one_level(plan),
         *_few(study, plan),
         *_order(study, plan),
         *_entangled(plan, treatments),
@@ -68,6 +70,13 @@ def _aliases(fraction: Fraction | None) -> Iterator[str]:
     yield from sentences[1:MOST_ALIASES]
     if len(sentences) > MOST_ALIASES:
         yield f"and {len(sentences) - MOST_ALIASES} more that cannot be separated (--json lists them)"
+
+
+def _one_level(plan: Plan) -> Iterator[str]:
+    """Factors that do not vary."""
+    for factor, levels in plan.factors.items():
+        if len(levels) == 1:
+            yield f"the factor {factor} has one level, {level_key(levels[0])}: it is set, and nothing is compared by it"
 
 
 def _few(study: Study, plan: Plan) -> Iterator[str]:

@@ -1,4 +1,5 @@
-"""Short texts of verdict reasons by kind: count, range of the measured numbers, limit, and the option's name.
+"""Short texts of verdict reasons by kind (count, range of the measured numbers, limit, the option's name), and of how
+far a stopping rule is.
 
 Also lists limits that attempts were judged by but that the study no longer has.
 """
@@ -11,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from steelyard.format import count, duration, number, percent
+from steelyard.judging.stopping import Narrowing, plus_minus
 from steelyard.model.study import Limits
 from steelyard.model.trial import TrialRecord
 from steelyard.model.value import Value
@@ -144,3 +146,14 @@ def _quantity(value: float, unit: str, digits: int = DIGITS) -> str:
 
 def _short(text: str) -> str:
     return text if len(text) <= MOST_DETAIL else f"{text[:MOST_DETAIL].rstrip()}..."
+
+
+def narrowing_words(cell: Narrowing, starts: int | None = None) -> str:
+    """Precision of one treatment: `±1.9%, narrowing`.
+
+    `starts`: those of the value next to it; where the rule has judged another number of them, it is added.
+    """
+    of = f" (of {count(cell.n, 'start')})" if starts is not None and cell.n != starts else ""
+    if cell.half_width_percent is None:
+        return f"{cell.state}{of}"
+    return f"{plus_minus(cell.half_width_percent)}, {cell.state}{of}"

@@ -20,15 +20,13 @@ from steelyard.heavy import pl
 from steelyard.judging.looks import later
 from steelyard.model.errors import StudyError
 from steelyard.model.named_level import Level
+from steelyard.model.responses import SHORT_NAMES
 from steelyard.model.responses import every as every_response
 from steelyard.model.study import Study
 from steelyard.reading.opened import Opened
 from steelyard.shown_text import visible
 from steelyard.store.looks import number_of
 
-SHORT = {"throughput": "throughput_per_s", "time": "execution_time_ms", "execution_time": "execution_time_ms",
-         "p99": "response_ms_p99", "p95": "response_ms_p95", "p50": "response_ms_p50"}  # fmt: skip
-"""Short names of responses that a command line may use."""
 MOST_NEAR = 4
 """Names that an unknown one is answered with."""
 
@@ -252,14 +250,14 @@ def response_named(name: str | None, study: Study) -> str:
     """The full name of a response; the study's own where None. Raises StudyError with all names."""
     if name is None:
         return study.analysis.response
-    known, full = every_response(), SHORT.get(name, name)
+    known, full = every_response(), SHORT_NAMES.get(name, name)
     if full in known:
         return full
-    near = difflib.get_close_matches(name, [*SHORT, *known], n=MOST_NEAR)
+    near = difflib.get_close_matches(name, [*SHORT_NAMES, *known], n=MOST_NEAR)
     hint = f"did you mean {listed(near, 'or')}? " if near else ""
     raise StudyError(
         f"--response {name}: unknown response",
-        f"{hint}short names: {', '.join(SHORT)}; docs/reference/numbers.md defines all of them",
+        f"{hint}short names: {', '.join(SHORT_NAMES)}; docs/reference/numbers.md defines all of them",
         key="--response",
     )
 

@@ -11,11 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from steelyard.analysis.comparisons.level_ratios import centre
+from steelyard.analysis.cells import value_of
 from steelyard.analysis.frame import frame_of
 from steelyard.analysis.inference import estimates
+from steelyard.analysis.statistics.scaling import scaled
 from steelyard.analysis.statistics.summary import Summary, summarise
-from steelyard.format import count, number, scale_for, treatment_label, with_interval
+from steelyard.analysis.wording import scale
+from steelyard.format import interval, number, treatment_label
 from steelyard.judging.t_interval import FEWEST_STARTS
 from steelyard.model.estimate import Estimate
 from steelyard.model.named_level import Level
@@ -56,7 +58,7 @@ class Cell:
     half_percent: float | None
     """Half of the main response's interval over its mean, percent; None if n supports no interval."""
     course: tuple[float, ...]
-    """The same after each of the last trials (or starts, where the interval is over starts), oldest first."""
+    """The same after each of the last starts, oldest first."""
     left_out: str
     """Attempts that do not count, and why."""
     infeasible: str
@@ -110,16 +112,12 @@ class Cells:
 
 
 def cell_of(treatment: Mapping[str, Level], records: Sequence[TrialRecord], planned: int, study: Study) -> Cell:
-    """One treatment by its sealed attempts. The interval is over start means where there are several starts, otherwise
-    over the trials of the one start."""
+    """One treatment by its sealed attempts: the numbers that the answer of the finished study will quote."""
     frame = frame_of(records, study)
     confidence = study.analysis.confidence
     summaries = [summarise(frame, name, dict(treatment), confidence) for name in responses(study)] if records else []
     main = summaries[0] if summaries else None
     shown = [_shown(one, confidence) for one in summaries]
-    over = list(main.start_means) if main and main.mean_of_starts else []
-    values = over or ([float(value) for value in frame.values(main.response, dict(treatment))[main.response]] if main
-                      else [])  # fmt: skip
     faults = [record for record in records if record.verdict.system_fault]
     return Cell(
         name=treatment_label(treatment),
@@ -129,24 +127,23 @@ def cell_of(treatment: Mapping[str, Level], records: Sequence[TrialRecord], plan
         values=tuple(_value(one, name) for one, name in zip(shown, responses(study), strict=False))
         or tuple(Value("–", unit_of(name), "no trial yet", known=False) for name in responses(study)),
         half_percent=_half_percent(shown[0]) if shown else None,
-        course=tuple(_course(values, confidence)),
+        course=tuple(_course(main.start_means, confidence)) if main else (),
         left_out="; ".join(f"{one.trials} × {one.reason}" for one in main.exclusions) if main else "",
         infeasible=faults[-1].verdict.reasons[0].detail if faults and main and not main.n else "",
     )
 
 
 def _shown(summary: Summary, confidence: float) -> Estimate | None:
-    """The number that the report quotes: the geometric mean of start means; of one start the mean of its trials."""
-    if len(summary.start_means) > 1:
-        return centre(summary.start_means, summary.unit, confidence)
-    return summary.mean
+    """The number that the report quotes; None without a start."""
+    return value_of(summary.start_means, summary.unit, confidence) if summary.start_means else None
 
 
 def _value(estimate: Estimate | None, response: str) -> Value:
     if estimate is None:
         return Value("–", unit_of(response), "no valid trial has a value", known=False)
-    scale = scale_for(unit_of(response), estimate.value)
-    return Value(with_interval(scale.estimate(estimate)), scale.unit, f"{estimate.method}; n = {estimate.n}")
+    factor, unit = scale([estimate.value], unit_of(response))
+    text = f"{number(estimate.value * factor, digits=3, trim=False)} {interval(scaled(estimate, factor))}".strip()
+    return Value(text, unit, f"{estimate.method}; n = {estimate.n}")
 
 
 def _half_percent(estimate: Estimate | None) -> float | None:
@@ -177,12 +174,3 @@ def _place(study: Study, treatment: Mapping[str, Level]) -> tuple[tuple[int, str
 def width(cell: Cell) -> str:
     """`±1.9%`; empty if there is no interval."""
     return "" if cell.half_percent is None else f"±{number(cell.half_percent, digits=2)}%"
-
-
-def rests_on(cell: Cell) -> str:
-    """Scope of the interval."""
-    if cell.n < 2:
-        return ""
-    if cell.starts > 1:
-        return count(cell.starts, "start")
-    return f"{count(cell.n, 'trial')} of one start"

@@ -102,12 +102,18 @@ def now(look: StoreLook, now_s: float) -> Now | None:
         cell=treatment_label(live.treatment) if live.treatment else NONE,
         phase="waiting" if live.quiet is not None else live.phase.name if live.phase is not None else "beginning",
         gone="" if live.quiet is not None else _gone(look, live, now_s),
-        waiting=live.waiting,
+        waiting=_activity(live),
         busy=_busy(live, now_s),
         drawings=_drawings(seconds),
         notes=_notes(seconds),
         nodes=tuple(_node(name, node, now_s) for name, node in sorted(live.nodes.items())),
     )
+
+
+def _activity(live: Live) -> str:
+    if live.phase is not None and live.phase.name == Phase.SERVER_WARM_UP and live.waiting:
+        return f"Warming up: {live.waiting}"
+    return live.waiting[:1].upper() + live.waiting[1:]
 
 
 def _busy(live: Live, now_s: float) -> str:
@@ -122,7 +128,7 @@ def _gone(look: StoreLook, live: Live, now_s: float) -> str:
     if phase is None:
         return ""
     gone = duration(math.floor(max(0.0, now_s - phase.entered_s)))
-    expected_s = _expected_s(look, live)
+    expected_s = phase.expected_s if phase.expected_s is not None else _expected_s(look, live)
     if expected_s is not None:
         return f"{gone} of {duration(expected_s)}"
     return f"{gone} of at most {duration(phase.timeout_s)}" if phase.timeout_s is not None else gone

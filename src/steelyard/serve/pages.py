@@ -9,7 +9,7 @@ import functools
 import hashlib
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final
@@ -19,10 +19,12 @@ import jinja2
 from markupsafe import Markup
 
 import steelyard
+from steelyard.analysis.narrative.answer_display import Notes, both_sides, names_both_sides
 from steelyard.format import clock, confidence_text, count, duration, number
-from steelyard.progress.session_state import IN_PROGRESS
+from steelyard.progress.session_state import FINISHED, IN_PROGRESS
 from steelyard.progress.state import expected_finish
 from steelyard.serve import cells_table, live_view, study_state
+from steelyard.serve.finished_answers import SHOWN_LIMITS, FinishedAnswers, StudyAnswer
 from steelyard.serve.report_jobs import Job
 from steelyard.serve.store_cache import StoreLook
 from steelyard.serve.study_state import BEING_READ, Standing
@@ -81,6 +83,8 @@ class _Entry:
     standing: Standing
     damages: str = ""
     """Number of files of the store that are not as they were written, in words; empty if none is."""
+    answer: StudyAnswer | None = None
+    """The answer of a finished study; None while it is computed."""
 
 
 def address(name: str) -> str:
@@ -103,13 +107,22 @@ def _links(name: str) -> tuple[tuple[str, str], ...]:
     return ((name, base), ("report", f"{base}/report"), ("tables", f"{base}/tables"), ("figures", f"{base}/figures"))
 
 
-def index(root: Path, looks: Sequence[tuple[str, StoreLook | None]], now_s: float) -> Page:
+def index(root: Path, looks: Sequence[tuple[str, StoreLook | None]], answers: FinishedAnswers, now_s: float) -> Page:
     """Every store, those in progress first, then the newest; None is a store that is still being read."""
     entries = [_entry(name, look, now_s) for name, look in looks]
+    # While a study is measured, a list computes nothing.
+    ask = all(one.standing.state != IN_PROGRESS for one in entries)
+    finished = {look.name: look for _, look in looks if look is not None}
+    entries = [
+        replace(one, answer=answers.of(finished[one.name], ask=ask)) if one.standing.state == FINISHED else one
+        for one in entries
+    ]
     entries.sort(key=lambda one: (one.standing.state != IN_PROGRESS, -(one.standing.last_s or 0.0), one.name))
     part = _part("stores", "index.html.j2", root=root, gone=not root.is_dir(), stores=entries, now_s=now_s)
     running = [one for one in entries if one.standing.state == IN_PROGRESS]
-    reading = any(one.standing.state == BEING_READ for one in entries)
+    reading = any(
+        one.standing.state == BEING_READ or (one.standing.state == FINISHED and one.answer is None) for one in entries
+    )
     return Page(
         title="Stores · Steelyard",
         parts=(part,),
@@ -135,21 +148,24 @@ def _entry(name: str, look: StoreLook | None, now_s: float) -> _Entry:
     )
 
 
-def study(name: str, look: StoreLook | None, kept: cells_table.Cells, now_s: float) -> Page:
-    """One store: its state, current events, cells, attempts that are not valid, log."""
+def study(name: str, look: StoreLook | None, kept: cells_table.Cells, answers: FinishedAnswers, now_s: float) -> Page:
+    """One store: its state, the answer of a finished study, current events, cells, attempts that are not valid, log."""
     base, links = address(name), _links(name)
     poll = f"/api{base}"
     if look is None:
         head = _head(name, Standing(BEING_READ), None, now_s)
         return Page(f"{name} · Steelyard", (head, *_rest()), "", poll, next_ms=FAST_MS, links=links, here=base)
     stands = study_state.standing(look, now_s)
-    in_progress = stands.state == IN_PROGRESS
+    in_progress, finished = stands.state == IN_PROGRESS, stands.state == FINISHED
+    answer = answers.of(look) if finished and look.records else None
     moment = live_view.now(look, now_s) if in_progress else None
     cells = kept.of(look)
     confidence = f"{confidence_text(look.study.analysis.confidence)}" if look.study else ""
     files = {"base": base, "trials": len(look.records), "in_progress": in_progress}
+    lost = study_state.lost(look, stands.state)
     parts = (
         _head(name, stands, look, now_s),
+        _answer(stands, answer),
         _part("files", "files.html.j2", **files),
         _part("now", "now.html.j2", now=moment),
         _part("nodes", "nodes.html.j2", now=moment),
@@ -161,14 +177,12 @@ def study(name: str, look: StoreLook | None, kept: cells_table.Cells, now_s: flo
             shown=_shown(cells),
             confidence=confidence,
             in_progress=in_progress,
+            known=any(cell.half_percent is not None for cell in cells),
+            narrowing=in_progress and any(len(cell.course) > 1 for cell in cells),
+            left_out=any(cell.left_out or cell.infeasible for cell in cells),
         ),
-        _part(
-            "lost",
-            "lost.html.j2",
-            lost=study_state.lost(look, stands.state),
-            attempts=count(len(look.records), "attempt") if look.records else "",
-            now_s=now_s,
-        ),
+        _part("lost", "lost.html.j2", lost=lost, now_s=now_s),
+        _part("counts", "counts.html.j2", standing=stands, finished=finished, now_s=now_s),
         _part("log", "log.html.j2", lines=study_state.log(look), in_progress=in_progress, now_s=now_s),
     )
     title = f"{stands.done}/{stands.planned} · {name}" if in_progress else f"{name} · {stands.state}"
@@ -178,7 +192,7 @@ def study(name: str, look: StoreLook | None, kept: cells_table.Cells, now_s: flo
         say=_say(stands),
         poll=poll,
         live=in_progress,
-        next_ms=FAST_MS if in_progress else SLOW_MS,
+        next_ms=FAST_MS if in_progress or (finished and answer is None) else SLOW_MS,
         links=links,
         here=base,
     )
@@ -192,7 +206,9 @@ def _shown(cells: Sequence[cells_table.Cell]) -> tuple[int, ...]:
 
 def _rest() -> tuple[Part, ...]:
     """The parts of a study's page before it was read, so that there is a place for each."""
-    return tuple(_hashed(name, Markup("")) for name in ("files", "now", "nodes", "cells", "lost", "log"))
+    return tuple(
+        _hashed(name, Markup("")) for name in ("answer", "files", "now", "nodes", "cells", "lost", "counts", "log")
+    )
 
 
 def _say(stands: Standing) -> str:
@@ -213,6 +229,28 @@ def _head(name: str, stands: Standing, look: StoreLook | None, now_s: float) -> 
         end=expected_finish(live, now_s) if live is not None else "",
         remarks=look.remarks if look is not None else (),
         now_s=now_s,
+    )
+
+
+def _answer(stands: Standing, answer: StudyAnswer | None) -> Part:
+    if stands.state != FINISHED or not stands.done:
+        return _hashed("answer", Markup(""))
+    table = answer.table if answer is not None else None
+    rows = table.rows if table is not None else ()
+    notes = Notes(rows)
+    both = table is not None and names_both_sides(table)
+    return _part(
+        "answer",
+        "answer.html.j2",
+        answer=answer,
+        table=table,
+        rows=[(row, both_sides(row) if both else row.level_text, notes.verdict(row)) for row in rows],
+        with_values=any(row.value_text for row in rows),
+        both=both,
+        lines=any(row.line for row in rows),
+        notes=notes.sentences,
+        limits=answer.limits[:SHOWN_LIMITS] if answer is not None else (),
+        folded=answer.limits[SHOWN_LIMITS:] if answer is not None else (),
     )
 
 
@@ -308,7 +346,6 @@ def _templates() -> jinja2.Environment:
     helpers: Mapping[str, Any] = {
         "clock": functools.partial(clock, to_the_second=True),
         "width": cells_table.width,
-        "rests_on": cells_table.rests_on,
         "spark": _spark,
         "spoken": _spoken,
     }

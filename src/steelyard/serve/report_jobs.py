@@ -22,10 +22,12 @@ from typing import Final, Literal
 
 from steelyard.model.secret import redacted_text
 
-Kind = Literal["report", "figures"]
+Kind = Literal["report", "figures", "answer"]
 State = Literal["waiting", "making", "ready", "failed"]
 
-PAGE, TABLES, FIGURES = "report.html", "tables", "figures"
+PAGE, TABLES, FIGURES, ANSWER = "report.html", "tables", "figures", "answer.json"
+LEFT: Final[dict[Kind, str]] = {"report": PAGE, "figures": PAGE, "answer": ANSWER}
+"""File that a job must leave."""
 LIMIT_S: Final = 900.0
 """Time limit of one job."""
 GRACE_S: Final = 5.0
@@ -49,7 +51,7 @@ when its standard input does."""
 
 @dataclass(frozen=True)
 class Job:
-    """A report or a set of figures that was asked for."""
+    """A report, a set of figures or an answer that was asked for."""
 
     number: int
     name: str
@@ -169,7 +171,7 @@ class Maker:
                     process.stdin.close()
                 with self._guard:
                     self._process = None
-            if code in (0, 1) and (job.folder / PAGE).is_file():
+            if code in (0, 1) and (job.folder / LEFT[job.kind]).is_file():
                 return ""
             text = (job.folder / "said.txt").read_text(encoding="utf-8", errors="replace").strip()
             return redacted_text(text)[-SAID_CHARS:] or f"it exited with code {code} and printed nothing"

@@ -5,6 +5,7 @@ Only names that were found are served: a path is compared with names, never join
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import time
@@ -19,6 +20,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from steelyard.progress.session_state import IN_PROGRESS
 from steelyard.serve import pages
 from steelyard.serve.cells_table import Cells
+from steelyard.serve.finished_answers import FinishedAnswers
 from steelyard.serve.pages import Listed, Page
 from steelyard.serve.report_jobs import FIGURES, PAGE, TABLES, Crowded, Job, Kind, Maker
 from steelyard.serve.store_cache import LEAST_S, Shelf, StoreLook
@@ -72,6 +74,7 @@ class Routes:
     ) -> None:
         self._shelf = shelf
         self._maker = maker
+        self._answers = FinishedAnswers(maker)
         self._clock = clock
         self._page_key = page_key
         """Secret with which pages prove their requests, see `access`."""
@@ -137,11 +140,14 @@ class Routes:
         for gone in [key for key in list(self._drawn) if key and key not in names]:
             self._drawn.pop(gone, None)
             self._cells.pop(gone[1:], None)
-        return self._once("", [look for _, look in looks], lambda now_s: pages.index(self._shelf.root, looks, now_s))
+        self._answers.keep([name for name, _ in looks])
+        draw = functools.partial(pages.index, self._shelf.root, looks, self._answers)
+        return self._once("", [look for _, look in looks], draw)
 
     def _study(self, name: str) -> Page:
         look = self._shelf.look(name, PATIENCE_S)
-        return self._once(f"/{name}", [look], lambda now_s: pages.study(name, look, self._cells[name], now_s))
+        draw = functools.partial(pages.study, name, look, self._cells[name], self._answers)
+        return self._once(f"/{name}", [look], draw)
 
     def _once(self, key: str, of: Sequence[StoreLook | None], draw: Callable[[float], Page]) -> Page:
         """A page, drawn once for each look at the stores on it: twenty open pages cost hardly more than one."""

@@ -408,6 +408,8 @@ def _hint_for(folder: Path) -> str:
             "a study ended here before it was written (a full disk?), or its file was removed: `steelyard run STUDY` "
             "writes it"
         )
+    if folder.suffix == ".toml":
+        return f"that is a study's file; its results are in a folder of its name, such as store/{folder.stem}"
     inside = [path.name for path in _studies_in(folder)]
     return f"name one of the studies in it: {', '.join(inside)}" if inside else "run a study first: steelyard run STUDY"
 

@@ -14,6 +14,7 @@ from pydantic_core import ErrorDetails
 from steelyard.model.errors import StudyError
 from steelyard.model.file_format import OTHER_FORMAT, READS
 from steelyard.model.one_of import OneOf
+from steelyard.model.responses import SHORT_NAMES
 from steelyard.model.secret import redacted
 from steelyard.tomlfile.fields import lookup
 
@@ -61,6 +62,7 @@ def problem(
     read = redacted(read, key) if isinstance(read, (str, int, float, list, tuple)) else read
     wrong = str(read) if isinstance(read, str) and "no such key" not in what else key.rpartition(".")[2]
     ends = {name.rpartition(".")[2]: name for name in reversed(allowed)}
+    ends |= {short: name for short, name in SHORT_NAMES.items() if name in allowed}
     close = difflib.get_close_matches(wrong, [*allowed, *ends], n=1, cutoff=0.5) if near else []
     close = [ends.get(name, name) for name in close]
     tail = f"; did you mean {close[0]!r}?" if close else ""

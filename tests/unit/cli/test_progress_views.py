@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from steelyard.analysis.cells import cell_values
-from steelyard.cli.progress_views import LiveView, PlainView, decision_line, spark
+from steelyard.cli.progress_views import LiveView, PlainView, spark
 from steelyard.cli.terminal.live_cells import LiveCells
 from steelyard.events.kept import QuietAwaited, QuietReached, SessionBegan, StartBegan, StoppingJudged, TrialSealed
 from steelyard.events.shown import PhaseEntered, Sampled, StillBusy, Ticked, TimeLeft, TrialBegan, Trouble, Waiting
@@ -18,6 +18,7 @@ from steelyard.judging.stopping import Decision, Narrowing, Rule, decide, rule_o
 from steelyard.model.sample import Sample
 from steelyard.model.trial import Phase, Responses
 from steelyard.model.verdict_reasons import Reason, ReasonKind
+from steelyard.progress.event_words import decision_line
 from steelyard.progress.publisher import Publisher
 from steelyard.wire.record import Interval
 from tests.unit.judging.test_attempts import record
@@ -63,13 +64,41 @@ def events() -> list[Any]:
 def test_a_phase_that_is_entered_again_is_said_once() -> None:
     lines: list[str] = []
     publisher = Publisher(clock := Clock(), PlainView(lines.append, clock))
-    phases = (Phase.DEPLOY, Phase.LEASE, Phase.DEPLOY, Phase.POPULATE, Phase.DEPLOY)
-    for start in ("b01", "b02"):
-        publisher.tell(StartBegan(start=start, block=1, blocks=2, treatment={"nodes": 3}, trials=4))
+    filled = (Phase.DEPLOY, Phase.LEASE, Phase.DEPLOY, Phase.POPULATE)
+    restarted = (Phase.WIPE, Phase.DEPLOY, Phase.POPULATE)
+    for phases in ((*filled, Phase.DEPLOY), (*filled, *restarted, Phase.DEPLOY)):
+        publisher.tell(StartBegan(start="b01", block=1, blocks=2, treatment={"nodes": 3}, trials=4))
         for phase in phases:
             publisher.tell(PhaseEntered(phase, 300.0))
     said = [line[9:].strip() for line in lines if "block" not in line]
-    assert said == ["deploy", "populate", "deploy"] * 2
+    again = "deploy: starting the cluster again on the filled data"
+    assert said == ["deploy", "populate", "deploy", "populate", again, "populate"]
+
+
+def test_reminders_grow_rarer_and_the_expected_finish_is_said_once_a_minute() -> None:
+    lines: list[str] = []
+    clock = Clock()
+    publisher = Publisher(clock, view := PlainView(lines.append, clock))
+    publisher.tell(TimeLeft(600.0, 500.0, 700.0))
+    publisher.tell(PhaseEntered(Phase.SERVER_WARM_UP, 400.0, 60.0))
+    publisher.tell(Waiting("ycsb-i, high concurrency"))
+    begun_s = clock.now_s
+    spoke_s = []
+    for _ in range(110):
+        clock.now_s += 1
+        before = len(lines)
+        view.beat()
+        if len(lines) > before:
+            spoke_s.append(clock.now_s - begun_s)
+    assert spoke_s == [5, 15, 35, 65, 95]
+    assert lines[0].endswith("server-warm-up, at most 60 s")
+    assert lines[1].endswith("still server-warm-up 5 s of 60 s: ycsb-i, high concurrency")
+    lines.clear()
+    sealed_record = record(PLAN.trials[0])
+    for _ in range(4):
+        publisher.tell(TrialSealed.of_record(sealed_record, "", 1, 8))
+        clock.now_s += 25
+    assert ["expected finish" in line for line in lines] == [True, False, False, True]
 
 
 def test_plain_lines_say_what_matters_and_are_never_silent_for_long() -> None:
@@ -89,7 +118,7 @@ def test_plain_lines_say_what_matters_and_are_never_silent_for_long() -> None:
     clock.now_s += 6
     publisher.tell(Waiting("quiet: 2 compactions"))
     assert "still measure 6 s (timeout 60 min): quiet: 2 compactions" in lines[-1]
-    clock.now_s += 6
+    clock.now_s += 10
     view.beat()
     assert len(lines) == before + 2, "also when nothing happens at all"
 
@@ -164,7 +193,7 @@ def test_the_live_screen_fits_eighty_columns_and_shows_the_main_response() -> No
     assert any("geometric mean" in line for line in lines)
     assert any("24.0 operations/s" in line for line in lines)
     assert any("elapsed 1:02:03, ETA " in line for line in lines)
-    assert sum("many words" in line for line in lines) == 2
+    assert sum("many words" in line for line in lines) == 3
 
 
 def test_the_cells_show_the_estimator_of_the_answer_over_this_session_and_earlier_ones() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from steelyard.events.base import Silent
+from steelyard.events.base import Event, Silent, Watcher
 from steelyard.events.kept import ServersWarmedUp
-from steelyard.events.shown import TimeLeft
+from steelyard.events.shown import PhaseEntered, TimeLeft, Trouble, Waiting
 from steelyard.lab.conductor import Conductor
 from steelyard.model.data_model import Schema
 from steelyard.model.errors import EngineError
@@ -96,12 +97,12 @@ def one_start(**server_warm_up: Any) -> Study:
     return study(design={"starts": 1, "trials": 2}, factors={}, **changes)
 
 
-def conduct(script: Script, chosen: Study, parts: Parts) -> tuple[TrialRecord, ...]:
+def conduct(script: Script, chosen: Study, parts: Parts, watcher: Watcher | None = None) -> tuple[TrialRecord, ...]:
     plan = plan_of(chosen)
     with StoreWriter(script.folder / "store", "fake") as writer:
         writer.intend(chosen, "", plan)
         made: Any = parts
-        conductor = Conductor(chosen, plan, writer, made, Silent(), lambda todo, records: TimeLeft(0, 0, 0))
+        conductor = Conductor(chosen, plan, writer, made, watcher or Silent(), lambda todo, records: TimeLeft(0, 0, 0))
         asyncio.run(conductor.run())
         return Store(writer.folder).trials()
 
@@ -151,6 +152,26 @@ def test_a_compiler_that_does_not_rest_is_waited_for(script: Script) -> None:
     assert record.server_warm_up is not None
     assert record.server_warm_up.rounds == 4
     assert record.server_warm_up.reached
+
+
+def test_what_goes_on_is_said_in_words(script: Script) -> None:
+    class Listening(Silent):
+        def tell(self, event: Event) -> None:
+            told.append(event)
+
+    told: list[Event] = []
+    conduct(script, one_start(deadline_s=0.001), Parts(script, compiler=Compiler([1.0] * 100)), Listening())
+    said = [event.what for event in told if isinstance(event, Waiting) and "ycsb-a" in event.what]
+    assert said == ["ycsb-a, high concurrency", "ycsb-a, the study's own load"]
+    (entered,) = [one for one in told if isinstance(one, PhaseEntered) and one.phase is Phase.SERVER_WARM_UP]
+    assert entered.expected_s is not None
+    (trouble,) = [one for one in told if isinstance(one, Trouble)]
+    assert trouble.message.startswith("block 1, all trials: not warm after ")
+    told.clear()
+    conduct(Script(script.folder / "two"), one_start(), Parts(script, compiler=Compiler([1.0] * 6)), Listening())
+    said = [event.what for event in told if isinstance(event, Waiting) and "ycsb-a" in event.what]
+    assert re.match(r"ycsb-a, high concurrency; compilers used \d+% of a core on n1$", said[2])
+    assert said[4].endswith("; service time of ycsb-a as in the round before")
 
 
 def test_the_deadline_ends_it_and_says_what_was_not_reached(script: Script) -> None:

@@ -28,8 +28,25 @@ def store(tmp_path: Path) -> Path:
 def test_it_writes_the_page_beside_the_data(store: Path) -> None:
     found = printed(lambda: report(store))
     assert (found.code, found.out) == (0, "")
-    assert str(store / "report.html") in found.err
+    assert (store / "report.html").as_uri() in found.err
+    assert "--open shows it in the browser" in found.err
     assert "workload A, 3 nodes" in (store / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_page_is_opened_if_asked_for_and_where_there_is_a_browser(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", lambda uri: opened.append(uri) or len(opened) < 2)
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
+        monkeypatch.delenv(name, raising=False)
+    found = printed(lambda: report(store, open_browser=True))
+    assert (found.code, opened) == (0, [])
+    assert "no browser can be opened here" in found.err
+    monkeypatch.setenv("DISPLAY", ":0")
+    assert "no browser" not in printed(lambda: report(store, open_browser=True)).err
+    assert opened == [(store / "report.html").as_uri()]
+    assert "no browser can be opened here" in printed(lambda: report(store, open_browser=True)).err
 
 
 def test_json_goes_to_stdout_and_no_page_is_written(store: Path) -> None:

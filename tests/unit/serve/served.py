@@ -14,6 +14,7 @@ from pathlib import Path
 
 from steelyard.serve import routes
 from steelyard.serve.access import page_key
+from steelyard.serve.finished_answers import StudyAnswer
 from steelyard.serve.report_jobs import Maker
 from steelyard.serve.store_cache import Shelf
 from steelyard.serve.web import PageServer
@@ -23,6 +24,9 @@ REPORT = (
     '<!doctype html><head><meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
     "script-src 'sha256-x'; base-uri 'none'\"></head><title>report</title>"
 )
+ANSWER = StudyAnswer(
+    sentences=("It is <slower>.", "The intervals rest on 4 starts."), limits=("first", "second", "third <limit>")
+).model_dump_json()
 FAKE = """
 import pathlib, sys, time
 kind, store, into = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
@@ -31,6 +35,7 @@ if (store / "slow").exists():
 if (store / "fail").exists():
     sys.exit("it has no <sealed> trial")
 (into / "report.html").write_text(sys.argv[4])
+(into / "answer.json").write_text(sys.argv[5])
 files = {"tables": ("trials.csv", "a b.csv", "trials.md"), "figures": ("m.svg", "m.pdf", "captions.txt")}
 for folder, names in files.items():
     (into / folder).mkdir()
@@ -98,7 +103,7 @@ def serving(tmp_path: Path) -> Iterator[Served]:
     write(tmp_path / "outside", [a_record(0)])
     shelf, complaints = Shelf(root), list[str]()
     maker = Maker(
-        lambda kind, store, into: [sys.executable, "-c", FAKE, kind, str(store), str(into), REPORT],
+        lambda kind, store, into: [sys.executable, "-c", FAKE, kind, str(store), str(into), REPORT, ANSWER],
         tmp_path / "scratch",
     )
     respond = routes.Routes(shelf, maker, page_key=page_key(TOKEN)).answer

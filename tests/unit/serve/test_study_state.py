@@ -18,6 +18,7 @@ from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.progress.state import Left, Live, expected_finish, fold
 from steelyard.serve import cells_table, live_view, study_state
+from steelyard.serve.finished_answers import answer_of
 from steelyard.serve.store_cache import StoreLook, Watched
 from steelyard.store import layout
 from tests.unit.lab.fakes import study
@@ -194,18 +195,27 @@ def test_cells_are_estimates_of_the_analysis(tmp_path: Path) -> None:
         assert (cell.n, cell.planned, cell.starts) == (4, 4, 2)
         assert "geometric mean over start means; fewer than 3: no interval" in cell.values[0].method
         assert cell.half_percent is None
-        assert cells_table.rests_on(cell) == "2 starts"
     assert "1 ×" in "".join(cell.left_out for cell in found)
 
 
-def test_a_cell_narrows_over_the_trials_of_one_start(tmp_path: Path) -> None:
-    of = study(design={"starts": 1, "trials": 6, "seed": 1}, factors={"nodes": [1]})
-    records = [a_record(place, of=of) for place in range(6)]
-    (cell,) = cells_table.Cells().of(look(tmp_path, records, of=of))
+def test_a_cell_has_no_interval_below_three_starts_and_narrows_over_its_starts(tmp_path: Path) -> None:
+    of = study(design={"starts": 6, "trials": 2, "seed": 1}, factors={"nodes": [1]})
+    records = [a_record(place, of=of) for place in range(12)]
+    (early,) = cells_table.Cells().of(look(tmp_path / "early", records[:4], of=of))
+    assert (early.starts, early.half_percent, early.course) == (2, None, ())
+    assert "[" not in early.values[0].text
+    (cell,) = cells_table.Cells().of(look(tmp_path / "late", records, of=of))
     assert len(cell.course) == 4
-    assert cell.course[-1] < cell.course[0]
-    assert cells_table.rests_on(cell) == "6 trials of one start"
     assert cells_table.width(cell).startswith("±")
+
+
+def test_a_cell_has_the_number_of_the_answer(tmp_path: Path) -> None:
+    found = look(tmp_path, ALL)
+    answer = answer_of(found.folder)
+    assert answer.table is not None
+    assert answer.failure == ""
+    for cell, row in zip(cells_table.Cells().of(found), answer.table.rows, strict=True):
+        assert row.value_text == f"{cell.values[0].text} {cell.values[0].unit}"
 
 
 def test_cells_without_a_trial_and_infeasible_ones(tmp_path: Path) -> None:
@@ -255,11 +265,18 @@ def test_the_moment(tmp_path: Path) -> None:
         total=8,
         trial={"id": planned.id, "number": 2, "attempt": 2, "treatment": planned.treatment},
         phase={"name": "settle", "entered_s": NOW_S - 5, "timeout_s": 60.0},
-        waiting="quiet: 2 compactions",
+        waiting="waiting for 2 compactions to end",
     )
     assert (found.block, found.trial) == ("1 of 2", "2 of 8, attempt 2")
-    assert (found.phase, found.gone, found.waiting) == ("settle", "5 s of at most 60 s", "quiet: 2 compactions")
+    assert (found.phase, found.gone, found.waiting) == (
+        "settle",
+        "5 s of at most 60 s",
+        "Waiting for 2 compactions to end",
+    )
     assert found.drawings == ()
+    warming = {"name": "server-warm-up", "entered_s": NOW_S - 13, "timeout_s": 360.0, "expected_s": 60.0}
+    found = moment(tmp_path / "2", phase=warming, waiting="ycsb-i, high concurrency")
+    assert (found.gone, found.waiting) == ("13 s of 60 s", "Warming up: ycsb-i, high concurrency")
 
 
 def test_seconds_of_several_load_nodes(tmp_path: Path) -> None:

@@ -17,8 +17,10 @@ from pathlib import Path
 
 import pytest
 
+from steelyard.cli.commands import serve as serve_command
 from steelyard.model.errors import SteelyardError, StudyError
 from steelyard.serve import report_jobs, routes
+from steelyard.serve.finished_answers import StudyAnswer
 from steelyard.serve.store_cache import Shelf, StoreLook
 from steelyard.serve.web import CONNECTIONS, PageServer, allowed_names
 from steelyard.store import layout
@@ -217,6 +219,62 @@ def test_of_a_study_in_progress_a_report_is_asked_for_twice(served: Served) -> N
     assert served.made("t", "report") == REPORT
 
 
+def until(served: Served, path: str, words: str) -> str:
+    """The page, once it has these words."""
+    for _ in range(600):
+        text = served.ask(path)[2]
+        if words in text:
+            return text
+        threading.Event().wait(0.1)
+    raise AssertionError(f"{words!r} never came: {text}")
+
+
+def test_a_finished_study_shows_its_answer_first_with_its_limits(served: Served) -> None:
+    write(served.root / "done", [a_record(place) for place in range(8)])
+    assert "Being computed" in served.ask("/s/done")[2]
+    text = until(served, "/s/done", "It is &lt;slower&gt;.")
+    places = [
+        text.index(words) for words in ("It is &lt;slower", "first", "1 more limit", "third &lt;limit", ">Cells<")
+    ]
+    assert places == sorted(places)
+    for empty in ("half-width", "left out", "not valid</h2>", "Waits for", "None of"):
+        assert empty not in text
+    listed = until(served, "/", "It is &lt;slower&gt;.")
+    assert "8 of 8 trials valid" in listed
+    assert '<a href="/s/done">3 limits</a>' in listed
+    asked = served.maker.ask("done", "answer", served.root / "done", "another state").number
+    served.ask("/s/done")
+    assert served.maker.ask("done", "report", served.root / "done", "x").number == asked + 1, "it is kept"
+
+
+def test_an_answer_that_cannot_be_computed_says_why(served: Served) -> None:
+    write(served.root / "done", [a_record(place) for place in range(8)])
+    (served.root / "done" / "fail").touch()
+    assert "it has no &lt;sealed&gt; trial" in until(served, "/s/done", "It cannot be computed")
+
+
+def test_a_list_computes_no_answer_while_a_study_is_in_progress(served: Served) -> None:
+    write(served.root / "done", [a_record(place) for place in range(8)])
+    write(served.root / "t", [a_record(0)], live={"t_s": 4e9})
+    until(served, "/", "in progress")
+    until(served, "/", "finished")
+    assert served.maker.find(1, "done") is None
+
+
+def test_the_command_of_an_answer_leaves_it_in_the_folder(tmp_path: Path) -> None:
+    folder = write(tmp_path / "done", [a_record(place) for place in range(8)])
+    with contextlib.closing(report_jobs.Maker(serve_command._argv, tmp_path / "scratch")) as maker:
+        job = maker.ask("done", "answer", folder, "")
+        while (found := maker.find(job.number, "done")) is not None and found.state in ("waiting", "making"):
+            threading.Event().wait(0.05)
+        assert found is not None
+        assert found.failure == ""
+        answer = StudyAnswer.model_validate_json((found.folder / report_jobs.ANSWER).read_bytes())
+    assert answer.table is not None
+    assert [row.n for row in answer.table.rows] == [4, 4]
+    assert answer.limits
+
+
 def test_stores_without_a_report(served: Served) -> None:
     write(served.root / "none")
     (served.root / "none" / "study.json").touch()
@@ -334,7 +392,7 @@ def test_names_and_texts_that_are_no_text(served: Served) -> None:
     (served.root / name / layout.LIVE).write_text(json.dumps(live))
     assert 'href="/s/half%FF"' in served.ask("/")[2]
     text = served.ask("/s/half%FF")[2]
-    assert "Waits for" not in text, "a live file with half of a character says nothing"
+    assert "!</p>" not in text, "a live file with half of a character says nothing"
     assert 'data-poll="/api/s/half%FF"' in text
     assert served.ask("/api/s/half%FF")[0] == 200
     assert served.made("half%FF", "report") == REPORT

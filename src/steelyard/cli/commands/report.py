@@ -10,7 +10,7 @@ import typer
 from steelyard.analysis.tables import columns
 from steelyard.atomic_file import write_output
 from steelyard.cli.signature import Json, StoreFolder
-from steelyard.cli.terminal.output import message_console, say, warn_of_damages
+from steelyard.cli.terminal.output import message_console, open_page, say, say_address, warn_of_damages
 from steelyard.file_errors import foreseen
 from steelyard.judging.attempts import without_valid_attempt
 from steelyard.model.errors import StudyError
@@ -24,6 +24,7 @@ from steelyard.shown_text import visible
 
 EXAMPLES = (
     ("steelyard report store/quickstart", "Write store/quickstart/report.html."),
+    ("steelyard report store/quickstart --open", "The same, and show it in the browser."),
     ("steelyard report store/quickstart --tables t --figures f", "Tables and figures as files, too."),
     ("steelyard report store/quickstart --json", "Every table as JSON on standard output."),
 )
@@ -44,15 +45,15 @@ def report(
     figures: Annotated[
         Path | None, typer.Option("--figures", metavar="FOLDER", help="Write every figure here (SVG, PNG, PDF).")
     ] = None,
+    open_browser: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
     methods: Annotated[bool, typer.Option("--methods", help="Print a methods section for a paper.")] = False,
     as_json: Json = False,
 ) -> int:
     """Write the page (to `output`, by default `report.html` in the study's folder) and the other requested files.
 
     With `as_json` all tables go to stdout, with `methods` the methods text of a paper; the page is then written only
-    if `output` names it. Returns 0, or 1 if a trial that was tried has no valid attempt or a file of the store is
-    damaged. Raises StoreError if the
-    store has no sealed trial, StudyError if both are asked for.
+    if `output` names it or it is to be opened. Returns 0, or 1 if a trial that was tried has no valid attempt or a file
+    of the store is damaged. Raises StoreError if the store has no sealed trial, StudyError if both are asked for.
     """
     if as_json and methods:
         raise StudyError(
@@ -62,13 +63,14 @@ def report(
         )
     console = message_console()
     reading = read(store)
-    page_input = reading.report_input(courses=output is not None or figures is not None or not (as_json or methods))
+    page_wanted = output is not None or open_browser or not (as_json or methods)
+    page_input = reading.report_input(courses=page_wanted or figures is not None)
     warn_of_damages(console, page_input.damages)
     if as_json:
         print(export.as_json(page_input.tables, columns(page_input.results)))
     if methods:
         print(visible(paragraph(page_input), lines=True), end="")
-    if output is not None or not (as_json or methods):
+    if page_wanted:
         path = output or reading.store.folder / PAGE
         try:
             write_output(path, build(page_input))
@@ -77,7 +79,11 @@ def report(
                 raise
             failure.hint += "; or write the page to another disk with `--output FILE`"
             raise failure from error
-        say(console, f"report  {path}")
+        say_address(console, "report  ", path)
+        if open_browser:
+            open_page(path, console)
+        else:
+            say(console, "        --open shows it in the browser; it begins with the answer and what limits it")
     if tables is not None:
         written = export.tables(page_input.tables, for_paper(page_input.results), tables)
         say(console, f"tables  {tables} ({len(written)} files)")

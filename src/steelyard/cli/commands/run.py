@@ -23,7 +23,7 @@ from steelyard.cli.signature import Json, Scale, StoreRoot, StudyFile, Trusted, 
 from steelyard.cli.terminal.answer_output import print_answer, print_other_responses, say_limits
 from steelyard.cli.terminal.interrupts import interruptible
 from steelyard.cli.terminal.live_cells import LiveCells
-from steelyard.cli.terminal.output import message_console, print_wrapped, say, say_marked, warn_of_damages
+from steelyard.cli.terminal.output import message_console, print_wrapped, say, say_address, say_marked, warn_of_damages
 from steelyard.judging.looks import later
 from steelyard.lab.session import Session, SessionEnd, begin
 from steelyard.reading import Reading, read
@@ -130,5 +130,5 @@ def _say(end: SessionEnd, console: Console, *, as_json: bool) -> None:
     if outcome.missing:
         say(console, "next: run the same command again to resume")
     else:
-        say(console, f"next: steelyard report {folder}")
-        say(console, f"      writes the page {folder / PAGE}")
+        say(console, f"next: steelyard report {folder} --open")
+        say_address(console, "      writes and shows the page ", folder / PAGE)

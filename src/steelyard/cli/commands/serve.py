@@ -41,6 +41,7 @@ EXIT_INTERRUPTED = 130
 POLL_S = 0.2
 SCRATCH, LOCK, DOOR = "steelyard-serve-", ".lock", "open.html"
 COMMAND = f"{ENDS_WITH_US}from steelyard.cli.main import main; main()"
+ANSWERING = f"{ENDS_WITH_US}import sys; from steelyard.serve.finished_answers import write; write(*sys.argv[1:])"
 
 
 def serve(
@@ -135,6 +136,8 @@ def _say(server: PageServer, root: Path, console: Console) -> None:
 
 
 def _argv(kind: Kind, store: Path, into: Path) -> list[str]:
-    """`steelyard report`, by this interpreter and from these sources."""
+    """`steelyard report`, or the answer alone, by this interpreter and from these sources."""
+    if kind == "answer":
+        return [sys.executable, "-P", "-c", ANSWERING, str(store), str(into)]
     options = {"report": ["--tables", str(into / TABLES)], "figures": ["--figures", str(into / FIGURES)]}[kind]
     return [sys.executable, "-P", "-c", COMMAND, "report", str(store), "--output", str(into / PAGE), *options]

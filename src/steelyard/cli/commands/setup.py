@@ -16,6 +16,8 @@ from typing import Annotated, Any
 import typer
 from pydantic import ValidationError
 from rich.console import Console
+from rich.progress import Progress as Moving
+from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from steelyard.cli import completion
@@ -23,6 +25,7 @@ from steelyard.cli.terminal.output import complain, message_console, say
 from steelyard.engine.base import Fetched
 from steelyard.model.errors import CommandFailed, SteelyardError, StudyError
 from steelyard.node.command import run
+from steelyard.node.fetch import Progress
 from steelyard.node.folders import cache_folder
 from steelyard.plugins import find
 from steelyard.plugins.parts import default_plug_in
@@ -34,18 +37,26 @@ EXAMPLES = (
 )
 EXIT_DONE, EXIT_STUDY, EXIT_LABORATORY = 0, 2, 3
 INSTALL_TIMEOUT_S = 900.0
+SILENT_S = 15.0
+"""Progress is a line after so long a silence where no line can move."""
 
 
 class _Lines(logging.Handler):
-    """Messages of a plug-in while it prepares, as lines of the console."""
+    """Messages of a plug-in while it prepares: lines of the console, below them at a terminal a line that moves."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, moving: Moving) -> None:
         super().__init__(logging.INFO)
-        self._console = console
+        self._console, self._moving, self._task = console, moving, moving.add_task("")
+        self._spoke_s = time.monotonic()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print one line."""
-        _say(self._console, "·", record.getMessage())
+        """Print one line, or move."""
+        text, now_s = record.getMessage(), time.monotonic()
+        self._moving.update(self._task, description=text)
+        silent = self._moving.disable and now_s - self._spoke_s >= SILENT_S
+        if silent or not isinstance(record.msg, Progress):
+            self._spoke_s = now_s
+            _say(self._console, "·", text)
 
 
 def setup(
@@ -125,11 +136,14 @@ async def _install(module: ModuleType, console: Console) -> None:
 @contextmanager
 def _spoken(logger_name: str, console: Console) -> Iterator[None]:
     logger = logging.getLogger(logger_name)
-    handler, level = _Lines(console), logger.level
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    moving = Moving(*columns, console=console, transient=True, disable=not console.is_terminal)
+    handler, level = _Lines(console, moving), logger.level
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
     try:
-        yield
+        with moving:
+            yield
     finally:
         logger.removeHandler(handler)
         logger.setLevel(level)

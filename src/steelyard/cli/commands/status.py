@@ -31,14 +31,14 @@ from steelyard.cli.terminal.output import (
 from steelyard.format import count, treatment_label
 from steelyard.judging.attempts import attempts_by_id, settled
 from steelyard.judging.looks import look_of
-from steelyard.judging.stopping import Decision, Narrowing, decision_of, not_needed
+from steelyard.judging.stopping import Decision, decision_of, not_needed
 from steelyard.leases import records as lease_records
 from steelyard.model.errors import SteelyardError
 from steelyard.model.responses import label_of
 from steelyard.model.study import Study
 from steelyard.model.trial import TrialRecord
 from steelyard.node.folders import state_folder
-from steelyard.progress.reason_words import ReasonGroup, groups, other_limits, waiting_words
+from steelyard.progress.reason_words import ReasonGroup, groups, narrowing_words, other_limits, waiting_words
 from steelyard.progress.session_state import (
     FAILED,
     IN_PROGRESS,
@@ -296,7 +296,8 @@ def _table(summary: dict[str, Any], decision: Decision | None) -> Table:
     if summary["objective"]:
         table.add_column(summary["objective"])
     for cell in summary["cells"]:
-        interval = [_narrowing(known.get(cell["cell"]), cell["starts"])] if known else []
+        judged = known.get(cell["cell"])
+        interval = [narrowing_words(judged, cell["starts"]) if judged else "-"] if known else []
         lost = str(cell["attempts_not_valid"] or "-")
         numbers = (str(cell["valid"]), lost, str(cell["n"]), str(cell["starts"]))
         table.add_row(
@@ -307,10 +308,3 @@ def _table(summary: dict[str, Any], decision: Decision | None) -> Table:
             *([cell["objective"] or "-"] if summary["objective"] else []),
         )
     return table
-
-
-def _narrowing(cell: Narrowing | None, starts: int) -> str:
-    """As on the live screen, which is loaded only for a study that has a stopping rule."""
-    from steelyard.cli.terminal.live_cells import narrowing_words
-
-    return narrowing_words(cell, starts) if cell else "-"

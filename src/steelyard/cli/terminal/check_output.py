@@ -12,7 +12,7 @@ from rich.text import Text
 
 from steelyard.analysis.narrative.carried import procedure
 from steelyard.cli.terminal.load_output import explanation_sentence, explanation_table
-from steelyard.cli.terminal.output import print_table, titled_table
+from steelyard.cli.terminal.output import print_table, print_wrapped, titled_table
 from steelyard.format import clock, confidence_text, count, data_size, forecast, number, percent
 from steelyard.judging.looks import later
 from steelyard.judging.t_interval import FEWEST_STARTS, POWER
@@ -60,10 +60,10 @@ def draw(checked: Check, console: Console, *, everything: bool) -> None:
             console.print()
     searched = [trial.settings.load for trial in checked.plan.trials if trial.settings.load.schedule == "search"]
     for procedure_words in list(dict.fromkeys(procedure(load.search_rules()) for load in searched))[:MOST_SEARCHES]:
-        console.print(Text.assemble(("search", "bold"), f" {procedure_words}"))
-    console.print(Text.assemble(("noise floor", "bold"), f" {checked.floor_words}"))
+        print_wrapped(Text.assemble(("search", "bold"), f" {procedure_words}"), console)
+    print_wrapped(Text.assemble(("noise floor", "bold"), f" {checked.floor_words}"), console)
     for line in checked.warnings:
-        console.print(Text.assemble(("note", "yellow"), f" {line}"))
+        print_wrapped(Text.assemble(("note", "yellow"), f" {line}"), console)
 
 
 def _sites(plan: Plan) -> Table:

@@ -15,14 +15,17 @@ from rich.text import Text
 from steelyard.analysis.cells import VALUE_HEAD, cells_of
 from steelyard.analysis.frame import frame_of
 from steelyard.analysis.wording import quantity
-from steelyard.format import count, treatment_label
+from steelyard.format import treatment_label
 from steelyard.judging.dilation import modelled
-from steelyard.judging.stopping import Narrowing, plus_minus
 from steelyard.model.named_level import Level
 from steelyard.model.responses import label_of, unit_of
 from steelyard.model.study import Study
 from steelyard.model.trial import CellKey, TrialRecord, cell_key
+from steelyard.progress.reason_words import narrowing_words
 from steelyard.progress.state import CellSoFar, Live
+
+LONGEST_LABEL = 30
+"""Characters of a cell that are not broken over lines."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,8 @@ class LiveCells:
     def table(self, live: Live) -> Table:
         """The cells of the state, each with its value and how far the stopping rule is with it."""
         table = Table(box=None, padding=(0, 1, 0, 1), header_style="dim")
-        table.add_column("cell")
+        labels = [treatment_label(cell.treatment) for cell in live.cells]
+        table.add_column("cell", no_wrap=max(map(len, labels), default=0) <= LONGEST_LABEL)
         table.add_column("used", justify="right")
         table.add_column("starts", justify="right")
         table.add_column(f"{VALUE_HEAD} {label_of(live.response)}", justify="right")
@@ -61,7 +65,7 @@ class LiveCells:
         if decision is not None:
             table.add_column(f"until ±{decision.rule.width_percent:g}%")
         table.add_column("state")
-        for cell in live.cells:
+        for cell, label in zip(live.cells, labels, strict=True):
             texts = self._of(cell.treatment)
             interval: list[str] = []
             if decision is not None:
@@ -69,7 +73,7 @@ class LiveCells:
                 interval = [narrowing_words(known, texts.starts) if known is not None else "-"]
             note = Text(_note(cell), style="yellow")
             columns = (str(texts.used), str(texts.starts), texts.value, texts.spread, *interval)
-            table.add_row(treatment_label(cell.treatment), *columns, note)
+            table.add_row(label, *columns, note)
         return table
 
     def _of(self, treatment: Mapping[str, Level]) -> _Texts:
@@ -91,17 +95,6 @@ def _texts(records: Iterable[TrialRecord], study: Study) -> _Texts:
     least, most = (quantity(float(end), unit) for end in (values.min(), values.max()))  # type: ignore[arg-type]
     spread = f"{least} to {most}" if cell.n > 1 else "-"
     return _Texts(cell.n, cell.starts, cell.value_text, spread)
-
-
-def narrowing_words(cell: Narrowing, starts: int | None = None) -> str:
-    """Precision of one treatment: `±1.9%, narrowing`.
-
-    `starts`: those of the value next to it; where the rule has judged another number of them, it is added.
-    """
-    of = f" (of {count(cell.n, 'start')})" if starts is not None and cell.n != starts else ""
-    if cell.half_width_percent is None:
-        return f"{cell.state}{of}"
-    return f"{plus_minus(cell.half_width_percent)}, {cell.state}{of}"
 
 
 def _note(cell: CellSoFar) -> str:

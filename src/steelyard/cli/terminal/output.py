@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import re
+import sys
+import webbrowser
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from rich.console import Console
@@ -17,6 +22,11 @@ from steelyard.shown_text import visible
 LEAST_WIDTH: Final = 20
 LONGEST_MESSAGE: Final = 20_000
 """Characters of a message that are shown; the lists of problems that people read are shorter."""
+NAMES_SHARE: Final = 0.6
+"""Of the width of a terminal: what columns of single words take at most without being broken."""
+COMMAND: Final = re.compile(r"`[^`\n]+`")
+UNBROKEN: Final = "\ue000"
+"""Stands for a blank at which no line ends."""
 HANGING: Final = 2
 """Blanks before all lines of a sentence but the first."""
 
@@ -61,12 +71,33 @@ def say(console: Console, line: str | Text = "", *, style: str | None = None) ->
     console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
+def say_address(console: Console, before: str, path: Path) -> None:
+    """Print the address of a page, which most terminals open with a click."""
+    uri = path.resolve().as_uri()
+    say(console, Text(before).append(uri, style=f"link {uri}"))
+
+
+def open_page(path: Path, console: Console) -> None:
+    """Show a page in the browser; where there is none, say what to do instead."""
+    shown = os.environ.keys() & {"DISPLAY", "WAYLAND_DISPLAY", "BROWSER"} or sys.platform == "darwin"
+    if not (shown and webbrowser.open(path.resolve().as_uri())):
+        say(console, "no browser can be opened here: open the address above in one, or copy the file")
+
+
 def print_wrapped(line: str | Text, console: Console, *, indent: int = 0) -> None:
     """Print a sentence for people in lines that fit the terminal; all but the first hang."""
-    text = line if isinstance(line, Text) else Text(line)
-    for place, row in enumerate(text.wrap(console, max(LEAST_WIDTH, console.width - indent - HANGING))):
+    text = line.copy() if isinstance(line, Text) else Text(line)
+    width = max(LEAST_WIDTH, console.width - indent - HANGING)
+    # A command in backticks that fits a line is not broken: it is there to be copied.
+    text.plain = COMMAND.sub(lambda found: _unbroken(found[0], width), text.plain)
+    for place, row in enumerate(text.wrap(console, width)):
+        row.plain = row.plain.replace(UNBROKEN, " ")
         row.rstrip()
         say(console, Text(" " * (indent if place == 0 else indent + HANGING)).append_text(row))
+
+
+def _unbroken(command: str, width: int) -> str:
+    return command.replace(" ", UNBROKEN) if len(command) <= width else command
 
 
 def titled_table(title: str, *columns: str, right: Sequence[str] = ()) -> Table:
@@ -78,11 +109,23 @@ def titled_table(title: str, *columns: str, right: Sequence[str] = ()) -> Table:
 
 
 def print_table(table: Table, console: Console) -> None:
-    """Print a table without blanks at the ends of its lines: they are ugly where it is pasted."""
+    """Print a table, its title above and its caption below, without blanks at the ends of lines: they are ugly where it
+    is pasted. Names are not broken, if there is room."""
+    title, caption, table.title, table.caption = table.title, table.caption, None, None
+    if title:
+        print_wrapped(Text(str(title), style=table.title_style or ""), console)
+    room = NAMES_SHARE * console.width
+    for column in table.columns:
+        texts = [str(text) for text in (column.header, *column.cells)]
+        width = max(map(len, texts))
+        if width <= room and all(len(text.split()) < 2 for text in texts):
+            column.no_wrap, room = True, room - width
     for segments in console.render_lines(table, pad=False):
         row = Text.assemble(*((segment.text, segment.style or "") for segment in segments))
         row.rstrip()
         say(console, row)
+    for line in str(caption or "").splitlines():
+        print_wrapped(Text(line, style="dim italic"), console)
 
 
 def complain(console: Console, error: SteelyardError) -> None:

@@ -11,9 +11,16 @@ import pkgutil
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
+from typing import Final
 
 from steelyard.model.percentiles import needed
 from steelyard.model.response import Better, Measured, Response
+
+SHORT_NAMES: Final = {
+    "throughput": "throughput_per_s", "time": "execution_time_ms", "execution_time": "execution_time_ms",
+    "p99": "response_ms_p99", "p95": "response_ms_p95", "p50": "response_ms_p50",
+}  # fmt: skip
+"""Names that a command line takes, and that an error in a study answers with the full one."""
 
 
 @cache

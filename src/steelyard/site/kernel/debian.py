@@ -108,7 +108,7 @@ async def bootstrap(
         argv,
         say,
         variables | dict(environment or {}),
-        mark="I: Configuring",
+        measure=lambda line: "I: Configuring" in line,
         unit="packages",
         timeout_s=BUILD_TIMEOUT_S,
     )

@@ -18,6 +18,8 @@ from steelyard.system.cassandra._java import Java
 from steelyard.system.cassandra._settings import Settings
 
 Say = fetch.Say
+SIZE = "about 66 MB"
+"""What is downloaded of a release."""
 
 COMPLETE = "complete"
 SHIPPED = "jars-{version}.sha256"
@@ -103,7 +105,7 @@ async def ensure(settings: Settings, cache_folder: Path, java: Java, say: Say) -
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
     jars = installed_class_path(settings, cache_folder) or ()
-    say(f"{len(jars)} jars in {folder / 'lib'}")
+    say(f"{fetch.size_words(jars)} in {folder / 'lib'}")
     return jars
 
 
@@ -135,7 +137,7 @@ def _from_tarball(source: Path, into: Path) -> None:
 async def _from_maven(version: str, java: Java, into: Path, say: Say) -> None:
     """Run `mvn dependency:copy-dependencies` with the pom of this package."""
     otherwise = "set system.jars to a folder of jars or a tarball"
-    maven = fetch.Maven(f"Cassandra {version}", "about 100 jars, 66 MB", otherwise, fault)
+    maven = fetch.Maven(f"Cassandra {version}", SIZE, otherwise, fault)
     pom = (resources.files(__package__) / "pom.xml").read_bytes()
     options = [f"-Dcassandra.version={version}", "-DincludeScope=runtime"]
     await maven.copy(pom, options, into, java.home, say)

@@ -323,14 +323,18 @@ class Cassandra:
         return _estimates.disk_bytes(stored_bytes, nodes, self.settings.commitlog_total_space_mb)
 
     def notes(self) -> Sequence[str]:
-        """A note if no checksums are shipped for this version."""
-        build = self.settings.build
-        if build.files is not None or _jars.shipped_list(self.settings) is not None:
+        """Notes if this version is not on this machine yet, and if no checksums are shipped for it."""
+        build, notes = self.settings.build, []
+        if build.files is not None:
             return ()
-        return (
-            f"Cassandra {build.label}: Steelyard ships no checksums for it, so its jars are compared with those "
-            "of their first use",
-        )
+        if _jars.installed_class_path(self.settings, self._cache_folder) is None:
+            notes.append(f"Cassandra {build.label} is not on this machine yet: `run` downloads it first, {_jars.SIZE}")
+        if _jars.shipped_list(self.settings) is None:
+            notes.append(
+                f"Cassandra {build.label}: Steelyard ships no checksums for it, so its jars are compared with those "
+                "of their first use"
+            )
+        return notes
 
     def problems(self, nodes: int, load: Load) -> Iterator[StudyError]:
         """Errors for a missing build, for more copies than nodes, and for consistency levels that need more

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import io
+import logging
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from steelyard.cli.commands import setup as setup_command
 from steelyard.cli.commands.setup import setup
+from steelyard.node.fetch import Progress
 from tests.unit.cli.screen import printed
 
 SYSTEM = """
@@ -50,3 +55,23 @@ def test_unknown_system(tmp_path: Path) -> None:
     code, text = say(tmp_path, "casandra")
     assert code == 2
     assert "did you mean 'cassandra'" in text
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_progress_moves_at_a_terminal_and_is_rare_elsewhere(monkeypatch: pytest.MonkeyPatch, terminal: bool) -> None:
+    now_s = [0.0]
+    monkeypatch.setattr(setup_command.time, "monotonic", lambda: now_s[0])
+    console = Console(file=io.StringIO(), width=80, force_terminal=terminal, color_system=None)
+    with setup_command._spoken("steelyard.made", console):
+        say = logging.getLogger("steelyard.made").info
+        say("fetching it: about 66 MB")
+        for mb in range(1, 41):
+            now_s[0] += 1
+            say(Progress(f"{mb} MB"))
+        say("66 MB in the cache")
+    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    if terminal:
+        assert any("· fetching it: about 66 MB" in line for line in lines)
+        assert not any("· 15 MB" in line for line in lines)
+    else:
+        assert lines == ["· fetching it: about 66 MB", "· 15 MB", "· 30 MB", "· 66 MB in the cache"]

@@ -1,0 +1,103 @@
+"""Answers of finished studies, each computed by a report job and kept until its store changes.
+
+A process of its own reads the trials (see `steelyard.serve.report_jobs`) and leaves the few texts that a page shows.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection
+from pathlib import Path
+from typing import Final
+
+from steelyard.analysis.narrative.answer_display import repeats_a_caveat
+from steelyard.analysis.narrative.answer_table import AnswerTable
+from steelyard.analysis.statistics import objective
+from steelyard.analysis.statistics.objective import ObjectiveLevel
+from steelyard.atomic_file import write_output
+from steelyard.model.value import Value
+from steelyard.reading.reading import read
+from steelyard.serve.report_jobs import ANSWER, Crowded, Job, Maker
+from steelyard.serve.store_cache import StoreLook
+
+SHOWN_LIMITS: Final = 2
+"""Limits that are shown; the others are folded."""
+
+
+class StudyAnswer(Value):
+    """Answer of a study as its report has it."""
+
+    sentences: tuple[str, ...] = ()
+    """The main sentence first."""
+    table: AnswerTable | None = None
+    """None if nothing was compared."""
+    limits: tuple[str, ...] = ()
+    """What limits the answer, the most important first."""
+    failure: str = ""
+    """Why there is no answer."""
+
+
+def answer_of(folder: Path) -> StudyAnswer:
+    """The answer of the store in `folder`. Raises what `read` raises."""
+    results = read(folder).results
+    sentences = [*results.answer[:-1], *(further.answer[0] for further in results.further), *results.answer[-1:]]
+    table = results.answer_table if results.answer_table is not None and results.answer_table.rows else None
+    if table is not None:
+        # The table says what the sentences between the first and the last say.
+        further = [further.answer[0] for further in results.further]
+        sentences = [*results.answer[:1], *objective.answers(results.of(ObjectiveLevel)), *further, results.answer[-1]]
+    told = [one for one in dict.fromkeys(sentences) if not repeats_a_caveat(one, results.caveats)]
+    return StudyAnswer(sentences=tuple(told), table=table, limits=results.caveats)
+
+
+def write(store: str, into: str) -> None:
+    """Write the answer of a store into a folder: what the job of an answer executes."""
+    write_output(Path(into) / ANSWER, answer_of(Path(store)).model_dump_json())
+
+
+class FinishedAnswers:
+    """Answers by store. One is computed at a time, so that a report never waits for several of them."""
+
+    def __init__(self, maker: Maker) -> None:
+        self._maker = maker
+        self._kept: dict[str, tuple[str, StudyAnswer]] = {}
+        self._job: Job | None = None
+        self._guard = threading.Lock()
+
+    def of(self, look: StoreLook, *, ask: bool = True) -> StudyAnswer | None:
+        """The answer of a finished study; None while it is computed. With `ask` it is, if it is not known."""
+        with self._guard:
+            self._collect()
+            changed, answer = self._kept.get(look.name, ("", None))
+            if answer is not None and changed == look.changed:
+                return answer
+            if ask and self._job is None:
+                try:
+                    self._job = self._maker.ask(look.name, "answer", look.folder, look.changed)
+                except Crowded:
+                    return None
+            return None
+
+    def keep(self, names: Collection[str]) -> None:
+        """Forget the answers of all stores but these."""
+        with self._guard:
+            self._kept = {name: kept for name, kept in self._kept.items() if name in names}
+
+    def _collect(self) -> None:
+        if self._job is None:
+            return
+        job = self._maker.find(self._job.number, self._job.name)
+        if job is None:
+            self._job = None
+        elif job.state in ("ready", "failed"):
+            self._job = None
+            self._kept[job.name] = job.changed, _found(job)
+
+
+def _found(job: Job) -> StudyAnswer:
+    if job.failure:
+        return StudyAnswer(failure=job.failure.splitlines()[-1])
+    try:
+        return StudyAnswer.model_validate_json((job.folder / ANSWER).read_bytes())
+    except (OSError, ValueError) as error:
+        return StudyAnswer(failure=f"it cannot be read: {error}")
