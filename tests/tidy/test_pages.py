@@ -28,3 +28,14 @@ def test_every_page_is_in_the_index() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_no_link_leads_nowhere(page: Path) -> None:
     assert [target for target in targets(page) if not (page.parent / target).exists()] == []
+
+
+def test_the_site_and_steelyard_lock_the_same_versions() -> None:
+    """The packages of `make docs` are installed into the environment that the other lock made."""
+    pinned = [
+        dict(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE))
+        for name in ("requirements.lock", "requirements-docs.lock")
+    ]
+    common = pinned[0].keys() & pinned[1].keys()
+    assert common
+    assert {name: (pinned[0][name], pinned[1][name]) for name in common if pinned[0][name] != pinned[1][name]} == {}
