@@ -22,7 +22,7 @@ from tools.docs.site.sources import pages
 from tests.e2e.chromium import Tab, tab
 
 CHROMIUM = os.environ.get("STEELYARD_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-LOADED = re.compile(r"""<(?:script|img|iframe|source)\b[^>]*\bsrc=["']?(https?:)?//|<link\b[^>]*\bhref=["']?(https?:)?//""")
+LOADED = re.compile(r"""<(?:(?:script|img|iframe|source)\b[^>]*\bsrc|link\b[^>]*\bhref)=["']?(https?:)?//""")
 LOADED_BY_STYLE = re.compile(r"""@import\s+(url\()?["']?(https?:)?//|url\(["']?(https?:)?//""")
 ELEMENTS = re.compile(r"<(li|tr|h[1-6]|pre|img|ol|blockquote)[ >]")
 SEARCHED = "noise floor"

@@ -199,4 +199,3 @@ def test_every_column_is_in_the_reference():
 def test_every_term_of_the_page_is_in_the_reference():
     text = the_numbers()
     assert {term for term in OF_THE_PAGE if term not in text} == set()
-

@@ -137,5 +137,5 @@ def _section(sources: Path, folder: str, places: Mapping[str, tuple[int, str]]) 
         else:
             yield name
     for path in sorted((sources / folder).glob("*/README.md")):
-        inner = sorted(str(other.relative_to(sources)) for other in path.parent.glob("*.toml.md"))
-        yield {path.parent.name.capitalize(): inner} if inner else str(path.relative_to(sources))
+        files = sorted(str(other.relative_to(sources)) for other in path.parent.glob("*.toml.md"))
+        yield {path.parent.name.capitalize(): files} if files else str(path.relative_to(sources))
