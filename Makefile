@@ -19,7 +19,7 @@ AGENTS ?=
 REACH = @[ "$$(command -v steelyard)" -ef $(BIN)/steelyard ] || \
   echo 'To type steelyard by its name: export PATH="$(CURDIR)/$(BIN):$$PATH"'
 
-.PHONY: help install setup agents quickstart test test-elsewhere check check-python check-rust test-rust bench wheels lock clean
+.PHONY: help install setup agents quickstart test test-elsewhere check check-python check-rust test-rust bench docs wheels lock clean
 
 help:
 	@echo "make quickstart   set up, measure 1 and 2 real Cassandra nodes, write the report (6 to 10 minutes after set-up)"
@@ -30,6 +30,7 @@ help:
 	@echo "make agents       static agents for nodes with other processors: x86-64, aarch64, armv7"
 	@echo "make check        formatting, lint, types, imports: no tests"
 	@echo "make bench        Steelyard measured by itself and beside latte and cassandra-stress, see BENCHMARKS.md"
+	@echo "make docs         the documentation as a site, in build/site"
 	@echo "make wheels       both packages into dist/, for machines without Rust or a checkout"
 
 # The environment is made anew when the lock changes; the stamp is written last.
@@ -89,7 +90,7 @@ test-rust: check-rust
 # Three at a time on two cores, because tests of real nodes wait half of their time; the longest files come first. What
 # judges times runs at the end, when nothing else needs the processor: four at a time, each of which mostly waits.
 test:
-	$(MAKE) --jobs=2 setup check test-rust
+	$(MAKE) --jobs=2 setup check test-rust $(VENV)/.locked-docs
 	$(BIN)/pytest --durations=12 --numprocesses 3 --dist loadfile --no-loadscope-reorder -m 'not quiet and not docker and not vm and not arm'
 	$(BIN)/pytest --durations=12 --numprocesses 4 --dist load -m quiet tests/e2e
 
@@ -106,6 +107,14 @@ bench: setup
 	$(BIN)/python benchmarks/large_report.py
 	$(BIN)/python benchmarks/limits.py
 
+# After the environment's own packages, because two installations at a time may collide.
+$(VENV)/.locked-docs: $(VENV)/.installed requirements-docs.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-docs.lock
+	touch $@
+
+docs: $(VENV)/.locked-docs
+	$(BIN)/python -m tools.docs.site
+
 wheels: $(VENV)/.locked
 	$(BIN)/python -m build --no-isolation --wheel --outdir dist .
 	cd crates/steelyard-agent && ../../$(BIN)/maturin build --release --locked --out ../../dist
@@ -113,6 +122,8 @@ wheels: $(VENV)/.locked
 lock:
 	$(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url --no-emit-find-links \
 	  --extra test --extra build --extra java --output-file requirements.lock pyproject.toml
+	$(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url --no-emit-find-links \
+	  --output-file requirements-docs.lock requirements-docs.in
 
 clean:
-	rm -rf dist target $(VENV)
+	rm -rf build dist target $(VENV)

@@ -23,7 +23,7 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "schema/study.schema.json": schema.text,
     "docs/reference/study-file.md": study_file.text,
     "docs/reference/workload-file.md": workload_file.text,
-    "docs/reference/numbers.md": numbers.page,
+    **numbers.FILES,
     "docs/reference/system-cassandra.md": system_cassandra.page,
     "docs/reference/hardware.md": hardware.page,
     "schema/order.schema.json": order_schema.text,

@@ -171,6 +171,8 @@ class Status(Value):
     """Attempts that were removed or set aside and measured again."""
     other_limits: tuple[str, ...]
     """Limits that attempts were judged by and that differ from the study's."""
+    limits: tuple[str, ...]
+    """What limits the answer, most important first; empty while the study is in progress."""
     damages: tuple[Damage, ...]
 
 

@@ -61,8 +61,8 @@ operation. [How to write one](../howto/write-a-workload.md) begins with an examp
 runs. Unknown keys are refused, with line and the nearest valid name.
 
 ```
-steelyard load WORKLOAD.toml --show 5                                 operations that it would send
-steelyard load WORKLOAD.toml --contact 10.0.0.1 --create --populate   against a running cluster
+steelyard load WORKLOAD.toml --show 5                                 # operations that it would send
+steelyard load WORKLOAD.toml --contact 10.0.0.1 --create --populate   # against a running cluster
 ```
 
 A study names it by its path relative to the study (`workload.name = "workloads/timeseries.toml"`). Further settings

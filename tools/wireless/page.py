@@ -79,7 +79,7 @@ def table(media: Sequence[Medium]) -> str:
 
 def commands(media: Sequence[Medium]) -> str:
     """The arguments that make each medium, as a list."""
-    return "\n".join(f"  * {medium.name}: `{' '.join(medium.arguments)}`" for medium in media)
+    return "\n".join(f"    * {medium.name}: `{' '.join(medium.arguments)}`" for medium in media)
 
 
 def aggregates_table() -> str:

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tools.docs import numbers
-from tools.docs.marked import COMMAND
 
 from steelyard.analysis.analyse import analyse
 from steelyard.analysis.frame import frame_of, size_factor
@@ -24,7 +22,7 @@ from steelyard.report.basics.definitions import OF_THE_PAGE
 
 from .made import FAULT, VOIDED, cell, drawn, record, study
 
-NUMBERS = Path(__file__).resolve().parents[3] / "docs" / "reference" / "numbers.md"
+NUMBERS = Path(__file__).resolve().parents[3] / "docs" / "reference" / "numbers"
 
 
 def two_sizes(starts: int = 3, shares: tuple[str, ...] = ("cpu", "disk")):
@@ -176,29 +174,28 @@ def test_tables_hold_the_numbers_with_their_intervals():
     assert made["summary"].filter(response="execution_time_ms")["nodes"].to_list() == [1, 3]
 
 
+def the_numbers() -> str:
+    return "".join(page.read_text(encoding="utf-8") for page in sorted(NUMBERS.glob("*.md")))
+
+
 def test_every_response_has_a_unit_a_label_and_a_definition():
-    text = NUMBERS.read_text(encoding="utf-8")
+    text = the_numbers()
     of_records = [name for name, response in responses.every().items() if response.source == "records"]
     assert of_records == list(Responses.model_fields)
     for name, response in responses.every().items():
         assert response.unit
         assert response.label
         assert response.definition
-        assert f"`{name}`" in text, f"docs/reference/numbers.md does not define {name}"
+        assert f"`{name}`" in text, f"docs/reference/numbers does not define {name}"
 
 
 def test_every_column_is_in_the_reference():
-    text = NUMBERS.read_text(encoding="utf-8")
+    text = the_numbers()
     ends = re.compile(r"_(low|high|method)$")
     names = {ends.sub("", column) for about in columns(only(two_sizes())).values() for column in about}
     assert {name for name in names - {"nodes", "workload"} if f"`{name}`" not in text} == set()
 
 
 def test_every_term_of_the_page_is_in_the_reference():
-    text = NUMBERS.read_text(encoding="utf-8")
+    text = the_numbers()
     assert {term for term in OF_THE_PAGE if term not in text} == set()
-
-
-def test_the_made_parts_of_the_reference_are_up_to_date():
-    text = NUMBERS.read_text(encoding="utf-8")
-    assert text == numbers.text(text), COMMAND

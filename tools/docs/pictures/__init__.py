@@ -1,0 +1,1 @@
+"""Pictures of the how-to pages, made from real stores."""

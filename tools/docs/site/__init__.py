@@ -1,0 +1,1 @@
+"""The documentation as a site: pages of the repository, with search, read without a network."""
