@@ -114,7 +114,7 @@ def test_what_is_not_code_came_along(clean: Path, tmp_path: Path) -> None:
         "from importlib.resources import files\n"
         "root = files('steelyard')\n"
         "import steelyard; assert steelyard.__file__.startswith(%r)\n"
-        "paths = ('system/cassandra/pom.xml', 'report/templates/page.css', 'reference/data/speedup.csv')\n"
+        "paths = ('system/cassandra/pom.xml', 'report/templates/page.css', 'cli/commands/completion.zsh')\n"
         "print(*(root.joinpath(path).is_file() for path in paths))"
     )
     found = call(clean / "python", "-c", code % str(clean.parent), cwd=tmp_path)
