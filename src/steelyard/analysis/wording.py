@@ -107,9 +107,9 @@ def bound_text(ratio: Estimate, response: str, *, upper: bool) -> str:
     end = ratio.high if upper else ratio.low
     if not (1 < end <= TENFOLD if upper else 1 / TENFOLD <= end < 1):
         return ""
-    if LEAST_PERCENT <= end <= MOST_PERCENT:
+    if end <= MOST_PERCENT:
         return f"by less than {_fixed(100 * abs(end - 1), _percent_places(ratio))}%"
-    return f"{'less' if upper else 'more'} than {_ratio_number(end, ratio)} times as {times_as(response)}"
+    return f"less than {_ratio_number(end, ratio)} times as {times_as(response)}"
 
 
 def _percent_end(end: float, places: int) -> str:

@@ -39,7 +39,7 @@ def test_one_row_has_both_bounds_and_the_cheaper_question() -> None:
             "execution_time_ms",
             0.4,
             2.4,
-            "If slower, less than 2.4 times as long; if faster, more than 0.40 times as long.",
+            "If slower, less than 2.4 times as long; if faster, by less than 60%.",
         ),
         ("throughput_per_s", 0.73, 1.44, "If faster, by less than 44%; if slower, by less than 27%."),
         ("response_ms_p99", 0.73, 1.44, "If higher, by less than 44%; if lower, by less than 27%."),
