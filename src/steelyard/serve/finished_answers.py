@@ -15,6 +15,7 @@ from steelyard.analysis.narrative.answer_table import AnswerTable
 from steelyard.analysis.statistics import objective
 from steelyard.analysis.statistics.objective import ObjectiveLevel
 from steelyard.atomic_file import write_output
+from steelyard.format import count
 from steelyard.model.value import Value
 from steelyard.reading.reading import read
 from steelyard.serve.report_jobs import ANSWER, Crowded, Job, Maker
@@ -35,6 +36,21 @@ class StudyAnswer(Value):
     """What limits the answer, the most important first."""
     failure: str = ""
     """Why there is no answer."""
+
+    @property
+    def line(self) -> str:
+        """The answer in one line: `execution time, 2 nodes against 1 node: 1.26 s to 1.72 s, +36% [4, 78], slower`."""
+        compared = [row for row in self.table.rows if row.change_text] if self.table is not None else []
+        if self.table is None or not compared:
+            return self.sentences[0] if self.sentences else ""
+        row, more = compared[-1], len(compared) - 1
+        values = (
+            [f"{row.baseline_value_text} to {row.value_text}"] if row.value_text and row.baseline_value_text else []
+        )
+        what = ", ".join(filter(None, [self.table.response_label, row.line]))
+        found = ", ".join([*values, row.change_text, row.verdict_text])
+        others = f"; {count(more, 'more comparison')}" if more else ""
+        return f"{what}, {row.level_text} against {row.baseline_text}: {found}{others}"
 
 
 def answer_of(folder: Path) -> StudyAnswer:

@@ -237,7 +237,7 @@ def _answer(stands: Standing, answer: StudyAnswer | None) -> Part:
         return _hashed("answer", Markup(""))
     table = answer.table if answer is not None else None
     rows = table.rows if table is not None else ()
-    notes = Notes(rows)
+    notes, lead = Notes(rows), answer.sentences[0].lower() if answer is not None and answer.sentences else ""
     both = table is not None and names_both_sides(table)
     return _part(
         "answer",
@@ -248,7 +248,8 @@ def _answer(stands: Standing, answer: StudyAnswer | None) -> Part:
         with_values=any(row.value_text for row in rows),
         both=both,
         lines=any(row.line for row in rows),
-        notes=notes.sentences,
+        # What the main sentence says already is not said again.
+        notes=[note for note in notes.sentences if note.removesuffix(".").lower() not in lead],
         limits=answer.limits[:SHOWN_LIMITS] if answer is not None else (),
         folded=answer.limits[SHOWN_LIMITS:] if answer is not None else (),
     )

@@ -151,6 +151,23 @@ def test_the_exit_code_is_what_the_command_returns(words: list[str], code: int) 
     assert CliRunner().invoke(main.command_line(words[0]), words).exit_code == code
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["check", "--scale", "half", "x.toml"], "error: invalid value for '--scale': must be a valid number"),
+        (["completion", "tcsh"], "error: invalid value for 'SHELL': 'tcsh' is not one of 'bash', 'zsh', 'fish'"),
+    ],
+)
+def test_a_wrong_value_is_answered_in_own_words(words: list[str], message: str) -> None:
+    def command() -> int:
+        with pytest.raises(SystemExit) as ended:
+            main.main(words)
+        assert isinstance(ended.value.code, int)
+        return ended.value.code
+
+    assert printed(command).err.splitlines()[0] == message
+
+
 def test_a_refusal_is_said_with_its_hint_and_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(wanted: str) -> typer.Typer:
         error = StudyError(f"{wanted} [is] wrong", "do this")

@@ -214,6 +214,8 @@ def test_a_cell_has_the_number_of_the_answer(tmp_path: Path) -> None:
     answer = answer_of(found.folder)
     assert answer.table is not None
     assert answer.failure == ""
+    assert answer.line.startswith("execution time, 3 nodes against 1 node: 1.03 s to 1.0")
+    assert answer.line.endswith(answer.table.rows[1].verdict_text)
     for cell, row in zip(cells_table.Cells().of(found), answer.table.rows, strict=True):
         assert row.value_text == f"{cell.values[0].text} {cell.values[0].unit}"
 

@@ -21,6 +21,13 @@ def test_a_number_has_its_range() -> None:
     assert "must be a whole number, at least 1 and at most 1000" in message_of(Design, {"starts": "two"})
 
 
+def test_a_short_name_of_a_response_is_answered_with_the_full_one() -> None:
+    names = ("execution_time_ms", "throughput_per_s", "response_ms_p99")
+    for short, full in (("p99", names[2]), ("throughput", names[1]), ("time", names[0])):
+        assert f"did you mean {full!r}?" in problem("analysis.response", short, "not allowed", names).message
+    assert "throughput_per_s" not in problem("system.name", "throughput", "not allowed", ("cassandra",)).message
+
+
 def test_a_name_that_is_none_has_one_that_is() -> None:
     assert "try 'my-study'" in message_of(About, {"name": "My Study", "question": "?"})
 

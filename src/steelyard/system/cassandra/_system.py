@@ -334,7 +334,7 @@ class Cassandra:
                 f"Cassandra {build.label}: Steelyard ships no checksums for it, so its jars are compared with those "
                 "of their first use"
             )
-        return notes
+        return tuple(notes)
 
     def problems(self, nodes: int, load: Load) -> Iterator[StudyError]:
         """Errors for a missing build, for more copies than nodes, and for consistency levels that need more

@@ -76,6 +76,9 @@ def test_what_cannot_be_exported_is_refused(known: Path, tmp_path: Path) -> None
         export(known, hdr=known / "study.json")
     with pytest.raises(StoreError, match="is not a study's folder"):
         export(tmp_path, parquet=tmp_path / "a")
+    with pytest.raises(StoreError) as caught:
+        export(Path("lz4.toml"), parquet=tmp_path / "a")
+    assert "such as store/lz4" in caught.value.hint
     assert list(tmp_path.iterdir()) == []
 
 
