@@ -24,10 +24,10 @@ EMPTY_LOCALS = {"one": 0, "found": 2, "told": 0, "said": 0, "made": 2}
 """Names that say nothing of what they hold, for values that live longer than a comprehension: how many there may be.
 The four are fields that are written to files and to `--json`."""
 PLAIN_PAGES = [
-    *(ROOT / name for name in ("README.md", "STYLE.md", "CONTRIBUTING.md")),
+    *(ROOT / name for name in ("README.md", "STYLE.md", "CONTRIBUTING.md", "docs/reference/commands.md")),
     *(
         path
-        for folder in ("tutorial", "howto", "explanation")
+        for folder in ("tutorial", "howto", "explanation", "reference/numbers")
         for path in sorted((ROOT / "docs" / folder).glob("*.md"))
     ),
 ]

@@ -57,7 +57,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.coverage", description=__doc__)
     parser.add_argument("--write", metavar="FILE", type=Path, help="write the page (and its figures) instead of tables")
     parser.add_argument("--figures", metavar="DIR", type=Path, help="where figures go; default: ../figures from FILE")
-    parser.add_argument("--studies", type=int, default=STUDIES, help=f"simulated studies a cell (default {STUDIES:,})")
+    parser.add_argument(
+        "--studies", type=int, default=STUDIES, help=f"simulated studies per cell (default {STUDIES:,})"
+    )
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--processes", type=int, default=1, help="how many at once (default 1)")
     parser.add_argument("--family", default="", help="only families whose name holds this")

@@ -70,7 +70,7 @@ def _cell(line: Line) -> str:
 def _ours(lines: Sequence[Line]) -> str:
     given = [line.verdict for line in lines if line.use == "ours" and line.given >= FEWEST_STUDIES]
     return (
-        f"Of {len(given)} cells of what the report prints as its own, {given.count('holds')} hold; "
+        f"Of {len(given)} cells of the report's own methods, {given.count('holds')} hold; "
         f"{given.count('wide')} intervals are wide and {given.count('narrow')} narrow; "
         f"{given.count('cautious')} tests are cautious, {given.count('errs too often')} err too often and "
         f"{given.count('misses')} miss too much."
@@ -83,12 +83,12 @@ def page(lines: Sequence[Line], studies: int, seed: int) -> str:
     about = words()
     low, high = (f"{100 * (CONFIDENCE + side * TOLERANCE):g}" for side in (-1, 1))
     parts = [
-        "# What a 95% interval holds\n\n<!-- Written by python -m tools.coverage; do not edit. -->",
+        "# Coverage of the 95% intervals\n\n<!-- Written by python -m tools.coverage; do not edit. -->",
         about[""].format(studies=studies, seed=seed, low=low, high=high),
         _ours(lines),
-        f"![Identical systems called different, over starts a level](../figures/{FIGURES[0]})",
-        f"![Coverage of intervals of a ratio, over starts a level](../figures/{FIGURES[1]})",
-        "## Where something of ours does not keep the promise\n\n" + _narrow(narrow),
+        f"![Identical systems called different, over starts per level](../figures/{FIGURES[0]})",
+        f"![Coverage of intervals of a ratio, over starts per level](../figures/{FIGURES[1]})",
+        "## Methods of the report that miss their promise\n\n" + _narrow(narrow),
     ]
     for family in dict.fromkeys(line.case.family for line in lines):
         of_family = [line for line in lines if line.case.family == family]
@@ -130,7 +130,7 @@ def figures(lines: Sequence[Line]) -> tuple[str, str]:
 def _picture(lines: Sequence[Line], title: str, range_percent: tuple[float, float], good: tuple[float, float]) -> str:
     """At most four lines over starts per level; a band shows the promise, bars show two standard errors each way."""
     places = tuple((float(place), starts) for place, starts in enumerate(STARTS_SHOWN))
-    x = Axis(Domain(-0.3, len(STARTS_SHOWN) - 0.8), "starts a level", places, fixed=True)
+    x = Axis(Domain(-0.3, len(STARTS_SHOWN) - 0.8), "starts per level", places, fixed=True)
     methods = {method: [line for line in lines if line.method == method] for method in (one.method for one in lines)}
 
     def draw(area: PlotArea) -> Layers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -82,8 +83,10 @@ def _words(name: str, value: Profile | NamedLink) -> Iterator[str]:
     yield ""
     yield f"{value.title[0].upper()}{value.title[1:]}."
     yield ""
-    yield f"* **Source.** {' '.join(value.source.split())}"
-    yield f"* **Not modelled.** {' '.join(value.not_modelled.split())}"
+    for title, text in (("Source", value.source), ("Not modelled", value.not_modelled)):
+        yield textwrap.fill(
+            f"* **{title}.** {' '.join(text.split())}", 118, subsequent_indent="  ", break_on_hyphens=False
+        )
 
 
 def _anchor(name: str) -> str:

@@ -73,7 +73,7 @@ def words(every: dict[tuple[str, float], list[Outcome]]) -> str:
     verdict = "It is kept" if kept(every) else "**It is not kept**"
     return (
         f"Promised: the analytic rate lies in the interval of at least {LEAST_HELD} of {SEARCHES} searches. "
-        f"{verdict}: of {searches} searches a case at least {least} hold it, with up to {most:.1f} windows on average. "
+        f"{verdict}: of {searches} searches per case, at least {least} do, with up to {most:.1f} windows on average. "
         "All with the default settings (windows of 10 s after 2 s, "
         "lengthened up to four times, precision 5%, at most 20 windows) from first rates between 50 and 400/s."
     )
@@ -91,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Returns 0, or 1 if a case holds the truth too rarely or takes too many windows."""
     parser = argparse.ArgumentParser(prog="python -m tools.searches", description=__doc__)
     parser.add_argument("--write", metavar="FILE", type=Path, help="write the page instead of printing it")
-    parser.add_argument("--searches", type=int, default=SEARCHES, help=f"searches a case (default {SEARCHES})")
+    parser.add_argument("--searches", type=int, default=SEARCHES, help=f"searches per case (default {SEARCHES})")
     asked = parser.parse_args(arguments)
     if asked.searches < 2:
         parser.error("--searches must be at least 2")

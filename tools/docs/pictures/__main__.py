@@ -1,7 +1,7 @@
 """`python -m tools.docs.pictures --stores FOLDER`: render the pictures of the how-to pages again, by hand.
 
 FOLDER has stores of the names in the tables below. A picture whose store is not there stays as it is, and is named at
-the end. The pictures of a study in progress need no store: `studies/simulated.toml` is measured for them.
+the end. The pictures of a study in progress need no store: `studies/burst.toml` is measured for them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tools.docs.pictures import browser, terminal
 
 ROOT: Final = Path(__file__).resolve().parents[3]
 FOLDER: Final = ROOT / "docs" / "figures"
-WATCHED: Final = "simulated"
+WATCHED: Final = "burst"
 QUICKSTART: Final = "quickstart"
 
 

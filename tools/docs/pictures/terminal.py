@@ -27,6 +27,8 @@ LINES: Final = 40
 COLUMNS: Final = 100
 ENDS_S: Final = 900.0
 """Longest wait for a screen."""
+WATCHED: Final = 110
+"""Screens with a load before one is taken, about one per second: some trials are done."""
 ANY_MACHINE: Final = "background_cpu_fraction = 1.0"
 """A setting with which a study does not wait for a quiet machine: nobody reads numbers of these pictures."""
 REDRAWN: Final = re.compile(rb"(?:\r?\x1b\[2K(?:\x1b\[1A)?)+")
@@ -135,7 +137,3 @@ def _read(terminal: int, written: list[bytes]) -> None:
     with contextlib.suppress(OSError):
         while part := os.read(terminal, 1 << 16):
             written.append(part)
-
-
-WATCHED: Final = 60
-"""Screens with a load before one is taken: some trials are done, and a line of seconds is drawn."""
