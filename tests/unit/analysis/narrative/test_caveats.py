@@ -39,8 +39,7 @@ def test_outliers_are_counted_and_kept():
     values[0][5] = 300.0
     found = analyse(cell(values), study(), seed=1)
     assert any(
-        "1 outlier among the trials of workload A, 1 node (more than 1.5 interquartile" in one
-        for one in found.caveats
+        "1 outlier among the trials of workload A, 1 node (more than 1.5 interquartile" in one for one in found.caveats
     )
     assert found.main(summary.Summary)[0].n == 24
 
