@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import polars as pl
 import pytest
 
+from steelyard.probe.os import METRICS
 from steelyard.reading.server_metrics import (
     PAUSE,
     WATCHED,
@@ -117,3 +118,11 @@ def test_metrics_of_servers_are_those_that_load_nodes_lack() -> None:
     )  # fmt: skip
     assert server_metrics(frame, (), (BEGUN_S, BEGUN_S + 5.0)) == ()
     assert server_metrics(frame, ("n1", "n2"), None) == ()
+
+
+def test_what_the_operating_system_says_of_a_node_is_not_of_its_database() -> None:
+    """Load nodes need not have all of it: their disks are not theirs."""
+    of_nodes = [metric.name for metric in METRICS if metric.name.startswith("node_")]
+    frame = samples((1.0, "l1", "node_memory_bytes", 1.0), *((1.0, "n1", name, 1.0) for name in of_nodes))
+    assert len(of_nodes) > 10
+    assert server_metrics(frame, ("n1",), (BEGUN_S, BEGUN_S + 5.0)) == ()

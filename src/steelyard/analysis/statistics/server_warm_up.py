@@ -14,7 +14,7 @@ from steelyard.model.trial import TrialRecord
 
 PERCENT: Final = re.compile(r"([\d.]+)%")
 PARENTHESES: Final = re.compile(r" \([^)]*\)")
-"""Limits and noise, beside the numbers of a reason."""
+"""Limits and noise, after the numbers of a reason."""
 
 
 class WarmedStart(Row):

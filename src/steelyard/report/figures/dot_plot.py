@@ -1,4 +1,4 @@
-"""Dot plot of every trial: per level, the starts of a cluster in order of time, and the answer's value beside them."""
+"""Dot plot of every trial: per level, the starts of a cluster in order of time, and next to them the answer's value."""
 
 from __future__ import annotations
 
@@ -105,8 +105,8 @@ def _groups(this: View, series: str) -> tuple[list[Group], int]:
         for one in this.results.of(Point)
         if (one.used or one.warm_up) and not one.control and this.of(one.treatment) == series
     ]
-    for one in valid:
-        starts[str(this.level(one.treatment))].setdefault(one.start, []).append(one)
+    for point in valid:
+        starts[str(this.level(point.treatment))].setdefault(point.start, []).append(point)
     step = -(-len(valid) // MOST_POINTS) or 1
     answers = {str(one.drawn.level): one for one in answer_points(this) if one.drawn.series == series}
     return [

@@ -82,8 +82,8 @@ def _machines(page_input: ReportInput) -> str:
     described = [_machine(one) for one in nodes.values() if _machine(one)]
     shares = {share for record in page_input.records for share in record.shares}
     if ONE_MACHINE in shares:
-        one = all(record.settings.at("site.nodes") == 1 for record in page_input.records)
-        return ", ".join([*described[:1], f"{'node and load' if one else 'all nodes'} on one machine"])
+        single = all(record.settings.at("site.nodes") == 1 for record in page_input.records)
+        return ", ".join([*described[:1], f"{'node and load' if single else 'all nodes'} on one machine"])
     groups = {text: described.count(text) for text in described}
     return " and ".join(f"{count(amount, 'node')}, each {text}" for text, amount in groups.items())
 
