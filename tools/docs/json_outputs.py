@@ -127,7 +127,7 @@ class CellOfStatus(Value):
     value: Estimate | None
     value_text: str
     carried: str
-    """Of searches: the rate that the cell carries within their limits, or the bounds, in a sentence; otherwise empty."""
+    """Of searches: the rate that the cell carries within their limits, or the bounds, in a sentence; else empty."""
     not_valid: dict[str, int]
     """Reason to number of attempts."""
     objective: ObjectiveVerdict | None

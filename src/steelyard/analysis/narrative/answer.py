@@ -41,9 +41,9 @@ MOST_DEPENDENCES = 2
 def answer(question: str, results: Results) -> list[str]:
     """Two to five sentences that answer the study's question, and those on its objective, without the caveats' details;
     of searches first what each treatment carries. Empty question is fine."""
-    found = carried.headline(results.main(Carried))
-    sentences = _sentences(question, results, searched=bool(found))
-    return [*found, *sentences[:-1], *objective.answers(results.of(ObjectiveLevel)), sentences[-1]]
+    rates = carried.headline(results.main(Carried))
+    sentences = _sentences(question, results, searched=bool(rates))
+    return [*rates, *sentences[:-1], *objective.answers(results.of(ObjectiveLevel)), sentences[-1]]
 
 
 def _sentences(question: str, results: Results, *, searched: bool) -> list[str]:
