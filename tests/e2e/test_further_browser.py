@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,14 +24,12 @@ CHROMIUM = os.environ.get("STEELYARD_CHROMIUM") or shutil.which("chromium") or s
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt install chromium")]
 
 
-def searched(folder: Path) -> ReportInput:
-    """Two levels of a factor, three starts each, a search per trial, and two responses besides its capacity."""
+def reported(folder: Path, **sections: Any) -> ReportInput:
+    """Two levels of a factor, three starts each."""
     script = Script(folder, milliseconds=queued_ms)
     chosen = study(
-        load=LOAD, data={"state": "continue"}, factors={"nodes": [1, 2]},
-        design={"starts": 3, "trials": 1, "seed": 3},
-        analysis={"response": "capacity_per_s", "responses": ["throughput_per_s", "response_ms_p99"]},
-    )  # fmt: skip
+        data={"state": "continue"}, factors={"nodes": [1, 2]}, design={"starts": 3, "trials": 1, "seed": 3}, **sections
+    )
     with pytest.MonkeyPatch.context() as patch:
         without_waiting(patch)
         conduct(script, chosen)
@@ -38,12 +38,26 @@ def searched(folder: Path) -> ReportInput:
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    """Two responses besides the main one."""
+    analysis = {"response": "execution_time_ms", "responses": ["throughput_per_s", "response_ms_p99"]}
+    with _tab(tmp_path_factory.mktemp("further"), analysis=analysis) as shown:
+        yield shown
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    """A search per trial."""
+    with _tab(tmp_path_factory.mktemp("searched"), load=LOAD, analysis={"response": "capacity_per_s"}) as shown:
+        yield shown
+
+
+@contextlib.contextmanager
+def _tab(folder: Path, **sections: Any) -> Iterator[Tab]:
     assert CHROMIUM is not None
-    folder = tmp_path_factory.mktemp("further")
     path = folder / "report.html"
-    path.write_text(build(searched(folder)), encoding="utf-8")
-    with tab(CHROMIUM, path.as_uri(), folder / "profile") as found:
-        yield found
+    path.write_text(build(reported(folder, **sections)), encoding="utf-8")
+    with tab(CHROMIUM, path.as_uri(), folder / "profile") as shown:
+        yield shown
 
 
 def test_each_further_response_has_a_section_that_can_be_seen(opened: Tab) -> None:
@@ -66,17 +80,17 @@ def test_no_two_figures_or_tables_share_a_name(opened: Tab) -> None:
     assert len(set(named)) == len(named) > 3
 
 
-def test_the_curve_over_rates_is_drawn_within_its_picture(opened: Tab) -> None:
-    figure = "document.getElementById('rate-curves')"
-    assert opened.value(f"{figure}.querySelectorAll('svg.chart').length") == 2
+def test_the_curve_over_rates_is_drawn_within_its_picture(searched: Tab) -> None:
+    figure = "document.getElementById('main')"
+    assert searched.value(f"{figure}.querySelectorAll('svg.chart').length") == 2
     outside = (
         f"[...{figure}.querySelectorAll('svg.chart')].flatMap((chart) => {{ const box = chart.getBoundingClientRect();"
         " return [...chart.querySelectorAll('circle, text')].filter((one) => { const b = one.getBoundingClientRect();"
         " return b.width && (b.left < box.left - 1 || b.right > box.right + 1 || b.bottom > box.bottom + 1); }) })"
         ".length"
     )
-    assert opened.value(outside) == 0
-    assert "Dashed line: the limit" in opened.value(f"{figure}.textContent")
+    assert searched.value(outside) == 0
+    assert "Dashed line: the limit" in searched.value(f"{figure}.textContent")
 
 
 def test_a_narrow_window_scrolls_tables_and_not_the_page(opened: Tab) -> None:

@@ -70,11 +70,11 @@ def _answer(page: Drawing) -> Markup:
     table = answers.answers(results.answer_table)
     lines = () if results.answer_table is None else tuple(results.answer_table.by_line())
     caveats, more = results.caveats[:SHOWN_CAVEATS], results.caveats[SHOWN_CAVEATS:]
-    found = carried.headline(results.main(Carried))
-    sentences = [one for one in results.answer if one not in found]
+    rates = carried.headline(results.main(Carried))
+    sentences = [one for one in results.answer if one not in rates]
     in_table = [one for one in sentences if lines and answers.is_of_line(one, results.answer_table)]
     beside = [one for one in sentences if one not in in_table and not repeats_a_caveat(one, caveats)]
-    html = paragraphs(found if table else results.answer, "answer") + page.table(table, look="answers")
+    html = paragraphs(rates if table else results.answer, "answer") + page.table(table, look="answers")
     html += paragraphs(beside if table else ())
     html += page.block("in_words", in_table) if in_table else ""
     known = any("left out" in caveat for caveat in caveats)

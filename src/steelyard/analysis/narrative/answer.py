@@ -42,11 +42,11 @@ MOST_DEPENDENCES = 2
 def answer(question: str, results: Results) -> list[str]:
     """Two to five sentences that answer the study's question, of searches first what each treatment carries, then what
     undecided rows bound, and those on its objective, without the caveats' details. Empty question is fine."""
-    found = carried.headline(results.main(Carried))
-    sentences = _sentences(question, results, searched=bool(found))
+    rates = carried.headline(results.main(Carried))
+    sentences = _sentences(question, results, searched=bool(rates))
     open_rows = undecided.in_words(results.answer_table)
     bounds = [open_rows] if open_rows else []
-    return [*found, *sentences[:-1], *bounds, *objective.answers(results.of(ObjectiveLevel)), sentences[-1]]
+    return [*rates, *sentences[:-1], *bounds, *objective.answers(results.of(ObjectiveLevel)), sentences[-1]]
 
 
 def _sentences(question: str, results: Results, *, searched: bool) -> list[str]:

@@ -25,7 +25,7 @@ class SearchWindow(TreatmentRow):
     throughput_per_s: Annotated[float | None, Column(unit="operations/s", head="throughput")]
     """Operations answered without error over the window's execution time."""
     limited: str
-    """The response that the first limit on a time is about, or else the first limit; for saturation throughput over
+    """The response that the first limit on a time is about, otherwise the first limit; for saturation throughput over
     offered rate."""
     value: Annotated[float | None, Column(unit="in the unit of its response")]
     """Its value in the window."""
