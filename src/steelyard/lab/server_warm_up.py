@@ -271,7 +271,7 @@ class _Warming:
         return time.monotonic() - self.progress.begun_s
 
     def _so_far(self) -> list[str]:
-        """What the last round has shown: `compilers used 108% of a core on n1, 4% on n2`."""
+        """Findings of the last round: `compilers used 108% of a core on n1, 4% on n2`."""
         progress = self.progress
         compilers = [
             (name, warmth.compiler_fraction)

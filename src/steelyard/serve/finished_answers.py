@@ -48,9 +48,9 @@ class StudyAnswer(Value):
             [f"{row.baseline_value_text} to {row.value_text}"] if row.value_text and row.baseline_value_text else []
         )
         what = ", ".join(filter(None, [self.table.response_label, row.line]))
-        found = ", ".join([*values, row.change_text, row.verdict_text])
+        outcome = ", ".join([*values, row.change_text, row.verdict_text])
         others = f"; {count(more, 'more comparison')}" if more else ""
-        return f"{what}, {row.level_text} against {row.baseline_text}: {found}{others}"
+        return f"{what}, {row.level_text} against {row.baseline_text}: {outcome}{others}"
 
 
 def answer_of(folder: Path) -> StudyAnswer:
@@ -62,8 +62,8 @@ def answer_of(folder: Path) -> StudyAnswer:
         # The table says what the sentences between the first and the last say.
         further = [further.answer[0] for further in results.further]
         sentences = [*results.answer[:1], *objective.answers(results.of(ObjectiveLevel)), *further, results.answer[-1]]
-    told = [one for one in dict.fromkeys(sentences) if not repeats_a_caveat(one, results.caveats)]
-    return StudyAnswer(sentences=tuple(told), table=table, limits=results.caveats)
+    distinct = [one for one in dict.fromkeys(sentences) if not repeats_a_caveat(one, results.caveats)]
+    return StudyAnswer(sentences=tuple(distinct), table=table, limits=results.caveats)
 
 
 def write(store: str, into: str) -> None:

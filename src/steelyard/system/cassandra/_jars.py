@@ -19,7 +19,7 @@ from steelyard.system.cassandra._settings import Settings
 
 Say = fetch.Say
 SIZE = "about 66 MB"
-"""What is downloaded of a release."""
+"""Size of the download of a release."""
 
 COMPLETE = "complete"
 SHIPPED = "jars-{version}.sha256"
