@@ -7,7 +7,6 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -67,7 +66,7 @@ def photograph_study(stores: Path, study: str, into: Path, *, until: str = "true
         address, mark, token = server.stdout.readline().strip().partition("?")
         photograph(f"{address}s/{study}{mark}{token}", into, until=until)
     finally:
-        server.send_signal(signal.SIGINT)
+        server.terminate()
         server.wait(ENDS_S)
 
 
