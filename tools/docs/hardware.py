@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator
 from typing import Any, Final
@@ -12,6 +13,8 @@ from steelyard.plugins.find import Plugins, shipped_values
 from steelyard.study import links, profiles
 from tools.docs.marked import COMMAND
 
+KEPT: Final = "\u00a0"
+"""A space at which no line is broken."""
 BEGIN: Final = f"""\
 # Shipped node profiles and links
 
@@ -84,9 +87,9 @@ def _words(name: str, value: Profile | NamedLink) -> Iterator[str]:
     yield f"{value.title[0].upper()}{value.title[1:]}."
     yield ""
     for title, text in (("Source", value.source), ("Not modelled", value.not_modelled)):
-        yield textwrap.fill(
-            f"* **{title}.** {' '.join(text.split())}", 118, subsequent_indent="  ", break_on_hyphens=False
-        )
+        # A number with a point at the beginning of a line would be an item of a list.
+        line = re.sub(r" (\d+\.) ", f"{KEPT}\\1 ", f"* **{title}.** {' '.join(text.split())}")
+        yield textwrap.fill(line, 118, subsequent_indent="  ", break_on_hyphens=False).replace(KEPT, " ")
 
 
 def _anchor(name: str) -> str:
