@@ -12,7 +12,8 @@ from typing import Final
 
 from steelyard.analysis.narrative.answer_display import repeats_a_caveat
 from steelyard.analysis.narrative.answer_table import AnswerTable
-from steelyard.analysis.statistics import objective
+from steelyard.analysis.statistics import carried, objective
+from steelyard.analysis.statistics.carried import Carried
 from steelyard.analysis.statistics.objective import ObjectiveLevel
 from steelyard.atomic_file import write_output
 from steelyard.format import count
@@ -61,7 +62,8 @@ def answer_of(folder: Path) -> StudyAnswer:
     if table is not None:
         # The table says what the sentences between the first and the last say.
         further = [further.answer[0] for further in results.further]
-        sentences = [*results.answer[:1], *objective.answers(results.of(ObjectiveLevel)), *further, results.answer[-1]]
+        first = carried.headline(results.main(Carried)) or results.answer[:1]
+        sentences = [*first, *objective.answers(results.of(ObjectiveLevel)), *further, results.answer[-1]]
     distinct = [one for one in dict.fromkeys(sentences) if not repeats_a_caveat(one, results.caveats)]
     return StudyAnswer(sentences=tuple(distinct), table=table, limits=results.caveats)
 

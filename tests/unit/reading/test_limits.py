@@ -21,6 +21,7 @@ from steelyard.cli.commands.status import status
 from steelyard.reading.comparison import compare, limits_of
 from steelyard.reading.opened import Opened
 from steelyard.report.notebook import read
+from steelyard.serve.finished_answers import answer_of
 from steelyard.shown_text import markdown
 from tests.unit.cli.screen import printed
 from tests.unit.verify import made
@@ -96,6 +97,7 @@ def outputs(cold: Path, place: Path) -> Iterator[tuple[str, str]]:
     yield "export --otava", (made_of["otava"] / "otava.yaml").read_text(encoding="utf-8")
     yield "export --parquet", pl.read_parquet_metadata(made_of["parquet"])["steelyard.limits"]
     yield "export --markdown", made_of["markdown"].read_text(encoding="utf-8").replace("\\", "")
+    yield "serve", " ".join(answer_of(cold).limits)
     yield "notebook", read(cold)._repr_html_().replace("<code>", "`").replace("</code>", "`")
 
 
