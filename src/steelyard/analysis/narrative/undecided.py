@@ -33,7 +33,7 @@ def explanation(rows: Sequence[AnswerRow]) -> str:
         return ""
     further = {"+" in text for text in texts if not text.startswith(BEYOND)}
     blocks = " or ".join(words for known, words in BLOCKS.items() if known in further) or "blocks"
-    alone = ", uncorrected" if len(rows) > 1 else ""
+    alone = ", uncorrected" if sum(row.ratio is not None for row in rows) > 1 else ""
     within = f" (with {SIGN}: that it lies within)" if any(SIGN in text for text in texts) else ""
     smaller = f"; {WITHIN}: to show that it is smaller" if any(row.cheaper for row in rows) else ""
     what = f"show the change as measured{within} with a chance of {POWER:.0%}{alone}"
