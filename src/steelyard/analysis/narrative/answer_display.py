@@ -51,7 +51,7 @@ def level_in_head(row: AnswerRow) -> str:
 
 
 def against(row: AnswerRow) -> str:
-    """The head of a row's change, beside the heads of both levels: `docker against local`, `3 nodes against 1 node`."""
+    """The head of a row's change, next to those of both levels: `docker against local`, `3 nodes against 1 node`."""
     return f"{level_alone(row)} against {level_alone(row, baseline=True)}"
 
 

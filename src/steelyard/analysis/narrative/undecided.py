@@ -33,7 +33,7 @@ def explanation(rows: Sequence[AnswerRow]) -> str:
         return ""
     further = {"+" in text for text in texts if not text.startswith(BEYOND)}
     blocks = " or ".join(words for known, words in BLOCKS.items() if known in further) or "blocks"
-    alone = ", uncorrected" if len(rows) > 1 else ""
+    alone = ", uncorrected" if sum(row.ratio is not None for row in rows) > 1 else ""
     within = f" (with {SIGN}: that it lies within)" if any(SIGN in text for text in texts) else ""
     smaller = f"; {WITHIN}: to show that it is smaller" if any(row.cheaper for row in rows) else ""
     what = f"show the change as measured{within} with a chance of {POWER:.0%}{alone}"
@@ -69,17 +69,17 @@ def _spelt(blocks: str) -> str:
 
 def _bound(response: str, rows: Sequence[AnswerRow], names: Sequence[str], *, upper: bool) -> str:
     """`if slower, by less than 44%`; of several rows the least and the greatest bound, with their rows."""
-    found = []
+    known = []
     for row, name in zip(rows, names, strict=True):
         if row.ratio is not None and (text := bound_text(row.ratio, response, upper=upper)):
             end = row.ratio.high if upper else row.ratio.low
-            found.append((abs(math.log(end or 1.0)), text, name))
-    if not found:
+            known.append((abs(math.log(end or 1.0)), text, name))
+    if not known:
         return ""
     word = judge(response, DIRECTIONS[upper])
     if len(rows) == 1:
-        return f"if {word}, {found[0][1]}"
-    (_, least, first), (_, greatest, last) = min(found), max(found)
+        return f"if {word}, {known[0][1]}"
+    (_, least, first), (_, greatest, last) = min(known), max(known)
     several = f" to {greatest.removeprefix('by ')} ({last})" if last != first else ""
-    lacks = f", without a bound in {len(rows) - len(found)}" if len(found) < len(rows) else ""
+    lacks = f", without a bound in {len(rows) - len(known)}" if len(known) < len(rows) else ""
     return f"if {word}, {least} ({first}){several}{lacks}"
