@@ -20,7 +20,6 @@ from steelyard.model.trial import TrialRecord
 
 AT_SATURATION: Final = "at saturation"
 DIGITS: Final = 3
-"""Significant digits of a rate: the windows of a search support no more."""
 
 
 def _named(limit: Limit) -> str:
@@ -94,7 +93,8 @@ def _rate(value: Estimate) -> str:
 
 
 def _rounded(rate_per_s: float | None) -> str:
-    return number(None if rate_per_s is None else float(f"{rate_per_s:.{DIGITS}g}"), digits=DIGITS)
+    """As the answer's table has it."""
+    return number(rate_per_s, digits=DIGITS)
 
 
 def _without_a_rate(who: str, limits: str, ended: Sequence[Search]) -> str:

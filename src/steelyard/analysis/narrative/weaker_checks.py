@@ -51,9 +51,15 @@ def weakened(study: Study) -> list[str]:
 
 
 def not_made(records: Sequence[TrialRecord]) -> list[str]:
-    """A sentence on the check of other programs, if it could not be made for some of the trials that count."""
+    """A sentence on the check of other programs, if it was asked for and could not be made for some of the trials that
+    count."""
     used = [record for record in records if record.verdict.outcome == "valid" and not record.control]
-    unknown = [note for record in used for note in record.verdict.notes if note.startswith(BACKGROUND_UNKNOWN)]
+    unknown = [
+        note
+        for record in used
+        for note in record.verdict.notes
+        if note.startswith(BACKGROUND_UNKNOWN) and record.limits.background_cpu_fraction < 1
+    ]
     if not unknown:
         return []
     why = "; ".join(dict.fromkeys(note.partition(": ")[2] for note in unknown))
