@@ -35,7 +35,7 @@ EXIT_STUDY, EXIT_LABORATORY, EXIT_INTERRUPTED = 2, 3, 130
 HELP = "Benchmarks distributed databases: how do they scale, on this hardware, and how sure are we?"
 CONTENTS = {
     "Measure": {
-        "new": "Write a first study file: a commented NAME.toml for one of five kinds of question.",
+        "new": "Write a first study file: a commented NAME.toml for a kind of question.",
         "setup": "Fetch what a system or another load generator needs (Java, jars, latte) into the cache, or name the "
         "command that installs it.",
         "check": "Validate a study. Print its treatments, order, time, memory and disk, and which differences it can "

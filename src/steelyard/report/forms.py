@@ -7,9 +7,10 @@ from typing import Final
 
 from markupsafe import Markup
 
-from steelyard.analysis.narrative.answer_display import SHOWN_CAVEATS, repeats_a_caveat
+from steelyard.analysis.narrative.answer_display import SHOWN_CAVEATS
+from steelyard.analysis.narrative.answer_parts import parts_of
 from steelyard.analysis.narrative.answer_table import AnswerRow
-from steelyard.analysis.statistics import anova, carried
+from steelyard.analysis.statistics import anova
 from steelyard.analysis.statistics.anova import AnovaTerm
 from steelyard.analysis.statistics.carried import Carried
 from steelyard.analysis.statistics.comparison import Comparison
@@ -68,15 +69,10 @@ def _answer(page: Drawing) -> Markup:
     """The answer's table or sentences, the trials behind it, and what limits it: the first caveats, and the rest."""
     results = page.results
     table = answers.answers(results.answer_table)
-    lines = () if results.answer_table is None else tuple(results.answer_table.by_line())
+    parts = parts_of(results)
     caveats, more = results.caveats[:SHOWN_CAVEATS], results.caveats[SHOWN_CAVEATS:]
-    rates = carried.headline(results.main(Carried))
-    sentences = [one for one in results.answer if one not in rates]
-    in_table = [one for one in sentences if lines and answers.is_of_line(one, results.answer_table)]
-    beside = [one for one in sentences if one not in in_table and not repeats_a_caveat(one, caveats)]
-    html = paragraphs(rates if table else results.answer, "answer") + page.table(table, look="answers")
-    html += paragraphs(beside if table else ())
-    html += page.block("in_words", in_table) if in_table else ""
+    html = paragraphs(parts.lead, "answer") + page.table(table, look="answers") + paragraphs(parts.beside)
+    html += page.block("in_words", parts.in_words) if parts.in_words else ""
     known = any("left out" in caveat for caveat in caveats)
     left_out = "; ".join(f"{one.reason}: {one.trials}" for one in results.of(Exclusion) if not known)
     others = answers.other_responses(results)

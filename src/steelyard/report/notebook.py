@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from steelyard.analysis.narrative.answer_display import repeats_a_caveat
+from steelyard.analysis.narrative.answer_parts import parts_of
 from steelyard.format import listed
 from steelyard.reading.comparison import html_list
 from steelyard.reading.opened import sealed_trials
@@ -44,13 +44,13 @@ class NotebookReading(Reading):
 
     def _repr_html_(self) -> str:
         """The question, its answer, what limits it, and the main figure."""
-        results, table = self.results, answers(self.results.answer_table)
-        said = [text for text in results.answer if not repeats_a_caveat(text, results.caveats)]
+        results, table, said = self.results, answers(self.results.answer_table), parts_of(self.results)
         limits = f"{_text('p', 'What limits this answer:')}{html_list(results.caveats)}" if results.caveats else ""
         main = self.figures.get("main")
         parts = (
-            _text("h3", results.title), _text("p", results.question.strip()), _table(table) if table else "",
-            html_list(said), limits, NotebookFigure(main)._repr_html_() if main else "", _text("p", repr(self)),
+            _text("h3", results.title), _text("p", results.question.strip()), html_list(said.lead),
+            _table(table) if table else "", html_list(said.beside), limits,
+            NotebookFigure(main)._repr_html_() if main else "", _text("p", repr(self)),
         )  # fmt: skip
         return "".join(parts)
 

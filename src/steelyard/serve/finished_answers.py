@@ -10,11 +10,8 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
-from steelyard.analysis.narrative.answer_display import repeats_a_caveat
+from steelyard.analysis.narrative.answer_parts import parts_of
 from steelyard.analysis.narrative.answer_table import AnswerTable
-from steelyard.analysis.statistics import carried, objective
-from steelyard.analysis.statistics.carried import Carried
-from steelyard.analysis.statistics.objective import ObjectiveLevel
 from steelyard.atomic_file import write_output
 from steelyard.format import count
 from steelyard.model.value import Value
@@ -29,10 +26,12 @@ SHOWN_LIMITS: Final = 2
 class StudyAnswer(Value):
     """Answer of a study as its report has it."""
 
-    sentences: tuple[str, ...] = ()
-    """The main sentence first."""
+    lead: tuple[str, ...] = ()
+    """Sentences before the table."""
     table: AnswerTable | None = None
     """None if nothing was compared."""
+    beside: tuple[str, ...] = ()
+    """Sentences after the table."""
     limits: tuple[str, ...] = ()
     """What limits the answer, the most important first."""
     failure: str = ""
@@ -43,7 +42,7 @@ class StudyAnswer(Value):
         """The answer in one line: `execution time, 2 nodes against 1 node: 1.26 s to 1.72 s, +36% [4, 78], slower`."""
         compared = [row for row in self.table.rows if row.change_text] if self.table is not None else []
         if self.table is None or not compared:
-            return self.sentences[0] if self.sentences else ""
+            return self.lead[0] if self.lead else ""
         row, more = compared[-1], len(compared) - 1
         values = (
             [f"{row.baseline_value_text} to {row.value_text}"] if row.value_text and row.baseline_value_text else []
@@ -57,15 +56,9 @@ class StudyAnswer(Value):
 def answer_of(folder: Path) -> StudyAnswer:
     """The answer of the store in `folder`. Raises what `read` raises."""
     results = read(folder).results
-    sentences = [*results.answer[:-1], *(further.answer[0] for further in results.further), *results.answer[-1:]]
+    parts, further = parts_of(results), tuple(one.answer[0] for one in results.further)
     table = results.answer_table if results.answer_table is not None and results.answer_table.rows else None
-    if table is not None:
-        # The table says what the sentences between the first and the last say.
-        further = [further.answer[0] for further in results.further]
-        first = carried.headline(results.main(Carried)) or results.answer[:1]
-        sentences = [*first, *objective.answers(results.of(ObjectiveLevel)), *further, results.answer[-1]]
-    distinct = [one for one in dict.fromkeys(sentences) if not repeats_a_caveat(one, results.caveats)]
-    return StudyAnswer(sentences=tuple(distinct), table=table, limits=results.caveats)
+    return StudyAnswer(lead=parts.lead, table=table, beside=(*parts.beside, *further), limits=results.caveats)
 
 
 def write(store: str, into: str) -> None:

@@ -19,10 +19,10 @@ import jinja2
 from markupsafe import Markup
 
 import steelyard
-from steelyard.analysis.narrative.answer_display import Notes, both_sides, names_both_sides
 from steelyard.format import clock, confidence_text, count, duration, number
 from steelyard.progress.session_state import FINISHED, IN_PROGRESS
 from steelyard.progress.state import expected_finish
+from steelyard.report.tables import answers
 from steelyard.serve import cells_table, live_view, study_state
 from steelyard.serve.finished_answers import SHOWN_LIMITS, FinishedAnswers, StudyAnswer
 from steelyard.serve.report_jobs import Job
@@ -235,24 +235,12 @@ def _head(name: str, stands: Standing, look: StoreLook | None, now_s: float) -> 
 def _answer(stands: Standing, answer: StudyAnswer | None) -> Part:
     if stands.state != FINISHED or not stands.done:
         return _hashed("answer", Markup(""))
-    table = answer.table if answer is not None else None
-    rows = table.rows if table is not None else ()
-    notes, lead = Notes(rows), answer.sentences[0].lower() if answer is not None and answer.sentences else ""
-    both = table is not None and names_both_sides(table)
+    table = answers.answers(answer.table) if answer is not None else None
+    limits = answer.limits if answer is not None else ()
     return _part(
-        "answer",
-        "answer.html.j2",
-        answer=answer,
-        table=table,
-        rows=[(row, both_sides(row) if both else row.level_text, notes.verdict(row)) for row in rows],
-        with_values=any(row.value_text for row in rows),
-        both=both,
-        lines=any(row.line for row in rows),
-        # What the main sentence says already is not said again.
-        notes=[note for note in notes.sentences if note.removesuffix(".").lower() not in lead],
-        limits=answer.limits[:SHOWN_LIMITS] if answer is not None else (),
-        folded=answer.limits[SHOWN_LIMITS:] if answer is not None else (),
-    )
+        "answer", "answer.html.j2", answer=answer, table=table.without_empty_columns() if table else None,
+        limits=limits[:SHOWN_LIMITS], folded=limits[SHOWN_LIMITS:],
+    )  # fmt: skip
 
 
 def working(job: Job, gone_s: float, what: str) -> Page:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import steelyard
-from steelyard.analysis.narrative.answer_display import repeats_a_caveat
+from steelyard.analysis.narrative.answer_parts import parts_of
 from steelyard.report.notebook import read
 from tests.unit.report import synthetic
 
@@ -23,7 +23,8 @@ def test_a_reading_in_a_cell_shows_answer_and_limits_and_no_markup_of_the_store(
     reading = read(store)
     shown = reading._repr_html_()
     caveats = reading.results.caveats
-    answer = [text for text in reading.results.answer if not repeats_a_caveat(text, caveats)]
+    parts = parts_of(reading.results)
+    answer = (*parts.lead, *parts.beside)
     assert answer
     assert all(shown.count(html.escape(text)) == 1 for text in (*answer, *caveats))
     hostile = reading.study.study.model_copy(update={"title": "<script>"})

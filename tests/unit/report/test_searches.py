@@ -77,7 +77,7 @@ def test_the_curve_has_every_window_limit_and_knee(searched: ReportInput) -> Non
 
 def test_the_answer_leads_the_page_and_bounds_are_said_beside_it(searched: ReportInput) -> None:
     bound, found = carried.headline(searched.results.main(Carried))
-    assert bound.startswith("load.highest_rate_per_s 300.0: 1 node carries at least 300 operations/s with p99 <= 10 ms")
+    assert bound.startswith("highest_rate_per_s 300.0: 1 node carries at least 300 operations/s with p99 <= 10 ms")
     assert "10000.0: 1 node carries " in found
     assert searched.results.answer[:2] == (bound, found)
     assert build(searched).index("at least 300 operations/s with p99") < build(searched).index('id="main"')

@@ -25,7 +25,7 @@ REPORT = (
     "script-src 'sha256-x'; base-uri 'none'\"></head><title>report</title>"
 )
 ANSWER = StudyAnswer(
-    sentences=("It is <slower>.", "The intervals rest on 4 starts."), limits=("first", "second", "third <limit>")
+    lead=("It is <slower>.", "The intervals rest on 4 starts."), limits=("first", "second", "third <limit>")
 ).model_dump_json()
 FAKE = """
 import pathlib, sys, time

@@ -47,7 +47,8 @@ def new(
 
 def _asked() -> str:
     """The kind of question that is chosen at the terminal, by number or by name."""
-    for number, kind in enumerate(new_study.QUESTIONS, 1):
+    numbers = {str(number): kind for number, kind in enumerate(new_study.QUESTIONS, 1)}
+    for number, kind in numbers.items():
         say(message_console(), f"{number}  {kind:8} {new_study.about(kind)}")
     answer = str(typer.prompt("What do you want to know", default="1", err=True))
-    return dict(zip("12345", new_study.QUESTIONS, strict=True)).get(answer, answer)
+    return numbers.get(answer, answer)

@@ -12,11 +12,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from steelyard.analysis.narrative.answer_display import SHOWN_CAVEATS, repeats_a_caveat
-from steelyard.analysis.statistics import carried, objective
-from steelyard.analysis.statistics.carried import Carried
+from steelyard.analysis.narrative.answer_parts import parts_of
 from steelyard.analysis.statistics.look import row_of
-from steelyard.analysis.statistics.objective import ObjectiveLevel
 from steelyard.cli.plugin_trust import trust_of
 from steelyard.cli.progress_views import LiveView, PlainView
 from steelyard.cli.signature import Json, Scale, StoreRoot, StudyFile, Trusted, WithoutMissing
@@ -91,17 +88,14 @@ def answer(folder: Path, console: Console, read: Callable[[Path], Reading] = rea
         # Damage found when the session began has been reported; these are the files that the answer rests on.
         warn_of_damages(console, [damage for damage in reading.damages if not damage.harmless])
         say(console)
-        sentences = list(results.answer)
-        if results.answer_table is not None and results.answer_table.rows:
-            for sentence in carried.headline(results.main(Carried)):
-                print_wrapped(sentence, console)
+        parts = parts_of(results)
+        for sentence in parts.lead:
+            print_wrapped(sentence, console)
+        if results.answer_table is not None:
             print_answer(results.answer_table, console)
-            sentences = [*objective.answers(results.of(ObjectiveLevel)), sentences[-1]]
-        if not print_other_responses(results, console):
-            sentences = [*sentences[:-1], *(further.answer[0] for further in results.further), sentences[-1]]
-        for sentence in sentences:
-            if not repeats_a_caveat(sentence, results.caveats[:SHOWN_CAVEATS]):
-                print_wrapped(sentence, console)
+        further = [] if print_other_responses(results, console) else [one.answer[0] for one in results.further]
+        for sentence in (*parts.beside, *further):
+            print_wrapped(sentence, console)
         say_limits(console, results.caveats)
         say(console)
     except Exception as error:  # an analysis that fails must not make a measured study look failed

@@ -34,7 +34,7 @@ MOST_ROWS: Final = 40
 
 
 def print_answer(table: AnswerTable, console: Console) -> None:
-    """The page's table with its caption, a chart, and what undecided rows bound."""
+    """The page's table with its caption, and a chart."""
     shown = answers.answers(table)
     if shown is None:
         return
@@ -44,10 +44,7 @@ def print_answer(table: AnswerTable, console: Console) -> None:
         say(console)
     for line in chart:
         say(console, line)
-    bounds = undecided.in_words(table)
-    if bounds:
-        say(console)
-        print_wrapped(bounds, console)
+    say(console)
 
 
 def say_limits(console: Console, limits: Sequence[str]) -> None:

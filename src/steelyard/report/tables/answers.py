@@ -6,7 +6,6 @@ The texts are those of `AnswerTable`; nothing is computed here. Two levels are s
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -110,14 +109,6 @@ def _mark(row: AnswerRow | None, response: str) -> Cell:
     doubted = "*" if row.verdict in DECIDED and row.verdict_text != row.verdict else ""
     mark = f"{MARKS.get(row.verdict, '')}{doubted} {change_value(row.ratio, response)}"
     return Cell(mark.strip(), tone=f"mark {row.verdict}" if not doubted else "mark")
-
-
-def is_of_line(sentence: str, found: AnswerTable | None) -> bool:
-    """Whether a sentence of the answer says what a row of the table says: it quotes one of its texts."""
-    if found is None:
-        return False
-    texts = {text for row in found.rows for text in (row.value_text, row.change_text, row.sentence) if text}
-    return any(re.search(rf"(?<![\d,.]){re.escape(text)}", sentence) for text in texts)
 
 
 def _legend(found: AnswerTable, notes: Notes) -> str:
