@@ -11,11 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from steelyard.analysis.cells import value_of
 from steelyard.analysis.frame import frame_of
 from steelyard.analysis.inference import estimates
 from steelyard.analysis.statistics.scaling import scaled
-from steelyard.analysis.statistics.summary import Summary, summarise
+from steelyard.analysis.statistics.summary import summarise
 from steelyard.analysis.wording import scale
 from steelyard.format import interval, number, treatment_label
 from steelyard.judging.t_interval import FEWEST_STARTS
@@ -117,7 +116,7 @@ def cell_of(treatment: Mapping[str, Level], records: Sequence[TrialRecord], plan
     confidence = study.analysis.confidence
     summaries = [summarise(frame, name, dict(treatment), confidence) for name in responses(study)] if records else []
     main = summaries[0] if summaries else None
-    shown = [_shown(one, confidence) for one in summaries]
+    shown = [one.geometric_mean for one in summaries]
     faults = [record for record in records if record.verdict.system_fault]
     return Cell(
         name=treatment_label(treatment),
@@ -131,11 +130,6 @@ def cell_of(treatment: Mapping[str, Level], records: Sequence[TrialRecord], plan
         left_out="; ".join(f"{one.trials} × {one.reason}" for one in main.exclusions) if main else "",
         infeasible=faults[-1].verdict.reasons[0].detail if faults and main and not main.n else "",
     )
-
-
-def _shown(summary: Summary, confidence: float) -> Estimate | None:
-    """The number that the report quotes; None without a start."""
-    return value_of(summary.start_means, summary.unit, confidence) if summary.start_means else None
 
 
 def _value(estimate: Estimate | None, response: str) -> Value:

@@ -287,6 +287,6 @@ def _closing(results: Results) -> str:
 
 def _any_interval(results: Results) -> bool:
     """Whether the answer has any interval over starts, of a value or of a change."""
-    values = [centre(row.start_means, row.unit, results.confidence) for row in results.main(Summary) if row.start_means]
+    values = [row.geometric_mean for row in results.main(Summary) if row.geometric_mean is not None]
     ratios = [row.ratio for row in results.of(Comparison) if row.ratio is not None]
     return bool(results.of(MainEffect)) or any(estimate.low is not None for estimate in (*values, *ratios))

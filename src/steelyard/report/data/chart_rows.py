@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from steelyard.analysis.comparisons.level_ratios import centre
 from steelyard.analysis.narrative.answer_table import AnswerRow
 from steelyard.analysis.statistics.law import LawFit
 from steelyard.analysis.statistics.summary import Summary
@@ -78,9 +77,9 @@ def answer_points(this: View) -> list[AnswerPoint]:
     if rows and {this.axis} == {row.factor for row in rows}:
         return [_answer_point(this, row) for row in rows]
     return [
-        _point(this, one.treatment, centre(one.start_means, one.unit, this.results.confidence), one.n, one.starts)
+        _point(this, one.treatment, one.geometric_mean, one.n, one.starts)
         for one in this.results.main(Summary)
-        if one.start_means
+        if one.geometric_mean is not None
     ]
 
 

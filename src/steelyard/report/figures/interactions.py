@@ -7,7 +7,8 @@ from typing import Final
 
 from steelyard.analysis.statistics.summary import Summary
 from steelyard.analysis.treatments import label, part
-from steelyard.format import count, number, with_interval
+from steelyard.analysis.wording import capital
+from steelyard.format import count, with_interval
 from steelyard.model.named_level import Level
 from steelyard.report.basics.theme import MAX_LINES
 from steelyard.report.data.chart_rows import level_keys, n_range, tip
@@ -35,17 +36,15 @@ def profiles(this: View) -> Figure | None:
     if not shown:
         return None
     every = [point for one in shown for point in one.points]
-    starts = all(one.of_starts for one in shown)
     panels = tuple(one.panel() for one in shown[:MOST_PANELS])
     bare = all(point.low is None for point in every)
     cut = sum(point.low is None for point in every)
-    lost = f"None is drawn for {count(cut, 'point')}, where n supports none above 0. "
+    lost = f"None is drawn for {count(cut, 'point')} with too few starts. "
     caption = (
-        f"Mean {this.results.response_label} over one factor, one line per level of another: lines that are not "
-        "parallel show an interaction, which the analysis of variance tests. Means are over "
-        f"{'start means' if starts else 'trials, where there is one start over them'}, n = "
+        f"{capital(this.results.response_label)} over one factor, one line per level of another: lines that are not "
+        "parallel show an interaction, which the analysis of variance tests. Geometric means of start means, n = "
         f"{n_range(point.n for point in every)} trials per point"
-        f"{'' if bare else f'; vertical lines are {100 * this.results.confidence:g}% t intervals'}. "
+        f"{'' if bare else f'; vertical lines are {100 * this.results.confidence:g}% intervals over starts'}. "
         f"{'' if bare or not cut else lost}"
         "All axes start at 0."
     )
@@ -75,26 +74,21 @@ class _Profile:
             if all(summary.treatment.get(name) == level for name, level in rest.items())
             and over in summary.treatment
             and lines in summary.treatment
-            and summary.mean is not None
         ]
-        self.of_starts = all(summary.mean_of_starts is not None for summary in summaries)
         self.points = [point for summary in summaries if (point := self._point(summary)) is not None]
 
     def _point(self, summary: Summary) -> CellPoint | None:
-        mean = summary.mean_of_starts or summary.mean
-        if mean is None:
+        if summary.geometric_mean is None:
             return None
-        shown = self.this.scale.estimate(mean)
-        possible = shown.low is not None and shown.low >= 0
-        mean_text = f"mean {with_interval(shown) if possible else number(shown.value)} {self.this.scale.unit}"
+        shown = self.this.scale.estimate(summary.geometric_mean)
         return CellPoint(
             summary.treatment[self.over],
             str(summary.treatment[self.lines]),
             shown.value,
-            shown.low if possible else None,
-            shown.high if possible else None,
+            shown.low,
+            shown.high,
             summary.n,
-            tip(label(summary.treatment), mean_text, f"n = {summary.n}"),
+            tip(label(summary.treatment), f"{with_interval(shown)} {self.this.scale.unit}", f"n = {summary.n}"),
         )
 
     def panel(self) -> Panel:
@@ -106,7 +100,7 @@ class _Profile:
             self.points,
             Positions(name, tuple(factors[self.over])),
             Styles(tuple(str(level) for level in factors[self.lines])),
-            measured(from_zero(ends_of(self.points)), f"mean {self.this.y_title}"),
+            measured(from_zero(ends_of(self.points)), self.this.y_title),
             joined=True,
         )
         return Panel(f"over {self.over}, one line per {self.lines}" + (f": {rest}" if rest else ""), drawn)
