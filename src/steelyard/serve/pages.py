@@ -22,6 +22,7 @@ import steelyard
 from steelyard.format import clock, confidence_text, count, duration, number
 from steelyard.progress.session_state import FINISHED, IN_PROGRESS
 from steelyard.progress.state import expected_finish
+from steelyard.report.drawing import coded
 from steelyard.report.tables import answers
 from steelyard.serve import cells_table, live_view, study_state
 from steelyard.serve.finished_answers import SHOWN_LIMITS, FinishedAnswers, StudyAnswer
@@ -332,6 +333,7 @@ def _templates() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    templates.filters["coded"] = coded
     helpers: Mapping[str, Any] = {
         "clock": functools.partial(clock, to_the_second=True),
         "width": cells_table.width,
