@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from steelyard.analysis.wording import capital
-from steelyard.format import count, listed, number
+from steelyard.format import count, listed, number, percent
 from steelyard.judging.verdict import BACKGROUND_UNKNOWN, CEILING_UNKNOWN
 from steelyard.model.study import Limits, Study
 from steelyard.model.trial import TrialRecord
@@ -40,14 +40,14 @@ def weakened(study: Study) -> list[str]:
     loose = [name for name in SUBJECTS if name not in searched and _looser(name, getattr(limits, name))]
     off = [f"{SUBJECTS[name]} (`limits.{name} = 1`)" for name in loose if _is_off(name, getattr(limits, name))]
     raised = [
-        f"{SUBJECTS[name]} ({number(getattr(limits, name), trim=True)}, by default "
-        f"{number(getattr(usual, name), trim=True)}: `limits.{name}`)"
+        f"{SUBJECTS[name]} ({_with_unit(name, getattr(limits, name))}, by default "
+        f"{_with_unit(name, getattr(usual, name))}: `limits.{name}`)"
         for name in loose
         if not _is_off(name, getattr(limits, name))
     ]
     parts = [f"the check on {listed(off)} was switched off"] if off else []
     parts += [f"the limit on {listed(raised)} was loosened"] if raised else []
-    return [f"{capital('; '.join(parts))}: trials count that would not by default."] if parts else []
+    return [f"{capital('; '.join(parts))}: trials may count that the default limits leave out."] if parts else []
 
 
 def not_made(records: Sequence[TrialRecord]) -> list[str]:
@@ -84,6 +84,10 @@ def no_ceiling(records: Sequence[TrialRecord]) -> list[str]:
 def _looser(name: str, value: float) -> bool:
     usual: float = getattr(Limits(), name)
     return value < usual if name in LOOSER_BELOW else value > usual
+
+
+def _with_unit(name: str, value: float) -> str:
+    return percent(value) if name.endswith("_fraction") else f"{number(value, trim=True)} {name.rpartition('_')[2]}"
 
 
 def _is_off(name: str, value: float) -> bool:

@@ -30,22 +30,22 @@ def test_every_limit_that_voids_a_trial_has_its_words() -> None:
         (
             {"background_cpu_fraction": 0.5, "offered_rate_fraction": 0.9},
             [
-                "The limit on other programs (0.5, by default 0.2: `limits.background_cpu_fraction`) and the offered "
-                "rate (0.9, by default 0.98: `limits.offered_rate_fraction`) was loosened: "
+                "The limit on other programs (50%, by default 20%: `limits.background_cpu_fraction`) and the offered "
+                "rate (90%, by default 98%: `limits.offered_rate_fraction`) was loosened: "
             ],
         ),
         (
             {"steal_fraction": 1.0, "lag_p99_ms": 50.0},
             [
                 "The check on other guests of the hardware (`limits.steal_fraction = 1`) was switched off; the limit "
-                "on the generator's own delay (50, by default 10: `limits.lag_p99_ms`) was loosened: "
+                "on the generator's own delay (50 ms, by default 10 ms: `limits.lag_p99_ms`) was loosened: "
             ],
         ),
     ],
 )
 def test_a_check_is_weaker_where_more_trials_pass_it(limits: dict[str, float], said: list[str]) -> None:
     found = weakened(study(limits=limits))
-    assert found == [f"{text}trials count that would not by default." for text in said]
+    assert found == [f"{text}trials may count that the default limits leave out." for text in said]
     assert list(analyse(cell([[1.0]]), study(limits=limits), seed=1).caveats[: len(said)]) == found
 
 
