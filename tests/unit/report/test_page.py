@@ -110,8 +110,8 @@ def test_it_is_one_file_that_loads_nothing(page: str) -> None:
 def test_it_has_every_part_in_order(page: str) -> None:
     anchors = re.findall(r'<section id="([a-z-]+)"', page)
     expected = (
-        "answer provenance effects every-cell interactions sensitivity response-time within nodes spread validity facts "
-        "method every-trial terms"
+        "answer provenance effects every-cell interactions sensitivity response-time within nodes spread validity "
+        "facts method every-trial terms"
     )
     assert anchors == expected.split()
     assert (
