@@ -22,7 +22,7 @@ REACH = @[ "$$(command -v steelyard)" -ef $(BIN)/steelyard ] || \
 .PHONY: help install setup agents quickstart test test-elsewhere check check-python check-rust test-rust bench docs wheels lock clean
 
 help:
-	@echo "make quickstart   set up, measure 1 and 2 real Cassandra nodes, write the report (6 to 10 minutes after set-up)"
+	@echo "make quickstart   set up, measure 1 and 2 real Cassandra nodes, write the report (about 9 minutes after set-up)"
 	@echo "make test         set up, then the tests: unit, contract, golden, end to end"
 	@echo "make test-elsewhere  the tests in containers, in virtual machines, and of agents for other processors"
 	@echo "make install      Steelyard without Cassandra, which takes no Java: for simulated clusters and other systems"

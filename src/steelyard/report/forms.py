@@ -132,7 +132,7 @@ def _nodes(page: Drawing) -> Markup:
 
 
 def _drift(page: Drawing) -> Markup:
-    """Shared resources, drift over the hours, and the order of the trials."""
+    """Shared resources, and drift over the hours."""
     shared = method_and_facts.shared(page.records)
     (row,) = page.results.of(Validity)
     words = [f"The nodes share {shared}: what one of them does costs the others." if shared else "", row.sentence]

@@ -196,6 +196,11 @@ def test_every_column_is_in_the_reference():
     assert {name for name in names - {"nodes", "workload"} if f"`{name}`" not in text} == set()
 
 
+def test_the_page_of_page_terms_has_no_others():
+    rows = re.findall(r"^\| ([^|]+) \|", (NUMBERS / "page-only.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(rows) - {"term", "---"} - OF_THE_PAGE.keys() == set()
+
+
 def test_every_term_of_the_page_is_in_the_reference():
     text = the_numbers()
     assert {term for term in OF_THE_PAGE if term not in text} == set()

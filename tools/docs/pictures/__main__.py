@@ -43,10 +43,10 @@ class CommandScreen:
 
 
 FIGURES: Final = (
-    ReportFigure("highest-rate", "highest-rate", "rate-curves"),
+    ReportFigure("highest-rate", "highest-rate", "main"),
     ReportFigure("named-levels", "named-levels", "main"),
     ReportFigure("burst", "burst", "time-"),
-    ReportFigure("identical-systems", "noise-floor", "boxes"),
+    ReportFigure("identical-systems", "noise-floor", "main"),
 )
 SIDES: Final = ("--a", "nodes=1", "--b", "nodes=2")
 SCREENS: Final = (
@@ -74,8 +74,7 @@ def of_stores(stores: Path, into: Path) -> list[str]:
                 if not figures.exists():
                     _steelyard("report", f"store/{picture.store}", "--figures", figures.name, folder=folder.parent)
                 names = [line.partition(": ")[0] for line in (figures / "captions.txt").read_text().splitlines()]
-                found = next(name for name in names if name.startswith(picture.figure))
-                shutil.copy(figures / f"{found}.svg", into / f"{picture.name}.svg")
+                shutil.copy(figures / f"{_first(names, picture)}.svg", into / f"{picture.name}.svg")
             else:
                 words = [f"store/{picture.store}" if word == "STORE" else word for word in picture.words]
                 (into / f"{picture.name}.svg").write_text(terminal.picture(words, folder.parent), encoding="utf-8")
@@ -84,6 +83,17 @@ def of_stores(stores: Path, into: Path) -> list[str]:
             browser.photograph_report(folder.parent / "page.html", into / "report.png")
             browser.photograph_study(folder, QUICKSTART, into / "watch-finished.png")
     return lacking
+
+
+def _first(names: Sequence[str], picture: ReportFigure) -> str:
+    """The first figure whose name begins as the picture's. Raises ValueError if there is none."""
+    found = next((name for name in names if name.startswith(picture.figure)), None)
+    if found is None:
+        raise ValueError(
+            f"picture {picture.name}: the report of store {picture.store} has no figure {picture.figure}..., only "
+            f"{', '.join(names) or 'none'}: change FIGURES in tools/docs/pictures/__main__.py"
+        )
+    return found
 
 
 def of_a_running_study(into: Path) -> None:

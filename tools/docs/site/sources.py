@@ -99,7 +99,7 @@ def _title(path: Path) -> str:
 
 
 def navigation(root: Path, sources: Path) -> list[Any]:
-    """The sidebar, in the order of the index; guides also under its headings."""
+    """The sidebar, in the order of the index; guides also under its headings. Raises ValueError if one is not there."""
     places: dict[str, tuple[int, str]] = {}
     heading = ""
     for line in (root / INDEX).read_text(encoding="utf-8").splitlines():
@@ -124,6 +124,8 @@ def _section(sources: Path, folder: str, places: Mapping[str, tuple[int, str]]) 
     if folder == GROUPED:
         groups: dict[str, list[str]] = {}
         for name in pages:
+            if name not in places:
+                raise ValueError(f"{name} is in no table of {INDEX}: add a link under the heading of its group")
             groups.setdefault(places[name][1], []).append(name)
         yield from groups.pop("", [])
         yield from ({heading: names} for heading, names in groups.items())

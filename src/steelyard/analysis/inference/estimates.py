@@ -1,4 +1,4 @@
-"""Means, medians, quantiles, dispersion and whiskers, with interval, n and method."""
+"""Means, medians, quantiles, dispersion and fences of outliers, with interval, n and method."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from steelyard.judging.t_interval import FEWEST_STARTS, deviation, half_width
 from steelyard.model.estimate import Estimate
 
 WHISKER = 1.5
-"""Whiskers end at the last point within this many interquartile ranges of the box (Tukey 1977)."""
+"""Values further than this many interquartile ranges from the quartiles are outliers (Tukey 1977)."""
 ROUNDING = 1e-12
 """Logarithms that differ by less are of equal values."""
 LARGEST_LOG = 600.0
@@ -204,7 +204,7 @@ def quantile(values: Sequence[float], fraction: float) -> float:
 
 
 def whiskers(values: Sequence[float]) -> tuple[float, float]:
-    """Ends of the whiskers of a box plot: the last values within WHISKER interquartile ranges of the box."""
+    """The least and the greatest value that are no outliers: within WHISKER interquartile ranges of the quartiles."""
     q1, q3 = quantile(values, 0.25), quantile(values, 0.75)
     reach = WHISKER * (q3 - q1)
     inside = [value for value in values if q1 - reach <= value <= q3 + reach]

@@ -3,7 +3,7 @@
 Residual bootstrap-t: residuals r / sqrt(1 - h), h their leverage, less their mean, are drawn with replacement, added to
 the fitted curve and fitted again; the interval of a quantity q is [q - T_high se, q - T_low se], T the quantiles of
 (q* - q) / se* over draws (B. Efron, R. J. Tibshirani, An Introduction to the Bootstrap, Chapman & Hall 1993, sections
-9.5 and 12.5). It was chosen by simulation (docs/reference/numbers.md): percentiles of the same draws, the wild
+9.5 and 12.5). It was chosen by simulation (docs/reference/numbers/size.md): percentiles of the same draws, the wild
 bootstrap and drawing starts within sizes are all too narrow where a size has one to three starts.
 
 The broken line, throughput min(a n, c), is a segmented line of the logarithm of n: log(n / X) = log(1 / a) up to the

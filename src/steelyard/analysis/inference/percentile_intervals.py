@@ -6,7 +6,7 @@ They are not: a pause of a collector delays all that are in flight. So the share
 is taken as a ratio over parts of time (a cluster sample), whose variance says how many independent operations the count
 is worth; binomial limits of that count bound the share (Korn and Graubard 1998, Survey Methodology 24(2)), and the
 histogram turns shares into times (Woodruff 1952, JASA 47). Too few parts of time say nothing of that, so there is no
-interval: docs/reference/numbers.md has the simulation by which it was chosen.
+interval: docs/reference/numbers/response-time.md has the simulation by which it was chosen.
 """
 
 from __future__ import annotations

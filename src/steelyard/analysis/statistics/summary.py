@@ -43,8 +43,8 @@ class Summary(MeasuredTreatment):
     mean_z: InUnitOrNone = None
     """The same mean with a normal interval, as chekkilla2016 printed it."""
     mean_of_starts: InUnitOrNone = None
-    """Mean of start means, t interval with starts - 1 degrees of freedom, with at least three starts: also describes
-    new starts too. None with one start."""
+    """Mean of start means, t interval with starts - 1 degrees of freedom, with at least three starts: describes new
+    starts, too. None with one start."""
     sd: InUnitOrNone = None
     """Standard deviation over used trials (n - 1), none below two; chi-squared interval where trials are independent,
     that is one per start, or all of one start."""

@@ -1,6 +1,6 @@
 """Glossary of the page's own table heads, for columns that no statistic defines.
 
-The row types of statistics define their columns, and response modules define responses. `docs/reference/numbers.md`
+The row types of statistics define their columns, and response modules define responses. `docs/reference/numbers`
 explains the same terms at length.
 """
 

@@ -45,7 +45,7 @@ THROUGHPUT: Final = "throughput_per_s"
 LAW: Final = "the universal scalability law"
 WIDE_HEIGHT_PX, NARROW_HEIGHT_PX = 340, 280
 IDEAL_ROOM: Final = 1.25
-"""The ideal is drawn up to this multiple of the highest median; farther, it would flatten the measured values."""
+"""The ideal is drawn up to this multiple of the highest value; farther, it would flatten the measured values."""
 
 
 def main_chart(this: View) -> Figure | None:

@@ -127,7 +127,7 @@ def plateau(per, noise, seed, top=4200.0):
 
 @pytest.mark.parametrize(("per", "noise"), [(1, 0.02), (2, 0.05)])
 def test_a_plateau_is_read_as_a_broken_line_and_not_as_a_peak(per, noise):
-    """250 of 250 and 246 of 250 in docs/reference/numbers.md; the universal law was preferred in 248 and 250."""
+    """250 of 250 and 246 of 250 in docs/reference/numbers/size.md; the universal law was preferred in 248 and 250."""
     sentences = [chosen(plateau(per, noise, seed))[1].sentence for seed in range(12)]
     assert sum("prefer a broken line" in one and "would peak" not in one for one in sentences) >= 11
 

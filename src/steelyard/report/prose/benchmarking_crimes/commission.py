@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from steelyard.analysis.inference.estimates import FEWEST_FOR_MEDIAN
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.comparison import Comparison
 from steelyard.analysis.statistics.summary import Summary
@@ -17,6 +16,7 @@ from steelyard.analysis.treatments import label
 from steelyard.analysis.wording import capital
 from steelyard.format import count, listed, number
 from steelyard.judging.noise_floor import STUDY as NOISE_STUDY
+from steelyard.judging.t_interval import FEWEST_STARTS
 from steelyard.model import responses
 from steelyard.model.facts import MACHINE, of_machines, of_systems
 from steelyard.model.study import Study
@@ -71,14 +71,12 @@ def _baseline(results: Results) -> Crime:
 
 def _single_trials(results: Results) -> Crime:
     single = [label(one.treatment) for one in results.main(Summary) if one.n == 1]
-    few = [one for one in results.main(Summary) if one.n > 1 and one.starts < FEWEST_FOR_MEDIAN]
+    few = [one for one in results.main(Summary) if one.n > 1 and one.starts < FEWEST_STARTS]
     starts = [one.starts for one in results.main(Summary) if one.n]
     one_start = bool(results.hard) and bool(starts) and min(starts) == 1
     evidence = f"{len(single)} of {count(len(results.main(Summary)), 'cell')} rest on n = 1 trial"
     evidence += f" ({some(single)})" if single else ""
-    evidence += (
-        f"; {len(few)} on fewer than {FEWEST_FOR_MEDIAN} starts, so that their medians have no interval" if few else ""
-    )
+    evidence += f"; {len(few)} on fewer than {FEWEST_STARTS} starts, too few for an interval" if few else ""
     if one_start:
         alone = count(sum(one == 1 for one in starts), "cell has", "cells have")
         evidence += f"; {listed(list(results.hard))} varied over starts and {alone} 1 start"
@@ -94,7 +92,7 @@ def _mean_of_percentiles(results: Results) -> Crime:
             True,
             f"{capital(results.response_label)} is the main response: its means are over up to {most} trials' own "
             "percentiles, and are not the percentile of all operations.",
-            "Read the medians and the percentile curves, which come from added histograms.",
+            "Read percentiles of all operations from the percentile curves, which come from added histograms.",
         )
     return Crime(
         name, False, f"The main response is {results.response_label}; 0 percentiles are averaged over seconds or nodes."
