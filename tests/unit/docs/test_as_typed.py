@@ -14,7 +14,6 @@ from typing import Any
 import jsonschema
 import pytest
 import typer
-from tools.docs import study_schema
 
 from steelyard.cli import main
 from steelyard.dropin.stress.parse import parse_settings
@@ -26,6 +25,7 @@ from steelyard.model.profile import Profile
 from steelyard.plugins.find import Plugins, any_file
 from steelyard.site.ssh import inventory
 from steelyard.study import read_text
+from steelyard.study import schema as study_schema
 from steelyard.workload import _file as workload_file
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from pydantic import BaseModel
-from tools.docs import study_file, study_schema, workload_file
+from tools.docs import study_file, workload_file
 
+from steelyard.study import schema as study_schema
 from steelyard.workload._models import File
 
 SCHEMA = study_schema.schema()

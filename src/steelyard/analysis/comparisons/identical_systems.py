@@ -14,8 +14,8 @@ Biometrics Bulletin 2(6), 1946); so exp(t(f) sqrt(v)) - 1 is the change that 95%
 prediction interval around no change (G. J. Hahn, W. Q. Meeker, Statistical Intervals, 1991, section 4.8). With equal
 numbers as in the study of identical systems it is exact for normal logarithms of start means; the tests simulate it,
 and docs/reference/numbers/validity.md says what is left of it where trials differ by more than 40%. Where a start has
-more trials than in that study, and f comes out below LEAST_DEGREES because starts hardly differ more than their trials, the
-floor is that of as many trials as there.
+more trials than in that study, and f comes out below LEAST_DEGREES because starts hardly differ more than their trials,
+the floor is that of as many trials as there.
 """
 
 from __future__ import annotations
