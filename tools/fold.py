@@ -29,8 +29,20 @@ SIGNS: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 CLEAR: Final = "\r\x1b[2K"
 
 
-def fold(what: str, argv: Sequence[str], out: TextIO, *, moving: bool, logs: Path = LOGS) -> int:
-    """Run a command. Returns its exit code; 127 if there is no such program, 130 if it was interrupted."""
+def fold(
+    what: str,
+    argv: Sequence[str],
+    out: TextIO,
+    *,
+    moving: bool,
+    logs: Path = LOGS,
+    beat_s: float = BEAT_S,
+    silent_s: float = SILENT_S,
+) -> int:
+    """Run a command: its exit code; 127 if there is no such program, 130 if it was interrupted.
+
+    `beat_s`: how often the line moves; `silent_s`: how long nothing is said where it does not move.
+    """
     logs.mkdir(parents=True, exist_ok=True)
     log = logs / f"{re.sub(r'[^a-z0-9]+', '-', what.lower()).strip('-')}.log"
     if not moving:
@@ -45,7 +57,7 @@ def fold(what: str, argv: Sequence[str], out: TextIO, *, moving: bool, logs: Pat
             return 127
         begun_s = time.monotonic()
         try:
-            code = _followed(process, what, log, out, moving=moving)
+            code = _followed(process, what, log, out, moving=moving, beat_s=beat_s, silent_s=silent_s)
         except KeyboardInterrupt:
             # The terminal has interrupted the command as well.
             process.wait()
@@ -62,11 +74,13 @@ def fold(what: str, argv: Sequence[str], out: TextIO, *, moving: bool, logs: Pat
     return code
 
 
-def _followed(process: subprocess.Popen[bytes], what: str, log: Path, out: TextIO, *, moving: bool) -> int:
+def _followed(
+    process: subprocess.Popen[bytes], what: str, log: Path, out: TextIO, *, moving: bool, beat_s: float, silent_s: float
+) -> int:
     begun_s = spoke_s = time.monotonic()
     for beat in range(sys.maxsize):
         try:
-            return process.wait(BEAT_S)
+            return process.wait(beat_s)
         except subprocess.TimeoutExpired:
             now_s = time.monotonic()
         line = f"{what}: {now_s - begun_s:.0f} s"
@@ -76,7 +90,7 @@ def _followed(process: subprocess.Popen[bytes], what: str, log: Path, out: TextI
             line = f"{SIGNS[beat % len(SIGNS)]} {line}"
             shown = f"{line}  {newest}" if room - len(line) >= LEFT_WIDTH else line
             print(f"{CLEAR}{shown[:room]}", end="", file=out, flush=True)
-        elif now_s - spoke_s >= SILENT_S:
+        elif now_s - spoke_s >= silent_s:
             spoke_s = now_s
             newest = (_tail(log)[-1:] or [""])[0].strip()
             print(f"  {line}  {newest[: LEFT_WIDTH * 3]}".rstrip(), file=out, flush=True)

@@ -367,7 +367,8 @@ def _run() -> Schema:
 def _report() -> Schema:
     schema = of(dict[str, TableOfReport], "steelyard report --json")
     table = schema.pop("additionalProperties")
-    schema["properties"] = {one.name: {**table, "description": one.title} for one in statistics.every()}
+    titles = {**{one.name: one.title for one in statistics.every()}, "limits": "What limits the answer"}
+    schema["properties"] = {name: {**table, "description": title} for name, title in titles.items()}
     schema["required"] = list(schema["properties"])
     return schema
 

@@ -62,7 +62,7 @@ NOT_DRAWN: Final = (POPULATE, CAPACITY, CAPACITY_WARM_UP)
 
 
 @dataclass(frozen=True)
-class Window:
+class CourseWindow:
     """A window of a trial."""
 
     at_s: float
@@ -100,10 +100,10 @@ class Timeline:
     """Its main response; None for a trial that is not used."""
     step_s: float
     seconds: float
-    windows: tuple[Window, ...]
+    windows: tuple[CourseWindow, ...]
     spans: tuple[Span, ...]
     heat: tuple[tuple[int, int, int], ...]
-    """Window, band and count: band b holds response times from 10^(b / BANDS_A_DECADE) ms on."""
+    """CourseWindow, band and count: band b holds response times from 10^(b / BANDS_A_DECADE) ms on."""
     events: tuple[tuple[float, str], ...] = ()
     """Seconds since the first interval, and what happened."""
     middle: bool = False
@@ -269,7 +269,7 @@ def _windows(
     step_s: float,
     seconds: float,
     offers: Sequence[tuple[Span, Offered]],
-) -> tuple[Window, ...]:
+) -> tuple[CourseWindow, ...]:
     totals = dict(answered.group_by("window").agg(pl.col("count").sum()).iter_rows())
     failed = dict(drawn.filter(~pl.col("answered")).group_by("window").agg(pl.col("count").sum()).iter_rows())
     quantiles_ms = quantiles_by_group(answered, "window", "ms", QUANTILES)
@@ -282,7 +282,7 @@ def _windows(
             name: quantiles_ms[name][index] for name, q in QUANTILES.items() if count and supported(q, count)
         }  # fmt: skip
         offered = _offered_per_s(offers, first, last)
-        windows.append(Window(first, last - first, count, failed.get(index, 0), offered, percentiles))
+        windows.append(CourseWindow(first, last - first, count, failed.get(index, 0), offered, percentiles))
     return tuple(windows)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import jinja2
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from steelyard.analysis.row import Row
 from steelyard.format import count
@@ -19,7 +19,7 @@ from steelyard.report.data.presentation import Figure, Key, Panel, view
 from steelyard.report.draw.charts import key_picture
 from steelyard.report.draw.svg import Picture
 from steelyard.report.figures import catalogue
-from steelyard.report.prose.provenance import coded_parts
+from steelyard.report.prose.provenance import coded
 from steelyard.report.tables.generic import Table
 
 SOURCE_FOLDER: Final = "templates"
@@ -135,15 +135,6 @@ def heading(text: str) -> Markup:
     anchor = "-".join(text.lower().split())
     return Markup('<h3 id="{0}">{1} <a class="anchor" href="#{0}" aria-label="Link to {1}">#</a></h3>\n').format(
         anchor, text
-    )
-
-
-def coded(text: str) -> Markup:
-    """A text with its parts between backticks as code; everything else is escaped."""
-    if "`" not in text:
-        return escape(text)
-    return Markup().join(
-        Markup("<code>{}</code>").format(part) if code else escape(part) for code, part in coded_parts(text)
     )
 
 

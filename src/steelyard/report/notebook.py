@@ -44,12 +44,12 @@ class NotebookReading(Reading):
 
     def _repr_html_(self) -> str:
         """The question, its answer, what limits it, and the main figure."""
-        results, table, said = self.results, answers(self.results.answer_table), parts_of(self.results)
+        results, table, around = self.results, answers(self.results.answer_table), parts_of(self.results)
         limits = f"{_text('p', 'What limits this answer:')}{html_list(results.caveats)}" if results.caveats else ""
         main = self.figures.get("main")
         parts = (
-            _text("h3", results.title), _text("p", results.question.strip()), html_list(said.lead),
-            _table(table) if table else "", html_list(said.beside), limits,
+            _text("h3", results.title), _text("p", results.question.strip()), html_list(around.lead),
+            _table(table) if table else "", html_list(around.beside), limits,
             NotebookFigure(main)._repr_html_() if main else "", _text("p", repr(self)),
         )  # fmt: skip
         return "".join(parts)

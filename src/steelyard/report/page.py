@@ -91,8 +91,6 @@ SECTIONS: Final = (
 """In the order of the page. Figures and tables name a `Section`, whose value is an anchor here."""
 TABLES: Final = {Section.ANSWER.value: "effects"}
 """Place of the tables of a section, unless in the section itself."""
-OF_ONE_FACTOR: Final = {Section.INTERACTIONS.value: "effects"}
-"""The same of a study with one factor, which has no interactions."""
 
 
 def build(page_input: ReportInput) -> str:
@@ -125,10 +123,7 @@ def _head(page_input: ReportInput) -> dict[str, Any]:
 def _sections(drawing: Drawing) -> Iterator[PageSection]:
     """The sections that have content, drawn in the order of the page."""
     grids = analysed.grids(drawing.this, drawing.own, published=drawing.published)
-    moved = TABLES if drawing.this.crossed else TABLES | OF_ONE_FACTOR
-    tables: dict[str, list[Table]] = {}
-    for anchor, of in grids.items():
-        tables.setdefault(moved.get(anchor, anchor), []).extend(of)
+    tables = {TABLES.get(anchor, anchor): of for anchor, of in grids.items()}
     size = drawing.results.size_factor
     size = "cluster size" if size is None or size in NODES else size
     words = {"size": size, "response": drawing.results.response_label}

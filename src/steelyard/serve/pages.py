@@ -22,7 +22,7 @@ import steelyard
 from steelyard.format import clock, confidence_text, count, duration, number
 from steelyard.progress.session_state import FINISHED, IN_PROGRESS
 from steelyard.progress.state import expected_finish
-from steelyard.report.drawing import coded
+from steelyard.report.prose.provenance import coded
 from steelyard.report.tables import answers
 from steelyard.serve import cells_table, live_view, study_state
 from steelyard.serve.finished_answers import SHOWN_LIMITS, FinishedAnswers, StudyAnswer

@@ -15,7 +15,7 @@ from steelyard.analysis.frame import frame_of, size_factor
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics.comparison import Comparison
 from steelyard.analysis.statistics.law import LawFit
-from steelyard.analysis.tables import columns, tables, titles
+from steelyard.analysis.tables import LIMITS, columns, tables, titles
 from steelyard.model import responses
 from steelyard.model.trial import Responses
 from steelyard.report.basics.definitions import OF_THE_PAGE
@@ -162,7 +162,7 @@ def test_every_column_of_every_table_is_described(records):
     assert {name: list(about) for name, about in described.items()} == {
         name: table.columns for name, table in tables(found).items()
     }
-    assert titles(found).keys() == described.keys()
+    assert {*titles(found), LIMITS} == described.keys()
 
 
 def test_tables_hold_the_numbers_with_their_intervals():

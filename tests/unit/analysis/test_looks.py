@@ -64,7 +64,7 @@ def test_a_study_that_said_so_has_a_final_verdict_at_the_confidence_of_its_secon
     row = last_row(results)
     assert results.look.sentence == "look 2, at 98.75%"
     assert results.answer_table is not None
-    assert "; changes with 98.75% intervals (t on logarithms" in results.answer_table.caption
+    assert ", 98.75% intervals (t on logarithms" in results.answer_table.caption
     assert row.verdict_text == "slower"
     assert row.ratio is not None
     assert row.ratio.confidence == pytest.approx(0.9875)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -33,20 +36,19 @@ def test_it_writes_the_page_beside_the_data(store: Path) -> None:
     assert "workload A, 3 nodes" in (store / "report.html").read_text(encoding="utf-8")
 
 
-def test_the_page_is_opened_if_asked_for_and_where_there_is_a_browser(
-    store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opened: list[str] = []
-    monkeypatch.setattr("webbrowser.open", lambda uri: opened.append(uri) or len(opened) < 2)
-    for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
-        monkeypatch.delenv(name, raising=False)
-    found = printed(lambda: report(store, open_browser=True))
-    assert (found.code, opened) == (0, [])
-    assert "no browser can be opened here" in found.err
-    monkeypatch.setenv("DISPLAY", ":0")
-    assert "no browser" not in printed(lambda: report(store, open_browser=True)).err
-    assert opened == [(store / "report.html").as_uri()]
-    assert "no browser can be opened here" in printed(lambda: report(store, open_browser=True)).err
+def test_the_page_is_opened_if_asked_for_and_where_there_is_a_browser(store: Path, tmp_path: Path) -> None:
+    browser, opened = tmp_path / "browser", tmp_path / "opened"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {opened}\n', encoding="utf-8")
+    browser.chmod(0o755)
+    words = [sys.executable, "-m", "steelyard", "report", str(store), "--open"]
+    plain = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")}
+    without = subprocess.run(words, env=plain, capture_output=True, text=True, timeout=120, check=True)
+    assert "no browser can be opened here" in without.stderr
+    shown = subprocess.run(
+        words, env={**plain, "BROWSER": f"{browser} %s"}, capture_output=True, text=True, timeout=120, check=True
+    )
+    assert "no browser" not in shown.stderr
+    assert opened.read_text(encoding="utf-8").strip() == (store / "report.html").as_uri()
 
 
 def test_json_goes_to_stdout_and_no_page_is_written(store: Path) -> None:

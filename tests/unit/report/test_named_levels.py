@@ -83,7 +83,7 @@ def test_a_level_stands_for_its_number_in_regressions_and_on_axes(store: Path) -
 def test_two_levels_are_compared_by_name_and_their_fields_are_what_was_asked(store: Path) -> None:
     answer = printed(lambda: compare(str(store), None, fixed_a=["machine=small"], fixed_b=["machine=large"]), 200)
     assert answer.code == EXIT_DECIDED
-    assert "machine large against machine small: faster" in answer.out
+    assert "Machine large against machine small: faster" in answer.out
     assert "system.service_us: 900.0 -> 700.0" in answer.out
     assert "differ in more" not in answer.out
 

@@ -17,7 +17,7 @@ def test_the_page_has_the_searches_of_the_laboratory_and_keeps_what_it_promises(
     text = PAGE.read_text(encoding="utf-8")
     assert real_table() in text
     assert real_words() in text
-    assert "It is kept: of 200 searches a case at least" in text
+    assert "It is kept: of 200 searches per case, at least" in " ".join(text.split())
     held = [int(row.split("|")[4].split(" of ")[0]) for row in text.splitlines() if f" of {SEARCHES} |" in row]
     assert len(held) == len(CASES) + len(PLAIN)
     assert min(held[: len(CASES)]) >= LEAST_HELD
@@ -26,7 +26,7 @@ def test_the_page_has_the_searches_of_the_laboratory_and_keeps_what_it_promises(
 def test_a_small_number_of_searches_is_counted_as_the_page_counts() -> None:
     few = outcomes(search, 4)
     assert table(few).count(" of 4 |") == len(CASES)
-    assert "of 4 searches a case" in words(few)
+    assert "of 4 searches per case" in words(few)
     missed = {case: [Outcome(540.0, 400.0, 390.0, 410.0, 21)] * 4 for case in few}
     assert not kept(missed)
     assert "**It is not kept**" in words(missed)

@@ -15,11 +15,14 @@ from steelyard.judging.search_window import binding_limit
 from steelyard.model import responses
 from steelyard.model.estimate import Estimate
 from steelyard.model.objective import Limit
+from steelyard.model.responses.capacity import CAPACITY
 from steelyard.model.search import ERROR_FRACTION, THROUGHPUT_FRACTION, Search, SearchRules
 from steelyard.model.trial import TrialRecord
 
 AT_SATURATION: Final = "at saturation"
 DIGITS: Final = 3
+MOST_RATES: Final = 4
+"""Rates that are listed where there is no interval."""
 
 
 def _named(limit: Limit) -> str:
@@ -81,7 +84,10 @@ def carried(treatment: Treatment, records: Sequence[TrialRecord], value: Estimat
     if value is None:
         return capital(f"{line}{_without_a_rate(who, limits, ended)}.")
     means = f"geometric mean of {count(n, 'trial')} from {count(starts, 'start')}"
-    basis = f"{confidence_text(value.confidence)} interval; {means}" if value.low is not None else means
+    found = [record.responses.of(CAPACITY) for record, _ in searched if record.verdict.outcome == "valid"]
+    each = [_rounded(rate) for rate in found if rate is not None]
+    alone = f"{means}: {listed(each)}" if 1 < len(each) <= MOST_RATES else means
+    basis = f"{confidence_text(value.confidence)} interval; {means}" if value.low is not None else alone
     rest = "".join(f"; {clause}" for clause in _outcomes(ended, of=len(searched)))
     return capital(f"{line}{who} {_rate(value)} {limits} ({basis}){rest}.")
 

@@ -80,5 +80,5 @@ STATISTIC = Statistic(
     title="Effect sizes of each level against its baseline, by {response}",
     section=Section.SENSITIVITY,
     compute=lambda context: effects_of(context.frame, context.response, context.generator(), context.confidence),
-    order=20,
+    order=5,
 )

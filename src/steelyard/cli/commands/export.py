@@ -40,11 +40,6 @@ class Trials:
     console: Console
     """Destination of the progress of long exports."""
 
-    @property
-    def limits(self) -> tuple[str, ...]:
-        """What limits the answer of the study."""
-        return self.reading.results.caveats
-
 
 @dataclass(frozen=True)
 class Format:
@@ -131,27 +126,27 @@ def _refuse_shared(files: Sequence[Path], folders: Sequence[Path]) -> None:
 def _parquet(trials: Trials, place: Path) -> str:
     from steelyard.export import parquet
 
-    return count(parquet.write(trials.reading.frame, trials.chosen, place, trials.limits), "row")
+    return count(parquet.write(trials.reading.frame, trials.chosen, place, trials.reading.results.caveats), "row")
 
 
 def _otava(trials: Trials, place: Path) -> str:
     from steelyard.export import otava
 
-    return count(otava.write(trials.chosen, place, trials.limits), "cell")
+    return count(otava.write(trials.chosen, place, trials.reading.results.caveats), "cell")
 
 
 def _hdr(trials: Trials, place: Path) -> str:
     from steelyard.export import hdr
 
     followed = _followed(trials.chosen, "hdr", trials.console)
-    return count(hdr.write(trials.reading.store, followed, place, trials.limits), "log")
+    return count(hdr.write(trials.reading.store, followed, place, trials.reading.results.caveats), "log")
 
 
 def _openmetrics(trials: Trials, place: Path) -> str:
     from steelyard.export import openmetrics
 
     followed = _followed(trials.chosen, "openmetrics", trials.console)
-    return count(openmetrics.write(trials.reading.store, followed, place, trials.limits), "metric")
+    return count(openmetrics.write(trials.reading.store, followed, place, trials.reading.results.caveats), "metric")
 
 
 def _markdown(trials: Trials, place: Path) -> str:

@@ -16,7 +16,6 @@ EXAMPLES = (
     ("steelyard new lz4 --question compare", "Two levels of a setting, on real Cassandra."),
     ("steelyard new demo --question search --system simulated", "Without Java: the highest rate within a limit."),
 )
-EXIT_DONE = 0
 
 
 def new(
@@ -42,7 +41,7 @@ def new(
     print(written.path)
     for line in ("", "next:", *(f"  {command}" for command in written.commands)):
         say(message_console(), line)
-    return EXIT_DONE
+    return 0
 
 
 def _asked() -> str:

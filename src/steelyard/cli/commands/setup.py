@@ -47,11 +47,11 @@ class _Lines(logging.Handler):
     def __init__(self, console: Console, moving: Moving) -> None:
         super().__init__(logging.INFO)
         self._console, self._moving, self._task = console, moving, moving.add_task("")
-        self._spoke_s = time.monotonic()
+        self._spoke_s = time.time()
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print one line, or move."""
-        text, now_s = record.getMessage(), time.monotonic()
+        text, now_s = record.getMessage(), record.created
         self._moving.update(self._task, description=text)
         silent = self._moving.disable and now_s - self._spoke_s >= SILENT_S
         if silent or not isinstance(record.msg, Progress):

@@ -19,7 +19,6 @@ from steelyard.analysis.cells import VALUE_HEAD, cell_values, objective_cells
 from steelyard.analysis.narrative.carried import carried
 from steelyard.analysis.statistics.look import row_of
 from steelyard.cli.signature import Json, StoreFolder
-from steelyard.cli.terminal.answer_output import say_limits
 from steelyard.cli.terminal.output import (
     data_console,
     message_console,
@@ -50,7 +49,6 @@ from steelyard.progress.session_state import (
     session_state,
     writer_of,
 )
-from steelyard.reading.reading import read
 from steelyard.shown_text import json_text
 from steelyard.store import layout
 from steelyard.store.journal import Entry
@@ -115,7 +113,9 @@ def status(
         "limits": (),
         "damages": [damage.model_dump(mode="json") for damage in store.damages],
     }
-    if summary["state"] != IN_PROGRESS and summary["valid"]:
+    if planned and done + spared == len(planned) and summary["state"] != IN_PROGRESS:
+        from steelyard.reading.reading import read  # only then: `status` may be asked for while a study is measured
+
         summary["limits"] = read(path).results.caveats
     warn_of_damages(message_console(), store.damages)
     if as_json:
@@ -248,7 +248,7 @@ def _draw(summary: dict[str, Any], decision: Decision | None, console: Console, 
         print_wrapped(summary["waiting"], console)
     if summary["cells"]:
         _draw_cells(summary, decision, console)
-    say_limits(console, summary["limits"])
+    _draw_limits(summary["limits"], console)
     if summary["reason_groups"]:
         say(console, "\nNot valid because of:")
         for item in summary["reason_groups"]:
@@ -272,6 +272,13 @@ def _draw_cells(summary: dict[str, Any], decision: Decision | None, console: Con
     note = f"used: valid and after the warm-up trials; {VALUE_HEAD}: {response} of these, as in the report"
     print_wrapped(Text(note, style="dim"), console)
     print_wrapped(Text(f"{NOT_CHECKED} {summary['store']}` checks them", style="dim"), console)
+
+
+def _draw_limits(limits: Sequence[str], console: Console) -> None:
+    if limits:
+        from steelyard.cli.terminal.answer_output import say_limits
+
+        say_limits(console, limits)
 
 
 def _draw_measured_again(measured_again: list[dict[str, Any]], console: Console, *, everything: bool) -> None:

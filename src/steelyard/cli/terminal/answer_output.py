@@ -12,23 +12,21 @@ from rich.text import Text
 
 from steelyard.analysis.narrative import undecided
 from steelyard.analysis.narrative.answer_display import SHOWN_CAVEATS
-from steelyard.analysis.narrative.answer_table import AnswerRow, AnswerTable
+from steelyard.analysis.narrative.answer_table import AnswerTable
 from steelyard.analysis.results import Results
 from steelyard.cli.terminal.output import print_table, print_wrapped, say
 from steelyard.report.tables import answers
 from steelyard.report.tables.generic import Cell, ShownColumn
 from steelyard.report.tables.generic import Table as Shown
+from steelyard.report.tables.text_bars import bars
 
 STYLES: Final = {"faster": "green", "slower": "red", "equivalent": "cyan", "undecided": "yellow"}
 WIDTH: Final = 80
-BAR: Final = "█"
 COSTS: Final = (undecided.TO_DECIDE, undecided.WITHIN)
 CHANGE: Final = "change from the baseline"
 """Term of the column that may wrap."""
 PLACEHOLDER: Final = "\ue000"
 """Stands for a line's name while the table is laid out."""
-LEAST_BAR: Final = 8
-"""Minimum width of the bars; below it nothing is drawn."""
 MOST_ROWS: Final = 40
 """Rows on the screen; the report has all."""
 
@@ -116,19 +114,3 @@ def _grid(columns: Sequence[ShownColumn], rows: Sequence[Sequence[Cell]], *, nar
 
 def _style(cell: Cell) -> str:
     return next((style for word, style in STYLES.items() if cell.text.startswith(word) or cell.tone.endswith(word)), "")
-
-
-def bars(rows: Sequence[AnswerRow], width: int) -> list[str]:
-    """A bar from 0 per level, on one scale for all; nothing if values are missing or the lines have no room."""
-    known = [row for row in rows if row.value is not None and row.value >= 0]
-    greatest = max((row.value or 0.0 for row in known), default=0.0)
-    names = [f"{row.line}, {row.level_text}" if row.line else row.level_text for row in known]
-    name_room = max(map(len, names), default=0)
-    value_room = max((len(row.value_text) for row in known), default=0)
-    room = width - name_room - value_room - 3
-    if len(known) < 2 or greatest <= 0 or room < LEAST_BAR:
-        return []
-    return [
-        f"{name:<{name_room}} |{BAR * max(1, round(room * (row.value or 0.0) / greatest))} {row.value_text}"
-        for name, row in zip(names, known, strict=True)
-    ]

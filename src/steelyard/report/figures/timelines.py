@@ -14,7 +14,7 @@ from steelyard.analysis.treatments import label
 from steelyard.format import NONE, count, listed, number
 from steelyard.model.percentiles import BEYOND
 from steelyard.reading.server_metrics import StripGroup, Worst
-from steelyard.reading.time_courses import BANDS_A_DECADE, QUANTILES, Curve, Span, Timeline, Window
+from steelyard.reading.time_courses import BANDS_A_DECADE, QUANTILES, CourseWindow, Curve, Span, Timeline
 from steelyard.report.basics.theme import ALERT, BAND, GRID, INK, SERIES
 from steelyard.report.data.chart_rows import n_range
 from steelyard.report.data.presentation import Figure, Key, Panel, SeriesRows, View, panels_of
@@ -194,7 +194,7 @@ def _milliseconds(ms: float | None) -> str:
     return NONE if ms is None else f"{float(f'{ms:.3g}'):g}"
 
 
-def _course_row(window: Window, shown: Sequence[str]) -> tuple[str, ...]:
+def _course_row(window: CourseWindow, shown: Sequence[str]) -> tuple[str, ...]:
     """A window's numbers as plain digits, so that the page's script can parse them."""
     offered = NONE if window.offered_per_s is None else f"{window.offered_per_s:.1f}".removesuffix(".0")
     times = (window.percentiles_ms.get(name) for name in shown)
@@ -272,7 +272,7 @@ def _phase_names(timeline: Timeline, time: Scale, top: float) -> list[Element | 
     return names
 
 
-def _middle(window: Window) -> float:
+def _middle(window: CourseWindow) -> float:
     return window.at_s + window.seconds / 2
 
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from markupsafe import Markup, escape
+
 import steelyard
 from steelyard.analysis.wording import capital
 from steelyard.format import count, data_size, listed, moment
@@ -118,10 +120,11 @@ def _heap_mb(settings: Mapping[str, object]) -> str:
 
 
 def one_trial(records: Sequence[TrialRecord]) -> str:
-    """What all trials have in common: `Each trial: 2,000 operations, 1 thread, 5,000 records, replication factor 1`.
-    Empty if nothing."""
+    """What all trials have in common: `Each trial: ycsb-c, 2,000 operations, 1 thread, 5,000 records`. Empty if
+    nothing."""
     settings = [record.settings for record in records]
     parts = (
+        _shared(str(one.at("workload.name") or "") for one in settings),
         _shared(_amount(one.at("load.operations"), "operation") for one in settings),
         _shared(_seconds(one.at("load.duration_s")) for one in settings),
         _shared(_amount(_closed_threads(one), "thread") for one in settings),
@@ -226,3 +229,12 @@ def coded_parts(text: str) -> list[tuple[bool, str]]:
     if len(parts) % 2 == 0:
         return [(False, text)]
     return [(index % 2 == 1, part) for index, part in enumerate(parts) if part]
+
+
+def coded(text: str) -> Markup:
+    """A text with its parts between backticks as code; everything else is escaped."""
+    if "`" not in text:
+        return escape(text)
+    return Markup().join(
+        Markup("<code>{}</code>").format(part) if code else escape(part) for code, part in coded_parts(text)
+    )

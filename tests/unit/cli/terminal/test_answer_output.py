@@ -13,9 +13,10 @@ from steelyard.analysis.narrative.answer_display import level_alone
 from steelyard.analysis.narrative.answer_table import AnswerRow, AnswerTable
 from steelyard.analysis.results import Results
 from steelyard.cli.commands import run
-from steelyard.cli.terminal.answer_output import BAR, bars, print_answer
+from steelyard.cli.terminal.answer_output import print_answer
 from steelyard.reading import read
 from steelyard.report.tables import answers
+from steelyard.report.tables.text_bars import BAR, bars
 from tests.unit.verify import made
 
 
