@@ -84,8 +84,8 @@ def carried(treatment: Treatment, records: Sequence[TrialRecord], value: Estimat
     if value is None:
         return capital(f"{line}{_without_a_rate(who, limits, ended)}.")
     means = f"geometric mean of {count(n, 'trial')} from {count(starts, 'start')}"
-    found = [record.responses.of(CAPACITY) for record, _ in searched if record.verdict.outcome == "valid"]
-    each = [_rounded(rate) for rate in found if rate is not None]
+    rates = [record.responses.of(CAPACITY) for record, _ in searched if record.verdict.outcome == "valid"]
+    each = [_rounded(rate) for rate in rates if rate is not None]
     alone = f"{means}: {listed(each)}" if 1 < len(each) <= MOST_RATES else means
     basis = f"{confidence_text(value.confidence)} interval; {means}" if value.low is not None else alone
     rest = "".join(f"; {clause}" for clause in _outcomes(ended, of=len(searched)))
