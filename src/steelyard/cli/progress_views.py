@@ -25,6 +25,7 @@ from steelyard.format import count, data_rate, data_size, number, percent, treat
 from steelyard.model.trial import Phase
 from steelyard.progress.event_words import event_line, ms, of_words, phase_parts, phase_text
 from steelyard.progress.state import (
+    CLEANING_UP,
     Live,
     NodeReadings,
     beginning,
@@ -229,8 +230,8 @@ class PlainView:
             line, self._before = self._entered(event, line), event.phase
         elif line is not None:
             self._phase = None
-        soon = now_s - self._finish_s < FINISH_S
-        if isinstance(event, TrialSealed) and line and not soon and (end := expected_finish(live, live.t_s)):
+        end = expected_finish(live, live.t_s) if isinstance(event, TrialSealed) and line else ""
+        if end and (end == CLEANING_UP or now_s - self._finish_s >= FINISH_S):
             line, self._finish_s = f"{line}; expected finish {end}", now_s
         if line is None:
             self.beat()

@@ -36,8 +36,7 @@ def new(
 ) -> int:
     """Write the file into the current folder, never over another, and say which commands come next. Returns 0."""
     ask = question is None and sys.stdin.isatty() and sys.stderr.isatty()
-    chosen = _asked() if ask else question or new_study.QUESTIONS[0]
-    written = new_study.write(name, chosen, system, Path())
+    written = new_study.write(name, _asked() if ask else question or new_study.QUESTIONS[0], system, Path())
     print(written.path)
     for line in ("", "next:", *(f"  {command}" for command in written.commands)):
         say(message_console(), line)

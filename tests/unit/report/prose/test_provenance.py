@@ -25,9 +25,12 @@ def trials(*loads: dict[str, Any], copies: int | None = 1) -> list[TrialRecord]:
 @pytest.mark.parametrize(
     ("records", "line"),
     [
-        (trials(CLOSED, CLOSED), "Each trial: 2,000 operations, 1 thread, 5,000 records, replication factor 1"),
-        (trials(CLOSED, {**CLOSED, "threads": 8}), "Each trial: 2,000 operations, 5,000 records, replication factor 1"),
-        (trials(OPEN, copies=None), "Each trial: 60 s of load, 5,000 records"),
+        (trials(CLOSED, CLOSED), "Each trial: ycsb-c, 2,000 operations, 1 thread, 5,000 records, replication factor 1"),
+        (
+            trials(CLOSED, {**CLOSED, "threads": 8}),
+            "Each trial: ycsb-c, 2,000 operations, 5,000 records, replication factor 1",
+        ),
+        (trials(OPEN, copies=None), "Each trial: ycsb-c, 60 s of load, 5,000 records"),
         (trials(CLOSED, {**CLOSED, "of_another_version": 1}), trials),
         ([], ""),
     ],
