@@ -62,11 +62,11 @@ def _tab(folder: Path, **sections: Any) -> Iterator[Tab]:
 
 def test_each_further_response_has_a_section_that_can_be_seen(opened: Tab) -> None:
     # The trials have too few operations for a p99, so that nothing can be drawn of it.
-    for name, least in (("throughput_per_s", 1), ("response_ms_p99", 0)):
+    for name, drawn in (("throughput_per_s", True), ("response_ms_p99", False)):
         section = f"document.getElementById('response-{name}')"
         assert opened.value(f"{section} !== null"), name
         assert opened.value(f"{section}.querySelectorAll('table').length") >= 2
-        assert opened.value(f"{section}.querySelectorAll('svg.chart').length") >= least
+        assert (opened.value(f"{section}.querySelectorAll('svg.chart').length") >= 1) is drawn
         assert opened.value(f"{section}.getBoundingClientRect().height") > 200
     assert opened.complaints == []
 

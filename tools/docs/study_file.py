@@ -94,7 +94,7 @@ whose first line names the schema, by a path relative to the study or a URL:
 ```
 
 `steelyard new` writes that line and the schema. After an update, `steelyard schema > study.schema.json` writes it
-anew. The studies in `studies/` point to `schema/study.schema.json` of the checkout.
+again. The studies in `studies/` point to `schema/study.schema.json` of the checkout.
 
 ## An example
 

@@ -18,7 +18,6 @@ from steelyard.cli.terminal.output import print_table, print_wrapped, say
 from steelyard.report.tables import answers
 from steelyard.report.tables.generic import Cell, ShownColumn
 from steelyard.report.tables.generic import Table as Shown
-from steelyard.report.tables.text_bars import bars
 
 STYLES: Final = {"faster": "green", "slower": "red", "equivalent": "cyan", "undecided": "yellow"}
 WIDTH: Final = 80
@@ -37,7 +36,7 @@ def print_answer(table: AnswerTable, console: Console) -> None:
     if shown is None:
         return
     _print(shown, console)
-    chart = bars(table.rows[:MOST_ROWS], min(WIDTH, console.width))
+    chart = answers.bars(table.rows[:MOST_ROWS], min(WIDTH, console.width))
     if chart:
         say(console)
     for line in chart:

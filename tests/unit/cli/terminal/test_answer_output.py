@@ -16,7 +16,7 @@ from steelyard.cli.commands import run
 from steelyard.cli.terminal.answer_output import print_answer
 from steelyard.reading import read
 from steelyard.report.tables import answers
-from steelyard.report.tables.text_bars import BAR, bars
+from steelyard.report.tables.answers import BAR, bars
 from tests.unit.verify import made
 
 
