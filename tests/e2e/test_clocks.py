@@ -39,6 +39,7 @@ name = "wrong-clocks"
 question = "are times of nodes whose clock is wrong those of the conductor?"
 [site]
 name = "SITE"
+address = "127.72.0"
 [system]
 name = "simulated"
 [workload]

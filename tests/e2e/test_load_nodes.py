@@ -38,6 +38,7 @@ name = "two-load-nodes"
 question = "do load nodes start together whatever their clocks say?"
 [site]
 name = "SITE"
+address = "127.71.0"
 load_nodes = 2
 [system]
 name = "simulated"

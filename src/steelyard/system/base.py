@@ -6,7 +6,7 @@ trials of one start, all others are hard to change) and `create(settings, cache_
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -149,6 +149,34 @@ class Settles(Protocol):
 
     async def busy(self, nodes: Sequence[Node]) -> Mapping[str, float]:
         """Kind of work (compactions, hints, streams) -> amount outstanding over all nodes; all zero means idle."""
+        ...
+
+
+MarkIt = Callable[[str, float | None], None]
+"""Takes the name of a mark (`steelyard.model.activity`) that the node has reached, and its time on the NODE's clock in
+seconds since the epoch; None: now."""
+
+
+@runtime_checkable
+class Elastic(Protocol):
+    """Ability: nodes join and leave a cluster that runs, one at a time. Neither ends the load."""
+
+    async def join(self, node: Node, members: Sequence[Node], mark: MarkIt) -> int | None:
+        """Install and start a node beside `members`, all of which are in service, and return when every member sees it
+        in service: the bytes that it received, None if unknown. Marks: `JOIN_MARKS` from `started` to `in-service`, in
+        order; those that the system has. A cancelled join leaves the node to `wipe`. Raises SystemFault, with the last
+        lines of its log, if the join failed, and if another node joins or leaves."""
+        ...
+
+    async def leave(self, node: Node, members: Sequence[Node], mark: MarkIt) -> int | None:
+        """Have a node leave the `members`, of which it is one, and return when it is gone from the view of all others
+        and its server has ended: the bytes that it sent, None if unknown. Marks: `LEAVE_MARKS`, in order; those that
+        the system has. Raises SystemFault."""
+        ...
+
+    async def clean_up(self, nodes: Sequence[Node]) -> None:
+        """Remove rows that nodes no longer own after joins, one node after the other; nothing where the settings say
+        so. Raises SystemFault."""
         ...
 
 

@@ -1,0 +1,64 @@
+"""Activities: what the laboratory does to a running cluster during a trial, with time-stamped marks.
+
+The word is that of AWS Auto Scaling (*scaling activity*). Everything else about a cluster that changes is derived from
+the sealed activities by pure functions (`steelyard.judging.membership`).
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from steelyard.model.plausible import Moment
+from steelyard.model.value import Value
+
+LENT = "lent"
+STARTED = "started"
+GOSSIPING = "gossiping"
+RING_DELAY = "ring-delay"
+STREAMING = "streaming"
+STREAMED = "streamed"
+LISTENING = "listening"
+IN_SERVICE = "in-service"
+ROUTED = "routed"
+LEAVING = "leaving"
+LEFT = "left"
+CLEANED = "cleaned"
+SETTLED = "settled"
+JOIN_MARKS = (LENT, STARTED, GOSSIPING, RING_DELAY, STREAMING, STREAMED, LISTENING, IN_SERVICE, ROUTED)
+"""Marks of a node that joins, in order. Each ends a phase of the join: `streamed` ends the streaming."""
+LEAVE_MARKS = (LEAVING, STREAMING, STREAMED, LEFT)
+"""Marks of a node that leaves, in order."""
+
+
+class Mark(Value):
+    """One time-stamped step of an activity."""
+
+    name: str
+    t_s: Moment
+    """Seconds since the epoch, on the conductor's clock."""
+    node: str = ""
+    """The node that it is of; empty for the cluster as a whole."""
+    by: Literal["log", "seen", "load"] = "seen"
+    """Source, which determines the resolution: a line of the node's log (a millisecond of its clock), the conductor,
+    the load client."""
+
+
+class Activity(Value):
+    """One scale-out or scale-in of a running cluster."""
+
+    kind: Literal["scale-out", "scale-in"]
+    nodes: tuple[str, ...]
+    """The nodes that join or leave, in order: one after the other."""
+    cause: str
+    """Reason of the desired size, as the policy says it."""
+    begun_s: Moment
+    """When the desired size was stated, seconds since the epoch."""
+    ended_s: Moment | None = None
+    outcome: Literal["done", "failed", "unfinished"] = "unfinished"
+    """unfinished: the load ended first, which is no error."""
+    error: str = ""
+    """Reason of a failure, with the last lines of the node's log."""
+    streamed_bytes: dict[str, int] = {}
+    """Bytes that each node received when it joined, or sent when it left, by node; without those unknown."""
+    marks: tuple[Mark, ...] = ()
+    """In order of time."""
