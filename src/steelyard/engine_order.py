@@ -105,9 +105,11 @@ def measure(
     workload: Workload,
     seed: int,
     plugins: Plugins | None = None,
+    *,
+    discover: bool = False,
 ) -> dict[str, Any]:
     """The order of a trial; fractions of the cluster's capacity must be resolved before. `plugins` find the trace
-    files."""
+    files. `discover`: nodes come and go, and the engine learns of it from the cluster."""
     plugins = plugins or Plugins()
     driving = {
         **_common("load", endpoint, schema, workload),
@@ -125,6 +127,8 @@ def measure(
         driving["backlog_limit"] = load.backlog_limit
     if load.schedule == "search":
         driving["words"] = True
+    if discover:
+        driving["discover"] = True
     if load.phases:
         driving["phases"] = [
             {"name": phase.name, "schedule": _schedule(load, phase, plugins), "duration_s": phase.duration_s}

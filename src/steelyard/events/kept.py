@@ -135,6 +135,27 @@ class LinksMeasured(Kept):
     """As in `links.json` of its trials, which holds them as they were before the first."""
 
 
+class ActivityBegan(Kept):
+    """A cluster begins to change its size during a trial."""
+
+    name = "activity-began"
+    trial: str
+    kind: str
+    nodes: tuple[str, ...]
+    cause: str
+
+
+class ActivityEnded(Kept):
+    """A change of size is over, or the load has ended before it."""
+
+    name = "activity-ended"
+    trial: str
+    kind: str
+    nodes: tuple[str, ...]
+    outcome: str
+    error: str = ""
+
+
 class StartFailed(Kept):
     """A cluster did not start, through a fault of the system."""
 

@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from steelyard.judging.membership import Span
 from steelyard.model.sample import Sample
 
 INTERVAL_S = 1.0
@@ -32,6 +33,7 @@ INTERRUPTS = "machine_cpu_interrupt_fraction"
 STEAL = "machine_cpu_steal_fraction"
 NODE = ("node_cpu_user_cores", "node_cpu_system_cores")
 THIS_MACHINE = "this machine"
+ALWAYS_THERE: Mapping[str, Span] = {}
 
 
 @dataclass(frozen=True)
@@ -130,11 +132,25 @@ def steal_fraction(samples: Sequence[Sample], begun_s: float, ended_s: float) ->
 
 
 def background_load(
-    samples: Mapping[str, Sequence[Sample]], machines: Machines, own: OwnTime, begun_s: float, ended_s: float
+    samples: Mapping[str, Sequence[Sample]],
+    machines: Machines,
+    own: OwnTime,
+    begun_s: float,
+    ended_s: float,
+    there: Mapping[str, Span] = ALWAYS_THERE,
 ) -> list[BackgroundLoad] | None:
     """Background load of each machine whose nodes all say their own use; None if there is none such, or if one of them
-    has too few readings. A member of a cluster that exists does not say its own use."""
-    used = {node: _node_cores(found, begun_s, ended_s) for node, found in samples.items()}
+    has too few readings. A member of a cluster that exists does not say its own use. `there`: when the servers of nodes
+    ran that were not there all the time; the use of each is that of its own span, weighted by its length."""
+    used: dict[str, float | None] = {}
+    for node, found in samples.items():
+        if node not in there:
+            used[node] = _node_cores(found, begun_s, ended_s)
+            continue
+        span = there[node].within(Span(begun_s, ended_s))
+        # A server that ran for less than a few readings used as good as nothing of the whole span.
+        cores = _node_cores(found, span.begun_s, span.ended_s)
+        used[node] = (cores or 0.0) * span.seconds / (ended_s - begun_s)
     for node, seconds in own.load_s.items():
         if used.get(node) is None:
             used[node] = seconds / (ended_s - begun_s) if ended_s > begun_s else 0.0
@@ -144,7 +160,8 @@ def background_load(
         read = [node for node in samples if machines.kernel(node) == kernel]
         if any(node not in known for node in read):
             continue
-        whole = [_machine_cores(samples[node], machines.cores.get(node, 0), begun_s, ended_s) for node in read]
+        always = [node for node in read if node not in there] or read
+        whole = [_machine_cores(samples[node], machines.cores.get(node, 0), begun_s, ended_s) for node in always]
         busy = [cores for cores in whole if cores is not None]
         if not busy:
             return None

@@ -11,6 +11,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from steelyard.judging.membership import mean_nodes
 from steelyard.model import power, responses
 from steelyard.model.facts import MACHINE, of_systems, role_of
 from steelyard.model.measure import POINT_S, Measure
@@ -127,10 +128,10 @@ def with_derived(record: TrialRecord, study: Study) -> TrialRecord:
     return record.model_copy(update={"measures": measures})
 
 
-def counted_nodes(record: TrialRecord, study: Study) -> tuple[int, int]:
-    """Database nodes and load nodes whose cost and energy a study counts."""
+def counted_nodes(record: TrialRecord, study: Study) -> tuple[float, int]:
+    """Database nodes (their mean over time) and load nodes whose cost and energy a study counts."""
     settings = record.settings
-    return settings.site.nodes, settings.load_nodes if study.cost.count_load_nodes else 0
+    return mean_nodes(record), settings.load_nodes if study.cost.count_load_nodes else 0
 
 
 def cores_given(facts: Mapping[str, str]) -> float | None:

@@ -16,8 +16,10 @@ from steelyard.judging.background_load import (
     longest_gap_s,
     steal_fraction,
 )
+from steelyard.judging.membership import ALWAYS, Span, in_service, spans
 from steelyard.judging.trial_responses import merged, quantile_ms
 from steelyard.model import histogram
+from steelyard.model.activity import Activity
 from steelyard.model.calibration import Calibration
 from steelyard.model.load import Load
 from steelyard.model.moved_frames import MovedFrames
@@ -67,6 +69,8 @@ class Evidence:
     still_busy: Mapping[str, float] = field(default_factory=dict)
     search: SearchResult | None = None
     """Outcome of the search, if the load is one."""
+    activities: Sequence[Activity] = ()
+    """Changes of the cluster's size."""
 
 
 def judge(evidence: Evidence, limits: Limits) -> Verdict:
@@ -87,6 +91,7 @@ def judge(evidence: Evidence, limits: Limits) -> Verdict:
         *disturbed,
         *_hardware(evidence),
         *_cluster(evidence),
+        *_activities(evidence),
     )
     notes = (*unseen, *_reading_commands(evidence.own))
     if evidence.calibration is None:
@@ -219,11 +224,14 @@ def _errors(evidence: Evidence) -> str:
 
 
 def _instruments(evidence: Evidence, limits: Limits) -> list[Reason]:
-    """PROBE_GAP for each probe on each node, so that a running probe does not hide a silent one."""
+    """PROBE_GAP for each probe on each node, so that a running probe does not hide a silent one. A node that joined or
+    left is judged over the time in which it served."""
     reasons: list[Reason] = []
     begun_s, ended_s = _span(evidence)
+    served = in_service(evidence.activities)
     for (probe, node), times_s in sorted(evidence.heard.items()):
-        gap_s = longest_gap_s(times_s, begun_s, ended_s)
+        span = served.get(node, ALWAYS).within(Span(begun_s, ended_s))
+        gap_s = longest_gap_s(times_s, *span)
         reasons += over(ReasonKind.PROBE_GAP, gap_s, limits.probe_gap_s, "s", f"{probe} on {node}")
     return reasons
 
@@ -275,7 +283,9 @@ def _surroundings(evidence: Evidence, limits: Limits) -> tuple[list[Reason], tup
     """Disturbances during the trial, and a note if they are unknown."""
     begun_s, ended_s = _span(evidence)
     steals = {node: steal_fraction(samples, begun_s, ended_s) for node, samples in evidence.samples.items()}
-    machines = background_load(evidence.samples, evidence.machines, evidence.own, begun_s, ended_s)
+    machines = background_load(
+        evidence.samples, evidence.machines, evidence.own, begun_s, ended_s, spans(evidence.activities)
+    )
     reasons = disturbances(machines or (), steals, limits)
     if machines is None and evidence.samples:
         short = ended_s - begun_s < (LEAST_READINGS + 1) * INTERVAL_S
@@ -321,6 +331,16 @@ def _reading_commands(own: OwnTime) -> tuple[str, ...]:
     if own.reading_cores < NAMED_CORES:
         return ()
     return (f"reading commands of Steelyard kept {own.reading_cores:.2f} cores busy, at idle priority",)
+
+
+def _activities(evidence: Evidence) -> list[Reason]:
+    """SYSTEM_FAULT for each change of size that failed: a result, but not one of the treatment's size. One that the end
+    of the load left unfinished is none."""
+    return [
+        Reason(kind=ReasonKind.SYSTEM_FAULT, detail=f"{activity.kind} of {', '.join(activity.nodes)}: {activity.error}")
+        for activity in evidence.activities
+        if activity.outcome == "failed"
+    ]
 
 
 def _cluster(evidence: Evidence) -> list[Reason]:

@@ -20,7 +20,7 @@ from steelyard.node import agent
 from steelyard.node.base import Node
 from steelyard.node.command import end, spawn
 from steelyard.node.tasks import together
-from steelyard.wire.record import Done, Hello, Interval, Record, SampleRecord
+from steelyard.wire.record import Done, Hello, Interval, Record, Routed, SampleRecord
 
 ROUND_TRIPS = 8
 TIMEOUT_S = 20.0
@@ -123,7 +123,7 @@ def corrected(record: Record, offset_s: float) -> Record:
     if not offset_s:
         return record
     match record:
-        case Hello() | Interval() | SampleRecord():
+        case Hello() | Interval() | SampleRecord() | Routed():
             return replace(record, t_s=record.t_s - offset_s)
         case Done() if record.first_sent_s:
             first_sent_s, last_done_s = record.first_sent_s - offset_s, record.last_done_s - offset_s

@@ -23,6 +23,7 @@ from steelyard.lab.data_state import DataState
 from steelyard.lab.gauging import gauge_nodes
 from steelyard.lab.lending import Lender, Lending, lenders_of
 from steelyard.lab.limits_from_warm import LIMIT_TIMEOUT_S, InForce
+from steelyard.lab.members import Members
 from steelyard.lab.node_death import first_death, while_alive
 from steelyard.lab.node_logs import tails
 from steelyard.lab.parts import CalibrationStatus, LabParts, of_all_load_nodes
@@ -61,7 +62,7 @@ POLL_S = 0.25
 LINKS_GRACE = 4.0
 """Measuring the links may take this many times as long as expected."""
 
-Nodes = tuple[Lease, tuple[Node, ...]]
+Nodes = tuple[Lease, Members]
 """Nodes that a site has lent, and those of the system under test among them."""
 
 
@@ -72,7 +73,7 @@ class Cluster:
     start: str
     """Unique name of this very start."""
     lease: Lease
-    databases: tuple[Node, ...]
+    members: Members
     """Nodes of the system under test: those of the lease, or the members of a cluster that exists."""
     site: Site
     """Site of the databases; of the load nodes too, if `load_site` is None."""
@@ -97,9 +98,14 @@ class Cluster:
     """Measured capacities by `capacity_key`."""
 
     @property
+    def databases(self) -> tuple[Node, ...]:
+        """Nodes in service now."""
+        return self.members.in_service
+
+    @property
     def reachable(self) -> tuple[Node, ...]:
         """Nodes on which commands can be run."""
-        return tuple(node for node in (*self.databases, *self.loaders) if node.commands)
+        return tuple(node for node in (*self.members.all, *self.loaders) if node.commands)
 
     async def read_facts(self) -> None:
         """Facts of the nodes as the site says them now. Raises SiteError."""
@@ -179,7 +185,7 @@ class Cluster:
         listening = Listening(self.engine, order, self.loaders)
         taken = listening.to(self._on_our_clock(on_record))
         driving = self.engine.drive(order, self.loaders, taken, timeout_s)
-        await while_alive(driving, self.system, self.databases, (listening.check, self.readings.check))
+        await while_alive(driving, self.system, lambda: self.members.steady, (listening.check, self.readings.check))
 
     async def drive_by_words(
         self,
@@ -195,7 +201,7 @@ class Cluster:
         listening = Listening(self.engine, order, self.loaders)
         taken = listening.to(self._on_our_clock(on_record))
         driving = engine.drive_by_words(order, self.loaders, taken, phases, timeout_s)
-        await while_alive(driving, self.system, self.databases, (listening.check, self.readings.check))
+        await while_alive(driving, self.system, lambda: self.members.steady, (listening.check, self.readings.check))
 
     async def read_clocks(self) -> dict[str, clocks.Reading]:
         """Clocks of the nodes that have one of their own; times from them are corrected by this reading from now on.
@@ -211,10 +217,13 @@ class Cluster:
 
     async def death(self) -> SystemFault | None:
         """The fault of the first dead node; None if there is none, or if the system does not notice."""
-        return await first_death(self.system, self.databases)
+        return await first_death(self.system, self.members.steady)
 
     async def healthy(self) -> bool:
-        """Whether every node answers and sees all members, or does within HEALTH_TIMEOUT_S."""
+        """Whether every node answers and sees all members, or does within HEALTH_TIMEOUT_S. While one leaves: whether
+        the others live."""
+        if self.members.leaving:
+            return await self.death() is None
         try:
             async with asyncio.timeout(HEALTH_TIMEOUT_S):
                 while not await _all_ready(self.system, self.databases):  # noqa: ASYNC110 - a server has no event
@@ -262,12 +271,14 @@ async def started(
     lenders = lenders_of(sites, requests_of(study.study.name, settings, system, seed), settings)
     lease = await _lend(study, trials, lenders, lending, phases)
     give_back = functools.partial(lending.give_back, lenders, lease)
-    undo = Undo(patience_of(*sites).release_s, system, lease.databases, phases, lambda keep: give_back(keep=keep))
+    members = Members(lease.databases[: settings.site.nodes], lease.databases[settings.site.nodes :])
+    undo = Undo(patience_of(*sites).release_s, system, members, phases, lambda keep: give_back(keep=keep))
     try:
+        limits = effective_limits(settings.node)
         if isinstance(system, Existing):
-            undo.databases = system.members(lease.databases, lease.loaders)
-        nodes = (lease, undo.databases)
-        limits = effective_limits(settings.node) if undo.databases == lease.databases else NodeLimits()
+            members = undo.members = Members(system.members(lease.databases, lease.loaders))
+            limits = limits if members.in_service == lease.databases else NodeLimits()
+        nodes = (lease, members)
 
         async def gauge_at(moment: Literal["before", "after"], phase: Phase) -> None:
             if gauge.wanted(limits):
@@ -281,9 +292,10 @@ async def started(
         cluster = await _bring_up(study, trials[0], (parts, sites, system), nodes, watcher, phases)
         probes = [parts.probe(name, study.probe.get(name, {})) for name in study.probes]
         watched = await watched_nodes(system, (*cluster.databases, *cluster.loaders)) if probes else ()
+        alone = settings.policy.changes
         offsets_s = {node: reading.offset_s for node, reading in (await clocks.read(cluster.reachable)).items()}
         first_reading_s = patience_of(*sites).first_reading_s
-        async with watching(probes, watched, watcher, offsets_s, first_reading_s) as cluster.readings:
+        async with watching(probes, watched, watcher, offsets_s, first_reading_s, alone=alone) as cluster.readings:
             yield cluster
     except BaseException as first:
         broken = link_failure(sites[0], lease) if isinstance(first, SystemFault) else None
@@ -357,7 +369,8 @@ async def _bring_up(
     """Start, fill and inspect. Without server warm-up a cluster that had to be filled is started again on the snapshot,
     so that every start of a study begins alike: restored, its programs not yet warm."""
     parts, sites, system = parts_of_start
-    (lease, databases), limits = nodes, study.limits
+    (lease, members), limits = nodes, study.limits
+    databases = members.in_service
     workload = parts.workload(first.settings)
     state = DataState(
         system=system,
@@ -381,7 +394,7 @@ async def _bring_up(
     cluster = Cluster(
         start=f"{first.start}-{uuid.uuid4().hex[:6]}",
         lease=lease,
-        databases=databases,
+        members=members,
         site=sites[0],
         load_site=sites[1] if len(sites) > 1 else None,
         system=system,
@@ -457,7 +470,7 @@ class Undo:
     limit_s: float
     """Time limit for the wipe, and for the release."""
     system: System
-    databases: tuple[Node, ...]
+    members: Members
     phases: PhaseLog
     give_back: Callable[[bool], Awaitable[None]]
     """Takes the lease back; True: it may be handed on to the next start."""
@@ -470,7 +483,7 @@ async def _undo_after(first: BaseException, undo: Undo) -> None:
     if isinstance(first, SystemFault):
         try:
             async with asyncio.timeout(EVIDENCE_TIMEOUT_S):
-                first.evidence = await tails(undo.system, undo.databases)
+                first.evidence = await tails(undo.system, undo.members.started)
         except (TimeoutError, OSError, NodeError) as error:
             first.add_note(f"the logs of its nodes could not be read: {str(error) or 'not in time'}")
     await _undo(undo, keep=False)
@@ -482,7 +495,7 @@ async def _undo(undo: Undo, *, keep: bool) -> None:
     trouble: Exception | None = None
     try:
         async with undo.phases.bracket(Phase.WIPE, undo.limit_s, SiteError):
-            await _wipe(undo.system, undo.databases)
+            await _wipe(undo.system, undo.members.started)
         if keep and undo.gauge is not None:
             await undo.gauge()
     except Exception as error:

@@ -142,7 +142,7 @@ class DataState:
         if records:
             listening = Listening(self.engine, filling, self.loaders)
             driving = self.engine.drive(filling, self.loaders, listening.to(take), self.timeout_s)
-            await while_alive(driving, self.system, self.databases, (listening.check,))
+            await while_alive(driving, self.system, lambda: self.databases, (listening.check,))
         done = sum(end.operations for end in dones)
         errors = sum(end.errors for end in dones)
         if errors or done != records:

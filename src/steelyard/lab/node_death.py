@@ -36,10 +36,11 @@ async def first_death(system: System, databases: Sequence[Node]) -> SystemFault 
 async def while_alive(
     driving: Coroutine[Any, Any, None],
     system: System,
-    databases: Sequence[Node],
+    living: Callable[[], Sequence[Node]],
     checks: Sequence[Callable[[], None]] = (),
 ) -> None:
-    """Await what drives load, but end it as soon as a node has died, or one of `checks` raises. Raises SystemFault for
+    """Await what drives load, but end it as soon as one of the nodes that are to live has died, or one of `checks`
+    raises. Raises SystemFault for
     a dead node, with its name and the last lines of its logs."""
     ended = asyncio.Event()
 
@@ -53,7 +54,7 @@ async def while_alive(
         while not ended.is_set():
             for check in checks:
                 check()
-            fault = await first_death(system, databases)
+            fault = await first_death(system, living())
             if fault is not None:
                 raise fault
             with contextlib.suppress(TimeoutError):

@@ -7,7 +7,7 @@ import contextlib
 import os
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
@@ -53,6 +53,10 @@ class Readings:
     """When each last said a line."""
     last_words: dict[Instrument, Path] = field(default_factory=dict)
     """Files with what each instrument's command wrote to its standard error."""
+    gone: set[Instrument] = field(default_factory=set)
+    """Instruments of nodes that leave: nothing more is expected of them."""
+    processes: ProbeProcesses | None = None
+    """The running commands; None once nothing is watched."""
 
     def on_our_clock(self, samples: Iterable[Sample], where: str) -> list[Sample]:
         """Samples with their times on the conductor's clock; `where`: the node whose clock they are by."""
@@ -72,7 +76,8 @@ class Readings:
     def check(self) -> None:
         """Raises ProbeError for an instrument that has said nothing for SILENCE_S beyond its interval."""
         limit_s = SILENCE_S + READ_EVERY_S
-        late = [who for who, silent_s in self.hearing.silences_s().items() if silent_s > limit_s]
+        silences_s = self.hearing.silences_s().items()
+        late = [who for who, silent_s in silences_s if silent_s > limit_s and who not in self.gone]
         if late and self.failure is None:
             self._silent(f"no reading for {limit_s:g} s under load", late)
 
@@ -89,7 +94,8 @@ class Readings:
         while True:
             if self.failure is not None:
                 raise self.failure
-            late = [who for who, all_ in self.samples.items() if not all_ or all_[-1].t_s < t_s]
+            expected = {who: samples for who, samples in self.samples.items() if who not in self.gone}
+            late = [who for who, samples in expected.items() if not samples or samples[-1].t_s < t_s]
             if not late:
                 return
             if time.monotonic() > deadline:
@@ -145,36 +151,84 @@ async def watching(
     watcher: Watcher,
     offsets_s: Mapping[str, float] | None = None,
     first_reading_s: float = PATIENCE.first_reading_s,
+    *,
+    alone: bool = False,
 ) -> AsyncIterator[Readings]:
     """Run the commands of every probe for as long as the block lasts. Returns when each has given its first line.
-    `offsets_s`: of the nodes' clocks, for as long as `Readings.offsets_s` is not replaced. Raises ProbeError for a
-    probe that finds nothing to read, and for one that gives no line within `first_reading_s`."""
-    placed = [(probe, placement) for probe in probes for placement in placements_of(probe, watched, READ_EVERY_S)]
-    samples: dict[Instrument, list[Sample]] = {(probe.name, node): [] for probe, at in placed for node in at.speaks_of}
-    readings = Readings(samples=samples, offsets_s=offsets_s or {})
-    running: list[_Running] = []
-    readers: list[asyncio.Task[None]] = []
+    `offsets_s`: of the nodes' clocks, for as long as `Readings.offsets_s` is not replaced; `alone`: no command reads
+    several nodes, so that nodes can come and go. Raises ProbeError for a probe that finds nothing to read, and for one
+    that gives no line within `first_reading_s`."""
+    readings = Readings(offsets_s=offsets_s or {})
     with tempfile.TemporaryDirectory(prefix="steelyard-probes-") as folder:
+        processes = readings.processes = ProbeProcesses(readings, probes, watcher, Path(folder), first_reading_s)
         try:
-            for index, (probe, placement) in enumerate(placed):
-                last_words = Path(folder) / f"{index}.stderr"
-                pipe = asyncio.subprocess.PIPE
-                known = cql_credentials() if placement.asks_cluster else {}
-                process = await spawn(
-                    placement.on, placement.argv, stdout=pipe, stderr=last_words, watch=True, variables=known
-                )
-                readings.process_ids.append(process.pid)
-                running.append(_Running(probe, placement, process, last_words))
-                readings.last_words |= {(probe.name, node): last_words for node in placement.speaks_of}
-                readers.append(asyncio.create_task(_read(running[-1], readings, watcher)))
-            await _all_started(running, readings, first_reading_s)
+            await processes.begin([[each] for each in watched] if alone else [watched])
             yield readings
         finally:
-            # First the readers, to which a command that is ended here would have ended by itself.
-            for reader in readers:
-                reader.cancel()
-            await asyncio.gather(*readers, return_exceptions=True)
-            await asyncio.gather(*(end(each.process, END_GRACE_S) for each in running))
+            await processes.end()
+
+
+class ProbeProcesses:
+    """Commands of probes that are running. Nodes can be added and taken away."""
+
+    def __init__(
+        self, readings: Readings, probes: Sequence[Probe], watcher: Watcher, folder: Path, first_reading_s: float
+    ) -> None:
+        self._readings = readings
+        self._probes = probes
+        self._watcher = watcher
+        self._folder = folder
+        self._first_reading_s = first_reading_s
+        self._running: list[tuple[_Running, asyncio.Task[None]]] = []
+
+    async def begin(
+        self, groups: Sequence[Sequence[Watched]], wanted: Callable[[Probe], bool] = lambda probe: True
+    ) -> None:
+        """Start the commands of the wanted probes that read these nodes, each command those of one group, and return
+        when each has given its first line. Raises ProbeError."""
+        begun = []
+        for probe, placement in (one for each in self._probes if wanted(each) for one in _placed(each, groups)):
+            last_words = self._folder / f"{len(self._running)}.stderr"
+            for node in placement.speaks_of:
+                self._readings.samples.setdefault((probe.name, node), [])
+                self._readings.last_words[probe.name, node] = last_words
+            known = cql_credentials() if placement.asks_cluster else {}
+            pipe = asyncio.subprocess.PIPE
+            process = await spawn(
+                placement.on, placement.argv, stdout=pipe, stderr=last_words, watch=True, variables=known
+            )
+            self._readings.process_ids.append(process.pid)
+            running = _Running(probe, placement, process, last_words)
+            begun.append(running)
+            reader = asyncio.create_task(_read(running, self._readings, self._watcher))
+            self._running.append((running, reader))
+        await _all_started(begun, self._readings, self._first_reading_s)
+
+    def let_go(self, node: str) -> None:
+        """Expect no more readings of a node, whose commands may end by themselves from now on."""
+        self._readings.gone |= {who for who in self._readings.samples if who[1] == node}
+
+    async def end(self, node: str | None = None) -> None:
+        """End the commands that read a node alone, or all."""
+        ending = [each for each in self._running if node is None or each[0].placement.speaks_of == (node,)]
+        # First the readers, to which a command that is ended here would have ended by itself.
+        for _, reader in ending:
+            reader.cancel()
+        await asyncio.gather(*(reader for _, reader in ending), return_exceptions=True)
+        await asyncio.gather(*(end(running.process, END_GRACE_S) for running, _ in ending))
+
+
+def _placed(probe: Probe, groups: Sequence[Sequence[Watched]]) -> list[tuple[Probe, Placement]]:
+    """The commands of a probe that read each group by itself. Raises ProbeError if none finds anything to read."""
+    placed, failure = [], None
+    for group in groups:
+        try:
+            placed += [(probe, placement) for placement in placements_of(probe, group, READ_EVERY_S)]
+        except ProbeError as error:
+            failure = error
+    if failure is not None and not placed:
+        raise failure
+    return placed
 
 
 async def _all_started(running: Sequence[_Running], readings: Readings, within_s: float) -> None:
@@ -205,6 +259,8 @@ async def _read(running: _Running, readings: Readings, watcher: Watcher) -> None
             running.started.set()
             if samples:
                 watcher.tell(Sampled(samples))
+        if all((probe.name, node) in readings.gone for node in speaks_of):
+            return
         raise await _ended(running)
     except ProbeError as error:
         readings.failure = readings.failure or error

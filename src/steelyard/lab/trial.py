@@ -31,7 +31,9 @@ from steelyard.lab import capacity, clocks, node_logs
 from steelyard.lab.bracket import PhaseLog
 from steelyard.lab.cluster import Cluster
 from steelyard.lab.parts import LabParts
+from steelyard.lab.scaling import Scaling
 from steelyard.lab.search import SearchInProgress
+from steelyard.model.activity import Activity
 from steelyard.model.capacity import capacity_key
 from steelyard.model.errors import ClockError, NodeError, ProbeError, SteelyardError, SystemFault
 from steelyard.model.load import MEASURE, WARM_UP, Load
@@ -51,7 +53,7 @@ from steelyard.progress.reason_words import short
 from steelyard.site.base import helpers_time_s
 from steelyard.store.plain_file import sha256_of
 from steelyard.store.write import TrialDraft
-from steelyard.wire.record import Done, Hello, Interval, Record
+from steelyard.wire.record import Done, Hello, Interval, Record, Routed
 from steelyard.workload.base import Workload
 
 DRAIN_TIMEOUT_S = 60.0
@@ -75,6 +77,8 @@ class Course:
     """SHA-256 of the files of traces, whose names alone are in the settings."""
     capacity: Capacity | None = None
     search: SearchInProgress | None = None
+    scaling: Scaling | None = None
+    """Changes of the cluster's size."""
     hello: Hello | None = None
     probed: dict[tuple[str, str], list[Sample]] = field(default_factory=dict)
     """Probe and node to their samples."""
@@ -97,6 +101,11 @@ class Course:
         """The result of the search; None without one, or for a lower bound."""
         result = self.searched
         return result.rate_per_s if result is not None and result.outcome == "found" else None
+
+    @property
+    def activities(self) -> tuple[Activity, ...]:
+        """Changes of the cluster's size."""
+        return () if self.scaling is None else self.scaling.activities
 
     @property
     def dones(self) -> dict[str, Done]:
@@ -205,6 +214,7 @@ class TrialRunner:
                 differing=self.cluster.differing,
                 still_busy=course.still_busy,
                 search=course.searched,
+                activities=course.activities,
             ),
             self.study.limits,
         )
@@ -307,7 +317,11 @@ class TrialRunner:
         endpoint = cluster.system.endpoint(cluster.databases, schema)
         can_per_s = None if course.capacity is None else course.capacity.rate_per_s
         course.offered = engine_order.resolved(load, can_per_s)
-        driving = engine_order.measure(course.offered, endpoint, schema, workload, planned.seed, self.parts.plugins)
+        driving = engine_order.measure(
+            course.offered, endpoint, schema, workload, planned.seed, self.parts.plugins,
+            discover=planned.settings.policy.changes,
+        )  # fmt: skip
+        scaling = course.scaling = Scaling(cluster, planned, schema, self.watcher)
         for name in [one.trace for one in load.offered if one.trace is not None]:
             path = self.parts.plugins.file(name, "trace", "load.trace")
             course.traces[name] = await in_a_thread(functools.partial(sha256_of, path))
@@ -319,9 +333,11 @@ class TrialRunner:
 
         def take(node: str, record: Record) -> None:
             first = self._take(course, node, record)
-            if first is not None and load.warm_up_s:
-                self.watcher.tell(PhaseEntered(Phase.MEASURE, limit_s, load.duration_s))
-                phases.passed(Phase.WARM_UP, begun_s, first.t_s)
+            if first is not None:
+                scaling.measuring(first.t_s)
+                if load.warm_up_s:
+                    self.watcher.tell(PhaseEntered(Phase.MEASURE, limit_s, load.duration_s))
+                    phases.passed(Phase.WARM_UP, begun_s, first.t_s)
 
         async with phases.bracket(Phase.MEASURE, limit_s, SystemFault, expected_s=load.duration_s):
             if load.warm_up_s:
@@ -332,7 +348,7 @@ class TrialRunner:
             if load.schedule == "search":
                 await self._search(course, load, driving, take)
             else:
-                await cluster.drive(driving, take, limit_s + ENGINE_GRACE_S)
+                await scaling.beside(cluster.drive(driving, take, limit_s + ENGINE_GRACE_S))
         ended = clocks.now(self.parts.wall_clock)
         ended_s, course.clock_step = ended.wall_s, begun.until(ended)
         after = census()
@@ -394,6 +410,9 @@ class TrialRunner:
                 course.intervals.setdefault(node, []).append(record)
                 self.watcher.tell(Ticked(node, record))
                 return record if first else None
+            case Routed():
+                if course.scaling is not None:
+                    course.scaling.routed(record)
             case Done(phase=phase) if phase == WARM_UP:
                 self._say_if_too_few(record, course.offered)
             case Done(phase=phase) if phase in course.phases:
@@ -429,7 +448,7 @@ class TrialRunner:
         facts = self.cluster.facts
         cores = {node.name: facts.get(node.name, {}).get("cores", "") for node in self.cluster.reachable}
         known = {name: int(text) for name, text in cores.items() if text.isdigit()}
-        kernels = {node.name: node.kernel for node in (*self.cluster.databases, *self.cluster.loaders)}
+        kernels = {node.name: node.kernel for node in (*self.cluster.members.started, *self.cluster.loaders)}
         return Machines(cores=known, kernels=kernels)
 
     async def _collect(
@@ -438,10 +457,11 @@ class TrialRunner:
         """Write down what was seen. Logs are read off the event loop, within COLLECT_TIMEOUT_S: raises NodeError."""
         cluster = self.cluster
         async with phases.bracket(Phase.COLLECT, COLLECT_TIMEOUT_S, NodeError):
-            by_node = await node_logs.sizes(cluster.system, cluster.databases)
+            started = cluster.members.started
+            by_node = await node_logs.sizes(cluster.system, started)
             logs = [
                 (node.name, path.name, await node_logs.since(node, path, offsets.get(node.name, {}).get(path, 0)))
-                for node in cluster.databases
+                for node in started
                 for path in by_node[node.name]
             ]
             for name, facts in self.cluster.facts.items():
@@ -472,6 +492,7 @@ class TrialRunner:
                 "clock_step": course.clock_step,
                 "moved_frames": course.moved_frames,
                 "capacity": course.capacity,
+                "activities": course.activities,
                 "search": None if course.search is None else course.search.search,
                 "offered_rate_per_s": course.offered and engine_order.offered_rate_per_s(course.offered),
                 "versions": self._versions(course),

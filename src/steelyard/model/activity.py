@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from steelyard.model.plausible import Moment
 from steelyard.model.value import Value
 
@@ -58,7 +60,7 @@ class Activity(Value):
     """unfinished: the load ended first, which is no error."""
     error: str = ""
     """Reason of a failure, with the last lines of the node's log."""
-    streamed_bytes: dict[str, int] = {}
+    streamed_bytes: dict[str, int] = Field(default_factory=dict)
     """Bytes that each node received when it joined, or sent when it left, by node; without those unknown."""
     marks: tuple[Mark, ...] = ()
     """In order of time."""

@@ -25,9 +25,10 @@ from steelyard.model.node_limits import NodeLimits
 from steelyard.model.objective import Limit, parse
 from steelyard.model.one_of import OneOf
 from steelyard.model.percentiles import needed
+from steelyard.model.policy import PolicyChoice
 from steelyard.model.responses import awaited_names, main_names, of
 from steelyard.model.server_warm_up import ServerWarmUp
-from steelyard.model.value import Value
+from steelyard.model.value import Value, later
 
 LEAST_STARTS = 6
 """Minimum number of starts for an interval: below six values a median has no interval at 95% (its confidence level is
@@ -41,6 +42,7 @@ ALIASES = {
     "system": "system.name",
     "workload": "workload.name",
     "link": "link.name",
+    "policy": "policy.name",
 }
 """Short factor names, which plans, stores and tables show."""
 
@@ -286,9 +288,9 @@ class About(Value):
 
 
 class Study(Value):
-    """One study file. Any field below `site`, `system`, `workload`, `load`, `data`, `node`, `link`, `load_site` can be
-    a factor, by its dotted name; `nodes` is short for `site.nodes` and `workload` for `workload.name`. A factor whose
-    levels are under `levels` has its own name."""
+    """One study file. Any field below `site`, `system`, `workload`, `load`, `data`, `node`, `link`, `load_site`,
+    `policy` can be a factor, by its dotted name; `nodes` is short for `site.nodes` and `workload` for `workload.name`.
+    A factor whose levels are under `levels` has its own name."""
 
     format: FileFormat = 1
     """Version of the study file's format."""
@@ -301,6 +303,7 @@ class Study(Value):
     node: NodeLimits = NodeLimits()
     link: LinkChoice = LinkChoice()
     load_site: LoadSiteChoice = LoadSiteChoice()
+    policy: PolicyChoice = later(PolicyChoice())
     server_warm_up: ServerWarmUp = ServerWarmUp()
     design: Design = Design()
     limits: Limits = Limits()

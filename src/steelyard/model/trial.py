@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from pydantic import ConfigDict, Field
 
+from steelyard.model.activity import Activity
 from steelyard.model.file_format import FileFormat
 from steelyard.model.load import MEASURE
 from steelyard.model.moved_frames import MovedFrames
@@ -16,7 +17,7 @@ from steelyard.model.search import Search
 from steelyard.model.server_warm_up import ServerWarmth
 from steelyard.model.study import Limits
 from steelyard.model.trial_settings import TrialSettings
-from steelyard.model.value import Value
+from steelyard.model.value import Value, later
 from steelyard.model.verdict_reasons import Verdict
 
 
@@ -211,6 +212,8 @@ class TrialRecord(Value):
     operations or a trace file."""
     search: Search | None = None
     """Windows and result of the search, if the load is one."""
+    activities: tuple[Activity, ...] = later(())
+    """Changes of the cluster's size during the trial, in order of time."""
     server_warm_up: ServerWarmth | None = None
     """Warmth of the servers of the start before its first trial; None without server warm-up."""
     versions: dict[str, str] = Field(default_factory=dict)

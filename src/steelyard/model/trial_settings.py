@@ -15,11 +15,12 @@ from steelyard.model.link import LinkChoice
 from steelyard.model.load import Load
 from steelyard.model.named_level import Level
 from steelyard.model.node_limits import NodeLimits
+from steelyard.model.policy import PolicyChoice
 from steelyard.model.study import Choice, Data, LoadSiteChoice, SiteChoice
 
 
 class TrialSettings(RootModel[dict[str, Any]]):
-    """Settings of one trial by section: site, system, workload, load, data, node, link, load_site."""
+    """Settings of one trial by section: site, system, workload, load, data, node, link, load_site, policy."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -68,9 +69,19 @@ class TrialSettings(RootModel[dict[str, Any]]):
         """The site of the load nodes; without a name, `site` lends them, too."""
         return LoadSiteChoice.model_validate(self._section("load_site"))
 
+    @cached_property
+    def policy(self) -> PolicyChoice:
+        """The scaling policy; without a name the cluster keeps its size."""
+        return PolicyChoice.model_validate(self._section("policy"))
+
+    @property
+    def most_nodes(self) -> int:
+        """Number of database nodes at the largest size: what is lent. `site.nodes` is the size at the beginning."""
+        return self.policy.sizes(self.site.nodes)[1]
+
     def check(self) -> None:
         """Raises ValidationError if a section with which readers compute is refused: sections are read on first use."""
-        _ = self.site, self.node, self.stated_load
+        _ = self.site, self.node, self.stated_load, self.policy
 
     @property
     def load_nodes(self) -> int:

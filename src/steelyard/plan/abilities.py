@@ -84,7 +84,7 @@ def distinct(plan: Plan, *parts: str) -> list[TrialSettings]:
 
 def requests_of(study: str, settings: TrialSettings, system: System, seed: int = 0) -> tuple[Request, ...]:
     """The requests to the site of the databases, and to that of the load nodes, if it is another."""
-    return sites.requests_of(study, nodes_to_lend(system, settings.site.nodes), settings, seed)
+    return sites.requests_of(study, nodes_to_lend(system, settings.most_nodes), settings, seed)
 
 
 def assumed_times(shape: WorkloadShape, cores: int) -> ClusterTimes:

@@ -12,6 +12,7 @@ from steelyard.model.link import LinkChoice
 from steelyard.model.load import Load
 from steelyard.model.named_level import Level
 from steelyard.model.node_limits import NodeLimits
+from steelyard.model.policy import PolicyChoice
 from steelyard.model.study import ALIASES, Choice, Data, LoadSiteChoice, SiteChoice, Study
 from steelyard.plugins.find import Plugins
 from steelyard.study.missing import Unchecked, settings_model
@@ -26,12 +27,13 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "node": NodeLimits,
     "link": LinkChoice,
     "load_site": LoadSiteChoice,
+    "policy": PolicyChoice,
 }
 """Tables whose fields can be factors, in the order of complete settings."""
 
 SEAMS = {"site": "site", "system": "system", "workload": "workload", "load_site": "site"}
 """Sections whose other keys are settings of a plug-in, and the seam whose plug-in it is."""
-FIXED_AT_START = ("site", "system", "data", "node", "link", "load_site")
+FIXED_AT_START = ("site", "system", "data", "node", "link", "load_site", "policy")
 """Sections whose hard fields distinguish a start from others."""
 
 
@@ -87,15 +89,16 @@ def exists(factor: str, names: Mapping[str, Sequence[str]], plugins: Plugins) ->
 def hard(factor: str, names: Mapping[str, Sequence[str]], plugins: Plugins) -> bool:
     """Whether a change of the factor needs a new cluster.
 
-    For `load` only the engine does, for `site`, `data`, `node`, `link` and `load_site` every field does. A system's
-    settings do unless their field is marked `easy`; a workload's do not unless their field is marked `easy: False`.
+    For `load` only the engine does, for `site`, `data`, `node`, `link`, `load_site` and `policy` every field does. A
+    system's settings do unless their field is marked `easy`; a workload's do not unless their field is marked `easy:
+    False`.
     """
     section, _, rest = dotted(factor).partition(".")
     if rest == "engine" and section == "load":
         return True
     if section == "load" or dotted(factor) == "workload.name":
         return False
-    if section in ("data", "node", "link", "load_site") or rest in SECTIONS[section].model_fields:
+    if section in ("data", "node", "link", "load_site", "policy") or rest in SECTIONS[section].model_fields:
         return True
     default = section == "workload"
     fields = [lookup(settings_model(plugins, section, name), rest.split(".")) for name in names.get(section, ())]

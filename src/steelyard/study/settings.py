@@ -28,7 +28,8 @@ def settings_of(
     plugins: Plugins | None = None,
     named: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, Any]:
-    """Complete settings under a treatment: site, system, workload, load, data, node, link, load_site. `named`:
+    """Complete settings under a treatment: site, system, workload, load, data, node, link, load_site, and
+    policy where there is one. `named`:
     the plug-ins that the study names, if known already. Raises StudyError if not valid."""
     fields = study.fields_of(treatment)
     settings, errors = complete(tables_of(study), fields, plugins or Plugins(), named or names_of(study))
@@ -71,7 +72,9 @@ def complete(
         if section in SEAMS and isinstance(name, str):
             rest = {key: item for key, item in table.items() if key not in own}
             settings[section] |= _plugin_settings(plugins, section, name, rest, errors)
-    errors += [*misspelt(settings), *_load_nodes_twice(settings)]
+    errors += [*misspelt(settings), *_load_nodes_twice(settings), *_sizes(settings)]
+    if not settings["policy"]:
+        del settings["policy"]  # as in settings written before there were policies: ids hash them
     return _with_beginning_of_limits(settings, _own_processors(changed, plugins)), errors
 
 
@@ -106,6 +109,13 @@ def _load_nodes_twice(settings: Mapping[str, Any]) -> Iterator[StudyError]:
     if load_site.get("name") and load_nodes != 1:
         what = f"the site {load_site['name']} of [load_site] lends the load nodes; write load_site.nodes = {load_nodes}"
         yield problem("site.load_nodes", load_nodes, what, near=False)
+
+
+def _sizes(settings: Mapping[str, Any]) -> Iterator[StudyError]:
+    """Sizes of the policy that do not go with the size at the beginning."""
+    nodes, most = settings["site"].get("nodes", 1), settings["policy"].get("max_nodes")
+    if most is not None and nodes > most:
+        yield problem("policy.max_nodes", most, f"the cluster begins with site.nodes = {nodes}", (f"{nodes} or more",))
 
 
 def _own_processors(changed: Mapping[str, Any], plugins: Plugins) -> bool:
@@ -172,17 +182,19 @@ def is_hard(study: Study, factor: str, plugins: Plugins | None = None) -> bool:
 
 
 def hard_settings(settings: Mapping[str, Any], hard_fields: Iterable[str], plugins: Plugins) -> dict[str, Any]:
-    """The settings that are fixed at a start: hard fields of site, system, data, node, link and load_site, and those
-    that hard factors set elsewhere."""
+    """The settings that are fixed at a start: hard fields of site, system, data, node, link, load_site and policy, and
+    those that hard factors set elsewhere."""
     fixed: dict[str, Any] = {}
     for section in FIXED_AT_START:
-        names = {section: (settings[section].get("name", ""),)}
+        if section not in settings:
+            continue
         table = settings[section]
+        names = {section: (table.get("name", ""),)}
         fixed[section] = {key: item for key, item in table.items() if hard(f"{section}.{key}", names, plugins)}
     for field in hard_fields:
         if field == SAME_FACTOR:
             continue
         section, _, rest = dotted(field).partition(".")
         if rest.split(".")[0] not in fixed.get(section, ()):
-            fixed[dotted(field)] = settings[section].get(rest)
+            fixed[dotted(field)] = settings.get(section, {}).get(rest)
     return fixed

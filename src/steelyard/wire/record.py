@@ -192,6 +192,17 @@ class SampleRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Routed:
+    """The first operation went to a node that was not among those at the beginning; once per node."""
+
+    record: Literal["routed"] = "routed"
+    t_s: Moment
+    """Clock of the load node, seconds since the epoch."""
+    contact: str
+    """`address:port` of the node."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
     """Reason why the agent gave up; a fault of the laboratory."""
 
@@ -200,7 +211,7 @@ class Failure:
     hint: str
 
 
-Record = Hello | Connected | Interval | Done | SampleRecord | Failure
+Record = Hello | Connected | Interval | Done | SampleRecord | Routed | Failure
 """One line of output."""
 
 NO_SUMMARY: Final = Summary(

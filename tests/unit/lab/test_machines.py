@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from steelyard.lab.members import Members
 from steelyard.lab.trial import TrialRunner
 from steelyard.node.base import Node
 
@@ -28,7 +29,7 @@ LOADERS = (Node("l1", "load", "10.0.0.9", (), Path("/nodes/l1")),)
 def test_machines_follow_from_kernels(kernels: tuple[str, ...], expected: dict[str, str]) -> None:
     databases = tuple(replace(node, kernel=kernel) for node, kernel in zip(NODES, kernels, strict=True))
     cluster: Any = SimpleNamespace(
-        databases=databases,
+        members=Members(databases),
         loaders=LOADERS,
         reachable=(*databases, *LOADERS),
         facts={"n1": {"cores": "4"}, "l1": {"cores": "unknown"}},

@@ -55,7 +55,7 @@ def test_the_first_death_ends_the_load_and_names_all_dead_nodes(nodes: list[Node
             ended.append("the load")
 
     with pytest.raises(SystemFault, match="n2: dead; last lines: oops; dead too: n3") as caught:
-        asyncio.run(while_alive(driving(), system, nodes))
+        asyncio.run(while_alive(driving(), system, lambda: nodes))
     assert caught.value.node == "n2"
     assert ended == ["the load"]
 
@@ -71,9 +71,9 @@ def test_nothing_else_ends_otherwise_than_before(nodes: list[Node], tmp_path: Pa
         await ends()
         raise EngineError("tripped")
 
-    asyncio.run(while_alive(ends(), system, nodes))
+    asyncio.run(while_alive(ends(), system, lambda: nodes))
     with pytest.raises(EngineError, match="tripped"):
-        asyncio.run(while_alive(fails(), system, nodes))
+        asyncio.run(while_alive(fails(), system, lambda: nodes))
 
 
 @pytest.mark.parametrize(

@@ -197,7 +197,7 @@ def test_a_stopped_agent_is_noticed_and_ended(tmp_path: Path, monkeypatch: pytes
             listening = Listening(agent_engine.create(), order, [node])
             driving = agent_engine.create().drive(order, [node], listening.to(stop), 300.0)
             with pytest.raises(EngineError, match="l1: the load generator has said nothing for"):
-                await while_alive(driving, cluster.system, cluster.nodes, (listening.check,))
+                await while_alive(driving, cluster.system, lambda: cluster.nodes, (listening.check,))
             return time.monotonic() - stopped_s[0]
 
     with hurried(monkeypatch):

@@ -12,6 +12,8 @@ from tools.campaigns.small_disk import mounted
 
 from steelyard.events.base import KINDS, Kept, Unknown
 from steelyard.events.kept import (
+    ActivityBegan,
+    ActivityEnded,
     DisksLimited,
     DraftRemoved,
     FolderMissed,
@@ -72,6 +74,8 @@ EVENTS: tuple[Kept, ...] = (
     NodesGauged(start="b01-1", gauged=Gauged(moment="before", asked={"cpus": 0.4})),
     ProcessorsLimited(start="b01-1", cluster="b01-1-abc", cpus={"n1": 0.4}),
     DisksLimited(start="b01-1", cluster="b01-1-abc", rates={"n1": {"limit_disk_write_bytes_per_s": 7_000_000.0}}),
+    ActivityBegan(trial="a-s1-t1", kind="scale-out", nodes=("n4",), cause="scheduled"),
+    ActivityEnded(trial="a-s1-t1", kind="scale-out", nodes=("n4",), outcome="failed", error="no disk"),
     StartEnded(start="b01-1", phases=(PhaseTime(phase=Phase.DEPLOY, entered_s=1.0, left_s=2.0),)),
     LaboratoryFailed(start="b01-1", message="no disk", notes=("and no wipe",)),
     QuietAwaited(reasons=(Reason(kind=ReasonKind.STEAL, measured=0.8, threshold=0.2, detail="a"),), wait_s=60.0),

@@ -74,7 +74,7 @@ def merits(
 
 
 def _merit(
-    frame: TrialFrame, treatment: Treatment, cost: Cost, nodes: Mapping[Attempt, tuple[int, int]], measured: bool,
+    frame: TrialFrame, treatment: Treatment, cost: Cost, nodes: Mapping[Attempt, tuple[float, int]], measured: bool,
     confidence: float,
 ) -> Merit | None:  # fmt: skip
     rows = frame.values(RESPONSE, treatment).filter(pl.col(RESPONSE) > 0)
@@ -102,7 +102,7 @@ def _merit(
     )  # fmt: skip
 
 
-def _joules(row: Mapping[str, Any], counted: tuple[int, int], cost: Cost, shared: bool) -> tuple[float, Basis]:
+def _joules(row: Mapping[str, Any], counted: tuple[float, int], cost: Cost, shared: bool) -> tuple[float, Basis]:
     """Energy of a trial per million operations, and its basis. On a shared machine the energy of the database nodes is
     that of all."""
     load_nodes = counted[1]

@@ -1,0 +1,67 @@
+"""Scaling policy of a trial: which size the cluster is to have, and when. Section `policy` of a study."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import Field, model_validator
+
+from steelyard.model.value import Value, later
+
+MOST_STEPS = 200
+"""Largest number of changes of size in one trial: each is an activity in the trial's record."""
+
+
+class Desired(NamedTuple):
+    """A desired size (AWS: desired capacity)."""
+
+    at_s: float
+    """Seconds of the measured phase, in modelled time."""
+    nodes: int
+    reason: str
+
+
+Step = tuple[Annotated[float, Field(ge=0, le=1e6)], Annotated[int, Field(ge=1, le=1000)]]
+
+
+class PolicyChoice(Value):
+    """Scaling policy. Without a name the cluster keeps its size."""
+
+    name: Literal["none", "scheduled"] = later("none")
+    """none: the cluster keeps its size; scheduled: it is given the sizes of `times` while it serves."""
+    times: tuple[Step, ...] = later((), max_length=MOST_STEPS)
+    """Policy scheduled: pairs of seconds since the beginning of the measured phase and number of database nodes, in
+    order of time: [[40, 4], [120, 3]]. Used by treatments whose policy is `scheduled`, so that a factor `policy.name`
+    compares them with a control that keeps its size."""
+    max_nodes: int | None = later(None, ge=1, le=1000)
+    """Largest number of database nodes, for which nodes are lent; default: the largest of `times`."""
+
+    @model_validator(mode="after")
+    def _in_order(self) -> PolicyChoice:
+        if self.name == "scheduled" and not self.times:
+            raise ValueError("policy.times: none; policy scheduled needs some, such as [[40, 4]]: 4 nodes from 40 s on")
+        moments = [at_s for at_s, _ in self.times]
+        if any(later_s <= before_s for before_s, later_s in pairwise(moments)):
+            raise ValueError(f"policy.times: {moments} are not in order; each must be later than the one before")
+        over = [size for _, size in self.times if self.max_nodes is not None and size > self.max_nodes]
+        if over:
+            raise ValueError(f"policy.times asks for {over[0]} nodes; policy.max_nodes allows {self.max_nodes}")
+        return self
+
+    @property
+    def changes(self) -> bool:
+        """Whether a cluster under this policy may change its size."""
+        return self.name != "none"
+
+    def desired(self) -> tuple[Desired, ...]:
+        """The desired sizes of the policy, in order of time."""
+        if not self.changes:
+            return ()
+        return tuple(Desired(at_s, nodes, f"scheduled: {nodes} nodes at {at_s:g} s") for at_s, nodes in self.times)
+
+    def sizes(self, nodes: int) -> tuple[int, int]:
+        """The smallest and the largest size of a cluster that begins with so many nodes."""
+        every = (nodes, *(desired.nodes for desired in self.desired()))
+        bound = self.max_nodes if self.changes and self.max_nodes is not None else nodes
+        return min(every), max(*every, bound)
