@@ -94,7 +94,9 @@ def estimate(
     trials_s: list[float] = []
     left_s = 0.0
     for trial in plan.trials:
-        if trial.start not in starts:
+        # A trial that changes the size of its cluster ends its start.
+        start = trial.id if trial.settings.policy.changes else trial.start
+        if start not in starts:
             state = filled_state(trial.settings, abilities.shape(trial.settings).records)
             warm = warms_up(study.server_warm_up, abilities.system(trial.settings))
             phases = start_phases(
@@ -104,7 +106,7 @@ def estimate(
             slowed = slowed_from_start(trial.settings, abilities)
             seconds += server_warm_up_s(study.server_warm_up, history, slowed=slowed) if warm else 0.0
             filled.add(state)
-            starts[trial.start] = (trial.settings.site.nodes, seconds)
+            starts[start] = (trial.settings.site.nodes, seconds)
             left_s += seconds if trial.start in unfinished else 0.0
         load = effective_load(trial.settings)
         if load.wants_capacity and (asked := (trial.start, capacity_key(trial.settings))) not in measured:

@@ -62,7 +62,7 @@ def start_phases(
     lease = abilities.lease_times(settings)
     link, limits = effective_link(settings.link, settings.node.dilation), effective_limits(settings.node)
     links_s = expected_s(link, settings.load_nodes, settings.site.nodes) if links else 0.0
-    gauge_s = gauge.expected_s(limits) * settings.site.nodes
+    gauge_s = gauge.expected_s(limits) * settings.most_nodes
     cluster = limited_times(settings, abilities, cores, warm=False)
     populate_s = cluster.schema_s
     starts = 1

@@ -18,7 +18,7 @@ LOAD_NODE_CORES = 0.5
 """Cores that are left to each load node, its probes and the conductor included."""
 STEPS_PER_UNIT = 10
 """A dilation is offered in tenths."""
-PARTS = "site", "system", "node", "link"
+PARTS = "site", "system", "node", "link", "policy"
 HOW = "docs/explanation/dilation.md"
 
 
@@ -50,7 +50,7 @@ def refusals(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
 
 def _quotas(settings: TrialSettings, abilities: Abilities) -> float:
     """Processors that all database nodes of a cluster may use together, in the time of the clock."""
-    nodes = nodes_to_lend(abilities.system(settings), settings.site.nodes)
+    nodes = nodes_to_lend(abilities.system(settings), settings.most_nodes)
     return nodes * (effective_limits(settings.node).cpus or 0.0)
 
 
@@ -60,7 +60,7 @@ def _beyond(settings: TrialSettings, cores: int, abilities: Abilities) -> str:
     left = cores - LOAD_NODE_CORES * load_nodes
     if not on_this_machine(abilities.site(settings)) or asked <= left:
         return ""
-    nodes, each = settings.site.nodes, effective_limits(settings.node).cpus or 0.0
+    nodes, each = settings.most_nodes, effective_limits(settings.node).cpus or 0.0
     fits = (
         math.ceil(STEPS_PER_UNIT * asked * settings.node.dilation / left - 1e-9) / STEPS_PER_UNIT if left > 0 else None
     )

@@ -27,13 +27,13 @@ OWN_NETWORK = (
 ONCE = "one machine lends one node: fewer nodes, or without [load_site] one inventory for both (site.load_nodes)"
 THIS_MACHINE = frozenset({"cpu", "memory", "kernel"})
 """A site whose nodes share one of these resources lends parts of this machine."""
-CLUSTER = "site", "load_site", "system", "node", "link"
+CLUSTER = "site", "load_site", "system", "node", "link", "policy"
 """Sections of the settings that make a cluster."""
 
 
 def memory_mb(settings: TrialSettings, abilities: Abilities) -> int:
     """Memory of a treatment's cluster plus a margin for the laboratory, MiB."""
-    return abilities.system(settings).memory_mb_per_node * settings.site.nodes + MARGIN_MEMORY_MB
+    return abilities.system(settings).memory_mb_per_node * settings.most_nodes + MARGIN_MEMORY_MB
 
 
 def memory_mb_of_plan(plan: Plan, abilities: Abilities) -> int:
@@ -86,7 +86,7 @@ def impossible(plan: Plan, machine: Machine, abilities: Abilities) -> Iterator[S
     refused: dict[tuple[str, str, str], set[int]] = {}
     for settings in distinct(plan, *CLUSTER):
         if refusal := _refusal(plan.study, settings, abilities):
-            nodes = settings.site.nodes if refusal[0] == "site" else settings.load_nodes
+            nodes = settings.most_nodes if refusal[0] == "site" else settings.load_nodes
             refused.setdefault(refusal, set()).add(nodes)
         else:
             yield from _too_little_memory(settings, machine, abilities)
@@ -151,7 +151,7 @@ def _need(settings: TrialSettings, needed_mb: int) -> str:
 
 
 def _too_little_memory(settings: TrialSettings, machine: Machine, abilities: Abilities) -> Iterator[StudyError]:
-    nodes = settings.site.nodes
+    nodes = settings.most_nodes
     needed_mb = memory_mb(settings, abilities)
     if abilities.site(settings).shares & THIS_MACHINE and needed_mb > machine.memory_mb:
         yield StudyError(
@@ -159,7 +159,7 @@ def _too_little_memory(settings: TrialSettings, machine: Machine, abilities: Abi
             f"({(needed_mb - MARGIN_MEMORY_MB) // nodes:,} each, plus the laboratory's {MARGIN_MEMORY_MB}), "
             f"this machine has {machine.memory_mb:,} available",
             "use fewer nodes or a smaller heap",
-            key="site.nodes",
+            key="site.nodes" if nodes == settings.site.nodes else "policy.times",
             read=nodes,
         )
 

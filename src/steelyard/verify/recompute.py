@@ -12,12 +12,14 @@ from dataclasses import replace
 from typing import Any
 
 from steelyard.heavy import pl
+from steelyard.judging import membership
 from steelyard.judging.covariates import covariates_of
 from steelyard.judging.dilation import effective_load
 from steelyard.judging.measures import Facts, measures_of, metrics_of
 from steelyard.judging.trial_responses import responses
 from steelyard.judging.verdict import SAID, Evidence, judge
 from steelyard.model import responses as registered
+from steelyard.model.activity import IN_SERVICE, LEFT
 from steelyard.model.histogram import Bucket
 from steelyard.model.load import CAPACITY, Load
 from steelyard.model.outcome import Outcome, is_error
@@ -72,6 +74,7 @@ def trial(record: TrialRecord, intervals: pl.DataFrame, where: str, book: Book) 
             _responses(recorded, part, where, f"phase_responses {name}", ours, book)
     _verdict(record, load, measured if whole else None, where, book)
     _capacity(record, intervals, where, book)
+    _activities(record, where, book)
     search(record, where, book, lambda window: _seconds(measured.filter(pl.col("phase") == window)))
 
 
@@ -192,12 +195,29 @@ def _verdict(record: TrialRecord, load: Load, measured: pl.DataFrame | None, whe
         Evidence(
             load=load, intervals=[interval], dones=[end], optimised=True, samples={}, moved_frames=record.moved_frames,
             clock_step=record.clock_step,
-            search=None if record.search is None else record.search.result,
+            search=None if record.search is None else record.search.result, activities=record.activities,
         ),
         record.limits,
     ).reasons  # fmt: skip
     book.equal("verdict", where, "reasons that the store gives", _reasons_text(reasons), _reasons_text(again))
     book.skip(NOT_REJUDGED)
+
+
+def _activities(record: TrialRecord, where: str, book: Book) -> None:
+    """Check that changes of size lie within their trial, in order of time, and that a complete one is whole."""
+    for activity in record.activities:
+        what = f"{activity.kind} of {', '.join(activity.nodes)}"
+        times_s = [mark.t_s for mark in activity.marks]
+        within = record.begun_s <= activity.begun_s and times_s == sorted(times_s)
+        book.check("relation", within, where, f"{what}: marks in order of time within the trial", times_s, "in order")
+        ended = IN_SERVICE if activity.kind == "scale-out" else LEFT
+        there = tuple(mark.node for mark in activity.marks if mark.name == ended)
+        whole = activity.outcome != "done" or set(there) == set(activity.nodes)
+        book.check("relation", whole, where, f"{what}: `{ended}` of every node", there, activity.nodes)
+    if record.activities:
+        sizes = membership.sizes(record.settings.site.nodes, record.activities)
+        least = min((size for _, size in sizes), default=1)
+        book.check("relation", least >= 1, where, "nodes in service over time", least, "1 or more")
 
 
 def _reasons_text(reasons: Sequence[Reason]) -> str:

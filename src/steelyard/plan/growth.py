@@ -1,0 +1,110 @@
+"""Checks of a plan whose clusters change their size during trials, before anything starts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from steelyard.format import count, duration
+from steelyard.judging.dilation import effective_load
+from steelyard.model.errors import StudyError
+from steelyard.model.plan import Plan
+from steelyard.model.trial_settings import TrialSettings
+from steelyard.plan.abilities import Abilities, distinct
+from steelyard.plan.phase_times import measured_s
+from steelyard.system.base import Elastic, ValidatesLoad
+
+
+def refusals(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
+    """Errors for policies that a cluster, a load or an engine cannot follow."""
+    every = [one for one in distinct(plan, "site", "system", "load", "data", "policy") if one.policy.changes]
+    found = [error for settings in every for error in _of(settings, abilities)]
+    yield from {error.message: error for error in found}.values()
+
+
+def _of(settings: TrialSettings, abilities: Abilities) -> Iterator[StudyError]:
+    system, policy, nodes = abilities.system(settings), settings.policy, settings.site.nodes
+    if not isinstance(system, Elastic):
+        yield StudyError(
+            f"system {settings.system.name} cannot change its size while it runs",
+            'policy.name = "none", or a cluster that Steelyard starts itself',
+            key="policy.name",
+            read=policy.name,
+        )
+    if settings.engine != "agent":
+        yield StudyError(
+            f"engine {settings.engine} learns of new nodes by its driver, unobserved, so that nobody could say when "
+            "the first operation went to one",
+            'load.engine = "agent"',
+            key="load.engine",
+            read=settings.engine,
+        )
+    if settings.load.schedule == "search":
+        yield StudyError(
+            "a search looks for the rate of one size, and the policy changes the size",
+            'another load.schedule, or policy.name = "none"',
+            key="policy.name",
+            read=policy.name,
+        )
+    if settings.data.state == "continue":
+        yield StudyError(
+            "a trial that changes the cluster's size ends its start, so that none can continue from its data",
+            'data.state = "restore"',
+            key="data.state",
+            read="continue",
+        )
+    lasts_s = effective_load(settings).measured_s
+    late = [at_s for at_s, _ in policy.times if lasts_s is not None and at_s * settings.node.dilation >= lasts_s]
+    if lasts_s is not None and late:
+        yield StudyError(
+            f"the load ends after {duration(lasts_s)}, before the change of size at {late[0]:g} s",
+            "a longer load.duration_s, or earlier times",
+            key="policy.times",
+            read=list(map(list, policy.times)),
+        )
+    least, _ = policy.sizes(nodes)
+    if all(size == nodes for _, size in policy.times):
+        yield StudyError(
+            f"the policy changes nothing: the cluster has {count(nodes, 'node')} from the beginning",
+            "other numbers of nodes in policy.times",
+            key="policy.times",
+            read=list(map(list, policy.times)),
+        )
+    if least < nodes and isinstance(system, ValidatesLoad):
+        for error in system.problems(least, effective_load(settings)):
+            yield StudyError(
+                f"policy.times shrinks the cluster to {count(least, 'node')}: {error.message}",
+                error.hint,
+                key="policy.times",
+                read=list(map(list, policy.times)),
+            )
+
+
+def notes(plan: Plan, cores: int, abilities: Abilities) -> Iterator[str]:
+    """Sentences on what a change of size takes, and on what its times are not."""
+    every = [one for one in distinct(plan, "site", "system", "load", "policy") if one.policy.changes]
+    grown = {(one.site.nodes, one.most_nodes) for one in every if one.most_nodes > one.site.nodes}
+    for nodes, most in sorted(grown):
+        spares = most - nodes
+        yield (
+            f"the cluster grows from {nodes} to {count(most, 'node')}: memory, disks and quotas are those of {most}; "
+            f"{count(spares, 'spare node is', 'spare nodes are')} lent from the beginning, so a join does not include "
+            "the time to get a machine"
+        )
+    starts = {trial.start for trial in plan.trials if trial.settings.policy.changes}
+    trials = sum(trial.settings.policy.changes for trial in plan.trials)
+    if trials > len(starts):
+        yield (
+            f"a trial that changes the cluster's size ends its start: {trials} trials take {trials} starts, "
+            f"not {len(starts)}"
+        )
+    left_s = math.inf
+    for settings in every:
+        load = effective_load(settings)
+        seconds = measured_s(load, abilities.cluster_times(settings, cores))
+        left_s = min(left_s, seconds - settings.policy.times[-1][0] * settings.node.dilation)
+    if math.isfinite(left_s):
+        yield (
+            f"the load goes on for about {duration(max(0.0, left_s))} after the last change of size begins: one that "
+            "takes longer is recorded as unfinished"
+        )

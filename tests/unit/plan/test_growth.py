@@ -1,0 +1,98 @@
+"""Studies whose clusters change their size: what is refused, and what `check` says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steelyard.model.errors import StudyError
+from steelyard.plan import growth, processor_quotas
+from steelyard.plan.abilities import Abilities
+from steelyard.plan.estimate import estimate
+from steelyard.plan.requirements import memory_mb_of_plan
+from steelyard.plugins.find import Plugins
+from steelyard.study import read_text
+from tests.unit.lab.fakes import plan_of, study
+from tests.unit.small_study import SMALL_STUDY
+
+POLICY = {"name": "scheduled", "times": [[20, 4]]}
+BASE: dict[str, Any] = {
+    "system": {"name": "cassandra"},
+    "load": {"duration_s": 60},
+    "factors": {"nodes": [3]},
+    "policy": POLICY,
+}
+
+
+def refused(tmp_path: Path, **changes: Any) -> list[StudyError]:
+    plan = plan_of(study(**{**BASE, **changes}))
+    return list(growth.refusals(plan, Abilities(Plugins(), state_folder=tmp_path, cache_folder=tmp_path)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "words"),
+    [
+        ({"load": {"duration_s": 60, "engine": "latte"}}, "load.engine", "unobserved"),
+        ({"load": {"schedule": "search", "objective": ["response_ms_p99 <= 20"]}}, "policy.name", "one size"),
+        ({"data": {"state": "continue"}}, "data.state", "ends its start"),
+        ({"policy": {"name": "scheduled", "times": [[60, 4]]}}, "policy.times", "ends after 60 s"),
+        ({"policy": {"name": "scheduled", "times": [[20, 3]]}}, "policy.times", "changes nothing"),
+        (
+            {
+                "system": {"name": "cassandra", "replication_factor": 3},
+                "policy": {"name": "scheduled", "times": [[20, 2]]},
+            },
+            "policy.times",
+            "shrinks the cluster to 2 nodes",
+        ),
+    ],
+)
+def test_what_no_cluster_can_follow_is_refused(tmp_path: Path, changes: dict[str, Any], key: str, words: str) -> None:
+    errors = refused(tmp_path, **changes)
+    assert [(error.key, words in error.message) for error in errors if error.key == key] == [(key, True)]
+    assert all(error.hint for error in errors)
+
+
+def test_a_system_that_cannot_grow_is_refused(tmp_path: Path) -> None:
+    system = {"name": "cassandra", "managed": False, "contact_points": ["10.0.0.1"]}
+    errors = refused(tmp_path, system=system, factors={}, site={"name": "local", "nodes": 3})
+    assert any("cannot change its size while it runs" in error.message for error in errors)
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ('name = "scheduled"', "policy.times: none"),
+        ('name = "scheduled"\ntimes = [[20, 4], [10, 3]]', "not in order"),
+        ('name = "scheduled"\ntimes = [[20, 4]]\nmax_nodes = 3', "policy.max_nodes allows 3"),
+        ('name = "scheduled"\ntimes = [[20, 4]]\nmax_nodes = 1', "policy.max_nodes allows 1"),
+        ('name = "schedule"', "'scheduled'"),
+        ("time = [[20, 4]]", "no such key"),
+    ],
+)
+def test_a_wrong_policy_is_named_with_its_line(table: str, words: str) -> None:
+    with pytest.raises(StudyError, match=r"policy") as error:
+        read_text(SMALL_STUDY.replace("[design]", f"[policy]\n{table}\n[design]"))
+    assert words in str(error.value)
+    assert error.value.line or error.value.key.startswith("policy")
+
+
+def test_what_a_change_of_size_takes_is_said(tmp_path: Path) -> None:
+    plan = plan_of(study(**BASE))
+    abilities = Abilities(Plugins(), state_folder=tmp_path, cache_folder=tmp_path)
+    grows, ends, left = growth.notes(plan, 2, abilities)
+    assert grows.startswith("the cluster grows from 3 to 4 nodes: memory, disks and quotas are those of 4; 1 spare")
+    assert ends.endswith("4 trials take 4 starts, not 2")
+    assert left.startswith("the load goes on for about 40 s after the last change of size")
+
+
+def test_needs_are_those_of_the_largest_size(tmp_path: Path) -> None:
+    abilities = Abilities(Plugins(), state_folder=tmp_path, cache_folder=tmp_path)
+    fixed = plan_of(study(**{**BASE, "policy": {}, "node": {"cpus": 0.4}}))
+    grows = plan_of(study(**{**BASE, "node": {"cpus": 0.4}}))
+    assert memory_mb_of_plan(grows, abilities) > memory_mb_of_plan(fixed, abilities)
+    assert estimate(grows, study(**BASE), abilities=abilities).starts == 4
+    assert not list(processor_quotas.notes(fixed, 2, abilities))
+    assert "4 nodes of 0.4 processors" in next(iter(processor_quotas.notes(grows, 2, abilities)))
