@@ -182,6 +182,16 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Routed:
+    """First operation that was sent to a node which has joined since the load began."""
+
+    record: Literal["routed"] = "routed"
+    t_s: Moment
+    contact: str
+    """`address:port` of the node."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SampleRecord:
     """One reading of a probe."""
 
@@ -200,7 +210,7 @@ class Failure:
     hint: str
 
 
-Record = Hello | Connected | Interval | Done | SampleRecord | Failure
+Record = Hello | Connected | Interval | Done | Routed | SampleRecord | Failure
 """One line of output."""
 
 NO_SUMMARY: Final = Summary(
