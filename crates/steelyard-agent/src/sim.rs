@@ -3,10 +3,12 @@
 use std::error::Error;
 use std::io::Write;
 use std::net::SocketAddr;
+use std::time::Duration;
 
-use steelyard_sim::{Config, Distribution, Law, Stall, Timing, TlsFiles, WarmUp, serve};
+use steelyard_sim::{Config, Distribution, Growth, Law, Stall, Timing, TlsFiles, WarmUp, serve};
 
 use crate::seconds::within;
+use crate::wall_clock::WallClock;
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum ServiceDistribution {
@@ -24,6 +26,25 @@ pub struct Arguments {
     /// The other nodes of the cluster, separated by commas.
     #[arg(long, value_name = "ADDRESS:PORT,...", value_delimiter = ',')]
     peers: Vec<SocketAddr>,
+    /// Join the running cluster of this member, which names the others. The steps are printed as Cassandra logs them.
+    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with_all = ["peers", "remember", "null"])]
+    join: Option<SocketAddr>,
+    /// With --join: from the start until the node talks to the members.
+    #[arg(long, value_name = "MS", default_value_t = 0.0, value_parser = parse_ms)]
+    boot_ms: f64,
+    /// From announcing that the node joins or leaves until its data move. A node that has left goes on answering for so
+    /// long again, 2 s at least.
+    #[arg(long, value_name = "MS", default_value_t = 0.0, value_parser = parse_ms)]
+    ring_delay_ms: f64,
+    /// All data of the cluster. A node that makes it n nodes, or is one of n that leaves, streams 1 / n of them.
+    #[arg(long, value_name = "BYTES", default_value_t = 0.0, value_parser = parse_bytes, requires = "stream_bytes_per_s")]
+    data_bytes: f64,
+    /// How fast.
+    #[arg(long, value_name = "BYTES", value_parser = parse_rate)]
+    stream_bytes_per_s: Option<f64>,
+    /// This node's service times are multiplied by FACTOR while a node of its cluster streams.
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = parse_positive)]
+    stream_cost: f64,
     /// Mean service time of an operation on a cluster of one node, s(1).
     #[arg(long, value_name = "US", default_value_t = 500.0, value_parser = parse_positive)]
     service_us: f64,
@@ -79,17 +100,20 @@ pub struct Arguments {
     shards: u32,
 }
 
-/// Serves until it is ended.
+/// Serves until it is ended, or has left its cluster (the statement `LEAVE`).
 pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
-    let config = config(arguments);
-    let error = serve(&config, |address| {
+    if arguments.join.is_some() && arguments.listen.port() == 0 {
+        return Err("--listen: a node that joins needs a port that the members can be told, not 0".into());
+    }
+    let config = config(arguments, WallClock::from_environment()?);
+    serve(&config, |address| {
         // The line may go unread.
         let _ = writeln!(std::io::stdout(), "listening {address}").and_then(|()| std::io::stdout().flush());
-    });
-    Err(error.into())
+    })?;
+    Ok(())
 }
 
-fn config(arguments: &Arguments) -> Config {
+fn config(arguments: &Arguments, clock: WallClock) -> Config {
     let timing = (!arguments.null).then(|| Timing {
         law: Law {
             service_us: arguments.service_us,
@@ -111,6 +135,15 @@ fn config(arguments: &Arguments) -> Config {
     Config {
         listen: arguments.listen,
         peers: arguments.peers.clone(),
+        join: arguments.join,
+        growth: Growth {
+            boot: Duration::from_secs_f64(arguments.boot_ms / 1e3),
+            ring_delay: Duration::from_secs_f64(arguments.ring_delay_ms / 1e3),
+            data_bytes: arguments.data_bytes,
+            stream_bytes_per_s: arguments.stream_bytes_per_s.unwrap_or(f64::INFINITY),
+            stream_cost: arguments.stream_cost,
+        },
+        clock_offset_s: clock.offset_s(),
         timing,
         remember: arguments.remember,
         tls: arguments
@@ -128,6 +161,18 @@ fn config(arguments: &Arguments) -> Config {
 
 fn parse_positive(text: &str) -> Result<f64, String> {
     number(text, 1e-3, 1e9)
+}
+
+fn parse_ms(text: &str) -> Result<f64, String> {
+    number(text, 0.0, 1e9)
+}
+
+fn parse_bytes(text: &str) -> Result<f64, String> {
+    number(text, 0.0, 1e18)
+}
+
+fn parse_rate(text: &str) -> Result<f64, String> {
+    number(text, 1.0, 1e18)
 }
 
 fn parse_share(text: &str) -> Result<f64, String> {

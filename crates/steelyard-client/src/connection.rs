@@ -35,6 +35,8 @@ pub(crate) struct Connection {
     pipe: Option<Pipe>,
     /// Whether it was ever established.
     was_up: bool,
+    /// Whether it leads to a node that has joined, and nothing was sent there yet.
+    pub is_new: bool,
     /// Identifiers of the prepared statements at this node.
     pub ids: Vec<Vec<u8>>,
     /// Requests that are still to be sent.
@@ -57,6 +59,7 @@ impl Connection {
         Self {
             pipe: None,
             was_up: false,
+            is_new: false,
             ids: Vec::new(),
             out: Vec::new(),
             wants_write: false,

@@ -14,7 +14,7 @@ use rustix::event::{EventfdFlags, epoll, eventfd};
 use steelyard_channel::events::{Events, INSTANT};
 use steelyard_cql::response::{Detail, Glance, Response, Rows, glance};
 use steelyard_cql::{CqlError, Header, code, murmur3, request};
-use steelyard_load::client::{Client, Completion};
+use steelyard_load::client::{Client, Completion, FirstSent};
 use steelyard_load::clock::{Clock, Nanos};
 use steelyard_load::error_samples::ErrorSamples;
 use steelyard_load::outcome::Outcome;
@@ -55,6 +55,7 @@ pub struct CqlClient {
     reconnections: u64,
     /// What servers have said of errors.
     error_samples: ErrorSamples,
+    routed: Vec<FirstSent>,
 }
 
 impl CqlClient {
@@ -103,6 +104,7 @@ impl CqlClient {
             closed,
             reconnections: 0,
             error_samples: ErrorSamples::default(),
+            routed: Vec::new(),
         })
     }
 
@@ -177,11 +179,29 @@ impl CqlClient {
             }
         }
         for number in 0..self.connections.len() {
+            if self.connections[number].is_new && self.connections[number].wants_flush() {
+                self.note_routed(number, clock.now());
+            }
             let connection = &mut self.connections[number];
             let lost = connection.wants_flush() && connection.flush(&self.events, number as u64).is_err();
             if lost || connection.is_silent(clock) {
                 self.lose(number, clock.now(), completions);
             }
+        }
+    }
+
+    /// The first operation goes to a connection of a node that has joined; the first of all workers counts.
+    #[cold]
+    fn note_routed(&mut self, number: usize, now: Nanos) {
+        self.connections[number].is_new = false;
+        let Some(node) = self.routing.node_of(number) else {
+            return;
+        };
+        if !node.life.routed.swap(true, Ordering::Relaxed) {
+            self.routed.push(FirstSent {
+                at: now,
+                contact: node.contact.clone(),
+            });
         }
     }
 
@@ -422,6 +442,26 @@ impl CqlClient {
         thread::spawn(move || reconnect(&shared, &node, number, &handle, &closed));
     }
 
+    /// Has connections made to nodes that have joined, or joined again.
+    #[cold]
+    fn take_routing(&mut self, routing: Arc<RoutingTable>) {
+        let before = std::mem::replace(&mut self.routing, routing);
+        for (index, node) in self.routing.nodes.iter().enumerate() {
+            if before.nodes.get(index).is_some_and(|earlier| earlier.life == node.life) {
+                continue;
+            }
+            for number in node.first..node.first + node.count() {
+                if number == self.connections.len() {
+                    self.connections.push(Connection::new());
+                }
+                self.connections[number].is_new = true;
+                if !self.connections[number].is_up() {
+                    self.start_reconnecting(number);
+                }
+            }
+        }
+    }
+
     /// Takes connections that stand again and new routing, and sends what was held for want of a connection.
     #[cold]
     fn take_messages(&mut self, clock: &Clock, completions: &mut Vec<Completion>) -> io::Result<()> {
@@ -434,13 +474,7 @@ impl CqlClient {
                     let again = self.connections[number].attach(pipe, ids, &self.events, number as u64)?;
                     self.reconnections += u64::from(again);
                 }
-                WorkerMessage::Routing(routing) => {
-                    self.routing = routing;
-                    for number in self.connections.len()..self.routing.connections() {
-                        self.connections.push(Connection::new());
-                        self.start_reconnecting(number);
-                    }
-                }
+                WorkerMessage::Routing(routing) => self.take_routing(routing),
             }
         }
         let now = clock.now();
@@ -519,6 +553,13 @@ impl Client for CqlClient {
     #[inline]
     fn hand_over_errors(&mut self, into: &mut ErrorSamples) {
         self.error_samples.move_to(into);
+    }
+
+    #[inline]
+    fn hand_over_routed(&mut self, into: &mut Vec<FirstSent>) {
+        if !self.routed.is_empty() {
+            into.append(&mut self.routed);
+        }
     }
 }
 

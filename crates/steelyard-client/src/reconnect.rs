@@ -8,7 +8,8 @@ use crate::error::ConnectionError;
 use crate::routing::NodeConnections;
 use crate::worker::{Shared, WorkerHandle, WorkerMessage};
 
-/// Tries connection `number` of a node until it is established, then hands it to the worker; ends early when `closed` is set.
+/// Tries connection `number` of a node until it is established, then hands it to the worker; ends early when `closed` is set
+/// or the node has left.
 /// Runs in a thread of its own, because a handshake may block.
 pub(crate) fn reconnect(
     shared: &Shared,
@@ -19,7 +20,7 @@ pub(crate) fn reconnect(
 ) {
     let mut backoff = Backoff::new();
     let shard = node.shard(number);
-    while !closed.load(Ordering::Relaxed) {
+    while !closed.load(Ordering::Relaxed) && !node.has_left() {
         backoff.wait();
         let connect = || {
             let mut connection =

@@ -1,5 +1,8 @@
 //! Routing table: from the token of an operation to replicas, shards and connections.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use crate::ring::Ring;
 use crate::shards::Sharding;
 
@@ -22,9 +25,42 @@ pub(crate) struct NodeConnections {
     pub first: usize,
     pub per_shard: usize,
     pub sharding: Option<Sharding>,
+    pub life: Arc<Life>,
 }
 
+/// A node's membership from when it is known until it leaves; every table and thread sees the same. One that comes back has
+/// another.
+#[derive(Debug, Default)]
+pub(crate) struct Life {
+    /// It has left: nothing more is sent to it.
+    left: AtomicBool,
+    /// An operation was sent to it.
+    pub routed: AtomicBool,
+}
+
+impl PartialEq for Life {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+impl Eq for Life {}
+
 impl NodeConnections {
+    #[inline]
+    pub fn has_left(&self) -> bool {
+        self.life.left.load(Ordering::Relaxed)
+    }
+
+    /// Notes whether the cluster still lists the node.
+    pub fn note_listed(&mut self, listed: bool) {
+        if !listed {
+            self.life.left.store(true, Ordering::Relaxed);
+        } else if self.has_left() {
+            self.life = Arc::default();
+        }
+    }
+
     pub fn count(&self) -> usize {
         self.per_shard * self.sharding.map_or(1, |sharding| sharding.count as usize)
     }
@@ -38,6 +74,9 @@ impl NodeConnections {
     /// A usable connection: of the token's shard, else any other of the node. `turn` goes round.
     #[inline]
     fn pick(&self, token: Option<i64>, turn: usize, usable: impl Fn(usize) -> bool) -> Option<usize> {
+        if self.has_left() {
+            return None;
+        }
         let count = self.count();
         if count == 1 {
             return Some(self.first).filter(|connection| usable(*connection));
@@ -68,6 +107,7 @@ impl RoutingTable {
             first,
             per_shard,
             sharding,
+            life: Arc::default(),
         });
     }
 
@@ -122,6 +162,7 @@ mod tests {
             first,
             per_shard,
             sharding: shards.map(rule),
+            life: Arc::default(),
         }
     }
 
@@ -155,6 +196,21 @@ mod tests {
                 .iter()
                 .all(|connection| connection.is_some_and(|at| at < 2))
         );
+    }
+
+    #[test]
+    fn a_node_that_has_left_is_passed_over_until_it_comes_back() {
+        let nodes = vec![node(0, 1, None), node(1, 1, None)];
+        let ring = Some(ring_of(&[(i64::MAX, 1)], 2, 1));
+        let mut routes = RoutingTable { ring, nodes };
+        assert_eq!(chosen(&routes, Some(0), &[]), [Some(1); 8]);
+        let before = routes.clone();
+        routes.nodes[1].note_listed(false);
+        assert_eq!(chosen(&routes, Some(0), &[]), [Some(0); 8]);
+        assert_eq!(chosen(&before, None, &[]), [Some(0); 8], "every table knows at once");
+        routes.nodes[1].note_listed(true);
+        assert_ne!(routes, before);
+        assert_eq!(chosen(&routes, Some(0), &[]), [Some(1); 8]);
     }
 
     #[test]

@@ -134,7 +134,9 @@ impl TopologyWatcher {
     }
 
     fn open(&self, turn: usize) -> Result<BlockingConnection, ConnectionError> {
-        let node = &self.routing.nodes[turn % self.routing.nodes.len()];
+        let nodes = &self.routing.nodes;
+        let there: Vec<_> = nodes.iter().filter(|node| !node.has_left()).collect();
+        let node = there.get(turn % there.len().max(1)).copied().unwrap_or(&nodes[0]);
         let mut connection = BlockingConnection::open_for_load(&node.contact, None, 0, &self.shared.access)?;
         connection.register(&EVENTS)?;
         Ok(connection)
@@ -160,6 +162,10 @@ impl TopologyWatcher {
         let mut routing = (*self.routing).clone();
         self.identify_again(&own, &peers);
         if self.shared.order.discover {
+            let listed = |id: &HostId| own.id == *id || peers.iter().any(|peer| peer.id == *id);
+            for (node, id) in routing.nodes.iter_mut().zip(&self.cluster.nodes) {
+                node.note_listed(listed(id));
+            }
             self.add_joined(&own, &peers, connection.contact(), &mut routing);
         }
         if self.shared.order.routing == Routing::Token {
@@ -179,7 +185,7 @@ impl TopologyWatcher {
     fn identify_again(&mut self, own: &Member, peers: &[Member]) {
         for (number, node) in self.routing.nodes.iter().enumerate() {
             let known = self.cluster.nodes[number];
-            if own.id == known || peers.iter().any(|peer| peer.id == known) {
+            if node.has_left() || own.id == known || peers.iter().any(|peer| peer.id == known) {
                 continue;
             }
             // One that does not answer is away; its old identity owns nothing.

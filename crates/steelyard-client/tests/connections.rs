@@ -33,8 +33,7 @@ fn node(change: impl FnOnce(&mut Config)) -> SocketAddr {
     change(&mut config);
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
-        let error = serve(&config, |address| sender.send(address).unwrap());
-        panic!("{error}");
+        serve(&config, |address| sender.send(address).unwrap()).unwrap();
     });
     receiver.recv_timeout(LIMIT).unwrap()
 }

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use steelyard_client::connect::connect;
 use steelyard_cql::request::Request;
 use steelyard_cql::response::{self, Columns};
-use steelyard_cql::{ColumnSpec, ColumnType, Frame, Header, Opcode, V4, Value, code, murmur3, put_string};
+use steelyard_cql::{ColumnSpec, ColumnType, Header, V4, Value, code, murmur3};
 use steelyard_load::clock::Clock;
 use steelyard_load::drive;
-use steelyard_wire::{Done, Order, Proportions, Schedule, Stop};
+use steelyard_wire::{Done, Order, Proportions, Record, Routing, Schedule, Stop};
 
 use crate::last_done;
 use crate::server::{Listening, column, start};
@@ -54,11 +54,8 @@ impl Cluster {
     fn change(&self, members: Vec<(SocketAddr, i64)>) {
         *self.members.lock().unwrap() = members;
         let mut event = Vec::new();
-        Frame::response(&mut event, V4, -1, Opcode::Event, |body| {
-            put_string(body, "TOPOLOGY_CHANGE");
-            put_string(body, "NEW_NODE");
-            body.extend_from_slice(&[4, 127, 0, 0, 1, 0, 0, 0, 0]);
-        });
+        let node = SocketAddr::from(([127, 0, 0, 1], 0));
+        response::event(&mut event, V4, "TOPOLOGY_CHANGE", "NEW_NODE", node);
         for stream in self.registered.lock().unwrap().iter_mut() {
             stream.write_all(&event).unwrap();
         }
@@ -174,8 +171,9 @@ fn order(contacts: &[SocketAddr], discover: bool) -> Order {
     order
 }
 
-/// Drives reads while `meanwhile` does something, then ends them.
-fn under_load(order: &Order, meanwhile: impl FnOnce()) -> Done {
+/// Drives reads while `meanwhile` does something, then ends them. The load's end, and nodes with operations of their own later
+/// than the others.
+fn under_load(order: &Order, meanwhile: impl FnOnce()) -> (Done, Vec<String>) {
     let stop = AtomicBool::new(false);
     let (clients, _) = connect(order, &drive::slots(order, 2).unwrap()).unwrap();
     let mut out = Vec::new();
@@ -187,7 +185,12 @@ fn under_load(order: &Order, meanwhile: impl FnOnce()) -> Done {
         driving.join().unwrap();
         ended.unwrap();
     });
-    last_done(&out)
+    let records = out.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    let routed = records.filter_map(|line| match serde_json::from_slice(line).unwrap() {
+        Record::Routed(routed) => Some(routed.contact),
+        _ => None,
+    });
+    (last_done(&out), routed.collect())
 }
 
 #[test]
@@ -197,12 +200,12 @@ fn tokens_that_move_are_followed() {
     let tokens = [i64::MAX / 2, i64::MIN / 2];
     let first_owns = |token: i64| token > tokens[1] && token <= tokens[0];
     cluster.change(vec![(nodes[0], tokens[0]), (nodes[1], tokens[1])]);
-    let done = under_load(&order(&nodes, false), || {
+    let (done, routed) = under_load(&order(&nodes, false), || {
         cluster.wait_until("before", |node, token| (node == nodes[0]) == first_owns(token), &nodes);
         cluster.change(vec![(nodes[0], tokens[1]), (nodes[1], tokens[0])]);
         cluster.wait_until("after", |node, token| (node == nodes[1]) == first_owns(token), &nodes);
     });
-    assert_eq!((done.errors, done.reconnections), (0, 0));
+    assert_eq!((done.errors, done.reconnections, routed), (0, 0, vec![]));
 }
 
 #[test]
@@ -214,7 +217,7 @@ fn nodes_that_join_get_their_share_if_that_is_wished() {
         });
         let nodes = [cluster.start(), cluster.start()];
         cluster.change(vec![(nodes[0], 0)]);
-        let done = under_load(&order(&nodes[..1], discover), || {
+        let (done, routed) = under_load(&order(&nodes[..1], discover), || {
             cluster.wait_until("before", |node, _| node == nodes[0], &nodes[..1]);
             cluster.change(vec![(nodes[0], 0), (nodes[1], i64::MAX)]);
             if discover {
@@ -232,5 +235,31 @@ fn nodes_that_join_get_their_share_if_that_is_wished() {
             .iter()
             .any(|(node, _)| *node == nodes[1]);
         assert_eq!(joined, discover);
+        let expected: Vec<String> = discover.then(|| nodes[1].to_string()).into_iter().collect();
+        assert_eq!(routed, expected, "once, however many workers there are");
+    }
+}
+
+#[test]
+fn nothing_is_sent_to_a_node_that_has_left_until_it_is_back() {
+    for routing in [Routing::Token, Routing::RoundRobin] {
+        let cluster = Arc::new(Cluster::default());
+        let nodes = [cluster.start(), cluster.start()];
+        let both = vec![(nodes[0], 0), (nodes[1], i64::MAX)];
+        cluster.change(both.clone());
+        let order = Order {
+            routing,
+            ..order(&nodes, true)
+        };
+        // It answers all the time, as a node does that is on its way out: only the cluster's list says that it is gone.
+        let (done, routed) = under_load(&order, || {
+            cluster.wait_until("before", |_, _| true, &nodes);
+            cluster.change(both[..1].to_vec());
+            cluster.wait_until("left", |node, _| node == nodes[0], &nodes[..1]);
+            cluster.change(both.clone());
+            cluster.wait_until("back", |_, _| true, &nodes);
+        });
+        assert_eq!((done.errors, done.reconnections), (0, 0));
+        assert_eq!(routed, [nodes[1].to_string()], "as one that has joined");
     }
 }

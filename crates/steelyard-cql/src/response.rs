@@ -1,5 +1,6 @@
 //! Responses: encoders for the server, decoders for the client.
 
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use crate::value::{MAX_TYPES, SPARE_VALUES};
@@ -71,6 +72,25 @@ pub fn schema_change(out: &mut Vec<u8>, version: u8, stream: i16, change: &str, 
         if let Some(table) = table {
             put_string(body, table);
         }
+    });
+}
+
+/// `EVENT` about a node: `kind` is TOPOLOGY_CHANGE or STATUS_CHANGE, `change` what happened to it.
+pub fn event(out: &mut Vec<u8>, version: u8, kind: &str, change: &str, node: SocketAddr) {
+    Frame::response(out, version, -1, Opcode::Event, |body| {
+        put_string(body, kind);
+        put_string(body, change);
+        match node.ip() {
+            IpAddr::V4(address) => {
+                body.push(4);
+                body.extend_from_slice(&address.octets());
+            }
+            IpAddr::V6(address) => {
+                body.push(16);
+                body.extend_from_slice(&address.octets());
+            }
+        }
+        body.extend_from_slice(&i32::from(node.port()).to_be_bytes());
     });
 }
 

@@ -29,6 +29,15 @@ pub struct Completion {
     pub done: Nanos,
 }
 
+/// The first operation that was sent to a node which was not there at first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FirstSent {
+    /// When.
+    pub at: Nanos,
+    /// The node's `address:port`.
+    pub contact: String,
+}
+
 /// A protocol's side of the loop. A *slot* is a place in flight: the loop gives it at most one operation at a time.
 pub trait Client: Send {
     /// Takes one step of an operation for an empty slot; it is sent at the next `poll`.
@@ -48,4 +57,7 @@ pub trait Client: Send {
 
     /// Hands over what servers have said of errors since the last time.
     fn hand_over_errors(&mut self, _into: &mut ErrorSamples) {}
+
+    /// Hands over to which new nodes operations were sent for the first time since the last call.
+    fn hand_over_routed(&mut self, _into: &mut Vec<FirstSent>) {}
 }

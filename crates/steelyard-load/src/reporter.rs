@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 
 use rustix::time::ClockId;
-use steelyard_wire::{Done, Interval, Record, Summary};
+use steelyard_wire::{Done, Interval, Record, Routed, Summary};
 
 use crate::clock::cpu_time;
 use crate::clock::{Clock, Nanos};
@@ -195,7 +195,7 @@ impl<'a, W: Write> Reporter<'a, W> {
             } = open.remove();
             self.end_before(phase)?;
             let record = self.interval(phase, &tally, end);
-            let printed = self.print(&record);
+            let printed = self.print_routed(&tally).and_then(|()| self.print(&record));
             tally.clear();
             // A worker that has ended takes nothing back.
             let _ = self.returns[owner].send(tally);
@@ -303,6 +303,15 @@ impl<'a, W: Write> Reporter<'a, W> {
                 .map(|in_flight| f64::from(in_flight) / mean_s),
         });
         self.print(&record)
+    }
+
+    fn print_routed(&mut self, tally: &Tally) -> io::Result<()> {
+        tally.routed.iter().try_for_each(|first| {
+            self.print(&Record::Routed(Routed {
+                t_s: self.clock.wall_s(first.at),
+                contact: first.contact.clone(),
+            }))
+        })
     }
 
     fn print(&mut self, record: &Record) -> io::Result<()> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use steelyard_wire::Counts;
 
+use crate::client::FirstSent;
 use crate::clock::Nanos;
 use crate::error_samples::ErrorSamples;
 use crate::histogram::Histogram;
@@ -90,6 +91,8 @@ pub struct Tally {
     pub last_done: Option<Nanos>,
     /// What servers said of errors.
     pub error_samples: ErrorSamples,
+    /// Nodes to which operations were sent for the first time.
+    pub routed: Vec<FirstSent>,
 }
 
 impl Tally {
@@ -122,6 +125,7 @@ impl Tally {
             first_sent: None,
             last_done: None,
             error_samples: ErrorSamples::default(),
+            routed: Vec::new(),
         }
     }
 
@@ -212,6 +216,7 @@ impl Tally {
     /// Adds another's counts; backlogs add up too.
     pub fn merge(&mut self, other: &Self) {
         self.merge_counts(other);
+        self.routed.extend_from_slice(&other.routed);
         for (mine, theirs) in self.histograms.iter_mut().zip(&other.histograms) {
             if let Some(theirs) = theirs {
                 mine.get_or_insert_with(|| Box::new(self.empty.clone())).merge(theirs);
@@ -255,6 +260,7 @@ impl Tally {
         self.keys_of.fill(0);
         (self.first_sent, self.last_done) = (None, None);
         self.error_samples.clear();
+        self.routed.clear();
     }
 
     /// One measure over all kinds and outcomes, added to `into`.

@@ -271,6 +271,7 @@ impl<C: Client> Worker<C> {
         }
         self.completions = completions;
         self.client.hand_over_errors(&mut progress.tally.error_samples);
+        self.client.hand_over_routed(&mut progress.tally.routed);
     }
 
     fn complete(&mut self, progress: &mut Progress<'_>, completion: &Completion) {

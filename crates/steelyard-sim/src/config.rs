@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use steelyard_channel::TlsError;
 
@@ -21,6 +22,14 @@ pub enum SimError {
         address: SocketAddr,
         /// Why.
         source: io::Error,
+    },
+    /// The node could not join.
+    #[error("{address} could not join the cluster: {reason}")]
+    Join {
+        /// Its address.
+        address: SocketAddr,
+        /// Why, in the words of the member that refused it.
+        reason: String,
     },
     /// The kernel refuses something.
     #[error("cannot {what}: {source}")]
@@ -53,6 +62,42 @@ pub struct Timing {
     pub spin_us: u32,
 }
 
+/// How a node joins and leaves a cluster that runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Growth {
+    /// From the start of a node that joins until it talks to the others.
+    pub boot: Duration,
+    /// How long the ring is known to change before data move; a node that leaves waits so long again before it ends.
+    pub ring_delay: Duration,
+    /// All data of the cluster.
+    pub data_bytes: f64,
+    /// How fast a node's share of them moves.
+    pub stream_bytes_per_s: f64,
+    /// Factor on the service time of the members while another node streams.
+    pub stream_cost: f64,
+}
+
+impl Default for Growth {
+    fn default() -> Self {
+        Self {
+            boot: Duration::ZERO,
+            ring_delay: Duration::ZERO,
+            data_bytes: 0.0,
+            stream_bytes_per_s: f64::INFINITY,
+            stream_cost: 1.0,
+        }
+    }
+}
+
+impl Growth {
+    /// How long the share of one of `nodes` takes.
+    #[allow(clippy::cast_precision_loss)] // few nodes
+    pub fn stream(&self, nodes: usize) -> Duration {
+        let seconds = self.data_bytes / (nodes.max(1) as f64 * self.stream_bytes_per_s);
+        Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+    }
+}
+
 /// One node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
@@ -60,6 +105,12 @@ pub struct Config {
     pub listen: SocketAddr,
     /// The other nodes of the cluster.
     pub peers: Vec<SocketAddr>,
+    /// A member of a running cluster that the node joins; it then learns the others from it.
+    pub join: Option<SocketAddr>,
+    /// How it joins and leaves.
+    pub growth: Growth,
+    /// Added to the wall clock in log lines, for tests of wrong clocks.
+    pub clock_offset_s: f64,
     /// None: the null server.
     pub timing: Option<Timing>,
     /// Keep rows, so that keys that were not written to this node are absent. Otherwise every key exists.
@@ -87,6 +138,9 @@ impl Config {
         Self {
             listen,
             peers: Vec::new(),
+            join: None,
+            growth: Growth::default(),
+            clock_offset_s: 0.0,
             timing: None,
             remember: false,
             tls: None,

@@ -8,7 +8,7 @@
 //! ```no_run
 //! use steelyard_sim::{Config, serve};
 //! let config = Config::null("127.0.0.1:9042".parse().unwrap());
-//! let error = serve(&config, |address| println!("listening {address}"));
+//! serve(&config, |address| println!("listening {address}")).unwrap();
 //! ```
 
 #![deny(missing_docs)]
@@ -18,7 +18,11 @@ mod config;
 mod connection;
 mod draw;
 mod law;
+mod log;
+mod membership;
+mod moving;
 mod node;
+mod peer;
 mod plan;
 mod queue;
 mod ring;
@@ -34,29 +38,52 @@ mod types;
 use std::net::SocketAddr;
 use std::num::NonZeroU64;
 
-pub use config::{Config, SimError, Timing, TlsFiles};
+use crate::log::Log;
+use crate::moving::Moving;
+
+pub use config::{Config, Growth, SimError, Timing, TlsFiles};
 pub use draw::Draws;
 pub use law::{Distribution, Law};
 pub use queue::{IDLE_GAP_NS, Queue, QueueSettings, Stall, WarmUp};
 
-/// Listen and serve. Calls `listening` with the bound address, and returns only the reason why it could not go on.
-pub fn serve(config: &Config, listening: impl FnOnce(SocketAddr)) -> SimError {
-    match open(config) {
-        Ok((server, address)) => {
-            listening(address);
-            server.run()
-        }
-        Err(error) => error,
-    }
+/// Listen and serve. Calls `listening` with the bound address, and returns when the node has left its cluster, or with the
+/// reason why it could not go on.
+pub fn serve(config: &Config, listening: impl FnOnce(SocketAddr)) -> Result<(), SimError> {
+    let tls = config.tls.as_ref().map(server::Tls::new).transpose()?;
+    let Some(contact) = config.join else {
+        let (server, address) = open(config, &config.peers, tls)?;
+        listening(address);
+        return server.run();
+    };
+    let failed = |reason| SimError::Join {
+        address: config.listen,
+        reason,
+    };
+    // Whether somebody has the address is said now, not after minutes.
+    drop(server::bind(config.listen)?);
+    let log = Log {
+        clock_offset_s: config.clock_offset_s,
+    };
+    let client = tls.as_ref().map(server::Tls::client);
+    let (moving, learnt) = Moving::join(config.listen, contact, config.growth, log, client).map_err(failed)?;
+    let (mut server, address) = open(config, &learnt.members, tls)?;
+    server.catch_up(&learnt).map_err(failed)?;
+    moving.enter().map_err(failed)?;
+    listening(address);
+    server.run()
 }
 
-fn open(config: &Config) -> Result<(server::Server, SocketAddr), SimError> {
+fn open(
+    config: &Config,
+    peers: &[SocketAddr],
+    tls: Option<server::Tls>,
+) -> Result<(server::Server, SocketAddr), SimError> {
     let listener = server::bind(config.listen)?;
     let address = listener.local_addr().map_err(|source| SimError::Bind {
         address: config.listen,
         source,
     })?;
-    let ring = ring::Ring::new(address, &config.peers);
+    let ring = ring::Ring::new(address, peers);
     let queue = config.timing.as_ref().map(|timing| {
         let cluster_draws = Draws::new(timing.seed);
         Queue::new(QueueSettings {
@@ -81,6 +108,7 @@ fn open(config: &Config) -> Result<(server::Server, SocketAddr), SimError> {
         .as_ref()
         .map_or(0, |timing| u64::from(timing.spin_us) * 1000);
     let mut node = node::Node::new(ring, config.remember);
+    (node.queue, node.stream_cost) = (queue, config.growth.stream_cost);
     let mut listeners = vec![listener];
     if config.shards > 0 {
         let chosen = server::bind(SocketAddr::new(address.ip(), 0))?;
@@ -88,6 +116,9 @@ fn open(config: &Config) -> Result<(server::Server, SocketAddr), SimError> {
         node.shards = Some(shards::Shards::new(config.shards, port, config.tls.is_some()));
         listeners.push(chosen);
     }
-    let tls = config.tls.as_ref().map(server::Tls::new).transpose()?;
-    Ok((server::Server::new(listeners, node, queue, spin_ns, tls)?, address))
+    let log = Log {
+        clock_offset_s: config.clock_offset_s,
+    };
+    let server = server::Server::new(listeners, node, spin_ns, tls, (config.growth, log))?;
+    Ok((server, address))
 }

@@ -1,6 +1,7 @@
 //! A simulated node: its answer to each request. Bytes in, bytes out; the server decides when they are sent.
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::rc::Rc;
 
 use steelyard_cql::request::{self, Parameters, Request};
@@ -8,15 +9,15 @@ use steelyard_cql::response::{self, Columns, Detail};
 use steelyard_cql::{Compression, CqlError, Header, V3, V4, Value, code, murmur3};
 
 use crate::catalog::{Catalog, Change, Refusal, invalid};
+use crate::membership::{self, Step};
+use crate::peer::FORWARDER;
 use crate::plan::{Action, Plan};
+use crate::queue::Queue;
 use crate::ring::{self, Ring};
 use crate::rows;
 use crate::shards::Shards;
 use crate::statement::{self, Statement};
-use crate::system_tables::{self, Question};
-
-/// A driver's name by which a node tells the others a change of the schema; they do not tell it on.
-pub const FORWARDER: &str = "steelyard-sim";
+use crate::system_tables::{self, Question, State};
 
 /// What a connection has said about itself.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +28,10 @@ pub struct Session {
     pub agreed: Option<Compression>,
     /// Shard that the connection arrived at, on a sharded node.
     pub shard: u32,
+    /// Version of the protocol, and the kinds of events that it has registered for.
+    pub registered: Option<(u8, Vec<String>)>,
+    /// The node that said here that it joins or leaves.
+    pub moves: Option<SocketAddr>,
 }
 
 /// What to do with the answer that was written.
@@ -40,6 +45,8 @@ pub enum Delivery {
     WhenAllAgree { statement: String, truncates: bool },
     /// Send it; tables were emptied.
     AfterTruncate,
+    /// Send it when all members know that this node leaves.
+    WhenAllKnow,
 }
 
 enum Prepared {
@@ -48,13 +55,23 @@ enum Prepared {
     System(Statement),
 }
 
-/// The state of a node, but for its queue.
+/// The state of a node.
 pub struct Node {
     ring: Ring,
     catalog: Catalog,
     prepared: HashMap<Vec<u8>, Rc<Prepared>>,
     remember: bool,
     pub shards: Option<Shards>,
+    /// None: operations are answered at once.
+    pub queue: Option<Queue>,
+    /// Factor on service times while another node streams.
+    pub stream_cost: f64,
+    /// When the request that is answered came.
+    pub now_ns: u64,
+    /// The change of the ring that has begun.
+    pub change: Option<membership::Change>,
+    /// Statements that made the schema, with their keyspaces: a node that joins repeats them.
+    schema: Vec<(String, String)>,
 }
 
 type Frame = (u8, i16);
@@ -68,7 +85,78 @@ impl Node {
             prepared: HashMap::new(),
             remember,
             shards: None,
+            queue: None,
+            stream_cost: 1.0,
+            now_ns: 0,
+            change: None,
+            schema: Vec::new(),
         }
+    }
+
+    /// Carries out a statement that made another node's schema.
+    pub fn repeat(&mut self, keyspace: &str, text: &str) -> Result<(), Refusal> {
+        let keyspace = Some(keyspace).filter(|keyspace| !keyspace.is_empty());
+        self.catalog.change(&parse(text)?, keyspace)?;
+        self.schema
+            .push((keyspace.unwrap_or_default().to_owned(), text.to_owned()));
+        Ok(())
+    }
+
+    /// Changes the ring, and the law with it, if that is due by now.
+    pub fn switch(&mut self, now_ns: u64) -> Option<membership::Change> {
+        let due = self
+            .change
+            .take_if(|change| change.at_ns.is_some_and(|at| at <= now_ns))?;
+        due.apply(&mut self.ring);
+        if let Some(queue) = &mut self.queue {
+            queue.set_nodes(self.ring.size());
+        }
+        Some(due)
+    }
+
+    /// A connection has ended: with it a change whose instant is not set yet.
+    pub fn forget(&mut self, session: &Session) {
+        let ended = |change: &mut membership::Change| Some(change.address) == session.moves && change.at_ns.is_none();
+        if self.change.take_if(ended).is_some() {
+            self.set_streaming(false);
+        }
+    }
+
+    fn set_streaming(&mut self, streams: bool) {
+        let factor = if streams { self.stream_cost } else { 1.0 };
+        self.queue.iter_mut().for_each(|queue| queue.set_cost(factor));
+    }
+
+    fn step(&mut self, session: &mut Session, step: &Step) -> Result<(), Refusal> {
+        if !session.forwarded {
+            return Err(invalid("only a node that joins or leaves says so"));
+        }
+        if let Step::Begin(way, address) = step {
+            if self.remember {
+                return Err(invalid(
+                    "the rows of a cluster that remembers them do not move: no node can join or leave it",
+                ));
+            }
+            self.change = Some(membership::Change::begin(
+                *way,
+                *address,
+                &self.ring,
+                self.change.as_ref(),
+            )?);
+            session.moves = Some(*address);
+            return Ok(());
+        }
+        let own = self
+            .change
+            .as_mut()
+            .filter(|change| Some(change.address) == session.moves);
+        let change = own.ok_or_else(|| invalid("this node has not said that it joins or leaves"))?;
+        match step {
+            Step::Switch(in_us) => change.at_ns = Some(self.now_ns.saturating_add(in_us.saturating_mul(1000))),
+            Step::Streams(streams) => self.set_streaming(*streams),
+            Step::Begin(..) => {}
+        }
+        Ok(())
     }
 
     pub fn ring(&self) -> &Ring {
@@ -147,8 +235,9 @@ impl Node {
                 response::ready(out, version, stream);
                 Ok(Delivery::AtOnce)
             }
-            // Membership and schema of a simulated cluster never change behind a driver's back: there are no events.
-            Request::Register(_) => {
+            Request::Register(kinds) => {
+                let kinds = kinds.iter().map(|kind| (*kind).to_owned()).collect();
+                session.registered = Some((version, kinds));
                 response::ready(out, version, stream);
                 Ok(Delivery::AtOnce)
             }
@@ -212,8 +301,27 @@ impl Node {
             return Ok(Delivery::AtOnce);
         }
         if let Some(question) = question(statement, session).filter(Question::is_system) {
-            system_tables::select(&question, &self.ring, &self.catalog, frame, out)?;
+            let state = State {
+                ring: &self.ring,
+                catalog: &self.catalog,
+                queue: self.queue.as_ref(),
+                schema: &self.schema,
+                now_ns: self.now_ns,
+            };
+            system_tables::select(&question, &state, frame, out)?;
             return Ok(Delivery::AtOnce);
+        }
+        match statement {
+            Statement::Membership(step) => {
+                self.step(session, step)?;
+                response::void(out, version, stream);
+                return Ok(Delivery::AtOnce);
+            }
+            Statement::Leave => {
+                response::void(out, version, stream);
+                return Ok(Delivery::WhenAllKnow);
+            }
+            _ => {}
         }
         let plan = Plan::new(statement, &self.catalog, session.keyspace.as_deref())?;
         // Whoever did not prepare needs the names of the columns.
@@ -240,6 +348,8 @@ impl Node {
         let change = self.catalog.change(statement, session.keyspace.as_deref())?;
         match &change {
             Change::Schema(what, keyspace, table) => {
+                let within = session.keyspace.clone().unwrap_or_default();
+                self.schema.push((within, text.to_owned()));
                 response::schema_change(out, version, stream, what, keyspace, table.as_deref());
             }
             Change::Nothing | Change::Truncated => response::void(out, version, stream),

@@ -306,3 +306,85 @@ fn a_batch_says_whether_its_conditions_held_and_which_statement_is_not_prepared(
     let Response::Error(error) = decode(&out) else { panic!() };
     assert_eq!(error.detail, Detail::Unprepared { id: b"unknown" });
 }
+
+/// A connection of a node to this one.
+fn of_a_node() -> Session {
+    Session {
+        forwarded: true,
+        ..Session::default()
+    }
+}
+
+#[test]
+fn one_node_at_a_time_joins_or_leaves() {
+    let mut member = Conversation::new(&["10.0.0.2:9042"]);
+    member.node.remember = false;
+    let (_, message) = member.refused("JOINING '10.0.0.3:9042'");
+    assert!(message.contains("only a node"), "a client cannot: {message}");
+    member.session = of_a_node();
+    for (text, words) in [
+        ("SWITCH IN 5", "has not said that it joins or leaves"),
+        ("JOINING '10.0.0.2:9042'", "10.0.0.2:9042 already exists"),
+        ("LEAVING '10.0.0.3:9042'", "10.0.0.3:9042 is not a member"),
+    ] {
+        let (_, message) = member.refused(text);
+        assert!(message.contains(words), "{text}: {message}");
+    }
+    member.query("JOINING '10.0.0.3:9042'");
+    let first = std::mem::replace(&mut member.session, of_a_node());
+    for text in [
+        "JOINING '10.0.0.4:9042'",
+        "JOINING '10.0.0.3:9042'",
+        "LEAVING '10.0.0.2:9042'",
+    ] {
+        let (code, message) = member.refused(text);
+        assert_eq!(code, code::SERVER);
+        assert!(
+            message.starts_with("Other bootstrapping/leaving/moving nodes detected: 10.0.0.3:9042 joins"),
+            "{text}: {message}"
+        );
+    }
+    // The connection of the first ends before it is a member: the way is free.
+    member.node.forget(&first);
+    assert_eq!(member.query("LEAVING '10.0.0.2:9042'").0, Delivery::AtOnce);
+    member.node.now_ns = 1_000;
+    member.query("SWITCH IN 2");
+    member.node.forget(&member.session.clone());
+    assert_eq!(member.node.switch(2_999), None);
+    assert!(
+        member.node.switch(3_000).is_some(),
+        "what all know happens, whoever goes"
+    );
+    assert_eq!(member.node.ring().size(), 1);
+    let (_, message) = member.refused("LEAVING '10.0.0.1:9042'");
+    assert!(message.contains("no other normal nodes in the ring"), "{message}");
+}
+
+#[test]
+fn nothing_joins_rows_that_do_not_move() {
+    let mut member = Conversation::new(&[]);
+    member.session = of_a_node();
+    let (_, message) = member.refused("JOINING '10.0.0.3:9042'");
+    assert!(message.contains("do not move"), "{message}");
+}
+
+#[test]
+fn a_node_says_what_made_its_schema() {
+    let mut member = Conversation::new(&[]);
+    for text in [
+        "CREATE KEYSPACE ks",
+        "USE ks",
+        "CREATE TABLE t (k text PRIMARY KEY, a text)",
+        "CREATE TABLE IF NOT EXISTS t (k text PRIMARY KEY, a text)",
+        "TRUNCATE t",
+    ] {
+        member.query(text);
+    }
+    let mut joiner = Conversation::new(&[]);
+    for (keyspace, text) in member.node.schema.clone() {
+        joiner.node.repeat(&keyspace, &text).unwrap();
+    }
+    assert_eq!(joiner.node.catalog.version(), member.node.catalog.version());
+    assert_eq!(joiner.node.schema, member.node.schema);
+    assert_eq!(member.node.schema.len(), 2, "only what changed it");
+}

@@ -46,7 +46,7 @@ impl WarmUp {
 pub struct QueueSettings {
     /// Mean service time as a function of the cluster's size.
     pub law: Law,
-    /// Nodes of the cluster.
+    /// Nodes of the cluster, at first.
     pub nodes: u32,
     /// Operations that the node serves at the same time.
     pub servers: u32,
@@ -79,6 +79,10 @@ pub struct Queue {
     renewed: bool,
     start_factor: f64,
     trial_factor: f64,
+    /// Factor on the service time while a node of the cluster streams.
+    cost: f64,
+    /// Time that the servers are taken up by all operations admitted so far.
+    taken_ns: u64,
 }
 
 impl Queue {
@@ -95,6 +99,8 @@ impl Queue {
             renewed: true,
             start_factor,
             trial_factor: 1.0,
+            cost: 1.0,
+            taken_ns: 0,
             settings,
         }
     }
@@ -107,6 +113,43 @@ impl Queue {
     /// The next operation begins a new burst.
     pub fn renew(&mut self) {
         self.renewed = true;
+    }
+
+    /// From the next operation on the cluster has so many nodes.
+    pub fn set_nodes(&mut self, nodes: u32) {
+        self.settings.nodes = nodes;
+    }
+
+    /// From the next operation on service times are multiplied by this.
+    pub fn set_cost(&mut self, factor: f64) {
+        self.cost = factor;
+    }
+
+    /// Bursts that have begun.
+    pub fn bursts(&self) -> u64 {
+        self.bursts
+    }
+
+    /// Has the factor of a cluster in which so many bursts have begun: the next burst here is the last of those.
+    pub fn catch_up(&mut self, bursts: u64) {
+        self.bursts = bursts.saturating_sub(1);
+    }
+
+    /// Operations admitted.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Operations that are served at the same time.
+    pub fn servers(&self) -> u32 {
+        self.settings.servers
+    }
+
+    /// Server time spent until `now_ns`, stalls within a service included. Exact, because a server that is due to be free
+    /// later than now has no pause until then.
+    pub fn busy_ns(&self, now_ns: u64) -> u64 {
+        let ahead = self.free.iter().map(|Reverse(free_ns)| free_ns.saturating_sub(now_ns));
+        self.taken_ns.saturating_sub(ahead.sum())
     }
 
     /// Takes an operation that arrived at `now_ns` and says when it ends. Instants must not go backwards.
@@ -124,9 +167,11 @@ impl Queue {
             .map_or(1.0, |warm_up| warm_up.factor_after(self.count));
         self.count += 1;
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // positive, far below 2^63 ns
-        let service_ns = (drawn_ns * self.start_factor * self.trial_factor * warm_up_factor).round() as u64;
+        let service_ns = (drawn_ns * self.start_factor * self.trial_factor * warm_up_factor * self.cost).round() as u64;
         let Reverse(free_ns) = self.free.pop().unwrap_or(Reverse(0));
-        let end_ns = self.end(free_ns.max(now_ns), service_ns);
+        let start_ns = free_ns.max(now_ns);
+        let end_ns = self.end(start_ns, service_ns);
+        self.taken_ns += end_ns - start_ns;
         self.free.push(Reverse(end_ns));
         self.last_end_ns = self.last_end_ns.max(end_ns);
         end_ns
@@ -294,6 +339,65 @@ mod tests {
         // 100 us * (1 + 2 / e)
         assert_eq!(took_us[1_000], 173);
         assert_eq!(took_us[9_999], 100);
+    }
+
+    #[test]
+    fn nodes_and_cost_hold_from_the_next_operation_on() {
+        let mut queue = Queue::new(QueueSettings {
+            law: Law {
+                contention: 0.1,
+                ..settings(1, &[]).law
+            },
+            ..settings(1, &[])
+        });
+        let took_us = |queue: &mut Queue, at: u64| (queue.admit(at * S) - at * S) / US;
+        assert_eq!(took_us(&mut queue, 1), 100);
+        queue.set_nodes(3);
+        assert_eq!(took_us(&mut queue, 2), 120);
+        queue.set_cost(1.5);
+        assert_eq!(took_us(&mut queue, 3), 180);
+        queue.set_cost(1.0);
+        queue.set_nodes(1);
+        assert_eq!(took_us(&mut queue, 4), 100);
+    }
+
+    #[test]
+    fn busy_time_is_what_the_servers_have_worked() {
+        let mut queue = Queue::new(settings(2, &[]));
+        for at_us in [0, 0, 0, 500] {
+            queue.admit(at_us * US);
+        }
+        // Two at once, the third behind one of them until 200; the fourth alone from 500 to 600.
+        assert_eq!(
+            [500, 550, 600, 900].map(|at| queue.busy_ns(at * US) / US),
+            [300, 350, 400, 400]
+        );
+        let mut queue = Queue::new(settings(2, &[]));
+        for _ in 0..3 {
+            queue.admit(0);
+        }
+        assert_eq!(
+            [0, 50, 100, 150, 200, 900].map(|at| queue.busy_ns(at * US) / US),
+            [0, 100, 200, 250, 300, 300]
+        );
+    }
+
+    #[test]
+    fn a_joiner_draws_the_factor_of_the_burst_in_which_the_cluster_is() {
+        let settings = || QueueSettings {
+            trial_cv: 0.3,
+            ..settings(1, &[])
+        };
+        let (mut member, mut joiner) = (Queue::new(settings()), Queue::new(settings()));
+        for burst in 1..=3 {
+            member.renew();
+            member.admit(burst * 10 * S);
+        }
+        joiner.catch_up(member.bursts());
+        assert_eq!(member.admit(31 * S), joiner.admit(31 * S));
+        member.renew();
+        joiner.renew();
+        assert_eq!(member.admit(32 * S), joiner.admit(32 * S));
     }
 
     #[test]

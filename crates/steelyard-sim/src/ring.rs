@@ -13,47 +13,70 @@ pub struct Member {
     pub token: i64,
 }
 
-/// All nodes, in the order of their addresses.
+/// All members, in the order of their addresses.
 #[derive(Clone, Debug)]
 pub struct Ring {
     members: Vec<Member>,
-    own: usize,
+    /// This node; after it has left, as it was last.
+    own: Member,
 }
 
 impl Ring {
     /// The ring of `own` and `peers`; equal shares for all.
     pub fn new(own: SocketAddr, peers: &[SocketAddr]) -> Self {
-        let mut addresses: Vec<SocketAddr> = peers.iter().copied().chain([own]).collect();
+        let mut ring = Self {
+            members: Vec::new(),
+            own: member(own, 0, 1),
+        };
+        ring.share_out(peers.iter().copied().chain([own]).collect());
+        ring
+    }
+
+    /// Takes a member in; the shares are equal again.
+    pub fn add(&mut self, address: SocketAddr) {
+        self.share_out(self.addresses().chain([address]).collect());
+    }
+
+    /// Goes on without a member; the shares are equal again.
+    pub fn remove(&mut self, address: SocketAddr) {
+        self.share_out(self.addresses().filter(|other| *other != address).collect());
+    }
+
+    fn share_out(&mut self, mut addresses: Vec<SocketAddr>) {
         addresses.sort_unstable();
         addresses.dedup();
         let count = addresses.len();
-        let member = |(index, address): (usize, SocketAddr)| Member {
-            address,
-            host_id: uuid(&address.to_string()),
-            token: token(index, count),
-        };
-        let own = addresses.binary_search(&own).unwrap_or_default();
-        Self {
-            members: addresses.into_iter().enumerate().map(member).collect(),
-            own,
+        let numbered = addresses.into_iter().enumerate();
+        self.members = numbered.map(|(index, address)| member(address, index, count)).collect();
+        if let Some(own) = self.members.iter().find(|member| member.address == self.own.address) {
+            self.own = own.clone();
         }
     }
 
     pub fn own(&self) -> &Member {
-        &self.members[self.own]
+        &self.own
+    }
+
+    /// All members, this node too while it is one.
+    pub fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
+        self.members.iter().map(|member| member.address)
     }
 
     /// All but this node.
     pub fn peers(&self) -> impl Iterator<Item = &Member> {
-        self.members
-            .iter()
-            .enumerate()
-            .filter(|(index, _)| *index != self.own)
-            .map(|(_, member)| member)
+        self.members.iter().filter(|member| member.address != self.own.address)
     }
 
     pub fn size(&self) -> u32 {
         u32::try_from(self.members.len()).unwrap_or(u32::MAX)
+    }
+}
+
+fn member(address: SocketAddr, index: usize, count: usize) -> Member {
+    Member {
+        address,
+        host_id: uuid(&address.to_string()),
+        token: token(index, count),
     }
 }
 
@@ -103,5 +126,20 @@ mod tests {
         let expected = [i64::MIN + 1, i64::MIN + 1 + third, i64::MIN + 1 + third + third];
         assert_eq!(tokens.iter().map(|(_, token)| *token).collect::<Vec<_>>(), expected);
         assert_ne!(uuid("a"), uuid("b"));
+    }
+
+    #[test]
+    fn a_ring_that_changes_is_that_of_its_members() {
+        let address = |last: u8| SocketAddr::from(([10, 0, 0, last], 9042));
+        let all = |ring: &Ring| ring.members.clone();
+        let mut ring = Ring::new(address(2), &[address(1)]);
+        ring.add(address(3));
+        assert_eq!(all(&ring), all(&Ring::new(address(2), &[address(1), address(3)])));
+        ring.remove(address(1));
+        assert_eq!(all(&ring), all(&Ring::new(address(2), &[address(3)])));
+        assert_eq!((ring.own(), ring.peers().count()), (&ring.members[0], 1));
+        let before = ring.own().clone();
+        ring.remove(address(2));
+        assert_eq!((ring.own(), ring.size(), ring.peers().count()), (&before, 1, 1));
     }
 }

@@ -17,7 +17,11 @@ use steelyard_cql::{Frame, HEADER_LENGTH, code};
 use steelyard_wire::Verify;
 
 use crate::catalog::Refusal;
+use crate::config::Growth;
 use crate::connection::Connection;
+use crate::log::Log;
+use crate::membership::Way;
+use crate::moving::{Learnt, Moving};
 use crate::node::{Delivery, Node, Session, put_error};
 use crate::queue::Queue;
 use crate::schema_broadcast::broadcast;
@@ -51,6 +55,28 @@ struct Agreed {
     outcome: Result<(), String>,
 }
 
+/// What a thread that talks to other nodes says to the server.
+enum Word {
+    Agreed(Agreed),
+    /// This node has left the cluster.
+    End,
+}
+
+/// How a thread reaches the server.
+#[derive(Clone)]
+struct Back {
+    words: Sender<Word>,
+    wake: Arc<OwnedFd>,
+}
+
+impl Back {
+    fn say(&self, word: Word) {
+        // Both fail only when the server has ended.
+        let _ = self.words.send(word);
+        let _ = rustix::io::write(&*self.wake, &1_u64.to_ne_bytes());
+    }
+}
+
 /// Encryption on both sides: for clients that connect, and towards other nodes.
 pub struct Tls {
     server: ServerTls,
@@ -69,18 +95,23 @@ impl Tls {
         })?;
         Ok(Self { server, client })
     }
+
+    pub fn client(&self) -> &ClientTls {
+        &self.client
+    }
 }
 
 /// A node that listens.
 pub struct Server {
     node: Node,
-    /// None: answer at once.
-    queue: Option<Queue>,
+    growth: Growth,
+    log: Log,
     listeners: Vec<TcpListener>,
     tls: Option<Tls>,
     events: Events,
-    wake: Arc<OwnedFd>,
-    agreed: (Sender<Agreed>, Receiver<Agreed>),
+    back: Back,
+    words: Receiver<Word>,
+    left: bool,
     connections: HashMap<u64, Connection>,
     next_connection: u64,
     waiting: BinaryHeap<Reverse<Due>>,
@@ -95,9 +126,9 @@ impl Server {
     pub fn new(
         listeners: Vec<TcpListener>,
         node: Node,
-        queue: Option<Queue>,
         spin_ns: u64,
         tls: Option<Tls>,
+        (growth, log): (Growth, Log),
     ) -> Result<Self, SimError> {
         let failed = |what: &'static str| {
             move |source: rustix::io::Errno| SimError::Kernel {
@@ -118,14 +149,21 @@ impl Server {
             let data = epoll::EventData::new_u64(id);
             epoll::add(&events, fd, data, epoll::EventFlags::IN).map_err(failed("watch a file"))?;
         }
+        let (sender, words) = mpsc::channel();
+        let back = Back {
+            words: sender,
+            wake: Arc::new(wake),
+        };
         Ok(Self {
             node,
-            queue,
+            growth,
+            log,
             listeners,
             tls,
             events,
-            wake: Arc::new(wake),
-            agreed: mpsc::channel(),
+            back,
+            words,
+            left: false,
             connections: HashMap::new(),
             next_connection: FIRST_CONNECTION,
             waiting: BinaryHeap::new(),
@@ -136,19 +174,32 @@ impl Server {
         })
     }
 
-    /// Serves forever. Ends only if the kernel refuses to wait.
-    pub fn run(mut self) -> SimError {
+    /// Takes over what the members know.
+    pub fn catch_up(&mut self, learnt: &Learnt) -> Result<(), String> {
+        for (keyspace, statement) in &learnt.schema {
+            let repeated = self.node.repeat(keyspace, statement);
+            repeated.map_err(|refusal| format!("{statement}: {}", refusal.message))?;
+        }
+        self.node
+            .queue
+            .iter_mut()
+            .for_each(|queue| queue.catch_up(learnt.bursts));
+        Ok(())
+    }
+
+    /// Serves until this node has left its cluster, or the kernel refuses to wait.
+    pub fn run(mut self) -> Result<(), SimError> {
         let mut events = [MaybeUninit::<epoll::Event>::uninit(); EVENTS_AT_ONCE];
-        loop {
+        while !self.left {
             let until_ns = self.wait_until();
             let events = match self.events.wait(&mut events, self.now_ns(), until_ns) {
                 Ok(events) => events,
                 Err(rustix::io::Errno::INTR) => continue,
                 Err(error) => {
-                    return SimError::Kernel {
+                    return Err(SimError::Kernel {
                         what: "wait for events",
                         source: error.into(),
-                    };
+                    });
                 }
             };
             if !events.is_empty() {
@@ -156,14 +207,34 @@ impl Server {
                 for event in &*events {
                     match event.data.u64() {
                         listener @ (LISTENER | SHARD_LISTENER) => self.accept(listener),
-                        WAKE => self.deliver_agreed(),
+                        WAKE => self.take_words(),
                         INSTANT => {}
                         id => self.serve(id, event.flags, now_ns),
                     }
                 }
             }
+            if self.node.change.is_some() {
+                self.switch();
+            }
             self.deliver_due();
             self.flush();
+        }
+        Ok(())
+    }
+
+    /// Changes the ring if that is due, and tells all who want to know.
+    fn switch(&mut self) {
+        let Some(change) = self.node.switch(self.now_ns()) else {
+            return;
+        };
+        if change.address != self.node.ring().own().address {
+            self.log.info(&change.log_line());
+        }
+        for (id, connection) in &mut self.connections {
+            if let Some((version, kinds)) = &connection.session.registered {
+                change.put_events(*version, kinds, &mut connection.output);
+                self.touched.push(*id);
+            }
         }
     }
 
@@ -172,10 +243,13 @@ impl Server {
         self.began.elapsed().as_nanos() as u64
     }
 
-    /// Until when to sleep: shortly before the next answer is due, so as not to depend on the timer's slip.
+    /// Until when to sleep: shortly before the next answer or a change of the ring is due, so as not to depend on the timer's
+    /// slip.
     fn wait_until(&self) -> Option<u64> {
-        let Reverse(next) = self.waiting.peek()?;
-        Some(next.at_ns.saturating_sub(self.spin_ns))
+        let answer = self.waiting.peek().map(|Reverse(next)| next.at_ns);
+        let change = self.node.change.as_ref().and_then(|change| change.at_ns);
+        let next_ns = answer.into_iter().chain(change).min()?;
+        Some(next_ns.saturating_sub(self.spin_ns))
     }
 
     fn accept(&mut self, number: u64) {
@@ -209,6 +283,7 @@ impl Server {
             return;
         };
         self.touched.push(id);
+        self.node.now_ns = now_ns;
         if flags.contains(epoll::EventFlags::OUT) || !connection.fill() {
             // A closed connection is forgotten by flush().
             return;
@@ -239,7 +314,7 @@ impl Server {
             let (session, body, output) = connection.parts(body);
             let delivery = self.node.answer(session, &header, body, output);
             connection.agree();
-            match (delivery, &mut self.queue) {
+            match (delivery, &mut self.node.queue) {
                 (Delivery::AtOnce, _) | (Delivery::Queued, None) => {}
                 (Delivery::AfterTruncate, queue) => queue.iter_mut().for_each(Queue::renew),
                 (Delivery::Queued, Some(queue)) => {
@@ -263,28 +338,37 @@ impl Server {
                         truncates,
                         outcome: Ok(()),
                     };
-                    broadcast_in_thread(
-                        peers,
-                        self.tls.as_ref().map(|tls| tls.client.clone()),
-                        keyspace,
-                        statement,
-                        agreed,
-                        self.agreed.0.clone(),
-                        Arc::clone(&self.wake),
-                    );
+                    let tls = self.tls.as_ref().map(|tls| tls.client.clone());
+                    broadcast_in_thread(peers, tls, keyspace, statement, agreed, self.back.clone());
+                }
+                (Delivery::WhenAllKnow, _) => {
+                    let agreed = Agreed {
+                        connection: id,
+                        answer: connection.output.split_off(start),
+                        truncates: false,
+                        outcome: Ok(()),
+                    };
+                    let ring = self.node.ring();
+                    let (own, members) = (ring.own().address, ring.addresses().collect());
+                    let tls = self.tls.as_ref().map(|tls| tls.client.clone());
+                    leave_in_thread(own, members, tls, (self.growth, self.log), agreed, self.back.clone());
                 }
             }
         }
         connection.consume(at);
     }
 
-    fn deliver_agreed(&mut self) {
+    fn take_words(&mut self) {
         let mut counter = [0; 8];
         // Empty when another event has read it already.
-        let _ = rustix::io::read(&*self.wake, &mut counter);
-        while let Ok(agreed) = self.agreed.1.try_recv() {
+        let _ = rustix::io::read(&*self.back.wake, &mut counter);
+        while let Ok(word) = self.words.try_recv() {
+            let Word::Agreed(agreed) = word else {
+                self.left = true;
+                continue;
+            };
             if agreed.truncates {
-                self.queue.iter_mut().for_each(Queue::renew);
+                self.node.queue.iter_mut().for_each(Queue::renew);
             }
             let Some(connection) = self.connections.get_mut(&agreed.connection) else {
                 continue;
@@ -341,8 +425,9 @@ impl Server {
         let Some(connection) = self.connections.remove(&id) else {
             return;
         };
+        self.node.forget(&connection.session);
         if connection.operated && !self.connections.values().any(|other| other.operated) {
-            self.queue.iter_mut().for_each(Queue::renew);
+            self.node.queue.iter_mut().for_each(Queue::renew);
         }
     }
 }
@@ -354,14 +439,33 @@ fn broadcast_in_thread(
     keyspace: Option<String>,
     statement: String,
     mut agreed: Agreed,
-    back: Sender<Agreed>,
-    wake: Arc<OwnedFd>,
+    back: Back,
 ) {
     std::thread::spawn(move || {
         agreed.outcome = broadcast(&peers, tls.as_ref(), keyspace.as_deref(), &statement);
-        // Both fail only when the server has ended.
-        let _ = back.send(agreed);
-        let _ = rustix::io::write(&*wake, &1_u64.to_ne_bytes());
+        back.say(Word::Agreed(agreed));
+    });
+}
+
+/// In a thread of its own, which talks to this node too, as to any member.
+fn leave_in_thread(
+    own: SocketAddr,
+    members: Vec<SocketAddr>,
+    tls: Option<ClientTls>,
+    (growth, log): (Growth, Log),
+    mut agreed: Agreed,
+    back: Back,
+) {
+    std::thread::spawn(move || {
+        let begun = Moving::begin(Way::Leaves, own, &members, growth, log, tls.as_ref());
+        let (outcome, moving) = begun.map_or_else(|error| (Err(error), None), |moving| (Ok(()), Some(moving)));
+        agreed.outcome = outcome;
+        back.say(Word::Agreed(agreed));
+        match moving.map(Moving::leave) {
+            Some(Ok(())) => back.say(Word::End),
+            Some(Err(error)) => log.error(&format!("could not leave the cluster: {error}")),
+            None => {}
+        }
     });
 }
 

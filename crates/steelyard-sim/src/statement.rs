@@ -1,7 +1,10 @@
 //! Parser of statements: the small part of CQL that clients of the simulated cluster use.
 
+use std::net::SocketAddr;
+
 use steelyard_cql::{ColumnType, MAX_DEPTH};
 
+use crate::membership::{Step, Way};
 use crate::tokens::{Token, tokens};
 use crate::types::column_type;
 
@@ -72,6 +75,10 @@ pub enum Statement {
         if_exists: bool,
     },
     Truncate(Name),
+    /// What a node that joins or leaves says to the members.
+    Membership(Step),
+    /// The node is to leave the cluster.
+    Leave,
     /// INSERT and UPDATE are the same in CQL.
     Put {
         name: Name,
@@ -114,6 +121,23 @@ pub fn parse(text: &str) -> Result<Statement, String> {
             parser.maybe("table");
             parser.name().map(Statement::Truncate)
         }
+        "joining" => parser
+            .address()
+            .map(|address| Statement::Membership(Step::Begin(Way::Joins, address))),
+        "leaving" => parser
+            .address()
+            .map(|address| Statement::Membership(Step::Begin(Way::Leaves, address))),
+        "streaming" => Ok(Statement::Membership(Step::Streams(true))),
+        "streamed" => Ok(Statement::Membership(Step::Streams(false))),
+        "switch" => {
+            parser.expect("in")?;
+            let in_us = parser.literal()?;
+            let in_us = in_us
+                .parse()
+                .map_err(|_| format!("expected microseconds, not {in_us}"))?;
+            Ok(Statement::Membership(Step::Switch(in_us)))
+        }
+        "leave" => Ok(Statement::Leave),
         "insert" => parser.insert(),
         "update" => parser.update(),
         "delete" => parser.delete(),
@@ -477,6 +501,12 @@ impl Parser {
             Some(Token::Number(number)) => Ok(number.to_string()),
             _ => Err(format!("expected a literal, not {}", self.back())),
         }
+    }
+
+    fn address(&mut self) -> Result<SocketAddr, String> {
+        let text = self.literal()?;
+        text.parse()
+            .map_err(|_| format!("expected 'ADDRESS:PORT', not {text:?}"))
     }
 
     fn if_not_exists(&mut self) -> Result<bool, String> {

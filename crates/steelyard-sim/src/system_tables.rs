@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use steelyard_cql::{ColumnSpec, ColumnType, Value, response};
 
 use crate::catalog::{Catalog, Refusal, invalid};
+use crate::queue::Queue;
 use crate::ring::{Member, Ring};
 use crate::statement::{Name, Projection, Term};
 use crate::types::type_name;
@@ -50,6 +51,16 @@ impl Question<'_> {
     }
 }
 
+/// What the tables are about.
+pub struct State<'a> {
+    pub ring: &'a Ring,
+    pub catalog: &'a Catalog,
+    pub queue: Option<&'a Queue>,
+    /// Statements that made the schema, with their keyspaces.
+    pub schema: &'a [(String, String)],
+    pub now_ns: u64,
+}
+
 /// One cell: its value as bytes with a length, and the text that WHERE compares with.
 struct Cell {
     name: &'static str,
@@ -63,12 +74,11 @@ type Row = Vec<Cell>;
 /// Answer it. Tables that exist but hold nothing here (types, indexes, views) have no rows.
 pub fn select(
     question: &Question<'_>,
-    ring: &Ring,
-    catalog: &Catalog,
+    state: &State<'_>,
     (version, stream): (u8, i16),
     out: &mut Vec<u8>,
 ) -> Result<(), Refusal> {
-    let (example, rows) = table(question, ring, catalog)?;
+    let (example, rows) = table(question, state)?;
     let position = |wanted: &String| {
         let position = example.iter().position(|cell| cell.name == wanted);
         position.ok_or_else(|| {
@@ -125,7 +135,8 @@ pub fn select(
 }
 
 /// A row that names the columns, and the rows.
-fn table(question: &Question<'_>, ring: &Ring, catalog: &Catalog) -> Result<(Row, Vec<Row>), Refusal> {
+fn table(question: &Question<'_>, state: &State<'_>) -> Result<(Row, Vec<Row>), Refusal> {
+    let (ring, catalog) = (state.ring, state.catalog);
     let schema = catalog.version();
     Ok(match (question.keyspace(), question.name.table.as_str()) {
         ("system", "local") => (local(ring.own(), schema), vec![local(ring.own(), schema)]),
@@ -157,6 +168,24 @@ fn table(question: &Question<'_>, ring: &Ring, catalog: &Catalog) -> Result<(Row
                     .map(|(at, column)| column_row(column, table.role(at)))
             });
             (column_row(&nameless(), ("regular", -1)), rows.collect())
+        }
+        ("system_views", "simulated_load") => {
+            let rows = state.queue.map(|queue| load_row(queue, ring, state.now_ns));
+            let example = vec![
+                bigint("busy_server_ns", 0),
+                bigint("operations", 0),
+                bigint("bursts", 0),
+                int("servers", 0),
+                int("nodes", 0),
+            ];
+            (example, rows.into_iter().collect())
+        }
+        ("system_views", "simulated_schema") => {
+            let row = |(keyspace, statement): &(String, String)| {
+                vec![text("keyspace_name", keyspace), text("statement", statement)]
+            };
+            let rows = state.schema.iter().map(row).collect();
+            (row(&(String::new(), String::new())), rows)
         }
         ("system_schema" | "system_virtual_schema", _) => {
             (EMPTY_COLUMNS.iter().map(|name| text(name, "")).collect(), Vec::new())
@@ -216,6 +245,17 @@ fn common(member: &Member, schema: [u8; 16]) -> Row {
         text("release_version", RELEASE),
         cell("schema_version", ColumnType::Uuid, &Value::Uuid(schema)),
         cell("tokens", ColumnType::Set(Box::new(ColumnType::Text)), &tokens),
+    ]
+}
+
+/// What the node has worked since its start; a cluster's nodes are those of the law.
+fn load_row(queue: &Queue, ring: &Ring, now_ns: u64) -> Row {
+    vec![
+        bigint("busy_server_ns", queue.busy_ns(now_ns)),
+        bigint("operations", queue.count()),
+        bigint("bursts", queue.bursts()),
+        int("servers", i32::try_from(queue.servers()).unwrap_or(i32::MAX)),
+        int("nodes", i32::try_from(ring.size()).unwrap_or(i32::MAX)),
     ]
 }
 
@@ -292,6 +332,11 @@ fn text(name: &'static str, value: &str) -> Cell {
 
 fn inet(name: &'static str, address: IpAddr) -> Cell {
     cell(name, ColumnType::Inet, &Value::Inet(address))
+}
+
+fn bigint(name: &'static str, value: u64) -> Cell {
+    let value = i64::try_from(value).unwrap_or(i64::MAX);
+    cell(name, ColumnType::BigInt, &Value::BigInt(value))
 }
 
 fn int(name: &'static str, value: i32) -> Cell {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use steelyard_cql::response::{Response, Rows};
 use steelyard_cql::{Consistency, Frame, HEADER_LENGTH, request};
-use steelyard_sim::{Config, Distribution, Law, Stall, Timing, serve};
+use steelyard_sim::{Config, Distribution, Growth, Law, Stall, Timing, serve};
 
 const LIMIT: Duration = Duration::from_secs(10);
 const INSERT: &str = "INSERT INTO ks.t (k, a) VALUES (?, ?)";
@@ -43,8 +43,7 @@ fn begin(timing: Option<Timing>, remember: bool) -> SocketAddr {
             remember,
             ..Config::null(listen)
         };
-        let error = serve(&config, |address| sender.send(address).unwrap());
-        panic!("{error}");
+        serve(&config, |address| sender.send(address).unwrap()).unwrap();
     });
     receiver.recv_timeout(LIMIT).unwrap()
 }
@@ -196,4 +195,154 @@ fn a_client_that_talks_nonsense_is_cut_off() {
     client.0.write_all(&[4, 0, 0, 0, 7, 0xff, 0xff, 0xff, 0xff]).unwrap();
     assert_eq!(client.0.read(&mut [0; 16]).unwrap(), 0, "closed");
     Client::connect(address);
+}
+
+/// A node of a cluster that grows, and where its end is reported.
+struct Member {
+    address: SocketAddr,
+    ended: mpsc::Receiver<Result<(), String>>,
+}
+
+impl Member {
+    fn start(address: SocketAddr, peers: &[SocketAddr], join: Option<SocketAddr>, growth: Growth) -> Self {
+        let (listening, is_listening) = mpsc::channel();
+        let (ending, ended) = mpsc::channel();
+        let config = Config {
+            peers: peers.to_vec(),
+            join,
+            growth,
+            timing: Some(timing(100.0, vec![])),
+            ..Config::null(address)
+        };
+        std::thread::spawn(move || {
+            // Nobody waits for most of these.
+            let end = serve(&config, |_| {
+                let _ = listening.send(());
+            });
+            let _ = ending.send(end.map_err(|error| error.to_string()));
+        });
+        if join.is_none() {
+            is_listening.recv_timeout(LIMIT).unwrap();
+        }
+        Self { address, ended }
+    }
+
+    /// Nodes in the ring that it sees, itself included, and in its law.
+    fn sees(&self) -> Option<(u32, i32)> {
+        let mut client = Client(TcpStream::connect_timeout(&self.address, LIMIT).ok()?);
+        client.ask(|out| request::startup(out, 0, "test", "1", None));
+        let peers = client.query("SELECT peer FROM system.peers_v2");
+        let nodes = client.query("SELECT nodes FROM system_views.simulated_load");
+        let row = rows(&nodes).row().unwrap();
+        let steelyard_cql::Value::Int(nodes) = row[0] else {
+            panic!("{row:?}")
+        };
+        Some((rows(&peers).count + 1, nodes))
+    }
+}
+
+impl Client {
+    fn query(&mut self, text: &str) -> Vec<u8> {
+        self.ask(|out| request::query(out, 0, text, Consistency::One))
+    }
+
+    fn event(&mut self) -> (String, String, SocketAddr) {
+        let (stream, frame) = self.receive();
+        let Response::Event(kind, fields) = decode(&frame) else {
+            panic!("{:?}", decode(&frame))
+        };
+        let mut fields = steelyard_cql::Reader::new(fields);
+        let change = fields.string().unwrap().to_owned();
+        let (address, port) = fields.inet().unwrap();
+        assert_eq!(stream, -1);
+        (
+            kind.to_owned(),
+            change,
+            SocketAddr::new(address, u16::try_from(port).unwrap()),
+        )
+    }
+}
+
+fn error(frame: &[u8]) -> Option<String> {
+    match decode(frame) {
+        Response::Error(error) => Some(error.message.to_owned()),
+        _ => None,
+    }
+}
+
+fn free_addresses<const COUNT: usize>() -> [SocketAddr; COUNT] {
+    let held = [(); COUNT].map(|()| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
+    let mut addresses = held.map(|listener| listener.local_addr().unwrap());
+    addresses.sort_unstable();
+    addresses
+}
+
+#[test]
+fn a_node_joins_a_running_cluster_and_leaves_it() {
+    let [first, second, third, fourth] = free_addresses();
+    let growth = Growth {
+        boot: Duration::from_millis(30),
+        ring_delay: Duration::from_millis(1000),
+        data_bytes: 9e6,
+        stream_bytes_per_s: 30e6,
+        stream_cost: 1.5,
+    };
+    let mut members = vec![
+        Member::start(first, &[second], None, growth),
+        Member::start(second, &[first], None, growth),
+    ];
+    let mut watching = Client::connect(first);
+    watching.ask(|out| request::register(out, 0, &["TOPOLOGY_CHANGE", "STATUS_CHANGE"]));
+    let began = Instant::now();
+    members.push(Member::start(third, &[], Some(second), growth));
+    // Another is refused meanwhile.
+    std::thread::sleep(Duration::from_millis(150));
+    let other = Member::start(fourth, &[], Some(second), growth);
+    let refusal = other.ended.recv_timeout(LIMIT).unwrap().unwrap_err();
+    assert!(
+        refusal.contains("Other bootstrapping/leaving/moving nodes detected"),
+        "{refusal}"
+    );
+    let leaver = Client::connect(second).query("LEAVE");
+    assert!(error(&leaver).unwrap().contains(&format!("{third} joins")));
+    assert_eq!((members[0].sees(), members[2].sees()), (Some((2, 2)), None), "not yet");
+    for change in [("TOPOLOGY_CHANGE", "NEW_NODE"), ("STATUS_CHANGE", "UP")] {
+        assert_eq!(watching.event(), (change.0.to_owned(), change.1.to_owned(), third));
+    }
+    // 30 + 1000 ms, and 9 MB / (3 nodes * 30 MB/s) = 100 ms.
+    assert!(began.elapsed() >= Duration::from_millis(1130), "{:?}", began.elapsed());
+    assert_eq!([0, 1, 2].map(|at| members[at].sees()), [Some((3, 3)); 3]);
+    let mut joined = Client(TcpStream::connect(third).unwrap());
+    joined.ask(|out| request::startup(out, 0, "test", "1", None));
+    let read = joined.prepare(READ);
+    joined.execute(1, &read, &["x"]);
+    assert_eq!(rows(&joined.receive().1).count, 1, "it has the schema, and answers");
+
+    assert_eq!(error(&joined.query("LEAVE")), None);
+    assert_eq!(
+        watching.event(),
+        ("TOPOLOGY_CHANGE".into(), "REMOVED_NODE".into(), third)
+    );
+    assert_eq!([0, 1].map(|at| members[at].sees()), [Some((2, 2)); 2]);
+    joined.execute(2, &read, &["x"]);
+    assert_eq!(rows(&joined.receive().1).count, 1, "it answers for a while");
+    assert_eq!(
+        members[2].ended.recv_timeout(LIMIT).unwrap(),
+        Ok(()),
+        "it ends by itself"
+    );
+    let again = Member::start(third, &[], Some(first), Growth::default());
+    assert_eq!(watching.event().1, "NEW_NODE");
+    assert_eq!(again.sees(), Some((3, 3)));
+}
+
+#[test]
+fn a_node_that_cannot_join_says_why() {
+    let [nobody, own] = free_addresses();
+    let alone = Member::start(own, &[], Some(nobody), Growth::default());
+    let refusal = alone.ended.recv_timeout(LIMIT).unwrap().unwrap_err();
+    assert!(
+        refusal.starts_with(&format!("{own} could not join the cluster: the contact {nobody}: ")),
+        "{refusal}"
+    );
 }

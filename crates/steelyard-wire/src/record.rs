@@ -16,6 +16,8 @@ pub enum Record {
     Interval(Interval),
     /// End of a phase.
     Done(Done),
+    /// The first operation was sent to a node that was not there at first.
+    Routed(Routed),
     /// One reading of a probe.
     Sample(Sample),
     /// Why the agent gave up.
@@ -158,6 +160,15 @@ pub struct Done {
     /// closed loop, and where nothing was answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub carries_per_s: Option<f64>,
+}
+
+/// The first operation that was sent to a node which has joined since the load began; once a node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Routed {
+    /// When, seconds since the epoch.
+    pub t_s: f64,
+    /// The node's `address:port`.
+    pub contact: String,
 }
 
 /// One reading of a probe; `values` are per-second rates, fractions or amounts as the metric's name says.

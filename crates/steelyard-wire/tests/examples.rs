@@ -70,5 +70,8 @@ fn records_come_back_byte_for_byte() {
                 .to_owned(),
         );
     }
-    assert_eq!(kinds, ["hello", "connected", "interval", "done", "sample", "error"]);
+    assert_eq!(
+        kinds,
+        ["hello", "connected", "interval", "done", "routed", "sample", "error"]
+    );
 }

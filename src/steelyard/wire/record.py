@@ -182,6 +182,16 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Routed:
+    """First operation that was sent to a node which has joined since the load began."""
+
+    record: Literal["routed"] = "routed"
+    t_s: Moment
+    contact: str
+    """`address:port` of the node."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SampleRecord:
     """One reading of a probe."""
 
@@ -189,17 +199,6 @@ class SampleRecord:
     t_s: float
     values: Mapping[str, float]
     """Metric to per-second rate, fraction or amount, as the metric's name says."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Routed:
-    """The first operation went to a node that was not among those at the beginning; once per node."""
-
-    record: Literal["routed"] = "routed"
-    t_s: Moment
-    """Clock of the load node, seconds since the epoch."""
-    contact: str
-    """`address:port` of the node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,7 +210,7 @@ class Failure:
     hint: str
 
 
-Record = Hello | Connected | Interval | Done | SampleRecord | Routed | Failure
+Record = Hello | Connected | Interval | Done | Routed | SampleRecord | Failure
 """One line of output."""
 
 NO_SUMMARY: Final = Summary(

@@ -35,7 +35,11 @@ def refused(tmp_path: Path, **changes: Any) -> list[StudyError]:
     ("changes", "key", "words"),
     [
         ({"load": {"duration_s": 60, "engine": "latte"}}, "load.engine", "unobserved"),
-        ({"load": {"schedule": "search", "objective": ["response_ms_p99 <= 20"]}}, "policy.name", "one size"),
+        (
+            {"load": {"schedule": "search", "objective": ["response_ms_p99 <= 20"], "threads": 256}},
+            "policy.name",
+            "one size",
+        ),
         ({"data": {"state": "continue"}}, "data.state", "ends its start"),
         ({"policy": {"name": "scheduled", "times": [[60, 4]]}}, "policy.times", "ends after 60 s"),
         ({"policy": {"name": "scheduled", "times": [[20, 3]]}}, "policy.times", "changes nothing"),
