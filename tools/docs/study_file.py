@@ -15,6 +15,7 @@ from steelyard.model.link import LinkChoice
 from steelyard.model.load import Load, LoadPhase
 from steelyard.model.named_level import NamedLevel
 from steelyard.model.node_limits import NodeLimits
+from steelyard.model.policy import PolicyChoice
 from steelyard.model.plausible import LARGEST, SMALLEST
 from steelyard.model.server_warm_up import ServerWarmUp
 from steelyard.model.study import (
@@ -48,6 +49,7 @@ TABLES: dict[str, type[BaseModel]] = {
     "node": NodeLimits,
     "link": LinkChoice,
     "load_site": LoadSiteChoice,
+    "policy": PolicyChoice,
     "levels.FACTOR.LEVEL": NamedLevel,
     "design": Design,
     "design.until": Until,
@@ -55,7 +57,7 @@ TABLES: dict[str, type[BaseModel]] = {
     "cost": Cost,
     "limits": Limits,
 }
-HARD_SHOWN = ("site", "load", "data", "node", "link", "load_site")
+HARD_SHOWN = ("site", "load", "data", "node", "link", "load_site", "policy")
 """Tables of which each key says what it varies over."""
 LISTS = ("load.phases",)
 """Tables that may occur several times."""
@@ -68,6 +70,7 @@ PURPOSE = {
     "The load nodes must reach the databases' addresses. Databases of site `ssh` can be reached from other machines of "
     "site `ssh` or from this machine (`local`, with mode loopback), and containers of site `docker` from this machine. "
     "Databases on this machine with load nodes elsewhere are refused.",
+    "policy": f"{inspect.getdoc(PolicyChoice)} See [grow a cluster under load](../howto/grow-a-cluster-under-load.md).",
     "load": f"{inspect.getdoc(Load)} Schedule `search`: [find the highest rate](../howto/find-the-highest-rate.md).",
     "analysis": f"{inspect.getdoc(AnalysisChoice)} See "
     "[answer with several responses](../howto/answer-with-several-responses.md).",
@@ -126,8 +129,8 @@ load.threads = [1, 8]
 
 ## Factors
 
-`[factors]` maps a field to its levels. Any field of `site`, `system`, `workload`, `load`, `data`, `node` and `link`
-can be a factor, by its dotted name. Short names: """
+`[factors]` maps a field to its levels. Any field of `site`, `system`, `workload`, `load`, `data`, `node`, `link`
+and `policy` can be a factor, by its dotted name. Short names: """
 FACTORS = """.
 
 In TOML a key cannot be both a value and a table. So if there is `workload = [...]`, write the longer key in quotes:
