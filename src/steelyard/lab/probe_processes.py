@@ -219,16 +219,18 @@ class ProbeProcesses:
 
 
 def _placed(probe: Probe, groups: Sequence[Sequence[Watched]]) -> list[tuple[Probe, Placement]]:
-    """The commands of a probe that read each group by itself. Raises ProbeError if none finds anything to read."""
-    placed, failure = [], None
+    """The commands of a probe that read each group by itself, each command once. Raises ProbeError if none finds
+    anything to read."""
+    placements: list[Placement] = []
+    failure = None
     for group in groups:
         try:
-            placed += [(probe, placement) for placement in placements_of(probe, group, READ_EVERY_S)]
+            placements += [one for one in placements_of(probe, group, READ_EVERY_S) if one not in placements]
         except ProbeError as error:
             failure = error
-    if failure is not None and not placed:
+    if failure is not None and not placements:
         raise failure
-    return placed
+    return [(probe, placement) for placement in placements]
 
 
 async def _all_started(running: Sequence[_Running], readings: Readings, within_s: float) -> None:

@@ -106,6 +106,56 @@ def test_a_probe_that_ends_says_why() -> None:
         asyncio.run(readings_of(Meter(FAIL, speaks_of=("n1",)), 99))
 
 
+class Ticking(Meter):
+    """A command for each node, which prints a reading every 50 ms until it is ended, or twice if it is told so."""
+
+    script = "import sys, time\nfor t in range(int(sys.argv[1])):\n    print(t, 5, flush=True)\n    time.sleep(0.05)"
+
+    def __init__(self, lines: int = 1000) -> None:
+        self.lines = lines
+
+    def placements(self, watched: Sequence[Watched], interval_s: float) -> Sequence[Placement]:
+        argv = (sys.executable, "-c", self.script, str(self.lines))
+        return [Placement(None, argv, (each.node.name,)) for each in watched]
+
+
+def test_nodes_come_and_go(tmp_path: Path) -> None:
+    async def come_and_go() -> None:
+        first = [Watched(node("n1", tmp_path)), Watched(node("n2", tmp_path))]
+        async with watching([Ticking()], first, Silent(), alone=True) as readings:
+            assert readings.processes is not None
+            await readings.processes.begin([[Watched(node("n3", tmp_path))]])
+            assert readings.samples["meter", "n3"]
+            readings.processes.let_go("n2")
+            await readings.processes.end("n2")
+            count = len(readings.samples["meter", "n2"])
+            await readings.reach(readings.samples["meter", "n1"][-1].t_s + 4, 10.0)
+            assert len(readings.samples["meter", "n2"]) == count
+            assert readings.failure is None
+
+    asyncio.run(come_and_go())
+
+
+def test_a_probe_of_a_node_that_leaves_may_end_by_itself(tmp_path: Path) -> None:
+    async def leave() -> None:
+        async with watching([Ticking(lines=2)], [Watched(node("n1", tmp_path))], Silent(), alone=True) as readings:
+            assert readings.processes is not None
+            readings.processes.let_go("n1")
+            await asyncio.sleep(0.5)
+            assert readings.failure is None
+
+    asyncio.run(leave())
+
+
+def test_a_command_that_reads_all_nodes_runs_once_also_where_nodes_are_read_alone(tmp_path: Path) -> None:
+    async def run() -> None:
+        first = [Watched(node("n1", tmp_path)), Watched(node("n2", tmp_path))]
+        async with watching([Meter(PRINT, "n1 1.5 30", "n2 1.5 40")], first, Silent(), alone=True) as readings:
+            assert len(readings.process_ids) == 1
+
+    asyncio.run(run())
+
+
 class Everywhere:
     """A probe with one command on each node."""
 
