@@ -1,8 +1,8 @@
 """`python -m tools.campaigns.killed_run PHASE NTH DELAY_S TARGET STATE WORDS...`: `steelyard WORDS`, with a kill -9.
 
 DELAY_S after the study has come to PHASE for the NTH time, TARGET is killed: `conductor` (this process), `agent` (a
-load generator of the study), `node` (a database process) or `link` (the link program). Other processes are found by
-their lease. The last line of standard error says what was killed; if nothing was there to kill, the line says so.
+load generator of the study), `node` (a database process), `member` (one of the first nodes), `joiner` (a node that
+joins or has joined) or `link` (the link program). Other processes are found by their lease. The last line of standard error says what was killed; if nothing was there to kill, the line says so.
 """
 
 from __future__ import annotations
@@ -23,9 +23,12 @@ from steelyard.store.write import TrialDraft
 from tools.campaigns.leftovers import processes_of
 
 CONDUCTOR, AGENT, NODE, LINK = "conductor", "agent", "node", "link"
+MEMBER, JOINER = "member", "joiner"
 WORDS_OF = {
     AGENT: ("steelyard-agent load",),
     NODE: ("steelyard-agent sim", "CassandraDaemon"),
+    MEMBER: ("steelyard-agent sim",),
+    JOINER: (" --join ",),
     LINK: ("steelyard-agent link ",),
 }
 """What the command line of a target holds."""
@@ -54,7 +57,8 @@ class Killer:
         wanted = WORDS_OF[self._target]
         running = processes_of(self._state).items()
         pids = sorted(pid for pid, words in running if any(word in words for word in wanted))
-        for pid in pids[-1:]:
+        # Members are the first that were started.
+        for pid in pids[:1] if self._target == MEMBER else pids[-1:]:
             os.kill(pid, signal.SIGKILL)
         print(f"{KILLED} {self._target if pids else 'nothing'}", file=sys.stderr, flush=True)
 

@@ -6,7 +6,8 @@ command, which must end with every trial valid; a killed generator is repeated b
 result, named, and the study goes on. Afterwards the store verifies, no trial that was sealed has changed, and nothing
 is left on the machine. 74 kills on simulated clusters, 32 on real Cassandra; each phase at least five times. 22 more
 on simulated nodes that the link program joins, which have disks of their own where the kernel lets them: of the
-conductor in each phase, and of the link program, whose trial is void and is repeated.
+conductor in each phase, and of the link program, whose trial is void and is repeated. 60 more on simulated clusters
+that grow and shrink: of the conductor, of the node that joins, and of a member, over all marks.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from steelyard.model.trial import Phase
 from steelyard.node.folders import STATE_VARIABLE
 from steelyard.store import Store, layout
 from tools.campaigns.campaign import LIMITS_LIFTED, Case, Finding, Outcome, no_world
-from tools.campaigns.killed_run import AGENT, CONDUCTOR, KILLED, LINK, NODE
+from tools.campaigns.killed_run import AGENT, CONDUCTOR, JOINER, KILLED, LINK, MEMBER, NODE
 from tools.campaigns.leftovers import left_behind, unknown
 
 NAME: Final = "killed"
@@ -98,6 +99,32 @@ disk_gb = 0.1
 [link]
 name = "802.11g"
 """,
+    "growing": """
+[system]
+name = "simulated"
+service_us = 300
+boot_s = 0.5
+ring_delay_s = 0.5
+data_mb = 3
+stream_mb_per_s = 1
+[workload]
+name = "ycsb-c"
+records = 100
+[load]
+schedule = "constant"
+rate_per_s = 200
+threads = 16
+duration_s = 7.0
+[server_warm_up]
+mode = "off"
+[factors]
+nodes = [2]
+[policy]
+name = "scheduled"
+times = [[1, 3], [4, 2]]
+[node]
+cpus = 1.0
+""",
 }
 FRAME: Final = """
 [study]
@@ -118,11 +145,19 @@ CONDUCTOR_KILLS: Final = {
     "simulated": (*(*Phase,) * 4, Phase.CAPACITY),
     "cassandra": tuple(one for one in Phase if one != Phase.CAPACITY) * 2,
     "linked": tuple(one for one in Phase if one not in (Phase.CAPACITY, Phase.SERVER_WARM_UP)),
+    "growing": (Phase.MEASURE,) * 30,
 }
-OTHER_KILLS: Final = {"simulated": {AGENT: 8, NODE: 9}, "cassandra": {AGENT: 3, NODE: 3}, "linked": {LINK: 10}}
+OTHER_KILLS: Final = {
+    "simulated": {AGENT: 8, NODE: 9},
+    "cassandra": {AGENT: 3, NODE: 3},
+    "linked": {LINK: 10},
+    "growing": {JOINER: 15, MEMBER: 15},
+}
 """Kills of a load generator, of a node and of a link program."""
 LINK_PHASES: Final = (Phase.WARM_UP, Phase.MEASURE, Phase.SETTLE, Phase.DEPLOY, Phase.WIPE)
 BROKEN_LINK: Final = "the link program exited with code -9"
+GROWING_S: Final = 6.5
+"""A kill in a cluster that grows and shrinks comes at any time up to this: over all marks of a join and of a leave."""
 LONGEST_DELAY_S: Final = {Phase.MEASURE: 1.2, Phase.SERVER_WARM_UP: 1.5, Phase.DEPLOY: 1.0, Phase.POPULATE: 0.5}
 """Where in a phase is killed, at random up to this; other phases take a fraction of a second."""
 SHORT_S: Final = 0.05
@@ -137,7 +172,7 @@ class Kills:
     limit_s = 600.0
 
     def cases(self, seed: int) -> Sequence[Case]:
-        """74 on simulated clusters, 32 on Cassandra, 22 over the link program."""
+        """74 on simulated clusters, 32 on Cassandra, 22 over the link program, 60 on clusters that grow."""
         drawn = random.Random(seed)
         return [case for system in STUDIES for case in _cases(system, drawn)]
 
@@ -153,11 +188,12 @@ class Kills:
 def _cases(system: str, drawn: random.Random) -> list[Case]:
     targets = [(phase, CONDUCTOR) for phase in CONDUCTOR_KILLS[system]]
     for target, kills in OTHER_KILLS[system].items():
-        phases = LINK_PHASES if target == LINK else LOADED
+        phases = {LINK: LINK_PHASES, JOINER: (Phase.MEASURE,), MEMBER: (Phase.MEASURE,)}.get(target, LOADED)
         targets += [(phases[number % len(phases)], target) for number in range(kills)]
     cases = []
     for number, (phase, target) in enumerate(targets, start=1):
-        delay_s = drawn.uniform(0, LONGEST_DELAY_S.get(phase, SHORT_S))
+        longest_s = GROWING_S if system == "growing" else LONGEST_DELAY_S.get(phase, SHORT_S)
+        delay_s = drawn.uniform(0, longest_s)
         values = {"system": system, "phase": str(phase), "target": target, "delay_s": round(delay_s, 3)}
         cases.append(Case(f"{system}-{number:02}-{target}-{phase}", f"{system}: {target}", values))
     return cases
@@ -195,7 +231,8 @@ class _Killed:
             self._expect(code, (0,), "the same command again", printed)
         else:
             # 1: a lost node is a result; a lost generator or link is repeated.
-            self._expect(code, (0, 1) if target == NODE else (0,), f"the run that lost a {target}", printed)
+            lost = (0, 1) if target in (NODE, MEMBER, JOINER) else (0,)
+            self._expect(code, lost, f"the run that lost a {target}", printed)
         if target == LINK and self._values["phase"] in (Phase.WARM_UP, Phase.MEASURE):
             self._void_by_its_link()
         self._unchanged(sealed)
@@ -241,6 +278,10 @@ class _Killed:
         if len(names) != len(set(names)):
             self._fault("silently-wrong", "a trial is there twice")
         self._facts["outcomes"] = [str(record.verdict.outcome) for record in records]
+        activities = [activity for record in records for activity in record.activities]
+        self._facts["activities"] = [f"{one.kind} {one.outcome}" for one in activities]
+        if self._values["target"] == CONDUCTOR and any(one.outcome == "failed" for one in activities):
+            self._fault("silently-wrong", "a change of size that was interrupted counts as one that failed by itself")
 
     def _void_by_its_link(self) -> None:
         """The trial that lost its link says so and is void; another attempt of it is valid."""

@@ -15,8 +15,8 @@ from steelyard.model.link import LinkChoice
 from steelyard.model.load import Load, LoadPhase
 from steelyard.model.named_level import NamedLevel
 from steelyard.model.node_limits import NodeLimits
-from steelyard.model.policy import PolicyChoice
 from steelyard.model.plausible import LARGEST, SMALLEST
+from steelyard.model.policy import PolicyChoice
 from steelyard.model.server_warm_up import ServerWarmUp
 from steelyard.model.study import (
     ALIASES,

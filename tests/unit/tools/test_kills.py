@@ -19,10 +19,10 @@ from steelyard.model.trial import Phase
 def test_simulated_and_real_kills_come_to_every_phase_five_times() -> None:
     cases = CAMPAIGN.cases(SEED)
     systems = Counter(str(case.values["system"]) for case in cases)
-    assert systems == {"simulated": 74, "cassandra": 32, "linked": 22}
+    assert systems == {"simulated": 74, "cassandra": 32, "linked": 22, "growing": 60}
     phases = Counter(str(case.values["phase"]) for case in cases)
     assert min(phases[phase] for phase in Phase) >= 5
-    assert {case.values["target"] for case in cases} == {"conductor", "agent", "node", "link"}
+    assert {case.values["target"] for case in cases} == {"conductor", "agent", "node", "link", "member", "joiner"}
 
 
 def test_a_phase_is_counted_until_its_turn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
