@@ -2,7 +2,8 @@
 
 DELAY_S after the study has come to PHASE for the NTH time, TARGET is killed: `conductor` (this process), `agent` (a
 load generator of the study), `node` (a database process), `member` (one of the first nodes), `joiner` (a node that
-joins or has joined) or `link` (the link program). Other processes are found by their lease. The last line of standard error says what was killed; if nothing was there to kill, the line says so.
+joins or has joined) or `link` (the link program). Other processes are found by their lease. The last line of standard
+error says what was killed; if nothing was there to kill, the line says so.
 """
 
 from __future__ import annotations
