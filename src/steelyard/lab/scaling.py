@@ -34,7 +34,6 @@ class Scaling:
     def __init__(self, cluster: Cluster, trial: PlannedTrial, schema: Schema, watcher: Watcher) -> None:
         self._cluster = cluster
         self._policy = trial.settings.policy
-        self._dilation = trial.settings.node.dilation
         self._trial = trial.id
         self._schema = schema
         self._watcher = watcher
@@ -87,7 +86,7 @@ class Scaling:
     async def _follow(self) -> None:
         await self._measured.wait()
         for desired in self._policy.desired():
-            await asyncio.sleep(self._begun_s + desired.at_s * self._dilation - time.time())
+            await asyncio.sleep(self._begun_s + desired.at_s - time.time())
             change = desired.nodes - len(self._cluster.members.steady)
             if change > 0:
                 await self._carry_out("scale-out", change, desired, self._join)

@@ -17,7 +17,7 @@ class Desired(NamedTuple):
     """A desired size (AWS: desired capacity)."""
 
     at_s: float
-    """Seconds of the measured phase, in modelled time."""
+    """Seconds of the measured phase."""
     nodes: int
     reason: str
 

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 
 from steelyard.format import count, duration
-from steelyard.judging.dilation import effective_load
 from steelyard.model.errors import StudyError
 from steelyard.model.plan import Plan
 from steelyard.model.trial_settings import TrialSettings
@@ -17,7 +16,7 @@ from steelyard.system.base import Elastic, ValidatesLoad
 
 def refusals(plan: Plan, abilities: Abilities) -> Iterator[StudyError]:
     """Errors for policies that a cluster, a load or an engine cannot follow."""
-    every = [one for one in distinct(plan, "site", "system", "load", "data", "policy") if one.policy.changes]
+    every = [one for one in distinct(plan, "site", "system", "load", "data", "node", "policy") if one.policy.changes]
     found = [error for settings in every for error in _of(settings, abilities)]
     yield from {error.message: error for error in found}.values()
 
@@ -53,8 +52,15 @@ def _of(settings: TrialSettings, abilities: Abilities) -> Iterator[StudyError]:
             key="data.state",
             read="continue",
         )
-    lasts_s = effective_load(settings).measured_s
-    late = [at_s for at_s, _ in policy.times if lasts_s is not None and at_s * settings.node.dilation >= lasts_s]
+    if settings.node.dilation != 1:
+        yield StudyError(
+            "a join takes its time from timers (failure detection, ring delay), which dilation does not slow down",
+            "node.dilation = 1, with node.cpus such that the largest size fits on this machine",
+            key="node.dilation",
+            read=settings.node.dilation,
+        )
+    lasts_s = settings.load.measured_s
+    late = [at_s for at_s, _ in policy.times if lasts_s is not None and at_s >= lasts_s]
     if lasts_s is not None and late:
         yield StudyError(
             f"the load ends after {duration(lasts_s)}, before the change of size at {late[0]:g} s",
@@ -71,7 +77,7 @@ def _of(settings: TrialSettings, abilities: Abilities) -> Iterator[StudyError]:
             read=list(map(list, policy.times)),
         )
     if least < nodes and isinstance(system, ValidatesLoad):
-        for error in system.problems(least, effective_load(settings)):
+        for error in system.problems(least, settings.load):
             yield StudyError(
                 f"policy.times shrinks the cluster to {count(least, 'node')}: {error.message}",
                 error.hint,
@@ -100,9 +106,8 @@ def notes(plan: Plan, cores: int, abilities: Abilities) -> Iterator[str]:
         )
     left_s = math.inf
     for settings in every:
-        load = effective_load(settings)
-        seconds = measured_s(load, abilities.cluster_times(settings, cores))
-        left_s = min(left_s, seconds - settings.policy.times[-1][0] * settings.node.dilation)
+        seconds = measured_s(settings.load, abilities.cluster_times(settings, cores))
+        left_s = min(left_s, seconds - settings.policy.times[-1][0])
     if math.isfinite(left_s):
         yield (
             f"the load goes on for about {duration(max(0.0, left_s))} after the last change of size begins: one that "

@@ -41,6 +41,7 @@ def refused(tmp_path: Path, **changes: Any) -> list[StudyError]:
             "one size",
         ),
         ({"data": {"state": "continue"}}, "data.state", "ends its start"),
+        ({"node": {"cpus": 0.5, "dilation": 2}}, "node.dilation", "timers"),
         ({"policy": {"name": "scheduled", "times": [[60, 4]]}}, "policy.times", "ends after 60 s"),
         ({"policy": {"name": "scheduled", "times": [[20, 3]]}}, "policy.times", "changes nothing"),
         (
