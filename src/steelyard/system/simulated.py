@@ -4,10 +4,13 @@ A study of it must recover the law in its settings, or the laboratory is wrong. 
 which speaks Cassandra's native protocol. Data are in the servers' memory and disappear with them. Without `remember`
 nothing is stored and every key exists with a made-up row, so that no filling is needed; with it, each row is stored by
 the node that received it.
+
+Nodes join a running cluster and leave it, in times that are planted, too.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -16,6 +19,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
+from steelyard.model.activity import IN_SERVICE, LEFT, LISTENING, STARTED, STREAMED
 from steelyard.model.data_model import CQL, Schema
 from steelyard.model.errors import CommandFailed, SystemFault
 from steelyard.model.value import Value
@@ -23,7 +27,8 @@ from steelyard.model.workload_shape import WorkloadShape
 from steelyard.node import agent, files, kept
 from steelyard.node.base import DILATION, START, Node, with_port
 from steelyard.node.command import run
-from steelyard.system.base import ClusterTimes, Endpoint
+from steelyard.system.base import ClusterTimes, Endpoint, MarkIt
+from steelyard.system.join_marks import marks
 
 NAME = "simulated"
 VERSION = "4.0.0-steelyard-sim"
@@ -42,6 +47,8 @@ EXPECTED_FILL_S = 0.2
 EXPECTED_WIPE_S = 0.2
 ROOM = 2.0
 """Disk space that `check` reserves relative to the stored data: an upper bound, since rows are kept in memory."""
+LOG_POLL_S = 0.2
+"""Time between two looks at the log of a node that joins or leaves; marks have the times of its lines."""
 NO_CONNECTION = 3
 """Exit code of `steelyard-agent cql` when the node does not accept connections."""
 
@@ -71,6 +78,18 @@ class Settings(Value):
     OPERATIONS that the node has served itself, as in a server that compiles what it runs."""
     remember: bool = False
     """Keep rows in memory, each on the node that received it: needs one node or token routing."""
+    boot_s: float = Field(default=0.0, ge=0, le=1e6, exclude_if=lambda planted: planted == 0.0)
+    """Time from the start of a node that joins until it talks to the others."""
+    ring_delay_s: float = Field(default=0.0, ge=0, le=1e6, exclude_if=lambda planted: planted == 0.0)
+    """Time from announcing that a node joins or leaves until its data move. A node that has left goes on answering for
+    so long again, 2 s at least."""
+    data_mb: float = Field(default=0.0, ge=0, le=1e12, exclude_if=lambda planted: planted == 0.0)
+    """Data of the whole cluster, of which a node that makes it n nodes receives 1 / n, and one of n that leaves sends
+    1 / n."""
+    stream_mb_per_s: float = Field(default=100.0, gt=0, le=1e9, exclude_if=lambda planted: planted == 100.0)
+    """Rate at which they move."""
+    stream_cost: float = Field(default=1.0, gt=0, le=1e6, exclude_if=lambda planted: planted == 1.0)
+    """Factor on the service times of all members while data move."""
     port: int = Field(default=9042, ge=1, le=65535)
     """TCP port on which the nodes listen for clients."""
     seed: int = Field(default=1, ge=0, le=2**63 - 1)
@@ -145,17 +164,22 @@ class Simulated:
         """Start the server and return at once; does nothing if it is running."""
         if await kept.living(node, node.folder / RECORD) is not None:
             return
-        logs = node.folder / LOGS
-        await kept.launch(node, self.argv(node, peers), node.folder / RECORD, stdout=logs / OUT, stderr=logs / ERR)
+        await self._launch(node, self.argv(node, peers))
 
-    def argv(self, node: Node, peers: Sequence[Node]) -> list[str]:
-        """The node's command line."""
+    async def _launch(self, node: Node, argv: Sequence[str]) -> None:
+        logs = node.folder / LOGS
+        await kept.launch(node, argv, node.folder / RECORD, stdout=logs / OUT, stderr=logs / ERR)
+
+    def argv(self, node: Node, peers: Sequence[Node], *, joins: bool = False) -> list[str]:
+        """The node's command line; one that joins asks the first of its peers for the others."""
         asked = self.settings
         others = [with_port(peer.address, asked.port) for peer in peers if peer.name != node.name]
         argv = [agent.on(node), "sim", "--listen", with_port(node.address, asked.port)]
-        if others:
-            argv += ["--peers", ",".join(others)]
         dilation = float(node.environment.get(DILATION, 1.0))
+        if joins:
+            argv += ["--join", others[0], *_planted_unless(0.0, "--boot-ms", asked.boot_s * 1000 * dilation)]
+        elif others:
+            argv += ["--peers", ",".join(others)]
         planted = {
             name: getattr(asked, name) for name in ("service_us", "contention", "coherency", "start_cv", "trial_cv")
         }
@@ -169,7 +193,83 @@ class Simulated:
             argv += ["--stall", _stretched(stall, dilation)]
         if asked.warm_up:
             argv += ["--warm-up", asked.warm_up]
+        argv += _planted_unless(0.0, "--ring-delay-ms", asked.ring_delay_s * 1000 * dilation)
+        if asked.data_mb:
+            argv += ["--data-bytes", repr(asked.data_mb * 1e6)]
+            argv += ["--stream-bytes-per-s", repr(asked.stream_mb_per_s * 1e6 / dilation)]
+        argv += _planted_unless(1.0, "--stream-cost", asked.stream_cost)
         return [*argv, "--remember"] if asked.remember else argv
+
+    async def join(self, node: Node, members: Sequence[Node], mark: MarkIt) -> int:
+        """Start a node beside running ones, and return when all have it in their ring: the bytes planted for it."""
+        if self.settings.remember:
+            message = "the simulated cluster remembers rows, each on one node, and does not move them: no node can join"
+            raise SystemFault(message, "set system.remember to false", node=node.name, system=NAME)
+        await self.install(node, (*members, node))
+        before = await self._lengths((node, *members))
+        mark(STARTED, None)
+        await self._launch(node, self.argv(node, members, joins=True))
+        listening_s = await self._follow(node, before, mark, LISTENING)
+        mark(IN_SERVICE, max(listening_s, await self._seen(node, (node, *members), before, IN_SERVICE)))
+        return self._share(len(members) + 1)
+
+    async def leave(self, node: Node, members: Sequence[Node], mark: MarkIt) -> int:
+        """Have a node leave; returns when its server has ended, which it does by itself: the bytes planted for it."""
+        before = await self._lengths(members)
+        await self._say(node, "LEAVE")
+        announced_s = await self._follow(node, before, mark, STREAMED)
+        others = [member for member in members if member.name != node.name]
+        mark(LEFT, max(announced_s, await self._seen(node, others, before, LEFT)))
+        while await kept.living(node, node.folder / RECORD) is not None:  # noqa: ASYNC110 - a server has no event
+            await asyncio.sleep(LOG_POLL_S)
+        await self.stop(node)
+        return self._share(len(members))
+
+    async def clean_up(self, nodes: Sequence[Node]) -> None:
+        """Does nothing: no node keeps rows that it does not own."""
+
+    def _share(self, nodes: int) -> int:
+        return int(self.settings.data_mb * 1e6 / nodes)
+
+    async def _lengths(self, nodes: Sequence[Node]) -> dict[str, int]:
+        """Bytes of each node's output so far, by its name."""
+        return {node.name: (await files.sizes(node, node.folder / LOGS)).get(OUT, 0) for node in nodes}
+
+    async def _follow(self, node: Node, before: Mapping[str, int], mark: MarkIt, last: str) -> float:
+        """Pass on the marks in a node's output up to the `last`; returns its time. Raises SystemFault if the node dies
+        first, or cannot go on."""
+        marked: set[str] = set()
+        while True:
+            alive = await kept.living(node, node.folder / RECORD) is not None
+            lines = await self._added(node, before)
+            for name, t_s in marks(lines, node.address):
+                if name not in {*marked, IN_SERVICE}:
+                    marked.add(name)
+                    mark(name, t_s)
+                if name == last:
+                    return t_s
+            if wrong := [line for line in lines if line.startswith("ERROR")]:
+                raise SystemFault(f"{node.name}: {wrong[0].partition(' - ')[2]}", node=node.name, system=NAME)
+            if not alive:
+                raise await self._died(node)
+            await asyncio.sleep(LOG_POLL_S)
+
+    async def _seen(self, node: Node, by: Sequence[Node], before: Mapping[str, int], name: str) -> float:
+        """Wait until all of `by` have logged a mark of the node; returns the last time of those that have its clock."""
+        last_s = 0.0
+        for other in by:
+            while not (of := dict(marks(await self._added(other, before), node.address))).get(name):
+                if await kept.living(other, other.folder / RECORD) is None:
+                    raise await self._died(other)
+                await asyncio.sleep(LOG_POLL_S)
+            if other.kernel == node.kernel:
+                last_s = max(last_s, of[name])
+        return last_s
+
+    async def _added(self, node: Node, before: Mapping[str, int]) -> list[str]:
+        """Whole lines of a node's output behind the bytes that were there before."""
+        output = await files.read(node, node.folder / LOGS / OUT, before[node.name])
+        return output.decode(errors="replace").rpartition("\n")[0].splitlines()
 
     async def ready(self, node: Node, members: int) -> bool:
         """Whether the node answers and knows `members` nodes. Raises SystemFault if it died."""
@@ -314,6 +414,11 @@ class Simulated:
         last = f"last lines: {' | '.join(lines[-LAST_LINES:])}" if lines else "it wrote nothing"
         how = await kept.ending(node, node.folder / RECORD)
         return SystemFault(f"{node.name}: the simulated node has died: {how}; {last}", node=node.name, system=NAME)
+
+
+def _planted_unless(nothing: float, option: str, value: float) -> list[str]:
+    """The option, unless it plants nothing: clusters that never grow have the command line that they always had."""
+    return [] if value == nothing else [option, repr(value)]
 
 
 def start_seed(seed: int, start: str) -> int:

@@ -61,8 +61,8 @@ def make_system(module: str, settings: Mapping[str, Any], cache_folder: Path) ->
     return system
 
 
-class SystemContract:
-    """Inherit it and set `module`; everything else has a default."""
+class OnNodes:
+    """Nodes on which the tests of a contract run a system, and their defaults."""
 
     module: ClassVar[str]
     settings: ClassVar[Mapping[str, Any]] = {}
@@ -107,6 +107,44 @@ class SystemContract:
         """The number of rows."""
         (rows,) = await _cql(self.client(), endpoint, [f"SELECT {schema.key} FROM {schema.keyspace}.{schema.table}"])
         return rows
+
+    async def _start(self, system: System, nodes: Sequence[Node]) -> None:
+        for node in nodes:
+            await system.start(node, nodes)
+
+        async def ready() -> bool:
+            states = [await system.ready(node, len(nodes)) for node in nodes]
+            assert all([await system.waiting_for(node) for node in nodes])
+            return all(states)
+
+        await until(ready, self.start_timeout_s, "every node is ready")
+
+    @asynccontextmanager
+    async def _running(
+        self, tmp_path: Path, system: System | None = None, at_first: int | None = None
+    ) -> AsyncIterator[tuple[System, tuple[Node, ...]]]:
+        """A running cluster of the nodes, or of the first few of them; all are wiped at the end."""
+        system = system or make_system(self.module, self.settings, self.cache_folder(tmp_path))
+        nodes = self.nodes(tmp_path)
+        first = nodes[:at_first]
+        await system.prepare()
+        if isinstance(system, Provides):
+            await system.provide(nodes)
+        for node in first:
+            await system.install(node, first)
+            await system.install(node, first)
+            assert await system.process_ids(node) == ()
+        try:
+            await self._start(system, first)
+            yield system, nodes
+        finally:
+            for node in nodes:
+                await system.kill(node)
+                await system.wipe(node)
+
+
+class SystemContract(OnNodes):
+    """Inherit it and set `module`; everything else has a default."""
 
     def test_creating_changes_nothing(self, tmp_path: Path) -> None:
         """Creating a system has no side effects, and it describes itself."""
@@ -157,7 +195,7 @@ class SystemContract:
                 for act in (system.stop, system.kill, system.wipe, system.wipe, system.kill, system.stop):
                     await act(node)
                 assert await system.process_ids(node) == ()
-                assert await _log_files(system, node) == []
+                assert await log_files(system, node) == []
 
         asyncio.run(body())
 
@@ -168,7 +206,7 @@ class SystemContract:
             async with self._running(tmp_path) as (system, nodes):
                 await self._serves(system, nodes)
                 endpoint = system.endpoint(nodes, SCHEMA)
-                await self.write(endpoint, SCHEMA, _keys("row"))
+                await self.write(endpoint, SCHEMA, keys("row"))
                 assert await self.count(endpoint, SCHEMA) == ROWS
                 for node in nodes:
                     await system.stop(node)
@@ -181,7 +219,7 @@ class SystemContract:
                     await system.kill(node)
                     await system.kill(node)
                     assert await files.texts(node, *(Path(f"/proc/{pid}/stat") for pid in pids)) == {}
-                    assert await _log_files(system, node)
+                    assert await log_files(system, node)
                     await system.wipe(node)
                     await system.wipe(node)
 
@@ -205,7 +243,7 @@ class SystemContract:
                         return fault.node == nodes[0].name
                     return False
 
-                await _until(reports_death, DEATH_TIMEOUT_S, "ready reports the dead server")
+                await until(reports_death, DEATH_TIMEOUT_S, "ready reports the dead server")
                 if isinstance(system, NoticesDeath):
                     fault, *others = [await system.death(node) for node in nodes]
                     assert fault is not None
@@ -234,7 +272,7 @@ class SystemContract:
             async with self._running(tmp_path, system) as (_, _):
                 await system.create_schema(nodes, SCHEMA)
                 endpoint = system.endpoint(nodes, SCHEMA)
-                await self.write(endpoint, SCHEMA, _keys("row"))
+                await self.write(endpoint, SCHEMA, keys("row"))
                 await system.snapshot(nodes, SCHEMA, key)
                 assert await system.has(nodes, key)
                 kept = _checksums(self.snapshots(tmp_path), key)
@@ -254,7 +292,7 @@ class SystemContract:
         endpoint = system.endpoint(nodes, SCHEMA)
         await system.restore(nodes, SCHEMA, key)
         assert await self.count(endpoint, SCHEMA) == ROWS
-        await self.write(endpoint, SCHEMA, _keys("more"))
+        await self.write(endpoint, SCHEMA, keys("more"))
         assert await self.count(endpoint, SCHEMA) == 2 * ROWS
         await system.restore(nodes, SCHEMA, key)
         assert await self.count(endpoint, SCHEMA) == ROWS
@@ -291,7 +329,7 @@ class SystemContract:
             async def quiet() -> bool:
                 return not any((await settling.busy(nodes)).values())
 
-            await _until(quiet, self.quiet_timeout_s, "an idle cluster becomes quiet")
+            await until(quiet, self.quiet_timeout_s, "an idle cluster becomes quiet")
 
     async def _ways_lead_there(self, system: System, node: Node) -> None:
         """Ways into a running server, if the system names any, are the same each time; CQL answers, and files exist."""
@@ -307,44 +345,14 @@ class SystemContract:
             there = await run(node, ["test", "-e", path], timeout_s=COMMAND_TIMEOUT_S, check=False)
             assert there.exit_code == 0, f"the way {name} names {path}, which does not exist"
 
-    async def _start(self, system: System, nodes: Sequence[Node]) -> None:
-        for node in nodes:
-            await system.start(node, nodes)
 
-        async def ready() -> bool:
-            states = [await system.ready(node, len(nodes)) for node in nodes]
-            assert all([await system.waiting_for(node) for node in nodes])
-            return all(states)
-
-        await _until(ready, self.start_timeout_s, "every node is ready")
-
-    @asynccontextmanager
-    async def _running(
-        self, tmp_path: Path, system: System | None = None
-    ) -> AsyncIterator[tuple[System, tuple[Node, ...]]]:
-        system = system or make_system(self.module, self.settings, self.cache_folder(tmp_path))
-        nodes = self.nodes(tmp_path)
-        await system.prepare()
-        if isinstance(system, Provides):
-            await system.provide(nodes)
-        for node in nodes:
-            await system.install(node, nodes)
-            await system.install(node, nodes)
-            assert await system.process_ids(node) == ()
-        try:
-            await self._start(system, nodes)
-            yield system, nodes
-        finally:
-            for node in nodes:
-                await system.kill(node)
-                await system.wipe(node)
-
-
-async def _log_files(system: System, node: Node) -> list[str]:
+async def log_files(system: System, node: Node) -> list[str]:
+    """Names of the files in a node's log folders."""
     return [name for folder in system.logs(node) for name in await files.sizes(node, folder)]
 
 
-async def _until(true: Callable[[], Awaitable[bool]], timeout_s: float, what: str) -> None:
+async def until(true: Callable[[], Awaitable[bool]], timeout_s: float, what: str) -> None:
+    """Wait until it is true; fails after the time limit, and says what did not come about."""
     deadline = time.monotonic() + timeout_s
     while not await true():
         assert time.monotonic() < deadline, f"not within {timeout_s:g} s: {what}"
@@ -362,7 +370,8 @@ async def _cql(
     return [len(json.loads(line)["rows"]) for line in done.stdout.splitlines() if line.strip()]
 
 
-def _keys(prefix: str) -> list[str]:
+def keys(prefix: str) -> list[str]:
+    """As many keys as the tests write rows."""
     return [f"{prefix}{index}" for index in range(ROWS)]
 
 

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import json
 import os
 import socket
+import time
+from itertools import pairwise
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
 from pydantic import ValidationError
 
+from steelyard.model.activity import JOIN_MARKS, LEAVE_MARKS
+from steelyard.model.data_model import Schema
 from steelyard.model.errors import SystemFault
-from steelyard.node import files
-from steelyard.node.base import START, Node
+from steelyard.node import agent, files
+from steelyard.node.base import DILATION, START, Node
+from steelyard.node.command import run
+from steelyard.system.base import Endpoint
 from steelyard.system.simulated import LEASE, Settings, Simulated, create, start_seed
-from steelyard.testing.system import ROWS, SCHEMA, SystemContract
+from steelyard.testing.elastic import ElasticContract
+from steelyard.testing.system import ROWS, SCHEMA, SystemContract, until
 
 pytestmark = pytest.mark.agent
 
@@ -67,6 +75,83 @@ class TestOneNode(SystemContract):
 class TestThreeNodes(TestOneNode):
     network = "127.94.3"
     database_nodes = 3
+
+
+class TestGrowth(ElasticContract):
+    module = "simulated"
+    network = "127.94.7"
+    settings: ClassVar = {
+        "port": 19144, "boot_s": 0.1, "ring_delay_s": 0.4, "data_mb": 3.0, "stream_mb_per_s": 10.0, "stream_cost": 2.0,
+    }  # fmt: skip
+
+    async def count(self, endpoint: Endpoint, schema: Schema) -> int:
+        """Every key exists, so no table can be counted: the row of one key."""
+        argv = [str(agent.find()), "cql", "--contact", endpoint.contacts[0]]
+        select = f"SELECT * FROM {schema.full_name(schema.table)} WHERE {schema.key} = 'row1'"
+        done = await run(None, [*argv, select], timeout_s=30.0)
+        return len(json.loads(done.stdout)["rows"])
+
+
+def test_the_parts_of_a_join_take_the_planted_times(tmp_path: Path) -> None:
+    async def body() -> None:
+        settings = Settings(port=19145, boot_s=0.5, ring_delay_s=0.7, data_mb=4.0, stream_mb_per_s=2.0)
+        system, times_s = create(settings, tmp_path), dict[str, float]()
+        nodes = [Node(f"n{last}", "database", f"127.94.9.{last}", (), tmp_path / f"n{last}") for last in (1, 2)]
+
+        def mark(name: str, t_s: float | None) -> None:
+            times_s[name] = time.time() if t_s is None else t_s
+
+        try:
+            await system.install(nodes[0], nodes[:1])
+            await system.start(nodes[0], nodes[:1])
+            await until(lambda: system.ready(nodes[0], 1), 30.0, "the first node is ready")
+            assert await system.join(nodes[1], nodes[:1], mark) == 2_000_000
+            assert await system.facts(nodes[1]) == {
+                **await system.facts(nodes[0]), "listen": "127.94.9.2:19145", "join": "127.94.9.1:19145",
+                "boot-ms": "500.0",
+            }  # fmt: skip
+            planted_s = [0.5, 0.0, 0.7, 1.0]
+            for (begin, end), planted in zip(pairwise(JOIN_MARKS[1:]), planted_s, strict=False):
+                # Not less but for the milliseconds of the log; more by what a busy machine takes.
+                assert planted - 0.002 <= times_s[end] - times_s[begin], (end, times_s)
+            assert await system.leave(nodes[1], nodes, mark) == 2_000_000
+            planted_s = [0.7, 1.0]
+            for (begin, end), planted in zip(pairwise(LEAVE_MARKS), planted_s, strict=False):
+                assert planted - 0.002 <= times_s[end] - times_s[begin], (end, times_s)
+        finally:
+            for node in nodes:
+                await system.wipe(node)
+
+    asyncio.run(body())
+
+
+def test_nothing_joins_a_cluster_that_remembers(tmp_path: Path) -> None:
+    node = _node(tmp_path)
+    with pytest.raises(SystemFault, match="does not move them: no node can join") as caught:
+        asyncio.run(create(Settings(remember=True), tmp_path).join(node, (node,), lambda name, t_s: None))
+    assert caught.value.hint == "set system.remember to false"
+
+
+def test_what_plants_nothing_is_neither_a_setting_nor_an_option(tmp_path: Path) -> None:
+    """So trials of clusters that never grow keep their ids, and nodes their command lines."""
+    grows = {"boot_s": 1.0, "ring_delay_s": 2.0, "data_mb": 30.0, "stream_mb_per_s": 5.0, "stream_cost": 1.5}
+    assert not grows.keys() & Settings().model_dump().keys()
+    settings = Settings.model_validate(grows)
+    assert Settings.model_validate(settings.model_dump()) == settings
+    node = dataclasses.replace(_node(tmp_path), environment={DILATION: "2"})
+    other = dataclasses.replace(node, name="n2", address="127.94.5.2")
+    plain, argv = (
+        create(Settings(), tmp_path).argv(node, (node, other)),
+        create(settings, tmp_path).argv(node, (other,)),
+    )
+    added = [
+        "--ring-delay-ms", "4000.0", "--data-bytes", "30000000.0", "--stream-bytes-per-s", "2500000.0",
+        "--stream-cost", "1.5",
+    ]  # fmt: skip
+    assert argv == [*plain, *added]
+    joins = create(settings, tmp_path).argv(node, (other,), joins=True)
+    assert joins[2:7] == ["--listen", "127.94.5.1:9042", "--join", "127.94.5.2:9042", "--boot-ms"]
+    assert (joins[7], "--peers" in joins) == ("2000.0", False)
 
 
 def _node(tmp_path: Path, lease: str = "") -> Node:
