@@ -3,6 +3,8 @@
 // Usage: Beans flush KEYSPACE [PASSWORD_FILE ADDRESS:PORT=TABLE,TABLE]...
 //        Beans import KEYSPACE [PASSWORD_FILE ADDRESS:PORT=TABLE=FOLDER]...
 //        Beans compiled - [PASSWORD_FILE ADDRESS:PORT]...    prints ADDRESS:PORT MILLISECONDS for each: its compiler's time
+//        Beans decommission - [PASSWORD_FILE ADDRESS:PORT=FORCE]...    returns when the node has left; FORCE: true or false
+//        Beans cleanup KEYSPACE [PASSWORD_FILE ADDRESS:PORT]...
 // The file holds the user and the password of that node's beans, as Java's own password files do: a command line is seen by
 // everybody.
 
@@ -25,6 +27,16 @@ import javax.management.remote.rmi.RMIServer;
 
 public final class Beans {
     private static final String DOMAIN = "org.apache.cassandra.db:type=";
+
+    private static final ObjectName STORAGE = storage();
+
+    private static ObjectName storage() {
+        try {
+            return new ObjectName(DOMAIN + "StorageService");
+        } catch (javax.management.MalformedObjectNameException error) {
+            throw new IllegalStateException(error);
+        }
+    }
 
     public static void main(String[] words) throws Exception {
         List<Callable<Void>> calls = new ArrayList<>();
@@ -70,6 +82,11 @@ public final class Beans {
             } else if (what.equals("compiled")) {
                 ObjectName compiler = new ObjectName("java.lang:type=Compilation");
                 System.out.println(contact + " " + beans.getAttribute(compiler, "TotalCompilationTime"));
+            } else if (what.equals("decommission")) {
+                Object[] values = {Boolean.valueOf(target[1])};
+                beans.invoke(STORAGE, "decommission", values, new String[] {"boolean"});
+            } else if (what.equals("cleanup")) {
+                cleanUp(beans, keyspace);
             } else {
                 throw new IllegalArgumentException(what);
             }
@@ -82,7 +99,17 @@ public final class Beans {
     private static void flush(MBeanServerConnection beans, String keyspace, String[] tables) throws Exception {
         Object[] values = {keyspace, tables};
         String[] types = {String.class.getName(), String[].class.getName()};
-        beans.invoke(new ObjectName(DOMAIN + "StorageService"), "forceKeyspaceFlush", values, types);
+        beans.invoke(STORAGE, "forceKeyspaceFlush", values, types);
+    }
+
+    // One table after the other, as `nodetool cleanup --jobs 1`.
+    private static void cleanUp(MBeanServerConnection beans, String keyspace) throws Exception {
+        Object[] values = {1, keyspace, new String[0]};
+        String[] types = {"int", String.class.getName(), String[].class.getName()};
+        Object status = beans.invoke(STORAGE, "forceKeyspaceCleanup", values, types);
+        if (!status.equals(0)) {
+            throw new IllegalStateException("the cleanup ended with status " + status + ", see the node's log");
+        }
     }
 
     // Keep level and repair state, so that no file is rewritten; the files are our own, so nothing is verified.

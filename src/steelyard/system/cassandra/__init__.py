@@ -8,6 +8,7 @@ from pathlib import Path
 from steelyard.model.errors import SystemFault
 from steelyard.node import folders
 from steelyard.system.cassandra import _jars, _java
+from steelyard.system.cassandra._elastic import ElasticCassandra
 from steelyard.system.cassandra._existing import ExistingCassandra
 from steelyard.system.cassandra._settings import Settings
 from steelyard.system.cassandra._system import Cassandra
@@ -18,9 +19,9 @@ JAVA_PACKAGE = "openjdk-17-jre-headless"
 MAVEN_PACKAGE = "maven"
 
 
-def create(settings: Settings, cache_folder: Path) -> Cassandra | ExistingCassandra:
+def create(settings: Settings, cache_folder: Path) -> ElasticCassandra | ExistingCassandra:
     """Make the system; no side effects."""
-    return Cassandra(settings, cache_folder) if settings.managed else ExistingCassandra(settings)
+    return ElasticCassandra(settings, cache_folder) if settings.managed else ExistingCassandra(settings)
 
 
 async def missing_packages() -> tuple[str, ...]:

@@ -1,6 +1,6 @@
-"""Calls to Cassandra's management beans (flush, import): one small Java process for all nodes, where `nodetool` needs
-a large one for each. Its sources, with that of the probe jmx, are compiled once, by the compiler that is among
-Cassandra's own jars."""
+"""Calls to Cassandra's management beans (flush, import, decommission, cleanup): one small Java process for all nodes,
+where `nodetool` needs a large one for each. Its sources, with that of the probe jmx, are compiled once, by the compiler
+that is among Cassandra's own jars."""
 
 from __future__ import annotations
 
@@ -51,14 +51,16 @@ async def ensure(folder: Path, java: Java, jars: Sequence[Path], say: Say) -> Pa
     return target
 
 
-async def call(java: Path, classes: Path, node: Node, words: Sequence[str]) -> tuple[str, ...]:
+async def call(
+    java: Path, classes: Path, node: Node, words: Sequence[str], timeout_s: float = CALL_TIMEOUT_S
+) -> tuple[str, ...]:
     """Make one call (see Beans.java) from a node's network, without charging it to the node; `java`, `classes` and the
     files of passwords are as the node sees them. Returns the lines that it printed. Raises SystemFault if a node
     refuses or does not answer."""
     options = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-Xmx32M"]
     try:
         argv = [str(java), *options, "-cp", str(classes), "Beans", *words]
-        done = await run(node, argv, timeout_s=CALL_TIMEOUT_S, watch=True)
+        done = await run(node, argv, timeout_s=timeout_s, watch=True)
     except CommandFailed as error:
         reason = error.stderr_tail.strip()[-400:] or error.message
         raise SystemFault(f"{node.name}: {words[0]}: {reason}", node=node.name, system="cassandra") from error

@@ -31,6 +31,10 @@ START_FAST = {
 }
 """Waits that only matter where unknown nodes join a ring; without them a node is ready seconds earlier."""
 
+RING_DELAY = "cassandra.ring_delay_ms"
+QUARANTINE = "cassandra.gossip_quarantine_delay_ms"
+SETTLE = "cassandra.skip_wait_for_gossip_to_settle"
+
 
 @dataclass(frozen=True)
 class Folders:
@@ -82,16 +86,14 @@ class Folders:
 def yaml_of(settings: Settings, node: Node, peers: Sequence[Node]) -> dict[str, Any]:
     """The node's `cassandra.yaml`: Cassandra's own defaults except for names, paths, tokens, and the study's settings.
 
-    All nodes are seeds, know their tokens and do not bootstrap, so that a ring starts in parallel.
+    The first nodes are all seeds, know their tokens and do not bootstrap, so that a ring starts in parallel. A node
+    that is not among its `peers` joins them.
     """
-    names = [peer.name for peer in peers]
-    index = names.index(node.name)
     storage = Folders(node.folder).storage
     asked: dict[str, Any] = {
         "cluster_name": "steelyard",
         "partitioner": "org.apache.cassandra.dht.Murmur3Partitioner",
-        "initial_token": ",".join(str(token) for token in tokens(index, len(peers), settings.num_tokens)),
-        "auto_bootstrap": False,
+        **_place_in_ring(settings, node, peers),
         "seed_provider": [
             {
                 "class_name": "org.apache.cassandra.locator.SimpleSeedProvider",
@@ -116,6 +118,40 @@ def yaml_of(settings: Settings, node: Node, peers: Sequence[Node]) -> dict[str, 
     if settings.client_tls:
         asked["client_encryption_options"] = client_encryption(node)
     return {**asked, **settings.yaml}
+
+
+def joins(node: Node, peers: Sequence[Node]) -> bool:
+    """Whether a node joins `peers`, which run: it is not one of them. In its own list of seeds it would not stream."""
+    return node.name not in [peer.name for peer in peers]
+
+
+def _place_in_ring(settings: Settings, node: Node, peers: Sequence[Node]) -> dict[str, Any]:
+    if joins(node, peers):
+        # Cassandra chooses its tokens so that the copies are spread evenly over the ring as it is then.
+        return {
+            "auto_bootstrap": True,
+            "allocate_tokens_for_local_replication_factor": settings.replication_factor,
+        }
+    index = [peer.name for peer in peers].index(node.name)
+    ring = tokens(index, len(peers), settings.num_tokens)
+    return {"initial_token": ",".join(map(str, ring)), "auto_bootstrap": False}
+
+
+def waits(settings: Settings, *, joining: bool) -> dict[str, str]:
+    """Properties of the server that say for how long it waits for other nodes. Pure."""
+    properties = {**START_FAST}
+    if joining:
+        # As Cassandra does it itself: the time that a join takes is measured.
+        del properties[RING_DELAY], properties[SETTLE]
+    if settings.ring_delay_ms is not None:
+        properties[RING_DELAY] = str(settings.ring_delay_ms)
+    return properties
+
+
+def quarantine_s(settings: Settings) -> float:
+    """Time for which nodes ignore the address of one that left."""
+    own = [option for option in settings.jvm_options if option.startswith(f"-D{QUARANTINE}=")]
+    return float(own[-1].partition("=")[2] if own else START_FAST[QUARANTINE]) / 1000.0
 
 
 LOCALHOST = "127.0.0.1"
@@ -184,14 +220,20 @@ def garbage_options(settings: Settings) -> list[str]:
 
 
 def server_argv(
-    settings: Settings, java: Path, jars: Sequence[Path], node: Node, archive: Sequence[str] = ()
+    settings: Settings,
+    java: Path,
+    jars: Sequence[Path],
+    node: Node,
+    archive: Sequence[str] = (),
+    *,
+    joining: bool = False,
 ) -> list[str]:
     """The server's command line, with `java` and `jars` as the node sees them and without secrets. `archive`: options
-    that use or create an archive of loaded classes."""
+    that use or create an archive of loaded classes; `joining`: the node joins a cluster that runs."""
     folders = Folders(node.folder)
     secret = _secret_options(settings)
     properties = {
-        **START_FAST,
+        **waits(settings, joining=joining),
         "cassandra.config": f"file://{folders.conf / 'cassandra.yaml'}",
         "cassandra.storagedir": str(folders.storage),
         "cassandra.logdir": str(folders.logs),

@@ -34,11 +34,24 @@ DEPARTURES = {
     "memory lock": "off: as root Cassandra would lock its whole heap; the laboratory takes CAP_IPC_LOCK away",
     "AlwaysPreTouch": "off: Cassandra's own jvm-server.options touch every page of the heap at the start",
     "log level": "INFO to one file; Cassandra's own is DEBUG too",
-    "all nodes are seeds": "with their tokens and without bootstrap, so that the ring starts in parallel",
     "class archive": "AppCDS, which Cassandra's own start script does not use",
+}
+"""Differences between the way we start Cassandra and its own packages' scripts, on every node."""
+
+OF_FIRST_NODES = {
+    "all nodes are seeds": "with their tokens and without bootstrap, so that the ring starts in parallel",
     "start properties": "ring delay 100 ms, no wait for gossip to settle",
 }
-"""Differences between the way we start Cassandra and its own packages' scripts. Recorded with every trial."""
+
+
+def departures(*, joined: bool, ring_delay_ms: int | None) -> dict[str, str]:
+    """The differences of one node, recorded with every trial. `joined`: it bootstrapped in a cluster that ran, with
+    Cassandra's own waits, except for `ring_delay_ms`."""
+    delay = {} if ring_delay_ms is None else {"start properties": f"ring delay {ring_delay_ms} ms"}
+    if joined:
+        return {**DEPARTURES, **delay}
+    settle = {what: f"{how}, no wait for gossip to settle" for what, how in delay.items()}
+    return {**DEPARTURES, **OF_FIRST_NODES, **settle}
 
 
 def normal(value: Any) -> str:

@@ -16,6 +16,9 @@ LIVENESS = re.compile(r"InetAddress /?(\S+) is now (UP|DOWN)")
 
 DOING = (
     (LISTENING, "answering"),
+    ("Bootstrap completed", "joining the ring"),
+    ("JOINING: Starting to bootstrap", "streaming"),
+    ("for pending range setup", "ring delay"),
     ("state jump to NORMAL", "joining the ring"),
     ("Listening on address", "gossiping"),
     ("Replaying", "replaying the commit log"),
@@ -73,11 +76,15 @@ class LogSoFar:
     bytes_read: int = 0
     text: str = ""
 
-    def append(self, content: bytes) -> None:
-        """Read further text; an incomplete line is left for the next call."""
+    def take(self, content: bytes) -> list[str]:
+        """The whole lines of further text; an incomplete one is left for the next call."""
         whole = content[: content.rfind(b"\n") + 1]
         self.bytes_read += len(whole)
-        lines = whole.decode(errors="replace").splitlines()
+        return whole.decode(errors="replace").splitlines()
+
+    def append(self, content: bytes) -> None:
+        """Keep those lines of further text that `seen` looks for."""
+        lines = self.take(content)
         marks = [mark for mark, _ in DOING]
         kept = [line for line in lines if LIVENESS.search(line) or any(mark in line for mark in marks)]
         self.text += "".join(f"{line}\n" for line in kept)

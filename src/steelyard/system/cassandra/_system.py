@@ -129,7 +129,14 @@ class Cassandra:
         folders = _config.Folders(node.folder)
         for name, aside in _state.earlier_name(await files.sizes(node, folders.logs)).items():
             await files.move(node, folders.logs / name, folders.logs / aside)
-        server = _config.server_argv(self.settings, installed.java, installed.jars, node, installed.archive_options)
+        server = _config.server_argv(
+            self.settings,
+            installed.java,
+            installed.jars,
+            node,
+            installed.archive_options,
+            joining=_config.joins(node, peers),
+        )
         # glibc gives two arenas to a process on one core; with eight per core, a node takes 60 MB more.
         argv = ["env", "MALLOC_ARENA_MAX=2", *server]
         stdout, stderr = folders.logs / "stdout.log", folders.logs / "stderr.log"
@@ -208,6 +215,8 @@ class Cassandra:
         )
         system = {str(row["name"]): str(row["value"]) for row in properties}
         line = await _process.command_line(node)
+        joined = _config.joins(node, self._peers.get(node.folder, (node,)))
+        departures = _facts.departures(joined=joined, ring_delay_ms=self.settings.ring_delay_ms)
         return {
             "version": str(local[0]["release_version"]),
             "jars": (await self.fetch(log.info)).jars_hash,
@@ -216,7 +225,7 @@ class Cassandra:
             "collector": await _process.collector(node),
             "jvm options": " ".join(word for word in line if word.startswith(("-X", "-ea"))),
             **{f"setting {name}": value for name, value in _facts.in_force(settings).items()},
-            **{f"departs: {what}": how for what, how in _facts.DEPARTURES.items()},
+            **{f"departs: {what}": how for what, how in departures.items()},
         }
 
     async def differing(self, node: Node) -> Mapping[str, tuple[str, str]]:
@@ -359,7 +368,12 @@ class Cassandra:
         return with_port(_config.management_address(node), self.settings.jmx_port)
 
     async def _call(
-        self, nodes: Sequence[Node], what: str, keyspace: str, targets: Mapping[str, Sequence[str]]
+        self,
+        nodes: Sequence[Node],
+        what: str,
+        keyspace: str,
+        targets: Mapping[str, Sequence[str]],
+        timeout_s: float = _beans.CALL_TIMEOUT_S,
     ) -> Mapping[str, str]:
         """Call management beans: for all nodes at once where one client reads the passwords of all, as on this machine,
         otherwise on each node: a container sees its own folder alone. Returns the node's last line of output, by name,
@@ -374,7 +388,8 @@ class Cassandra:
             if not words:
                 return {}
             installed = await self._provide(group[0])
-            lines = await _beans.call(installed.java, installed.beans, group[0], [what, keyspace, *words])
+            called = [what, keyspace, *words]
+            lines = await _beans.call(installed.java, installed.beans, group[0], called, timeout_s)
             by_contact = {line.rsplit(" ", 1)[0]: line for line in lines}
             return {node.name: line for node in group if (line := by_contact.get(self._beans_of(node)))}
 

@@ -1,0 +1,221 @@
+"""Nodes that join and leave a cluster that runs. Progress is read from logs, as questions in CQL would be load."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from steelyard.model import activity
+from steelyard.model.errors import SystemFault
+from steelyard.node import files
+from steelyard.node.base import Node
+from steelyard.node.tasks import together
+from steelyard.system.base import MarkIt
+from steelyard.system.cassandra import _config, _joining, _process, _state
+from steelyard.system.cassandra._settings import Settings
+from steelyard.system.cassandra._system import MOST_LOG_BYTES, Cassandra
+
+POLL_S = 0.25
+POLL_ELSEWHERE_S = 1.0
+"""Pause between looks at a log that only a command on the node can read. Marks have the log's own times."""
+VIEW_POLL_S = 0.5
+VIEW_TIMEOUT_S = 60.0
+"""Time for all members to see a change after the node itself has finished it."""
+FORGET_GRACE_S = 5.0
+SYSTEM_COPIES = 3
+"""Copies of `system_distributed`: if fewer nodes remain, Cassandra lets a node leave only by force."""
+LAST_LINES = 6
+ONE_AT_A_TIME = "one node joins or leaves at a time: wait until the other has finished"
+
+log = logging.getLogger(__name__)
+
+
+class ElasticCassandra(Cassandra):
+    """Cassandra whose nodes join and leave while it runs; implements `Elastic`, too."""
+
+    def __init__(self, settings: Settings, cache_folder: Path) -> None:
+        super().__init__(settings, cache_folder)
+        self._under_way = ""
+        self._forgotten_at: dict[str, float] = {}
+        """Address of a node that left or failed to join, to the time when the others take gossip of it again."""
+        self._settled_at = 0.0
+        """Time when the others have dropped the last node that failed to join."""
+
+    async def join(self, node: Node, members: Sequence[Node], mark: MarkIt) -> int | None:
+        """Start a node that bootstraps beside `members`. Returns the bytes that it received."""
+        async with self._alone(f"{node.name} joins"):
+            if not _config.joins(node, members) or await _process.living(node) is not None:
+                raise _fault(node, "it cannot join: it runs already")
+            if self.settings.client_tls:
+                raise _fault(node, "it cannot join: the certificate of client_tls names the first nodes only")
+            await self._until_forgotten(node)
+            await self._refuse_movement(node, members)
+            quarantine_s = _config.quarantine_s(self.settings)
+            try:
+                return await self._in_time(node, self._join(node, members, mark))
+            except BaseException:
+                # A silent joiner is dropped after half of the time for which its address is then ignored.
+                self._settled_at = time.monotonic() + quarantine_s / 2 + FORGET_GRACE_S
+                self._forgotten_at[node.address] = self._settled_at + quarantine_s
+                raise
+
+    async def leave(self, node: Node, members: Sequence[Node], mark: MarkIt) -> int | None:
+        """Decommission a node, end its server and remove its data. Returns the bytes that it sent."""
+        others = [member for member in members if member.name != node.name]
+        async with self._alone(f"{node.name} leaves"):
+            copies = self.settings.replication_factor
+            if len(others) < copies:
+                raise _fault(node, f"it cannot leave: {copies} copies of each row need {copies} nodes")
+            await self._refuse_movement(node, members)
+            sent_bytes = await self._in_time(node, self._leave(node, others, mark))
+            await self.wipe(node)
+            self._forgotten_at[node.address] = time.monotonic() + _config.quarantine_s(self.settings) + FORGET_GRACE_S
+            return sent_bytes
+
+    async def clean_up(self, nodes: Sequence[Node]) -> None:
+        """Have one node after the other remove the rows that it no longer owns, if the settings ask for it."""
+        if self.settings.cleanup != "after-joins" or self._schema is None:
+            return
+        for node in nodes:
+            targets = {node.name: [self._beans_of(node)]}
+            await self._call([node], "cleanup", self._schema.keyspace, targets, self.settings.join_timeout_s)
+
+    async def _join(self, node: Node, members: Sequence[Node], mark: MarkIt) -> int:
+        folders = _config.Folders(node.folder)
+        # With the data of an earlier attempt it would come into service without streaming.
+        await files.remove(node, folders.storage, below=folders.root)
+        await self.provide([node])
+        await self.install(node, members)
+        await self.start(node, members)
+        mark(activity.STARTED, None)
+        own = _Log(node, _joining.JOIN_LINES)
+        while activity.LISTENING not in own.told.seen:
+            await asyncio.sleep(own.pause_s)
+            for name, t_s in await own.read():
+                mark(name, t_s)
+            await self._refuse_failure(own)
+        if activity.STREAMED not in own.told.seen:
+            raise _fault(node, "it came into service without streaming, so reads from it miss rows")
+        everyone = [*members, node]
+        looks = await self._until_seen(everyone, everyone)
+        # Members do not log it. Most see it before it listens, as it waits for gossip to settle.
+        mark(activity.IN_SERVICE, own.told.seen[activity.LISTENING] if looks == 1 else None)
+        ((state,),) = await self._ask(node, "SELECT bootstrapped FROM system.local")
+        if state["bootstrapped"] != "COMPLETED":
+            raise _fault(node, f"its bootstrap is {state['bootstrapped']}, not COMPLETED")
+        await self._agreed(everyone)
+        return own.told.received_bytes
+
+    async def _leave(self, node: Node, others: Sequence[Node], mark: MarkIt) -> int:
+        forced = len(others) < SYSTEM_COPIES
+        if forced:
+            log.info(
+                "%s leaves by force: %d nodes cannot hold the %d copies of system_distributed",
+                node.name, len(others), SYSTEM_COPIES,
+            )  # fmt: skip
+        own = await _Log.from_now(node, _joining.LEAVE_LINES)
+        targets = {node.name: [f"{self._beans_of(node)}={str(forced).lower()}"]}
+        calling = asyncio.create_task(self._call([node], "decommission", "-", targets, self.settings.join_timeout_s))
+        try:
+            over = False
+            while not over:
+                over = bool((await asyncio.wait([calling], timeout=own.pause_s))[0])
+                for name, t_s in await own.read():
+                    mark(name, t_s)
+            await calling
+        finally:
+            calling.cancel()
+            await asyncio.wait([calling])
+        await self._until_seen(others, others)
+        mark(activity.LEFT, None)
+        return own.told.sent_bytes
+
+    @asynccontextmanager
+    async def _alone(self, what: str) -> AsyncIterator[None]:
+        if self._under_way:
+            raise SystemFault(f"refused: {what} while {self._under_way}", ONE_AT_A_TIME, system=self.name)
+        self._under_way = what
+        try:
+            yield
+        finally:
+            self._under_way = ""
+
+    async def _until_forgotten(self, node: Node) -> None:
+        """Wait until the others no longer ignore the address of a node that left or failed, nor count it as joining."""
+        wait_s = max(self._settled_at, self._forgotten_at.pop(node.address, 0.0)) - time.monotonic()
+        if wait_s > 0:
+            log.info("%s: %.0f s until the members have forgotten a node that left", node.name, wait_s)
+            await asyncio.sleep(wait_s)
+
+    async def _refuse_movement(self, node: Node, members: Sequence[Node]) -> None:
+        addresses = [member.address for member in members]
+        answers = await together(self._ask(member, *_joining.VIEW) for member in members)
+        for member, (gossip, streams) in zip(members, answers, strict=True):
+            if reason := _joining.movement(addresses, gossip, streams):
+                raise _fault(
+                    node, f"it can neither join nor leave now: as {member.name} sees it, {reason}", ONE_AT_A_TIME
+                )
+
+    async def _refuse_failure(self, own: _Log) -> None:
+        if await _process.living(own.node) is None:
+            raise await self._died(own.node)
+        if own.told.failure:
+            raise await _with_last_lines(own.node, "it could not join")
+
+    async def _in_time(self, node: Node, moving: Coroutine[Any, Any, int]) -> int:
+        limit_s = self.settings.join_timeout_s
+        try:
+            async with asyncio.timeout(limit_s):
+                return await moving
+        except TimeoutError as error:
+            raise await _with_last_lines(node, f"not done after {limit_s:g} s (system.join_timeout_s)") from error
+
+    async def _until_seen(self, viewers: Sequence[Node], members: Sequence[Node]) -> int:
+        """Look until all viewers see exactly these members in service, connected to them; returns the number of
+        looks."""
+        deadline = time.monotonic() + VIEW_TIMEOUT_S
+        waiting, looks = list(viewers), 0
+        while True:
+            ready = await together(self.ready(viewer, len(members)) for viewer in waiting)
+            waiting, looks = [viewer for viewer, one in zip(waiting, ready, strict=True) if not one], looks + 1
+            if not waiting:
+                return looks
+            if time.monotonic() > deadline:
+                raise _fault(waiting[0], f"it does not see exactly {len(members)} nodes in service")
+            await asyncio.sleep(VIEW_POLL_S)
+
+
+class _Log:
+    """The log of a node as far as it has been read, and what it has told."""
+
+    def __init__(self, node: Node, patterns: _joining.Patterns = (), from_byte: int = 0) -> None:
+        self.node = node
+        self.told = _joining.Told(patterns)
+        self.pause_s = POLL_S if node.files == "same" else POLL_ELSEWHERE_S
+        self._path = _config.Folders(node.folder).logs / "system.log"
+        self._so_far = _state.LogSoFar(from_byte)
+
+    @classmethod
+    async def from_now(cls, node: Node, patterns: _joining.Patterns = ()) -> _Log:
+        """Without the lines that the log has already."""
+        path = _config.Folders(node.folder).logs / "system.log"
+        return cls(node, patterns, (await files.sizes(node, path.parent)).get(path.name, 0))
+
+    async def read(self) -> list[tuple[str, float]]:
+        """New marks."""
+        content = await files.read(self.node, self._path, self._so_far.bytes_read, MOST_LOG_BYTES)
+        return self.told.take(self._so_far.take(content))
+
+
+async def _with_last_lines(node: Node, what: str) -> SystemFault:
+    lines = await _process.tail(node, _config.Folders(node.folder).logs / "system.log", LAST_LINES)
+    return _fault(node, f"{what}; last lines: {' | '.join(lines)}", f"read {_config.Folders(node.folder).logs}")
+
+
+def _fault(node: Node, what: str, hint: str = "") -> SystemFault:
+    return SystemFault(f"{node.name}: {what}", hint, node=node.name, system="cassandra")
