@@ -214,7 +214,7 @@ class Simulated:
         return self._share(len(members) + 1)
 
     async def leave(self, node: Node, members: Sequence[Node], mark: MarkIt) -> int:
-        """Have a node leave; returns the bytes planted for it, once its server has ended without being told."""
+        """Have a node leave; returns the bytes planted for it, once its server, too, has ended."""
         before = await self._lengths(members)
         await self._say(node, "LEAVE")
         announced_s = await self._follow(node, before, mark, STREAMED)

@@ -14,7 +14,7 @@ INFO  [main] 2026-11-27 13:00:07,501 StorageService.java:1024 - JOINING: Startin
 DEBUG [Stream-1] 2026-11-27 13:00:08,000 Any.java:1 - something else
 INFO  [main] 2026-11-27 13:00:20,000 StorageService.java:2012 - Bootstrap completed for tokens [1, 2]
 INFO  [main] 2026-11-27 13:00:20,100 StorageService.java:2900 - Node /10.113.0.4:7000 state jump to NORMAL
-INFO  [main] 2026-11-27 13:00:21,000 PipelineConfigurator.java:125 - Starting listening for CQL clients on /10.113.0.4:9042
+INFO  [main] 2026-11-27 13:00:21,000 Pipeline.java:125 - Starting listening for CQL clients on /10.113.0.4:9042
 \tat java.base/java.lang.Thread.run(Thread.java:829)
 """
 T0_S = 1795784400.0
