@@ -217,9 +217,9 @@ class Simulated:
         """Have a node leave; returns the bytes planted for it, once its server, too, has ended."""
         before = await self._lengths(members)
         await self._say(node, "LEAVE")
-        announced_s = await self._follow(node, before, mark, STREAMED)
+        streamed_s = await self._follow(node, before, mark, STREAMED)
         others = [member for member in members if member.name != node.name]
-        mark(LEFT, max(announced_s, await self._seen(node, others, before, LEFT)))
+        mark(LEFT, max(streamed_s, await self._seen(node, others, before, LEFT)))
         while await kept.living(node, node.folder / RECORD) is not None:  # noqa: ASYNC110 - a server has no event
             await asyncio.sleep(LOG_POLL_S)
         await self.stop(node)

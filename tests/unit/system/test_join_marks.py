@@ -7,7 +7,7 @@ import pytest
 from steelyard.system.join_marks import marks
 
 CASSANDRA = """\
-INFO  [main] 2026-11-27 13:00:00,250 InboundConnectionInitiator.java:169 - Starting Messaging Service on port 7000
+INFO  [Messaging-EventLoop-3-1] 2026-11-27 13:00:00,250 Inbound.java:169 - Listening on address: (/10.113.0.4:7000)
 INFO  [main] 2026-11-27 13:00:01,000 StorageService.java:1024 - JOINING: waiting for ring information
 INFO  [main] 2026-11-27 13:00:02,500 StorageService.java:1024 - JOINING: sleeping 5000 ms for pending range setup
 INFO  [main] 2026-11-27 13:00:07,501 StorageService.java:1024 - JOINING: Starting to bootstrap...
@@ -42,8 +42,8 @@ def test_a_node_s_own_log_has_every_part_of_its_join() -> None:
         ("Node /[fd00::4]:7000 state jump to NORMAL", "fd00::4", "in-service"),
         ("Removing tokens [-1, 5] for /10.113.0.4:7000", "10.113.0.4", "left"),
         ("LEAVING: sleeping 30000 ms for batch processing and pending range setup", "10.113.0.4", "leaving"),
-        ("LEAVING: replaying batch log and streaming data to other nodes", "10.113.0.4", "streaming"),
-        ("Announcing that I have left the ring for 30000ms", "10.113.0.4", "streamed"),
+        ("LEAVING: streaming data to other nodes", "10.113.0.4", "streaming"),
+        ("LEAVING: stream acks all received", "10.113.0.4", "streamed"),
     ],
 )
 def test_a_message_is_a_mark_of_its_node_only(line: str, address: str, mark: str | None) -> None:
