@@ -6,26 +6,12 @@ use std::ops::Bound;
 
 use steelyard_cql::{ColumnSpec, ColumnType, code, murmur3};
 
+use crate::refusal::{Refusal, invalid};
 use crate::ring;
 use crate::statement::{Name, Statement};
 
 /// Rows that one node remembers at most; a write above that is refused as overload.
 pub const MOST_ROWS: usize = 5_000_000;
-
-/// Why a request is refused: the protocol's code, and words.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    pub code: i32,
-    pub message: String,
-}
-
-/// A refusal with the code for requests that make no sense.
-pub fn invalid(message: impl Into<String>) -> Refusal {
-    Refusal {
-        code: code::INVALID,
-        message: message.into(),
-    }
-}
 
 /// Cells by column, those of the key included.
 pub type Row = Vec<Option<Box<[u8]>>>;

@@ -25,6 +25,7 @@ mod node;
 mod peer;
 mod plan;
 mod queue;
+mod refusal;
 mod ring;
 mod rows;
 mod schema_broadcast;

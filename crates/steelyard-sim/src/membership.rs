@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use steelyard_cql::{code, response};
 
-use crate::catalog::{Refusal, invalid};
+use crate::refusal::{Refusal, invalid};
 use crate::ring::Ring;
 
 /// In which direction the ring changes.

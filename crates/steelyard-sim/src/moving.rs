@@ -50,7 +50,7 @@ impl Moving {
         tls: Option<&ClientTls>,
     ) -> Result<(Self, Learnt), String> {
         thread::sleep(growth.boot);
-        log.info(&format!("Starting Messaging Service on /{own}"));
+        log.info(&format!("Listening on address: (/{own})"));
         let members = members(contact, tls).map_err(|error| format!("the contact {contact}: {error}"))?;
         let mut moving = Self::begin(Way::Joins, own, &members, growth, log, tls)?;
         let delay_ms = growth.ring_delay.as_millis();
@@ -120,9 +120,9 @@ impl Moving {
             "LEAVING: sleeping {delay_ms} ms for batch processing and pending range setup"
         ));
         thread::sleep(self.growth.ring_delay);
-        self.log
-            .info("LEAVING: replaying batch log and streaming data to other nodes");
+        self.log.info("LEAVING: streaming data to other nodes");
         self.stream(self.members.len())?;
+        self.log.info("LEAVING: stream acks all received");
         let stays = self.growth.ring_delay.max(LEFT_AT_LEAST);
         let at = self.switch()?;
         let stays_ms = stays.as_millis();

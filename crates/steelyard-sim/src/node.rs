@@ -8,11 +8,12 @@ use steelyard_cql::request::{self, Parameters, Request};
 use steelyard_cql::response::{self, Columns, Detail};
 use steelyard_cql::{Compression, CqlError, Header, V3, V4, Value, code, murmur3};
 
-use crate::catalog::{Catalog, Change, Refusal, invalid};
+use crate::catalog::{Catalog, Change};
 use crate::membership::{self, Step};
 use crate::peer::FORWARDER;
 use crate::plan::{Action, Plan};
 use crate::queue::Queue;
+use crate::refusal::{Refusal, invalid};
 use crate::ring::{self, Ring};
 use crate::rows;
 use crate::shards::Shards;

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use steelyard_cql::{ColumnSpec, ColumnType, put_bytes};
 
-use crate::catalog::{Catalog, Refusal, Table, invalid};
+use crate::catalog::{Catalog, Table};
+use crate::refusal::{Refusal, invalid};
 use crate::statement::{self, Comparison, Projection, Statement, Term};
 
 /// Length of a made-up text cell: YCSB's default.

@@ -7,8 +7,9 @@ use steelyard_cql::request::Parameters;
 use steelyard_cql::response::{self, Columns};
 use steelyard_cql::{ColumnSpec, ColumnType, Value, code, murmur3, put_bytes, put_null};
 
-use crate::catalog::{Catalog, Refusal, Row, RowKey, Table, invalid, partition_bytes, row_key, sortable};
+use crate::catalog::{Catalog, Row, RowKey, Table, partition_bytes, row_key, sortable};
 use crate::plan::{Action, Condition, Plan};
+use crate::refusal::{Refusal, invalid};
 use crate::statement::{Comparison, Term};
 
 /// Rows of an answer, and bytes of made-up ones, however large the LIMIT.

@@ -16,7 +16,6 @@ use steelyard_channel::{Channel, ClientTls, ServerTls};
 use steelyard_cql::{Frame, HEADER_LENGTH, code};
 use steelyard_wire::Verify;
 
-use crate::catalog::Refusal;
 use crate::config::Growth;
 use crate::connection::Connection;
 use crate::log::Log;
@@ -24,6 +23,7 @@ use crate::membership::Way;
 use crate::moving::{Learnt, Moving};
 use crate::node::{Delivery, Node, Session, put_error};
 use crate::queue::Queue;
+use crate::refusal::Refusal;
 use crate::schema_broadcast::broadcast;
 use crate::{SimError, TlsFiles};
 

@@ -4,8 +4,9 @@ use std::net::IpAddr;
 
 use steelyard_cql::{ColumnSpec, ColumnType, Value, response};
 
-use crate::catalog::{Catalog, Refusal, invalid};
+use crate::catalog::Catalog;
 use crate::queue::Queue;
+use crate::refusal::{Refusal, invalid};
 use crate::ring::{Member, Ring};
 use crate::statement::{Name, Projection, Term};
 use crate::types::type_name;

@@ -21,14 +21,14 @@ LINE = re.compile(r"[A-Z]+ +\[[^\]]*\] (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) \S
 """The pattern of `logback.xml`: level, thread, time in UTC, file and line, message."""
 TIME = "%Y-%m-%d %H:%M:%S,%f"
 MESSAGES = (
-    (GOSSIPING, r"Starting Messaging Service"),
+    (GOSSIPING, r"Listening on address: "),
     (RING_DELAY, r"JOINING: sleeping \d+ ms for pending range setup"),
     (STREAMING, r"JOINING: Starting to bootstrap"),
     (STREAMED, r"Bootstrap completed"),
     (LISTENING, r"Starting listening for CQL clients"),
     (LEAVING, r"LEAVING: sleeping \d+ ms for batch processing and pending range setup"),
-    (STREAMING, r"LEAVING: replaying batch log and streaming data"),
-    (STREAMED, r"Announcing that I have left the ring"),
+    (STREAMING, r"LEAVING: streaming data to other nodes"),
+    (STREAMED, r"(?:LEAVING: )?stream acks all received"),
 )
 """Beginnings of messages of the node itself."""
 SEEN = ((IN_SERVICE, r"Node {node} state jump to NORMAL"), (LEFT, r"Removing tokens .* for {node}"))

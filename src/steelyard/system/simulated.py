@@ -201,7 +201,7 @@ class Simulated:
         return [*argv, "--remember"] if asked.remember else argv
 
     async def join(self, node: Node, members: Sequence[Node], mark: MarkIt) -> int:
-        """Start a node beside running ones, and return when all have it in their ring: the bytes planted for it."""
+        """Start a node that joins running ones; returns the bytes planted for it, once all have it in their ring."""
         if self.settings.remember:
             message = "the simulated cluster remembers rows, each on one node, and does not move them: no node can join"
             raise SystemFault(message, "set system.remember to false", node=node.name, system=NAME)
@@ -214,12 +214,12 @@ class Simulated:
         return self._share(len(members) + 1)
 
     async def leave(self, node: Node, members: Sequence[Node], mark: MarkIt) -> int:
-        """Have a node leave; returns when its server has ended, which it does by itself: the bytes planted for it."""
+        """Have a node leave; returns the bytes planted for it, once its server, too, has ended."""
         before = await self._lengths(members)
         await self._say(node, "LEAVE")
-        announced_s = await self._follow(node, before, mark, STREAMED)
+        streamed_s = await self._follow(node, before, mark, STREAMED)
         others = [member for member in members if member.name != node.name]
-        mark(LEFT, max(announced_s, await self._seen(node, others, before, LEFT)))
+        mark(LEFT, max(streamed_s, await self._seen(node, others, before, LEFT)))
         while await kept.living(node, node.folder / RECORD) is not None:  # noqa: ASYNC110 - a server has no event
             await asyncio.sleep(LOG_POLL_S)
         await self.stop(node)

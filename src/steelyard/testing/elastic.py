@@ -23,7 +23,7 @@ from steelyard.testing.system import COMMAND_TIMEOUT_S, SCHEMA, OnNodes, keys, l
 
 
 class ElasticContract(OnNodes):
-    """Inherit it beside `SystemContract`, in a class of its own, and set `module`; everything else has a default."""
+    """Inherit it in a class that does not inherit `SystemContract`, and set `module`; everything else has a default."""
 
     database_nodes: ClassVar[int] = 4
     at_first: ClassVar[int] = 2

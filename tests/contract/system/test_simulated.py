@@ -7,6 +7,7 @@ import dataclasses
 import json
 import os
 import socket
+import subprocess
 import time
 from itertools import pairwise
 from pathlib import Path
@@ -130,6 +131,22 @@ def test_nothing_joins_a_cluster_that_remembers(tmp_path: Path) -> None:
     with pytest.raises(SystemFault, match="does not move them: no node can join") as caught:
         asyncio.run(create(Settings(remember=True), tmp_path).join(node, (node,), lambda name, t_s: None))
     assert caught.value.hint == "set system.remember to false"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--join", "127.94.5.2:1", "--remember"], "'--join <ADDRESS:PORT>' cannot be used with '--remember'"),
+        (["--join", "127.94.5.2:1", "--listen", "127.94.5.1:0"], "needs a port that the members can be told"),
+        (["--join", "127.94.5.2:1"], "127.94.5.1:19146 could not join the cluster: the contact 127.94.5.2:1: "),
+        (["--data-bytes", "5"], "--stream-bytes-per-s <BYTES>"),
+    ],
+)
+def test_a_node_that_cannot_join_says_why(options: list[str], words: str) -> None:
+    listen = [] if "--listen" in options else ["--listen", "127.94.5.1:19146"]
+    done = subprocess.run([agent.find(), "sim", *listen, *options], capture_output=True, text=True, check=False)
+    assert done.returncode in (1, 2)
+    assert words in done.stderr
 
 
 def test_what_plants_nothing_is_neither_a_setting_nor_an_option(tmp_path: Path) -> None:
