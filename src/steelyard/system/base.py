@@ -162,7 +162,7 @@ class Elastic(Protocol):
     """Ability: nodes join and leave a cluster that runs, one at a time. Neither ends the load."""
 
     async def join(self, node: Node, members: Sequence[Node], mark: MarkIt) -> int | None:
-        """Install and start a node beside `members`, all of which are in service, and return when every member sees it
+        """Install and start a node next to `members`, all of which are in service, and return when every member sees it
         in service: the bytes that it received, None if unknown. Marks: `JOIN_MARKS` from `started` to `in-service`, in
         order; those that the system has. A cancelled join leaves the node to `wipe`. Raises SystemFault, with the last
         lines of its log, if the join failed, and if another node joins or leaves."""

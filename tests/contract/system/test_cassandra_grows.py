@@ -28,7 +28,8 @@ SETTINGS = Settings(
     cleanup="after-joins",
     # Ten seconds instead of a minute until an address is taken again; no pause of 8 s before a joiner listens.
     jvm_options=("-Dcassandra.gossip_quarantine_delay_ms=10000", "-Dcassandra.skip_wait_for_gossip_to_settle=0"),
-    yaml={"write_request_timeout": "20000ms"},
+    # A leaver first waits for twice this time.
+    yaml={"write_request_timeout": "4000ms"},
 )
 
 

@@ -146,8 +146,8 @@ def test_beans_of_containers_are_called_by_a_client_in_each(
     """A container sees its own folder alone, and so the password of no other."""
     made: list[list[str]] = []
 
-    async def call(java: Path, classes: Path, node: Node, words: list[str]) -> tuple[str, ...]:
-        del java, classes, node
+    async def call(java: Path, classes: Path, node: Node, words: list[str], timeout_s: float) -> tuple[str, ...]:
+        del java, classes, node, timeout_s
         made.append([Path(word).parts[-3] for word in words if word.endswith("management.password")])
         return ()
 

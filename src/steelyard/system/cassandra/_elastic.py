@@ -47,7 +47,7 @@ class ElasticCassandra(Cassandra):
         """Time when the others have dropped the last node that failed to join."""
 
     async def join(self, node: Node, members: Sequence[Node], mark: MarkIt) -> int | None:
-        """Start a node that bootstraps beside `members`. Returns the bytes that it received."""
+        """Start a node that bootstraps next to `members`. Returns the bytes that it received."""
         async with self._alone(f"{node.name} joins"):
             if not _config.joins(node, members) or await _process.living(node) is not None:
                 raise _fault(node, "it cannot join: it runs already")
@@ -94,22 +94,22 @@ class ElasticCassandra(Cassandra):
         await self.start(node, members)
         mark(activity.STARTED, None)
         own = _Log(node, _joining.JOIN_LINES)
-        while activity.LISTENING not in own.told.seen:
+        while activity.LISTENING not in own.report.seen:
             await asyncio.sleep(own.pause_s)
             for name, t_s in await own.read():
                 mark(name, t_s)
             await self._refuse_failure(own)
-        if activity.STREAMED not in own.told.seen:
+        if activity.STREAMED not in own.report.seen:
             raise _fault(node, "it came into service without streaming, so reads from it miss rows")
         everyone = [*members, node]
         looks = await self._until_seen(everyone, everyone)
-        # Members do not log it. Most see it before it listens, as it waits for gossip to settle.
-        mark(activity.IN_SERVICE, own.told.seen[activity.LISTENING] if looks == 1 else None)
+        # Members do not log it, so they are asked.
+        mark(activity.IN_SERVICE, own.report.seen[activity.LISTENING] if looks == 1 else None)
         ((state,),) = await self._ask(node, "SELECT bootstrapped FROM system.local")
         if state["bootstrapped"] != "COMPLETED":
             raise _fault(node, f"its bootstrap is {state['bootstrapped']}, not COMPLETED")
         await self._agreed(everyone)
-        return own.told.received_bytes
+        return own.report.received_bytes
 
     async def _leave(self, node: Node, others: Sequence[Node], mark: MarkIt) -> int:
         forced = len(others) < SYSTEM_COPIES
@@ -126,14 +126,16 @@ class ElasticCassandra(Cassandra):
             while not over:
                 over = bool((await asyncio.wait([calling], timeout=own.pause_s))[0])
                 for name, t_s in await own.read():
-                    mark(name, t_s)
+                    if name == activity.LEFT:
+                        await self._until_seen(others, others)
+                    mark(name, None if name == activity.LEFT else t_s)
             await calling
         finally:
             calling.cancel()
             await asyncio.wait([calling])
-        await self._until_seen(others, others)
-        mark(activity.LEFT, None)
-        return own.told.sent_bytes
+        if activity.LEFT not in own.report.seen:
+            raise await _with_last_lines(node, "it has not left the ring")
+        return own.report.sent_bytes
 
     @asynccontextmanager
     async def _alone(self, what: str) -> AsyncIterator[None]:
@@ -164,7 +166,7 @@ class ElasticCassandra(Cassandra):
     async def _refuse_failure(self, own: _Log) -> None:
         if await _process.living(own.node) is None:
             raise await self._died(own.node)
-        if own.told.failure:
+        if own.report.failure:
             raise await _with_last_lines(own.node, "it could not join")
 
     async def _in_time(self, node: Node, moving: Coroutine[Any, Any, int]) -> int:
@@ -191,11 +193,11 @@ class ElasticCassandra(Cassandra):
 
 
 class _Log:
-    """The log of a node as far as it has been read, and what it has told."""
+    """The log of a node as far as it has been read, and its content."""
 
     def __init__(self, node: Node, patterns: _joining.Patterns = (), from_byte: int = 0) -> None:
         self.node = node
-        self.told = _joining.Told(patterns)
+        self.report = _joining.Report(patterns)
         self.pause_s = POLL_S if node.files == "same" else POLL_ELSEWHERE_S
         self._path = _config.Folders(node.folder).logs / "system.log"
         self._so_far = _state.LogSoFar(from_byte)
@@ -209,7 +211,7 @@ class _Log:
     async def read(self) -> list[tuple[str, float]]:
         """New marks."""
         content = await files.read(self.node, self._path, self._so_far.bytes_read, MOST_LOG_BYTES)
-        return self.told.take(self._so_far.take(content))
+        return self.report.take(self._so_far.take(content))
 
 
 async def _with_last_lines(node: Node, what: str) -> SystemFault:

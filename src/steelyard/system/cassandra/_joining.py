@@ -24,12 +24,13 @@ JOIN_LINES: Patterns = (
 """Lines of the log of a node that joins, with the marks that they set."""
 LEAVE_LINES: Patterns = (
     (activity.LEAVING, re.compile(r"LEAVING: sleeping \d+ ms for batch processing and pending range setup")),
-    (activity.STREAMING, re.compile("LEAVING: streaming data to other nodes")),
-    (activity.STREAMED, re.compile("LEAVING: stream acks all received|stream acks all received")),
+    (activity.STREAMING, re.compile("LEAVING: replaying batch log and streaming data to other nodes")),
+    (activity.STREAMED, re.compile("All sessions completed")),
+    (activity.LEFT, re.compile(r"Announcing that I have left the ring for \d+ms")),
 )
-"""Lines of the log of a node that leaves."""
+"""Lines of the log of a node that leaves. The others see it gone within seconds of its announcement."""
 FAILED = ("Error while waiting on bootstrap to complete", "JOINING_FAILED", "DECOMMISSION_FAILED")
-"""Texts after which a server stays alive, but never comes into service by itself."""
+"""Texts after which a server stays alive, but never comes into service."""
 PREPARED = re.compile(
     r"Prepare completed\. Receiving \d+ files\(([\d.]+)(\w+)\), sending \d+ files\(([\d.]+)(\w+)\)",
 )
@@ -44,8 +45,8 @@ MOVING = {"BOOT": "joining", "BOOT_REPLACE": "joining", "LEAVING": "leaving", "M
 
 
 @dataclass
-class Told:
-    """What the lines of a node's log have told so far."""
+class Report:
+    """Content of the lines of a node's log so far."""
 
     patterns: Patterns
     seen: dict[str, float] = field(default_factory=dict)
@@ -83,8 +84,8 @@ def time_s(line: str) -> float | None:
 def movement(
     members: Collection[str], gossip: Sequence[Mapping[str, Any]], streams: Sequence[Mapping[str, Any]]
 ) -> str:
-    """Why no node may join or leave now, as one member sees the cluster; empty if one may. `members`: addresses of
-    those in service."""
+    """Reason why no node may join or leave now, as one member sees the cluster; empty if one may. `members`: addresses
+    of those in service."""
     for row in gossip:
         state = _status(row)
         if state in MOVING:

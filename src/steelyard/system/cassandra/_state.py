@@ -19,6 +19,7 @@ DOING = (
     ("Bootstrap completed", "joining the ring"),
     ("JOINING: Starting to bootstrap", "streaming"),
     ("for pending range setup", "ring delay"),
+    ("Waiting for gossip to settle", "waiting for gossip to settle"),
     ("state jump to NORMAL", "joining the ring"),
     ("Listening on address", "gossiping"),
     ("Replaying", "replaying the commit log"),
