@@ -46,10 +46,10 @@ fn a_cluster_that_is_not_there_is_exit_code_3() {
         .replace("10.113.0.2:9042", "127.0.0.1:2");
     let output = agent(&["load", "--order", "-"], &order);
     assert_eq!(output.status.code(), Some(3));
-    assert!(refusal(&output).starts_with("127.0.0.1:1 refused"));
+    assert!(refusal(&output).starts_with("127.0.0.1:1 refused the connection"));
     let output = agent(&["cql", "--contact", "127.0.0.1:1", "SELECT"], "");
     assert_eq!((output.status.code(), output.stdout.len()), (Some(3), 0));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("127.0.0.1:1 refused"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("127.0.0.1:1 refused the connection\n"));
 }
 
 /// One refuses, one is a name that nobody has, one takes connections and says nothing.
@@ -68,7 +68,10 @@ fn contacts_that_are_all_away_are_named_with_their_causes() {
     let output = agent(&[&["cql", "--timeout-s", "1"], &named[..], &["SELECT"]].concat(), "");
     assert_eq!(output.status.code(), Some(3));
     for said in [load, String::from_utf8(output.stderr).unwrap()] {
-        assert!(said.contains("no contact answers: 127.0.0.1:1 refused"), "{said}");
+        assert!(
+            said.contains("no contact answers: 127.0.0.1:1 refused the connection; "),
+            "{said}"
+        );
         assert!(said.contains("; no address is known for nobody.invalid ("), "{said}");
         assert!(said.contains(&format!("; {silent} did not answer within ")), "{said}");
     }

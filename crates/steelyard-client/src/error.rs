@@ -31,7 +31,7 @@ pub enum ConnectionError {
         reason: String,
     },
     /// No TCP connection.
-    #[error("{contact} {}: {source}", connect_verb(source))]
+    #[error("{contact} {}", connect_failure(source))]
     Connect {
         /// The contact.
         contact: String,
@@ -198,10 +198,10 @@ impl ConnectionError {
     }
 }
 
-fn connect_verb(source: &std::io::Error) -> &'static str {
+fn connect_failure(source: &std::io::Error) -> String {
     match source.kind() {
-        std::io::ErrorKind::ConnectionRefused => "refused",
-        _ => "cannot be reached",
+        io::ErrorKind::ConnectionRefused => "refused the connection".to_owned(),
+        _ => format!("cannot be reached: {source}"),
     }
 }
 

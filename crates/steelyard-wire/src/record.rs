@@ -42,7 +42,7 @@ pub struct Hello {
 pub struct Connected {
     /// `address:port` of the nodes.
     pub nodes: Vec<String>,
-    /// Contacts that do not answer, with the cause of each: `10.0.0.9:9042 refused: ...`.
+    /// Contacts that do not answer, with the cause of each: `10.0.0.9:9042 refused the connection`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub absent: Vec<String>,
     /// Connections of all worker threads.

@@ -98,14 +98,6 @@ def sites(incomplete: str) -> list[str]:
     return [name for name in find.names("site") if name.startswith(incomplete)]
 
 
-def systems(incomplete: str) -> list[str]:
-    """Names for `setup`: systems, and foreign engines."""
-    from steelyard.plugins import find
-
-    names = (*find.names("system"), *find.names("engine"))
-    return [name for name in names if name.startswith(incomplete)]
-
-
 def published(incomplete: str) -> list[tuple[str, str]]:
     """Published studies and their tables, with their titles."""
     from steelyard.reference import tables

@@ -113,6 +113,12 @@ def still_falling(warmth: ServerWarmth) -> float:
     return -math.log1p(-greatest / 100) if greatest < 100 else math.inf
 
 
+def longer(seconds: float) -> str:
+    """What to ask for where a server warm-up of so many seconds left servers cold: twice as long, in tens of
+    seconds (docs/decisions/0021-one-warm-up-deadline.md)."""
+    return f"server_warm_up.deadline_s = {10 * math.ceil(2 * seconds / 10)}"
+
+
 def _above(fraction: float, limit: float) -> str:
     """A fraction above a limit in percent, with as many decimals as it takes to see that it is above."""
     texts = (f"{fraction:.{places}%}" for places in range(MOST_DECIMALS))

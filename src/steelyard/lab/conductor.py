@@ -33,6 +33,7 @@ from steelyard.format import number, treatment_label
 from steelyard.judging.attempts import attempts_by_id, missing, settled
 from steelyard.judging.covariates import covariates_of
 from steelyard.judging.gauge import asked_and_measured
+from steelyard.judging.server_warm_up import longer
 from steelyard.judging.stopping import Decision, decide, needed_trials, not_needed, rule_of
 from steelyard.lab import noise_floor, provenance, server_warm_up
 from steelyard.lab.bracket import PhaseLog
@@ -254,14 +255,13 @@ class Conductor:
         cluster.warmth = warmth
         self.watcher.tell(ServersWarmedUp(start=trials[0].start, cluster=cluster.start, warmth=warmth))
         if not warmth.reached:
-            left, first = "; ".join(warmth.reasons), trials[0]
+            first = trials[0]
             what = f"block {first.block}, {treatment_label(_of_start(first))}"
-            self.watcher.tell(
-                Trouble(
-                    f"{what}: not warm after {warmth.seconds:.0f} s: {left}",
-                    COUNTED,
-                )
-            )
+            left = [
+                *warmth.reasons,
+                *([f"try {longer(warmth.seconds)}"] if warmth.rounds and not self.finishing else []),
+            ]
+            self.watcher.tell(Trouble(f"{what}: not warm after {warmth.seconds:.0f} s: {'; '.join(left)}", COUNTED))
 
     async def _limit(self, cluster: Cluster, first: PlannedTrial) -> None:
         """Put limits in force that begin when the cluster is warm, and record it."""

@@ -175,12 +175,12 @@ YCSB = (
 LOAD = "load ycsb-c --operations 1 --contact 127.0.0.1:{port}"
 CASES = [
     # Nobody there, or somebody else.
-    (STRESS, "closed", "", ["refused", "port for CQL"]),
-    (YCSB, "closed", "", ["refused", "port for CQL"]),
-    (LOAD, "closed", "", ["refused", "port for CQL"]),
+    (STRESS, "closed", "", ["refused the connection", "port for CQL"]),
+    (YCSB, "closed", "", ["refused the connection", "port for CQL"]),
+    (LOAD, "closed", "", ["refused the connection", "port for CQL"]),
     (LOAD.replace("127.0.0.1:", "nosuch.invalid:"), "plain", "", ["no address is known for nosuch.invalid", "spelt"]),
     (YCSB.replace("127.0.0.1", "nosuch.invalid"), "plain", "", ["no address is known for nosuch.invalid", "spelt"]),
-    (YCSB.replace("127.0.0.1", "[::1]"), "closed", "", ["[::1]:1 refused"]),
+    (YCSB.replace("127.0.0.1", "[::1]"), "closed", "", ["[::1]:1 refused the connection"]),
     (STRESS.replace("127.0.0.1", "[::1"), "closed", "", ["-node: read '[::1'"]),
     # TLS against none, and none against TLS.
     (STRESS, "tls", "", ["speaks TLS", "-transport truststore="]),

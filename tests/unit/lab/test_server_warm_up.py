@@ -167,6 +167,7 @@ def test_what_goes_on_is_said_in_words(script: Script) -> None:
     assert entered.expected_s is not None
     (trouble,) = [one for one in told if isinstance(one, Trouble)]
     assert trouble.message.startswith("block 1, all trials: not warm after ")
+    assert trouble.message.endswith("; try server_warm_up.deadline_s = 10")
     told.clear()
     conduct(Script(script.folder / "two"), one_start(), Parts(script, compiler=Compiler([1.0] * 6)), Listening())
     said = [event.what for event in told if isinstance(event, Waiting) and "ycsb-a" in event.what]

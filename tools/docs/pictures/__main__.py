@@ -57,6 +57,10 @@ RUNS: Final = "document.body.innerText.includes('in progress') && document.query
 """True of the page of a study in progress once its graphs are drawn."""
 
 
+ANSWERED: Final = "document.querySelector('table.answer') !== null"
+"""True of the page of a finished study once its answer is computed."""
+
+
 def of_stores(stores: Path, into: Path) -> list[str]:
     """Write the pictures of finished studies. Returns the names of those whose store is not there."""
     lacking = []
@@ -81,7 +85,7 @@ def of_stores(stores: Path, into: Path) -> list[str]:
         if (folder / QUICKSTART).exists():
             _steelyard("report", f"store/{QUICKSTART}", "-o", "page.html", folder=folder.parent)
             browser.photograph_report(folder.parent / "page.html", into / "report.png")
-            browser.photograph_study(folder, QUICKSTART, into / "watch-finished.png")
+            browser.photograph_study(folder, QUICKSTART, into / "watch-finished.png", until=ANSWERED)
     return lacking
 
 

@@ -18,6 +18,8 @@ from tests.e2e.chromium import tab
 from tools.docs.pictures.small_png import small
 
 SIZE: Final = (1040, 1000)
+REPORT_SIZE: Final = (1040, 1420)
+"""With the main figure."""
 ENDS_S: Final = 60.0
 MARKED: Final = (".hardware", "#answer table", "#answer .caveats", "#answer figure")
 """Places of a report that get a number, in this order; the page *Read the report* says what they are."""
@@ -43,7 +45,7 @@ addEventListener("load", () => PLACES.forEach((place, index) => {
 
 
 def photograph_report(page: Path, into: Path) -> None:
-    """The first screen of a report, with its places numbered. Raises ValueError if the page lacks one of them."""
+    """The answer of a report, with its places numbered. Raises ValueError if the page lacks one of them."""
     text = page.read_text(encoding="utf-8")
     for place in MARKED:
         *_, word = place.removeprefix("#answer ").partition(".")
@@ -54,7 +56,7 @@ def photograph_report(page: Path, into: Path) -> None:
     # The page allows no scripts but its own.
     text = POLICY.sub("", text).replace("</body>", f"{marks}</body>")
     marked.write_text(text, encoding="utf-8")
-    photograph(marked.as_uri(), into)
+    photograph(marked.as_uri(), into, size=REPORT_SIZE)
 
 
 def photograph_study(stores: Path, study: str, into: Path, *, until: str = "true") -> None:

@@ -10,6 +10,7 @@ from typing import Annotated, Final
 from steelyard.analysis.row import Column, Row
 from steelyard.analysis.statistic import Section, Statistic
 from steelyard.format import count, listed, number
+from steelyard.judging.server_warm_up import longer
 from steelyard.model.trial import TrialRecord
 
 PERCENT: Final = re.compile(r"([\d.]+)%")
@@ -66,11 +67,11 @@ def cold_starts(rows: Sequence[WarmedStart]) -> Iterator[str]:
     if refused:
         yield (f"In {_which(refused, rows)} the servers were not warmed up: {_reasons(refused)}. {unfair}.")
     if ended:
-        longest_s = number(max(row.seconds for row in ended), digits=2)
+        longest_s = max(row.seconds for row in ended)
         yield (
             f"In {_which(ended, rows)} the servers were not warm at the end "
-            f"of their server warm-up, after up to {longest_s} s: {_reasons(ended)}. {unfair}; a longer "
-            "server_warm_up.deadline_s helps."
+            f"of their server warm-up, after up to {number(longest_s, digits=2)} s: {_reasons(ended)}. {unfair}; try "
+            f"{longer(longest_s)}, twice as long."
         )
 
 

@@ -9,6 +9,7 @@ import typer
 from rich.text import Text
 
 from steelyard.analysis.gate import Gate
+from steelyard.analysis.narrative.answer_display import SHOWN_CAVEATS
 from steelyard.analysis.wording import capital
 from steelyard.cli import completion
 from steelyard.cli.signature import Json, Margin, StoreFolder, response_list
@@ -130,10 +131,14 @@ def _print(verdict: Gate) -> None:
     for case in verdict.cases:
         style = STYLES[case.verdict] if case.verdict != "not worse" else ""
         print_wrapped(Text(capital(case.sentence), style), console)
-    say(console)
+    # A noise floor that was not measured is a limit, too.
+    limits = verdict.limits[:SHOWN_CAVEATS]
+    remarks = [text for text in (*verdict.remarks, *verdict.noise_floor) if not any(limit in text for limit in limits)]
+    if verdict.warnings or remarks:
+        say(console)
     for text in verdict.warnings:
         print_wrapped(Text(f"! {text}", style="yellow"), console)
-    for text in (*verdict.remarks, *verdict.noise_floor):
+    for text in remarks:
         print_wrapped(Text(capital(text), style="dim"), console)
     say_limits(console, verdict.limits)
     print_wrapped(Text(gate_files.footer(verdict), style="dim"), console)

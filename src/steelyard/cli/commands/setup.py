@@ -20,7 +20,6 @@ from rich.progress import Progress as Moving
 from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from steelyard.cli import completion
 from steelyard.cli.terminal.output import complain, message_console, say
 from steelyard.engine.base import Fetched
 from steelyard.model.errors import CommandFailed, SteelyardError, StudyError
@@ -39,6 +38,27 @@ EXIT_DONE, EXIT_STUDY, EXIT_LABORATORY = 0, 2, 3
 INSTALL_TIMEOUT_S = 900.0
 SILENT_S = 15.0
 """Progress is a line after so long a silence where no line can move."""
+
+
+KINDS = {"system": "systems", "site": "sites", "engine": "load generators"}
+"""What can be got ready, by seam."""
+
+
+def _is_one(seam: str, name: str) -> bool:
+    """Whether there is something to get ready."""
+    try:
+        return seam == "system" or isinstance(default_plug_in(seam, name), Prepares if seam == "site" else Fetched)
+    except ValidationError:
+        return False  # it has settings without a default
+
+
+def _names(seam: str) -> list[str]:
+    return [name for name in find.names(seam) if _is_one(seam, name)]
+
+
+def _known(incomplete: str) -> list[str]:
+    """Names that begin so, for completion."""
+    return [name for seam in KINDS for name in _names(seam) if name.startswith(incomplete)]
 
 
 class _Lines(logging.Handler):
@@ -61,7 +81,7 @@ class _Lines(logging.Handler):
 
 def setup(
     system: Annotated[
-        str, typer.Argument(metavar="NAME", help="A system, site or load generator.", autocompletion=completion.systems)
+        str, typer.Argument(metavar="NAME", help="A system, site or load generator.", autocompletion=_known)
     ] = "cassandra",
 ) -> int:
     """Prepare a system or a site with its default settings, or a foreign engine. As root on Debian or Ubuntu, what is
@@ -90,31 +110,15 @@ async def _set_up(name: str, console: Console) -> int:
 
 def _plug_in(name: str) -> tuple[str, ModuleType, Any]:
     """Seam, module and plug-in of a system, or of a site or an engine that can be got ready. Raises StudyError."""
-    if not find.is_path(name) and name in find.names("engine"):
-        if _is_fetched(name):
-            return "engine", find.find("engine", name), default_plug_in("engine", name)
-        raise StudyError(f"there is nothing to set up for the engine {name!r}", "name a system, or a foreign engine")
-    if not find.is_path(name) and name in find.names("site") and _is_prepared(name):
-        return "site", find.find("site", name), default_plug_in("site", name)
-    if not find.is_path(name) and name not in find.names("system"):
-        others = (one for one in find.names("engine") if _is_fetched(one))
-        known = (*find.names("system"), *(one for one in find.names("site") if _is_prepared(one)), *others)
-        near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
-        hint = f"did you mean {near[0]!r}? " if near else ""
-        message = f"no system, site or foreign engine to set up is named {name!r}"
-        raise StudyError(message, f"{hint}allowed: {', '.join(known)}")
-    return "system", find.find("system", name), default_plug_in("system", name)
-
-
-def _is_fetched(engine: str) -> bool:
-    return isinstance(default_plug_in("engine", engine), Fetched)
-
-
-def _is_prepared(site: str) -> bool:
-    try:
-        return isinstance(default_plug_in("site", site), Prepares)
-    except ValidationError:
-        return False  # it has settings without a default
+    if find.is_path(name):
+        return "system", find.find("system", name), default_plug_in("system", name)
+    for seam in KINDS:
+        if name in find.names(seam) and _is_one(seam, name):
+            return seam, find.find(seam, name), default_plug_in(seam, name)
+    near = difflib.get_close_matches(name, _known(""), n=1, cutoff=0.4)
+    lines = [f"did you mean {near[0]!r}?"] if near else []
+    lines += [f"{kind}: {', '.join(names)}" for seam, kind in KINDS.items() if (names := _names(seam))]
+    raise StudyError(f"nothing to set up is named {name!r}", "\n".join(lines))
 
 
 async def _install(module: ModuleType, console: Console) -> None:

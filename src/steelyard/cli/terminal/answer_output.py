@@ -67,15 +67,12 @@ def print_other_responses(results: Results, console: Console) -> bool:
 def _print(shown: Shown, console: Console) -> None:
     shown = shown.without_empty_columns()
     print_wrapped(Text(shown.caption), console)
-    grid = _grid(shown.columns, shown.rows[:MOST_ROWS])
-    if (
-        shown.columns[0].name == ""
-        and any(column.numeric for column in shown.columns)
-        and _width(grid, console) > console.width
-    ):
+    rows = shown.rows[:MOST_ROWS]
+    fits = _width(_grid(shown.columns, rows), console) <= console.width
+    if not fits and shown.columns[0].name == "" and any(column.numeric for column in shown.columns):
         _print_in_groups(shown, console)
     else:
-        print_table(grid, console)
+        print_table(_grid(shown.columns, rows, costs_wrap=not fits), console)
     if len(shown.rows) > MOST_ROWS:
         say(console, f"and {len(shown.rows) - MOST_ROWS} more rows, in the report", style="dim")
 
@@ -100,14 +97,22 @@ def _print_in_groups(shown: Shown, console: Console) -> None:
         say(console, Text(names[int(place)]) if place and not before.strip() else line)
 
 
-def _grid(columns: Sequence[ShownColumn], rows: Sequence[Sequence[Cell]], *, narrow: bool = False) -> Table:
+def _grid(
+    columns: Sequence[ShownColumn], rows: Sequence[Sequence[Cell]], *, narrow: bool = False, costs_wrap: bool = False
+) -> Table:
+    """`costs_wrap`: blocks and their time are on a line each, so that the other columns have room."""
     grid = Table(box=None, padding=(0, 1 if narrow else 2, 0, 0), header_style="dim", pad_edge=False)
     for column in columns:
-        uncut = column.name in COSTS or (column.numeric and column.term != CHANGE)
+        uncut = not costs_wrap if column.name in COSTS else column.numeric and column.term != CHANGE
         head = column.name.replace(" ", "\n", 1) if uncut and narrow else column.name
         grid.add_column(head, justify="right" if column.numeric else "left", no_wrap=uncut)
     for row in rows:
-        grid.add_row(*(Text(cell.text, style=_style(cell)) for cell in row))
+        grid.add_row(
+            *(
+                Text(cell.text.replace(", ", ",\n") if costs_wrap and name in COSTS else cell.text, style=_style(cell))
+                for name, cell in zip((column.name for column in columns), row, strict=True)
+            )
+        )
     return grid
 
 

@@ -33,7 +33,7 @@ RIGHT_PX: Final = 10
 RATE_PX: Final = 80
 TIMES_PX: Final = 150
 GAP_PX: Final = 34
-TOP_PX: Final = 34
+TOP_PX: Final = 40
 FOOT_PX: Final = 38
 SHADES: Final = 5
 TIME_TITLE: Final = "seconds since the load began"
@@ -122,8 +122,12 @@ def figure(timeline: Timeline) -> Figure:
         caption += " " + of_worst(timeline.worst)
     elif timeline.paused_ms:
         caption += f" {NO_WORST}"
-    if len(timeline.spans) > 1 or timeline.events or timeline.bands:
-        phases = [f"{span.name} {span.from_s:.0f} to {span.to_s:.0f} s" for span in (*timeline.spans, *timeline.bands)]
+    spans = timeline.spans
+    if timeline.record.search is not None and len(spans) > 1:
+        caption += f" {spans[0].name} to {spans[-1].name} are windows of the search, which has a table of them."
+        spans = ()
+    if len(spans) > 1 or timeline.events or timeline.bands:
+        phases = [f"{span.name} {span.from_s:.0f} to {span.to_s:.0f} s" for span in (*spans, *timeline.bands)]
         phases += [f"{name} at {at_s:.1f} s" for at_s, name in timeline.events]
         caption += f" Phases and events: {'; '.join(phases)}."
     keys = [Key("achieved rate", COLOURS["achieved"], dash=LINES["achieved"])]
@@ -267,7 +271,7 @@ def _phase_names(timeline: Timeline, time: Scale, top: float) -> list[Element | 
     for span in sorted(named, key=lambda span: span.from_s):
         left = time.of(span.from_s) + 2
         if left >= free and time.of(span.to_s) - left > 20:
-            names.append(text(left, top - 22, span.name, fill=INK))
+            names.append(text(left, top - 28, span.name, fill=INK))
             free = left + text_px(span.name) + 8
     return names
 

@@ -55,7 +55,18 @@ def test_ready_or_not(tmp_path: Path, fails: bool, code: int, told: str) -> None
 def test_unknown_system(tmp_path: Path) -> None:
     code, text = say(tmp_path, "casandra")
     assert code == 2
-    assert "did you mean 'cassandra'" in text
+    lines = text.splitlines()
+    assert lines[:2] == ["error: nothing to set up is named 'casandra'", "  did you mean 'cassandra'?"]
+    assert lines[2].startswith("  systems: cassandra, ")
+    assert "  load generators: cassandra-stress, latte" in lines
+
+
+def test_what_needs_no_setup_is_neither_accepted_nor_offered(tmp_path: Path) -> None:
+    code, text = say(tmp_path, "agent")
+    assert (code, "named 'agent'" in text) == (2, True)
+    offered = setup_command._known("")
+    assert {"cassandra", "docker", "latte"} <= set(offered)
+    assert "agent" not in offered
 
 
 @pytest.mark.parametrize("terminal", [False, True])

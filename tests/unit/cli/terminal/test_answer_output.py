@@ -96,6 +96,15 @@ def test_a_narrow_terminal_has_the_lines_above_their_rows() -> None:
     assert any("To decide: blocks of a new study" in line for line in " ".join(lines).split("\n"))
 
 
+def test_a_narrow_terminal_breaks_costs_before_it_hides_the_change() -> None:
+    costs = {"to_decide": "over 1,000 blocks", "cheaper": "68 blocks, 19 min"}
+    rows = [decided(level, "").model_copy(update={"value_text": "1,804 operations/s", **costs}) for level in (2, 3)]
+    text = "\n".join(lines := shown(table(row(1, 996), *rows)))
+    assert "…" not in text
+    assert all(len(line) <= 80 for line in lines)
+    assert text.count("68 blocks,") == text.count("+18% [3,") == 2
+
+
 def test_rows_of_a_fraction_name_both_levels_as_on_the_page() -> None:
     effect = {"line": "threads", "factor": "threads", "baseline": 8, "baseline_text": "8 threads"}
     valueless = {"value": None, "value_text": "", "level_text": "64 threads", **effect}

@@ -222,11 +222,11 @@ def test_what_was_due_and_not_sent_is_no_error(said: Said) -> None:
 
 
 def test_a_node_that_is_down_is_named_at_the_beginning_and_at_the_end(said: Said) -> None:
-    world = World(absent=("127.0.0.9:9042 refused",))
+    world = World(absent=("127.0.0.9:9042 refused the connection",))
     code, _, told = said(
         world, "read n=300 no-warmup -rate threads=1 -node 127.0.0.1,127.0.0.9,nobody.invalid whitelist"
     )
-    assert (code, told.count("stress: left out: 127.0.0.9:9042 refused")) == (0, 2)
+    assert (code, told.count("stress: left out: 127.0.0.9:9042 refused the connection")) == (0, 2)
     assert world.orders[0]["contacts"] == ["127.0.0.1:9042", "127.0.0.9:9042", "nobody.invalid:9042"]
 
 

@@ -213,12 +213,16 @@ def test_what_was_due_and_not_sent_is_neither_done_nor_failed(agent: FakeAgent) 
 
 
 def test_a_host_that_is_down_is_named_at_the_beginning_and_in_the_result(agent: FakeAgent) -> None:
-    connected = {**CONNECTED, "absent": ["127.0.0.9:25099 refused: Connection refused (os error 111)"]}
+    connected = {**CONNECTED, "absent": ["127.0.0.9:25099 refused the connection"]}
     reads = interval("measure", 100.0, both("read", 10, 8))
     agent.says("load", [HELLO, connected, reads, done("measure", 8)])
     code, out, err = carry_out(f"run cassandra-cql {BASE} -p hosts=127.0.0.1,127.0.0.9 -s")
     assert (code, "[OVERALL], ContactsLeftOut, 1" in out, "DueAndNotSent" in out) == (0, True, False)
-    named = [number for number, line in enumerate(err.splitlines()) if "left out: 127.0.0.9:25099 refused" in line]
+    named = [
+        number
+        for number, line in enumerate(err.splitlines())
+        if "left out: 127.0.0.9:25099 refused the connection" in line
+    ]
     status = [number for number, line in enumerate(err.splitlines()) if " sec: " in line]
     assert named[0] < status[0] < status[-1] < named[-1]
     assert agent.calls[-1]["order"]["contacts"] == ["127.0.0.1:25099", "127.0.0.9:25099"]

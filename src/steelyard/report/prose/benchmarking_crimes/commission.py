@@ -126,7 +126,7 @@ def _truncated_axes(figures: Mapping[str, Figure]) -> Crime:
         if lows:
             cut.append(f"figure “{figure.title}”: {count(len(lows), 'axis', 'axes')}, from {number(min(lows))}")
     evidence = some(cut) if cut else f"0 axes of {count(len(figures), 'figure')} begin above 0"
-    hint = "These figures show spread and say so in their captions; read sizes of effects from the main chart."
+    hint = "These figures show spread and say so in their captions; read sizes of effects from the answer's table."
     return Crime("Truncated axes", bool(cut), evidence + ".", hint)
 
 
