@@ -45,7 +45,7 @@ class ActivityPhase(TreatmentRow):
     """Of the trials."""
     n: int
     """Used trials with the phase."""
-    nodes: int
+    arrived: int
     """Nodes that joined or left in them."""
     meaning: str
     """What happens in the phase."""
@@ -81,7 +81,7 @@ def _of_kind(
             yield ActivityPhase(
                 treatment=treatment, kind=kind, phase=phase,
                 mean=estimates.by_start(of_starts, "s", context.confidence),
-                shortest_s=min(values), longest_s=max(values), n=len(known), nodes=sum(nodes for *_, nodes in known),
+                shortest_s=min(values), longest_s=max(values), n=len(known), arrived=sum(nodes for *_, nodes in known),
                 meaning=MEANINGS.get(phase) or meaning(NodeActivity, _column(phase)),
             )  # fmt: skip
 

@@ -44,7 +44,7 @@ def test_the_phases_of_each_node_sum_to_the_whole() -> None:
 def test_a_trial_is_one_observation_and_the_means_sum_to_the_whole() -> None:
     rows = {row.phase: row for row in analysed(growing.records()).of(ActivityPhase)}
     assert [*rows] == [*PHASES[:-1], A_NODE, AN_ACTIVITY, "discovery", "cleanup"]
-    assert {(row.kind, row.n, row.nodes) for row in rows.values()} == {("scale-out", 4, 8)}
+    assert {(row.kind, row.n, row.arrived) for row in rows.values()} == {("scale-out", 4, 8)}
     streaming = rows["streaming"]
     # 3.5 s of streaming, 1.1 to 1.4 times as long.
     assert (streaming.mean.n, streaming.mean.value) == (4, pytest.approx(3.5 * 1.25, abs=0.002))
@@ -63,7 +63,7 @@ def test_nodes_that_did_not_arrive_are_in_no_mean_and_a_limit_says_so() -> None:
     (lost,) = (row for row in results.of(NodeActivity) if row.outcome == "unfinished")
     assert (lost.node, lost.total_s, lost.streaming_s) == ("n5", None, None)
     assert lost.unfinished_s is not None
-    nodes = {row.phase: row.nodes for row in results.of(ActivityPhase)}
+    nodes = {row.phase: row.arrived for row in results.of(ActivityPhase)}
     assert nodes["streaming"] == 7
     assert any(
         limit.startswith("Of 8 nodes that were to join or leave, 1 did not (1 unfinished), in 1 trial")
@@ -90,3 +90,9 @@ def test_both_are_tables_of_the_results_and_empty_without_activities() -> None:
     fixed = analysed(tuple(record for record in growing.records() if not record.activities))
     assert tables(fixed)["activities"].is_empty()
     assert tables(fixed)["activity_phase"].is_empty()
+
+
+def test_no_column_has_the_name_of_a_factor_of_sizes() -> None:
+    """A frame has one column of a name: the number of nodes of a treatment would be lost."""
+    for row in (NodeActivity, ActivityPhase):
+        assert "nodes" not in {column.name for column in columns_of(row)}
