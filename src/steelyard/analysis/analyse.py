@@ -47,9 +47,15 @@ def analyse(
     )  # fmt: skip
     results = _results(context)
     simulated = {one.settings.planted_contention is not None for one in records} == {True}
-    caveats_of = {"caveats": tuple(caveats(study, results, records, simulated=simulated, emulated=emulated))}
+    limits = caveats(
+        study, results, records, simulated=simulated, emulated=emulated,
+        unsized=frame.data.height - context.sized.data.height,
+    )  # fmt: skip
     return results.model_copy(
-        update={**caveats_of, "further": tuple(_further(context, name) for name in context.further_responses)}
+        update={
+            "caveats": tuple(limits),
+            "further": tuple(_further(context, name) for name in context.further_responses),
+        }
     )
 
 

@@ -13,6 +13,7 @@ from steelyard.analysis.treatments import NODES
 from steelyard.heavy import pl
 from steelyard.judging.attempts import is_cut, orders_of_treatment
 from steelyard.judging.measures import with_derived
+from steelyard.judging.membership import changed
 from steelyard.judging.server_warm_up import still_falling
 from steelyard.judging.trial_responses import response_of
 from steelyard.model import responses
@@ -298,3 +299,22 @@ def size_factor(frame: TrialFrame) -> str | None:
     """The factor of sizes: nodes, otherwise the first hard factor, with two numeric levels or more."""
     sizes = [name for name in numeric(frame) if name in frame.hard or name in NODES]
     return next((name for name in sizes if name in NODES), sizes[0] if sizes else None)
+
+
+def counts_nodes(frame: TrialFrame, study: Study, size: str) -> bool:
+    """Whether a factor is the number of nodes, also under its own name: each level counts as the nodes that it sets."""
+    numbers = frame.numbers.get(size, {})
+    return size in NODES or (
+        bool(numbers)
+        and all(any(study.fields_of({size: at}).get(name) == nodes for name in NODES) for at, nodes in numbers.items())
+    )
+
+
+def of_constant_size(frame: TrialFrame, study: Study, records: Iterable[TrialRecord]) -> TrialFrame:
+    """The trials of clusters that kept their size, for statistics that read the number of nodes as a size: that of all
+    others is the number at the beginning. Every trial where no factor is the number of nodes."""
+    gone = {record.key for record in records if changed(record)}
+    if not gone or not any(counts_nodes(frame, study, name) for name in frame.factors):
+        return frame
+    kept = [key not in gone for key in frame.data.select("trial_id", "attempt").rows()]
+    return replace(frame, data=frame.data.filter(kept))

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import Any, Final, Generic, TypeVar
 
 from steelyard.analysis.comparisons.identical_systems import Floors
-from steelyard.analysis.frame import TrialFrame, size_factor
+from steelyard.analysis.frame import TrialFrame, of_constant_size, size_factor
 from steelyard.analysis.row import Row
 from steelyard.analysis.treatments import Treatment
 from steelyard.heavy import np, pl
@@ -29,6 +30,7 @@ class Section(StrEnum):
 
     ANSWER = "answer"
     SIZE = "size"
+    ACTIVITIES = "activities"
     INTERACTIONS = "interactions"
     SENSITIVITY = "sensitivity"
     SPREAD = "spread"
@@ -96,6 +98,11 @@ class Context:
     def size(self) -> str | None:
         """The factor of sizes."""
         return size_factor(self.frame)
+
+    @cached_property
+    def sized(self) -> TrialFrame:
+        """The trials for statistics that read the number of nodes as a size (`frame.of_constant_size`)."""
+        return of_constant_size(self.frame, self.study, self.records)
 
     @property
     def is_open(self) -> bool:

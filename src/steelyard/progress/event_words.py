@@ -6,9 +6,18 @@ import math
 from typing import Final
 
 from steelyard.events.base import Event
-from steelyard.events.kept import QuietAwaited, QuietReached, SessionBegan, StartBegan, StoppingJudged, TrialSealed
+from steelyard.events.kept import (
+    ActivityBegan,
+    ActivityEnded,
+    QuietAwaited,
+    QuietReached,
+    SessionBegan,
+    StartBegan,
+    StoppingJudged,
+    TrialSealed,
+)
 from steelyard.events.shown import PhaseEntered, RuleBegan, TrialBegan, Trouble
-from steelyard.format import count, duration, number, treatment_label
+from steelyard.format import count, duration, listed, number, treatment_label
 from steelyard.judging.dilation import modelled
 from steelyard.judging.stopping import Decision
 from steelyard.model.trial import Phase, TrialRecord
@@ -86,12 +95,27 @@ def event_line(live: Live, event: Event) -> str | None:  # noqa: PLR0911 - one a
             return f"  {waiting_words(event.reasons, 0.0, event.wait_s)}"
         case QuietReached():
             return f"  the machine is quiet: waited {duration(event.waited_s)}"
+        case ActivityBegan() | ActivityEnded():
+            return f"  {activity_words(event)}"
         case TrialSealed(record=TrialRecord() as record):
             return _sealed(record)
         case Trouble():
             return f"  ! {event.message}: {event.hint}"
         case _:
             return None
+
+
+def activity_words(event: ActivityBegan | ActivityEnded) -> str:
+    """An activity that begins, with its cause, or that has ended, with its outcome."""
+    what = f"{event.kind} of {listed(event.nodes)}"
+    if isinstance(event, ActivityBegan):
+        return f"{what} begins ({event.cause})"
+    match event.outcome:
+        case "done":
+            return f"{listed(event.nodes)} {'left' if event.kind == 'scale-in' else 'joined'}"
+        case "unfinished":
+            return f"{what} is unfinished: the load ended first"
+    return f"{what} {event.outcome}{f': {event.error}' if event.error else ''}"
 
 
 def _sealed(sealed: TrialRecord) -> str:

@@ -12,7 +12,15 @@ from typing import Any, Final, Literal
 from pydantic import ConfigDict, Field
 
 from steelyard.events.base import Event
-from steelyard.events.kept import QuietAwaited, QuietReached, SessionBegan, StartBegan, StoppingJudged, TrialSealed
+from steelyard.events.kept import (
+    ActivityEnded,
+    QuietAwaited,
+    QuietReached,
+    SessionBegan,
+    StartBegan,
+    StoppingJudged,
+    TrialSealed,
+)
 from steelyard.events.shown import (
     PhaseEntered,
     RuleBegan,
@@ -233,6 +241,8 @@ def _changes(live: Live, event: Event, now_s: float) -> dict[str, Any]:  # noqa:
             changes = {"phase": phase, "waiting": ""}
         case Waiting():
             changes = {"waiting": event.what}
+        case ActivityEnded():
+            changes = {"waiting": ""}
         case QuietAwaited():
             changes = {"quiet": AwaitedQuiet(reasons=event.reasons, since_s=now_s, limit_s=event.wait_s)}
         case StillBusy():

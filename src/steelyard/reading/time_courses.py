@@ -14,6 +14,8 @@ from typing import Any, Final
 
 from steelyard.events.base import Unknown
 from steelyard.events.kept import (
+    ActivityBegan,
+    ActivityEnded,
     DisksLimited,
     DraftRemoved,
     ProcessorsLimited,
@@ -25,6 +27,8 @@ from steelyard.events.kept import (
     TrialSealed,
 )
 from steelyard.heavy import pl
+from steelyard.judging.activity_phases import WAITING, phases
+from steelyard.judging.membership import changed, sizes
 from steelyard.model.histogram import Bucket, total
 from steelyard.model.load import CAPACITY, CAPACITY_WARM_UP, POPULATE, SEARCH_SETTLE, WARM_UP, LoadPhase, Offered
 from steelyard.model.outcome import ANSWERED
@@ -55,9 +59,12 @@ BOOKKEEPING: Final = frozenset(
         StartEnded,
         TrialSealed,
         DraftRemoved,
+        ActivityBegan,
+        ActivityEnded,
     )
 )
-"""Events of the journal that say nothing about the system under test."""
+"""Events of the journal that say nothing about the system under test, or whose bands are drawn from the sealed
+record."""
 NOT_DRAWN: Final = (POPULATE, CAPACITY, CAPACITY_WARM_UP)
 
 
@@ -83,7 +90,7 @@ class CourseWindow:
 
 
 @dataclass(frozen=True)
-class Span:
+class CourseSpan:
     """A phase of the load, seconds since the first interval."""
 
     name: str
@@ -101,14 +108,14 @@ class Timeline:
     step_s: float
     seconds: float
     windows: tuple[CourseWindow, ...]
-    spans: tuple[Span, ...]
+    spans: tuple[CourseSpan, ...]
     heat: tuple[tuple[int, int, int], ...]
     """CourseWindow, band and count: band b holds response times from 10^(b / BANDS_A_DECADE) ms on."""
     events: tuple[tuple[float, str], ...] = ()
     """Seconds since the first interval, and what happened."""
     middle: bool = False
     """Whether it is the median trial of its treatment."""
-    bands: tuple[Span, ...] = ()
+    bands: tuple[CourseSpan, ...] = ()
     """Spans from the journal: an event that began one and an event that ended it."""
     strips: tuple[Strip, ...] = ()
     """CPU of each node; empty without samples."""
@@ -118,6 +125,10 @@ class Timeline:
     """The longest pause of any node in each window; empty if pauses were not watched."""
     worst: Worst | None = None
     """The window with the highest percentile, where pauses were watched."""
+    phases: tuple[CourseSpan, ...] = ()
+    """Phases of the nodes that joined or left, by name and node."""
+    nodes: tuple[tuple[float, int], ...] = ()
+    """Seconds since the first interval, and nodes in service from then on; empty if the cluster kept its size."""
 
 
 @dataclass(frozen=True)
@@ -183,6 +194,8 @@ def timeline(
         () if samples is None else server_strips(samples, begun_s, step_s, len(windows), paused),
         tuple(_longest(of_window) for of_window in zip(*paused.values(), strict=True)),
         worst_window(windows, pauses, measured_s),
+        _phases(record, begun_s, seconds),
+        _nodes(record, begun_s, seconds),
     )
 
 
@@ -203,17 +216,17 @@ def _step(seconds: float, answered: pl.DataFrame) -> float:
     return fitting[0]
 
 
-def _spans(drawn: pl.DataFrame) -> tuple[Span, ...]:
+def _spans(drawn: pl.DataFrame) -> tuple[CourseSpan, ...]:
     phases = (
         drawn.filter(pl.col("phase") != SEARCH_SETTLE)
         .group_by("phase")
         .agg(pl.col("from_s").min(), pl.col("to_s").max())
         .sort("from_s")
     )
-    return tuple(Span(str(name), float(first), float(last)) for name, first, last in phases.iter_rows())
+    return tuple(CourseSpan(str(name), float(first), float(last)) for name, first, last in phases.iter_rows())
 
 
-def _offers(record: TrialRecord, spans: Sequence[Span]) -> list[tuple[Span, Offered]]:
+def _offers(record: TrialRecord, spans: Sequence[CourseSpan]) -> list[tuple[CourseSpan, Offered]]:
     """Each phase with its schedule; the warm-up is the beginning of the first."""
     load = record.settings.stated_load
     if load is None:
@@ -237,19 +250,19 @@ def _offers(record: TrialRecord, spans: Sequence[Span]) -> list[tuple[Span, Offe
     return offers
 
 
-def _windows_offered(search: Search, spans: Sequence[Span]) -> list[tuple[Span, Offered]]:
+def _windows_offered(search: Search, spans: Sequence[CourseSpan]) -> list[tuple[CourseSpan, Offered]]:
     """The windows of a search, each from its settle time on: at one rate. Between them nothing is due."""
     rates = {window.name: window.rate_per_s for window in search.windows}
     offers, free_s = [], 0.0
     for span in spans:
         if span.name in rates:
-            begun = Span(span.name, max(free_s, span.from_s - search.rules.settle_s), span.to_s)
+            begun = CourseSpan(span.name, max(free_s, span.from_s - search.rules.settle_s), span.to_s)
             offers.append((begun, Offered(schedule="constant", rate_per_s=rates[span.name])))
         free_s = span.to_s
     return offers
 
 
-def _offered_per_s(offers: Sequence[tuple[Span, Offered]], first_s: float, last_s: float) -> float | None:
+def _offered_per_s(offers: Sequence[tuple[CourseSpan, Offered]], first_s: float, last_s: float) -> float | None:
     due, known = 0.0, False
     for span, offered in offers:
         left, right = max(first_s, span.from_s), min(last_s, span.to_s)
@@ -268,7 +281,7 @@ def _windows(
     answered: pl.DataFrame,
     step_s: float,
     seconds: float,
-    offers: Sequence[tuple[Span, Offered]],
+    offers: Sequence[tuple[CourseSpan, Offered]],
 ) -> tuple[CourseWindow, ...]:
     totals = dict(answered.group_by("window").agg(pl.col("count").sum()).iter_rows())
     failed = dict(drawn.filter(~pl.col("answered")).group_by("window").agg(pl.col("count").sum()).iter_rows())
@@ -294,10 +307,10 @@ def _heat(answered: pl.DataFrame) -> tuple[tuple[int, int, int], ...]:
 
 def _bands(
     journal: Sequence[Entry], begun_s: float, seconds: float
-) -> tuple[tuple[Span, ...], list[tuple[float, str]]]:
+) -> tuple[tuple[CourseSpan, ...], list[tuple[float, str]]]:
     """Events that began and ended, as far as they lie within the trial, and the others with their times. The
     laboratory's own book-keeping is neither."""
-    spans: list[Span] = []
+    spans: list[CourseSpan] = []
     rest: list[tuple[float, str]] = []
     open_since: dict[tuple[str, str], float] = {}
     for entry in journal:
@@ -314,9 +327,35 @@ def _bands(
             open_since[key] = at_s
             continue
         first = open_since.pop(key, begun_s) - begun_s
-        spans.append(Span(_called(*key), max(first, 0.0), min(at_s - begun_s, seconds)))
-    spans += [Span(_called(*key), max(at_s - begun_s, 0.0), seconds) for key, at_s in open_since.items()]
+        spans.append(CourseSpan(_called(*key), max(first, 0.0), min(at_s - begun_s, seconds)))
+    spans += [CourseSpan(_called(*key), max(at_s - begun_s, 0.0), seconds) for key, at_s in open_since.items()]
     return tuple(sorted((one for one in spans if one.from_s < one.to_s), key=lambda one: one.from_s)), rest
+
+
+def _phases(record: TrialRecord, begun_s: float, seconds: float) -> tuple[CourseSpan, ...]:
+    """The phases of the trial's activities, as far as they lie within it."""
+    every = [
+        phase
+        for activity in record.activities
+        for node in activity.nodes
+        for phase in phases(activity, node)
+        if phase.name != WAITING
+    ]
+    within = [
+        CourseSpan(_called(one.name, one.node), max(one.from_s - begun_s, 0.0), min(one.to_s - begun_s, seconds))
+        for one in every
+    ]
+    return tuple(span for span in within if span.from_s < span.to_s)
+
+
+def _nodes(record: TrialRecord, begun_s: float, seconds: float) -> tuple[tuple[float, int], ...]:
+    """Nodes in service over the time of a trial whose cluster changed its size, or was to."""
+    if not changed(record):
+        return ()
+    nodes = record.settings.site.nodes
+    steps = [(t_s - begun_s, size) for t_s, size in sizes(nodes, record.activities)]
+    first = next((size for at_s, size in reversed(steps) if at_s <= 0), nodes)
+    return ((0.0, first), *((at_s, size) for at_s, size in steps if 0 < at_s < seconds))
 
 
 def _called(name: str, node: str) -> str:

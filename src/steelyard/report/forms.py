@@ -11,6 +11,8 @@ from steelyard.analysis.narrative.answer_display import SHOWN_CAVEATS
 from steelyard.analysis.narrative.answer_parts import parts_of
 from steelyard.analysis.narrative.answer_table import AnswerRow
 from steelyard.analysis.statistics import anova
+from steelyard.analysis.statistics.activities import NodeActivity
+from steelyard.analysis.statistics.activity_phase import ActivityPhase
 from steelyard.analysis.statistics.anova import AnovaTerm
 from steelyard.analysis.statistics.carried import Carried
 from steelyard.analysis.statistics.comparison import Comparison
@@ -39,11 +41,12 @@ from steelyard.report.drawing import Drawing, Form, heading, paragraphs
 from steelyard.report.figures import node_traces, timelines
 from steelyard.report.further_responses import named
 from steelyard.report.prose import method_and_facts
+from steelyard.report.prose.activity_words import activity_words
 from steelyard.report.prose.benchmarking_crimes.commission import crimes
 from steelyard.report.prose.method_and_facts import Fact
 from steelyard.report.prose.provenance import provenance
 from steelyard.report.tables import answers, steadiness, time_courses, validity
-from steelyard.report.tables.analysed import APPENDIX
+from steelyard.report.tables.analysed import APPENDIX, grid
 from steelyard.report.tables.cells import cells, response_values
 from steelyard.report.tables.comparisons import comparisons
 from steelyard.report.tables.interactions import interactions
@@ -92,6 +95,15 @@ def _laws(page: Drawing) -> Markup:
     """Fitted laws as figure and table, and why others are not fitted."""
     refusals = sorted({law.refusal for law in page.results.of(LawFit) if law.refusal})
     return page.named("laws") + page.table(laws(page.this)) + paragraphs(refusals, "note")
+
+
+def _activities(page: Drawing) -> Markup:
+    """Seconds of each phase over trials, by whose clock, and every node."""
+    nodes = grid(page.this, NodeActivity)
+    if nodes is None:
+        return Markup()
+    html = paragraphs(activity_words(page.records))
+    return html + page.table(grid(page.this, ActivityPhase), own=False) + page.folded(nodes, own=False)
 
 
 def _interactions(page: Drawing) -> Markup:
@@ -233,6 +245,7 @@ FORMS: Final[tuple[Form, ...]] = (
     Form("every-cell", lambda page: page.table(cells(page.this), sortable=True), (Summary,)),
     Form("size", lambda page: page.named("regression") + page.table(regressions(page.this)), (Regression,)),
     Form("size", _laws, (LawFit, LawValue)),
+    Form("activities", _activities, (ActivityPhase, NodeActivity)),
     Form("interactions", _interactions, (Interaction,)),
     Form("response-time", _response_time),
     Form("within", drawn_trials.over_time),

@@ -8,6 +8,8 @@ from typing import Final
 
 from steelyard.events.base import Kept, Unknown
 from steelyard.events.kept import (
+    ActivityBegan,
+    ActivityEnded,
     DraftRemoved,
     LaboratoryFailed,
     NoiseFloorSought,
@@ -29,6 +31,7 @@ from steelyard.judging.attempts import attempts_by_id, settled
 from steelyard.judging.looks import look_of
 from steelyard.judging.stopping import not_needed
 from steelyard.model.trial import TrialRecord
+from steelyard.progress.event_words import activity_words
 from steelyard.progress.reason_words import short
 from steelyard.progress.session_state import IN_PROGRESS, session_state
 from steelyard.report.tables.validity import reason_text
@@ -205,6 +208,8 @@ def _in_words(  # noqa: PLR0911, PLR0912 - one a kind of event
             return f"waiting for a quiet machine: {'; '.join(short(reason) for reason in event.reasons)}", True
         case QuietReached():
             return f"the machine is quiet: waited {duration(event.waited_s)}", False
+        case ActivityBegan() | ActivityEnded():
+            return activity_words(event), isinstance(event, ActivityEnded) and event.outcome == "failed"
         case TrialSealed():
             return _sealed(event, cells), event.outcome != "valid"
         case DraftRemoved():

@@ -11,19 +11,23 @@ import pytest
 
 from steelyard.analysis.analyse import analyse
 from steelyard.analysis.statistics.trials import Point
+from steelyard.model.activity import Activity
 from steelyard.model.load import Load
 from steelyard.model.search import Search
 from steelyard.model.search import Window as SearchWindow
 from steelyard.model.trial import TrialRecord
 from steelyard.model.trial_settings import TrialSettings
+from steelyard.plan import expand
 from steelyard.reading import time_courses
 from steelyard.reading.node_strips import CPU, cpu_strips
+from steelyard.reading.time_courses import CourseSpan
 from steelyard.report.basics.hover_text import HoverTexts
 from steelyard.report.data.presentation import view
 from steelyard.report.figures import timelines
 from steelyard.store import layout
 from steelyard.store.journal import Entry, entries
-from tests.unit.report import synthetic
+from steelyard.study.read import read_text
+from tests.unit.report import growing, synthetic
 
 BEGUN_S = 1_790_000_000.0
 
@@ -240,3 +244,50 @@ def test_a_search_offers_the_rate_of_each_window_from_its_settle_time_on() -> No
     assert offered[12:15] == [None] * 3
     assert offered[15:] == [200] * 12
     assert "A closed loop" not in timelines.figure(found).caption
+
+
+def growing_course(*activities: Activity) -> tuple[time_courses.Timeline, Mapping[str, CourseSpan]]:
+    """A trial of 60 s that begins with three nodes, over time; its phases by name."""
+    planned = expand(read_text(growing.STUDY)).trials[0]
+    lines = [
+        {"t_s": BEGUN_S + 20, "event": "activity-began", "trial": "t", "kind": "scale-out", "nodes": [], "cause": ""},
+        {"t_s": BEGUN_S + 45, "event": "activity-ended", "trial": "t", "kind": "scale-out", "nodes": [],
+         "outcome": "done"},
+    ]  # fmt: skip
+    rows = intervals([(float(second), "ok", 1, 1000) for second in range(60)])
+    found = time_courses.timeline(growing.record(planned, BEGUN_S, *activities), rows, journal=journal(lines))
+    assert found is not None
+    return found, {span.name: span for span in found.phases}
+
+
+def test_nodes_in_service_and_the_phases_of_an_activity_are_drawn_from_the_record() -> None:
+    found, phases = growing_course(growing.growth(BEGUN_S + 20))
+    assert found.nodes == ((0.0, 3), (pytest.approx(30.1), 4), (pytest.approx(40.2), 5))
+    assert (phases["streaming n4"].from_s, phases["streaming n4"].to_s) == (pytest.approx(25.7), pytest.approx(29.2))
+    assert phases["ring delay n5"].to_s == phases["streaming n5"].from_s
+    assert "waiting n5" not in phases
+    assert (found.bands, found.events) == ((), ()), "the journal's two events are not drawn once more"
+    drawn = timelines.figure(found)
+    assert "Below, the nodes in service while nodes joined or left, shaded by phase: preparing n4 20.0 to 20.6 s" in (
+        drawn.caption
+    )
+    assert drawn.course is not None
+    assert drawn.course.heads[-1] == ("nodes", "in service")
+    assert [row[-1] for row in drawn.course.rows][28:32] == ["3", "3", "4", "4"]
+    picture = drawn.panels[0].picture.in_page(HoverTexts(), title="", identity="t")
+    assert ">nodes in service</text>" in picture
+    fixed, _ = growing_course()
+    assert timelines.figure(fixed).panels[0].picture.height < drawn.panels[0].picture.height
+    assert "nodes in service" not in timelines.figure(fixed).panels[0].picture.in_page(
+        HoverTexts(), title="", identity="t"
+    )
+
+
+def test_a_join_that_the_end_of_the_load_interrupts_is_drawn_to_the_end() -> None:
+    marks = tuple(mark for mark in growing.growth(BEGUN_S + 50).marks if mark.t_s < BEGUN_S + 54 and mark.node == "n4")
+    found, phases = growing_course(
+        growing.growth(BEGUN_S + 50, nodes=("n4",), marks=marks, outcome="unfinished", ended_s=BEGUN_S + 61)
+    )
+    assert found.nodes == ((0.0, 3),)
+    assert phases["unfinished n4"].to_s == 60.0
+    assert timelines.figure(found).course is not None

@@ -96,6 +96,19 @@ def test_what_became_of_attempts_that_are_not_valid(tmp_path: Path) -> None:
     assert study_state.lost(look(tmp_path, records), "interrupted")[-2].then == "kept: it is a result"
 
 
+def test_the_log_has_activities_in_words(tmp_path: Path) -> None:
+    of = {"trial": ALL[0].id, "kind": "scale-out", "nodes": ["n4"]}
+    events = [
+        {"event": "activity-began", "t_s": NOW_S, "cause": "scheduled", **of},
+        {"event": "activity-ended", "t_s": NOW_S + 1, "outcome": "failed", "error": "no disk", **of},
+    ]
+    lines = study_state.log(look(tmp_path, ALL[:1], events))
+    assert [(line.text, line.trouble) for line in lines] == [
+        ("scale-out of n4 failed: no disk", True),
+        ("scale-out of n4 begins (scheduled)", False),
+    ]
+
+
 def test_the_log_has_journal_and_troubles_newest_first(tmp_path: Path) -> None:
     sealed = {"event": "trial-sealed", "trial": ALL[0].id, "attempt": 2, "outcome": "invalid", "reasons": ["LAG"]}
     sealed |= {"record_sha256": "ab"}

@@ -7,7 +7,7 @@ from typing import Final
 
 from steelyard.analysis import dilated, statistics
 from steelyard.analysis.inference.steadiness import STEADY_FACTOR
-from steelyard.analysis.narrative import weaker_checks
+from steelyard.analysis.narrative import changed_size, weaker_checks
 from steelyard.analysis.results import Results
 from steelyard.analysis.statistics import server_warm_up, stopping, trend
 from steelyard.analysis.statistics.exclusions import Exclusion
@@ -39,12 +39,12 @@ ENOUGH_STARTS: Final = 2
 
 def caveats(
     study: Study, results: Results, records: Sequence[TrialRecord] = (), *, simulated: bool = False,
-    emulated: bool = False,
+    emulated: bool = False, unsized: int = 0,
 ) -> list[str]:  # fmt: skip
     """Caveats, most important first: checks that were not made as usual come before all else.
 
     `records`: every trial of the study; `simulated`: whether every cluster was; `emulated`: whether processors of
-    nodes were.
+    nodes were; `unsized`: attempts that are left out where the number of nodes is read as a size.
     """
     told_time = load_response.told_time(study, [summary.treatment for summary in results.main(Summary)])
     sentences = [*weaker_checks.weakened(study), *weaker_checks.not_made(records)]
@@ -69,6 +69,7 @@ def caveats(
         sentences.append(
             f"The nodes share one {named}{scaling if 'cpu' in shared and results.size_factor in NODES else ''}."
         )
+    sentences += changed_size.limits(study, results, records, unsized=unsized, simulated=simulated)
     published = study.design.order == "published"
     sentences += stopping.caveats(results.stopping)
     faults = sum(summary.system_faults for summary in results.main(Summary))

@@ -181,7 +181,7 @@ STATISTIC = Statistic(
     title="All factors at once: coefficients for {response}",
     section=Section.SIZE,
     least_sizes=3,
-    compute=lambda context: coefficients(context.frame, context.response, context.confidence),
+    compute=lambda context: coefficients(context.sized, context.response, context.confidence),
     order=60,
     published_form=True,
 )

@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
-from steelyard.analysis.frame import TrialFrame
+from steelyard.analysis.frame import TrialFrame, counts_nodes
 from steelyard.analysis.inference.estimates import LARGEST_LOG
 from steelyard.analysis.inference.law_fit import (
     PARAMETERS,
@@ -40,7 +40,7 @@ from steelyard.analysis.inference.law_fit import (
 )  # fmt: skip
 from steelyard.analysis.row import HIDDEN, NO_UNIT, Column, InUnitOrNone, Levels, MeasuredRow, P, RatioOrNone
 from steelyard.analysis.statistic import Section, Statistic
-from steelyard.analysis.treatments import NODES, Treatment
+from steelyard.analysis.treatments import Treatment
 from steelyard.analysis.wording import capital
 from steelyard.format import with_interval
 from steelyard.heavy import np, pl
@@ -278,15 +278,6 @@ def laws_of_load(frame: TrialFrame, study: Study, size: str | None, rng: np.rand
     return tuple(_with_threads(fit, part_threads(fit, threads, study), loads[fit.load]) for fit in fits)
 
 
-def counts_nodes(frame: TrialFrame, study: Study, size: str) -> bool:
-    """Whether a factor is the number of nodes, also under its own name: each level counts as the nodes that it sets."""
-    numbers = frame.numbers.get(size, {})
-    return size in NODES or (
-        bool(numbers)
-        and all(any(study.fields_of({size: at}).get(name) == nodes for name in NODES) for at, nodes in numbers.items())
-    )
-
-
 def part_threads(fit: LawFit, factor: str | None, study: Study) -> int:
     """Threads that drove the load of a fit: the level of the factor of threads, otherwise those of the study."""
     level = fit.others.get(factor) if factor is not None else None
@@ -361,7 +352,7 @@ STATISTIC = Statistic(
     title="Scalability laws over sizes",
     section=Section.SIZE,
     least_sizes=3,
-    compute=lambda context: weighed(laws_of_load(context.frame, context.study, context.size, context.generator())),
+    compute=lambda context: weighed(laws_of_load(context.sized, context.study, context.size, context.generator())),
     sentences=unsaturated,
     order=30,
     sentence_order=15,

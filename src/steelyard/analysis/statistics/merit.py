@@ -35,8 +35,8 @@ class Merit(TreatmentRow):
     """Used trials."""
     starts: int
     """Starts of a cluster."""
-    nodes: int
-    """Nodes that are paid for and fed."""
+    paid_nodes: Annotated[float, Column(unit="nodes", head="nodes")]
+    """Nodes that are paid for and fed: the mean over the measured phase, and over trials."""
     throughput_per_s: Annotated[Estimate, Column(unit="operations/s")]
     """Operations answered without error over execution time."""
     cost_per_million_operations: Annotated[Estimate | None, Column(unit="the study's currency")] = None
@@ -94,7 +94,7 @@ def _merit(
     basis: Basis = bases[0] if len(set(bases)) == 1 else "none"
     return Merit(
         treatment=treatment, n=len(trials), starts=rows["start"].n_unique(),
-        nodes=max(sum(counted) for _, counted in trials),
+        paid_nodes=math.fsum(sum(counted) for _, counted in trials) / len(trials),
         throughput_per_s=over([float(row[RESPONSE]) for row, _ in trials], "operations/s"),
         cost_per_million_operations=priced, cost_basis="declared" if priced else "none",
         energy_j_per_million_operations=None if basis == "none" else over(joules, f"J {PER_MILLION}"),

@@ -124,7 +124,7 @@ STATISTIC = Statistic(
     section=Section.SIZE,
     least_sizes=3,
     compute=lambda context: (
-        regressions(context.frame, context.response, context.size, context.confidence) if context.size else ()
+        regressions(context.sized, context.response, context.size, context.confidence) if context.size else ()
     ),
     order=20,
     without_size=True,

@@ -133,7 +133,7 @@ STATISTIC = Statistic(
     section=Section.SIZE,
     least_sizes=3,
     compute=lambda context: scaling(
-        context.frame,
+        context.sized,
         context.response,
         context.size,
         is_open=context.is_open and context.response != CAPACITY,

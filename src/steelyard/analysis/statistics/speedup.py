@@ -9,7 +9,7 @@ from steelyard.analysis.frame import TrialFrame
 from steelyard.analysis.inference import effect_sizes
 from steelyard.analysis.row import NO_UNIT, Column, ComparedLevels
 from steelyard.analysis.statistic import Section, Statistic
-from steelyard.analysis.treatments import Treatment
+from steelyard.analysis.treatments import NODES, Treatment
 from steelyard.heavy import np
 from steelyard.model import responses
 from steelyard.model.estimate import Estimate
@@ -38,11 +38,15 @@ class Speedup(ComparedLevels):
     """Standard deviations in the same order."""
 
 
-def speedups(frame: TrialFrame, response: str, confidence: float = 0.95) -> tuple[Speedup, ...]:
-    """How many times faster each level is: times as baseline over level, rates as level over baseline; over trials."""
+def speedups(
+    frame: TrialFrame, response: str, confidence: float = 0.95, sized: TrialFrame | None = None
+) -> tuple[Speedup, ...]:
+    """How many times faster each level is: times as baseline over level, rates as level over baseline; over trials.
+    `sized`: the trials by which numbers of nodes are compared, where they are not all."""
     rows = []
     for factor, base, level, others in pairs_of_levels(frame):
-        for sample in level_pairs(frame, response, factor, base, level, others):
+        own = sized if sized is not None and factor in NODES else frame
+        for sample in level_pairs(own, response, factor, base, level, others):
             if sample.over == "trials" and sample.positive:
                 rows.append(_speedup(sample, response, confidence, (factor, base, level, others)))
     return tuple(rows)
@@ -75,7 +79,7 @@ STATISTIC = Statistic(
     row=Speedup,
     title="How many times faster each level is than its baseline, by {response}",
     section=Section.ANSWER,
-    compute=lambda context: speedups(context.frame, context.response, context.confidence),
+    compute=lambda context: speedups(context.frame, context.response, context.confidence, context.sized),
     order=50,
     published_form=True,
 )

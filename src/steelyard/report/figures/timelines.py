@@ -14,7 +14,7 @@ from steelyard.analysis.treatments import label
 from steelyard.format import NONE, count, listed, number
 from steelyard.model.percentiles import BEYOND
 from steelyard.reading.server_metrics import StripGroup, Worst
-from steelyard.reading.time_courses import BANDS_A_DECADE, QUANTILES, CourseWindow, Curve, Span, Timeline
+from steelyard.reading.time_courses import BANDS_A_DECADE, QUANTILES, CourseSpan, CourseWindow, Curve, Timeline
 from steelyard.report.basics.theme import ALERT, BAND, GRID, INK, SERIES
 from steelyard.report.data.chart_rows import n_range
 from steelyard.report.data.presentation import Figure, Key, Panel, SeriesRows, View, panels_of
@@ -32,6 +32,9 @@ LEFT_PX: Final = 46
 RIGHT_PX: Final = 10
 RATE_PX: Final = 80
 TIMES_PX: Final = 150
+NODES_PX: Final = 50
+BETWEEN_SIZES_PX: Final = 12
+"""Least distance of two labels of sizes."""
 GAP_PX: Final = 34
 TOP_PX: Final = 40
 FOOT_PX: Final = 38
@@ -47,6 +50,10 @@ COLOURS: Final = {
 LINES: Final = {"p50": "", "p90": "2 2", "p99": "6 3", "p99.9": "8 3 2 3", "offered": "6 3", "achieved": ""}
 CURVE_HEIGHT_PX: Final = 200
 MOST_CURVE_PANELS: Final = 12
+MOST_PHASES: Final = 24
+"""Phases of nodes that a caption lists; the table of activities has all."""
+SHOWN_PHASE_S: Final = 0.1
+"""Shorter phases are not listed."""
 NINES: Final = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
 
 
@@ -130,6 +137,8 @@ def figure(timeline: Timeline) -> Figure:
         phases = [f"{span.name} {span.from_s:.0f} to {span.to_s:.0f} s" for span in (*spans, *timeline.bands)]
         phases += [f"{name} at {at_s:.1f} s" for at_s, name in timeline.events]
         caption += f" Phases and events: {'; '.join(phases)}."
+    if timeline.nodes:
+        caption += _changes(timeline)
     keys = [Key("achieved rate", COLOURS["achieved"], dash=LINES["achieved"])]
     if offered:
         keys.append(Key("offered rate", COLOURS["offered"], dash=LINES["offered"]))
@@ -143,13 +152,15 @@ def figure(timeline: Timeline) -> Figure:
         values=time_axis_json(timeline, shown),
     )
     paused = timeline.paused_ms or (None,) * len(timeline.windows)
-    rows = zip(timeline.windows, paused, strict=True)
-    course = SeriesRows(
-        _heads(shown, pauses=bool(timeline.paused_ms)),
-        tuple(
-            (*_course_row(window, shown), *([_milliseconds(ms)] if timeline.paused_ms else [])) for window, ms in rows
-        ),
-    )
+    rows = [
+        (
+            *_course_row(window, shown),
+            *([_milliseconds(ms)] if timeline.paused_ms else []),
+            *([str(_nodes_at(timeline, window.at_s + window.seconds))] if timeline.nodes else []),
+        )
+        for window, ms in zip(timeline.windows, paused, strict=True)
+    ]
+    course = SeriesRows(_heads(timeline, shown), tuple(rows))
     return Figure(name, label(timeline.record.treatment), caption, (panel,), tuple(keys), course=course, zoom="x")
 
 
@@ -188,9 +199,25 @@ def of_worst(worst: Worst) -> str:
     return f"{when}; {who}. {worst.with_pause:,} of {count(worst.windows, 'window')} have a pause."
 
 
-def _heads(shown: Sequence[str], *, pauses: bool) -> tuple[tuple[str, str], ...]:
+def _heads(timeline: Timeline, shown: Sequence[str]) -> tuple[tuple[str, str], ...]:
     rates = (("from", "s"), ("answered", "op/s"), ("offered", "op/s"), ("failed", "operations"))
-    return (*rates, *((name, "ms") for name in shown), *([("paused", "ms")] if pauses else ()))
+    paused = [("paused", "ms")] if timeline.paused_ms else []
+    return (*rates, *((name, "ms") for name in shown), *paused, *([("nodes", "in service")] if timeline.nodes else []))
+
+
+def _nodes_at(timeline: Timeline, at_s: float) -> int:
+    """Nodes in service at a time."""
+    return next(size for from_s, size in reversed(timeline.nodes) if from_s <= at_s)
+
+
+def _changes(timeline: Timeline) -> str:
+    """What the caption says of nodes that joined or left."""
+    listed_ones = [span for span in timeline.phases if span.to_s - span.from_s >= SHOWN_PHASE_S]
+    spans = [f"{span.name} {span.from_s:.1f} to {span.to_s:.1f} s" for span in listed_ones[:MOST_PHASES]]
+    more = len(listed_ones) - len(spans)
+    rest = f"; {more} more are in the table of activities" if more > 0 else ""
+    named = f", shaded by phase: {'; '.join(spans)}{rest}" if spans else ""
+    return f" Below, the nodes in service while nodes joined or left{named}."
 
 
 def _milliseconds(ms: float | None) -> str:
@@ -212,9 +239,10 @@ def _course_row(window: CourseWindow, shown: Sequence[str]) -> tuple[str, ...]:
 
 
 def _picture(timeline: Timeline, shown: Sequence[str], width: int) -> Picture:
-    tops = [TOP_PX, TOP_PX + RATE_PX + GAP_PX, TOP_PX + RATE_PX + TIMES_PX + 2 * GAP_PX]
-    bottoms = [tops[0] + RATE_PX, tops[1] + TIMES_PX, tops[2] + TIMES_PX]
-    foot = bottoms[2] + node_strips.height(_groups(timeline))
+    heights = [RATE_PX, TIMES_PX, TIMES_PX, *([NODES_PX] if timeline.nodes else [])]
+    tops = [TOP_PX + sum(heights[:place]) + place * GAP_PX for place in range(len(heights))]
+    bottoms = [top + height for top, height in zip(tops, heights, strict=True)]
+    foot = bottoms[-1] + node_strips.height(_groups(timeline))
     time = measured(Domain(0.0, timeline.seconds), TIME_TITLE, 8 if width == WIDE_PX else 5)
     seconds = Scale(time.domain, LEFT_PX, width - RIGHT_PX)
     names = PlotArea(LEFT_PX, 0, seconds.last_px, tops[0], seconds, seconds)
@@ -226,29 +254,41 @@ def _picture(timeline: Timeline, shown: Sequence[str], width: int) -> Picture:
             *y_axis(y, area.y, area.left, area.right),
             area.marks([*marks_of(area), *_events(timeline, area)]),
         ]
-    elements += node_strips.drawn(_groups(timeline), seconds, bottoms[2], timeline.step_s)
+    elements += node_strips.drawn(_groups(timeline), seconds, bottoms[-1], timeline.step_s)
     elements += x_axis(time, seconds, foot)
     return Picture(width, foot + FOOT_PX, tuple(elements))
 
 
 def _plots(timeline: Timeline, shown: Sequence[str]) -> list[tuple[Axis, Callable[[PlotArea], list[Element | None]]]]:
-    """The three plots from top to bottom: y axis and the function that draws its marks."""
+    """The plots from top to bottom: y axis and the function that draws its marks."""
     highest = max(max(window.achieved_per_s, window.offered_per_s or 0.0) for window in timeline.windows) or 1.0
     times = _times(timeline)
     return [
         (measured(Domain(0.0, highest * HEADROOM), "operations/s", 3), partial(_rates, timeline)),
         (measured(times, "response time, ms", 4), partial(_percentiles, timeline, shown)),
         (measured(times, "response time, ms (heat map: operations)", 4), partial(_heat, timeline)),
+        *([(_sizes(timeline), partial(_in_service, timeline))] if timeline.nodes else []),
     ]
 
 
-def _shaded(timeline: Timeline) -> list[tuple[Span, str]]:
-    """Shaded spans behind a trial's time series, with colours: warm-up, every other phase, events with a duration."""
+def _sizes(timeline: Timeline) -> Axis:
+    """Axis of the nodes in service: 0, the most, and the fewest if there is room."""
+    sizes = [size for _, size in timeline.nodes]
+    most, fewest = max(sizes), min(sizes)
+    room = NODES_PX * (most - fewest) / (HEADROOM * most) >= BETWEEN_SIZES_PX
+    ticks = sorted({0, most, *([fewest] if room else [])})
+    return Axis(Domain(0.0, most * HEADROOM), "nodes in service", tuple((float(tick), str(tick)) for tick in ticks))
+
+
+def _shaded(timeline: Timeline) -> list[tuple[CourseSpan, str]]:
+    """Shaded spans behind a trial's time series, with colours: warm-up, every other phase, events with a duration, and
+    phases of nodes in alternate shades."""
     if timeline.spans and timeline.spans[0].name == WARM:
         phases = [span for index, span in enumerate(timeline.spans) if index % 2 == 0]
     else:
         phases = [span for index, span in enumerate(timeline.spans) if len(timeline.spans) > 1 and index % 2]
-    return [*((span, BAND) for span in phases), *((span, GRID) for span in timeline.bands)]
+    of_nodes = [(span, GRID if place % 2 else BAND) for place, span in enumerate(timeline.phases)]
+    return [*((span, BAND) for span in phases), *((span, GRID) for span in timeline.bands), *of_nodes]
 
 
 def _behind(timeline: Timeline, area: PlotArea) -> list[Element | None]:
@@ -265,7 +305,7 @@ def _events(timeline: Timeline, area: PlotArea) -> list[Element | None]:
 
 def _phase_names(timeline: Timeline, time: Scale, top: float) -> list[Element | None]:
     """Names of phases and of events with a duration, where there is room above their beginning."""
-    named = [*(timeline.spans if len(timeline.spans) > 1 else ()), *timeline.bands]
+    named = [*(timeline.spans if len(timeline.spans) > 1 else ()), *timeline.bands, *timeline.phases]
     names: list[Element | None] = []
     free = 0.0
     for span in sorted(named, key=lambda span: span.from_s):
@@ -294,6 +334,16 @@ def _rates(timeline: Timeline, area: PlotArea) -> list[Element | None]:
         marks.line(achieved, COLOURS["achieved"]),
         marks.uprights(failed, ALERT, width=2),
     ]
+
+
+def _in_service(timeline: Timeline, area: PlotArea) -> list[Element | None]:
+    ends_s = [*(at_s for at_s, _ in timeline.nodes[1:]), timeline.seconds]
+    places = [
+        area.at(at_s, size)
+        for (from_s, size), to_s in zip(timeline.nodes, ends_s, strict=True)
+        for at_s in (from_s, to_s)
+    ]
+    return [marks.line(places, INK)]
 
 
 def _times(timeline: Timeline) -> Domain:

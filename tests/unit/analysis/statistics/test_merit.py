@@ -8,12 +8,15 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from steelyard.analysis.analyse import analyse
 from steelyard.analysis.frame import frame_of
 from steelyard.analysis.statistics.merit import Merit, merits
 from steelyard.model.cost import Cost
 from steelyard.model.trial import TrialRecord
 from steelyard.model.trial_settings import TrialSettings
+from steelyard.study.read import read_text
 from tests.unit.analysis.made import cell, study
+from tests.unit.report import growing
 
 PRICE: dict[str, Any] = {"price_per_node_hour": 3.6, "currency": "EUR"}
 POWER = {"node_watts_idle": 40, "node_watts_busy": 120}
@@ -45,10 +48,10 @@ def test_cost_is_the_response_for_each_trial() -> None:
     assert one.cost_per_million_operations.unit == "EUR per million operations"
     assert three.cost_per_million_operations is not None
     assert three.cost_per_million_operations.value == pytest.approx(1.5), "three nodes for half of the time"
-    assert (one.cost_basis, one.energy_basis, one.nodes, three.nodes) == ("declared", "none", 1, 3)
+    assert (one.cost_basis, one.energy_basis, one.paid_nodes, three.paid_nodes) == ("declared", "none", 1, 3)
     assert one.throughput_per_s.value == pytest.approx(1000)
     counted, _ = of(records(load_nodes=2), {**PRICE, "count_load_nodes": True})
-    assert counted.nodes == 3
+    assert counted.paid_nodes == 3
     assert counted.cost_per_million_operations is not None
     assert counted.cost_per_million_operations.value == pytest.approx(3.0)
 
@@ -136,3 +139,14 @@ def test_shared_machines_are_said() -> None:
 def test_half_of_a_declaration_is_refused(table: dict[str, Any], words: str) -> None:
     with pytest.raises(ValidationError, match=words):
         Cost.model_validate(table)
+
+
+def test_a_cluster_that_grew_is_paid_for_as_long_as_its_nodes_ran() -> None:
+    """Two nodes that are started 21 and 32 s into a trial of 60 s, or so, are not two nodes for all of it."""
+    text = growing.STUDY + '[cost]\nprice_per_node_hour = 3600.0\ncurrency = "EUR"\n'
+    results = analyse(growing.records(text), read_text(text), seed=1)
+    fixed, grown = results.of(Merit)
+    assert fixed.paid_nodes == 3
+    assert 4.0 < grown.paid_nodes < 4.3
+    assert grown.cost_per_million_operations is not None
+    assert grown.cost_per_million_operations.value == pytest.approx(1000 * grown.paid_nodes)

@@ -1,0 +1,116 @@
+"""Phases of an activity: what a node did from one of its marks to the next. Pure.
+
+A mark ends a phase, which is named for what happens in it. A phase whose mark is missing is absent, and the next takes
+its time, so that the phases of a node always sum to the time from the desired size to its arrival.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from steelyard.model.activity import (
+    CLEANED,
+    GOSSIPING,
+    IN_SERVICE,
+    LEAVING,
+    LEFT,
+    LENT,
+    LISTENING,
+    RING_DELAY,
+    ROUTED,
+    SETTLED,
+    STARTED,
+    STREAMED,
+    STREAMING,
+    Activity,
+    Mark,
+)
+
+WAITING: Final = "waiting"
+"""Phase of a node that waits until the nodes of its activity that come before it have arrived."""
+UNFINISHED: Final = "unfinished"
+"""Phase from the last mark of a node that did not arrive to the end of its activity."""
+OF_JOIN: Final[Mapping[str, str]] = {
+    LENT: "provisioning",
+    STARTED: "preparing",
+    GOSSIPING: "starting",
+    RING_DELAY: "schema",
+    STREAMING: "ring delay",
+    STREAMED: "streaming",
+    LISTENING: "opening",
+    IN_SERVICE: "joining",
+}
+"""Marks of a join, each with the phase that it ends."""
+OF_LEAVE: Final[Mapping[str, str]] = {
+    LEAVING: "preparing",
+    STREAMING: "ring delay",
+    STREAMED: "streaming",
+    LEFT: "leaving",
+}
+"""Marks of a leave, each with the phase that it ends."""
+AFTER: Final[Mapping[str, str]] = {ROUTED: "discovery", CLEANED: "cleanup", SETTLED: "settling"}
+"""Marks after the arrival, each with the phase that it ends; no part of the whole."""
+
+
+class NodePhase(NamedTuple):
+    """A phase of one node; times are seconds since the epoch."""
+
+    name: str
+    node: str
+    from_s: float
+    to_s: float
+
+    @property
+    def seconds(self) -> float:
+        """Its length. Below 0 only for a discovery, if the load client knew of the node before the last member did."""
+        return self.to_s - self.from_s
+
+
+def arrival(activity: Activity, node: str) -> Mark | None:
+    """The mark with which a node came into service, or left; None if it did neither."""
+    name = LEFT if activity.kind == "scale-in" else IN_SERVICE
+    return next((mark for mark in activity.marks if mark.node == node and mark.name == name), None)
+
+
+def phases(activity: Activity, node: str) -> tuple[NodePhase, ...]:
+    """The phases of a node in order of time, from the desired size to its arrival, or to the end of the activity."""
+    names = OF_LEAVE if activity.kind == "scale-in" else OF_JOIN
+    order, arrived = list(names), arrival(activity, node)
+    own = [mark for mark in activity.marks if mark.node == node and mark.name in names]
+    if arrived is not None:
+        own = [mark for mark in own if mark is arrived or (mark.name != arrived.name and mark.t_s <= arrived.t_s)]
+    own.sort(key=lambda mark: (mark.t_s, order.index(mark.name)))
+    before = [arrival(activity, other) for other in activity.nodes[: activity.nodes.index(node)]]
+    free_s = max((mark.t_s for mark in before if mark is not None), default=activity.begun_s)
+    ends = [(mark.t_s, names[mark.name]) for mark in own]
+    if free_s > activity.begun_s:
+        ends.insert(0, (min([free_s, *(t_s for t_s, _ in ends[:1])]), WAITING))
+    if arrived is None and activity.ended_s is not None:
+        ends.append((activity.ended_s, UNFINISHED))
+    in_order: list[NodePhase] = []
+    last_s = activity.begun_s
+    for t_s, name in ends:
+        # A mark of the node's own clock may be before the desired size by the error of that clock.
+        in_order.append(NodePhase(name, node, last_s, max(last_s, t_s)))
+        last_s = in_order[-1].to_s
+    return tuple(in_order)
+
+
+def phases_after(activity: Activity, node: str) -> tuple[NodePhase, ...]:
+    """What followed the arrival of a node: its discovery by the load client and, of the last node of its activity, what
+    the other members did once all had arrived."""
+    arrived = arrival(activity, node)
+    if arrived is None:
+        return ()
+    after = [
+        NodePhase(AFTER[ROUTED], node, arrived.t_s, mark.t_s)
+        for mark in activity.marks
+        if mark.name == ROUTED and mark.node == node
+    ][:1]
+    last_s = arrived.t_s
+    for name in (CLEANED, SETTLED) if node == activity.nodes[-1] else ():
+        if times_s := [mark.t_s for mark in activity.marks if mark.name == name]:
+            after.append(NodePhase(AFTER[name], node, last_s, max(times_s)))
+            last_s = max(times_s)
+    return tuple(after)

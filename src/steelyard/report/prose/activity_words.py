@@ -1,0 +1,36 @@
+"""Words of the page on activities: how many there were, and whose clock their times are by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from steelyard.analysis.wording import capital
+from steelyard.format import count, listed
+from steelyard.model.trial import TrialRecord
+
+SOURCES: Final = {
+    "log": "a mark from a node's log is exact to 1 ms of that node's clock, whose offset is corrected",
+    "seen": "a mark that the conductor saw is late by its reaction, mostly some milliseconds",
+    "load": "a mark of the load client is the time at which it sent its first operation to the node",
+}
+"""Source of a mark to the resolution of its time."""
+
+
+def activity_words(records: Sequence[TrialRecord]) -> Iterator[str]:
+    """How many activities there were and how they ended, then clock and resolution of their times."""
+    every = [activity for record in records for activity in record.activities]
+    outcomes = [
+        f"{number} {outcome}"
+        for outcome in ("done", "failed", "unfinished")
+        if (number := sum(activity.outcome == outcome for activity in every))
+    ]
+    trials = sum(bool(record.activities) for record in records)
+    yield (
+        f"{count(len(every), 'activity', 'activities')} in {count(trials, 'attempt')}: {listed(outcomes)}. A trial is "
+        "one observation, however many nodes joined or left in it."
+    )
+    sources = {mark.by for activity in every for mark in activity.marks}
+    if sources:
+        exact = capital("; ".join(text for source, text in SOURCES.items() if source in sources))
+        yield f"Times are on the conductor's clock. {exact}."

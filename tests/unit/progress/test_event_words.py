@@ -1,0 +1,44 @@
+"""Lines of events in a log."""
+
+from __future__ import annotations
+
+import pytest
+
+from steelyard.events.kept import ActivityBegan, ActivityEnded
+from steelyard.events.shown import Waiting
+from steelyard.progress.event_words import event_line
+from steelyard.progress.state import beginning, fold
+
+TRIAL = "a-s1-t1"
+NODES = ("n4", "n5")
+
+
+@pytest.mark.parametrize(
+    ("event", "line"),
+    [
+        (
+            ActivityBegan(trial=TRIAL, kind="scale-out", nodes=NODES, cause="scheduled: 5 nodes at 40 s"),
+            "  scale-out of n4 and n5 begins (scheduled: 5 nodes at 40 s)",
+        ),
+        (ActivityEnded(trial=TRIAL, kind="scale-out", nodes=NODES, outcome="done"), "  n4 and n5 joined"),
+        (ActivityEnded(trial=TRIAL, kind="scale-in", nodes=("n3",), outcome="done"), "  n3 left"),
+        (
+            ActivityEnded(trial=TRIAL, kind="scale-out", nodes=("n4",), outcome="failed", error="no disk"),
+            "  scale-out of n4 failed: no disk",
+        ),
+        (
+            ActivityEnded(trial=TRIAL, kind="scale-in", nodes=("n3",), outcome="unfinished"),
+            "  scale-in of n3 is unfinished: the load ended first",
+        ),
+    ],
+)
+def test_an_activity_has_a_line_when_it_begins_and_when_it_ends(
+    event: ActivityBegan | ActivityEnded, line: str
+) -> None:
+    assert event_line(beginning(0.0), event) == line
+
+
+def test_the_end_of_an_activity_ends_what_was_awaited_of_its_nodes() -> None:
+    live = fold(beginning(0.0), Waiting("n4 joining: streaming, 12 s"), 1.0)
+    assert live.waiting
+    assert not fold(live, ActivityEnded(trial=TRIAL, kind="scale-out", nodes=("n4",), outcome="done"), 2.0).waiting

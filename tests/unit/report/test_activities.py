@@ -1,0 +1,63 @@
+"""The section of activities: there where a store has any, and nothing of it elsewhere."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from steelyard.cli.commands.report import report
+from tests.unit.report import growing, synthetic
+
+
+def section(page: str, anchor: str) -> str:
+    """The words of a section of a page."""
+    html = page.partition(f'<section id="{anchor}"')[2].partition("</section>")[0]
+    return " ".join(re.sub(r"<[^>]+>", " ", html).split())
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("growing")
+    report(growing.store(folder), output=folder / "page.html")
+    return (folder / "page.html").read_text(encoding="utf-8")
+
+
+def test_the_page_has_a_row_for_each_phase_and_each_node(page: str) -> None:
+    words = section(page, "activities")
+    assert "Activities: nodes that joined or left while it was measured" in words
+    assert "4 activities in 4 attempts: 4 done. A trial is one observation" in words
+    assert "streaming 4.38 [3.66, 5.09] 3.850 4.900" in words
+    assert "a node in all 12.6" in words
+    inside = page.partition('id="activities"')[2].partition("</section>")[0]
+    assert inside.index('id="table-activity-phase"') < inside.index('id="table-activities"')
+    folded = inside.partition('id="table-activity-phase"')[2]
+    assert folded.index("<details") < folded.index('id="table-activities"'), "the rows of nodes are folded"
+
+
+def test_whose_clock_and_whose_wait_it_is_stands_next_to_the_numbers(page: str) -> None:
+    words = section(page, "activities")
+    assert "exact to 1 ms of that node&#39;s clock" in words
+    assert "0.2 to 4.2 s of this are the client&#39;s own wait" in words.partition("discovery")[2]
+
+
+def test_time_courses_show_the_nodes_in_service(page: str) -> None:
+    words = section(page, "within")
+    assert words.count("Below, the nodes in service while nodes joined or left") == 4
+
+
+def test_a_store_without_activities_has_no_such_section(tmp_path: Path) -> None:
+    report(synthetic.stored(tmp_path), output=tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert 'id="activities"' not in text
+    assert "nodes in service" not in text
+
+
+def test_both_tables_are_printed_and_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report(growing.store(tmp_path), output=tmp_path / "page.html", tables=tmp_path / "tables", as_json=True)
+    printed = json.loads(capsys.readouterr().out)
+    assert len(printed["activities"]["rows"]) == 8
+    assert len(printed["activity_phase"]["rows"]) == 12
+    assert (tmp_path / "tables" / "activities.csv").read_text(encoding="utf-8").count("\n") == 9
