@@ -24,12 +24,12 @@ pytestmark = [pytest.mark.cassandra, pytest.mark.agent, pytest.mark.usefixtures(
 SETTINGS = Settings(
     heap_mb=160,
     replication_factor=2,
-    ring_delay_ms=1000,
+    ring_delay_ms=4000,
     cleanup="after-joins",
     # Ten seconds instead of a minute until an address is taken again; no pause of 8 s before a joiner listens.
     jvm_options=("-Dcassandra.gossip_quarantine_delay_ms=10000", "-Dcassandra.skip_wait_for_gossip_to_settle=0"),
     # A leaver first waits for twice this time.
-    yaml={"write_request_timeout": "4000ms"},
+    yaml={"write_request_timeout": "3000ms"},
 )
 
 
@@ -70,7 +70,7 @@ async def in_service(system: ElasticCassandra, nodes: tuple[Node, ...]) -> None:
 
 def test_nodes_join_and_leave(tmp_path: Path) -> None:
     """A joiner that is killed leaves the cluster as it was; another joins, answers, leaves, and joins again."""
-    *first, killed, other = nodes_of(tmp_path, "127.92.6", 5)
+    *first, killed, other = nodes_of(tmp_path, "127.92.6", 4)
     members = tuple(first)
 
     async def body() -> None:
@@ -114,7 +114,7 @@ def test_nodes_join_and_leave(tmp_path: Path) -> None:
         assert received is not None
         assert received > 0
         facts = await system.facts(other)
-        assert facts["departs: start properties"] == "ring delay 1000 ms"
+        assert facts["departs: start properties"] == "ring delay 4000 ms"
         assert "departs: all nodes are seeds" not in facts
         await in_service(system, (*members, other))
 

@@ -40,6 +40,7 @@ def test_marks_of_a_join_have_the_milliseconds_of_the_log() -> None:
     ]
     # 668.060 + 651.991 + 731.608 KiB.
     assert (report.received_bytes, report.sent_bytes) == (684_093 + 667_639 + 749_167, 0)
+    assert report.keyspaces == {"growth"}
     assert report.failure == ""
 
 

@@ -4,6 +4,7 @@
 //        Beans import KEYSPACE [PASSWORD_FILE ADDRESS:PORT=TABLE=FOLDER]...
 //        Beans compiled - [PASSWORD_FILE ADDRESS:PORT]...    prints ADDRESS:PORT MILLISECONDS for each: its compiler's time
 //        Beans decommission - [PASSWORD_FILE ADDRESS:PORT=FORCE]...    returns when the node has left; FORCE: true or false
+//        Beans assassinate - [PASSWORD_FILE ADDRESS:PORT=NODE]...    has all nodes forget NODE, an address, which is down
 //        Beans cleanup KEYSPACE [PASSWORD_FILE ADDRESS:PORT]...
 // The file holds the user and the password of that node's beans, as Java's own password files do: a command line is seen by
 // everybody.
@@ -85,6 +86,9 @@ public final class Beans {
             } else if (what.equals("decommission")) {
                 Object[] values = {Boolean.valueOf(target[1])};
                 beans.invoke(STORAGE, "decommission", values, new String[] {"boolean"});
+            } else if (what.equals("assassinate")) {
+                ObjectName gossiper = new ObjectName("org.apache.cassandra.net:type=Gossiper");
+                beans.invoke(gossiper, "assassinateEndpoint", new Object[] {target[1]}, new String[] {"java.lang.String"});
             } else if (what.equals("cleanup")) {
                 cleanUp(beans, keyspace);
             } else {

@@ -26,7 +26,7 @@ POLL_ELSEWHERE_S = 1.0
 VIEW_POLL_S = 0.5
 VIEW_TIMEOUT_S = 60.0
 """Time for all members to see a change after the node itself has finished it."""
-FORGET_GRACE_S = 5.0
+QUARANTINE_GRACE_S = 2.0
 SYSTEM_COPIES = 3
 """Copies of `system_distributed`: if fewer nodes remain, Cassandra lets a node leave only by force."""
 LAST_LINES = 6
@@ -41,10 +41,10 @@ class ElasticCassandra(Cassandra):
     def __init__(self, settings: Settings, cache_folder: Path) -> None:
         super().__init__(settings, cache_folder)
         self._under_way = ""
-        self._forgotten_at: dict[str, float] = {}
-        """Address of a node that left or failed to join, to the time when the others take gossip of it again."""
-        self._settled_at = 0.0
-        """Time when the others have dropped the last node that failed to join."""
+        self._failed: dict[str, Node] = {}
+        """By address: nodes whose join ended early, so that the members may count them as joining."""
+        self._quarantined_until: dict[str, float] = {}
+        """By address of a node that is gone: when the members take gossip of it again."""
 
     async def join(self, node: Node, members: Sequence[Node], mark: MarkIt) -> int | None:
         """Start a node that bootstraps next to `members`. Returns the bytes that it received."""
@@ -53,15 +53,13 @@ class ElasticCassandra(Cassandra):
                 raise _fault(node, "it cannot join: it runs already")
             if self.settings.client_tls:
                 raise _fault(node, "it cannot join: the certificate of client_tls names the first nodes only")
-            await self._until_forgotten(node)
+            await self._forget_failed(members)
             await self._refuse_movement(node, members)
-            quarantine_s = _config.quarantine_s(self.settings)
+            await asyncio.sleep(self._quarantined_until.get(node.address, 0.0) - time.monotonic())
             try:
                 return await self._in_time(node, self._join(node, members, mark))
             except BaseException:
-                # A silent joiner is dropped after half of the time for which its address is then ignored.
-                self._settled_at = time.monotonic() + quarantine_s / 2 + FORGET_GRACE_S
-                self._forgotten_at[node.address] = self._settled_at + quarantine_s
+                self._failed[node.address] = node
                 raise
 
     async def leave(self, node: Node, members: Sequence[Node], mark: MarkIt) -> int | None:
@@ -74,7 +72,7 @@ class ElasticCassandra(Cassandra):
             await self._refuse_movement(node, members)
             sent_bytes = await self._in_time(node, self._leave(node, others, mark))
             await self.wipe(node)
-            self._forgotten_at[node.address] = time.monotonic() + _config.quarantine_s(self.settings) + FORGET_GRACE_S
+            self._quarantine(node.address)
             return sent_bytes
 
     async def clean_up(self, nodes: Sequence[Node]) -> None:
@@ -99,8 +97,7 @@ class ElasticCassandra(Cassandra):
             for name, t_s in await own.read():
                 mark(name, t_s)
             await self._refuse_failure(own)
-        if activity.STREAMED not in own.report.seen:
-            raise _fault(node, "it came into service without streaming, so reads from it miss rows")
+        self._refuse_gaps(own)
         everyone = [*members, node]
         looks = await self._until_seen(everyone, everyone)
         # Members do not log it, so they are asked.
@@ -147,12 +144,19 @@ class ElasticCassandra(Cassandra):
         finally:
             self._under_way = ""
 
-    async def _until_forgotten(self, node: Node) -> None:
-        """Wait until the others no longer ignore the address of a node that left or failed, nor count it as joining."""
-        wait_s = max(self._settled_at, self._forgotten_at.pop(node.address, 0.0)) - time.monotonic()
-        if wait_s > 0:
-            log.info("%s: %.0f s until the members have forgotten a node that left", node.name, wait_s)
-            await asyncio.sleep(wait_s)
+    async def _forget_failed(self, members: Sequence[Node]) -> None:
+        """Have the members forget nodes whose join ended early. Until then they refuse any other join, for five
+        minutes."""
+        for address, node in list(self._failed.items()):
+            if await _process.living(node) is not None:
+                raise _fault(node, "its join ended early, and its server still runs", "wipe the node first")
+            one = members[0]
+            await self._call([one], "assassinate", "-", {one.name: [f"{self._beans_of(one)}={address}"]})
+            del self._failed[address]
+            self._quarantine(address)
+
+    def _quarantine(self, address: str) -> None:
+        self._quarantined_until[address] = time.monotonic() + _config.quarantine_s(self.settings) + QUARANTINE_GRACE_S
 
     async def _refuse_movement(self, node: Node, members: Sequence[Node]) -> None:
         addresses = [member.address for member in members]
@@ -168,6 +172,13 @@ class ElasticCassandra(Cassandra):
             raise await self._died(own.node)
         if own.report.failure:
             raise await _with_last_lines(own.node, "it could not join")
+
+    def _refuse_gaps(self, own: _Log) -> None:
+        """A joiner bootstraps what it knows of after the ring delay, however little that is."""
+        keyspaces = set() if self._schema is None else {self._schema.keyspace}
+        if activity.STREAMED not in own.report.seen or not keyspaces <= own.report.keyspaces:
+            what = "it came into service without having asked for all rows, so reads from it miss some"
+            raise _fault(own.node, what, "raise system.ring_delay_ms: Cassandra's own is 30000")
 
     async def _in_time(self, node: Node, moving: Coroutine[Any, Any, int]) -> int:
         limit_s = self.settings.join_timeout_s

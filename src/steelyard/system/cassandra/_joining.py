@@ -31,9 +31,8 @@ LEAVE_LINES: Patterns = (
 """Lines of the log of a node that leaves. The others see it gone within seconds of its announcement."""
 FAILED = ("Error while waiting on bootstrap to complete", "JOINING_FAILED", "DECOMMISSION_FAILED")
 """Texts after which a server stays alive, but never comes into service."""
-PREPARED = re.compile(
-    r"Prepare completed\. Receiving \d+ files\(([\d.]+)(\w+)\), sending \d+ files\(([\d.]+)(\w+)\)",
-)
+PREPARED = re.compile(r"Prepare completed\. Receiving \d+ files\(([\d.]+)(\w+)\), sending \d+ files\(([\d.]+)(\w+)\)")
+SOURCE = re.compile(r"RangeStreamer\.java:\d+ - Bootstrap: range .* for keyspace (\w+)$")
 TIME = re.compile(r"\] (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) ")
 UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 VIEW = (
@@ -51,6 +50,8 @@ class Report:
     patterns: Patterns
     seen: dict[str, float] = field(default_factory=dict)
     """Mark to its time on the node's clock, seconds since the epoch."""
+    keyspaces: set[str] = field(default_factory=set)
+    """Keyspaces of which a joining node asked for rows."""
     received_bytes: int = 0
     sent_bytes: int = 0
     failure: str = ""
@@ -64,6 +65,8 @@ class Report:
                 if name not in self.seen and pattern.search(line) and (t_s := time_s(line)) is not None:
                     self.seen[name] = t_s
                     new.append((name, t_s))
+            if match := SOURCE.search(line):
+                self.keyspaces.add(match[1])
             if match := PREPARED.search(line):
                 # The sizes have three decimals.
                 self.received_bytes += round(float(match[1]) * UNITS[match[2]])
