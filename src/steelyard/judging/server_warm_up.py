@@ -114,7 +114,7 @@ def still_falling(warmth: ServerWarmth) -> float:
 
 
 def longer(seconds: float) -> str:
-    """What to ask for where a server warm-up of so many seconds left servers cold: twice as long, in tens of
+    """The deadline to try where a server warm-up of `seconds` left servers cold: twice as long, in tens of
     seconds (docs/decisions/0021-one-warm-up-deadline.md)."""
     return f"server_warm_up.deadline_s = {10 * math.ceil(2 * seconds / 10)}"
 

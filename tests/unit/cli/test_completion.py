@@ -79,6 +79,8 @@ def environment_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
         ("steelyard completion ", ["bash", "zsh", "fish"]),
         ("steelyard export store/synthetic --parquet ", []),
         ("steelyard report /nowhere/at/all", []),
+        ("steelyard setup ca", ["cassandra", "cassandra-stress"]),
+        ("steelyard setup ag", []),
     ],
 )
 def test_candidates(line: str, expected: list[str]) -> None:

@@ -38,27 +38,21 @@ EXIT_DONE, EXIT_STUDY, EXIT_LABORATORY = 0, 2, 3
 INSTALL_TIMEOUT_S = 900.0
 SILENT_S = 15.0
 """Progress is a line after so long a silence where no line can move."""
-
-
 KINDS = {"system": "systems", "site": "sites", "engine": "load generators"}
-"""What can be got ready, by seam."""
+"""Seams whose plug-ins `setup` prepares."""
 
 
 def _is_one(seam: str, name: str) -> bool:
-    """Whether there is something to get ready."""
+    """Whether there is something to prepare."""
     try:
         return seam == "system" or isinstance(default_plug_in(seam, name), Prepares if seam == "site" else Fetched)
     except ValidationError:
         return False  # it has settings without a default
 
 
-def _names(seam: str) -> list[str]:
-    return [name for name in find.names(seam) if _is_one(seam, name)]
-
-
 def _known(incomplete: str) -> list[str]:
-    """Names that begin so, for completion."""
-    return [name for seam in KINDS for name in _names(seam) if name.startswith(incomplete)]
+    """Names that begin so, by seam."""
+    return [name for seam in KINDS for name in find.names(seam) if name.startswith(incomplete) and _is_one(seam, name)]
 
 
 class _Lines(logging.Handler):
@@ -95,13 +89,15 @@ async def _set_up(name: str, console: Console) -> int:
     try:
         seam, module, plug_in = _plug_in(name)
     except StudyError as error:
-        return _fail(console, error, EXIT_STUDY)
+        complain(console, error)
+        return EXIT_STUDY
     try:
         with _spoken(f"steelyard.{seam}.{name.replace('-', '_')}", console):
             await _install(module, console)
             await plug_in.prepare()
     except SteelyardError as error:
-        return _fail(console, error, EXIT_LABORATORY)
+        complain(console, error)
+        return EXIT_LABORATORY
     took_s = time.monotonic() - begun
     what = f"{plug_in.name} {plug_in.version}" if hasattr(plug_in, "version") else f"site {plug_in.name}"
     _say(console, "✓", f"{what} is ready in {cache_folder()} ({took_s:.1f} s)")
@@ -115,9 +111,11 @@ def _plug_in(name: str) -> tuple[str, ModuleType, Any]:
     for seam in KINDS:
         if name in find.names(seam) and _is_one(seam, name):
             return seam, find.find(seam, name), default_plug_in(seam, name)
-    near = difflib.get_close_matches(name, _known(""), n=1, cutoff=0.4)
+    known = _known("")
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
     lines = [f"did you mean {near[0]!r}?"] if near else []
-    lines += [f"{kind}: {', '.join(names)}" for seam, kind in KINDS.items() if (names := _names(seam))]
+    for seam, kind in KINDS.items():
+        lines += [f"{kind}: {', '.join(one for one in find.names(seam) if one in known)}"]
     raise StudyError(f"nothing to set up is named {name!r}", "\n".join(lines))
 
 
@@ -151,11 +149,6 @@ def _spoken(logger_name: str, console: Console) -> Iterator[None]:
     finally:
         logger.removeHandler(handler)
         logger.setLevel(level)
-
-
-def _fail(console: Console, error: SteelyardError, code: int) -> int:
-    complain(console, error)
-    return code
 
 
 def _say(console: Console, mark: str, text: str) -> None:
