@@ -166,7 +166,8 @@ def figure(timeline: Timeline) -> Figure:
 
 def bytes_of(timeline: Timeline) -> int:
     """Estimated size of a trial's pictures in the page: both widths and the values."""
-    return 9_000 + 130 * len(timeline.windows) + 2 * 14 * len(timeline.heat) + 2 * 500 * _strips(timeline)
+    per_phase = 2 * 300 * len(timeline.phases)
+    return 9_000 + 130 * len(timeline.windows) + 2 * 14 * len(timeline.heat) + 2 * 500 * _strips(timeline) + per_phase
 
 
 def _strips(timeline: Timeline) -> int:
@@ -274,7 +275,7 @@ def _plots(timeline: Timeline, shown: Sequence[str]) -> list[tuple[Axis, Callabl
 def _sizes(timeline: Timeline) -> Axis:
     """Axis of the nodes in service: 0, the most, and the fewest if there is room."""
     sizes = [size for _, size in timeline.nodes]
-    most, fewest = max(sizes), min(sizes)
+    most, fewest = max(1, *sizes), min(sizes)
     room = NODES_PX * (most - fewest) / (HEADROOM * most) >= BETWEEN_SIZES_PX
     ticks = sorted({0, most, *([fewest] if room else [])})
     return Axis(Domain(0.0, most * HEADROOM), "nodes in service", tuple((float(tick), str(tick)) for tick in ticks))
