@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from steelyard.model import power, responses
 from steelyard.model.errors import StudyError
 from steelyard.model.response import Response
+from steelyard.model.responses import cost
 from steelyard.model.study import Study
 from steelyard.plugins.find import Plugins
 from steelyard.tomlfile.problems import problem
@@ -51,7 +52,7 @@ def _lacks(study: Study, response: Response, plugins: Plugins) -> Iterator[str]:
     if measure is not None and measure.probe not in study.probes and not metered:
         runs = ", ".join(study.probes) or "none"
         yield f"is read by the probe {measure.probe!r}, which the study does not run: probes has {runs}"
-    if response.source == "study" and study.cost.price_per_node_hour is None:
+    if response.name == cost.NAME and study.cost.price_per_node_hour is None:
         yield "needs a price: declare cost.price_per_node_hour and cost.currency"
 
 

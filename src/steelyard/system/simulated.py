@@ -22,7 +22,7 @@ from pydantic import Field, field_validator
 from steelyard.model.activity import IN_SERVICE, LEFT, LISTENING, STARTED, STREAMED
 from steelyard.model.data_model import CQL, Schema
 from steelyard.model.errors import CommandFailed, SystemFault
-from steelyard.model.value import Value
+from steelyard.model.value import Value, later
 from steelyard.model.workload_shape import WorkloadShape
 from steelyard.node import agent, files, kept
 from steelyard.node.base import DILATION, START, Node, with_port
@@ -78,17 +78,17 @@ class Settings(Value):
     OPERATIONS that the node has served itself, as in a server that compiles what it runs."""
     remember: bool = False
     """Keep rows in memory, each on the node that received it: needs one node or token routing."""
-    boot_s: float = Field(default=0.0, ge=0, le=1e6, exclude_if=lambda planted: planted == 0.0)
+    boot_s: float = later(0.0, ge=0, le=1e6)
     """Time from the start of a node that joins until it talks to the others."""
-    ring_delay_s: float = Field(default=0.0, ge=0, le=1e6, exclude_if=lambda planted: planted == 0.0)
+    ring_delay_s: float = later(0.0, ge=0, le=1e6)
     """Time from announcing that a node joins or leaves until its data move. A node that has left goes on answering for
     so long again, 2 s at least."""
-    data_mb: float = Field(default=0.0, ge=0, le=1e12, exclude_if=lambda planted: planted == 0.0)
+    data_mb: float = later(0.0, ge=0, le=1e12)
     """Data of the whole cluster, of which a node that makes it n nodes receives 1 / n, and one of n that leaves sends
     1 / n."""
-    stream_mb_per_s: float = Field(default=100.0, gt=0, le=1e9, exclude_if=lambda planted: planted == 100.0)
+    stream_mb_per_s: float = later(100.0, gt=0, le=1e9)
     """Rate at which they move."""
-    stream_cost: float = Field(default=1.0, gt=0, le=1e6, exclude_if=lambda planted: planted == 1.0)
+    stream_cost: float = later(1.0, gt=0, le=1e6)
     """Factor on the service times of all members while data move."""
     port: int = Field(default=9042, ge=1, le=65535)
     """TCP port on which the nodes listen for clients."""

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, field_validator, model_validator
 
-from steelyard.model.value import Value
+from steelyard.model.value import Value, later
 from steelyard.system.cassandra import _build
 from steelyard.system.cassandra._build import Build
 from steelyard.system.cassandra._contact import contact_of
@@ -202,18 +202,12 @@ class Settings(Value):
     """TCP port between nodes."""
     jmx_port: Annotated[int, CassandrasOwn("7199")] = Field(default=7199, ge=1024, le=65_535)
     """TCP port of the node's management beans."""
-    ring_delay_ms: Annotated[int | None, CassandrasOwn("30000")] = Field(
-        default=None, ge=100, le=600_000, exclude_if=lambda delay_ms: delay_ms is None
-    )
+    ring_delay_ms: Annotated[int | None, CassandrasOwn("30000")] = later(None, ge=100, le=600_000)
     """Time that a node which joins or leaves waits for the others to learn of it, on every node. None: 100 ms on the
     first nodes, which do not wait for each other, and Cassandra's own on nodes that join later."""
-    cleanup: Annotated[Literal["none", "after-joins"], CassandrasOwn("none")] = Field(
-        default="none", exclude_if=lambda when: when == "none"
-    )
+    cleanup: Annotated[Literal["none", "after-joins"], CassandrasOwn("none")] = later("none")
     """Whether nodes remove, after joins, the rows that they no longer own; otherwise these stay on their disks."""
-    join_timeout_s: float = Field(
-        default=JOIN_TIMEOUT_S, gt=0, le=86_400, exclude_if=lambda timeout_s: timeout_s == JOIN_TIMEOUT_S
-    )
+    join_timeout_s: float = later(JOIN_TIMEOUT_S, gt=0, le=86_400)
     """Time limit for a node to join, to leave, or to remove rows after a join."""
     client_tls: Annotated[bool, CassandrasOwn("false")] = False
     """Whether clients may encrypt, with a throw-away key of the cluster; load.tls decides whether the load does."""
