@@ -206,7 +206,8 @@ class Settings(Value):
         default=None, ge=100, le=600_000, exclude_if=lambda delay_ms: delay_ms is None
     )
     """Time that a node which joins or leaves waits for the others to learn of it, on every node. None: 100 ms on the
-    first nodes, which do not wait for each other, and Cassandra's own on nodes that join later."""
+    first nodes, which do not wait for each other, and Cassandra's own on nodes that join later. If it is short, joins
+    fail on busy machines."""
     cleanup: Annotated[Literal["none", "after-joins"], CassandrasOwn("none")] = Field(
         default="none", exclude_if=lambda when: when == "none"
     )
